@@ -1,11 +1,8 @@
-use formwork_core::{Call, Capabilities, Enforcement, Fault, Time};
-use formwork_wire::http::Request;
-use formwork_wire::http::response::Parts;
-use formwork_wire::{Auth, Bytes, Decoder, Wire};
+use formwork_core::{Capabilities, Enforcement};
+use formwork_wire::Auth;
 use serde_json::{Map, Value};
 
-use crate::fault::RequestInfo;
-use crate::{Mode, Thinking, decode, encode, fault};
+use crate::{Mode, Thinking};
 
 /// The request header that carries the API key: `x-api-key: KEY`.
 pub const API_KEY: Auth = Auth { header: "x-api-key", prefix: "" };
@@ -144,27 +141,5 @@ impl Anthropic {
             self.capabilities.top_p = false;
         }
         self
-    }
-}
-
-impl Wire for Anthropic {
-    fn name(&self) -> &str {
-        "anthropic"
-    }
-
-    fn capabilities(&self) -> &Capabilities {
-        &self.capabilities
-    }
-
-    fn encode(&self, call: &Call) -> Result<Request<Bytes>, Fault> {
-        encode::request(self, call)
-    }
-
-    fn decoder(&self, call: &Call, head: &Parts) -> Box<dyn Decoder> {
-        decode::decoder(RequestInfo::of(self, call), head)
-    }
-
-    fn fault(&self, call: &Call, head: &Parts, body: &[u8], now: Time) -> Fault {
-        fault::of_response(&RequestInfo::of(self, call), head, body, now)
     }
 }

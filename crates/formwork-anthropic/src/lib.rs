@@ -60,6 +60,7 @@ mod decode;
 mod encode;
 mod fault;
 mod values;
+mod wire;
 
 pub use anthropic::{API_KEY, Anthropic, DEFAULT_MAX_TOKENS};
 pub use config::{Config, DEFAULT_KEY_ENV, DEFAULT_URL};

@@ -1,6 +1,7 @@
 //! Encodes a call as an HTTP request.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use formwork_core::{Call, Enforcement, Fault, FaultKind, Message, Part, Role};
 use formwork_wire::Bytes;
@@ -99,10 +100,10 @@ fn body(wire: &Bedrock, call: &Call) -> Result<Value, Fault> {
 
 /// Returns the instructions, and alternating turns of `user` and `assistant`. A later system message becomes text of a user
 /// turn.
-fn dialogue(messages: &[Message]) -> Result<(Vec<Value>, Vec<Value>), Fault> {
+fn dialogue(messages: &[Arc<Message>]) -> Result<(Vec<Value>, Vec<Value>), Fault> {
     let leading = messages.iter().take_while(|message| message.role == Role::System).count();
     let (instructions, rest) = messages.split_at(leading);
-    let texts = instructions.iter().map(Message::text).filter(|text| !text.trim().is_empty());
+    let texts = instructions.iter().map(|message| message.text()).filter(|text| !text.trim().is_empty());
     let mut system: Vec<Value> = texts.map(|text| json!({"text": text})).collect();
     let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
     for message in rest {

@@ -41,6 +41,7 @@ mod config;
 mod decode;
 mod encode;
 mod fault;
+mod wire;
 
 pub use bedrock::{Bedrock, Mode};
 pub use config::{Config, DEFAULT_KEY_ENV, DEFAULT_REGION};

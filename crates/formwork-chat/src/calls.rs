@@ -42,9 +42,9 @@ impl Offer {
         call.messages = call.messages.into_iter().map(as_text).collect();
         match call.messages.first_mut() {
             Some(first) if first.role == Role::System => {
-                first.parts.push(Part::Text { text: format!("\n\n{}", self.prompt) });
+                Arc::make_mut(first).parts.push(Part::Text { text: format!("\n\n{}", self.prompt) });
             }
-            _ => call.messages.insert(0, Message::system(&self.prompt)),
+            _ => call.messages.insert(0, Arc::new(Message::system(&self.prompt))),
         }
         call
     }
@@ -90,9 +90,13 @@ impl Provider for Offering {
 }
 
 /// Returns a message without parts of tools: calls in the form in which the model is to write them.
-fn as_text(message: Message) -> Message {
-    let mut role = message.role;
-    let parts = message.parts.into_iter().map(|part| match part {
+fn as_text(message: Arc<Message>) -> Arc<Message> {
+    let is_of_tools = |part: &Part| matches!(part, Part::ToolCall { .. } | Part::ToolResult { .. });
+    if !message.parts.iter().any(is_of_tools) {
+        return message;
+    }
+    let Message { mut role, parts } = Arc::unwrap_or_clone(message);
+    let parts = parts.into_iter().map(|part| match part {
         Part::ToolCall { name, arguments, .. } => Part::Text { text: turn(&name, &spaced(&arguments)) },
         Part::ToolResult { text, .. } => {
             role = Role::User;
@@ -101,7 +105,7 @@ fn as_text(message: Message) -> Message {
         other => other,
     });
     let parts = parts.collect();
-    Message { role, parts }
+    Arc::new(Message { role, parts })
 }
 
 /// Returns a call as the text of a turn. Arguments that are not JSON make a turn that is not JSON, which is corrected like any other.

@@ -38,6 +38,7 @@ impl Observer for Debug {
         match &attempt.verdict {
             Verdict::Accepted => self.line(&format!("{place}: valid")),
             Verdict::Cancelled => self.line(&format!("{place}: cancelled")),
+            Verdict::Probe => self.line(&format!("{place}: the server was probed")),
             Verdict::Failed { failure: Failure::Fault(fault) } => {
                 self.line(&format!("{place}: the call failed: {fault}"))
             }

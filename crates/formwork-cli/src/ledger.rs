@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use formwork_core::Time;
 use formwork_ledger::{Error, Ledger, Settings, format_usd};
+use time::UtcDateTime;
 
 use crate::exit::Failed;
 
@@ -160,18 +161,10 @@ pub(crate) fn duration(text: &str) -> Result<u64, String> {
 
 /// Formats a time for people, in UTC: `2026-11-22 16:25:03`.
 pub(crate) fn moment(time: Time) -> String {
-    let seconds = time.0 / 1000;
-    let (day, rest) = (seconds / 86_400, seconds % 86_400);
-    // Days of the Gregorian calendar, from March 1 of the year 0, after Howard Hinnant's `civil_from_days`.
-    let shifted = day + 719_468;
-    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let date = of_year - (153 * month + 2) / 5 + 1;
-    let (month, carried) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    let year = year + era * 400 + carried;
-    format!("{year:04}-{month:02}-{date:02} {:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60)
+    let seconds = i64::try_from(time.0 / 1000).unwrap_or(i64::MAX);
+    let moment = UtcDateTime::from_unix_timestamp(seconds).unwrap_or(UtcDateTime::MAX);
+    let (hour, minute, second) = moment.as_hms();
+    format!("{} {hour:02}:{minute:02}:{second:02}", moment.date())
 }
 
 #[cfg(test)]

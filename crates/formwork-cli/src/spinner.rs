@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use formwork_core::{Attempt, Delta, Error, Failure, Outcome};
+use formwork_core::{Attempt, Delta, Error, Failure, Outcome, Verdict};
 use formwork_extract::{Observer, RunId, Started};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use serde_json::Value;
@@ -144,6 +144,9 @@ impl Observer for Spinner {
     }
 
     fn attempt_finished(&self, run: RunId, attempt: &Attempt) {
+        if attempt.verdict == Verdict::Probe {
+            return;
+        }
         let why = match attempt.verdict.failure() {
             Some(Failure::Fault(fault)) => format!("{}: {}", attempt.target, fault.message),
             _ => attempt.target.clone(),

@@ -25,8 +25,8 @@ pub(crate) struct Named {
     /// Use only this provider: a provider, list or alias of the configuration, or a kind such as `ollama`
     #[arg(long, value_name = "NAME")]
     provider: Option<String>,
-    /// The model: KIND/MODEL such as `openai/gpt-4o-mini`, a name of `formwork models`, a .gguf file, or an alias of the
-    /// configuration. With --provider, the name of a model of that provider. (FORMWORK_MODEL changes only the model of the first
+    /// The model: KIND/MODEL such as `openai/gpt-4o-mini`, an alias of the configuration, a name of `formwork models`, or a
+    /// .gguf file; an alias has precedence over a local model of this name. With --provider, the name of a model of that provider. (FORMWORK_MODEL changes only the model of the first
     /// provider)
     #[arg(long, short, value_parser = model_name)]
     model: Option<String>,
@@ -223,14 +223,17 @@ impl Named {
         Ok(chosen)
     }
 
-    /// Returns the alias of the configuration that `--model` names, if it is one.
+    /// Returns the alias of the configuration that `--model` names, if it is one. It has precedence over a local model of
+    /// this name.
     fn alias(&self, providers: &Providers) -> Result<Option<String>, Failed> {
         let alias = self.model.as_ref().filter(|_| self.provider.is_none());
-        let Some(alias) = alias.filter(|model| !model.contains('/') && !model::is_known(model)) else {
-            return Ok(None);
+        let Some(alias) = alias.filter(|model| !model.contains('/')) else { return Ok(None) };
+        let config = match Config::find_with(self.config.as_deref(), providers.dialects()) {
+            Ok(config) => config,
+            // A file that happens to be in this folder does not stop the use of a local model.
+            Err(_) if self.config.is_none() && model::is_known(alias) => None,
+            Err(error) => return Err(Failed::usage(error)),
         };
-        let config =
-            Config::find_with(self.config.as_deref(), providers.dialects()).map_err(Failed::usage)?;
         let is_alias = config.is_some_and(|config| config.aliases().contains_key(alias));
         Ok(is_alias.then(|| alias.clone()))
     }

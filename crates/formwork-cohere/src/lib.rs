@@ -37,6 +37,7 @@ mod config;
 mod decode;
 mod encode;
 mod fault;
+mod wire;
 
 pub use cohere::Cohere;
 pub use config::{Config, DEFAULT_KEY_ENV, DEFAULT_URL};

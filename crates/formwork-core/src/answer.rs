@@ -87,6 +87,9 @@ pub struct Completion {
     /// The model that answered, in the provider's notation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The tokens of the calls that probed the server before this call, which are not part of `usage`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Usage>,
 }
 
 impl Completion {
@@ -101,6 +104,7 @@ impl Completion {
             closed_at: None,
             restrained: false,
             model: None,
+            probe: None,
         }
     }
 
@@ -138,24 +142,28 @@ impl Completion {
             Delta::Text(text) => self.text.push_str(&text),
             Delta::Reasoning(text) => self.reasoning.push_str(&text),
             Delta::ToolCall(call) => self.tool_calls.push(call),
+            Delta::Probe { usage } => {
+                self.probe = Some(self.probe.map_or(usage, |before| before.plus(usage)));
+            }
             Delta::End { finish, usage, closed_at, restrained, model } => {
-                let (text, reasoning) = (std::mem::take(&mut self.text), std::mem::take(&mut self.reasoning));
-                let tool_calls = std::mem::take(&mut self.tool_calls);
-                *self = Self { text, reasoning, tool_calls, finish, usage, closed_at, restrained, model };
+                (self.finish, self.usage, self.model) = (finish, usage, model);
+                (self.closed_at, self.restrained) = (closed_at, restrained);
                 return true;
             }
         }
         false
     }
 
-    /// Returns the pieces of the answer as a stream delivers them: reasoning, text and calls of tools if there are any, and the end.
+    /// Returns the pieces of the answer as a stream delivers them: probe, reasoning, text and calls of tools if there are any, and the
+    /// end.
     pub fn into_deltas(self) -> impl Iterator<Item = Delta> + Send + use<> {
-        let Self { text, reasoning, tool_calls, finish, usage, closed_at, restrained, model } = self;
+        let Self { text, reasoning, tool_calls, finish, usage, closed_at, restrained, model, probe } = self;
+        let probe = probe.map(|usage| Delta::Probe { usage });
         let reasoning = (!reasoning.is_empty()).then_some(Delta::Reasoning(reasoning));
         let text = (!text.is_empty()).then_some(Delta::Text(text));
-        let end = Delta::End { finish, usage, closed_at, restrained, model };
         let calls = tool_calls.into_iter().map(Delta::ToolCall);
-        reasoning.into_iter().chain(text).chain(calls).chain([end])
+        let end = Delta::End { finish, usage, closed_at, restrained, model };
+        probe.into_iter().chain(reasoning).chain(text).chain(calls).chain([end])
     }
 }
 
@@ -177,6 +185,11 @@ pub enum Delta {
     Reasoning(String),
     /// A whole call of a tool.
     ToolCall(ToolCall),
+    /// The server was probed before the call; see [`Completion::probe`].
+    Probe {
+        /// The tokens of the probe.
+        usage: Usage,
+    },
     /// The last piece: the end of the answer.
     End {
         /// The reason why the model stopped.

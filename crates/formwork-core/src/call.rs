@@ -67,7 +67,7 @@ impl Sampling {
 #[non_exhaustive]
 pub struct Call {
     /// The complete dialogue, with the schema in it if the model has to read it.
-    pub messages: Vec<Message>,
+    pub messages: Vec<Arc<Message>>,
     /// The name of the schema.
     pub schema_name: String,
     /// The schema in the provider's dialect, and how it is enforced.
@@ -87,9 +87,12 @@ pub struct Call {
 impl Call {
     /// Creates a call with a schema named `answer`, without rules, tools, token limit or deadline, and with the provider's
     /// own sampling.
-    pub fn new(messages: Vec<Message>, lowered: impl Into<Arc<Lowered>>) -> Self {
+    pub fn new(
+        messages: impl IntoIterator<Item = impl Into<Arc<Message>>>,
+        lowered: impl Into<Arc<Lowered>>,
+    ) -> Self {
         Self {
-            messages,
+            messages: messages.into_iter().map(Into::into).collect(),
             schema_name: "answer".to_owned(),
             lowered: lowered.into(),
             rules: Vec::new(),
@@ -155,7 +158,7 @@ impl Call {
             Part::Text { text } | Part::ToolResult { text, .. } | Part::Reasoning { text } => text.len(),
             Part::ToolCall { name, arguments, .. } => name.len() + written(arguments),
         };
-        let message = |message: &Message| AROUND + message.parts.iter().map(part).sum::<usize>();
+        let message = |message: &Arc<Message>| AROUND + message.parts.iter().map(part).sum::<usize>();
         let tool = |tool: &Tool| AROUND + written(tool);
         let schema = self.schema().map_or(0, |_| schema_bytes + self.schema_name.len() + AROUND);
         let tools = self.tools.iter().map(tool).sum::<usize>();

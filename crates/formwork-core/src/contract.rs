@@ -258,9 +258,14 @@ impl Contract {
             },
             _ => None,
         };
+        let schema_at = |path: &JsonPath| self.structure.subschema(path, value);
         for check in &self.checks {
             report.set_soft(check.severity == Severity::Warning);
-            check.kind.run(value, decoded.as_deref(), cx, &mut report);
+            if let Kind::Rule(rule) = &check.kind {
+                rule.validate_unless_wrong(value, cx, &mut report, &schema_at);
+            } else {
+                check.kind.run(value, decoded.as_deref(), cx, &mut report);
+            }
         }
         let left_out = report.left_out();
         let is_error = |violation: &Violation| violation.severity == Severity::Error;
@@ -286,7 +291,6 @@ impl Kind {
 
     fn run(&self, value: &Value, decoded: Option<&(dyn Any + Send)>, cx: &Context<'_>, report: &mut Report) {
         match self {
-            Self::Rule(rule) => rule.validate_unless_wrong(value, cx, report),
             Self::Custom(check) if !report.touches(&check.reads()) => check.validate(value, cx, report),
             Self::Typed { path, name, check, .. } => {
                 let Some(decoded) = decoded else { return };
@@ -294,7 +298,7 @@ impl Kind {
                     report.push(Violation::new(path.clone(), name, Stage::Check).with_expected(expected));
                 }
             }
-            Self::Custom(_) => {}
+            Self::Custom(_) | Self::Rule(_) => {}
         }
     }
 }

@@ -149,6 +149,7 @@ impl fmt::Display for Inner {
             match verdict {
                 Verdict::Accepted => write!(f, "accepted")?,
                 Verdict::Cancelled => write!(f, "cancelled")?,
+                Verdict::Probe => write!(f, "probe of the server")?,
                 Verdict::Failed { failure: crate::Failure::Fault(fault) } => write!(f, "{fault}")?,
                 Verdict::Failed { failure } => {
                     write!(f, "{}", failure.class())?;

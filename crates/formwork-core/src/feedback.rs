@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -161,14 +162,14 @@ impl Feedback {
     }
 
     /// Appends the feedback to the dialogue.
-    pub(crate) fn apply(&self, messages: &mut Vec<Message>, previous: &str, violations: &[Violation]) {
+    pub(crate) fn apply(&self, messages: &mut Vec<Arc<Message>>, previous: &str, violations: &[Violation]) {
         if self.keep_previous && !previous.is_empty() {
-            messages.push(Message::assistant(cut_bytes(previous, MAX_PREVIOUS)));
+            messages.push(Arc::new(Message::assistant(cut_bytes(previous, MAX_PREVIOUS))));
         }
         let text = self.template.render(violations);
         match messages.last_mut().filter(|_| self.fold) {
-            Some(last) => last.push_text(&text),
-            None => messages.push(Message::new(self.role, text)),
+            Some(last) => Arc::make_mut(last).push_text(&text),
+            None => messages.push(Arc::new(Message::new(self.role, text))),
         }
     }
 }
@@ -195,7 +196,7 @@ mod tests {
     #[test]
     fn the_last_answer_stands_before_a_message_and_not_before_a_folded_text() {
         let apply = |feedback: Feedback| {
-            let mut messages = vec![Message::user("task")];
+            let mut messages = vec![Arc::new(Message::user("task"))];
             feedback.apply(&mut messages, "{}", &[violation("number")]);
             messages
         };
@@ -203,9 +204,10 @@ mod tests {
         let text = "Errors: $.a: expected string, found number.";
         for role in [Role::User, Role::System] {
             let expected = [Message::user("task"), Message::assistant("{}"), Message::new(role, text)];
-            assert_eq!(apply(Feedback::new(template.clone()).with_role(role)), expected);
+            assert_eq!(apply(Feedback::new(template.clone()).with_role(role)), expected.map(Arc::new));
         }
-        assert_eq!(apply(Feedback::new(template).folded()), [Message::user(format!("task{text}"))]);
+        let folded = Message::user(format!("task{text}"));
+        assert_eq!(apply(Feedback::new(template).folded()), [Arc::new(folded)]);
     }
 
     #[test]

@@ -2,8 +2,6 @@ use formwork_json::{Edit, JsonPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[cfg(doc)]
-use crate::Error;
 use crate::{Cost, Enforcement, Fault, Finish, Observation, Sampling, Time, Usage, Violation};
 
 /// The reason why a call did not bring an acceptable answer.
@@ -89,11 +87,13 @@ pub enum Verdict {
     },
     /// The run was cancelled during the call.
     Cancelled,
+    /// The calls probed the server before the first call of the run, and were not asked for an answer.
+    Probe,
 }
 
 impl Verdict {
-    /// Returns the reason why the call brought no acceptable answer; `None` if its answer was accepted or the run was
-    /// cancelled.
+    /// Returns the reason why the call brought no acceptable answer; `None` if its answer was accepted, the run was
+    /// cancelled, or the call was a probe.
     ///
     /// ```
     /// use formwork_core::{Failure, Verdict};
@@ -105,7 +105,7 @@ impl Verdict {
     pub const fn failure(&self) -> Option<&Failure> {
         match self {
             Self::Failed { failure } => Some(failure),
-            Self::Accepted | Self::Cancelled => None,
+            Self::Accepted | Self::Cancelled | Self::Probe => None,
         }
     }
 }
@@ -176,7 +176,7 @@ pub fn is_answered(attempts: &[Attempt], late: bool) -> bool {
     };
     whole.iter().any(|attempt| match &attempt.verdict {
         Verdict::Accepted => true,
-        Verdict::Cancelled => false,
+        Verdict::Cancelled | Verdict::Probe => false,
         Verdict::Failed { failure } => !matches!(failure, Failure::Fault(_)),
     })
 }
@@ -250,17 +250,17 @@ pub struct Outcome<T> {
 }
 
 impl<T> Outcome<T> {
-    /// Returns every call in order, like [`Error::attempts`].
+    /// Returns every call in order, like [`Error::attempts`](crate::Error::attempts).
     pub fn attempts(&self) -> &[Attempt] {
         &self.attempts
     }
 
-    /// Returns the tokens of all calls together, like [`Error::usage`].
+    /// Returns the tokens of all calls together, like [`Error::usage`](crate::Error::usage).
     pub const fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// Returns the cost of all calls and external checks together, like [`Error::cost`]. The amount of money is `None` if
+    /// Returns the cost of all calls and external checks together, like [`Error::cost`](crate::Error::cost). The amount of money is `None` if
     /// the price of a call is not known.
     pub const fn cost(&self) -> Cost {
         self.cost

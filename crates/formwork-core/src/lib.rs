@@ -36,6 +36,7 @@ mod message;
 mod nearest;
 mod normalise;
 mod observation;
+mod overrides;
 mod plan;
 mod policy;
 mod provider;
@@ -67,7 +68,8 @@ pub use formwork_json::{
 pub use instruction::Instruction;
 pub use judgement::Judgement;
 pub use ledger::{Attempt, Failure, Origin, Outcome, Provenance, Source, Verdict, is_answered};
-pub use lift::{Lift, LiftOp, lift};
+pub use lift::lift;
+pub use lift::op::{Lift, LiftOp};
 pub use lower::{
     AddedBound, Dependency, Loss, LossKind, Lower, LowerRequest, Lowered, Refused, SchemaText, Tighten,
 };
@@ -76,6 +78,7 @@ pub use message::{Message, Part, Role, Tool};
 pub use nearest::{advised, misspelled, nearest};
 pub use normalise::{is_old_draft, normalise, normalise_with_origins};
 pub use observation::{Observation, ObservationKind, SamplingParameter};
+pub use overrides::Overrides;
 pub use plan::{Plan, PlanBuilder, Target};
 pub use policy::{Ask, Backoff, Decision, Patching, Policy, Reask, RetryContext, RetryPolicy, Temperature};
 pub use provider::{Clock, Layer, Provider, SharedProvider};

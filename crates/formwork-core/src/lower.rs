@@ -1,9 +1,11 @@
 use std::fmt;
+use std::sync::OnceLock;
 
 use formwork_json::JsonPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{Enforcement, LiftOp};
 
@@ -155,6 +157,32 @@ pub struct Lowered {
     pub bounds: Vec<AddedBound>,
     /// The keywords that the dialect cannot express. The validator still checks them.
     pub losses: Vec<Loss>,
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(crate) json: SchemaJson,
+}
+
+/// The schema as JSON text, written at its first use. A copy has none: its schema may be changed.
+#[derive(Default)]
+pub(crate) struct SchemaJson(OnceLock<Option<Box<RawValue>>>);
+
+impl Clone for SchemaJson {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+/// The text follows from the schema, which is compared itself.
+impl PartialEq for SchemaJson {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for SchemaJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SchemaJson")
+    }
 }
 
 impl Lowered {
@@ -176,6 +204,13 @@ impl Lowered {
     /// Creates a schema that is written into the prompt and not enforced.
     pub fn told(schema: SchemaText) -> Self {
         Self { shown: Some(schema), ..Self::default() }
+    }
+
+    /// Returns the schema as JSON text, for requests; `None` if no schema is sent. It is written at the first call of this
+    /// method, so that the requests of all runs share one text: change [`schema`](Self::schema) before it.
+    pub fn schema_json(&self) -> Option<&RawValue> {
+        let write = || to_raw_value(self.schema.as_ref()?).ok();
+        self.json.0.get_or_init(write).as_deref()
     }
 
     /// Sets the dialect of the schema (default: unnamed).

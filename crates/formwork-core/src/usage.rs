@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Call, Message};
+use crate::Call;
 
 /// The tokens of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -17,10 +17,6 @@ pub struct Usage {
     /// Tokens of reasoning; part of `output_tokens`.
     #[serde(default)]
     pub reasoning_tokens: u64,
-    /// Tokens of the calls that probed the server's features before this call, of prompts and answers together; part of
-    /// `input_tokens` and `output_tokens`.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub probe_tokens: u64,
     /// Whether the numbers are estimated instead of counted by the provider, as for a call that was cut off.
     #[serde(default)]
     pub estimated: bool,
@@ -29,14 +25,7 @@ pub struct Usage {
 impl Usage {
     /// Creates the usage of a call from the provider's counts, without cached and reasoning tokens.
     pub const fn new(input_tokens: u64, output_tokens: u64) -> Self {
-        Self {
-            input_tokens,
-            output_tokens,
-            cached_tokens: 0,
-            reasoning_tokens: 0,
-            probe_tokens: 0,
-            estimated: false,
-        }
+        Self { input_tokens, output_tokens, cached_tokens: 0, reasoning_tokens: 0, estimated: false }
     }
 
     /// Sets the number of prompt tokens that were read from the provider's cache (default: 0).
@@ -50,21 +39,6 @@ impl Usage {
     #[must_use]
     pub const fn with_reasoning(mut self, tokens: u64) -> Self {
         self.reasoning_tokens = tokens;
-        self
-    }
-
-    /// Marks all of the tokens as those of a probe (default: none of them).
-    ///
-    /// ```
-    /// use formwork_core::Usage;
-    ///
-    /// let (call, probe) = (Usage::new(900, 40), Usage::new(30, 6).of_a_probe());
-    /// assert_eq!(call.plus(probe).input_tokens, 930);
-    /// assert_eq!(call.plus(probe).probe_tokens, 36);
-    /// ```
-    #[must_use]
-    pub const fn of_a_probe(mut self) -> Self {
-        self.probe_tokens = self.input_tokens.saturating_add(self.output_tokens);
         self
     }
 
@@ -90,7 +64,6 @@ impl Usage {
             output_tokens: self.output_tokens.saturating_add(other.output_tokens),
             cached_tokens: self.cached_tokens.saturating_add(other.cached_tokens),
             reasoning_tokens: self.reasoning_tokens.saturating_add(other.reasoning_tokens),
-            probe_tokens: self.probe_tokens.saturating_add(other.probe_tokens),
             estimated: self.estimated || other.estimated,
         }
     }
@@ -98,7 +71,7 @@ impl Usage {
     /// Estimates the usage of a call from lengths, at four bytes per token. `answered` is the length of the answer in
     /// bytes.
     pub fn estimate(call: &Call, answered: usize) -> Self {
-        let asked: usize = call.messages.iter().flat_map(Message::texts).map(str::len).sum();
+        let asked: usize = call.messages.iter().flat_map(|message| message.texts()).map(str::len).sum();
         Self {
             input_tokens: asked.div_ceil(4) as u64,
             output_tokens: answered.div_ceil(4) as u64,
@@ -106,9 +79,4 @@ impl Usage {
             ..Self::default()
         }
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-const fn is_zero(tokens: &u64) -> bool {
-    *tokens == 0
 }

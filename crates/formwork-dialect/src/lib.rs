@@ -24,6 +24,7 @@ mod anthropic;
 mod azure;
 mod cohere;
 mod depth;
+mod dialect;
 mod dialects;
 mod expand;
 mod form;
@@ -53,7 +54,8 @@ mod write;
 mod xai;
 mod xgrammar;
 
-pub use dialects::{Dialect, Dialects};
+pub use dialect::Dialect;
+pub use dialects::Dialects;
 pub use json_object::JsonObject;
 pub use limited::Limited;
 pub use lint::{LintFinding, Verdict, lint};

@@ -437,7 +437,7 @@ fn checked(
     contract: &Contract,
     examples: Vec<(String, Result<Value, serde_json::Error>)>,
     data: &Value,
-) -> Result<Vec<Message>, Error> {
+) -> Result<Vec<Arc<Message>>, Error> {
     let mut messages = Vec::new();
     for (nth, (input, output)) in examples.into_iter().enumerate() {
         let refuse = |why: String| Error::new(ErrorKind::Config, format!("example {}: {why}", nth + 1));
@@ -449,7 +449,7 @@ fn checked(
                 more => format!("{first} (and {more} more)"),
             }));
         }
-        messages.extend([Message::user(input), Message::assistant(spaced(&output))]);
+        messages.extend([Message::user(input), Message::assistant(spaced(&output))].map(Arc::new));
     }
     Ok(messages)
 }

@@ -41,6 +41,8 @@ pub(crate) async fn make(
     // The provider charges for the text that arrived, even if the call failed afterwards.
     let arrived = completion.text.len() + completion.reasoning.len();
     let usage = if arrived > 0 { Usage::estimate(call, arrived) } else { Usage::default() };
+    // No entry of its own says what the probe before a failed call cost.
+    let failed = completion.probe.map_or(usage, |probe| usage.plus(probe));
     if is_late && !completion.text.is_empty() {
         let completion = completion.with_finish(Finish::Length).with_usage(usage);
         return Ok(Ok(CallResult { completion, stopped: None }));
@@ -50,10 +52,10 @@ pub(crate) async fn make(
         interrupt.until_deadline().await;
     }
     match missed {
-        Ok(fault) => Ok(Err((fault, usage))),
+        Ok(fault) => Ok(Err((fault, failed))),
         Err(Interruption::Late) => {
             let fault = Fault::new(FaultKind::Timeout, "the deadline passed before the answer began");
-            Ok(Err((fault, usage)))
+            Ok(Err((fault, failed)))
         }
         Err(Interruption::Cancelled) => Err(Interruption::Cancelled),
     }

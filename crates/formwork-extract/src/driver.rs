@@ -92,12 +92,8 @@ impl Driver {
     /// Adds an observer of all runs (default: none).
     #[must_use]
     pub fn with_observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observe(observer);
-        self
-    }
-
-    pub(crate) fn observe(&mut self, observer: Arc<dyn Observer>) {
         self.observers.push(observer);
+        self
     }
 
     /// Adds an async validator (default: none). The plan must [enable async checks](formwork_core::PlanBuilder::with_async_checks).
@@ -148,7 +144,7 @@ impl Driver {
         run: Run,
         cancel: &CancellationToken,
     ) -> Result<Outcome<Value>, Error> {
-        self.tapped::<()>(plan, run, cancel, None, None).await.map(|(outcome, _)| outcome)
+        self.tapped::<()>(plan, Box::new(run), cancel, &[], None, None).await.map(|(outcome, _)| outcome)
     }
 
     /// Drives a run to its end, and waits after each call until the [`Journal`] has stored the run. A run that was stored is
@@ -163,7 +159,9 @@ impl Driver {
         cancel: &CancellationToken,
         journal: &dyn Journal,
     ) -> Result<Outcome<Value>, Error> {
-        self.tapped::<()>(plan, run, cancel, None, Some(journal)).await.map(|(outcome, _)| outcome)
+        self.tapped::<()>(plan, Box::new(run), cancel, &[], None, Some(journal))
+            .await
+            .map(|(outcome, _)| outcome)
     }
 
     /// Blocks the thread until a run has ended; see [`blocking`](crate#blocking).
@@ -184,7 +182,7 @@ impl Driver {
         let driver = self.clone();
         Updates::new(Arc::clone(&plan), move |tap| async move {
             driver
-                .tapped::<()>(&plan, run, &cancel, Some(tap.as_ref()), None)
+                .tapped::<()>(&plan, Box::new(run), &cancel, &[], Some(tap.as_ref()), None)
                 .await
                 .map(|(outcome, _)| outcome)
         })
@@ -194,26 +192,34 @@ impl Driver {
     pub(crate) async fn tapped<T: Send + 'static>(
         &self,
         plan: &Plan,
-        run: Run,
+        mut run: Box<Run>,
         cancel: &CancellationToken,
+        own: &[Arc<dyn Observer>],
         tap: Option<&dyn Paced>,
         journal: Option<&dyn Journal>,
     ) -> Result<(Outcome<Value>, Option<T>), Error> {
         let span = trace::span(plan);
-        let observers = Observers::new(&self.observers, tap);
+        let observers = Observers::new(&self.observers, own, tap);
         let drive = Drive { driver: self, plan, cancel, observers, journal, needs_notice: false };
         let now = self.clock.now();
         let given_up = if self.fails_fast { self.store.given_up(plan, now) } else { None };
-        let (run, out) = match given_up {
-            Some(out) => (run.with_fail_fast(), out),
-            None => (run, self.store.out_of_service(plan, now)),
+        *run = run.with_jitter(RandomState::new().hash_one("jitter"));
+        let out = match given_up {
+            Some(out) => {
+                *run = run.with_fail_fast();
+                out
+            }
+            None => self.store.out_of_service(plan, now),
         };
-        let run = run
-            .with_start_modes(self.store.start_modes(plan, now))
-            .with_bounded(self.store.bounded(plan))
-            .with_refused_sampling(self.store.refused_sampling(plan, self.clock.now()))
-            .with_out_of_service(out)
-            .with_jitter(RandomState::new().hash_one("jitter"));
+        if !out.is_empty() {
+            *run = run.with_out_of_service(out);
+        }
+        if !self.store.is_empty() {
+            *run = run
+                .with_start_modes(self.store.start_modes(plan, now))
+                .with_bounded(self.store.bounded(plan))
+                .with_refused_sampling(self.store.refused_sampling(plan, now));
+        }
         let (result, decoded) = drive.finish(run).instrument(span.clone()).await;
         trace::record(&span, &result);
         result.map(|outcome| (outcome, decoded))
@@ -243,7 +249,7 @@ struct Drive<'a> {
 }
 
 impl Drive<'_> {
-    async fn finish<T: 'static>(mut self, mut run: Run) -> (Result<Outcome<Value>, Error>, Option<T>) {
+    async fn finish<T: 'static>(mut self, mut run: Box<Run>) -> (Result<Outcome<Value>, Error>, Option<T>) {
         let (result, decoded) = match self.steps(&mut run).await {
             Ok(()) => {
                 let decoded = run.take_decoded();
@@ -357,8 +363,14 @@ impl Drive<'_> {
             Ok(Err((fault, usage))) => Event::failed(id, fault, usage),
             Err(Interruption::Cancelled | Interruption::Late) => Event::Cancelled,
         };
+        let known = run.ledger().len();
         self.report(run, event)?;
-        let Some(attempt) = run.ledger().last() else { return Ok(()) };
+        let Some((attempt, probes)) = run.ledger().get(known..).and_then(<[_]>::split_last) else {
+            return Ok(());
+        };
+        for probe in probes {
+            self.observers.notify(|observer, id| observer.attempt_finished(id, probe));
+        }
         for reservation in reservations {
             reservation.settle(attempt.cost);
         }

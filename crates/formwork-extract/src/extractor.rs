@@ -47,8 +47,8 @@ pub struct Extractor<T> {
 
 struct Shared {
     order: Order,
-    system: Option<String>,
-    examples: Vec<Message>,
+    system: Option<Arc<Message>>,
+    examples: Vec<Arc<Message>>,
     data: Value,
     seed: Option<u64>,
 }
@@ -75,10 +75,11 @@ impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
     pub(crate) fn new(
         order: Order,
         system: Option<String>,
-        examples: Vec<Message>,
+        examples: Vec<Arc<Message>>,
         data: Value,
         seed: Option<u64>,
     ) -> Self {
+        let system = system.map(|text| Arc::new(Message::system(text)));
         Self { shared: Arc::new(Shared { order, system, examples, data, seed }), of: PhantomData }
     }
 
@@ -133,7 +134,7 @@ impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
     pub fn extraction(&self, input: impl Into<Input>) -> Extraction<T> {
         let (plan, driver) = self.shared.order.next();
         let run = Run::new(&plan, self.complete(input.into()));
-        Extraction { plan, driver, run, cancel: CancellationToken::new(), journal: None, of: PhantomData }
+        Extraction::new(plan, driver, run)
     }
 
     /// Returns an extraction that continues a stored run; see [`Extraction::with_journal`]. `None` if the run was created
@@ -144,14 +145,7 @@ impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
             [(plan, driver)].into_iter().chain(others.iter().map(|(plan, driver)| (plan, driver)));
         let (plan, driver) = orders.find(|(plan, _)| run.is_of(plan))?;
         let (plan, driver) = (Arc::clone(plan), Arc::clone(driver));
-        Some(Extraction {
-            plan,
-            driver,
-            run,
-            cancel: CancellationToken::new(),
-            journal: None,
-            of: PhantomData,
-        })
+        Some(Extraction::new(plan, driver, run))
     }
 
     /// Puts the system prompt and the examples before the messages of the input.
@@ -160,11 +154,15 @@ impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
         let leading = messages.iter().take_while(|message| message.role == Role::System).count();
         let mut rest = messages.into_iter();
         // All system texts become one message, because many providers reject a second one.
-        let own = rest.by_ref().take(leading).map(|message| message.text());
-        let system: Vec<String> = self.shared.system.iter().cloned().chain(own).collect();
+        let own: Vec<Arc<Message>> = rest.by_ref().take(leading).collect();
         let mut messages = Vec::with_capacity(1 + self.shared.examples.len() + rest.len());
-        if !system.is_empty() {
-            messages.push(Message::system(system.join("\n\n")));
+        match (&self.shared.system, own.as_slice()) {
+            (None, []) => {}
+            (Some(system), []) => messages.push(Arc::clone(system)),
+            (system, own) => {
+                let texts: Vec<String> = system.iter().chain(own).map(|message| message.text()).collect();
+                messages.push(Arc::new(Message::system(texts.join("\n\n"))));
+            }
         }
         messages.extend(self.shared.examples.iter().cloned());
         messages.extend(rest);
@@ -203,10 +201,26 @@ impl<T> fmt::Debug for Extractor<T> {
 pub struct Extraction<T> {
     plan: Arc<Plan>,
     driver: Arc<Driver>,
-    run: Run,
+    /// In a box, because a run is large and every future around it would hold a copy.
+    run: Box<Run>,
     cancel: CancellationToken,
+    observers: Vec<Arc<dyn Observer>>,
     journal: Option<Arc<dyn Journal>>,
     of: PhantomData<fn() -> T>,
+}
+
+impl<T> Extraction<T> {
+    fn new(plan: Arc<Plan>, driver: Arc<Driver>, run: Run) -> Self {
+        Self {
+            plan,
+            driver,
+            run: Box::new(run),
+            cancel: CancellationToken::new(),
+            observers: Vec::new(),
+            journal: None,
+            of: PhantomData,
+        }
+    }
 }
 
 impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
@@ -225,13 +239,13 @@ impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
 
     /// Adds an observer of this extraction (default: none).
     pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
-        Arc::make_mut(&mut self.driver).observe(Arc::new(observer));
+        self.observers.push(Arc::new(observer));
         self
     }
 
     /// Returns the plan and the run, for a driver of your own. What the extractor's store has observed is not applied to the run.
     pub fn into_parts(self) -> (Arc<Plan>, Run) {
-        (self.plan, self.run)
+        (self.plan, *self.run)
     }
 
     /// Runs the extraction.
@@ -256,8 +270,9 @@ impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
     }
 
     async fn tapped(self, tap: Option<&dyn Paced>) -> Result<Outcome<T>, Error> {
-        let Self { plan, driver, run, cancel, journal, .. } = self;
-        let (outcome, decoded) = driver.tapped::<T>(&plan, run, &cancel, tap, journal.as_deref()).await?;
+        let Self { plan, driver, run, cancel, observers, journal, .. } = self;
+        let (outcome, decoded) =
+            driver.tapped::<T>(&plan, run, &cancel, &observers, tap, journal.as_deref()).await?;
         if let Some(value) = decoded {
             return Ok(outcome.map(|_| value));
         }

@@ -173,13 +173,20 @@ pub(crate) trait Paced: Observer {
 /// The observers of one run.
 pub(crate) struct Observers<'a> {
     run: RunId,
+    /// The observers of all runs of the driver.
     observers: &'a [Arc<dyn Observer>],
+    /// The observers of this run.
+    own: &'a [Arc<dyn Observer>],
     tap: Option<&'a dyn Paced>,
 }
 
 impl<'a> Observers<'a> {
-    pub(crate) fn new(observers: &'a [Arc<dyn Observer>], tap: Option<&'a dyn Paced>) -> Self {
-        Self { run: RunId::next(), observers, tap }
+    pub(crate) fn new(
+        observers: &'a [Arc<dyn Observer>],
+        own: &'a [Arc<dyn Observer>],
+        tap: Option<&'a dyn Paced>,
+    ) -> Self {
+        Self { run: RunId::next(), observers, own, tap }
     }
 
     /// Notifies all observers. A panic of one does not affect the others.
@@ -187,7 +194,7 @@ impl<'a> Observers<'a> {
         if let Some(tap) = self.tap {
             event(tap, self.run);
         }
-        for observer in self.observers {
+        for observer in self.observers.iter().chain(self.own) {
             // A panic leaves only the state of the observer inconsistent: the run shares no mutable state with it.
             let _ = catch_unwind(AssertUnwindSafe(|| event(observer.as_ref(), self.run)));
         }

@@ -53,6 +53,7 @@ impl Metrics {
                 let result = match &attempt.verdict {
                     Verdict::Accepted => "accepted",
                     Verdict::Cancelled => "cancelled",
+                    Verdict::Probe => "probe",
                     Verdict::Failed { failure } => failure.class(),
                 };
                 *counts.attempts.entry((attempt.target.clone(), result)).or_default() += 1;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use formwork_core::{Capabilities, Error, ErrorKind};
+use formwork_core::{Error, ErrorKind, Overrides};
 use formwork_wire::Auth;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::Gemini;
+use crate::{Gemini, ThinkingLevel};
 
 /// The address of the Gemini API (AI Studio).
 pub const DEFAULT_URL: &str = "https://generativelanguage.googleapis.com";
@@ -31,28 +31,6 @@ pub enum Preset {
     Gemini,
     /// Vertex AI of Google Cloud. It requires an access token and `project`.
     Vertex,
-}
-
-/// How much a model from Gemini 3 on thinks before it answers (`thinkingLevel`).
-///
-/// ```
-/// use formwork_gemini::{Config, ThinkingLevel};
-///
-/// let config: Config = serde_json::from_str(r#"{"model": "gemini-3-pro-preview", "thinking_level": "low"}"#)?;
-/// assert_eq!(config.thinking_level, Some(ThinkingLevel::Low));
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ThinkingLevel {
-    /// The minimum that the model supports.
-    Minimal,
-    /// A low level.
-    Low,
-    /// A medium level.
-    Medium,
-    /// The maximum that the model supports.
-    High,
 }
 
 /// The configuration of a Gemini model, at Google or behind a proxy.
@@ -118,55 +96,6 @@ pub struct Config {
     pub capabilities: Overrides,
 }
 
-/// Capabilities that replace the known ones of a model. A missing field leaves the known value.
-///
-/// ```
-/// use formwork_gemini::Config;
-/// use formwork_wire::Wire;
-///
-/// let config: Config = serde_json::from_str(
-///     r#"{"model": "gemini-2.5-flash", "capabilities": {"seed": false, "output_tokens": 8192}}"#,
-/// ).unwrap();
-/// let wire = config.resolve()?.wire;
-/// assert_eq!((wire.capabilities().seed, wire.capabilities().output_tokens), (false, Some(8192)));
-/// # Ok::<(), formwork_core::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "GeminiOverrides")]
-pub struct Overrides {
-    /// Whether the model accepts a temperature.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub temperature: Option<bool>,
-    /// Whether the model accepts a nucleus (top-p) threshold.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub top_p: Option<bool>,
-    /// Whether the model accepts a seed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seed: Option<bool>,
-    /// The context window: the maximum number of tokens of prompt and completion together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context_tokens: Option<u32>,
-    /// The maximum number of tokens of a completion, thoughts included.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_tokens: Option<u32>,
-    /// The token limit of calls without a limit of their own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub default_max_tokens: Option<u32>,
-}
-
-impl Overrides {
-    fn apply(&self, capabilities: &mut Capabilities) {
-        let set = |known: &mut bool, other: Option<bool>| *known = other.unwrap_or(*known);
-        set(&mut capabilities.temperature, self.temperature);
-        set(&mut capabilities.top_p, self.top_p);
-        set(&mut capabilities.seed, self.seed);
-        capabilities.context_tokens = self.context_tokens.or(capabilities.context_tokens);
-        capabilities.output_tokens = self.output_tokens.or(capabilities.output_tokens);
-        capabilities.default_max_tokens = self.default_max_tokens.or(capabilities.default_max_tokens);
-    }
-}
-
 /// A [`Config`] with the values of its preset filled in: everything that a provider is built from.
 ///
 /// ```
@@ -198,13 +127,18 @@ impl Config {
     /// Fills in the values of the preset for fields that are not set.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] if the model is empty, if Vertex AI has no project, or if model, project or location contain
-    /// `..` or characters other than letters, digits and `-._/@:`.
+    /// [`ErrorKind::Config`] if the model is empty, if `capabilities` has `late_system`, if Vertex AI has no project, or if model,
+    /// project or location contain `..` or characters other than letters, digits and `-._/@:`.
     pub fn resolve(&self) -> Result<Resolved, Error> {
         if self.model.trim().is_empty() {
             return Err(config("`model` is empty"));
         }
         checked("model", &self.model)?;
+        if self.capabilities.late_system.is_some() {
+            return Err(config(
+                "`late_system` has no effect: the API takes system messages apart from the dialogue",
+            ));
+        }
         let mut wire = Gemini::new(&self.model)
             .with_stream(self.stream.unwrap_or(true))
             .with_generation(self.generation.clone());
@@ -214,7 +148,7 @@ impl Config {
         if let Some(dialects) = &self.dialects {
             wire = wire.with_dialects(dialects);
         }
-        self.capabilities.apply(&mut wire.capabilities);
+        wire.capabilities = self.capabilities.apply(wire.capabilities);
         let (wire, usual_url, usual_key, auth) = match self.preset {
             Preset::Gemini => (wire, DEFAULT_URL.to_owned(), "GEMINI_API_KEY", Gemini::AUTH),
             Preset::Vertex => {

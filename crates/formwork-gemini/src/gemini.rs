@@ -1,11 +1,30 @@
-use formwork_core::{Call, Capabilities, Enforcement, Fault, Time};
-use formwork_wire::http::Request;
-use formwork_wire::http::response::Parts;
-use formwork_wire::{Auth, Bytes, Decoder, Wire};
+use formwork_core::{Capabilities, Enforcement};
+use formwork_wire::Auth;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::fault::RequestInfo;
-use crate::{ThinkingLevel, decode, encode, fault};
+/// How much a model from Gemini 3 on thinks before it answers (`thinkingLevel`).
+///
+/// ```
+/// use formwork_gemini::{Config, ThinkingLevel};
+///
+/// let config: Config = serde_json::from_str(r#"{"model": "gemini-3-pro-preview", "thinking_level": "low"}"#)?;
+/// assert_eq!(config.thinking_level, Some(ThinkingLevel::Low));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ThinkingLevel {
+    /// The minimum that the model supports.
+    Minimal,
+    /// A low level.
+    Low,
+    /// A medium level.
+    Medium,
+    /// The maximum that the model supports.
+    High,
+}
 
 /// The codec of the `generateContent` API for one model. The transport adds the server's address and the key.
 ///
@@ -142,27 +161,5 @@ impl Gemini {
     /// Returns the name of the model without `models/`.
     pub fn model(&self) -> &str {
         &self.model
-    }
-}
-
-impl Wire for Gemini {
-    fn name(&self) -> &str {
-        "gemini"
-    }
-
-    fn capabilities(&self) -> &Capabilities {
-        &self.capabilities
-    }
-
-    fn encode(&self, call: &Call) -> Result<Request<Bytes>, Fault> {
-        encode::request(self, call)
-    }
-
-    fn decoder(&self, call: &Call, head: &Parts) -> Box<dyn Decoder> {
-        decode::decoder(RequestInfo::of(self, call), head)
-    }
-
-    fn fault(&self, call: &Call, head: &Parts, body: &[u8], now: Time) -> Fault {
-        fault::of_response(&RequestInfo::of(self, call), head, body, now)
     }
 }

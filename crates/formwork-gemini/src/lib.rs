@@ -46,6 +46,8 @@ mod decode;
 mod encode;
 mod fault;
 mod gemini;
+mod wire;
 
-pub use config::{Config, DEFAULT_URL, Overrides, Preset, Resolved, ThinkingLevel};
-pub use gemini::Gemini;
+pub use config::{Config, DEFAULT_URL, Preset, Resolved};
+pub use formwork_core::Overrides;
+pub use gemini::{Gemini, ThinkingLevel};

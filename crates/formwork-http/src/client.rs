@@ -37,9 +37,11 @@ impl Kept {
     /// A connection that was closed before the request fails at once. A later failure is a fault, because the server may
     /// have processed the request, which costs money; a failure of a new connection is a fault too. The retry policy
     /// decides about both.
-    pub(crate) async fn execute(&self, request: Request) -> Result<Response, Failure> {
-        let again = request.try_clone();
-        at_once_again(self.0.execute(request), || Some(self.0.execute(again?))).await
+    pub(crate) async fn execute(
+        &self,
+        request: impl Fn() -> Request + Send + Sync,
+    ) -> Result<Response, Failure> {
+        at_once_again(self.0.execute(request()), || Some(self.0.execute(request()))).await
     }
 }
 

@@ -99,9 +99,9 @@ impl HttpTransport {
             }
             // The length of a compressed body is unknown.
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-            let request = request_of(Method::GET, url.clone(), headers, Bytes::new());
+            let request = || request_of(Method::GET, url.clone(), headers.clone(), Bytes::new());
             let from: Arc<str> = host(&url).into();
-            let response = self.exchange(request, &from, None).await?;
+            let response = self.exchange(request, &url, &from, None).await?;
             if response.status().is_success() {
                 return Ok((response, from));
             }

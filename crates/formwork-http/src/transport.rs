@@ -185,12 +185,13 @@ impl HttpTransport {
     /// Sends a request unchanged, and waits for the head of the response.
     pub(crate) async fn exchange(
         &self,
-        request: reqwest::Request,
+        request: impl Fn() -> reqwest::Request + Send + Sync,
+        url: &Url,
         host: &str,
         deadline: Option<Instant>,
     ) -> Result<reqwest::Response, Fault> {
         has_runtime()?;
-        let client = self.clients.of(&self.settings, request.url())?;
+        let client = self.clients.of(&self.settings, url)?;
         self.within(client.execute(request), host, deadline).await
     }
 
@@ -239,22 +240,28 @@ impl HttpTransport {
             direct::complete(&mut headers);
         }
         let send = async |key: Option<&Key>| {
-            let mut headers = headers.clone();
-            if let (Some(key), Some((auth, _))) = (key, &self.settings.key_command) {
-                add_key(&mut headers, *auth, key)?;
-            }
-            let (method, body) = (head.method.clone(), body.clone());
+            let with_key = match (key, &self.settings.key_command) {
+                (Some(key), Some((auth, _))) => {
+                    let mut headers = headers.clone();
+                    add_key(&mut headers, *auth, key)?;
+                    Some(headers)
+                }
+                _ => None,
+            };
+            let headers = with_key.as_ref().unwrap_or(&headers);
             if is_direct {
                 has_runtime()?;
                 let uri = self.settings.base.join_uri(&head.uri)?;
-                let sent = self.clients.direct(&self.settings).send((method, uri, headers, body));
+                let request = (head.method.clone(), uri, headers.clone(), body.clone());
+                let sent = self.clients.direct(&self.settings).send(request);
                 return self
                     .within(sent, &host, deadline)
                     .await
                     .map(|response| response.map(|pieces| Received::Direct(Box::new(pieces))));
             }
-            let request = request_of(method, self.settings.base.join(&head.uri)?, headers, body);
-            let mut response = self.exchange(request, &host, deadline).await?;
+            let url = self.settings.base.join(&head.uri)?;
+            let request = || request_of(head.method.clone(), url.clone(), headers.clone(), body.clone());
+            let mut response = self.exchange(request, &url, &host, deadline).await?;
             let mut out = Response::new(());
             (*out.status_mut(), *out.version_mut(), *out.headers_mut()) =
                 (response.status(), response.version(), std::mem::take(response.headers_mut()));

@@ -7,7 +7,7 @@ use formwork_core::Usage;
 use rusqlite::{Connection, params};
 
 use crate::paths::general;
-use crate::record::{ACCEPTED, AttemptRecord, RunRecord};
+use crate::record::{ACCEPTED, AttemptRecord, PROBE, RunRecord};
 
 const RUN: &str = "INSERT OR IGNORE INTO run VALUES
     (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, NULL)";
@@ -63,7 +63,7 @@ fn insert(connection: &Connection, run: &RunRecord) -> rusqlite::Result<bool> {
         run.target,
         run.model,
         list(&run.tags),
-        number(run.attempts.len() as u64),
+        number(run.calls()),
         number(usage.input_tokens),
         number(usage.output_tokens),
         number(usage.cached_tokens),
@@ -162,7 +162,7 @@ impl<'a> Rollups<'a> {
         let sums = self.runs.entry((hour, contract, &run.model, run.outcome.name())).or_default();
         for (sum, more) in [
             (&mut sums.runs, 1),
-            (&mut sums.attempts, run.attempts.len() as u64),
+            (&mut sums.attempts, run.calls()),
             (&mut sums.input_tokens, run.usage.input_tokens),
             (&mut sums.output_tokens, run.usage.output_tokens),
             (&mut sums.micro_usd, run.micro_usd.unwrap_or(0)),
@@ -171,7 +171,8 @@ impl<'a> Rollups<'a> {
         ] {
             *sum = sum.saturating_add(number(more));
         }
-        for attempt in run.attempts.iter().filter(|attempt| attempt.class != ACCEPTED) {
+        let is_rejected = |attempt: &&AttemptRecord| attempt.class != ACCEPTED && attempt.class != PROBE;
+        for attempt in run.attempts.iter().filter(is_rejected) {
             let model = attempt.model.as_str();
             let mut count = |class: &'a str, path| {
                 *self.reasons.entry((hour, class, path, model, contract)).or_default() += 1;

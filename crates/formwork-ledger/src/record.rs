@@ -161,6 +161,11 @@ impl RunRecord {
         self
     }
 
+    /// Returns the number of calls without probes.
+    pub(crate) fn calls(&self) -> u64 {
+        self.attempts.iter().filter(|attempt| attempt.class != PROBE).count() as u64
+    }
+
     /// Replaces the model of the run and of each attempt by the model behind its target (default: the target's name).
     #[must_use]
     pub fn with_models(mut self, model_of: impl Fn(&str) -> Option<String>) -> Self {
@@ -220,7 +225,7 @@ pub struct AttemptRecord {
     pub model: String,
     /// How the schema was enforced: `schema`, `tool`, `json_object` or `none`.
     pub mode: Cow<'static, str>,
-    /// `accepted`, `cancelled`, `not_json`, `invalid`, `truncated`, `stopped`, `refused`, or the kind of a fault, such as `timeout`.
+    /// `accepted`, `probe`, `cancelled`, `not_json`, `invalid`, `truncated`, `stopped`, `refused`, or the kind of a fault, such as `timeout`.
     pub class: Cow<'static, str>,
     /// The provider's fault, in one line, where the call failed without a violation.
     pub message: Option<String>,
@@ -242,6 +247,9 @@ pub struct AttemptRecord {
 
 /// The class of a call whose answer was accepted.
 pub(crate) const ACCEPTED: &str = "accepted";
+
+/// The class of the calls that probed the server before the first call of a run.
+pub(crate) const PROBE: &str = "probe";
 
 impl AttemptRecord {
     /// Returns an accepted call without usage.
@@ -271,6 +279,7 @@ impl From<&Attempt> for AttemptRecord {
             (_, Some(Failure::Fault(fault))) => fault_name(fault.kind).into(),
             (_, Some(failure)) => failure.class().into(),
             (Verdict::Cancelled, None) => "cancelled".into(),
+            (Verdict::Probe, None) => PROBE.into(),
             (_, None) => ACCEPTED.into(),
         };
         Self {

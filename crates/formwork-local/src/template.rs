@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use formwork_core::{Message, Part, Role};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
@@ -63,15 +65,19 @@ impl Template {
     /// Returns whether a system message may follow the first user message.
     pub(crate) fn takes_late_system(&self) -> bool {
         let roles = [Role::System, Role::User, Role::Assistant, Role::System, Role::User];
-        self.render(&roles.map(|role| Message::new(role, "x"))).is_ok()
+        self.render(&roles.map(|role| Arc::new(Message::new(role, "x")))).is_ok()
     }
 
     /// Returns the tokens of a dialogue, up to the start of the model's answer.
     ///
     /// # Errors
     /// A message with the reason why the messages cannot be written.
-    pub(crate) fn encode(&self, messages: &[Message], vocabulary: &Vocabulary) -> Result<Vec<u32>, String> {
-        let contents = messages.iter().map(content).collect::<Result<Vec<_>, _>>()?;
+    pub(crate) fn encode(
+        &self,
+        messages: &[Arc<Message>],
+        vocabulary: &Vocabulary,
+    ) -> Result<Vec<u32>, String> {
+        let contents = messages.iter().map(|message| content(message)).collect::<Result<Vec<_>, _>>()?;
         let mut tokens = Vec::new();
         // The text of the template and of messages is tokenized together, because tokens may span both.
         let mut plain = String::new();
@@ -102,7 +108,7 @@ impl Template {
     }
 
     /// Returns the dialogue as text of the template and numbers of messages.
-    fn render(&self, messages: &[Message]) -> Result<Vec<Piece>, String> {
+    fn render(&self, messages: &[Arc<Message>]) -> Result<Vec<Piece>, String> {
         let stand_ins: Vec<_> = (0..)
             .zip(messages)
             .map(|(number, message): (usize, _)| {

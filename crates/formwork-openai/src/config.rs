@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use formwork_core::{Capabilities, Error, ErrorKind};
+use formwork_core::{Error, ErrorKind, Overrides};
 use formwork_wire::Auth;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -71,59 +71,6 @@ pub struct Config {
     /// Capabilities of this model that differ from the known ones.
     #[serde(default)]
     pub capabilities: Overrides,
-}
-
-/// Capabilities that replace the known ones of a model. A missing field leaves the known value.
-///
-/// ```
-/// use formwork_core::{Capabilities, Enforcement};
-/// use formwork_openai::Overrides;
-///
-/// let overrides = Overrides { seed: Some(false), output_tokens: Some(4096), ..Overrides::default() };
-/// let capabilities = overrides.apply(Capabilities::new(Enforcement::Schema).with_seed());
-/// assert_eq!((capabilities.seed, capabilities.output_tokens), (false, Some(4096)));
-/// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Overrides {
-    /// Whether the model accepts a temperature.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub temperature: Option<bool>,
-    /// Whether the model accepts a nucleus (top-p) threshold.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub top_p: Option<bool>,
-    /// Whether the model accepts a seed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seed: Option<bool>,
-    /// Whether the model accepts system messages after the first user message. With `false` they are merged into user
-    /// messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub late_system: Option<bool>,
-    /// The context window: the maximum number of tokens of prompt and completion together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context_tokens: Option<u32>,
-    /// The maximum number of tokens of a completion.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_tokens: Option<u32>,
-    /// The token limit of calls without a limit of their own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub default_max_tokens: Option<u32>,
-}
-
-impl Overrides {
-    /// Returns `capabilities` with the fields that are set here replaced.
-    #[must_use]
-    pub fn apply(&self, mut capabilities: Capabilities) -> Capabilities {
-        let set = |known: &mut bool, other: Option<bool>| *known = other.unwrap_or(*known);
-        set(&mut capabilities.temperature, self.temperature);
-        set(&mut capabilities.top_p, self.top_p);
-        set(&mut capabilities.seed, self.seed);
-        set(&mut capabilities.late_system, self.late_system);
-        capabilities.context_tokens = self.context_tokens.or(capabilities.context_tokens);
-        capabilities.output_tokens = self.output_tokens.or(capabilities.output_tokens);
-        capabilities.default_max_tokens = self.default_max_tokens.or(capabilities.default_max_tokens);
-        capabilities
-    }
 }
 
 /// A [`Config`] with the values of its preset filled in: everything that a provider is built from.

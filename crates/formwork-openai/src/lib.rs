@@ -42,7 +42,9 @@ mod openai;
 mod presets;
 mod probe;
 mod responses;
+mod wire;
 
-pub use config::{Config, Overrides, Resolved};
+pub use config::{Config, Resolved};
+pub use formwork_core::Overrides;
 pub use openai::{AZURE, Api, MaxTokensField, OpenAi, SystemRole};
 pub use presets::{KeyHeader, Preset, Source, preset, presets};

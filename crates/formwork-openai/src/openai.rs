@@ -1,17 +1,11 @@
-use std::borrow::Cow;
-
-use async_trait::async_trait;
-use formwork_core::{Call, Capabilities, Completion, Enforcement, Fault, FaultKind, Message, Time};
-use formwork_wire::http::Request;
-use formwork_wire::http::response::Parts;
+use formwork_core::{Call, Capabilities, Enforcement, Fault, FaultKind};
+use formwork_wire::Auth;
 use formwork_wire::http::uri::{InvalidUri, Uri};
-use formwork_wire::{Auth, Bytes, Decoder, Transport, Wire};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::fault::RequestInfo;
-use crate::{decode, encode, fault, models, probe, responses};
+use crate::models;
 
 /// The request header that carries the key of Azure OpenAI: `api-key: KEY`.
 pub const AZURE: Auth = Auth { header: "api-key", prefix: "" };
@@ -229,15 +223,6 @@ impl OpenAi {
         &self.model
     }
 
-    /// Returns the messages of a call. Later system messages are merged into user messages if the model does not support them.
-    pub(crate) fn messages<'a>(&self, call: &'a Call) -> Cow<'a, [Message]> {
-        if self.capabilities.late_system {
-            Cow::Borrowed(&call.messages)
-        } else {
-            Cow::Owned(encode::without_late_system(&call.messages))
-        }
-    }
-
     /// Returns the token limit of a call, at most the model's output limit. `None`: no limit is sent.
     pub(crate) fn max_tokens(&self, call: &Call) -> Option<u32> {
         let max = self.capabilities.output_tokens.unwrap_or(u32::MAX);
@@ -251,39 +236,5 @@ impl OpenAi {
         uri.map_err(|error: InvalidUri| {
             Fault::new(FaultKind::BadRequest, format!("the request cannot be written: {error}"))
         })
-    }
-}
-
-#[async_trait]
-impl Wire for OpenAi {
-    fn name(&self) -> &str {
-        "openai"
-    }
-
-    fn capabilities(&self) -> &Capabilities {
-        &self.capabilities
-    }
-
-    fn encode(&self, call: &Call) -> Result<Request<Bytes>, Fault> {
-        match self.api {
-            Api::Chat => encode::request(self, call),
-            Api::Responses => responses::request(self, call),
-        }
-    }
-
-    fn decoder(&self, call: &Call, head: &Parts) -> Box<dyn Decoder> {
-        decode::decoder(RequestInfo::of(self, call), head)
-    }
-
-    fn fault(&self, call: &Call, head: &Parts, body: &[u8], now: Time) -> Fault {
-        fault::fault(&RequestInfo::of(self, call), head, body, now)
-    }
-
-    fn rescue(&self, call: &Call, _: &Parts, body: &[u8]) -> Option<Completion> {
-        fault::rescue(&RequestInfo::of(self, call), &serde_json::from_slice(body).ok()?)
-    }
-
-    async fn probe(&self, transport: &dyn Transport) -> Result<Capabilities, Fault> {
-        probe::probe(self, transport).await
     }
 }

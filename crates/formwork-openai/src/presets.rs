@@ -1,11 +1,12 @@
 use std::sync::LazyLock;
 
+use formwork_core::Overrides;
 use formwork_wire::Auth;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{AZURE, MaxTokensField, Overrides};
+use crate::{AZURE, MaxTokensField};
 
 /// The request header that carries the key.
 ///

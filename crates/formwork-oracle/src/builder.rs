@@ -38,11 +38,7 @@ pub struct OracleBuilder {
     prompt: Prompt,
     examples: Examples,
     check: CrossCheck,
-    patches: u32,
-    backoff: Option<Backoff>,
-    max_attempts: Option<u32>,
-    attempts_per_target: Option<u32>,
-    temperature: Option<f64>,
+    policy: Policy,
     deadline: Duration,
     max_tokens: u32,
     budget: Option<Cost>,
@@ -61,11 +57,7 @@ impl Oracle {
             prompt: Prompt::default(),
             examples: Examples::none(),
             check: CrossCheck::default(),
-            patches: 0,
-            backoff: None,
-            max_attempts: None,
-            attempts_per_target: None,
-            temperature: None,
+            policy: policy(),
             deadline: DEFAULT_DEADLINE,
             max_tokens: DEFAULT_MAX_TOKENS,
             budget: None,
@@ -104,35 +96,45 @@ impl OracleBuilder {
         self
     }
 
+    /// Sets the retry policy (default: [`policy`]). It replaces what the other setters of attempts, patches, temperature
+    /// and backoff have set, so call it before them.
+    pub fn with_policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
     /// Sets the maximum number of patches within each attempt, at its temperature (default: 0). A patch requests only
     /// the wrong values; for a score that does not follow from its breakdown it states the allowed range.
-    pub const fn with_patches(mut self, patches: u32) -> Self {
-        self.patches = patches;
+    pub fn with_patches(mut self, patches: u32) -> Self {
+        let patching = if patches > 0 { Patching::Within(patches) } else { Patching::Never };
+        self.policy = self.policy.with_patching(patching);
         self
     }
 
     /// Sets the maximum number of whole answers, over all targets (default: 3; at least 1).
     pub const fn with_max_attempts(mut self, attempts: u32) -> Self {
-        self.max_attempts = Some(attempts);
+        self.policy.attempts = if attempts == 0 { 1 } else { attempts };
         self
     }
 
     /// Sets the maximum number of whole answers of one target (default: an equal share, rounded up).
     pub const fn with_attempts_per_target(mut self, attempts: u32) -> Self {
-        self.attempts_per_target = Some(attempts);
+        self.policy.attempts_per_target = Some(attempts);
         self
     }
 
     /// Sets the temperature of the first attempt (default: 0.3). The second attempt has two thirds of it, every later
     /// one a third.
-    pub const fn with_temperature(mut self, temperature: f64) -> Self {
-        self.temperature = Some(temperature);
+    pub fn with_temperature(mut self, temperature: f64) -> Self {
+        // Rounded to three digits, because people read temperatures in logs.
+        let steps = [3.0, 2.0, 1.0].map(|thirds| (temperature * thirds / 3.0 * 1000.0).round() / 1000.0);
+        self.policy = self.policy.with_temperature(Temperature::Steps(steps.to_vec()));
         self
     }
 
     /// Sets the delays before failed calls are repeated (default: 2, 4 and 8 seconds).
     pub fn with_backoff(mut self, backoff: Backoff) -> Self {
-        self.backoff = Some(backoff);
+        self.policy = self.policy.with_backoff(backoff);
         self
     }
 
@@ -213,18 +215,10 @@ impl OracleBuilder {
         let system = self.prompt.system(&self.check, &self.examples, order);
         let target = self.backends.first().map(|backend| backend.name().to_owned()).unwrap_or_default();
 
-        let mut policy = adjusted(self.patches, self.backoff);
-        policy.attempts = self.max_attempts.map_or(policy.attempts, |attempts| attempts.max(1));
-        policy.attempts_per_target = self.attempts_per_target.or(policy.attempts_per_target);
-        if let Some(first) = self.temperature {
-            // Rounded to three digits, because people read temperatures in logs.
-            let steps = [3.0, 2.0, 1.0].map(|thirds| (first * thirds / 3.0 * 1000.0).round() / 1000.0);
-            policy = policy.with_temperature(Temperature::Steps(steps.to_vec()));
-        }
-        let max_attempts = policy.attempts;
+        let max_attempts = self.policy.attempts;
         let clock = self.clock.unwrap_or_else(|| Arc::new(TokioClock::new()));
         let mut builder = Extractor::<AiScore>::for_contract(contract(&self.check)?)
-            .with_policy(policy)
+            .with_policy(self.policy)
             .with_system(system)
             .with_deadline(self.deadline)
             .with_max_tokens(self.max_tokens)
@@ -269,18 +263,6 @@ pub fn policy() -> Policy {
         .with_stop_on_repeat(false)
         .with_accept_cut(true)
         .with_ask_after_refusal(true)
-}
-
-/// The policy with these settings of the builder.
-fn adjusted(patches: u32, backoff: Option<Backoff>) -> Policy {
-    let mut policy = policy();
-    if patches > 0 {
-        policy = policy.with_patching(Patching::Within(patches));
-    }
-    match backoff {
-        Some(backoff) => policy.with_backoff(backoff),
-        None => policy,
-    }
 }
 
 impl fmt::Debug for OracleBuilder {

@@ -161,6 +161,27 @@ mod tests {
         }
 
         #[test]
+        fn a_violation_expects_a_score_that_the_schema_has(
+            breakdown in breakdown(), score in 0_u16..=1000, literal: bool, tolerance in 0_u8..=100
+        ) {
+            let formula = if literal { Formula::Literal } else { Formula::Consistent };
+            let check = CrossCheck { formula, tolerance: f64::from(tolerance) };
+            let answer = json!({
+                "score": score, "scoreBreakdown": breakdown, "risk_factors": [], "strengths": [],
+                "reasoning": "A text that is as long as the schema of the answer wants it to be at the very least.",
+            });
+            let judgement = crate::contract(&check).unwrap().judge(&answer, &Context::EMPTY);
+            for violation in judgement.violations.iter().filter(|violation| violation.rule == CROSS_CHECK) {
+                let expected = violation.expected.as_str();
+                let bounds = expected.strip_prefix("from ").and_then(|bounds| bounds.split_once(" to ")).unwrap();
+                let (low, high): (f64, f64) = (bounds.0.parse().unwrap(), bounds.1.parse().unwrap());
+                prop_assert!(0.0 <= low && low <= high && high <= 1000.0, "{}", expected);
+            }
+            let passes = check.passes(score, &breakdown);
+            prop_assert_eq!(judgement.violations.iter().any(|found| found.rule == CROSS_CHECK), !passes);
+        }
+
+        #[test]
         fn narrowing_leaves_a_score_and_only_right_ones(breakdown in breakdown()) {
             let check = CrossCheck::default();
             let (path, schema) = check.rule().narrow(&json!({"scoreBreakdown": breakdown})).unwrap();

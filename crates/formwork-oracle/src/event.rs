@@ -131,7 +131,7 @@ impl ScoreEvent {
         self.attempts.iter().filter(|attempt| match &attempt.verdict {
             Verdict::Accepted => true,
             Verdict::Failed { failure } => !matches!(failure, Failure::Fault(_)),
-            Verdict::Cancelled => false,
+            Verdict::Cancelled | Verdict::Probe => false,
         })
     }
 

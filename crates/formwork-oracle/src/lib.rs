@@ -25,6 +25,7 @@ mod scored;
 mod seed;
 #[cfg(feature = "serve")]
 pub mod service;
+mod source;
 pub mod wallet;
 
 pub use builder::{DEFAULT_DEADLINE, DEFAULT_MAX_TOKENS, OracleBuilder, policy};
@@ -33,6 +34,7 @@ pub use contract::contract;
 pub use event::{CrossChecks, Rejection, ScoreEvent, ScoreFailure, ScoreObserver};
 pub use examples::{Example, Examples, ExamplesError, MAX_EXAMPLES};
 pub use oracle::{Oracle, ScoreRequest};
-pub use prompt::{MAX_PROMPT, Prompt, PromptError};
+pub use prompt::{MAX_PROMPT, Prompt, PromptError, PromptId};
 pub use score::{AI_RESPONSE_SCHEMA, AiScore, SCHEMA_NAME, ScoreBreakdown};
-pub use scored::{PromptId, ScoreSource, Scored};
+pub use scored::Scored;
+pub use source::ScoreSource;

@@ -116,7 +116,7 @@ impl Observer for Log {
         match &attempt.verdict {
             Verdict::Failed { failure: Failure::Fault(fault) } => self.failed(attempt, fault),
             Verdict::Failed { failure } => self.rejected(attempt, failure),
-            Verdict::Accepted | Verdict::Cancelled => {}
+            Verdict::Accepted | Verdict::Cancelled | Verdict::Probe => {}
         }
         if let Some(observation) =
             attempt.observation.as_ref().filter(|observation| observation.kind == ObservationKind::Ignored)

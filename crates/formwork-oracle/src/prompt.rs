@@ -2,10 +2,30 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use formwork_core::spaced;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use crate::{AiScore, CrossCheck, Examples, PromptId};
+use crate::{AiScore, CrossCheck, Examples};
+
+/// The version of a prompt.
+///
+/// ```
+/// use formwork_oracle::Oracle;
+/// use formwork_testkit::Scripted;
+///
+/// let oracle = Oracle::builder().with_target(std::sync::Arc::new(Scripted::new(["{}"]))).build()?;
+/// assert_eq!(oracle.prompt().hash.len(), 64);
+/// # Ok::<(), formwork_core::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct PromptId {
+    /// The prompt's name.
+    pub name: String,
+    /// The SHA-256 of everything in the prompt besides the wallet, as 64 hexadecimal digits.
+    pub hash: String,
+}
 
 /// The maximum size of a prompt in bytes.
 pub const MAX_PROMPT: usize = 64 * 1024;

@@ -1,50 +1,8 @@
 use formwork_core::{Cost, JsonPath, Usage};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::{AiScore, ScoreEvent};
-
-/// The source of a score.
-///
-/// ```
-/// assert_eq!(formwork_oracle::ScoreSource::Fallback.as_str(), "fallback");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ScoreSource {
-    /// A model.
-    Ai,
-    /// The rule that counts transactions; see [`fallback`](crate::fallback).
-    Fallback,
-}
-
-impl ScoreSource {
-    /// Returns the name in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ai => "ai",
-            Self::Fallback => "fallback",
-        }
-    }
-}
-
-/// The version of a prompt.
-///
-/// ```
-/// use formwork_oracle::Oracle;
-/// use formwork_testkit::Scripted;
-///
-/// let oracle = Oracle::builder().with_target(std::sync::Arc::new(Scripted::new(["{}"]))).build()?;
-/// assert_eq!(oracle.prompt().hash.len(), 64);
-/// # Ok::<(), formwork_core::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub struct PromptId {
-    /// The prompt's name.
-    pub name: String,
-    /// The SHA-256 of everything in the prompt besides the wallet, as 64 hexadecimal digits.
-    pub hash: String,
-}
+use crate::{AiScore, PromptId, ScoreEvent, ScoreSource};
 
 /// A score with its source; the fields are the same for a model's score and the fallback's.
 ///

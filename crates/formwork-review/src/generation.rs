@@ -1,9 +1,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use formwork_core::{
-    Attempt, Cost, Error, ErrorKind, Inline, Input, Message, Outcome, Usage, Violation, decode,
-};
+use formwork_core::{Attempt, Cost, Error, ErrorKind, Inline, Input, Message, Outcome, Usage, decode};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -11,7 +9,7 @@ use serde_json::{Map, Value};
 use tracing::info_span;
 
 use crate::quote::line;
-use crate::{Agent, ReviewPrice, ReviewResult};
+use crate::{Agent, GenerationError, ReviewPrice, ReviewResult};
 
 /// The input of a generation.
 ///
@@ -92,30 +90,6 @@ pub struct GenerationResult<T = Value> {
     pub usage: Usage,
     /// The cost of these calls.
     pub cost: Cost,
-}
-
-/// The reason why a generation or a review failed.
-///
-/// ```
-/// use formwork_core::{Error, ErrorKind};
-/// use formwork_review::GenerationError;
-///
-/// let error = GenerationError::from(&Error::new(ErrorKind::Deadline, "60 seconds are over"));
-/// assert!(error.kind == ErrorKind::Deadline && !error.answered);
-/// assert!(error.message.ends_with("60 seconds are over"));
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct GenerationError {
-    /// The class of the error.
-    pub kind: ErrorKind,
-    /// The message, in one line.
-    pub message: String,
-    /// The violations of the last answer, if there was an answer.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub violations: Vec<Violation>,
-    /// Whether a model completed an answer before the failure; see [`Error::is_answered`].
-    #[serde(default)]
-    pub answered: bool,
 }
 
 impl GenerationInput {
@@ -246,14 +220,6 @@ impl From<Outcome<Value>> for GenerationResult<Value> {
             usage,
             cost,
         }
-    }
-}
-
-impl From<&Error> for GenerationError {
-    fn from(error: &Error) -> Self {
-        let last = error.attempts().iter().rev().find_map(|attempt| attempt.verdict.failure());
-        let violations = last.map(|failure| failure.violations().to_vec()).unwrap_or_default();
-        Self { kind: error.kind(), message: error.to_string(), violations, answered: error.is_answered() }
     }
 }
 

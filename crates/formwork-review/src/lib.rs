@@ -42,6 +42,7 @@ mod compare;
 mod contradiction;
 mod decide;
 pub mod document;
+mod error;
 mod generate;
 mod generation;
 mod material;
@@ -53,10 +54,9 @@ mod votes;
 
 pub use agent::{Agent, modes, policy};
 pub use compare::{Comparison, Pair, Preference, Preferred};
+pub use error::GenerationError;
 pub use generate::{GenerateOptions, generate_with_review};
-pub use generation::{
-    Critique, Generate, GenerationError, GenerationInput, GenerationResult, LlmGenerationService,
-};
+pub use generation::{Critique, Generate, GenerationInput, GenerationResult, LlmGenerationService};
 pub use material::Material;
 pub use result::{CriterionResult, Indeterminate, ReviewPrice, ReviewResult, Verdict};
 pub use review::{LlmReviewService, Review};

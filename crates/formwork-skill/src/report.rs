@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use formwork_core::Verdict::{Accepted, Cancelled};
+use formwork_core::Verdict::{Accepted, Cancelled, Probe};
 use formwork_core::{Attempt, ErrorKind, Failure, is_answered};
 use formwork_review::{CriterionResult, Indeterminate, Verdict};
 use schemars::JsonSchema;
@@ -107,7 +107,8 @@ impl Tally {
         self.millis.push(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
         if let Some(generation) = generation {
             let is_fault = |attempt: &&Attempt| {
-                matches!(attempt.verdict.failure(), Some(Failure::Fault(_))) || attempt.verdict == Cancelled
+                matches!(attempt.verdict.failure(), Some(Failure::Fault(_)))
+                    || matches!(attempt.verdict, Cancelled | Probe)
             };
             let first = generation.attempts.iter().find(|attempt| !is_fault(attempt));
             self.generations += 1;

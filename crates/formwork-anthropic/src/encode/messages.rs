@@ -1,6 +1,7 @@
 //! The messages of a call as `system` and `messages` of the request.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use formwork_core::{Fault, Message, Part, Role};
 use serde::Serialize;
@@ -60,8 +61,8 @@ pub(super) enum CacheControl {
 /// System messages at the beginning become the instructions. A later system message becomes text of the next user turn, or
 /// of the last one, because only some models accept a system message between turns. Adjacent messages of one role become one
 /// turn. Blank texts are dropped because the API refuses them, and thoughts because it refuses them without a signature.
-pub(super) fn dialogue(messages: &[Message], cache: bool) -> Result<Dialogue<'_>, Fault> {
-    let is_system = |message: &&Message| message.role == Role::System;
+pub(super) fn dialogue(messages: &[Arc<Message>], cache: bool) -> Result<Dialogue<'_>, Fault> {
+    let is_system = |message: &&Arc<Message>| message.role == Role::System;
     let leading = messages.iter().take_while(is_system).count();
     let (instructions, rest) = messages.split_at(leading);
     let mut system: Vec<Block<'_>> =

@@ -5,7 +5,7 @@ use formwork_core::{Capabilities, Enforcement, FaultKind, Message, Part, Role, S
 use formwork_wire::Wire;
 use serde_json::{Map, Value, json};
 
-use crate::support::{TOOL, call, schema, sent, with};
+use crate::support::{TOOL, call, schema, sent, shared, with};
 
 fn wire() -> Anthropic {
     Anthropic::new("claude-test")
@@ -131,7 +131,7 @@ fn thinking_effort_and_sampling_are_sent_where_the_api_takes_them_together() {
 
 /// Roles and texts of the encoded dialogue, system first.
 fn dialogue(messages: Vec<Message>) -> Vec<(String, Vec<String>)> {
-    let body = sent(&wire(), &with(call(Enforcement::None), |call| call.messages = messages));
+    let body = sent(&wire(), &with(call(Enforcement::None), |call| call.messages = shared(messages)));
     let texts = |blocks: &Value| -> Vec<String> {
         let blocks = blocks.as_array().into_iter().flatten();
         blocks.map(|block| block["text"].as_str().or(block["type"].as_str()).unwrap().to_owned()).collect()
@@ -177,7 +177,7 @@ fn turns_alternate_and_instructions_stand_apart() {
             .collect();
         assert_eq!(dialogue(messages), expected);
     }
-    let empty = with(call(Enforcement::None), |call| call.messages = vec![Message::user(" ")]);
+    let empty = with(call(Enforcement::None), |call| call.messages = shared([Message::user(" ")]));
     assert_eq!(wire().encode(&empty).unwrap_err().kind, FaultKind::BadRequest);
 }
 
@@ -194,7 +194,7 @@ fn images_and_tools_are_blocks_and_thoughts_are_left_out() {
         part(Role::Tool, vec![text("beside"), result]),
         Message::system("late"),
     ];
-    let body = sent(&wire(), &with(call(Enforcement::None), |call| call.messages = messages));
+    let body = sent(&wire(), &with(call(Enforcement::None), |call| call.messages = shared(messages)));
     assert_eq!(
         body["messages"],
         json!([
@@ -211,7 +211,8 @@ fn images_and_tools_are_blocks_and_thoughts_are_left_out() {
         ])
     );
     for (role, misplaced) in [(Role::Assistant, image), (Role::User, called)] {
-        let call = with(call(Enforcement::None), |call| call.messages = vec![part(role, vec![misplaced])]);
+        let call =
+            with(call(Enforcement::None), |call| call.messages = shared([part(role, vec![misplaced])]));
         assert_eq!(wire().encode(&call).unwrap_err().kind, FaultKind::BadRequest);
     }
 }

@@ -1,5 +1,7 @@
 //! Calls and response bodies.
 
+use std::sync::Arc;
+
 use formwork_anthropic::Anthropic;
 use formwork_core::{Call, Completion, Delta, Enforcement, Fault, Lowered, Message};
 use formwork_wire::http::Response;
@@ -114,4 +116,9 @@ pub(crate) fn completion(wire: &Anthropic, call: &Call, body: &str) -> Completio
 pub(crate) fn with(mut call: Call, change: impl FnOnce(&mut Call)) -> Call {
     change(&mut call);
     call
+}
+
+/// The messages as a call has them.
+pub(crate) fn shared(messages: impl IntoIterator<Item = Message>) -> Vec<Arc<Message>> {
+    messages.into_iter().map(Arc::new).collect()
 }

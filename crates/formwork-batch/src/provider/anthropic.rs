@@ -9,6 +9,7 @@ use formwork_wire::{Bytes, SharedTransport, Wire};
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use serde_json::Value;
+use time::UtcDateTime;
 
 use super::api::{BatchApi, FileLimits, FileRequest, FileResult, FileStatus, Found};
 use super::http::{Client, bad, required, text, unexpected};
@@ -154,16 +155,8 @@ fn is_older(batch: &Value, day: &str) -> bool {
 
 /// Returns the day before a time, as RFC 3339 writes it: a file's batch was not created earlier, even if clocks differ.
 fn day_before(time: Time) -> String {
-    // The algorithm `civil_from_days` of Howard Hinnant, for days after 1970.
-    let days = (time.0 / 86_400_000).saturating_sub(1) + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + era * 400 + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
+    let seconds = i64::try_from(time.0 / 1000).unwrap_or(i64::MAX).saturating_sub(86_400).max(0);
+    UtcDateTime::from_unix_timestamp(seconds).unwrap_or(UtcDateTime::MAX).date().to_string()
 }
 
 /// Reads a line of results.

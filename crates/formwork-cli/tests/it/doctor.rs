@@ -362,10 +362,21 @@ fn a_probe_is_a_call_that_was_asked_for_paid_once_and_verifies_what_calls_do() {
     assert_eq!(server.asked().last().unwrap().body["think"], false, "calls are made as it was verified");
     let usage = &row["usage"];
     assert_eq!((&usage["input_tokens"], &usage["output_tokens"]), (&json!(30), &json!(8)), "{row}");
+    // It is a line of its own in the record, with its own tokens and cost.
+    let lines = row["attempts"].as_array().unwrap();
+    let results: Vec<_> = lines.iter().map(|line| &line["verdict"]["result"]).collect();
+    assert_eq!(results, ["probe", "accepted"], "{row}");
+    for line in lines {
+        let usage = &line["usage"];
+        assert_eq!((&usage["input_tokens"], &usage["output_tokens"]), (&json!(15), &json!(4)), "{row}");
+        assert_eq!(line["cost"]["tokens"], 19, "{row}");
+    }
+    assert_eq!(lines[0]["text"], "", "{row}");
 
     // The result is stored until the version or the model changes.
     let (_, row) = extract(&server.url, true, "probe-cache");
     assert_eq!(paths(&server)[6..], ["/api/version", "/api/tags", "/api/chat"]);
+    assert_eq!(row["attempts"].as_array().map(Vec::len), Some(1), "{row}");
     assert_eq!(
         (&row["usage"]["input_tokens"], &server.asked().last().unwrap().body["think"]),
         (&json!(15), &json!(false))

@@ -34,7 +34,7 @@ fn two(a: &str, b: &str) -> String {
     };
     format!(
         "targets = [\"a\"]\n{}{}[lists.turns]\ntargets = [\"a\", \"b\"]\norder = \"round-robin\"\n[lists.backup]\ntargets = [\"b\"]\n\
-         [aliases]\nfast = \"b\"\nboth = \"turns\"\n",
+         [aliases]\nfast = \"b\"\nboth = \"turns\"\nsmollm2-135m = \"b\"\n",
         section("a", a),
         section("b", b)
     )
@@ -51,6 +51,7 @@ fn a_list_an_alias_and_the_default_say_who_is_asked() {
         ("alias of a provider", vec!["--provider", "fast"], [0, 4]),
         ("alias as a model", vec!["-m", "fast"], [0, 4]),
         ("alias of a list", vec!["-m", "both"], [2, 2]),
+        ("alias with the name of a local model", vec!["-m", "smollm2-135m"], [0, 4]),
     ] {
         let servers = [chat(&[MARIA; 4]), chat(&[MARIA; 4])];
         let file = temporary(

@@ -136,11 +136,11 @@ async fn dropped(provider: &SharedProvider) -> Result<(), String> {
 
 async fn dialogue(provider: &SharedProvider) -> Result<(), String> {
     let mut request = call(provider, None, "What is 2 + 2?");
-    request.messages.push(Message::assistant("five"));
+    request.messages.push(Arc::new(Message::assistant("five")));
     if provider.capabilities().late_system {
-        request.messages.push(Message::system("The last answer was wrong."));
+        request.messages.push(Arc::new(Message::system("The last answer was wrong.")));
     }
-    request.messages.push(Message::user("Again, please."));
+    request.messages.push(Arc::new(Message::user("Again, please.")));
     ask(provider, &request).await.map(|_| ())
 }
 

@@ -1,5 +1,7 @@
 //! Tests that requests contain what the capabilities promise, and nothing else.
 
+use std::sync::Arc;
+
 use formwork_core::{Call, Enforcement, Message, Role, Sampling};
 
 use super::{Shared, call, equal, schema};
@@ -71,7 +73,7 @@ pub(super) async fn sampling(protocol: Shared) -> Result<(), String> {
 pub(super) async fn messages(protocol: Shared) -> Result<(), String> {
     let texts = ["govern \u{1F980}", "ask \"it\"", "answer\n", "correct", "ask again"];
     let roles = [Role::System, Role::User, Role::Assistant, Role::System, Role::User];
-    let messages = roles.iter().zip(texts).map(|(role, text)| Message::new(*role, text)).collect();
+    let messages = roles.iter().zip(texts).map(|(role, text)| Arc::new(Message::new(*role, text))).collect();
     let mut call = call(Enforcement::None);
     call.messages = messages;
     let (found, _) = asked(&protocol, &call).await?;

@@ -1,5 +1,5 @@
 mod leaves;
-mod op;
+pub(crate) mod op;
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::accepts::Accepts;
 use crate::keywords::{self, target};
 use crate::{Lowered, Stage, Violation};
 
-pub use op::{Lift, LiftOp};
+use op::Lift;
 
 /// Maps an answer back to the original schema, inner values first, and returns the violations that it found.
 ///

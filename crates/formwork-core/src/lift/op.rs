@@ -4,13 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-#[cfg(doc)]
-use crate::Lowered;
-
 /// An operation that maps the values of one node of the lowered schema back to the original schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LiftOp {
-    /// RFC 6901 JSON Pointer of the node in [`Lowered::schema`].
+    /// RFC 6901 JSON Pointer of the node in [`Lowered::schema`](crate::Lowered::schema).
     pub at: String,
     /// The operation on every value of the node.
     pub lift: Lift,

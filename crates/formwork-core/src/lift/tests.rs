@@ -1,6 +1,8 @@
 use super::*;
 use serde_json::json;
 
+use crate::LiftOp;
+
 fn lifted(value: Value, schema: Value, ops: &[(&str, Lift)]) -> (Value, Vec<Violation>) {
     let ops = ops.iter().map(|(at, lift)| LiftOp { at: (*at).to_owned(), lift: lift.clone() });
     lift(value, &Lowered { schema: Some(schema), lift: ops.collect(), ..Lowered::default() })

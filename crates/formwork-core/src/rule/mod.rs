@@ -161,13 +161,21 @@ impl Rule {
     /// Adds a violation for every value of the target that violates the rule. Values that are missing or of another type
     /// are left to the schema.
     pub fn validate(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
-        self.validate_where(value, cx, out, |_, _| true);
+        self.validate_where(value, cx, out, &|_| None, |_, _| true);
     }
 
     /// Adds a violation for every value of the target that violates the rule, unless a value that the rule reads has a
     /// violation already.
-    pub(crate) fn validate_unless_wrong(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
-        self.validate_where(value, cx, out, |rule, out| !out.touches_any(&rule.paths()));
+    ///
+    /// `schema_at` returns the schema at a path, by which the expected bounds of a number are clamped.
+    pub(crate) fn validate_unless_wrong(
+        &self,
+        value: &Value,
+        cx: &Context<'_>,
+        out: &mut Report,
+        schema_at: &dyn Fn(&JsonPath) -> Option<Value>,
+    ) {
+        self.validate_where(value, cx, out, schema_at, |rule, out| !out.touches_any(&rule.paths()));
     }
 
     fn validate_where(
@@ -175,23 +183,30 @@ impl Rule {
         value: &Value,
         cx: &Context<'_>,
         out: &mut Report,
+        schema_at: &dyn Fn(&JsonPath) -> Option<Value>,
         is_due: impl Fn(&Self, &Report) -> bool,
     ) {
         if !self.target().has_wildcard() {
             if is_due(self, out) {
-                self.validate_one(value, cx, out);
+                self.validate_one(value, cx, out, schema_at);
             }
             return;
         }
         for (path, _) in self.target().find(value) {
             if let Some(rule) = self.at(&path).filter(|rule| is_due(rule, out)) {
-                rule.validate_one(value, cx, out);
+                rule.validate_one(value, cx, out, schema_at);
             }
         }
     }
 
     /// Adds a violation for the one value of a target without wildcards, if it violates the rule.
-    fn validate_one(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
+    fn validate_one(
+        &self,
+        value: &Value,
+        cx: &Context<'_>,
+        out: &mut Report,
+        schema_at: &dyn Fn(&JsonPath) -> Option<Value>,
+    ) {
         let Some(target) = self.target().as_path() else { return };
         let Some(found) = target.get(value) else { return };
         let expected = match self {
@@ -202,7 +217,8 @@ impl Rule {
                 if !above && !below {
                     return;
                 }
-                match (low, high) {
+                let schema = schema_at(&target).unwrap_or_default();
+                match clamped(low, high, &schema) {
                     (Some(low), Some(high)) => format!("from {low} to {high}"),
                     (Some(low), None) => format!("at least {low}"),
                     (None, high) => format!("at most {}", high.unwrap_or_default()),
@@ -308,6 +324,17 @@ impl Rule {
             }
             Self::MemberOf { .. } | Self::Quoted { .. } => None,
         }
+    }
+}
+
+/// Returns bounds without the numbers that the schema forbids, unless it forbids all of them.
+fn clamped(low: Option<f64>, high: Option<f64>, schema: &Value) -> (Option<f64>, Option<f64>) {
+    let (minimum, maximum) = (schema["minimum"].as_f64(), schema["maximum"].as_f64());
+    let tighter_low = low.map(|low| low.max(minimum.unwrap_or(low)));
+    let tighter_high = high.map(|high| high.min(maximum.unwrap_or(high)));
+    match (tighter_low.or(minimum), tighter_high.or(maximum)) {
+        (Some(least), Some(most)) if least > most => (low, high),
+        _ => (tighter_low, tighter_high),
     }
 }
 

@@ -20,6 +20,9 @@ impl Run {
         completion: Completion,
         stopped: Option<Violation>,
     ) {
+        if let Some(usage) = completion.probe {
+            self.enter(plan, now, Verdict::Probe, None, usage, Vec::new(), Vec::new());
+        }
         let State::Calling { call, .. } = &self.state else { return };
         let question = Question {
             plan,

@@ -41,7 +41,7 @@ impl Run {
             Ask::Patch(paths) => {
                 let lowered = self.patch(plan, target, mode, paths)?;
                 let mut messages = self.task(plan, lowered.shown.as_ref());
-                messages.push(Message::user(self.patch_words(paths)));
+                messages.push(Arc::new(Message::user(self.patch_words(paths))));
                 (Arc::new(lowered), messages)
             }
         };
@@ -98,7 +98,7 @@ impl Run {
 
     /// Returns the token limit of a call: that of the plan or the policy, or else the target's default within the rest of
     /// its context. With a limit of money there always is one.
-    fn limit_for(&self, plan: &Plan, target: &Target, messages: &[Message]) -> Option<u32> {
+    fn limit_for(&self, plan: &Plan, target: &Target, messages: &[Arc<Message>]) -> Option<u32> {
         let capabilities = &target.capabilities;
         let is_limited = plan.budget.or(plan.shares_budget).is_some();
         let paid = || is_limited.then(|| capabilities.output_tokens.unwrap_or(MAX_PAID));
@@ -117,7 +117,7 @@ impl Run {
     }
 
     /// Returns the task, with the schema in its first system message if the model has to read it.
-    fn task(&self, plan: &Plan, shown: Option<&SchemaText>) -> Vec<Message> {
+    fn task(&self, plan: &Plan, shown: Option<&SchemaText>) -> Vec<Arc<Message>> {
         let mut messages = self.input.messages.clone();
         if let Some(shown) = shown {
             let kind = match (self.request.asked(), plan.contract.schema().document()["type"].as_str()) {
@@ -127,8 +127,8 @@ impl Run {
             };
             let words = plan.instruction.words(shown, kind);
             match messages.first_mut().filter(|first| first.role == Role::System) {
-                Some(first) => first.push_text(&format!("\n\n{words}")),
-                None => messages.insert(0, Message::system(words)),
+                Some(first) => Arc::make_mut(first).push_text(&format!("\n\n{words}")),
+                None => messages.insert(0, Arc::new(Message::system(words))),
             }
         }
         messages
@@ -168,8 +168,8 @@ const MIN_LEFT: u32 = 256;
 
 /// Returns the number of tokens that a prompt leaves of a context. Three bytes count as a token, which overestimates most
 /// texts.
-fn left(context: u32, messages: &[Message]) -> u32 {
-    let bytes: usize = messages.iter().flat_map(Message::texts).map(str::len).sum();
+fn left(context: u32, messages: &[Arc<Message>]) -> u32 {
+    let bytes: usize = messages.iter().flat_map(|message| message.texts()).map(str::len).sum();
     let prompt = u32::try_from(bytes.div_ceil(3)).unwrap_or(u32::MAX);
     context.saturating_sub(prompt).max(MIN_LEFT)
 }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -17,7 +19,7 @@ use crate::Message;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Input {
     /// The dialogue: instructions and examples, and the task as the last message.
-    pub messages: Vec<Message>,
+    pub messages: Vec<Arc<Message>>,
     /// The text that the answer is about, for checks; see [`Context::source`].
     pub source: String,
     /// The caller's own data, for checks; see [`Context::data`].
@@ -30,8 +32,8 @@ pub struct Input {
 impl Input {
     /// Creates an input from a dialogue whose last message is the text that the answer is about.
     pub fn new(messages: impl IntoIterator<Item = impl Into<Message>>) -> Self {
-        let messages: Vec<Message> = messages.into_iter().map(Into::into).collect();
-        let source = messages.last().map(Message::text).unwrap_or_default();
+        let messages: Vec<_> = messages.into_iter().map(|message| Arc::new(message.into())).collect();
+        let source = messages.last().map(|message| message.text()).unwrap_or_default();
         Self { messages, source, data: Value::Null, seed: None }
     }
 

@@ -105,7 +105,11 @@ fn a_rejected_whole_answer_is_quoted_byte_for_byte_in_the_next_prompt() {
         let driven = drive(&plan(policy), input(), &script);
         for (call, answer) in driven.calls[1..].iter().zip([first, second]) {
             let quoted = call.2.messages.iter().rfind(|message| message.role == Role::Assistant);
-            assert_eq!(quoted.map(Message::text).as_deref(), Some(answer), "{first:?}, {second:?}");
+            assert_eq!(
+                quoted.map(|message| message.text()).as_deref(),
+                Some(answer),
+                "{first:?}, {second:?}"
+            );
         }
     }
 }
@@ -408,4 +412,61 @@ fn plans_without_targets_or_dialects_are_refused() {
         Plan::new(contract(), vec![bare]).build().unwrap_err().to_string(),
         "cannot be done as configured: target `bare` has no output mode: add a dialect"
     );
+}
+
+#[test]
+fn a_probe_is_an_entry_of_its_own_and_changes_nothing_else() {
+    let right = r#"{"note": "fine", "parts": {"a": 70, "b": 70}, "score": 700}"#;
+    let spent = Usage::new(30, 6);
+    for policy in policies() {
+        for script in [&[right][..], &["no JSON", right], &[BAD_SUM, right], &[BAD_SUM, BAD_SUM, BAD_SUM]] {
+            let run = |probed: bool| {
+                let plan = plan(policy.clone());
+                let (mut run, mut calls, mut answers) = (Run::new(&plan, input()), Vec::new(), script.iter());
+                loop {
+                    match run.step(&plan, Time(1_000)).unwrap() {
+                        Step::Call { id, call, .. } => {
+                            let mut completion = Completion::new(*answers.next().unwrap_or(&right));
+                            completion.usage = Usage::new(900, 40);
+                            completion.probe = Some(spent).filter(|_| probed && calls.is_empty());
+                            calls.push(call);
+                            run.on(&plan, Time(1_000), Event::answered(id, completion)).unwrap();
+                        }
+                        _ => return (calls, run.ledger().to_vec(), run.finish()),
+                    }
+                }
+            };
+            let ((plain, ledger, result), (calls, mut probed, with_probe)) = (run(false), run(true));
+            assert_eq!(calls, plain, "{script:?}");
+            let probe = probed.remove(0);
+            assert_eq!((&probe.verdict, probe.usage, probe.cost.tokens), (&Verdict::Probe, spent, 36));
+            assert_eq!(probed, ledger, "{script:?}");
+            match (result, with_probe) {
+                (Ok(plain), Ok(probed)) => {
+                    assert_eq!(probed.usage, plain.usage.plus(spent));
+                    assert_eq!((probed.value, probed.provenance), (plain.value, plain.provenance));
+                }
+                (Err(plain), Err(probed)) => {
+                    assert_eq!(probed.usage(), plain.usage().plus(spent));
+                    assert_eq!((probed.kind(), probed.best()), (plain.kind(), plain.best()));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rule_expects_only_numbers_that_the_schema_allows() {
+    // The sum of both parts times 5, within 20, of a score from 0 to 1000.
+    for (part, expected) in
+        [(0, "from 0 to 20"), (1, "from 0 to 30"), (50, "from 480 to 520"), (100, "from 980 to 1000")]
+    {
+        let answer = json!({"note": "x", "parts": {"a": part, "b": part}, "score": 250});
+        let judgement = contract().judge(&answer, &Context::EMPTY);
+        assert_eq!(
+            judgement.violations.iter().map(|found| found.expected.as_str()).collect::<Vec<_>>(),
+            [expected]
+        );
+    }
 }

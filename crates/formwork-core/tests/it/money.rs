@@ -1,5 +1,7 @@
 //! Limits of money are upper bounds: the bill of a provider never exceeds the reserved cost.
 
+use std::sync::Arc;
+
 use formwork_core::*;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -29,7 +31,7 @@ impl Billing {
             Part::Image { .. } => self.picture,
             other => unreachable!("{other:?}"),
         };
-        let message = |message: &Message| self.around + message.parts.iter().map(part).sum::<usize>();
+        let message = |message: &Arc<Message>| self.around + message.parts.iter().map(part).sum::<usize>();
         let schema = call.schema().map_or(0, |schema| schema.to_string().len().div_ceil(self.bytes));
         let limit = u64::from(call.max_tokens.unwrap());
         let output = limit * self.used / 100;

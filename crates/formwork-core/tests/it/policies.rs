@@ -105,8 +105,11 @@ fn a_folded_feedback_keeps_one_prompt_with_the_last_errors_only() {
         .with_mode(Arc::new(AsIs("strict", Enforcement::Schema)));
     let plan = Plan::new(contract(), vec![only]).with_policy(folded()).build().unwrap();
     let driven = drive(&plan, input(), &answers);
-    let prompts: Vec<String> =
-        driven.calls.iter().map(|(_, _, call)| call.messages.iter().map(Message::text).collect()).collect();
+    let prompts: Vec<String> = driven
+        .calls
+        .iter()
+        .map(|(_, _, call)| call.messages.iter().map(|message| message.text()).collect())
+        .collect();
     assert!(
         driven
             .calls
@@ -129,7 +132,7 @@ fn a_temperature_above_the_bound_is_lowered_after_the_first_attempt() {
     let driven = drive(&plan(at_most(0.7)), input(), &[Reply::Says(BAD_RANGE)]);
     assert_eq!(temperatures(&driven), [Some(0.7), Some(0.2)]);
     let messages = &driven.calls[1].2.messages;
-    assert_eq!(messages[messages.len() - 2], Message::assistant(BAD_RANGE));
+    assert_eq!(*messages[messages.len() - 2], Message::assistant(BAD_RANGE));
     let words = messages.last().unwrap().text();
     assert!(words.starts_with("Errors:\n- $.parts.a: "), "{words}");
     let driven = drive(&plan(at_most(0.1)), input(), &[Reply::Says("no")]);

@@ -3,6 +3,7 @@ use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use time::Month;
 
 /// A day in the format `YYYY-MM-DD`. Later days are greater.
 ///
@@ -18,31 +19,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String", extend("format" = "date"))]
-pub struct Date {
-    year: u16,
-    month: u8,
-    day: u8,
-}
+pub struct Date(time::Date);
 
-/// The number of days from 0000-03-01 to 1970-01-01. Years that start in March have the leap day at their end.
-const EPOCH: i64 = 719_468;
+/// The Julian day of 1970-01-01.
+const EPOCH: i64 = time::UtcDateTime::UNIX_EPOCH.date().to_julian_day() as i64;
 
 impl Date {
     /// Creates a day; `None` if it does not exist or its year is above 9999.
     pub fn new(year: u16, month: u8, day: u8) -> Option<Self> {
-        let there_is = year <= 9999 && (1..=12).contains(&month) && (1..=days_of(year, month)).contains(&day);
-        there_is.then_some(Self { year, month, day })
+        time::Date::from_calendar_date(i32::from(year), Month::try_from(month).ok()?, day).ok().map(Self)
     }
 
     /// Returns the days since 1970-01-01, negative before it.
     pub fn days_since_epoch(self) -> i64 {
-        let (month, year) = match i64::from(self.month) {
-            month @ ..=2 => (month + 9, i64::from(self.year) - 1),
-            month => (month - 3, i64::from(self.year)),
-        };
-        let before_month = (153 * month + 2) / 5;
-        let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-        365 * year + leap_days + before_month + i64::from(self.day) - 1 - EPOCH
+        i64::from(self.0.to_julian_day()) - EPOCH
     }
 
     /// Returns the day that many days after 1970-01-01; `None` if its year is not from 0 to 9999.
@@ -54,33 +44,15 @@ impl Date {
     /// assert_eq!(Date::from_days_since_epoch(20_778).unwrap().to_string(), "2026-11-21");
     /// ```
     pub fn from_days_since_epoch(days: i64) -> Option<Self> {
-        let days = days.checked_add(EPOCH)?;
-        // The calendar repeats every 400 years.
-        let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-        let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-        let day = day - (365 * year + year / 4 - year / 100);
-        let month = (5 * day + 2) / 153;
-        let day = day - (153 * month + 2) / 5 + 1;
-        let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-        let year = era.checked_mul(400)? + year + next;
-        Self::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?)
-    }
-}
-
-fn days_of(year: u16, month: u8) -> u8 {
-    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    match month {
-        2 if leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
+        let day = i32::try_from(days.checked_add(EPOCH)?).ok()?;
+        time::Date::from_julian_day(day).ok().filter(|date| date.year() >= 0).map(Self)
     }
 }
 
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // `pad` supports a width in format strings.
-        f.pad(&format!("{:04}-{:02}-{:02}", self.year, self.month, self.day))
+        f.pad(&self.0.to_string())
     }
 }
 

@@ -39,7 +39,7 @@ async fn examples_are_turns_before_the_input() {
         Message::assistant(r#"{"name": "Bo", "age": 7}"#),
         Message::user(TEXT),
     ];
-    assert_eq!(model.calls()[0].messages, expected);
+    assert_eq!(model.calls()[0].messages, expected.map(Arc::new));
 }
 
 #[test]

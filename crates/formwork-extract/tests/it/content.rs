@@ -15,7 +15,8 @@ async fn a_right_answer_is_the_outcome() {
     assert_eq!(outcome.value, maria());
     assert_eq!(outcome.origin, Origin::Model { target: "scripted".to_owned() });
     let [call] = model.calls().try_into().unwrap();
-    assert_eq!(call.messages, [Message::system("Extract the person."), Message::user(TEXT)]);
+    let expected = [Message::system("Extract the person."), Message::user(TEXT)];
+    assert_eq!(call.messages, expected.map(Arc::new));
     assert_eq!(call.schema().unwrap()["required"], json!(["name", "age"]));
     assert_eq!((call.schema_name.as_str(), call.sampling.seed), ("Person", Some(7)));
 }
@@ -26,7 +27,7 @@ async fn a_wrong_answer_is_asked_for_again_with_what_is_wrong() {
     let outcome = persons(&model).0.build().unwrap().extract(TEXT).await.unwrap();
     assert_eq!((outcome.value, classes(&outcome.attempts)), (maria(), vec!["not_json", "accepted"]));
     let second = &model.calls()[1].messages;
-    assert_eq!(second[1], Message::assistant("I think she is 34."));
+    assert_eq!(*second[1], Message::assistant("I think she is 34."));
     assert!(second[2].text().contains("Not JSON"), "{}", second[2].text());
 }
 
@@ -181,4 +182,26 @@ async fn the_accepted_value_is_decoded_once() {
         assert_eq!(extractor.extract(TEXT).await.unwrap().value, Counted { age: 34 });
         assert_eq!(DECODED.load(std::sync::atomic::Ordering::Relaxed), inputs);
     }
+}
+
+#[tokio::test]
+async fn calls_share_the_texts_of_the_prompt() {
+    let model = Arc::new(Scripted::new(["{}", MARIA, MARIA]));
+    let builder = persons(&model).0.with_system("Extract the person.").with_example("Maria, 34", maria());
+    let extractor = builder.build().unwrap();
+    for _ in 0..2 {
+        extractor.extract(TEXT).await.unwrap();
+    }
+    let calls = model.calls();
+    let [first, again, of_another_run] = &calls[..] else { panic!("{} calls", calls.len()) };
+    let is_shared = |call: &Call, nth: usize| Arc::ptr_eq(&first.messages[nth], &call.messages[nth]);
+    // The system prompt and the example belong to the extractor, the text to its run.
+    for nth in 0..4 {
+        assert!(is_shared(again, nth), "message {nth} of the second call");
+        assert_eq!(is_shared(of_another_run, nth), nth < 3, "message {nth} of the other run");
+    }
+    assert!(Arc::ptr_eq(&first.lowered, &of_another_run.lowered));
+    let written = first.lowered.schema_json().unwrap();
+    assert_eq!(written.get(), first.schema().unwrap().to_string());
+    assert!(std::ptr::eq(written, of_another_run.lowered.schema_json().unwrap()));
 }

@@ -73,6 +73,7 @@ pub(crate) fn classes(attempts: &[Attempt]) -> Vec<&'static str> {
     let classes = attempts.iter().map(|attempt| match &attempt.verdict {
         Verdict::Accepted => "accepted",
         Verdict::Cancelled => "cancelled",
+        Verdict::Probe => "probe",
         Verdict::Failed { failure } => failure.class(),
     });
     classes.collect()

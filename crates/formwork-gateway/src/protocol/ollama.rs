@@ -2,6 +2,7 @@
 
 use formwork_core::{Message, Part, Role, Tool};
 use serde_json::{Value, json};
+use time::UtcDateTime;
 
 use super::fields::Fields;
 use super::ignored::Ignored;
@@ -303,18 +304,10 @@ fn end(out: &mut Value, reply: &Reply, meta: &Meta) {
 
 /// Returns a moment as RFC 3339 has it, in UTC.
 pub(crate) fn timestamp(seconds: u64) -> String {
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Howard Hinnant's `civil_from_days`, for days since 1970 alone.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+    let moment = UtcDateTime::from_unix_timestamp(seconds).unwrap_or(UtcDateTime::MAX);
+    let (hour, minute, second) = moment.as_hms();
+    format!("{}T{hour:02}:{minute:02}:{second:02}Z", moment.date())
 }
 
 /// The lines of a stream.

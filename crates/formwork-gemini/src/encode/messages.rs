@@ -1,6 +1,7 @@
 //! The messages of a call as `systemInstruction` and `contents` of the request.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use formwork_core::{Fault, Message, Part, Role};
 use serde_json::{Map, Value, json};
@@ -11,7 +12,7 @@ use super::bad_request;
 ///
 /// System messages at the beginning become the instruction. A later system message becomes text of a user turn, because the
 /// API has a single instruction. Adjacent messages of one role become one content. Thoughts are dropped.
-pub(super) fn dialogue(messages: &[Message]) -> Result<Map<String, Value>, Fault> {
+pub(super) fn dialogue(messages: &[Arc<Message>]) -> Result<Map<String, Value>, Fault> {
     let begun = messages.iter().position(|message| message.role != Role::System).unwrap_or(messages.len());
     let (mut system, mut rest) = messages.split_at(begun);
     if rest.is_empty() {

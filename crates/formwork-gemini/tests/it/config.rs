@@ -41,6 +41,7 @@ fn each_preset_has_its_address_and_its_key() {
 fn settings_that_cannot_be_called_are_errors() {
     for (section, words) in [
         (json!({"model": " "}), "`model` is empty"),
+        (json!({"model": "m", "capabilities": {"late_system": true}}), "`late_system` has no effect"),
         (json!({"model": "a b"}), "`model` contains"),
         (json!({"model": "m?key=1"}), "`model` contains"),
         (json!({"model": "../x"}), "`model` contains"),

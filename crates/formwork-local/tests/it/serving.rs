@@ -1,6 +1,7 @@
 //! Consecutive calls: seeds, the cached prefix, cancellation, deadlines, prompts.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use formwork_core::{
@@ -106,7 +107,7 @@ async fn what_a_user_writes_never_becomes_a_control_token() {
     let local = open();
     let tokens = async |messages: Vec<Message>| {
         let mut request = drawn(call(Some(json!({"type": "null"})), ""), 1, 10);
-        request.messages = messages;
+        request.messages = messages.into_iter().map(Arc::new).collect();
         answer(&local, &request).await.unwrap().usage.input_tokens
     };
     let plain = tokens(vec![Message::user("Hello")]).await;
@@ -131,7 +132,7 @@ async fn what_a_call_cannot_ask_for_is_refused() {
     let endless = answer(&local, &call(None, &"word ".repeat(2_600_000))).await.unwrap_err();
     assert_eq!(endless.message, format!("the prompt has at least 1000000 tokens and {fix}"));
     let mut request = call(None, "x");
-    request.messages.push(Message::new(Role::Tool, "result"));
+    request.messages.push(Message::new(Role::Tool, "result").into());
     assert_eq!(fault(request).await.kind, FaultKind::BadRequest);
     let mut request = call(None, "x");
     request.sampling.temperature = Some(-1.0);

@@ -17,7 +17,7 @@ const SYSTEM: &str = "You answer with one JSON object only, no prose, no markdow
 
 fn maria() -> formwork_core::Call {
     let mut request = call(Some(person()), "Maria Lindqvist, 34, moved to Lisbon last spring.");
-    request.messages.insert(0, Message::system(SYSTEM));
+    request.messages.insert(0, Message::system(SYSTEM).into());
     request.max_tokens = Some(100);
     request
 }
@@ -35,7 +35,7 @@ async fn a_sentence_becomes_an_object() {
 #[tokio::test]
 async fn the_prefix_is_read_once_and_changes_nothing() {
     let mut other = maria();
-    other.messages[1] = Message::user("Jo, 5, lives in Rome.");
+    other.messages[1] = Message::user("Jo, 5, lives in Rome.").into();
     let request = drawn(maria(), 11, 60);
     let first = answer(&MODEL, &request).await.unwrap();
     answer(&MODEL, &other).await.unwrap();

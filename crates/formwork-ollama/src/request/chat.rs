@@ -1,5 +1,7 @@
 //! Messages for `/api/chat`.
 
+use std::sync::Arc;
+
 use formwork_core::{Fault, Message, Part, Role};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -26,7 +28,7 @@ struct Turn<'a> {
 }
 
 /// Converts the messages of a call. Reasoning is dropped.
-pub(super) fn messages(messages: &[Message]) -> Result<Chat<'_>, Fault> {
+pub(super) fn messages(messages: &[Arc<Message>]) -> Result<Chat<'_>, Fault> {
     let mut turns = Vec::with_capacity(messages.len());
     for message in messages {
         let results = message.parts.iter().filter_map(|part| match part {
@@ -79,7 +81,7 @@ const fn role(role: Role) -> &'static str {
 }
 
 /// Returns the name of the tool that was called with this identifier.
-fn tool_name<'m>(messages: &'m [Message], called: &str) -> Option<&'m str> {
+fn tool_name<'m>(messages: &'m [Arc<Message>], called: &str) -> Option<&'m str> {
     messages.iter().flat_map(|message| &message.parts).find_map(|part| match part {
         Part::ToolCall { id, name, .. } if id == called => Some(name.as_str()),
         _ => None,

@@ -1,5 +1,7 @@
 //! Computes the context size that a call needs.
 
+use std::sync::Arc;
+
 use formwork_core::{Message, Part};
 
 /// The minimum context that is requested, in tokens: Ollama's own default. Smaller contexts would save little, and the
@@ -23,7 +25,7 @@ const IMAGE: u64 = 2048;
 
 /// Returns the context size for these messages and a completion of `answer` tokens: a power of two, so that calls of similar
 /// length request the same size.
-pub(super) fn size(messages: &[Message], answer: Option<u64>) -> u64 {
+pub(super) fn size(messages: &[Arc<Message>], answer: Option<u64>) -> u64 {
     let asked: u64 =
         messages.iter().map(|message| AROUND + message.parts.iter().map(part).sum::<u64>()).sum();
     let needed = asked.saturating_add(TEMPLATE).saturating_add(answer.unwrap_or(ANSWER));
@@ -66,7 +68,7 @@ mod tests {
 
     #[test]
     fn prompts_of_about_the_same_length_share_a_context() {
-        let size_of = |bytes: usize| size(&[Message::user("a".repeat(bytes))], Some(400));
+        let size_of = |bytes: usize| size(&[Arc::new(Message::user("a".repeat(bytes)))], Some(400));
         assert_eq!((size_of(1), size_of(1000), size_of(7000)), (4096, 4096, 4096));
         assert_eq!((size_of(8000), size_of(15_000)), (8192, 8192));
         assert!(size_of(100_000) >= 50_000);

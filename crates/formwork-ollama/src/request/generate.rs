@@ -1,5 +1,7 @@
 //! The prompt for `/api/generate`.
 
+use std::sync::Arc;
+
 use formwork_core::{Fault, Message, Part, Role};
 use serde::Serialize;
 
@@ -16,8 +18,8 @@ pub(super) struct Prompt<'a> {
 }
 
 /// Converts the messages of a call to one prompt. Reasoning is dropped.
-pub(super) fn prompt(messages: &[Message]) -> Result<Prompt<'_>, Fault> {
-    let has_tools = |message: &Message| {
+pub(super) fn prompt(messages: &[Arc<Message>]) -> Result<Prompt<'_>, Fault> {
+    let has_tools = |message: &Arc<Message>| {
         message.role == Role::Tool
             || message
                 .parts
@@ -31,7 +33,7 @@ pub(super) fn prompt(messages: &[Message]) -> Result<Prompt<'_>, Fault> {
     }
     let leading = messages.iter().take_while(|message| message.role == Role::System).count();
     let (system, dialogue) = messages.split_at(leading);
-    let system: Vec<String> = system.iter().map(Message::text).collect();
+    let system: Vec<String> = system.iter().map(|message| message.text()).collect();
     Ok(Prompt {
         prompt: written_out(dialogue),
         system: (!system.is_empty()).then(|| system.join("\n\n")),
@@ -41,7 +43,7 @@ pub(super) fn prompt(messages: &[Message]) -> Result<Prompt<'_>, Fault> {
 
 /// Returns a single user message unchanged, and a longer dialogue with the name of the role before each turn. It ends with the
 /// name of the model's role.
-fn written_out(dialogue: &[Message]) -> String {
+fn written_out(dialogue: &[Arc<Message>]) -> String {
     match dialogue {
         [] => return String::new(),
         [only] if only.role == Role::User => return only.text(),

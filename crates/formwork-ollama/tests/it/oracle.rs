@@ -17,7 +17,7 @@ const TEMPERATURE: f64 = 0.25;
 
 fn ours() -> formwork_core::Call {
     let mut call = with_schema(person());
-    call.messages.insert(0, Message::system("Extract."));
+    call.messages.insert(0, Message::system("Extract.").into());
     call.sampling = Sampling::default().with_temperature(TEMPERATURE).with_top_p(0.5).with_seed(7);
     call.max_tokens = Some(400);
     call

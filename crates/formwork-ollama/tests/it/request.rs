@@ -127,7 +127,7 @@ fn every_kind_of_message_is_told_in_chat() {
 #[test]
 fn the_oracles_prompt_is_the_prompt_of_generate() {
     let mut call = with_schema(person());
-    call.messages.insert(0, Message::system("You score wallets."));
+    call.messages.insert(0, Message::system("You score wallets.").into());
     let request = Ollama::new("m").with_generate().encode(&call).unwrap();
     assert_eq!(request.uri(), "/api/generate");
     let sent: Value = serde_json::from_slice(request.body()).unwrap();

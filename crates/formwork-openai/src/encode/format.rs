@@ -6,6 +6,7 @@ use async_openai::types::chat::{
 use formwork_core::{Call, Enforcement, Fault};
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::bad_request;
 use crate::OpenAi;
@@ -31,8 +32,16 @@ pub(super) enum ResponseFormat<'a> {
 #[derive(Serialize)]
 pub(super) struct JsonSchema<'a> {
     name: &'a str,
-    schema: &'a Value,
+    schema: &'a RawValue,
     strict: bool,
+}
+
+/// JSON that is written already, or a value.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Json<'a> {
+    Written(&'a RawValue),
+    Value(&'a Value),
 }
 
 #[derive(Serialize)]
@@ -46,7 +55,7 @@ pub(super) struct Function<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
-    parameters: &'a Value,
+    parameters: Json<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     strict: Option<bool>,
 }
@@ -62,7 +71,7 @@ pub(super) fn format<'a>(wire: &OpenAi, call: &'a Call, name: &'a str) -> Result
             format.response_format = Some(ResponseFormat::JsonSchema { json_schema });
         }
         Enforcement::Tool => {
-            format.tools.push(tool(name, "Gives the answer.", schema_of(call)?, Some(strict)));
+            format.tools.push(tool(name, "Gives the answer.", Json::Written(schema_of(call)?), Some(strict)));
             let function = FunctionName { name: name.to_owned() };
             let choice = ChatCompletionNamedToolChoice { function };
             format.tool_choice = Some(ChatCompletionToolChoiceOption::Function(choice));
@@ -71,17 +80,19 @@ pub(super) fn format<'a>(wire: &OpenAi, call: &'a Call, name: &'a str) -> Result
         _ => return Err(bad_request("Chat Completions does not support this enforcement")),
     }
     let tools = call.tools.iter();
-    format.tools.extend(tools.map(|one| tool(&one.name, &one.description, &one.parameters, None)));
+    format
+        .tools
+        .extend(tools.map(|one| tool(&one.name, &one.description, Json::Value(&one.parameters), None)));
     Ok(format)
 }
 
 /// Returns the schema of a call that asks for enforcement.
-pub(crate) fn schema_of(call: &Call) -> Result<&Value, Fault> {
-    let schema = call.schema();
+pub(crate) fn schema_of(call: &Call) -> Result<&RawValue, Fault> {
+    let schema = call.lowered.schema_json();
     schema.ok_or_else(|| bad_request("the call asks for an enforced schema and has none"))
 }
 
-fn tool<'a>(name: &'a str, description: &'a str, parameters: &'a Value, strict: Option<bool>) -> Tool<'a> {
+fn tool<'a>(name: &'a str, description: &'a str, parameters: Json<'a>, strict: Option<bool>) -> Tool<'a> {
     Tool::Function { function: Function { name, description, parameters, strict } }
 }
 

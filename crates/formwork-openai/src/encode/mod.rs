@@ -3,9 +3,7 @@
 mod format;
 mod messages;
 
-use async_openai::types::chat::{
-    ChatCompletionRequestMessage, ChatCompletionStreamOptions, ChatCompletionToolChoiceOption,
-};
+use async_openai::types::chat::{ChatCompletionStreamOptions, ChatCompletionToolChoiceOption};
 use formwork_core::{Call, Fault, FaultKind};
 use formwork_wire::Bytes;
 use formwork_wire::http::header::CONTENT_TYPE;
@@ -14,9 +12,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use format::{ResponseFormat, Tool};
+use messages::ChatMessage;
 
-pub(crate) use format::{safe_name, schema_of};
-pub(crate) use messages::{misplaced, text_alone, without_late_system};
+pub(crate) use format::{Json, safe_name, schema_of};
+pub(crate) use messages::{dialogue, misplaced, text_alone};
 
 use crate::{MaxTokensField, OpenAi};
 
@@ -24,7 +23,7 @@ use crate::{MaxTokensField, OpenAi};
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    messages: Vec<ChatCompletionRequestMessage>,
+    messages: Vec<ChatMessage<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<ResponseFormat<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -60,10 +59,11 @@ pub(crate) fn request(wire: &OpenAi, call: &Call) -> Result<Request<Bytes>, Faul
     };
     let name = safe_name(&call.schema_name);
     let format = format::format(wire, call, &name)?;
+    let dialogue = dialogue(wire, call);
     let usage = ChatCompletionStreamOptions { include_usage: Some(true), ..Default::default() };
     let body = Body {
         model: &wire.model,
-        messages: messages::messages(&wire.messages(call), wire.system_role)?,
+        messages: messages::messages(&dialogue, wire.system_role)?,
         response_format: format.response_format,
         tools: format.tools,
         tool_choice: format.tool_choice,

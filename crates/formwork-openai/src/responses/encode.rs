@@ -1,20 +1,22 @@
 //! Encodes a call as an HTTP request.
 
+use std::borrow::Cow;
+
 use formwork_core::{Call, Enforcement, Fault};
 use formwork_wire::Bytes;
 use formwork_wire::http::Request;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::input::{Item, input};
 use crate::OpenAi;
-use crate::encode::{bad_request, post, safe_name, schema_of};
+use crate::encode::{Json, bad_request, dialogue, post, safe_name, schema_of};
 
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    instructions: Option<String>,
+    instructions: Option<Cow<'a, str>>,
     input: Vec<Item<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<Text<'a>>,
@@ -44,7 +46,7 @@ struct Text<'a> {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Format<'a> {
     JsonObject,
-    JsonSchema { name: &'a str, schema: &'a Value, strict: bool },
+    JsonSchema { name: &'a str, schema: &'a RawValue, strict: bool },
 }
 
 /// A tool. `strict` is always sent, because the API's default is `true`.
@@ -55,7 +57,7 @@ enum Tool<'a> {
         name: &'a str,
         #[serde(skip_serializing_if = "str::is_empty")]
         description: &'a str,
-        parameters: &'a Value,
+        parameters: Json<'a>,
         strict: bool,
     },
 }
@@ -80,7 +82,7 @@ pub(crate) fn request(wire: &OpenAi, call: &Call) -> Result<Request<Bytes>, Faul
             format = Some(Format::JsonSchema { name: &name, schema: schema_of(call)?, strict });
         }
         Enforcement::Tool => {
-            let (description, parameters) = ("Gives the answer.", schema_of(call)?);
+            let (description, parameters) = ("Gives the answer.", Json::Written(schema_of(call)?));
             tools.push(Tool::Function { name: &name, description, parameters, strict });
             tool_choice = Some(ToolChoice::Function { name: &name });
         }
@@ -89,10 +91,10 @@ pub(crate) fn request(wire: &OpenAi, call: &Call) -> Result<Request<Bytes>, Faul
     tools.extend(call.tools.iter().map(|tool| Tool::Function {
         name: &tool.name,
         description: &tool.description,
-        parameters: &tool.parameters,
+        parameters: Json::Value(&tool.parameters),
         strict: false,
     }));
-    let messages = wire.messages(call);
+    let messages = dialogue(wire, call);
     let input = input(&messages, wire.system_role, enforcement)?;
     let body = Body {
         model: &wire.model,

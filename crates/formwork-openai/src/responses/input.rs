@@ -1,6 +1,7 @@
 //! The messages of a call as `instructions` and `input` of the request.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use formwork_core::{Enforcement, Fault, Message, Part, Role};
 use serde::Serialize;
@@ -28,14 +29,14 @@ pub(super) enum Content<'a> {
 
 /// The instructions and the input of a request.
 pub(super) struct Input<'a> {
-    pub(super) instructions: Option<String>,
+    pub(super) instructions: Option<Cow<'a, str>>,
     pub(super) items: Vec<Item<'a>>,
 }
 
 /// Converts the messages of a call: the first system message to `instructions`, all others to items. Reasoning is dropped,
 /// because the API accepts only reasoning that it has encrypted itself.
 pub(super) fn input(
-    messages: &[Message],
+    messages: &[Arc<Message>],
     system: SystemRole,
     enforcement: Enforcement,
 ) -> Result<Input<'_>, Fault> {

@@ -12,7 +12,7 @@ use formwork_wire::Wire;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::{call, schema, sent};
+use crate::support::{call, schema, sent, shared};
 
 #[test]
 fn a_schema_is_enforced_by_the_response_format() {
@@ -145,14 +145,14 @@ fn every_kind_of_part_has_its_place() {
         Part::ToolCall { id: "c1".to_owned(), name: "look".to_owned(), arguments: json!({"at": "Lisbon"}) };
     let result = Part::ToolResult { id: "c1".to_owned(), text: "sunny".to_owned() };
     let thought = Part::Reasoning { text: "hm".to_owned() };
-    call.messages = vec![
+    call.messages = shared([
         Message::system("s"),
         Message { role: Role::User, parts: vec![text("what"), image] },
         Message { role: Role::Assistant, parts: vec![thought.clone(), wanted] },
         Message { role: Role::Tool, parts: vec![result.clone()] },
         Message { role: Role::User, parts: vec![result, text("a"), text("b")] },
         Message { role: Role::Assistant, parts: vec![thought] },
-    ];
+    ]);
     call.tools = vec![Tool { name: "look".into(), description: String::new(), parameters: json!({}) }];
     let body = sent(&OpenAi::new("m").with_system_role(SystemRole::Developer), &call);
     let tool = json!({"role": "tool", "content": "sunny", "tool_call_id": "c1"});
@@ -180,7 +180,7 @@ fn what_cannot_be_said_is_an_error() {
     let image = Part::Image { media_type: "image/png".to_owned(), data: "AAAA".to_owned() };
     for role in [Role::System, Role::Assistant, Role::Tool] {
         let mut call = call(Enforcement::None);
-        call.messages = vec![Message { role, parts: vec![image.clone()] }];
+        call.messages = shared([Message { role, parts: vec![image.clone()] }]);
         assert_eq!(OpenAi::new("m").encode(&call).unwrap_err().kind, FaultKind::BadRequest, "{role:?}");
     }
 }
@@ -188,14 +188,14 @@ fn what_cannot_be_said_is_an_error() {
 #[test]
 fn late_system_messages_are_folded_where_there_are_none() {
     let mut call = call(Enforcement::None);
-    call.messages = vec![
+    call.messages = shared([
         Message::system("s"),
         Message::user("a"),
         Message::system("late"),
         Message::assistant("b"),
         Message::user("c"),
         Message::system("again"),
-    ];
+    ]);
     let promised = sent(&OpenAi::new("m"), &call);
     assert_eq!(promised["messages"].as_array().unwrap().len(), 6);
     let without = OpenAi::new("m").with_capabilities(Capabilities::default());
@@ -206,7 +206,7 @@ fn late_system_messages_are_folded_where_there_are_none() {
         {"role": "user", "content": "late\n\nc\n\nagain"},
     ]);
     assert_eq!(sent(&without, &call)["messages"], expected);
-    call.messages = vec![Message::user("a"), Message::assistant("b"), Message::system("late")];
+    call.messages = shared([Message::user("a"), Message::assistant("b"), Message::system("late")]);
     assert_eq!(sent(&without, &call)["messages"][2], json!({"role": "user", "content": "late"}));
 }
 
@@ -214,11 +214,11 @@ fn late_system_messages_are_folded_where_there_are_none() {
 #[test]
 fn a_chat_client_can_be_built_on_it() {
     let mut call = call(Enforcement::JsonObject);
-    call.messages = vec![
+    call.messages = shared([
         Message::system("contract"),
         Message::user("q"),
         Message::system("Return only a corrected JSON object."),
-    ];
+    ]);
     let body = sent(&OpenAi::new("gpt-4o-mini"), &call);
     let roles: Vec<_> = body["messages"].as_array().unwrap().iter().map(|message| &message["role"]).collect();
     assert_eq!(roles, ["system", "user", "system"]);

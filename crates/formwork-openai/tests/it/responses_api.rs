@@ -8,7 +8,7 @@ use formwork_wire::Wire;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::{JSON, STREAM, call, decode_by, head, schema, sent};
+use crate::support::{JSON, STREAM, call, decode_by, head, schema, sent, shared};
 
 fn wire() -> OpenAi {
     OpenAi::new("gpt-test").with_api(Api::Responses)
@@ -210,7 +210,7 @@ fn every_kind_of_part_has_its_place() {
         Part::ToolCall { id: "c1".to_owned(), name: "look".to_owned(), arguments: json!({"at": "Lisbon"}) };
     let result = Part::ToolResult { id: "c1".to_owned(), text: "sunny".to_owned() };
     let thought = Part::Reasoning { text: "hm".to_owned() };
-    call.messages = vec![
+    call.messages = shared([
         Message::system("s"),
         Message { role: Role::User, parts: vec![words("what"), image.clone()] },
         Message { role: Role::Assistant, parts: vec![thought.clone(), words("I look."), wanted] },
@@ -218,7 +218,7 @@ fn every_kind_of_part_has_its_place() {
         Message { role: Role::User, parts: vec![result, words("a")] },
         Message { role: Role::Assistant, parts: vec![thought] },
         Message::system("late"),
-    ];
+    ]);
     call.tools = vec![Tool { name: "look".into(), description: String::new(), parameters: json!({}) }];
     let body = sent(&wire().with_system_role(SystemRole::Developer), &call);
     let output = json!({"type": "function_call_output", "call_id": "c1", "output": "sunny"});
@@ -241,11 +241,11 @@ fn every_kind_of_part_has_its_place() {
     let tools = json!([{"type": "function", "name": "look", "parameters": {}, "strict": false}]);
     assert_eq!((&body["tools"], body.get("tool_choice")), (&tools, None));
     for role in [Role::System, Role::Assistant, Role::Tool] {
-        call.messages = vec![Message { role, parts: vec![image.clone()] }];
+        call.messages = shared([Message { role, parts: vec![image.clone()] }]);
         assert_eq!(wire().encode(&call).unwrap_err().kind, FaultKind::BadRequest, "{role:?}");
     }
     // The API refuses an input without items.
-    call.messages = vec![Message::system("alone")];
+    call.messages = shared([Message::system("alone")]);
     let body = sent(&wire(), &call);
     assert_eq!((&body["input"][0]["role"], body.get("instructions")), (&json!("system"), None));
 }

@@ -158,3 +158,8 @@ pub(crate) async fn answered(
     let provider = Http::new(OpenAi::new("gpt-test"), Server::new(status, media_type, body));
     provider.call(call).await?.collect().await
 }
+
+/// The messages as a call has them.
+pub(crate) fn shared(messages: impl IntoIterator<Item = Message>) -> Vec<Arc<Message>> {
+    messages.into_iter().map(Arc::new).collect()
+}

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
+use time::{Date, Month, UtcDateTime};
 
 use formwork_core::Time;
 
@@ -31,6 +32,8 @@ const DAY: u64 = 86_400;
 const FIRST: u64 = 1_230_768_000;
 /// 2200-01-01.
 const END: u64 = 7_258_118_400;
+/// The Julian day of 1970-01-01.
+const EPOCH: i32 = UtcDateTime::UNIX_EPOCH.date().to_julian_day();
 
 impl Timestamp {
     /// Creates a moment of seconds since the Unix epoch.
@@ -81,7 +84,10 @@ impl Timestamp {
     /// machinery.
     fn with_text<T>(self, work: impl FnOnce(&str) -> T) -> T {
         let mut text = *b"0000-00-00T00:00:00Z";
-        let (year, month, day) = civil(self.day());
+        let days = i32::try_from(self.day()).unwrap_or_default();
+        let date = Date::from_julian_day(EPOCH.saturating_add(days)).unwrap_or(Date::MAX);
+        let year = u64::from(date.year().unsigned_abs());
+        let (month, day) = (u64::from(u8::from(date.month())), u64::from(date.day()));
         let seconds = self.0 % DAY;
         for (end, mut number) in [
             (4, year),
@@ -143,10 +149,8 @@ fn rfc3339(text: &str) -> Result<i64, String> {
     let year = rest.digits(4).ok_or_else(fail)?;
     let month = rest.after('-').and_then(|()| rest.digits(2)).ok_or_else(fail)?;
     let day = rest.after('-').and_then(|()| rest.digits(2)).ok_or_else(fail)?;
-    if !(1..=12).contains(&month) || !(1..=days_of(year, month)).contains(&day) {
-        return Err(format!("there is no day {}", shown(text)));
-    }
-    let date = days(year, month, day) * DAY as i64;
+    let days = days(year, month, day).ok_or_else(|| format!("there is no day {}", shown(text)))?;
+    let date = days * DAY as i64;
     if rest.0.is_empty() {
         return Ok(date);
     }
@@ -200,33 +204,11 @@ impl Rest<'_> {
     }
 }
 
-fn days_of(year: i64, month: i64) -> i64 {
-    match month {
-        4 | 6 | 9 | 11 => 30,
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        _ => 31,
-    }
-}
-
-/// Returns the days since the Unix epoch of a Gregorian date. Years start in March, so that leap days come last.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
-}
-
-/// Returns the Gregorian date of a day since the Unix epoch.
-fn civil(day: u64) -> (u64, u64, u64) {
-    let day = day + 719_468;
-    let (era, of_era) = (day / 146_097, day % 146_097);
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year + era * 400 + u64::from(month <= 2), month, day)
+/// Returns the days since the Unix epoch of a Gregorian date; `None` if there is no such date.
+fn days(year: i64, month: i64, day: i64) -> Option<i64> {
+    let month = Month::try_from(u8::try_from(month).ok()?).ok()?;
+    let date = Date::from_calendar_date(year.try_into().ok()?, month, day.try_into().ok()?).ok()?;
+    Some(i64::from(date.to_julian_day() - EPOCH))
 }
 
 fn wrong(text: &str) -> String {

@@ -48,6 +48,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use formwork_core::{LowerRequest, Schema as _, Typed};
+use formwork_dialect::Dialects;
 use schemars::JsonSchema;
 use serde_json::Value;
 
@@ -75,6 +76,8 @@ const VARIABLE: &str = "FORMWORK_WRITE";
 pub struct Folder {
     path: PathBuf,
     command: Option<String>,
+    /// The dialects that `lowered` knows.
+    dialects: Dialects,
     /// The last added schema: its name, and the document that [`lowered`](Self::lowered) starts from.
     last: Option<(String, Value)>,
     files: BTreeMap<String, File>,
@@ -114,7 +117,14 @@ impl Folder {
     /// Creates a list of schemas for a folder. A relative path starts at the current directory, which is the package's
     /// folder in `cargo test`.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), command: None, last: None, files: BTreeMap::new(), mistake: None }
+        Self {
+            path: path.into(),
+            command: None,
+            dialects: Dialects::builtin(),
+            last: None,
+            files: BTreeMap::new(),
+            mistake: None,
+        }
     }
 
     /// Adds the schema of a type that your program reads, as an [`Extractor`](crate::Extractor) does: fields with a
@@ -142,8 +152,8 @@ impl Folder {
 
     /// Adds the form of the last added schema in a dialect, as an extractor sends it by default.
     ///
-    /// The dialects that enforce a schema are `openai`, `anthropic`, `ollama`, `llama-cpp` and `llguidance`. Another
-    /// name, and a schema that the dialect cannot lower, is an error of [`check`](Self::check) and
+    /// The dialects that enforce a schema are `openai`, `anthropic`, `ollama`, `llama-cpp`, `llguidance` and those of
+    /// [`with_dialects`](Self::with_dialects). Another name, and a schema that the dialect cannot lower, is an error of [`check`](Self::check) and
     /// [`write`](Self::write).
     pub fn lowered(self, dialect: &str) -> Self {
         let Some((_, schema)) = self.last.clone() else { return self.without_schema(dialect) };
@@ -155,7 +165,7 @@ impl Folder {
     pub fn lowered_by(mut self, dialect: &str, request: &LowerRequest<'_>) -> Self {
         let Some((name, _)) = &self.last else { return self.without_schema(dialect) };
         let file = format!("{name}.{dialect}.json");
-        match lower(dialect, request) {
+        match lower(&self.dialects, dialect, request) {
             Ok(schema) => {
                 let content =
                     File { document: document::with_draft(&schema), dialect: Some(dialect.to_owned()) };
@@ -163,6 +173,12 @@ impl Folder {
             }
             Err(message) => self.fail(Error::Lowering { file, message }),
         }
+        self
+    }
+
+    /// Sets the dialects that the following [`lowered`](Self::lowered) calls know (default: [`Dialects::builtin`]).
+    pub fn with_dialects(mut self, dialects: Dialects) -> Self {
+        self.dialects = dialects;
         self
     }
 
@@ -277,8 +293,8 @@ impl Folder {
 }
 
 /// Returns the lowered schema of a request, or the reason why there is none.
-fn lower(dialect: &str, request: &LowerRequest<'_>) -> Result<Value, String> {
-    let lower = formwork_dialect::Dialects::builtin().get(dialect)?;
+fn lower(dialects: &Dialects, dialect: &str, request: &LowerRequest<'_>) -> Result<Value, String> {
+    let lower = dialects.get(dialect)?;
     let lowered = lower.lower(request).map_err(|refused| refused.to_string())?;
     lowered.schema.ok_or_else(|| format!("`{dialect}` sends no schema that is enforced: it has no file"))
 }

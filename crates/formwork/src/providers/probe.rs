@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use formwork_core::{Answer, Delta, Fault, SharedProvider, Usage};
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, stream};
 
 /// Probes the features of a server before its first use. [`ProbeCache`](crate::providers::ProbeCache) keeps the results.
 ///
@@ -73,14 +73,14 @@ impl fmt::Debug for Probe {
 
 /// Returns a provider whose first answer includes this usage.
 pub(super) fn booked(provider: SharedProvider, usage: Usage) -> SharedProvider {
-    Arc::new(Booked { inner: provider, unbooked: Arc::new(Mutex::new(usage)) })
+    Arc::new(Booked { inner: provider, unbooked: Mutex::new(usage) })
 }
 
 /// A provider whose first answer includes the usage of its probe, so that probes are in the ledger like other calls.
 #[derive(Debug)]
 struct Booked {
     inner: SharedProvider,
-    unbooked: Arc<Mutex<Usage>>,
+    unbooked: Mutex<Usage>,
 }
 
 #[async_trait::async_trait]
@@ -94,15 +94,12 @@ impl formwork_core::Provider for Booked {
     }
 
     async fn call(&self, call: &formwork_core::Call) -> Result<Answer, Fault> {
-        let unbooked = Arc::clone(&self.unbooked);
         let answer = self.inner.call(call).await?;
-        Ok(Answer::new(answer.map(move |delta| match delta {
-            Ok(Delta::End { finish, usage, closed_at, restrained, model }) => {
-                let probe = std::mem::take(&mut *unbooked.lock().unwrap_or_else(PoisonError::into_inner));
-                Ok(Delta::End { finish, usage: usage.plus(probe.of_a_probe()), closed_at, restrained, model })
-            }
-            other => other,
-        })))
+        let usage = std::mem::take(&mut *self.unbooked.lock().unwrap_or_else(PoisonError::into_inner));
+        if usage == Usage::default() {
+            return Ok(answer);
+        }
+        Ok(Answer::new(stream::iter([Ok(Delta::Probe { usage })]).chain(answer)))
     }
 
     async fn probe(&self) -> Result<formwork_core::Capabilities, Fault> {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use formwork::golden::Folder;
 use formwork::providers::Providers;
 use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
@@ -207,4 +208,28 @@ fn the_schema_for_editors_has_the_section() {
         !schema.is_valid(&file(json!({"stream": "no"})))
             && !schema.is_valid(&file(json!({"streams": false})))
     );
+}
+
+#[test]
+fn golden_files_know_dialects_from_outside() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "day": {"type": "string", "format": "date"},
+            "hour": {"type": "string", "format": "time"},
+            "price": {"type": "number", "multipleOf": 0.5},
+        },
+        "required": ["day", "hour", "price"],
+        "additionalProperties": false,
+    });
+    let folder = || Folder::new("schemas").document("offer", schema.clone());
+    let providers = acme_provider::add_to(Providers::builtin());
+    let files = folder().with_dialects(providers.dialects().clone()).lowered("acme").files().unwrap();
+    assert_eq!(files.keys().collect::<Vec<_>>(), ["offer.acme.json", "offer.json"]);
+    for (word, is_kept) in [("\"date\"", true), ("\"time\"", false), ("multipleOf", false)] {
+        assert_eq!(files["offer.acme.json"].contains(word), is_kept, "{word}: {}", files["offer.acme.json"]);
+        assert!(files["offer.json"].contains(word), "{word}");
+    }
+    let error = folder().lowered("acme").files().unwrap_err().to_string();
+    assert!(error.contains("there is no dialect `acme`"), "{error}");
 }

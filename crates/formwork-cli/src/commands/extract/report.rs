@@ -56,6 +56,7 @@ impl Observer for Report {
             }
             Verdict::Accepted => say!("  accepted"),
             Verdict::Cancelled => say!("  cancelled"),
+            Verdict::Probe => say!("  probe of the server"),
             Verdict::Failed { failure } => report(failure),
         }
         weaker(attempt);

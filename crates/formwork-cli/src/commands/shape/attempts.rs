@@ -21,6 +21,7 @@ impl Observer for Attempts {
         let failure = match &attempt.verdict {
             Verdict::Accepted => return say!("{place}: all validation passes"),
             Verdict::Cancelled => return say!("{place}: cancelled"),
+            Verdict::Probe => return say!("{place}: the server was probed"),
             Verdict::Failed { failure } => failure,
         };
         match failure {
