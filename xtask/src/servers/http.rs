@@ -30,7 +30,7 @@ fn response(address: &Address, path: &str) -> Option<Vec<u8>> {
     let mut stream = TcpStream::connect_timeout(&socket, PATIENCE).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
     stream.set_write_timeout(Some(PATIENCE)).ok()?;
-    // With HTTP/1.0 the body ends with the connection and is not chunked.
+    // HTTP/1.0: the body ends with the connection and is not chunked.
     let request = format!("GET {path} HTTP/1.0\r\nhost: {}\r\n\r\n", address.authority());
     // The request is sent in one write, because a server may respond and close after the first packet.
     stream.write_all(request.as_bytes()).ok()?;

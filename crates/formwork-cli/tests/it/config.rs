@@ -121,7 +121,7 @@ fn a_bad_configuration_is_one_message_with_its_place() {
             "[providers.a]\nkind = \"ollama\"\nmodel = \"m\"\nnum_ctxt = 5\n",
             "bad.toml:4:1: there is no `num_ctxt`",
         ),
-        ("", "there is no provider"),
+        ("", "no provider is configured"),
         (
             "[providers.a]\nkind = \"openai\"\nmodel = \"m\"\napi_key_env = \"FORMWORK_NO_SUCH_KEY\"\n",
             "the environment variable `FORMWORK_NO_SUCH_KEY` is not set",
