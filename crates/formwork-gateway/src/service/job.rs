@@ -252,10 +252,10 @@ impl Job {
                 return Err(problem);
             }
         };
-        let reply =
-            self.shared.engine.text_reply(asked, completion.text, completion.finish, completion.usage);
+        let usage = completion.probe.map_or(completion.usage, |probe| completion.usage.plus(probe));
+        let reply = self.shared.engine.text_reply(asked, completion.text, completion.finish, usage);
         let response = self.respond(&reply);
-        self.record.call(asked, completion.usage, None).await;
+        self.record.call(asked, usage, None).await;
         response
     }
 

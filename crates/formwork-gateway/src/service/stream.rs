@@ -246,6 +246,7 @@ async fn tell(job: &Job, line: &mut Line, heard: &mut Heard) -> Result<bool, Pro
         () = line.sender.closed() => return Ok(false),
     };
     heard.target = target;
+    let mut probed = Usage::default();
     loop {
         let delta = tokio::select! {
             delta = answer.next() => delta,
@@ -264,9 +265,10 @@ async fn tell(job: &Job, line: &mut Line, heard: &mut Heard) -> Result<bool, Pro
                 }
             }
             Some(Ok(Delta::End { finish, usage, .. })) => {
-                (heard.finish, heard.usage) = (finish, Some(usage));
+                (heard.finish, heard.usage) = (finish, Some(usage.plus(probed)));
                 return Ok(true);
             }
+            Some(Ok(Delta::Probe { usage })) => probed = probed.plus(usage),
             Some(Ok(_)) => {}
             Some(Err(fault)) => return Err(Problem::of_fault(&fault)),
             None => return Ok(true),
