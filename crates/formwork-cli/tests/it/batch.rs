@@ -295,13 +295,7 @@ fn a_batch_is_paused_and_cancelled_from_outside_and_one_process_works_on_it() {
         (0..5000).map(|row| format!("{{\"id\": \"row-{row}\", \"input\": \"document {row}\"}}\n")).collect();
     let given = temporary("batch-pause.jsonl", given);
     let contract = temporary("batch-pause.json", r#"{"type": "object", "required": ["number"]}"#);
-    let config = temporary(
-        "batch-pause.toml",
-        format!(
-            "[providers.p]\nkind = \"llama-server\"\nmodel = \"m\"\nstream = false\nbase_url = \"http://{}/v1\"\n",
-            provider.address()
-        ),
-    );
+    let config = temporary("batch-pause.toml", format!("[providers.p]\n{}", provider.section()));
     let out = out("pause");
     let wait_for = |calls: usize| {
         while provider.calls() < calls {

@@ -101,10 +101,6 @@ impl Provider {
         Ok(Self { address, shared })
     }
 
-    pub(crate) const fn address(&self) -> SocketAddr {
-        self.address
-    }
-
     /// Returns the settings of this provider for a configuration file.
     pub(crate) fn section(&self) -> String {
         format!(
