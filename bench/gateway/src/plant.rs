@@ -16,11 +16,14 @@ pub(crate) fn is_planted(name: &str) -> bool {
 /// Burns CPU in the gateway's process (`slow`), or takes memory that is never given back (`leak`).
 pub(crate) fn start() {
     if is_planted("slow") {
-        std::thread::spawn(|| {
-            loop {
-                std::hint::spin_loop()
-            }
-        });
+        // So many threads that the service waits for its CPU as well, however busy the machine is.
+        for _ in 0..32 {
+            std::thread::spawn(|| {
+                loop {
+                    std::hint::spin_loop();
+                }
+            });
+        }
     }
     if is_planted("leak") {
         std::thread::spawn(|| {
@@ -73,8 +76,8 @@ pub(crate) async fn one(noticed: &str) -> Result<Value, Failure> {
     if matches!(noticed, "" | "ratio" | "errors") {
         let line = compare("ours", "plain", 8, 400, 3).await?;
         let number = |name: &str| line[name].as_f64().unwrap_or(f64::NAN);
-        // Far above what the bench measures, under any load.
-        note("ratio", number("ratio") > 20.0);
+        // Well above what the bench measures under any load.
+        note("ratio", number("ratio") > 6.0);
         note("errors", number("errors") > 0.0);
     }
     if matches!(noticed, "" | "cut") {
