@@ -83,11 +83,11 @@ impl Admin {
         AdminError::Unreachable { url: self.url.clone(), message: fault.message.clone() }
     }
 
-    /// Returns the version of the server.
+    /// Returns the version of the server, and the address of its ingress if it says that.
     ///
     /// # Errors
     /// [`AdminError::Unreachable`], [`AdminError::NotRestate`] or [`AdminError::TooOld`].
-    pub async fn version(&self) -> Result<String, AdminError> {
+    pub async fn version(&self) -> Result<(String, Option<String>), AdminError> {
         let response = self.client.get("/version", LIMIT).await.map_err(|fault| self.unreachable(&fault))?;
         let not_restate = || AdminError::NotRestate(self.url.clone());
         let said = response.json().filter(|_| response.status.is_success()).ok_or_else(not_restate)?;
@@ -97,7 +97,8 @@ impl Admin {
         if found < OLDEST {
             return Err(AdminError::TooOld { url: self.url.clone(), version });
         }
-        Ok(version)
+        let ingress = said.get("ingress_endpoint").and_then(Value::as_str).map(str::to_owned);
+        Ok((version, ingress))
     }
 
     /// Registers the workers behind an address. Workers that are there already, with the same services, change nothing.

@@ -12,6 +12,8 @@ mod ingress;
 mod message;
 #[cfg(any(test, feature = "restate"))]
 mod row;
+#[cfg(any(test, feature = "restate"))]
+mod slots;
 #[cfg(test)]
 mod tests;
 #[cfg(feature = "restate")]

@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 
 use super::entry::{Entry, resume};
 use super::message::{RowReply, RowRequest, RunEnd};
+use super::slots::Slots;
 use crate::halt::one_step;
 
 /// The shortest wait that is a durable timer. A shorter one is waited for in the process, because a timer costs as much as a step.
@@ -29,12 +30,6 @@ pub(super) trait Durable: Sync {
 
     /// Waits, even if the process ends meanwhile.
     async fn sleep(&self, time: Duration) -> Result<(), Self::Error>;
-
-    /// Returns how long a call to a target has to wait, so that all workers together keep its pace; `None` without a pace.
-    async fn pace(&self, target: &str) -> Result<Option<Duration>, Self::Error>;
-
-    /// Whether calls to targets have a pace.
-    fn is_paced(&self) -> bool;
 }
 
 /// The clock and the permits that the rows of a worker share.
@@ -43,6 +38,8 @@ pub(super) struct Calls {
     pub(super) clock: TokioClock,
     /// How many calls the worker makes at the same time.
     pub(super) permits: Arc<Semaphore>,
+    /// The pace of the targets, if they have one.
+    pub(super) slots: Option<Arc<Slots>>,
 }
 
 /// Takes a row to its result.
@@ -55,18 +52,8 @@ pub(super) async fn row<D: Durable>(
     let RowRequest { input, run, stored, .. } = request;
     let continued = run.as_deref().filter(|run| extractor.continued((*run).clone()).is_some()).cloned();
     let restarted = run.is_some() && continued.is_none();
-    let is_new = continued.is_none();
     let (mut run, mut now) =
         (continued.unwrap_or_else(|| extractor.extraction(input).into_parts().1), stored);
-    if is_new && durable.is_paced() {
-        // Targets that take turns: the first one is chosen once, because the pace is that of a target.
-        let chosen = Entry::going(&run, &run, now);
-        let entry = durable.step(Box::pin(async { chosen })).await?;
-        match after(entry, &run) {
-            Ok((chosen, _)) => run = chosen,
-            Err(end) => return Ok(RowReply { restarted, end: *end }),
-        }
-    }
     loop {
         let Some(extraction) = extractor.continued(run.clone()) else {
             let message = "the worker was configured anew while the row was open";
@@ -75,7 +62,7 @@ pub(super) async fn row<D: Durable>(
         };
         // A copy takes the step: what the worker has observed of its targets is applied to a run before its first step.
         let (plan, mut copy) = extraction.into_parts();
-        let mut delay = Duration::ZERO;
+        let mut called = None;
         match copy.step(&plan, now) {
             Err(misuse) => return Ok(RowReply { restarted, end: RunEnd::from(Err(misuse.into())) }),
             Ok(Step::Done) => return Ok(RowReply { restarted, end: run.finish().into() }),
@@ -90,15 +77,11 @@ pub(super) async fn row<D: Durable>(
                 continue;
             }
             Ok(Step::Call { target, .. }) => {
-                let target = plan.targets().nth(target).unwrap_or_default().to_owned();
-                match durable.pace(&target).await?.unwrap_or_default() {
-                    wait if wait >= TIMER => durable.sleep(wait).await?,
-                    wait => delay = wait,
-                }
+                called = plan.targets().nth(target).map(str::to_owned);
             }
             Ok(_) => {}
         }
-        let work = carried_on(extractor.clone(), run.clone(), now, delay, calls.clone());
+        let work = carried_on(extractor.clone(), run.clone(), now, called, calls.clone());
         match after(durable.step(Box::pin(work)).await?, &run) {
             Ok((next, stored)) => (run, now) = (next, stored),
             Err(end) => return Ok(RowReply { restarted, end: *end }),
@@ -125,10 +108,12 @@ async fn carried_on(
     extractor: Extractor<Value>,
     run: Run,
     now: Time,
-    delay: Duration,
+    called: Option<String>,
     calls: Calls,
 ) -> Entry {
-    tokio::time::sleep(delay).await;
+    if let (Some(slots), Some(target)) = (&calls.slots, &called) {
+        slots.wait(target).await;
+    }
     // It is closed nowhere.
     let _permit = calls.permits.acquire().await;
     let Some(extraction) = extractor.continued(run.clone().resumed(now, calls.clock.now())) else {

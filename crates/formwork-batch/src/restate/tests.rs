@@ -22,6 +22,7 @@ use super::admin::{Admin, AdminError};
 use super::entry::{Entry, MAX_ENTRY, resume};
 use super::message::{Hello, PROTOCOL, RowReply, RowRequest, RunEnd, digest};
 use super::row::{Calls, Durable, row};
+use super::slots::{Slots, Take};
 use super::{Restate, start_anew};
 use crate::halt::one_step;
 use crate::{Batch, BatchError, Control, Ended, Engine as _, InProcess, Row, Spec, Stop};
@@ -88,7 +89,7 @@ fn extractor(provider: &Arc<Played>) -> Extractor<Value> {
 }
 
 fn calls() -> Calls {
-    Calls { clock: TokioClock::new(), permits: Arc::new(Semaphore::new(8)) }
+    Calls { clock: TokioClock::new(), permits: Arc::new(Semaphore::new(8)), slots: None }
 }
 
 fn request(number: u64) -> RowRequest {
@@ -104,7 +105,6 @@ struct Journal {
     /// The moments that have passed.
     moments: AtomicUsize,
     dies_at: Option<usize>,
-    paces: bool,
 }
 
 #[derive(Debug, PartialEq)]
@@ -149,22 +149,6 @@ impl Durable for Journal {
         }
         Ok(())
     }
-
-    async fn pace(&self, target: &str) -> Result<Option<Duration>, Died> {
-        assert_eq!(target, "played");
-        if !self.paces {
-            return Ok(None);
-        }
-        if self.again().is_none() {
-            self.live()?;
-            self.keep("0".to_owned());
-        }
-        Ok(Some(Duration::from_secs(2)))
-    }
-
-    fn is_paced(&self) -> bool {
-        self.paces
-    }
 }
 
 /// The value, or the class of the error.
@@ -177,15 +161,15 @@ fn told(end: &RunEnd) -> Result<Value, ErrorKind> {
 
 #[tokio::test(start_paused = true)]
 async fn a_row_whose_worker_dies_at_any_moment_has_the_result_of_one_that_lives() {
-    for (number, paces) in (0..8).flat_map(|number| [(number, false), (number, true)]) {
+    for number in 0..8 {
         let provider = Arc::new(Played::default());
-        let undisturbed = Journal { paces, ..Journal::default() };
+        let undisturbed = Journal::default();
         let reply = row(&undisturbed, &extractor(&provider), &calls(), request(number)).await.unwrap();
         let (moments, needed) = (undisturbed.moments.into_inner(), provider.calls() as usize);
         assert!(needed == reply.end.attempts().len() && moments >= 2 * needed);
         for death in 0..moments {
             let provider = Arc::new(Played::default());
-            let mut journal = Journal { paces, dies_at: Some(death), ..Journal::default() };
+            let mut journal = Journal { dies_at: Some(death), ..Journal::default() };
             let died = row(&journal, &extractor(&provider), &calls(), request(number)).await;
             assert_eq!(died, Err(Died), "row {number} at {death}");
             // Another worker: another extractor, and nothing but the journal.
@@ -260,6 +244,8 @@ struct Server {
     /// Whether no row ends.
     holds: AtomicBool,
     contracts: Mutex<Vec<String>>,
+    /// The next slot of the target.
+    next: tokio::sync::Mutex<Option<tokio::time::Instant>>,
 }
 
 impl Server {
@@ -273,6 +259,7 @@ impl Server {
             cancelled: AtomicUsize::new(0),
             holds: AtomicBool::new(false),
             contracts: Mutex::default(),
+            next: tokio::sync::Mutex::default(),
         }
     }
 
@@ -309,6 +296,13 @@ impl Server {
                 let ids: Vec<String> = serde_json::from_slice(body).unwrap();
                 self.cancelled.fetch_add(ids.len(), Ordering::SeqCst);
                 (200, "null".to_owned())
+            }
+            "/FormworkPace/played/take" => {
+                let take: Take = serde_json::from_slice(body).unwrap();
+                let (mut next, now) = (self.next.lock().await, tokio::time::Instant::now());
+                let slot = next.unwrap_or(now).max(now);
+                *next = Some(slot + Duration::from_secs_f64(f64::from(take.count) / take.calls_per_second));
+                (200, (slot - now).as_millis().to_string())
             }
             "/version" => (200, json!({"version": "1.5.9"}).to_string()),
             "/deployments" => (409, json!({"message": "exists"}).to_string()),
@@ -502,4 +496,35 @@ async fn a_budget_stops_further_rows() {
     let ended = engine.run(batch.clone(), &CancellationToken::new()).await.unwrap();
     assert!(matches!(ended, Ended::OverBudget(_)), "{ended:?}");
     assert_eq!(server.provider.calls(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_share_the_pace_of_a_target() {
+    for (rate, workers) in [(0.5, 2), (7.0, 3), (100.0, 3), (2500.0, 5)] {
+        let server = Arc::new(Server::new());
+        let begun = tokio::time::Instant::now();
+        let calls = 5 * (rate as usize) + 10;
+        let slots: Vec<_> = (0..workers)
+            .map(|_| Slots::new(super::ingress::Client(Arc::clone(&server) as _), rate))
+            .collect();
+        let mut times = Vec::new();
+        let waits = (0..calls).map(|call| {
+            let slots = slots.get(call % workers).unwrap();
+            async move {
+                slots.wait("played").await;
+                tokio::time::Instant::now()
+            }
+        });
+        times.extend(futures_util::future::join_all(waits).await);
+        times.sort();
+        // No window of a second has more calls than the pace and one lease of each worker.
+        let most = rate.ceil() as usize + workers * ((rate / 10.0) as usize + 1);
+        for (nth, time) in times.iter().enumerate() {
+            let within =
+                times.iter().skip(nth).take_while(|other| **other - *time < Duration::from_secs(1)).count();
+            assert!(within <= most, "{rate}: {within} calls in a second");
+        }
+        let took = begun.elapsed().as_secs_f64();
+        assert!(took > 0.7 * calls as f64 / rate - 1.0, "{rate}: {took} s for {calls} calls");
+    }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use formwork_core::Error;
 use formwork_extract::{Extractor, TokioClock};
+use formwork_wire::SharedTransport;
 use futures_util::future::BoxFuture;
 use restate_sdk::endpoint::Endpoint;
 use restate_sdk::prelude::{
@@ -22,8 +23,10 @@ use tokio::sync::{Mutex, Semaphore};
 
 use super::admin::Admin;
 use super::entry::Entry;
+use super::ingress::Client;
 use super::message::{CONTRACT, Hello, PROTOCOL, RowReply, RowRequest, RunEnd, digest};
 use super::row::{Calls, Durable, row};
+use super::slots::{Slots, Take};
 
 /// How long Restate keeps the result of a row, for a submitting side that comes back (7 days).
 const RETENTION: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -46,13 +49,13 @@ pub struct Worker {
     admin: Admin,
     make: MakeExtractor,
     concurrency: usize,
-    calls_per_second: Option<f64>,
+    slots: Option<Arc<Slots>>,
 }
 
 impl Worker {
     /// Creates a worker that makes 64 calls at the same time. It asks `admin` for the contracts of batches.
     pub fn new(admin: Admin, make: MakeExtractor) -> Self {
-        Self { admin, make, concurrency: 64, calls_per_second: None }
+        Self { admin, make, concurrency: 64, slots: None }
     }
 
     /// Sets how many calls the worker makes at the same time (default: 64; at least 1). Further rows wait; that does not count towards their
@@ -64,22 +67,21 @@ impl Worker {
     }
 
     /// Sets how many calls all workers together make to each target per second (default: no limit). Every worker needs the same
-    /// number.
+    /// number. `ingress` sends to Restate's ingress, where the worker takes slots for its calls.
     #[must_use]
-    pub const fn with_calls_per_second(mut self, calls: f64) -> Self {
-        self.calls_per_second = Some(calls);
+    pub fn with_calls_per_second(mut self, calls: f64, ingress: SharedTransport) -> Self {
+        self.slots = Some(Arc::new(Slots::new(Client(ingress), calls)));
         self
     }
 
     /// Answers requests until `end` is done; calls that are in flight then have 10 s.
     pub async fn serve(self, listener: TcpListener, end: impl Future) {
-        let Self { admin, make, concurrency, calls_per_second } = self;
+        let Self { admin, make, concurrency, slots } = self;
         let permits = Arc::new(Semaphore::new(concurrency.clamp(1, Semaphore::MAX_PERMITS)));
         let rows = FormworkRow {
             admin,
             make,
-            calls: Calls { clock: TokioClock::new(), permits },
-            calls_per_second,
+            calls: Calls { clock: TokioClock::new(), permits, slots },
             extractors: Mutex::default(),
         };
         let options = ServiceOptions::new()
@@ -112,7 +114,6 @@ struct FormworkRow {
     admin: Admin,
     make: MakeExtractor,
     calls: Calls,
-    calls_per_second: Option<f64>,
     /// By the digests of their contracts. A contract that cannot be used has its error.
     extractors: Mutex<HashMap<String, Result<Extractor<Value>, Error>>>,
 }
@@ -146,7 +147,7 @@ impl FormworkRow {
         }
         match self.extractor(&request.contract).await? {
             Ok(extractor) => {
-                let journal = Invocation { ctx: &ctx, calls_per_second: self.calls_per_second };
+                let journal = Invocation(&ctx);
                 Ok(Json(row(&journal, &extractor, &self.calls, request).await?))
             }
             Err(error) => Ok(Json(RowReply { restarted: false, end: RunEnd::from(Err(error)) })),
@@ -191,13 +192,14 @@ struct FormworkPace;
 
 #[restate_sdk::object]
 impl FormworkPace {
-    /// Returns how many milliseconds the next call has to wait, so that there are `calls_per_second` of them.
+    /// Takes slots that follow each other. Returns the milliseconds until the first one.
     #[handler]
-    async fn take(&self, ctx: ObjectContext<'_>, calls_per_second: f64) -> HandlerResult<u64> {
+    async fn take(&self, ctx: ObjectContext<'_>, take: Json<Take>) -> HandlerResult<u64> {
+        let Take { calls_per_second, count } = take.into_inner();
         let now = ctx.run(|| async { Ok(now()) }).name("now").await?;
         let next: Option<f64> = ctx.get("next").await?;
         let slot = next.unwrap_or_default().max(now);
-        ctx.set("next", slot + 1000.0 / calls_per_second.max(1e-3));
+        ctx.set("next", slot + f64::from(count) * 1000.0 / calls_per_second.max(1e-3));
         Ok((slot - now) as u64)
     }
 }
@@ -208,31 +210,18 @@ fn now() -> f64 {
 }
 
 /// The journal of one row in Restate.
-struct Invocation<'a, 'ctx> {
-    ctx: &'a Context<'ctx>,
-    calls_per_second: Option<f64>,
-}
+struct Invocation<'a, 'ctx>(&'a Context<'ctx>);
 
 #[async_trait]
 impl Durable for Invocation<'_, '_> {
     type Error = HandlerError;
 
     async fn step(&self, work: BoxFuture<'static, Entry>) -> Result<Entry, HandlerError> {
-        let kept = self.ctx.run(move || async move { Ok(Json(work.await)) }).name("call");
+        let kept = self.0.run(move || async move { Ok(Json(work.await)) }).name("call");
         Ok(kept.await?.into_inner())
     }
 
     async fn sleep(&self, time: Duration) -> Result<(), HandlerError> {
-        Ok(self.ctx.sleep(time).await?)
-    }
-
-    async fn pace(&self, target: &str) -> Result<Option<Duration>, HandlerError> {
-        let Some(calls) = self.calls_per_second else { return Ok(None) };
-        let wait = self.ctx.object_client::<FormworkPaceClient>(target).take(calls).call().await?;
-        Ok(Some(Duration::from_millis(wait)))
-    }
-
-    fn is_paced(&self) -> bool {
-        self.calls_per_second.is_some()
+        Ok(self.0.sleep(time).await?)
     }
 }

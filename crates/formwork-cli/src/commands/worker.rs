@@ -46,6 +46,9 @@ pub(crate) struct Args {
     /// How many calls all workers together make to each target per second; the same number for every worker [default: no limit]
     #[arg(long, value_name = "CALLS", value_parser = rate)]
     calls_per_second: Option<f64>,
+    /// The address of Restate's ingress, for --calls-per-second [default: what its administration says]
+    #[arg(long, value_name = "URL")]
+    ingress: Option<String>,
     /// Say where the configuration comes from
     #[arg(long, short)]
     verbose: bool,
@@ -58,8 +61,8 @@ fn rate(text: &str) -> Result<f64, String> {
 
 #[cfg(not(feature = "restate"))]
 pub(crate) fn run(args: &Args, _providers: &Providers) -> Result<Status, Failed> {
-    let Args { listen, register, advertise, named, concurrency, calls_per_second, verbose } = args;
-    let _ = (listen, register, advertise, named, concurrency, calls_per_second, verbose);
+    let Args { listen, register, advertise, named, concurrency, calls_per_second, ingress, verbose } = args;
+    let _ = (listen, register, advertise, named, concurrency, calls_per_second, ingress, verbose);
     Err(Failed::usage(
         "this build has no worker (feature `restate`): install one with `cargo install formwork-cli --features restate`",
     ))
@@ -99,7 +102,7 @@ async fn serve(args: &Args, providers: &Providers, listener: std::net::TcpListen
     let transport = HttpTransport::new(&args.register).map_err(Failed::usage)?;
     let admin = Admin::new(Arc::new(transport), &args.register);
     // Before a model is loaded, which takes longer than to learn that the server is not there.
-    let version = admin.version().await.map_err(failed)?;
+    let (version, ingress) = admin.version().await.map_err(failed)?;
     let opened = Targets::limited(args.named.clone(), None).open(providers, args.verbose).await?;
     let names: Vec<String> = opened.backends.iter().map(|backend| backend.name().to_owned()).collect();
     let (defaults, backends) = (opened.defaults, opened.backends);
@@ -107,7 +110,11 @@ async fn serve(args: &Args, providers: &Providers, listener: std::net::TcpListen
     let mut worker =
         Worker::new(admin.clone(), Arc::new(make)).with_concurrency(usize::from(args.concurrency));
     if let Some(calls) = args.calls_per_second {
-        worker = worker.with_calls_per_second(calls);
+        let ingress = args.ingress.clone().or(ingress);
+        let ingress = ingress
+            .ok_or_else(|| Failed::usage("Restate does not say where its ingress is: add --ingress"))?;
+        let ingress = HttpTransport::new(&ingress).map_err(Failed::usage)?;
+        worker = worker.with_calls_per_second(calls, Arc::new(ingress));
     }
     let listener = tokio::net::TcpListener::from_std(listener).map_err(Failed::usage)?;
     let (stop, mut stopped) = tokio::sync::oneshot::channel::<()>();
