@@ -89,7 +89,7 @@ pub struct Completion {
     pub model: Option<String>,
     /// The tokens of the calls that probed the server before this call, which are not part of `usage`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub probe: Option<Usage>,
+    pub probe: Option<Box<Usage>>,
 }
 
 impl Completion {
@@ -143,7 +143,7 @@ impl Completion {
             Delta::Reasoning(text) => self.reasoning.push_str(&text),
             Delta::ToolCall(call) => self.tool_calls.push(call),
             Delta::Probe { usage } => {
-                self.probe = Some(self.probe.map_or(usage, |before| before.plus(usage)));
+                self.probe = Some(Box::new(self.probe.take().map_or(usage, |before| before.plus(usage))));
             }
             Delta::End { finish, usage, closed_at, restrained, model } => {
                 (self.finish, self.usage, self.model) = (finish, usage, model);
@@ -158,7 +158,7 @@ impl Completion {
     /// end.
     pub fn into_deltas(self) -> impl Iterator<Item = Delta> + Send + use<> {
         let Self { text, reasoning, tool_calls, finish, usage, closed_at, restrained, model, probe } = self;
-        let probe = probe.map(|usage| Delta::Probe { usage });
+        let probe = probe.map(|usage| Delta::Probe { usage: *usage });
         let reasoning = (!reasoning.is_empty()).then_some(Delta::Reasoning(reasoning));
         let text = (!text.is_empty()).then_some(Delta::Text(text));
         let calls = tool_calls.into_iter().map(Delta::ToolCall);

@@ -42,7 +42,7 @@ pub(crate) async fn make(
     let arrived = completion.text.len() + completion.reasoning.len();
     let usage = if arrived > 0 { Usage::estimate(call, arrived) } else { Usage::default() };
     // No entry of its own says what the probe before a failed call cost.
-    let failed = completion.probe.map_or(usage, |probe| usage.plus(probe));
+    let failed = completion.probe.as_deref().map_or(usage, |probe| usage.plus(*probe));
     if is_late && !completion.text.is_empty() {
         let completion = completion.with_finish(Finish::Length).with_usage(usage);
         return Ok(Ok(CallResult { completion, stopped: None }));

@@ -40,8 +40,9 @@ impl Kept {
     pub(crate) async fn execute(
         &self,
         request: impl Fn() -> Request + Send + Sync,
+        resends: bool,
     ) -> Result<Response, Failure> {
-        at_once_again(self.0.execute(request()), || Some(self.0.execute(request()))).await
+        at_once_again(self.0.execute(request()), || resends.then(|| self.0.execute(request()))).await
     }
 }
 

@@ -47,6 +47,7 @@ impl Direct {
     pub(crate) async fn send(
         &self,
         (method, uri, headers, body): (Method, Uri, HeaderMap, Bytes),
+        resends: bool,
     ) -> Result<Response<Pieces>, Failure> {
         let request = |method, uri, headers| {
             let mut request = Request::new(Once(Some(body.clone()).filter(|body| !body.is_empty())));
@@ -54,7 +55,7 @@ impl Direct {
             self.0.request(request)
         };
         let sent = request(method.clone(), uri.clone(), headers.clone());
-        let response = at_once_again(sent, || Some(request(method, uri, headers))).await?;
+        let response = at_once_again(sent, || resends.then(|| request(method, uri, headers))).await?;
         let (mut head, body) = response.into_parts();
         let is_packed = head.headers.get(CONTENT_ENCODING).is_some_and(|coding| coding == "gzip");
         let unpacking = is_packed.then(|| {

@@ -24,6 +24,8 @@ pub(crate) struct Settings {
     pub(crate) first_byte: Option<Duration>,
     /// The time limit between two pieces; `None` for the time that the call has left.
     pub(crate) idle: Option<Duration>,
+    /// Whether a request is sent again whose kept connection was closed before a response.
+    pub(crate) resends: bool,
     /// The maximum number of bytes of a body after decompression.
     pub(crate) max_bytes: usize,
     /// Whether the server is on this machine and has no TLS.
@@ -63,6 +65,7 @@ impl Settings {
             connect: Duration::from_secs(10),
             first_byte: None,
             idle: None,
+            resends: true,
             max_bytes: 64 * 1024 * 1024,
             proxy: None,
             roots: Vec::new(),

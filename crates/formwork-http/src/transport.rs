@@ -125,6 +125,14 @@ impl HttpTransport {
         self.set(|settings| settings.idle = Some(timeout))
     }
 
+    /// Sends no request twice (default: a request whose kept connection the server closed within a second, before any response, is
+    /// sent again once, because servers close idle connections at any time). The server may have carried out the first one: this is
+    /// for requests that must not be carried out twice.
+    #[must_use]
+    pub fn without_resending(self) -> Self {
+        self.set(|settings| settings.resends = false)
+    }
+
     /// Sets the maximum size of a body in bytes, after decompression (default: 64 MiB).
     #[must_use]
     pub fn with_max_body_bytes(self, max_bytes: usize) -> Self {
@@ -192,7 +200,7 @@ impl HttpTransport {
     ) -> Result<reqwest::Response, Fault> {
         has_runtime()?;
         let client = self.clients.of(&self.settings, url)?;
-        self.within(client.execute(request), host, deadline).await
+        self.within(client.execute(request, self.settings.resends), host, deadline).await
     }
 
     /// Waits for the head of a response within the limits of time.
@@ -253,7 +261,7 @@ impl HttpTransport {
                 has_runtime()?;
                 let uri = self.settings.base.join_uri(&head.uri)?;
                 let request = (head.method.clone(), uri, headers.clone(), body.clone());
-                let sent = self.clients.direct(&self.settings).send(request);
+                let sent = self.clients.direct(&self.settings).send(request, self.settings.resends);
                 return self
                     .within(sent, &host, deadline)
                     .await

@@ -20,7 +20,7 @@ impl Run {
         completion: Completion,
         stopped: Option<Violation>,
     ) {
-        if let Some(usage) = completion.probe {
+        if let Some(usage) = completion.probe.as_deref().copied() {
             self.enter(plan, now, Verdict::Probe, None, usage, Vec::new(), Vec::new());
         }
         let State::Calling { call, .. } = &self.state else { return };

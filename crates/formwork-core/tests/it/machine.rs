@@ -428,7 +428,7 @@ fn a_probe_is_an_entry_of_its_own_and_changes_nothing_else() {
                         Step::Call { id, call, .. } => {
                             let mut completion = Completion::new(*answers.next().unwrap_or(&right));
                             completion.usage = Usage::new(900, 40);
-                            completion.probe = Some(spent).filter(|_| probed && calls.is_empty());
+                            completion.probe = Some(Box::new(spent)).filter(|_| probed && calls.is_empty());
                             calls.push(call);
                             run.on(&plan, Time(1_000), Event::answered(id, completion)).unwrap();
                         }

@@ -252,7 +252,8 @@ impl Job {
                 return Err(problem);
             }
         };
-        let usage = completion.probe.map_or(completion.usage, |probe| completion.usage.plus(probe));
+        let usage =
+            completion.probe.as_deref().map_or(completion.usage, |probe| completion.usage.plus(*probe));
         let reply = self.shared.engine.text_reply(asked, completion.text, completion.finish, usage);
         let response = self.respond(&reply);
         self.record.call(asked, usage, None).await;

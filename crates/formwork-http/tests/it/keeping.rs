@@ -98,3 +98,18 @@ async fn a_request_that_the_server_kept_for_a_while_is_not_sent_again() {
     ask(transport).await.unwrap_err();
     assert_eq!(server.received().len(), 2, "each was sent once");
 }
+
+/// The server acts on a request and closes the connection: only a transport that may send it again does so.
+#[tokio::test]
+async fn a_request_that_must_not_be_carried_out_twice_is_sent_once() {
+    for resends in [true, false] {
+        let hangs_up = Reply::raw("");
+        let good = || Reply::status(200).with_body("one\n.\n");
+        let server = server([good(), hangs_up, good()]);
+        let transport = transport(&server);
+        let transport = if resends { transport } else { transport.without_resending() };
+        ask(transport.clone()).await.unwrap();
+        assert_eq!(ask(transport).await.is_ok(), resends);
+        assert_eq!(server.received().len(), if resends { 3 } else { 2 });
+    }
+}

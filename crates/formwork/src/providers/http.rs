@@ -68,7 +68,8 @@ pub fn transport(section: &Section, server: &Server<'_>) -> Result<SharedTranspo
     limited(section, server, None)
 }
 
-/// Returns the transport for a section, whose responses may have so many bytes (default: those of [`HttpTransport`]).
+/// Returns the transport for a section. One of a batch API has the maximum size of its responses in bytes; it sends no request twice,
+/// because a file that is submitted twice is paid for twice.
 pub(super) fn limited(
     section: &Section,
     server: &Server<'_>,
@@ -90,7 +91,7 @@ pub(super) fn limited(
         ConfigError { lacks_key, ..section.error(error.to_string()) }
     })?;
     if let Some(max_bytes) = max_bytes {
-        network = network.with_max_body_bytes(max_bytes);
+        network = network.with_max_body_bytes(max_bytes).without_resending();
     }
     if let Some(path) = &section.common.ca_file {
         let path = section.path(path);

@@ -25,7 +25,7 @@ async fn the_tokens_of_a_probe_are_counted_once_and_apart() {
             used.push(made.provider.call(&call).await.unwrap().collect().await.unwrap());
         }
         assert!(used.iter().all(|answer| answer.usage == own), "{used:?}");
-        let probes: Vec<_> = used.iter().map(|answer| answer.probe).collect();
+        let probes: Vec<_> = used.iter().map(|answer| answer.probe.as_deref().copied()).collect();
         assert_eq!(probes, [Some(spent).filter(|spent| *spent != Usage::default()), None, None]);
     }
 }

@@ -43,10 +43,14 @@ impl Files {
     /// Returns the command that starts the batch, or goes on with it, with a clock that is right or an hour slow. Its standard error
     /// is to be read.
     pub(crate) fn command(&self, formwork: &Path, is_first: bool, is_slow: bool) -> Command {
-        let mut command = Command::new(if is_slow { Path::new("faketime") } else { formwork });
-        if is_slow {
+        let mut command = Command::new(formwork);
+        if let Some(library) = is_slow.then(faketime).flatten() {
             // A clock that is set back does not move the one that timers use.
-            command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").args(["-f", "-1h"]).arg(formwork);
+            command.envs([
+                ("LD_PRELOAD", library.as_str()),
+                ("FAKETIME", "-1h"),
+                ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
+            ]);
         }
         command.args(["batch", if is_first { "run" } else { "resume" }]);
         if is_first {
@@ -66,4 +70,11 @@ impl Files {
         let file = rusqlite::Connection::open(self.out.join("ledger.db")).map_err(text)?;
         file.query_row("PRAGMA integrity_check", [], |row| row.get(0)).map_err(text)
     }
+}
+
+/// Returns the library of the command `faketime`, if it is installed. The command itself would be killed in the place of the process.
+pub(super) fn faketime() -> Option<String> {
+    let shown = Command::new("faketime").args(["-f", "-1h", "printenv", "LD_PRELOAD"]).output().ok()?;
+    let library = String::from_utf8(shown.stdout).ok()?;
+    Some(library.trim().to_owned()).filter(|library| !library.is_empty())
 }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::checker::{self, Found};
-use super::files::Files;
+use super::files::{Files, faketime};
 use super::provider::{Faults, Provider};
 
 /// The settings of a chaos test.
@@ -55,6 +55,9 @@ const PATIENCE: Duration = Duration::from_secs(1800);
 pub(crate) fn play(play: &Play) -> Result<Seen, String> {
     let text = |error: std::io::Error| error.to_string();
     fs::create_dir_all(&play.folder).map_err(text)?;
+    if play.clock_back && faketime().is_none() {
+        return Err("the command `faketime` is missing: install it, or leave --clock-back out".to_owned());
+    }
     let provider = Provider::start(play.faults)?;
     let files = Files::write(&play.folder, play.rows, &provider.section())?;
     if let Some(disk) = &play.disk {
