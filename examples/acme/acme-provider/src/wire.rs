@@ -50,7 +50,10 @@ impl Wire for Acme {
         }
         let mut body = Map::new();
         body.insert("engine".to_owned(), json!(self.model));
-        body.insert("turns".to_owned(), call.messages.iter().map(|message| turn(message)).collect::<Result<_, _>>()?);
+        body.insert(
+            "turns".to_owned(),
+            call.messages.iter().map(|message| turn(message)).collect::<Result<_, _>>()?,
+        );
         body.insert("stream".to_owned(), json!(self.stream));
         let mut set = |name: &str, value: Option<Value>| {
             body.extend(value.map(|value| (name.to_owned(), value)));
