@@ -102,16 +102,25 @@ impl Gate {
 
     /// Sends bytes, and reads until the connection ends.
     pub(crate) fn send(&self, request: &[u8]) -> Received {
+        Received::parse(&self.exchange(request))
+    }
+
+    fn exchange(&self, request: &[u8]) -> Vec<u8> {
         let mut socket = self.connect();
-        socket.write_all(request).unwrap();
         let mut bytes = Vec::new();
         // A service that refuses a body before it has read it may reset the connection after its response.
-        let _ = socket.read_to_end(&mut bytes);
-        Received::parse(&bytes)
+        let _ = socket.write_all(request).and_then(|()| socket.read_to_end(&mut bytes));
+        bytes
     }
 
     pub(crate) fn get(&self, path: &str) -> Received {
-        self.send(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").as_bytes())
+        self.send(&get(path))
+    }
+
+    /// Returns `None` if the connection is closed before a response, as a service that ends does with one that has no request yet.
+    pub(crate) fn get_if_open(&self, path: &str) -> Option<Received> {
+        let bytes = self.exchange(&get(path));
+        (!bytes.is_empty()).then(|| Received::parse(&bytes))
     }
 
     pub(crate) fn post(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> Received {
@@ -123,6 +132,10 @@ impl Drop for Gate {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+fn get(path: &str) -> Vec<u8> {
+    format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").into_bytes()
 }
 
 /// A POST request with JSON. `headers` replace the usual ones.
