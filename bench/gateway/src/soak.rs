@@ -69,7 +69,7 @@ pub(crate) async fn soak(minutes: f64, rate: u32) -> Result<Value, Failure> {
                 let is_exact = EXACT.contains(&act);
                 let key = if is_exact { exact.clone() } else { other.clone() };
                 let model = if is_exact { "exact" } else { "other" };
-                let asked = Asked { act, contract, stream, status, model, id: format!("Q{nth}Q") };
+                let asked = Planned { act, contract, stream, status, model, id: format!("Q{nth}Q") };
                 let (counts, address) = (Rc::clone(&counts), Rc::clone(&address));
                 tasks.spawn_local(async move {
                     let seen = ask(&address, &key, &asked).await;
@@ -134,7 +134,7 @@ pub(crate) async fn serve(urls: &str, file: &str) -> Result<(), Failure> {
     ours::start(&config, |builder| builder.with_ledger(ledger)).await
 }
 
-struct Asked {
+struct Planned {
     act: &'static str,
     contract: bool,
     stream: bool,
@@ -144,7 +144,7 @@ struct Asked {
 }
 
 /// Sends a request. Returns whether the answer is the client's own.
-async fn ask(address: &str, key: &str, asked: &Asked) -> Result<bool, Failure> {
+async fn ask(address: &str, key: &str, asked: &Planned) -> Result<bool, Failure> {
     let kind = if asked.contract { "contract" } else { "text" };
     let mut body = json!({
         "model": asked.model, "max_tokens": 200, "stream": asked.stream,

@@ -55,11 +55,11 @@ struct Answer {
 #[derive(Deserialize)]
 struct Choice {
     #[serde(alias = "delta")]
-    message: Said,
+    message: Completion,
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct Completion {
     #[serde(default)]
     content: Option<String>,
 }

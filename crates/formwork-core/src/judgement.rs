@@ -69,7 +69,7 @@ impl Judgement {
         Decoded(self.decoded.take().map(|decoded| Arc::new(Mutex::new(Some(decoded)))))
     }
 
-    /// Whether the value is acceptable.
+    /// Returns whether there are no violations.
     pub fn is_accepted(&self) -> bool {
         self.violations.is_empty()
     }

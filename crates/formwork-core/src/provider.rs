@@ -55,7 +55,7 @@ pub trait Provider: Send + Sync + fmt::Debug {
 /// A provider that several runs share.
 pub type SharedProvider = Arc<dyn Provider>;
 
-/// Wraps every call of a provider with a concern that any call can have: a time-out, a trace, a permit.
+/// Wraps every call of a provider with behaviour that does not depend on the question: a time limit, a trace, a permit.
 ///
 /// A change that needs the schema, the dialogue or the budget belongs to the [`Run`](crate::Run) instead.
 ///

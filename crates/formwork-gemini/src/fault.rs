@@ -53,7 +53,7 @@ pub(crate) fn of_response(asked: &RequestInfo, head: &Parts, body: &[u8], now: T
     let alone = if document.is_object() { document.to_string() } else { String::new() };
     let body = if alone.is_empty() { body } else { alone.as_bytes() };
     let mut fault = fault_of(head, body, asked.enforcement != Enforcement::None, now);
-    let said = Said::of(&document, body);
+    let said = ErrorObject::of(&document, body);
     if fault.retry_after.is_none() {
         fault.retry_after = said.retry_delay();
     }
@@ -86,7 +86,7 @@ pub(crate) fn within(asked: &RequestInfo, document: &Value, words: &str, after_t
 }
 
 /// The error object of a response.
-struct Said<'d> {
+struct ErrorObject<'d> {
     /// The message in lower case.
     message: String,
     /// `INVALID_ARGUMENT`, `RESOURCE_EXHAUSTED`, …
@@ -94,7 +94,7 @@ struct Said<'d> {
     details: &'d [Value],
 }
 
-impl<'d> Said<'d> {
+impl<'d> ErrorObject<'d> {
     fn of(document: &'d Value, body: &[u8]) -> Self {
         let error = &document["error"];
         let message = error_in(document).unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
@@ -159,7 +159,7 @@ const SCHEMA_WORDS: &[&str] = &[
 ];
 
 /// Returns the class of an error that is not determined by its status alone, with advice on what to do.
-fn special(asked: &RequestInfo, status: u16, said: &Said<'_>) -> Option<(FaultKind, String)> {
+fn special(asked: &RequestInfo, status: u16, said: &ErrorObject<'_>) -> Option<(FaultKind, String)> {
     let model = &asked.model;
     let is = |kind, advice: &str| Some((kind, advice.to_owned()));
     if said.has_reason(&["API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED"])

@@ -13,7 +13,7 @@ use crate::{
     ReviewRubric,
 };
 
-/// Reviews outputs against a rubric, by a model where a criterion cannot be decided without.
+/// Reviews outputs against a rubric. A model judges the criteria that no rule, schema or pattern decides.
 ///
 /// ```
 /// use formwork_review::{Agent, Criterion, LlmReviewService, ReviewRubric};

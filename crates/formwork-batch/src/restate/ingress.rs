@@ -31,10 +31,10 @@ impl Response {
     /// Returns Restate's message for an error.
     pub(super) fn message(&self) -> String {
         #[derive(Deserialize)]
-        struct Said {
+        struct Problem {
             message: String,
         }
-        let said = serde_json::from_slice(&self.body).map(|said: Said| said.message);
+        let said = serde_json::from_slice(&self.body).map(|said: Problem| said.message);
         said.unwrap_or_else(|_| String::from_utf8_lossy(&self.body).chars().take(500).collect())
     }
 

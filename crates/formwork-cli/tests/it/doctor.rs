@@ -15,25 +15,25 @@ const CANARY: &str = r#"{"word": "serinus-7431"}"#;
 
 /// A request that a server receives.
 #[derive(Debug, Clone)]
-struct Asked {
+struct Incoming {
     path: String,
     key: Option<String>,
     body: Value,
 }
 
-type Answers = dyn Fn(&Asked) -> (u16, String) + Send + Sync;
+type Answers = dyn Fn(&Incoming) -> (u16, String) + Send + Sync;
 
 /// A server whose responses depend on the request, like those of real servers.
 struct Reacting {
     url: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<Incoming>>>,
 }
 
 impl Reacting {
-    fn start(answers: impl Fn(&Asked) -> (u16, String) + Send + Sync + 'static) -> Self {
+    fn start(answers: impl Fn(&Incoming) -> (u16, String) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let asked: Arc<Mutex<Vec<Incoming>>> = Arc::default();
         let (log, answers): (_, Arc<Answers>) = (Arc::clone(&asked), Arc::new(answers));
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
@@ -44,7 +44,7 @@ impl Reacting {
         Self { url, asked }
     }
 
-    fn serve(mut stream: TcpStream, log: &Mutex<Vec<Asked>>, answers: &Answers) -> std::io::Result<()> {
+    fn serve(mut stream: TcpStream, log: &Mutex<Vec<Incoming>>, answers: &Answers) -> std::io::Result<()> {
         let mut reader = BufReader::new(stream.try_clone()?);
         let mut line = String::new();
         reader.read_line(&mut line)?;
@@ -62,7 +62,7 @@ impl Reacting {
         }
         let mut body = vec![0; length];
         reader.read_exact(&mut body)?;
-        let asked = Asked { path, key, body: serde_json::from_slice(&body).unwrap_or_default() };
+        let asked = Incoming { path, key, body: serde_json::from_slice(&body).unwrap_or_default() };
         log.lock().unwrap().push(asked.clone());
         let (status, text) = answers(&asked);
         write!(
@@ -72,7 +72,7 @@ impl Reacting {
         )
     }
 
-    fn asked(&self) -> Vec<Asked> {
+    fn asked(&self) -> Vec<Incoming> {
         self.asked.lock().unwrap().clone()
     }
 }
@@ -129,7 +129,7 @@ fn added(text: &str, fix: &str) -> String {
 
 #[test]
 fn its_advice_helps() {
-    let case = |kind, advice, apply, answers: fn(&Asked) -> (u16, String)| Case {
+    let case = |kind, advice, apply, answers: fn(&Incoming) -> (u16, String)| Case {
         kind,
         server: Box::new(move || Reacting::start(answers)),
         advice,

@@ -33,7 +33,7 @@ impl Pattern {
         &self.0
     }
 
-    /// Returns whether it matches the name of a model.
+    /// Returns whether the pattern matches the name of a model.
     pub fn matches(&self, model: &str) -> bool {
         let mut rest = Some(model);
         while let Some(name) = rest {

@@ -100,12 +100,13 @@ async fn work(
         }
     }
     let meta = Meta { run: id.to_string(), model, created: now() };
-    let asked = Asked { protocol, shared, parts, document, targets, options, meta, client, record, turn, id };
+    let asked =
+        ChatRequest { protocol, shared, parts, document, targets, options, meta, client, record, turn, id };
     Box::pin(asked.understood()).await
 }
 
 /// A request that is not passed on as it is.
-struct Asked {
+struct ChatRequest {
     protocol: &'static dyn Protocol,
     shared: Arc<Shared>,
     parts: request::Parts,
@@ -119,7 +120,7 @@ struct Asked {
     id: RecordId,
 }
 
-impl Asked {
+impl ChatRequest {
     async fn understood(self) -> Result<Response, Problem> {
         let Self { protocol, shared, parts, document, targets, options, meta, client, record, turn, id } =
             self;

@@ -194,11 +194,12 @@ pub(super) async fn text(job: Job) -> Result<Response, Problem> {
         let _guard = guard;
         let opening = line.frames.open();
         line.send(opening).await;
-        let mut heard = Heard { target: job.targets.last().copied().unwrap_or_default(), ..Heard::default() };
+        let mut heard =
+            Partial { target: job.targets.last().copied().unwrap_or_default(), ..Partial::default() };
         let deadline = job.shared.engine.deadline(job.options.bounds);
         let told = tokio::time::timeout(deadline, tell(&job, &mut line, &mut heard)).await;
         let late = || Problem::new(Kind::Deadline, "the answer was not complete in time");
-        let Heard { text, target, usage, finish } = heard;
+        let Partial { text, target, usage, finish } = heard;
         // The received part of a completion was paid for, even if the call failed later.
         let estimate =
             Usage::new(job.bytes().div_ceil(4) as u64, text.len().div_ceil(4) as u64).with_estimated(true);
@@ -225,21 +226,21 @@ pub(super) async fn text(job: Job) -> Result<Response, Problem> {
 }
 
 /// The answer so far.
-struct Heard {
+struct Partial {
     text: String,
     target: usize,
     usage: Option<Usage>,
     finish: ModelFinish,
 }
 
-impl Default for Heard {
+impl Default for Partial {
     fn default() -> Self {
         Self { text: String::new(), target: 0, usage: None, finish: ModelFinish::Stop }
     }
 }
 
 /// Sends the text of an answer as it comes. Returns whether the client is still there.
-async fn tell(job: &Job, line: &mut Line, heard: &mut Heard) -> Result<bool, Problem> {
+async fn tell(job: &Job, line: &mut Line, heard: &mut Partial) -> Result<bool, Problem> {
     let asked = job.shared.engine.text(&job.ask, &job.targets);
     let (mut answer, target) = tokio::select! {
         asked = asked => asked.map_err(|fault| Problem::of_fault(&fault))?,

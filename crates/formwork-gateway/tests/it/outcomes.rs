@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::support::{Gate, Received, Way, finished, limits, openai, said, ways};
 
 /// The expected response to a client.
-enum Seen {
+enum Expected {
     /// The value, after so many calls.
     Value(usize),
     Refusal,
@@ -23,28 +23,28 @@ enum Seen {
     Error(u16, &'static str, Option<&'static str>),
 }
 
-fn cases() -> Vec<(&'static str, Vec<Reply>, Seen)> {
+fn cases() -> Vec<(&'static str, Vec<Reply>, Expected)> {
     let refusal =
         || finished(&json!({"role": "assistant", "content": null, "refusal": "I will not."}), "stop");
     let cut = || finished(&json!({"role": "assistant", "content": "{\"ag"}), "length");
     vec![
-        ("right at once", vec![said(r#"{"age": 34}"#)], Seen::Value(1)),
-        ("right in prose", vec![said("Sure:\n```json\n{\"age\": 34}\n```")], Seen::Value(1)),
-        ("wrong, then right", vec![said(r#"{"age": 340}"#), said(r#"{"age": 34}"#)], Seen::Value(2)),
-        ("no JSON, then right", vec![said("Maria is 34."), said(r#"{"age": 34}"#)], Seen::Value(2)),
-        ("refused", vec![refusal()], Seen::Refusal),
-        ("truncated", vec![cut()], Seen::Truncated),
-        ("unmendable", vec![said(r#"{"age": "old"}"#)], Seen::Error(422, "false", None)),
+        ("right at once", vec![said(r#"{"age": 34}"#)], Expected::Value(1)),
+        ("right in prose", vec![said("Sure:\n```json\n{\"age\": 34}\n```")], Expected::Value(1)),
+        ("wrong, then right", vec![said(r#"{"age": 340}"#), said(r#"{"age": 34}"#)], Expected::Value(2)),
+        ("no JSON, then right", vec![said("Maria is 34."), said(r#"{"age": 34}"#)], Expected::Value(2)),
+        ("refused", vec![refusal()], Expected::Refusal),
+        ("truncated", vec![cut()], Expected::Truncated),
+        ("unmendable", vec![said(r#"{"age": "old"}"#)], Expected::Error(422, "false", None)),
         (
             "rate-limited",
             vec![Reply::status(429).with_header("retry-after", "7")],
-            Seen::Error(429, "true", Some("7")),
+            Expected::Error(429, "true", Some("7")),
         ),
-        ("down", vec![Reply::status(503)], Seen::Error(503, "true", Some("1"))),
-        ("hangs up", vec![Reply::raw([])], Seen::Error(503, "true", Some("1"))),
-        ("our key is wrong", vec![Reply::status(401)], Seen::Error(502, "false", None)),
-        ("our key is not allowed", vec![Reply::status(403)], Seen::Error(502, "false", None)),
-        ("a web page", vec![Reply::html("<html>")], Seen::Error(502, "false", None)),
+        ("down", vec![Reply::status(503)], Expected::Error(503, "true", Some("1"))),
+        ("hangs up", vec![Reply::raw([])], Expected::Error(503, "true", Some("1"))),
+        ("our key is wrong", vec![Reply::status(401)], Expected::Error(502, "false", None)),
+        ("our key is not allowed", vec![Reply::status(403)], Expected::Error(502, "false", None)),
+        ("a web page", vec![Reply::html("<html>")], Expected::Error(502, "false", None)),
     ]
 }
 
@@ -60,10 +60,10 @@ fn every_outcome_has_the_words_of_every_protocol() {
     }
 }
 
-fn check(case: &str, way: Way, got: &Received, seen: &Seen) {
+fn check(case: &str, way: Way, got: &Received, seen: &Expected) {
     let body = got.json();
     match seen {
-        Seen::Value(calls) => {
+        Expected::Value(calls) => {
             assert_eq!(got.status, 200, "{case}: {body}");
             let value: Value =
                 serde_json::from_str(&way.text(&body)).unwrap_or_else(|_| panic!("{case}: {body}"));
@@ -71,14 +71,14 @@ fn check(case: &str, way: Way, got: &Received, seen: &Seen) {
             assert_eq!(got.header("x-formwork-attempts"), Some(calls.to_string().as_str()), "{case}");
             assert!(got.header("x-formwork-run").unwrap().starts_with("run"), "{case}");
         }
-        Seen::Refusal => {
+        Expected::Refusal => {
             assert_eq!(got.status, 200, "{case}: {body}");
             assert_eq!(way.refusal(&body), "I will not.", "{case}: {body}");
         }
-        Seen::Truncated => {
+        Expected::Truncated => {
             assert_eq!((got.status, way.finish(&body).as_str()), (200, way.length), "{case}: {body}");
         }
-        Seen::Error(status, should_retry, retry_after) => {
+        Expected::Error(status, should_retry, retry_after) => {
             assert_eq!(got.status, *status, "{case}: {body}");
             assert!(!way.message(&body).is_empty(), "{case}: {body}");
             assert_eq!(got.header("x-should-retry"), Some(*should_retry), "{case}");
@@ -122,7 +122,7 @@ fn a_deadline_is_a_504() {
         for way in ways() {
             let gate = in_process(Arc::new(Silent(Capabilities::new(Enforcement::Schema))));
             let got = gate.post(way.path, &[("x-formwork-deadline", deadline)], &way.body("default", false));
-            check(way.name, way, &got, &Seen::Error(504, "false", None));
+            check(way.name, way, &got, &Expected::Error(504, "false", None));
         }
     }
 }

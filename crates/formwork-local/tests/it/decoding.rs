@@ -50,9 +50,9 @@ async fn a_string_gets_a_share_of_the_tokens_and_the_rest_is_the_models() {
 type Notices = std::sync::Mutex<Vec<String>>;
 
 /// Records notices.
-struct Heard(Arc<Notices>);
+struct Recorder(Arc<Notices>);
 
-impl formwork_local::Progress for Heard {
+impl formwork_local::Progress for Recorder {
     fn report(&self, _: &str, _: u64, _: u64) {}
 
     fn notice(&self, message: &str) {
@@ -87,7 +87,7 @@ async fn slow_types_are_converted_once_and_say_the_same() {
     for damaged in [changed(whole.len() - 40), changed(2), whole[..whole.len() / 2].to_vec()] {
         std::fs::write(&kept[0], damaged).unwrap();
         let notices = Arc::new(Notices::default());
-        let heard = Heard(Arc::clone(&notices));
+        let heard = Recorder(Arc::clone(&notices));
         let options = options().with_cache(folder.path().join("cache")).with_progress(heard);
         let local = Local::open(options).unwrap();
         assert_eq!(answer(&local, &request).await.unwrap().text, texts[0]);
@@ -96,7 +96,7 @@ async fn slow_types_are_converted_once_and_say_the_same() {
         // The order of tensors is not stable, so the bytes may differ.
         assert_eq!(std::fs::read(&kept[0]).unwrap().len(), whole.len());
         let again = Arc::new(Notices::default());
-        let heard = Heard(Arc::clone(&again));
+        let heard = Recorder(Arc::clone(&again));
         Local::open(
             LocalOptions::new()
                 .with_model(path.to_str().unwrap())

@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 /// The requests of a server, and the result.
-struct Asked {
+struct Exchange {
     result: GenerationResult,
     bodies: Vec<Value>,
     waits: Vec<u64>,
 }
 
 /// Generates a person with a model behind a scripted server that imitates LiteLLM.
-async fn generate(model: &str, replies: Vec<Reply>) -> Asked {
+async fn generate(model: &str, replies: Vec<Reply>) -> Exchange {
     let server = Server::start(replies).unwrap();
     let clock = Arc::new(Hurried::new());
     let result =
@@ -31,7 +31,7 @@ async fn generate(model: &str, replies: Vec<Reply>) -> Asked {
     assert!(received.iter().all(|request| request.path == "/v1/chat/completions"));
     let bodies = received.iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect();
     let waits = clock.waits();
-    Asked { result, bodies, waits }
+    Exchange { result, bodies, waits }
 }
 
 fn generator(server: &Server, model: &str, clock: &Arc<Hurried>) -> LlmGenerationService {
