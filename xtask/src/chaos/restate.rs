@@ -13,7 +13,7 @@ use super::play::files::Files;
 use super::play::provider::{Faults, Provider};
 use crate::servers::restate;
 
-/// What is played.
+/// The settings of a chaos test.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct Play {
     /// How many rows the batch has
@@ -88,7 +88,7 @@ impl Play {
     }
 }
 
-/// What was seen.
+/// The result of a chaos test.
 pub(super) struct Seen {
     pub(super) found: Found,
     open_at_faults: usize,

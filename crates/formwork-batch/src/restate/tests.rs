@@ -180,7 +180,7 @@ async fn a_row_whose_worker_dies_at_any_moment_has_the_result_of_one_that_lives(
                 (false, told(&reply.end)),
                 "row {number} at {death}"
             );
-            // The one call that was in flight, or had an answer that was not kept.
+            // At most one call was in flight or had an answer that was not kept.
             let repeated = provider.calls() as usize - again.end.attempts().len();
             assert!(repeated <= 1, "row {number} at {death}: {repeated} calls are not in the result");
         }
@@ -395,7 +395,7 @@ async fn a_submitting_process_that_dies_gets_the_results_of_what_went_on_without
         let (engine, none) = (engine(&server), CancellationToken::new());
         let first = engine.run(batch.clone(), &none);
         assert!(tokio::time::timeout(Duration::from_millis(moment), first).await.is_err());
-        // What was asked for goes on; a server in this process is dropped with its requests, so results alone are kept.
+        // Submitted rows go on in Restate. This played server is dropped with its requests, so it keeps results alone.
         let before = server.provider.calls();
         let done = server.done.lock().await.len();
         assert_eq!(engine.run(batch.clone(), &none).await.unwrap(), Ended::Done);

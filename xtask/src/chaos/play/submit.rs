@@ -10,7 +10,7 @@ use super::checker::{self, Found};
 use super::files::Files;
 use super::provider::Faults;
 
-/// What is played.
+/// The settings of a chaos test.
 #[derive(Debug, Clone)]
 pub(crate) struct Submit {
     /// The command `formwork`.
@@ -26,7 +26,7 @@ pub(crate) struct Submit {
     pub(crate) poll: f64,
 }
 
-/// What was seen.
+/// The result of a chaos test.
 #[derive(Debug)]
 pub(crate) struct Submitted {
     pub(crate) found: Found,
