@@ -69,33 +69,33 @@ impl Template {
             [only] if matches!(only.rule.as_str(), "json" | "truncated") => "INVALID_JSON",
             _ => "SCHEMA_VALIDATION_FAILED",
         };
-        let mut lines = String::new();
+        let usual = violations.len().min(MAX_LINES) * (self.line.len() + USUAL_LINE);
+        let mut out = String::with_capacity(self.before.len() + usual + self.after.len());
+        let code = |sign: &str| (sign == "code").then_some(code.into());
+        fill(&mut out, &self.before, code);
+        let start = out.len();
         let mut written = 0;
         for violation in violations.iter().take(MAX_LINES) {
-            let end = lines.len();
+            let end = out.len();
             if written > 0 {
-                lines.push('\n');
+                out.push('\n');
             }
-            fill(&mut lines, &self.line, |sign| match sign {
+            fill(&mut out, &self.line, |sign| match sign {
                 "path" => Some(violation.place().into()),
                 "detail" => Some(violation.detail().into()),
-                "message" => Some(violation.to_string().into()),
+                "message" => Some(violation.message().into()),
                 _ => None,
             });
-            if lines.len() > MAX_BYTES && written > 0 {
-                lines.truncate(end);
+            if out.len() - start > MAX_BYTES && written > 0 {
+                out.truncate(end);
                 break;
             }
-            lines.truncate(lines.floor_char_boundary(MAX_BYTES));
+            out.truncate(out.floor_char_boundary(start + MAX_BYTES));
             written += 1;
         }
         if written < violations.len() {
-            lines.push_str(&format!("\n(and {} more)", violations.len() - written));
+            out.push_str(&format!("\n(and {} more)", violations.len() - written));
         }
-        let mut out = String::with_capacity(self.before.len() + lines.len() + self.after.len());
-        let code = |sign: &str| (sign == "code").then_some(code.into());
-        fill(&mut out, &self.before, code);
-        out.push_str(&lines);
         fill(&mut out, &self.after, code);
         out
     }
@@ -109,6 +109,9 @@ pub const MAX_BYTES: usize = 4096;
 
 /// The maximum size of a previous answer that is sent to the model again, in bytes.
 pub const MAX_PREVIOUS: usize = 16 * 1024;
+
+/// The usual length of a violation's message, in bytes.
+const USUAL_LINE: usize = 128;
 
 /// Replaces placeholders in one pass: a value that contains a placeholder is inserted verbatim.
 fn fill<'v>(out: &mut String, text: &str, value: impl Fn(&str) -> Option<Cow<'v, str>>) {

@@ -1,4 +1,4 @@
-use crate::SchemaText;
+use crate::{Message, SchemaText};
 
 /// The text that introduces the schema in a prompt. `{kind}` is replaced by `object`, `array` or `value`.
 ///
@@ -30,11 +30,12 @@ impl Default for Instruction {
 }
 
 impl Instruction {
-    pub(crate) fn words(&self, shown: &SchemaText, kind: &str) -> String {
+    /// Returns the system message that describes a schema; `kind` is what it calls the values.
+    pub(crate) fn message(&self, shown: &SchemaText, kind: &str) -> Message {
         let (before, text) = match shown {
             SchemaText::JsonSchema(text) => (&self.json_schema, text),
             SchemaText::Outline(text) => (&self.outline, text),
         };
-        before.replace("{kind}", kind) + text
+        Message::system(before.replace("{kind}", kind) + text)
     }
 }

@@ -3,12 +3,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_json::Level;
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::call::written;
 use crate::{
     Capabilities, Contract, Cost, Enforcement, Error, ErrorKind, Instruction, Lower, LowerRequest, Lowered,
-    Policy, Price, Refused, RetryPolicy, Tighten, Usage,
+    Message, Policy, Price, Refused, RetryPolicy, Tighten, Usage,
 };
 
 /// The fixed parts of a request: the contract, the policy, the targets and the limits. [`Run`](crate::Run)s share it.
@@ -70,6 +71,8 @@ pub struct Target {
 pub(crate) struct Mode {
     pub(crate) lower: Arc<dyn Lower>,
     pub(crate) whole: Arc<Lowered>,
+    /// The message that describes the schema; `None` if the provider gets the schema beside the messages only.
+    pub(crate) instruction: Option<Arc<Message>>,
     /// How many bytes its schema has as JSON: every call counts them.
     pub(crate) schema_bytes: usize,
 }
@@ -128,7 +131,12 @@ impl Target {
     }
 
     /// Lowers the contract's schema for each mode. Modes that cannot express it are left out.
-    fn lower(&mut self, contract: &Contract, max_tokens: Option<u32>) -> Result<(), Refused> {
+    fn lower(
+        &mut self,
+        contract: &Contract,
+        max_tokens: Option<u32>,
+        instruction: &Instruction,
+    ) -> Result<(), Refused> {
         let dependencies = if self.capabilities.rules { contract.dependencies() } else { Vec::new() };
         let request = LowerRequest {
             dependencies: &dependencies,
@@ -140,7 +148,11 @@ impl Target {
             match lower.lower(&request) {
                 Ok(whole) => {
                     let schema_bytes = whole.schema.as_ref().map_or(0, written);
-                    self.modes.push(Mode { lower: Arc::clone(lower), whole: Arc::new(whole), schema_bytes });
+                    let kind = kind(contract.schema().document());
+                    let instruction =
+                        whole.shown.as_ref().map(|shown| Arc::new(instruction.message(shown, kind)));
+                    let (lower, whole) = (Arc::clone(lower), Arc::new(whole));
+                    self.modes.push(Mode { lower, whole, instruction, schema_bytes });
                 }
                 Err(reason) => self.skipped.push((self.modes.len(), lower.name().to_owned(), reason)),
             }
@@ -334,7 +346,7 @@ impl PlanBuilder {
         }
         for target in &mut plan.targets {
             target
-                .lower(&plan.contract, plan.max_tokens)
+                .lower(&plan.contract, plan.max_tokens, &plan.instruction)
                 .map_err(|refused| Error::new(ErrorKind::Schema, refused.to_string()))?;
             if target.modes.is_empty() {
                 let message = format!("target `{}` has no output mode: add a dialect", target.name);
@@ -353,6 +365,15 @@ impl PlanBuilder {
         hash.update(plan.contract.schema().document().to_string());
         plan.schema_digest = hex(hash);
         Ok(plan)
+    }
+}
+
+/// Returns what an instruction calls the values of a schema.
+fn kind(schema: &Value) -> &'static str {
+    match schema.get("type").and_then(Value::as_str) {
+        Some("object") => "object",
+        Some("array") => "array",
+        _ => "value",
     }
 }
 

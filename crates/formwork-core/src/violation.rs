@@ -133,6 +133,11 @@ impl Violation {
         self.sentence("")
     }
 
+    /// Returns the `Display` text.
+    pub(crate) fn message(&self) -> String {
+        self.sentence(&self.found)
+    }
+
     /// Returns the title of the violation, its path, and the expected and found values.
     fn sentence(&self, found: &str) -> String {
         let (rule, expected) = (cut(&self.rule, MAX_NAME), cut(&self.expected, MAX_EXPECTED));
@@ -219,7 +224,7 @@ impl fmt::Write for Limited<'_> {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.sentence(&self.found))
+        f.write_str(&self.message())
     }
 }
 
@@ -299,7 +304,7 @@ impl From<Wire> for Violation {
 
 impl From<Violation> for Wire {
     fn from(violation: Violation) -> Self {
-        let (pointer, message) = (violation.path.pointer(), violation.sentence(&violation.found));
+        let (pointer, message) = (violation.path.pointer(), violation.message());
         let Violation { path, rule, expected, found, stage, severity, span } = violation;
         Self { path, pointer, rule, expected, found, stage, severity, span, message }
     }

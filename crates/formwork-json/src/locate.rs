@@ -258,12 +258,12 @@ fn scalar_end(bytes: &[u8], at: usize) -> usize {
         return skip(bytes, at + 1, |b| !b.is_ascii_whitespace() && !matches!(b, b',' | b':' | b'}' | b']'));
     }
     let mut at = at + 1;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'\\' => at += 2,
-            b'"' => return at + 1,
-            _ => at += 1,
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if bytes.get(at) == Some(&b'"') {
+            return at + 1;
         }
+        at += 2;
     }
     bytes.len()
 }

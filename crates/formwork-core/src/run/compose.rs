@@ -9,7 +9,7 @@ use crate::feedback::cut_bytes;
 use crate::plan::Mode;
 use crate::{
     Ask, Call, Capabilities, Enforcement, Failure, LowerRequest, Lowered, Message, Plan, Role, Sampling,
-    SamplingParameter, SchemaText, Target, Tighten,
+    SamplingParameter, Target, Tighten,
 };
 
 impl Run {
@@ -19,7 +19,7 @@ impl Run {
         let mode = self.position.mode_of(plan).ok_or("the target has no such dialect")?;
         let (lowered, messages) = match self.request.asked() {
             Ask::Whole => {
-                let mut messages = self.task(plan, mode.whole.shown.as_ref());
+                let mut messages = self.task(mode.instruction.as_ref());
                 if let Some(feedback) =
                     self.request.feedback().filter(|_| !self.drafts.violations(&self.ledger).is_empty())
                 {
@@ -40,7 +40,9 @@ impl Run {
             }
             Ask::Patch(paths) => {
                 let lowered = self.patch(plan, target, mode, paths)?;
-                let mut messages = self.task(plan, lowered.shown.as_ref());
+                let instruction =
+                    lowered.shown.as_ref().map(|shown| plan.instruction.message(shown, "object"));
+                let mut messages = self.task(instruction.map(Arc::new).as_ref());
                 messages.push(Arc::new(Message::user(self.patch_words(paths))));
                 (Arc::new(lowered), messages)
             }
@@ -116,19 +118,26 @@ impl Run {
         [output_tokens, left].into_iter().flatten().min()
     }
 
-    /// Returns the task, with the schema in its first system message if the model has to read it.
-    fn task(&self, plan: &Plan, shown: Option<&SchemaText>) -> Vec<Arc<Message>> {
-        let mut messages = self.input.messages.clone();
-        if let Some(shown) = shown {
-            let kind = match (self.request.asked(), plan.contract.schema().document()["type"].as_str()) {
-                (Ask::Patch(_), _) | (Ask::Whole, Some("object")) => "object",
-                (Ask::Whole, Some("array")) => "array",
-                (Ask::Whole, _) => "value",
-            };
-            let words = plan.instruction.words(shown, kind);
-            match messages.first_mut().filter(|first| first.role == Role::System) {
-                Some(first) => Arc::make_mut(first).push_text(&format!("\n\n{words}")),
-                None => messages.insert(0, Arc::new(Message::system(words))),
+    /// Returns the input's messages, with the instruction at the end of the system message or as a system message.
+    fn task(&self, instruction: Option<&Arc<Message>>) -> Vec<Arc<Message>> {
+        let given = &self.input.messages;
+        // A re-ask adds up to two messages.
+        let mut messages = Vec::with_capacity(given.len() + 3);
+        let Some(instruction) = instruction else {
+            messages.extend_from_slice(given);
+            return messages;
+        };
+        match given.split_first().filter(|(first, _)| first.role == Role::System) {
+            Some((first, rest)) => {
+                let mut first = Message::clone(first);
+                first.push_text("\n\n");
+                instruction.texts().for_each(|text| first.push_text(text));
+                messages.push(Arc::new(first));
+                messages.extend_from_slice(rest);
+            }
+            None => {
+                messages.push(Arc::clone(instruction));
+                messages.extend_from_slice(given);
             }
         }
         messages

@@ -80,12 +80,14 @@ impl Question<'_> {
 
     /// Examines an answer for the whole document, by the candidate that [fits](Fit) the contract best.
     fn examine_whole(&self, completion: &Completion, candidates: Vec<Candidate>) -> Examined {
-        let mut nearest: Option<(Fit, Draft, Vec<Violation>, Candidate)> = None;
+        // A single candidate needs no rank.
+        let are_ranked = candidates.len() > 1;
+        let mut nearest: Option<(Option<Fit>, Draft, Vec<Violation>, Candidate)> = None;
         for mut candidate in candidates {
             let value = std::mem::take(&mut candidate.value);
             let (draft, violations) = self.lifted(completion, &candidate, value);
             let schema = self.plan.contract.schema().document();
-            let fit = Fit::new(schema, &candidate, &draft.value, &violations);
+            let fit = are_ranked.then(|| Fit::new(schema, &candidate, &draft.value, &violations));
             if nearest.as_ref().is_none_or(|(best, ..)| fit > *best) {
                 nearest = Some((fit, draft, violations, candidate));
             }
