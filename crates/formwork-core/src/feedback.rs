@@ -28,6 +28,9 @@ pub struct Feedback {
     pub fold: bool,
     /// The text.
     pub template: Template,
+    /// The text after an answer whose values reached an added bound; see [`Feedback::with_unending`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unending: Option<Template>,
 }
 
 /// The text of a [`Feedback`], with placeholders.
@@ -136,7 +139,7 @@ fn fill<'v>(out: &mut String, text: &str, value: impl Fn(&str) -> Option<Cow<'v,
 impl Feedback {
     /// A user's message of this text, below the answer that it is about.
     pub const fn new(template: Template) -> Self {
-        Self { role: Role::User, keep_previous: true, fold: false, template }
+        Self { role: Role::User, keep_previous: true, fold: false, template, unending: None }
     }
 
     /// The feedback of the ready policy: the answer, then a user's message that lists what is wrong with it.
@@ -146,6 +149,21 @@ impl Feedback {
             "- {message}",
             "\n\nAnswer again with the corrected JSON document only.",
         ))
+        .with_unending(Template::new(
+            "Your last answer was cut off, because these values did not end:\n",
+            "- {path}",
+            "\n\nAnswer again, with in these places only what the task says.",
+        ))
+    }
+
+    /// Sets the text after an answer whose values reached a bound that was added because the target is
+    /// known to run away, [`Tighten::Bounded`](crate::Tighten::Bounded) (default of
+    /// [`Feedback::standard`]: a list of the paths; of [`Feedback::new`]: the template of all other answers). The answer
+    /// itself is left out, because a model that repeats itself goes on doing so when it reads its own text.
+    #[must_use]
+    pub fn with_unending(mut self, template: Template) -> Self {
+        self.unending = Some(template);
+        self
     }
 
     /// Sets the role of the message (default: [`Role::User`]).
@@ -169,9 +187,17 @@ impl Feedback {
         if self.keep_previous && !previous.is_empty() {
             messages.push(Arc::new(Message::assistant(cut_bytes(previous, MAX_PREVIOUS))));
         }
-        let text = self.template.render(violations);
+        self.say(messages, &self.template.render(violations));
+    }
+
+    /// Appends the text of [`with_unending`](Self::with_unending) to the dialogue.
+    pub(crate) fn apply_unending(&self, messages: &mut Vec<Arc<Message>>, violations: &[Violation]) {
+        self.say(messages, &self.unending.as_ref().unwrap_or(&self.template).render(violations));
+    }
+
+    fn say(&self, messages: &mut Vec<Arc<Message>>, text: &str) {
         match messages.last_mut().filter(|_| self.fold) {
-            Some(last) => Arc::make_mut(last).push_text(&text),
+            Some(last) => Arc::make_mut(last).push_text(text),
             None => messages.push(Arc::new(Message::new(self.role, text))),
         }
     }

@@ -13,7 +13,7 @@ use crate::limits::Size;
 use crate::lint::findings;
 use crate::mistral::MISTRAL;
 use crate::order::Order;
-use crate::outline::outline;
+use crate::outline::{MAX_OUTLINE, outline};
 use crate::profile::{LLAMA_CPP, LLGUIDANCE, Limits, OLLAMA, OPENAI, Profile};
 use crate::reshape::reshape;
 use crate::tighten::{bound, close};
@@ -173,7 +173,7 @@ impl Lower for Native {
         losses.extend(written.losses);
         Ok(Lowered::new(self.enforcement(), written.schema)
             .with_dialect(profile.name)
-            .with_shown(profile.shown.then(|| SchemaText::Outline(outline(&forms, forms.root))))
+            .with_shown(profile.shown.then(|| SchemaText::Outline(outline(&forms, forms.root, MAX_OUTLINE))))
             .with_lift(written.lift)
             .with_bounds(written.bounds)
             .with_losses(reported(losses)))
@@ -185,7 +185,10 @@ const MOST_VALUES: [usize; 8] = [usize::MAX, 500, 250, 100, 50, 20, 5, 1];
 
 fn within(limits: &Limits, write: impl Fn(usize, bool) -> Written) -> Result<Written, String> {
     let mut over = None;
-    for most_values in MOST_VALUES {
+    // The smallest form is tried second: most schemas that are too large are so without any list of values.
+    let [all, between @ .., least] = MOST_VALUES;
+    let mut smallest = None;
+    for most_values in [all, least].into_iter().chain(between) {
         let mut written = write(most_values, true);
         let mut size = Size::of(&written.schema);
         if size.unions > limits.unions {
@@ -193,9 +196,18 @@ fn within(limits: &Limits, write: impl Fn(usize, bool) -> Written) -> Result<Wri
             size = Size::of(&written.schema);
         }
         match size.over(limits) {
+            None if most_values == least => smallest = Some(written),
             None => return Ok(written),
-            Some(what) => over = Some(what),
+            Some(what) => {
+                over = Some(what);
+                if most_values == least {
+                    break;
+                }
+            }
         }
+    }
+    if let Some(smallest) = smallest {
+        return Ok(smallest);
     }
     let (what, size, most) = over.unwrap_or_default();
     Err(format!("it comes to {size} {what}, and {most} are taken: split it, or ask for its parts one by one"))

@@ -10,8 +10,8 @@ use crate::form::{
 /// The maximum number of characters of a description.
 const MAX_DESCRIPTION: usize = 200;
 
-/// The maximum size of an outline in bytes; the rest becomes `...`.
-const MAX_OUTLINE: usize = 32_768;
+/// The maximum size of the outline of a whole schema in bytes.
+pub(crate) const MAX_OUTLINE: usize = 32_768;
 
 /// The maximum number of members of a shared definition that is repeated at each place.
 const SMALL: usize = 3;
@@ -19,12 +19,13 @@ const SMALL: usize = 3;
 /// Returns the outline of a form: `{"name": string, "age"?: integer, "tags": ["a" | "b", ...]}`.
 ///
 /// It takes one line without descriptions. With descriptions it has one line per member, and each description is in
-/// `/* */`. Recursive definitions, and large ones with several uses, follow after `where`.
-pub(crate) fn outline(forms: &Forms, root: FormId) -> String {
+/// `/* */`. Recursive definitions, and large ones with several uses, follow after `where`. Values after `max` bytes become
+/// `...`.
+pub(crate) fn outline(forms: &Forms, root: FormId, max: usize) -> String {
     let mut uses = vec![0_usize; forms.len()];
     let broken = has_descriptions(forms, root, &mut uses);
     let mut pen =
-        Pen { forms, out: String::new(), within: Vec::new(), named: Vec::new(), uses, broken, depth: 0 };
+        Pen { forms, out: String::new(), max, within: Vec::new(), named: Vec::new(), uses, broken, depth: 0 };
     pen.value(&Use::of(root));
     let mut explained = 0;
     while let Some(form) = pen.named.get(explained).copied() {
@@ -91,6 +92,7 @@ fn plain(name: &str) -> String {
 struct Pen<'f> {
     forms: &'f Forms,
     out: String,
+    max: usize,
     /// The forms that are being written.
     within: Vec<FormId>,
     /// The forms that were written as a name.
@@ -131,7 +133,7 @@ impl Pen<'_> {
     }
 
     fn form(&mut self, id: FormId) {
-        if self.out.len() > MAX_OUTLINE {
+        if self.out.len() > self.max {
             self.out.push_str("...");
             return;
         }

@@ -3,7 +3,7 @@ use serde_json::Value;
 
 use crate::Dialect;
 use crate::expand::{Expanded, expand};
-use crate::outline::outline;
+use crate::outline::{MAX_OUTLINE, outline};
 use crate::tighten::close;
 
 /// The dialect of models without enforcement: the schema is only in the prompt.
@@ -60,7 +60,7 @@ impl Lower for Prompt {
         let shown = if self.outline {
             let Expanded { mut forms, mut losses } = expand(request.schema, self.name())?;
             close(&mut forms, &mut losses);
-            SchemaText::Outline(outline(&forms, forms.root))
+            SchemaText::Outline(outline(&forms, forms.root, MAX_OUTLINE))
         } else {
             SchemaText::JsonSchema(spaced(&without_identity(request.schema)))
         };

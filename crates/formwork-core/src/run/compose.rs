@@ -8,8 +8,8 @@ use super::sampling::take;
 use crate::feedback::cut_bytes;
 use crate::plan::Mode;
 use crate::{
-    Ask, Call, Capabilities, Enforcement, Failure, LowerRequest, Lowered, Message, Plan, Role, Sampling,
-    SamplingParameter, Target, Tighten,
+    Ask, Call, Capabilities, Enforcement, Failure, Finish, LowerRequest, Lowered, Message, Plan, Role,
+    Sampling, SamplingParameter, Target, Tighten,
 };
 
 impl Run {
@@ -24,7 +24,9 @@ impl Run {
                     self.request.feedback().filter(|_| !self.drafts.violations(&self.ledger).is_empty())
                 {
                     let (previous, found) = (self.drafts.previous(), self.drafts.violations(&self.ledger));
-                    if self.was_cut() {
+                    if self.is_unending(target) {
+                        feedback.apply_unending(&mut messages, found);
+                    } else if self.was_cut() {
                         // A long answer that was cut off, and the paths of all its open values, would fill the context that
                         // the next answer needs. All other violations are included.
                         let mut found = found.to_vec();
@@ -68,10 +70,19 @@ impl Run {
 
     /// Returns whether the token limit cut the last answer off.
     fn was_cut(&self) -> bool {
-        self.drafts
-            .wrong(&self.ledger)
-            .and_then(|attempt| attempt.verdict.failure())
-            .is_some_and(|failure| matches!(failure, Failure::Truncated { .. }))
+        let wrong = self.drafts.wrong(&self.ledger).and_then(|attempt| attempt.verdict.failure());
+        wrong.is_some_and(|failure| matches!(failure, Failure::Truncated { .. }))
+    }
+
+    /// Returns whether nothing is wrong with the last document of a model that is known to run away but values that are full
+    /// at an added bound: the model ended the answer itself.
+    fn is_unending(&self, target: &Target) -> bool {
+        let wrong = self.drafts.wrong(&self.ledger);
+        let ended = wrong.is_some_and(|attempt| attempt.finish == Some(Finish::Stop));
+        target.tighten == Tighten::Bounded
+            && ended
+            && self.was_cut()
+            && self.drafts.violations(&self.ledger).iter().all(is_incomplete)
     }
 
     /// Returns the schema of the whole document, bounded to the token limit if that is wanted and possible.

@@ -157,6 +157,28 @@ fn an_answer_that_is_full_at_a_bound_is_incomplete() {
     assert_eq!(closed, ["$.note"]);
 }
 
+#[test]
+fn a_value_without_an_end_is_not_read_again_by_a_model_that_is_known_to_run_away() {
+    // A model that ran away once may have had a reason, and reads its answer.
+    for (target, is_left_out) in [
+        (bounding(capabilities()).with_tighten(Tighten::Bounded), true),
+        (bounding(capabilities()).with_tighten(Tighten::Closed), false),
+    ] {
+        let script = [if is_left_out { FULL } else { CUT }, RIGHT];
+        let driven = drive(&planned(target, Policy::new(2)), input(), &script);
+        let dialogue: Vec<String> = driven.calls[1].2.messages.iter().map(|message| message.text()).collect();
+        let has_answer = dialogue.iter().any(|text| text.contains("{\"score\": 700"));
+        assert_eq!(!has_answer, is_left_out, "{dialogue:?}");
+        let feedback = dialogue.last().unwrap();
+        assert_eq!(feedback.contains("did not end:\n- $.note\n"), is_left_out, "{feedback}");
+    }
+    // Another violation requires the answer: the model has to see what is wrong with it.
+    let wrong = Reply::Says(r#"{"score": "x", "parts": {"a": 70, "b": 70}, "note": "0123456789"}"#);
+    let target = bounding(capabilities()).with_tighten(Tighten::Bounded);
+    let driven = drive(&planned(target, Policy::new(2)), input(), &[wrong, RIGHT]);
+    assert!(driven.calls[1].2.messages.iter().any(|message| message.text().starts_with("{\"score\": \"x\"")));
+}
+
 fn limits(driven: &Driven) -> Vec<Option<u32>> {
     driven.calls.iter().map(|(_, _, call)| call.max_tokens).collect()
 }

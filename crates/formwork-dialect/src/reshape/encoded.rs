@@ -1,14 +1,31 @@
 //! Values that a dialect cannot express: as JSON in a string, or as lists of their leaves.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use formwork_core::{Lift, LossKind};
 
 use super::{Reshaper, closed, required, texts};
-use crate::form::{Alternative, ArrayForm, Form, FormId, Notes, NumberForm, Role, Shape, StringForm, Use};
+use crate::form::{
+    Alternative, ArrayForm, Form, FormId, Forms, Notes, NumberForm, Role, Shape, StringForm, Use,
+};
 use crate::outline::outline;
 use crate::place::PlaceId;
 
 /// The maximum number of characters of the outline of an encoded value in a description.
 const MAX_OUTLINE: usize = 400;
+
+/// The outlines of encoded values. A reshaper that starts again with more encoded values needs the same ones.
+#[derive(Default)]
+pub(super) struct Outlines(RefCell<HashMap<FormId, String>>);
+
+impl Outlines {
+    fn of(&self, source: &Forms, id: FormId) -> String {
+        let mut known = self.0.borrow_mut();
+        // No character has more than four bytes.
+        known.entry(id).or_insert_with(|| outline(source, id, 4 * MAX_OUTLINE)).clone()
+    }
+}
 
 /// The description of a leaf, for models.
 const LEAF: &str = "(A leaf of a value. {\"path\": [\"a\", 0], \"value\": 5} and {\"path\": [\"a\", 1], \"value\": \"x\"} are the leaves of \
@@ -18,7 +35,7 @@ impl Reshaper<'_> {
     /// Returns JSON in a string, in place of a form.
     pub(super) fn json_text(&mut self, source: FormId) -> Alternative {
         let origin = self.lose_encoded(source);
-        let holds = Some(outline(self.source, source));
+        let holds = Some(self.outlines.of(self.source, source));
         let string = StringForm { role: Role::Json, origin, holds, ..StringForm::default() };
         Alternative::of(Shape::String(string)).with_lifts(vec![Lift::ParseJson])
     }
@@ -31,7 +48,7 @@ impl Reshaper<'_> {
         let words = if texts::is_any(&self.source[source]) {
             "(Any value, as the list of its leaves.)".to_owned()
         } else {
-            let outline: String = outline(self.source, source).chars().take(MAX_OUTLINE).collect();
+            let outline: String = self.outlines.of(self.source, source).chars().take(MAX_OUTLINE).collect();
             format!("(As the list of its leaves: {outline})")
         };
         let notes = Notes::described(&words);

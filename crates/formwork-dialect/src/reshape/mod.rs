@@ -22,6 +22,7 @@ use crate::order::Order;
 use crate::place::PlaceId;
 use crate::profile::{self, Any, Maps, Profile, References};
 use budget::Savings;
+use encoded::Outlines;
 use prepare::{spell_any, spread_texts};
 
 /// Rewrites forms for a dialect. The members of objects get the order of generation.
@@ -49,8 +50,10 @@ pub(crate) fn reshape(
     spread_texts(source, &mut texts);
     let siblings = Siblings::all(source, profile);
     let mut savings = Savings::default();
+    let outlines = Outlines::default();
     loop {
-        let mut work = Reshaper::new(source, profile, is_bounded, &names, &siblings, &texts, &savings);
+        let mut work =
+            Reshaper::new(source, profile, is_bounded, &names, &siblings, &texts, &savings, &outlines);
         work.run(order);
         let Reshaper { out, sources, losses: own, .. } = work;
         let mut deep = profile.limits.as_ref().map(|limits| too_deep(&out, limits.depth)).unwrap_or_default();
@@ -138,6 +141,7 @@ struct Reshaper<'p> {
     siblings: &'p HashMap<FormId, Siblings>,
     texts: &'p Texts,
     savings: &'p Savings,
+    outlines: &'p Outlines,
     out: Forms,
     /// The source of each resulting form.
     sources: Vec<Option<FormId>>,
@@ -160,6 +164,7 @@ impl<'p> Reshaper<'p> {
         siblings: &'p HashMap<FormId, Siblings>,
         texts: &'p Texts,
         savings: &'p Savings,
+        outlines: &'p Outlines,
     ) -> Self {
         Self {
             source,
@@ -169,6 +174,7 @@ impl<'p> Reshaper<'p> {
             siblings,
             texts,
             savings,
+            outlines,
             out: Forms::new(source.places.clone()),
             sources: Vec::new(),
             losses: Losses::new(),
