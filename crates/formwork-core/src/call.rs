@@ -157,6 +157,7 @@ impl Call {
             Part::Image { .. } => PICTURE,
             Part::Text { text } | Part::ToolResult { text, .. } | Part::Reasoning { text } => text.len(),
             Part::ToolCall { name, arguments, .. } => name.len() + written(arguments),
+            Part::Original(original) => written(&original.content),
         };
         let message = |message: &Arc<Message>| AROUND + message.parts.iter().map(part).sum::<usize>();
         let tool = |tool: &Tool| AROUND + written(tool);

@@ -50,7 +50,7 @@ pub(super) fn messages(messages: &[Arc<Message>]) -> Result<Chat<'_>, Fault> {
                 Part::ToolCall { name, arguments, .. } => {
                     tool_calls.push(json!({"function": {"name": name, "arguments": arguments}}));
                 }
-                Part::ToolResult { .. } | Part::Reasoning { .. } => {}
+                Part::ToolResult { .. } | Part::Reasoning { .. } | Part::Original(_) => {}
                 other => {
                     return Err(unsupported(&format!(
                         "Ollama does not support this part of a message: {other:?}"
