@@ -90,7 +90,7 @@ impl Provider for Offering {
             let mut native = call.clone();
             native.tools.clone_from(tools);
             match self.inner.call(&native).await {
-                Err(fault) if fault.kind == FaultKind::Unsupported => refused = Some(fault.message),
+                Err(fault) if refuses_tools(&fault) => refused = Some(fault.message),
                 called => return called.map(|answer| Answer::new(Turns::native(answer))),
             }
         }
@@ -107,6 +107,15 @@ impl Provider for Offering {
     async fn probe(&self) -> Result<Capabilities, Fault> {
         self.inner.probe().await
     }
+}
+
+/// Returns whether a fault says that the model or its server takes no tools. Self-hosted servers without a parser for tool calls
+/// answer with status 400 or 500 and the flag that they were started without.
+fn refuses_tools(fault: &Fault) -> bool {
+    let said = fault.message.to_lowercase();
+    let is_about_tools = said.contains("tool") || said.contains("function call");
+    let is_refusal = ["not support", "unsupported", "requires --"].iter().any(|words| said.contains(words));
+    fault.kind == FaultKind::Unsupported || (is_about_tools && is_refusal)
 }
 
 /// Returns a message without parts of tools: calls in the form in which the model is to write them.

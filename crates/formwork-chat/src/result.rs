@@ -209,6 +209,14 @@ impl<A> ChatResult<A> {
         }
     }
 
+    /// Returns every call, in order.
+    pub fn calls(&self) -> &[Attempt] {
+        match self {
+            Self::Answered(reply) => &reply.calls,
+            Self::Failed(failure) => &failure.calls,
+        }
+    }
+
     /// Converts the result for the `?` operator.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use formwork_chat::{ChatCode, ChatResult, ChatTool, JsonModeChatClient};
 use formwork_core::{
-    Capabilities, Completion, Delta, Enforcement, FaultKind, Finish, Original, Part, Role, ToolCall,
+    Capabilities, Completion, Delta, Enforcement, Fault, FaultKind, Finish, Original, Part, Role, ToolCall,
 };
 use formwork_testkit::server::{Reply as ServerReply, Server};
 use formwork_testkit::{Reply, Scripted};
@@ -251,10 +251,25 @@ fn native_calls_go_over_the_wire_and_their_results_too() {
 }
 
 #[test]
-fn a_provider_that_takes_no_tools_gets_them_in_the_prompt() {
+fn a_provider_that_takes_no_tools_gets_them_in_the_prompt_and_the_result_says_so() {
+    let fault = |kind, words: &str| Some(Fault::new(kind, words));
     for (capabilities, first, reason) in [
         (Capabilities::new(Enforcement::JsonObject), None, "the provider has none for this model"),
-        (Capabilities::new(Enforcement::Tool), Some(FaultKind::Unsupported), "scripted"),
+        (
+            Capabilities::new(Enforcement::Tool),
+            fault(FaultKind::Unsupported, "no such thing"),
+            "no such thing",
+        ),
+        (
+            Capabilities::new(Enforcement::Tool),
+            fault(FaultKind::BadRequest, "\"auto\" tool choice requires --enable-auto-tool-choice"),
+            "\"auto\" tool choice requires --enable-auto-tool-choice",
+        ),
+        (
+            Capabilities::new(Enforcement::Tool),
+            fault(FaultKind::BadRequest, "m does not support tools"),
+            "m does not support tools",
+        ),
     ] {
         let turns = [wants("add", json!({"numbers": [2, 3]})), good().to_string()].map(Reply::text);
         let is_offered = first.is_some();

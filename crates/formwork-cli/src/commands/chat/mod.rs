@@ -181,7 +181,7 @@ async fn ask(
     cancel: &CancellationToken,
 ) -> Result<Status, Failed> {
     let result = conversation.ask_with(question, cancel).await;
-    warn(&result, &mut Vec::new());
+    warn(args, &result, &mut Vec::new());
     print(args, &result)?;
     match result.failure() {
         None => Ok(Status::Ok),
@@ -220,7 +220,7 @@ async fn converse(
             }
             question => {
                 let result = conversation.ask_with(question, cancel).await;
-                warn(&result, &mut said);
+                warn(args, &result, &mut said);
                 print(args, &result)?;
                 if let Some(failure) = result.failure() {
                     if failure.code == ChatCode::Cancelled {
@@ -246,10 +246,11 @@ fn next_line() -> io::Result<Option<String>> {
     Ok((read > 0).then_some(line))
 }
 
-/// Prints the warnings of a result that the conversation has not printed yet, one line each.
-fn warn(result: &ChatResult<StructuredAnswerLite>, said: &mut Vec<String>) {
+/// Prints the warnings of a result that the conversation has not printed yet, one line each. The spinner prints the notes of calls.
+fn warn(args: &Args, result: &ChatResult<StructuredAnswerLite>, said: &mut Vec<String>) {
     for warning in result.warnings() {
-        if !said.contains(warning) {
+        let is_note = result.calls().iter().any(|call| call.notes.contains(warning));
+        if !said.contains(warning) && (args.debug || !is_note) {
             say!("warning: {warning}");
             said.push(warning.clone());
         }
