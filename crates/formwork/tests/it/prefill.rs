@@ -33,7 +33,7 @@ fn message(text: &str, is_stream: bool) -> Reply {
     events.push(json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage}));
     events.push(json!({"type": "message_stop"}));
     let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
-    Reply::json(body).with_header("content-type", "text/event-stream")
+    Reply::pieces([body]).with_header("content-type", "text/event-stream")
 }
 
 /// Extracts a person by a model with these settings.
