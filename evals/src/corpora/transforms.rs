@@ -30,7 +30,7 @@ struct Score {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), String> {
-    let mut scores: BTreeMap<(&str, String, bool), Score> = BTreeMap::new();
+    let mut scores: BTreeMap<(String, String, bool), Score> = BTreeMap::new();
     for row in rows(&args.folder.join("schema_transforms.jsonl"))? {
         let dialect = match text(&row, "dialect") {
             "openai-strict" => Native::OPENAI,
@@ -44,14 +44,18 @@ pub(super) fn run(args: &Args) -> Result<(), String> {
         let (valid, invalid) = instances(input, &original);
         let peer = text(&row, "peer").to_owned();
         let theirs = row.get("expected_schema").filter(|schema| schema.is_object());
-        scores.entry((dialect.name(), peer.clone(), false)).or_default().theirs(
+        scores.entry((dialect.name().to_owned(), peer.clone(), false)).or_default().theirs(
             dialect.name(),
             theirs,
             &valid,
             &invalid,
         );
         let ours = dialect.lower(&LowerRequest::new(input).with_tighten(Tighten::Closed)).ok();
-        scores.entry((dialect.name(), peer, true)).or_default().ours(ours.as_ref(), &valid, &invalid);
+        scores.entry((dialect.name().to_owned(), peer, true)).or_default().ours(
+            ours.as_ref(),
+            &valid,
+            &invalid,
+        );
     }
     println!(
         "| dialect | rows of | transform | schemas that can be sent | valid instances that survive | invalid ones that are refused |"

@@ -273,7 +273,7 @@ fn a_provider_that_takes_no_tools_gets_them_in_the_prompt_and_the_result_says_so
     ] {
         let turns = [wants("add", json!({"numbers": [2, 3]})), good().to_string()].map(Reply::text);
         let is_offered = first.is_some();
-        let replies = first.into_iter().map(Reply::from).chain(turns);
+        let replies = first.into_iter().map(Reply::fault).chain(turns);
         let model = Scripted::new(replies).with_capabilities(capabilities.with_dialect("json-object"));
         let model = Arc::new(model);
         let client = client(&model).with_tool(adding(&Arc::default())).with_native_tools().build().unwrap();
@@ -282,7 +282,7 @@ fn a_provider_that_takes_no_tools_gets_them_in_the_prompt_and_the_result_says_so
         let warning = format!(
             "scripted takes no tools by its own interface ({reason}): they were offered in the prompt"
         );
-        assert_eq!(reply.warnings, [warning.clone()]);
+        assert_eq!(reply.warnings, std::slice::from_ref(&warning));
         assert!(reply.calls.iter().all(|call| call.notes == [warning.clone()]), "{:?}", reply.calls);
         let offered = model.calls().iter().filter(|call| !call.tools.is_empty()).count();
         assert_eq!(offered, usize::from(is_offered), "a refusal is remembered");
