@@ -58,7 +58,7 @@ pub struct Reply<A> {
     pub calls: Vec<Attempt>,
     /// The tokens of all calls.
     pub usage: Usage,
-    /// What was done in a weaker way than configured, or not at all: one sentence each, without repetitions.
+    /// Remarks on parts of the configuration that had no or a weaker effect: one sentence each, without repetitions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -110,7 +110,7 @@ pub struct ChatFailure {
     pub calls: Vec<Attempt>,
     /// The tokens of all calls.
     pub usage: Usage,
-    /// What was done in a weaker way than configured, or not at all: one sentence each, without repetitions.
+    /// Remarks on parts of the configuration that had no or a weaker effect: one sentence each, without repetitions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
