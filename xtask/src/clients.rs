@@ -33,6 +33,10 @@ const VENDORS: Environment = Environment {
     clients: &[],
 };
 
+/// LiteLLM's proxy, in the version of `cargo xtask servers`.
+const PROXY: Environment =
+    Environment { folder: "clients-litellm", packages: &["litellm[proxy]==1.106.2"], clients: &[] };
+
 /// The Node packages.
 const NODE: [&str; 4] = ["openai", "ai", "@ai-sdk/openai-compatible", "zod"];
 
@@ -44,11 +48,20 @@ pub(crate) struct Args {
     /// Run only the Python clients of OpenAI, Anthropic and Ollama: takes a minute, without Node and without the comparison
     #[arg(long)]
     short: bool,
+    /// Only extract by three protocols through LiteLLM's proxy, behind which `formwork serve` answers with the model in its process
+    #[arg(long, conflicts_with = "short")]
+    litellm: bool,
 }
 
 /// Builds `formwork`, installs the clients from their package registries below `target`, runs the checks, and compares requests.
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     let target = workspace::target();
+    if args.litellm {
+        done(workspace::cargo().args(["build", "--package", "formwork-cli"]), "cargo build")?;
+        let script = workspace::root().join("xtask/clients/litellm.py");
+        let program = target.join("debug").join("formwork");
+        return done(Command::new(installed(args, &PROXY)?).arg(script).arg(program), "an extraction");
+    }
     let build = ["build", "--package", "formwork-cli", "--no-default-features"];
     done(workspace::cargo().args(build), "cargo build")?;
     let program = target.join("debug").join("formwork");

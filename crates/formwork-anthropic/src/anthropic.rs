@@ -139,6 +139,7 @@ impl Anthropic {
         if self.thinks() {
             self.capabilities.temperature = false;
             self.capabilities.top_p = false;
+            self.capabilities.prefill = false;
         }
         self
     }

@@ -66,6 +66,10 @@ pub struct Config {
     /// Whether the model accepts a temperature. Default: the registry's value for the model, else `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<bool>,
+    /// Whether the model continues a last message of the assistant (prefill). Where the schema is only in the prompt, that message is
+    /// then the opening of the document. Default: the registry's value for the model, else `false`; always off while the model thinks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefill: Option<bool>,
     /// Whether responses are streamed (default: `true`).
     #[serde(default = "yes")]
     pub stream: bool,
@@ -89,6 +93,7 @@ impl Config {
             cache: true,
             max_tokens: None,
             temperature: None,
+            prefill: None,
             stream: true,
             extra: Map::new(),
         }
@@ -135,6 +140,7 @@ impl Config {
         let mut capabilities = wire.capabilities.clone();
         capabilities.temperature = self.temperature.unwrap_or(false);
         capabilities.default_max_tokens = self.max_tokens;
+        capabilities.prefill = self.prefill.unwrap_or(false);
         wire = wire
             .with_capabilities(capabilities)
             .with_mode(self.mode.unwrap_or_default())

@@ -17,6 +17,8 @@ pub(crate) struct RequestInfo {
     has_schema: bool,
     /// The name of the tool whose input is the document.
     pub(crate) carrier: Option<String>,
+    /// Whether the model can call tools of the caller.
+    pub(crate) has_tools: bool,
     /// The estimated tokens of the prompt, for servers that report no usage.
     input_tokens: u64,
 }
@@ -27,6 +29,7 @@ impl RequestInfo {
             model: wire.model.clone(),
             has_schema: matches!(call.enforcement(), Enforcement::Schema | Enforcement::Tool),
             carrier: carrier(wire, call),
+            has_tools: !call.tools.is_empty(),
             input_tokens: Usage::estimate(call, 0).input_tokens,
         }
     }

@@ -65,3 +65,6 @@ mod wire;
 pub use anthropic::{API_KEY, Anthropic, DEFAULT_MAX_TOKENS};
 pub use config::{Config, DEFAULT_KEY_ENV, DEFAULT_URL};
 pub use values::{Mode, Thinking};
+
+/// The name of the API in answers that are sent back to it.
+pub(crate) const API: &str = "anthropic";

@@ -6,11 +6,11 @@ use formwork_wire::http::response::Parts;
 use formwork_wire::{Bytes, Decoder, Wire};
 
 use crate::fault::RequestInfo;
-use crate::{Anthropic, decode, encode, fault};
+use crate::{API, Anthropic, decode, encode, fault};
 
 impl Wire for Anthropic {
     fn name(&self) -> &str {
-        "anthropic"
+        API
     }
 
     fn capabilities(&self) -> &Capabilities {

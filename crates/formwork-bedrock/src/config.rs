@@ -58,6 +58,10 @@ pub struct Config {
     /// Whether the model accepts `temperature` and `topP`. Default: the registry's value for the model, else `true`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<bool>,
+    /// Whether the model continues a last message of the assistant (prefill). Where the schema is only in the prompt, that message is
+    /// then the opening of the document. Default: the registry's value for the model, else `false`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefill: Option<bool>,
     /// Additional properties of the request body, for example `guardrailConfig`. They replace properties of the same name.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
@@ -92,6 +96,7 @@ impl Config {
         capabilities.temperature = self.temperature.unwrap_or(true);
         capabilities.top_p = capabilities.temperature;
         capabilities.default_max_tokens = self.max_tokens;
+        capabilities.prefill = self.prefill.unwrap_or(false);
         Ok(wire.with_capabilities(capabilities))
     }
 }

@@ -1,8 +1,10 @@
 //! Decodes a response into deltas.
 
-use formwork_core::{Delta, Fault, FaultKind, Finish, ToolCall, Usage};
+use formwork_core::{Delta, Fault, FaultKind, Finish, Original, ToolCall, Usage};
 use formwork_wire::{Deltas, quoted};
 use serde_json::Value;
+
+use crate::API;
 
 /// Reads a response that is one JSON document. `carrier` is the name of the tool whose input is the document. `input_tokens`
 /// is the estimate for responses without usage.
@@ -54,7 +56,14 @@ pub(crate) fn document(
     if !answer.is_empty() {
         out.push_back(Delta::Text(answer));
     }
+    // Signed thoughts are required back before the calls that they led to.
+    let original = blocks.iter().any(|block| block.get("reasoningContent").is_some()) && !calls.is_empty();
+    let original = original.then(|| {
+        let ids = calls.iter().map(|call| call.id.as_str());
+        Original::new(API, Value::Array(blocks.clone()), ids)
+    });
     out.extend(calls.into_iter().map(Delta::ToolCall));
+    out.extend(original.map(Box::new).map(Delta::Original));
     let finish = match document["stopReason"].as_str().unwrap_or_default() {
         "max_tokens" | "model_context_window_exceeded" => Finish::Length,
         "guardrail_intervened" | "content_filtered" => Finish::Filtered,

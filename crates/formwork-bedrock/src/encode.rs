@@ -9,7 +9,7 @@ use formwork_wire::http::header::CONTENT_TYPE;
 use formwork_wire::http::{HeaderValue, Method, Request, Uri};
 use serde_json::{Map, Value, json};
 
-use crate::{Bedrock, Mode};
+use crate::{API, Bedrock, Mode};
 
 /// Returns the HTTP request for a call.
 pub(crate) fn request(wire: &Bedrock, call: &Call) -> Result<Request<Bytes>, Fault> {
@@ -109,8 +109,17 @@ fn dialogue(messages: &[Arc<Message>]) -> Result<(Vec<Value>, Vec<Value>), Fault
     for message in rest {
         let role = if message.role == Role::Assistant { "assistant" } else { "user" };
         let mut content = Vec::new();
-        for part in &message.parts {
-            content.extend(block(part)?);
+        let original = message.parts.iter().find_map(|part| match part {
+            Part::Original(original) => original.blocks_of(API),
+            _ => None,
+        });
+        match original.filter(|_| role == "assistant") {
+            Some(original) => content.extend_from_slice(original),
+            None => {
+                for part in &message.parts {
+                    content.extend(block(part)?);
+                }
+            }
         }
         match turns.last_mut() {
             _ if content.is_empty() => {}
@@ -142,7 +151,7 @@ fn block(part: &Part) -> Result<Option<Value>, Fault> {
         Part::ToolResult { id, text } => {
             json!({"toolResult": {"toolUseId": id, "content": [{"text": text}]}})
         }
-        Part::Reasoning { .. } => return Ok(None),
+        Part::Reasoning { .. } | Part::Original(_) => return Ok(None),
         other => {
             let message = format!("the Converse API has no such part: {other:?}");
             return Err(Fault::new(FaultKind::Unsupported, message));

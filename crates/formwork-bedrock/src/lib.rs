@@ -45,3 +45,6 @@ mod wire;
 
 pub use bedrock::{Bedrock, Mode};
 pub use config::{Config, DEFAULT_KEY_ENV, DEFAULT_REGION};
+
+/// The name of the API in answers that are sent back to it.
+pub(crate) const API: &str = "bedrock";

@@ -5,11 +5,11 @@ use formwork_wire::http::Request;
 use formwork_wire::http::response::Parts;
 use formwork_wire::{Bytes, Decoder, Deltas, Whole, Wire};
 
-use crate::{Bedrock, decode, encode, fault};
+use crate::{API, Bedrock, decode, encode, fault};
 
 impl Wire for Bedrock {
     fn name(&self) -> &str {
-        "bedrock"
+        API
     }
 
     fn capabilities(&self) -> &Capabilities {

@@ -155,7 +155,8 @@ impl<A: AnswerContract> ChatBuilder<A> {
         self
     }
 
-    /// Sets the maximum number of tool calls for one question (default: 8).
+    /// Sets the maximum number of tool calls for one question (default: 8). Of several calls in one answer those beyond the
+    /// maximum are not carried out; the model is told, and the result has a [warning](crate::Reply::warnings).
     pub const fn with_max_tool_calls(mut self, calls: u32) -> Self {
         self.max_tool_calls = calls;
         self
@@ -170,9 +171,10 @@ impl<A: AnswerContract> ChatBuilder<A> {
 
     /// Offers the tools by the provider's own interface for tool calls (default: in the prompt, and the model writes its calls as
     /// JSON, which works with every model). A provider that takes no tools, or that is [forced](Self::with_forced_tool) to call one
-    /// for its answer, gets them in the prompt.
+    /// for its answer, gets them in the prompt, and the result has a [warning](crate::Reply::warnings).
     ///
-    /// Calls are validated and corrected in both ways alike. If a model requests several calls at once, the first is carried out.
+    /// Calls are validated and corrected in both ways alike. If a model requests several calls at once, all of them are carried out in
+    /// order, within [`with_max_tool_calls`](Self::with_max_tool_calls).
     ///
     /// ```
     /// use formwork_chat::{ChatTool, JsonModeChatClient};
@@ -375,10 +377,16 @@ fn mode(backend: Backend, forced_tool: bool) -> Backend {
 }
 
 /// Offers tools to a provider: by its own interface if that is wanted and the answer is not the arguments of a tool itself.
-fn offered(backend: Backend, tools: &[ChatTool], native: bool) -> Backend {
+fn offered(backend: Backend, tools: &[ChatTool], is_native: bool) -> Backend {
     let has_tools = backend.provider().capabilities().enforcement >= Enforcement::Tool;
     let is_forced = backend.modes().first().is_some_and(|mode| mode.enforcement() == Enforcement::Tool);
-    backend.with_layer(&Offer::new(tools, native && has_tools && !is_forced))
+    let refusal = match (has_tools, is_forced) {
+        (false, _) => Some("the provider has none for this model"),
+        (true, true) => Some("the answer itself is a forced tool call"),
+        (true, false) => None,
+    };
+    let offer = if is_native { Offer::native(tools, refusal) } else { Offer::in_prompt(tools) };
+    backend.with_layer(&offer)
 }
 
 fn named(tools: &[ChatTool]) -> Result<(), Error> {

@@ -6,8 +6,9 @@ use formwork_core::{Clock, Error, Input, Message, Outcome, Part};
 use formwork_extract::{CancellationToken, Extractor, block_on};
 use futures_util::FutureExt as _;
 use futures_util::future::{Either, select};
+use serde_json::Value;
 
-use crate::calls;
+use crate::calls::{self, Done};
 use crate::debug::Debug;
 use crate::result::History;
 use crate::turn::{Turn, Wanted};
@@ -163,35 +164,62 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
             history.calls.extend(attempts);
             let wanted = match value {
                 Turn::Answer(answer) => return End::Answer(answer),
-                Turn::Tool(wanted) => wanted,
+                Turn::Tools(wanted) => wanted,
             };
             if let Some(message) = looped(&wanted, &history.tools, toolbox.most) {
                 return End::Code(ChatCode::ToolLoop, message);
             }
-            let Wanted { name, arguments } = wanted;
-            let Some(tool) = toolbox.tools.iter().find(|tool| tool.name() == name) else {
-                return End::Code(ChatCode::ToolFailed, format!("there is no tool `{name}`"));
-            };
-            self.note(&format!("calling the tool {name}"));
-            let called = match select(tool.call(arguments.clone()).boxed(), cancel.cancelled().boxed()).await
-            {
-                Either::Left((called, _)) => called,
-                Either::Right(_) => {
-                    return End::Code(ChatCode::Cancelled, format!("cancelled in the tool `{name}`"));
-                }
-            };
-            let result = match called {
-                Ok(result) => result,
-                Err(error) => {
-                    return End::Code(
-                        ChatCode::ToolFailed,
-                        format!("the tool `{name}` failed: {}", cut(&error, 300)),
+            let (before, mut done) = (history.tools.len(), Vec::new());
+            for wanted in wanted {
+                let Wanted { name, arguments } = &wanted;
+                if is_reached(toolbox.most, history.tools.len()) {
+                    let most = toolbox.most;
+                    let warning = format!(
+                        "the limit of {most} tool calls is reached: `{name}` was not called with {}",
+                        cut(&arguments.to_string(), 100)
                     );
+                    self.note(&warning);
+                    history.warnings.push(warning);
+                    let result = format!("not called, because the limit of {most} tool calls is reached");
+                    done.push(Done { wanted, result });
+                    continue;
                 }
-            };
-            let shown = cut(&formwork_core::spaced(&result), MAX_RESULT);
-            messages.extend(calls::messages(history.tools.len(), &name, &arguments, &shown));
-            history.tools.push(ToolUse { name, arguments, result });
+                let result = match self.call_tool(toolbox, &wanted, cancel).await {
+                    Ok(result) => result,
+                    Err((code, message)) => return End::Code(code, message),
+                };
+                history.tools.push(ToolUse {
+                    name: name.clone(),
+                    arguments: arguments.clone(),
+                    result: result.clone(),
+                });
+                let result = cut(&formwork_core::spaced(&result), MAX_RESULT);
+                done.push(Done { wanted, result });
+            }
+            let original = history.calls.last().and_then(|call| call.original.as_deref());
+            messages.extend(calls::messages(before, done, original));
+        }
+    }
+
+    /// Calls a tool, whose arguments are valid.
+    async fn call_tool(
+        &self,
+        toolbox: &Toolbox,
+        wanted: &Wanted,
+        cancel: &CancellationToken,
+    ) -> Result<Value, (ChatCode, String)> {
+        let Wanted { name, arguments } = wanted;
+        let Some(tool) = toolbox.tools.iter().find(|tool| tool.name() == name) else {
+            return Err((ChatCode::ToolFailed, format!("there is no tool `{name}`")));
+        };
+        self.note(&format!("calling the tool {name}"));
+        match select(tool.call(arguments.clone()).boxed(), cancel.cancelled().boxed()).await {
+            Either::Left((Ok(result), _)) => Ok(result),
+            Either::Left((Err(error), _)) => {
+                let message = format!("the tool `{name}` failed: {}", cut(&error, 300));
+                Err((ChatCode::ToolFailed, message))
+            }
+            Either::Right(_) => Err((ChatCode::Cancelled, format!("cancelled in the tool `{name}`"))),
         }
     }
 
@@ -212,15 +240,22 @@ enum End<A> {
     Code(ChatCode, String),
 }
 
-/// Returns the reason to stop calling tools: the maximum is reached, or the model repeats a call.
-fn looped(wanted: &Wanted, before: &[ToolUse], most: u32) -> Option<String> {
-    let Wanted { name, arguments } = wanted;
-    if before.last().is_some_and(|last| last.name == *name && last.arguments == *arguments) {
-        return Some(format!("the model called the tool `{name}` twice with the same arguments"));
+/// Returns the reason to stop calling tools: the maximum is reached, or the model repeats the calls of its last turn.
+fn looped(wanted: &[Wanted], before: &[ToolUse], most: u32) -> Option<String> {
+    let names = wanted.iter().map(|wanted| format!("`{}`", wanted.name)).collect::<Vec<_>>().join(", ");
+    let last = before.len().checked_sub(wanted.len()).and_then(|from| before.get(from..));
+    let is_same =
+        |(last, wanted): (&ToolUse, &Wanted)| last.name == wanted.name && last.arguments == wanted.arguments;
+    if last.is_some_and(|last| last.iter().zip(wanted).all(is_same)) {
+        return Some(format!("the model called the tool {names} twice with the same arguments"));
     }
-    let called = u32::try_from(before.len()).unwrap_or(u32::MAX);
-    (called >= most)
-        .then(|| format!("the model called {called} tools and would call `{name}` instead of answering"))
+    let called = before.len();
+    is_reached(most, called)
+        .then(|| format!("the model called {called} tools and would call {names} instead of answering"))
+}
+
+fn is_reached(most: u32, called: usize) -> bool {
+    u32::try_from(called).unwrap_or(u32::MAX) >= most
 }
 
 fn finished<A>(history: History, result: Result<Outcome<A>, Error>) -> ChatResult<A> {

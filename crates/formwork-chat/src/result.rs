@@ -58,6 +58,9 @@ pub struct Reply<A> {
     pub calls: Vec<Attempt>,
     /// The tokens of all calls.
     pub usage: Usage,
+    /// Remarks on parts of the configuration that had no or a weaker effect: one sentence each, without repetitions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// A tool call and its result. `Display` formats the call: `weather({"city":"Lisbon"})`.
@@ -107,6 +110,9 @@ pub struct ChatFailure {
     pub calls: Vec<Attempt>,
     /// The tokens of all calls.
     pub usage: Usage,
+    /// Remarks on parts of the configuration that had no or a weaker effect: one sentence each, without repetitions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// The class of a [`ChatFailure`].
@@ -195,6 +201,22 @@ impl<A> ChatResult<A> {
         }
     }
 
+    /// Returns what was done in a weaker way than configured, or not at all.
+    pub fn warnings(&self) -> &[String] {
+        match self {
+            Self::Answered(reply) => &reply.warnings,
+            Self::Failed(failure) => &failure.warnings,
+        }
+    }
+
+    /// Returns every call, in order.
+    pub fn calls(&self) -> &[Attempt] {
+        match self {
+            Self::Answered(reply) => &reply.calls,
+            Self::Failed(failure) => &failure.calls,
+        }
+    }
+
     /// Converts the result for the `?` operator.
     ///
     /// # Errors
@@ -226,12 +248,20 @@ impl fmt::Display for ToolUse {
 pub(crate) struct History {
     pub(crate) calls: Vec<Attempt>,
     pub(crate) tools: Vec<ToolUse>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl History {
     pub(crate) fn reply<A>(self, answer: A) -> ChatResult<A> {
-        let (attempts, usage) = (self.attempts(), self.usage());
-        ChatResult::Answered(Reply { answer, attempts, tools: self.tools, calls: self.calls, usage })
+        let (attempts, usage, warnings) = (self.attempts(), self.usage(), self.warnings());
+        ChatResult::Answered(Reply {
+            answer,
+            attempts,
+            tools: self.tools,
+            calls: self.calls,
+            usage,
+            warnings,
+        })
     }
 
     pub(crate) fn failure(
@@ -240,7 +270,7 @@ impl History {
         message: impl Into<String>,
         errors: Vec<Violation>,
     ) -> ChatFailure {
-        let (attempts, usage) = (self.attempts(), self.usage());
+        let (attempts, usage, warnings) = (self.attempts(), self.usage(), self.warnings());
         ChatFailure {
             code,
             message: message.into(),
@@ -249,6 +279,7 @@ impl History {
             tools: self.tools,
             calls: self.calls,
             usage,
+            warnings,
         }
     }
 
@@ -271,6 +302,17 @@ impl History {
             ),
         };
         self.failure(code, message, errors)
+    }
+
+    /// Returns the notes of the calls and the warnings of the loop of tools, without repetitions.
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings: Vec<String> = Vec::new();
+        for warning in self.calls.iter().flat_map(|call| &call.notes).chain(&self.warnings) {
+            if !warnings.contains(warning) {
+                warnings.push(warning.clone());
+            }
+        }
+        warnings
     }
 
     /// Returns the number of answers, valid or not; failed calls have none.

@@ -18,7 +18,8 @@ use crate::{AnswerContract, ChatTool};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Turn<A> {
     Answer(A),
-    Tool(Wanted),
+    /// One or more calls, in order.
+    Tools(Vec<Wanted>),
 }
 
 /// A tool call of the model.
@@ -31,15 +32,17 @@ pub(crate) struct Wanted {
 impl<'de, A: DeserializeOwned> Deserialize<'de> for Turn<A> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
-        match value.get("tool") {
-            Some(tool) => Wanted::deserialize(tool).map(Self::Tool),
-            None => A::deserialize(&value).map(Self::Answer),
+        match (value.get("tool"), value.get("tools")) {
+            (Some(tool), _) => Wanted::deserialize(tool).map(|wanted| Self::Tools(vec![wanted])),
+            (None, Some(tools)) => Vec::deserialize(tools).map(Self::Tools),
+            (None, None) => A::deserialize(&value).map(Self::Answer),
         }
         .map_err(D::Error::custom)
     }
 }
 
-/// Validates a turn: an object with the field `tool` as a tool call, anything else as an answer.
+/// Validates a turn: an object with the field `tool` as a tool call, one with the field `tools` as a list of calls, anything else as
+/// an answer.
 pub(crate) struct Judge {
     pub(crate) answer: Arc<dyn Validator>,
     pub(crate) tools: Arc<[ChatTool]>,
@@ -47,10 +50,33 @@ pub(crate) struct Judge {
 
 impl Validator for Judge {
     fn validate(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
-        let Some(wanted) = value.get("tool") else { return self.answer.validate(value, cx, out) };
-        closed(value, &JsonPath::root(), &["tool"], out);
-        let at = JsonPath::root().key("tool");
-        closed(wanted, &at, &["name", "arguments"], out);
+        let root = JsonPath::root();
+        if let Some(wanted) = value.get("tool") {
+            closed(value, &root, &["tool"], out);
+            self.call(wanted, &root.key("tool"), cx, out);
+        } else if let Some(wanted) = value.get("tools") {
+            closed(value, &root, &["tools"], out);
+            let at = root.key("tools");
+            match wanted.as_array().map(Vec::as_slice) {
+                None | Some([]) => {
+                    out.push(Violation::new(at, "minItems", Stage::Schema).with_expected("a list of calls"));
+                }
+                Some(calls) => {
+                    for (index, call) in calls.iter().enumerate() {
+                        self.call(call, &at.index(index), cx, out);
+                    }
+                }
+            }
+        } else {
+            self.answer.validate(value, cx, out);
+        }
+    }
+}
+
+impl Judge {
+    /// Validates one call.
+    fn call(&self, wanted: &Value, at: &JsonPath, cx: &Context<'_>, out: &mut Report) {
+        closed(wanted, at, &["name", "arguments"], out);
         let Some(name) = wanted.get("name") else { return };
         let tool = self.tools.iter().find(|tool| name.as_str() == Some(tool.name()));
         match (tool, wanted.get("arguments")) {

@@ -1,6 +1,6 @@
 //! The progress line of model calls on a terminal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use serde_json::Value;
 
 use crate::commands::extract::report::{left_out, weaker};
+use crate::stderr::say;
 use crate::terminal::{Bar, seconds};
 
 /// An observer that shows the state of all its runs in one line.
@@ -17,6 +18,8 @@ use crate::terminal::{Bar, seconds};
 pub(crate) struct Spinner {
     /// Whether observations about targets are printed.
     has_notes: bool,
+    /// The notes of calls that were printed, each once.
+    notes: Mutex<BTreeSet<String>>,
     bar: Mutex<Option<Bar>>,
     // The thread that draws the bar locks this too, so changing a bar while it is locked would deadlock.
     runs: Arc<Mutex<Runs<RunId>>>,
@@ -157,6 +160,11 @@ impl Observer for Spinner {
         });
         if self.has_notes {
             weaker(attempt);
+            for note in &attempt.notes {
+                if lock(&self.notes).insert(note.clone()) {
+                    say!("warning: {note}");
+                }
+            }
         }
     }
 

@@ -100,7 +100,7 @@ fn messages(message: &Message, out: &mut Vec<Value>) -> Result<(), Fault> {
             Part::ToolResult { id, text } => {
                 out.push(json!({"role": "tool", "tool_call_id": id, "content": text}));
             }
-            Part::Reasoning { .. } => {}
+            Part::Reasoning { .. } | Part::Original(_) => {}
             other => {
                 let message = format!(
                     "Cohere's chat API does not support this part in a message of role `{role}`: {other:?}"

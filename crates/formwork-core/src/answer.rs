@@ -6,7 +6,7 @@ use futures_core::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Fault, Usage};
+use crate::{Fault, Original, Usage};
 
 /// The reason why a model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -73,6 +73,12 @@ pub struct Completion {
     /// The calls of tools that the model requests beside or instead of a text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
+    /// The turn with the tool calls in the API's own form, if it must be sent back like that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original: Option<Box<Original>>,
+    /// Remarks of layers and providers on this call, one sentence each: a weaker mode, a part of the answer that was not used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The reason why the model stopped.
     pub finish: Finish,
     /// The tokens of the call.
@@ -99,6 +105,8 @@ impl Completion {
             text: text.into(),
             reasoning: String::new(),
             tool_calls: Vec::new(),
+            original: None,
+            notes: Vec::new(),
             finish: Finish::Stop,
             usage: Usage::default(),
             closed_at: None,
@@ -142,6 +150,8 @@ impl Completion {
             Delta::Text(text) => self.text.push_str(&text),
             Delta::Reasoning(text) => self.reasoning.push_str(&text),
             Delta::ToolCall(call) => self.tool_calls.push(call),
+            Delta::Original(original) => self.original = Some(original),
+            Delta::Note(note) => self.notes.push(note),
             Delta::Probe { usage } => {
                 self.probe = Some(Box::new(self.probe.take().map_or(usage, |before| before.plus(usage))));
             }
@@ -157,13 +167,27 @@ impl Completion {
     /// Returns the pieces of the answer as a stream delivers them: probe, reasoning, text and calls of tools if there are any, and the
     /// end.
     pub fn into_deltas(self) -> impl Iterator<Item = Delta> + Send + use<> {
-        let Self { text, reasoning, tool_calls, finish, usage, closed_at, restrained, model, probe } = self;
+        let Self {
+            text,
+            reasoning,
+            tool_calls,
+            original,
+            notes,
+            finish,
+            usage,
+            closed_at,
+            restrained,
+            model,
+            probe,
+        } = self;
         let probe = probe.map(|usage| Delta::Probe { usage: *usage });
         let reasoning = (!reasoning.is_empty()).then_some(Delta::Reasoning(reasoning));
         let text = (!text.is_empty()).then_some(Delta::Text(text));
         let calls = tool_calls.into_iter().map(Delta::ToolCall);
+        let original = original.map(Delta::Original);
+        let notes = notes.into_iter().map(Delta::Note);
         let end = Delta::End { finish, usage, closed_at, restrained, model };
-        probe.into_iter().chain(reasoning).chain(text).chain(calls).chain([end])
+        probe.into_iter().chain(reasoning).chain(text).chain(calls).chain(original).chain(notes).chain([end])
     }
 }
 
@@ -185,6 +209,10 @@ pub enum Delta {
     Reasoning(String),
     /// A whole call of a tool.
     ToolCall(ToolCall),
+    /// The whole turn with its tool calls, after the last of them; see [`Completion::original`].
+    Original(Box<Original>),
+    /// A remark on the call; see [`Completion::notes`].
+    Note(String),
     /// The server was probed before the call; see [`Completion::probe`].
     Probe {
         /// The tokens of the probe.

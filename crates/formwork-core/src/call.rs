@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -82,6 +83,10 @@ pub struct Call {
     pub deadline: Option<Time>,
     /// The tools that the model may call.
     pub tools: Vec<Tool>,
+    /// The opening of the answer, for a provider whose model [continues](crate::Capabilities::prefill) it. The text of the answer
+    /// includes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefill: Option<Cow<'static, str>>,
 }
 
 impl Call {
@@ -100,6 +105,7 @@ impl Call {
             max_tokens: None,
             deadline: None,
             tools: Vec::new(),
+            prefill: None,
         }
     }
 
@@ -157,6 +163,7 @@ impl Call {
             Part::Image { .. } => PICTURE,
             Part::Text { text } | Part::ToolResult { text, .. } | Part::Reasoning { text } => text.len(),
             Part::ToolCall { name, arguments, .. } => name.len() + written(arguments),
+            Part::Original(original) => written(&original.content),
         };
         let message = |message: &Arc<Message>| AROUND + message.parts.iter().map(part).sum::<usize>();
         let tool = |tool: &Tool| AROUND + written(tool);

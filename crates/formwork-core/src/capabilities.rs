@@ -46,6 +46,10 @@ pub struct Capabilities {
     pub seed: bool,
     /// Whether it accepts system messages after the first user message.
     pub late_system: bool,
+    /// Whether the model continues a last message of the assistant (prefill). In modes in which the schema is only in the prompt
+    /// that message is then the opening of the document, so that the model writes nothing before it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub prefill: bool,
     /// Whether it enforces the [`Rule`](crate::Rule)s of a call while decoding.
     pub rules: bool,
     /// The maximum number of tokens of prompt and answer together, if known.
@@ -100,6 +104,13 @@ impl Capabilities {
     #[must_use]
     pub const fn with_late_system(mut self) -> Self {
         self.late_system = true;
+        self
+    }
+
+    /// Promises to continue a last message of the assistant (default: the last message is the user's).
+    #[must_use]
+    pub const fn with_prefill(mut self) -> Self {
+        self.prefill = true;
         self
     }
 

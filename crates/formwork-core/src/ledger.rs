@@ -2,7 +2,7 @@ use formwork_json::{Edit, JsonPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cost, Enforcement, Fault, Finish, Observation, Sampling, Time, Usage, Violation};
+use crate::{Cost, Enforcement, Fault, Finish, Observation, Original, Sampling, Time, Usage, Violation};
 
 /// The reason why a call did not bring an acceptable answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -136,6 +136,12 @@ pub struct Attempt {
     pub ended: Time,
     /// The text of the answer; empty if there is none.
     pub text: String,
+    /// The model's turn with tool calls in the API's own form, if the API requires it back with the results of the calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original: Option<Box<Original>>,
+    /// Remarks on this call, one sentence each: a weaker mode than configured, a part of the answer that was not used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The reason why the model stopped; `None` if there is no answer.
     pub finish: Option<Finish>,
     /// The repairs that reading the text took.

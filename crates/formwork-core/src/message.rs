@@ -2,6 +2,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::Original;
+
 /// The author of a [`Message`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -54,6 +56,9 @@ pub enum Part {
         /// The text.
         text: String,
     },
+    /// The whole message in the form of the API that the model answered by. A provider with this API sends it in the place of
+    /// the other parts; any other provider ignores it.
+    Original(Original),
 }
 
 /// One turn of the dialogue with a model.

@@ -30,6 +30,10 @@ pub struct Overrides {
     /// An error for a provider of kind `gemini`, whose API has no such messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_system: Option<bool>,
+    /// Whether the model continues a last message of the assistant. Where the schema is only in the prompt, that message is then the
+    /// opening of the document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefill: Option<bool>,
     /// The maximum number of tokens of prompt and answer together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u32>,
@@ -50,6 +54,7 @@ impl Overrides {
         set(&mut capabilities.top_p, self.top_p);
         set(&mut capabilities.seed, self.seed);
         set(&mut capabilities.late_system, self.late_system);
+        set(&mut capabilities.prefill, self.prefill);
         capabilities.context_tokens = self.context_tokens.or(capabilities.context_tokens);
         capabilities.output_tokens = self.output_tokens.or(capabilities.output_tokens);
         capabilities.default_max_tokens = self.default_max_tokens.or(capabilities.default_max_tokens);

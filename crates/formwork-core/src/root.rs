@@ -1,6 +1,6 @@
 //! Determines the JSON types that the root of a schema describes.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::keywords::{fits_type, keyword, target};
 
@@ -13,6 +13,22 @@ const MAX_JUMPS: usize = 32;
 /// so a schema whose keywords all concern objects, or all concern arrays, is taken to describe that type.
 pub(crate) fn allows_type_of(schema: &Value, value: &Value) -> bool {
     allows(schema, schema, value, 0)
+}
+
+/// Returns the characters that every document of a schema begins with, if the next character of the document tells a continuation of
+/// them from a repetition: `{` for objects, `[` for arrays of objects, texts or numbers.
+pub(crate) fn opening(schema: &Value) -> Option<&'static str> {
+    let samples = [json!({}), json!([]), json!(""), json!(0), json!(true), json!(null)];
+    let types = |node: &Value| samples.each_ref().map(|sample| allows(schema, node, sample, 0));
+    match types(schema) {
+        [true, false, false, false, false, false] => Some("{"),
+        [false, true, false, false, false, false] => {
+            let [_, has_arrays, .., has_booleans, has_nulls] = types(schema.get("items")?);
+            let is_clear = !has_arrays && !has_booleans && !has_nulls && schema.get("prefixItems").is_none();
+            is_clear.then_some("[")
+        }
+        _ => None,
+    }
 }
 
 fn allows(root: &Value, node: &Value, value: &Value, jumps: usize) -> bool {
@@ -49,7 +65,30 @@ fn allows(root: &Value, node: &Value, value: &Value, jumps: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+
+    #[test]
+    fn an_opening_is_the_one_that_all_documents_share() {
+        let closed = json!({"type": "object", "properties": {}});
+        for (schema, expected) in [
+            (closed.clone(), Some("{")),
+            (json!({"anyOf": [closed, {"properties": {"a": {}}}]}), Some("{")),
+            (json!({"$ref": "#/$defs/p", "$defs": {"p": closed}}), Some("{")),
+            (json!({"type": ["object", "null"]}), None),
+            (json!({"type": "array", "items": closed}), Some("[")),
+            (json!({"type": "array", "items": {"$ref": "#/$defs/p"}, "$defs": {"p": closed}}), Some("[")),
+            (json!({"type": "array", "items": {"enum": ["a", 1]}}), Some("[")),
+            // A `[` after the `[` may be the first item, and `true` the word of a sentence.
+            (json!({"type": "array", "items": {"type": "array"}}), None),
+            (json!({"type": "array", "items": {"type": "boolean"}}), None),
+            (json!({"type": "array", "prefixItems": [{"type": "array"}], "items": closed}), None),
+            (json!({"type": "array"}), None),
+            (json!({"type": "string"}), None),
+            (json!(true), None),
+            (json!(false), None),
+        ] {
+            assert_eq!(opening(&schema), expected, "{schema}");
+        }
+    }
 
     #[test]
     fn the_type_is_the_one_that_the_author_means() {

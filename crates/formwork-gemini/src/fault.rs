@@ -21,6 +21,8 @@ pub(crate) struct RequestInfo {
     pub(crate) enforcement: Enforcement,
     /// The name of the function whose arguments are the document.
     pub(crate) tool: Option<String>,
+    /// Whether the model can call functions of the caller.
+    pub(crate) has_tools: bool,
     /// The estimated tokens of the prompt, for servers that report no usage.
     pub(crate) input_tokens: u64,
 }
@@ -32,6 +34,7 @@ impl RequestInfo {
             model: wire.model.clone(),
             enforcement,
             tool: (enforcement == Enforcement::Tool).then(|| safe_name(&call.schema_name)),
+            has_tools: !call.tools.is_empty(),
             input_tokens: Usage::estimate(call, 0).input_tokens,
         }
     }

@@ -51,3 +51,6 @@ mod wire;
 pub use config::{Config, DEFAULT_URL, Preset, Resolved};
 pub use formwork_core::Overrides;
 pub use gemini::{Gemini, ThinkingLevel};
+
+/// The name of the API in answers that are sent back to it.
+pub(crate) const API: &str = "gemini";

@@ -6,11 +6,11 @@ use formwork_wire::http::response::Parts;
 use formwork_wire::{Bytes, Decoder, Wire};
 
 use crate::fault::RequestInfo;
-use crate::{Gemini, decode, encode, fault};
+use crate::{API, Gemini, decode, encode, fault};
 
 impl Wire for Gemini {
     fn name(&self) -> &str {
-        "gemini"
+        API
     }
 
     fn capabilities(&self) -> &Capabilities {

@@ -177,7 +177,7 @@ fn content(message: &Message) -> Result<String, String> {
     }
     let unfit = message.parts.iter().find_map(|part| match part {
         // Models expect dialogues without the reasoning of earlier turns.
-        Part::Text { .. } | Part::Reasoning { .. } => None,
+        Part::Text { .. } | Part::Reasoning { .. } | Part::Original(_) => None,
         Part::Image { .. } => Some("image"),
         Part::ToolCall { .. } => Some("tool call"),
         Part::ToolResult { .. } => Some("tool result"),

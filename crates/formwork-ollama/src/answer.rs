@@ -1,6 +1,6 @@
 //! Decodes responses into deltas.
 
-use formwork_core::{Delta, Fault, FaultKind, Finish, Usage};
+use formwork_core::{Delta, Fault, FaultKind, Finish, ToolCall, Usage};
 use formwork_wire::http::response::Parts;
 use formwork_wire::{Decoder, Deltas, Framed, Messages, Ndjson, media_type, quoted};
 use serde::Deserialize;
@@ -114,7 +114,6 @@ impl Messages for Lines {
             Some(message) => (&message.content, &message.thinking, message.tool_calls.as_deref()),
             None => (&line.response, &line.thinking, None),
         };
-        self.calls_tools |= calls.is_some_and(|calls| !calls.is_empty());
         if let Some(thought) = thought.as_ref().filter(|thought| !thought.is_empty()) {
             self.reasoning += thought.len();
             out.push_back(Delta::Reasoning(thought.clone()));
@@ -122,6 +121,21 @@ impl Messages for Lines {
         if let Some(said) = said.as_ref().filter(|said| !said.is_empty()) {
             self.text += said.len();
             out.push_back(Delta::Text(said.clone()));
+        }
+        for call in calls.unwrap_or_default() {
+            self.calls_tools = true;
+            let function = &call["function"];
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let arguments = match &function["arguments"] {
+                Value::Null => "{}".to_owned(),
+                Value::String(text) => text.clone(),
+                arguments => arguments.to_string(),
+            };
+            // The arguments count for an estimate of the tokens.
+            self.text += arguments.len();
+            // Versions before 0.12 have no identifiers.
+            let call = ToolCall::new(text(&call["id"]), text(&function["name"]), arguments);
+            out.push_back(Delta::ToolCall(call));
         }
         // Some last lines have `done_reason` and no `done` (ollama/ollama#10015).
         let gives_reason = line.done_reason.as_ref().is_some_and(|reason| !reason.is_empty());

@@ -1,8 +1,12 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use async_trait::async_trait;
 use formwork_core::{Answer, Call, Capabilities, Fault, FaultKind, Provider};
 
 use crate::answer::Decoding;
 use crate::fault::{media_type, quoted, request_id};
+use crate::prefill::{Prefilled, prefilled, refuses};
 use crate::transport::redacted;
 use crate::{SharedTransport, Wire};
 
@@ -26,13 +30,15 @@ pub struct Http<W> {
     transport: SharedTransport,
     name: Option<String>,
     capabilities: Capabilities,
+    /// Whether the model refused a last message of the assistant.
+    refuses_prefill: Arc<AtomicBool>,
 }
 
 impl<W: Wire> Http<W> {
     /// Creates a provider from a codec and a transport.
     pub fn new(wire: W, transport: SharedTransport) -> Self {
         let capabilities = wire.capabilities().clone();
-        Self { wire, transport, name: None, capabilities }
+        Self { wire, transport, name: None, capabilities, refuses_prefill: Arc::default() }
     }
 
     /// Sets the name of the provider in messages, traces and the ledger (default: [`Wire::name`]).
@@ -52,6 +58,20 @@ impl<W: Wire> Http<W> {
     /// Returns the codec.
     pub const fn wire(&self) -> &W {
         &self.wire
+    }
+
+    /// Answers a call, with its prefill unless the model refuses it.
+    async fn opened(&self, call: &Call) -> Result<Answer, Fault> {
+        let prefilled = prefilled(call).filter(|_| !self.refuses_prefill.load(Ordering::Relaxed));
+        let Some((longer, opening)) = prefilled else { return self.answer(call).await };
+        match self.answer(&longer).await {
+            Err(fault) if refuses(&fault) => {
+                let answer = self.answer(call).await?;
+                self.refuses_prefill.store(true, Ordering::Relaxed);
+                Ok(Answer::new(Prefilled::refused(answer, &fault.message)))
+            }
+            answered => Ok(Answer::new(Prefilled::new(answered?, opening))),
+        }
     }
 
     async fn answer(&self, call: &Call) -> Result<Answer, Fault> {
@@ -92,7 +112,7 @@ impl<W: Wire> Provider for Http<W> {
     }
 
     async fn call(&self, call: &Call) -> Result<Answer, Fault> {
-        self.answer(call).await.map_err(|fault| redacted(fault, &self.transport))
+        self.opened(call).await.map_err(|fault| redacted(fault, &self.transport))
     }
 
     async fn probe(&self) -> Result<Capabilities, Fault> {

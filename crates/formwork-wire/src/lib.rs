@@ -31,6 +31,7 @@ mod decoder;
 mod fault;
 mod framing;
 mod http_provider;
+mod prefill;
 mod transport;
 mod wire;
 

@@ -4,6 +4,7 @@ mod check;
 mod lower;
 mod peers;
 mod read;
+mod transforms;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -44,6 +45,7 @@ enum Part {
     Check,
     Lower,
     Peers,
+    Transforms,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), String> {
@@ -57,6 +59,9 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     }
     if wants(Part::Lower) {
         lower::run(args)?;
+    }
+    if wants(Part::Transforms) {
+        transforms::run(args)?;
     }
     if args.only == Some(Part::Peers) {
         peers::run(args)?;

@@ -1,8 +1,9 @@
-use formwork_core::{Delta, Fault, Finish, ToolCall};
+use formwork_core::{Delta, Fault, Finish, Original, ToolCall};
 use formwork_wire::Deltas;
 use serde_json::{Value, json};
 
 use super::shape::{Block, Counts, Piece, StopDetails};
+use crate::API;
 use crate::fault::{RequestInfo, within};
 
 /// Reads the content blocks of a message, whole or streamed, and collects usage, model and stop reason for the final delta.
@@ -19,6 +20,10 @@ pub(super) struct Reader {
     is_carried: bool,
     /// Text beside the forced tool. It becomes the answer if the tool is never called.
     aside: String,
+    /// The blocks so far in the form of a request, if there are tools of the caller.
+    blocks: Vec<Value>,
+    /// The identifiers of the calls of the caller's tools.
+    call_ids: Vec<String>,
     /// The number of bytes of text and thoughts so far.
     answered: usize,
     has_text: bool,
@@ -28,6 +33,10 @@ pub(super) struct Reader {
 struct Open {
     index: Option<u64>,
     kind: Kind,
+    /// The text or the thoughts so far.
+    words: String,
+    /// The signature of the thoughts so far.
+    signature: String,
 }
 
 enum Kind {
@@ -36,6 +45,8 @@ enum Kind {
     Input(Input),
     /// A call of another tool: its id, its name, and its input so far.
     Call(String, String, Input),
+    /// Encrypted thoughts.
+    Redacted(String),
     Other,
 }
 
@@ -61,6 +72,8 @@ impl Reader {
             open: None,
             is_carried: false,
             aside: String::new(),
+            blocks: Vec::new(),
+            call_ids: Vec::new(),
             answered: 0,
             has_text: false,
         }
@@ -85,8 +98,17 @@ impl Reader {
     /// Reads a block of a message that is not streamed.
     pub(super) fn block(&mut self, block: Block, out: &mut Deltas) {
         match self.kind_of(&block) {
-            Kind::Text => self.text(&words(block.text), out),
-            Kind::Thinking => self.thought(&words(block.thinking), out),
+            Kind::Text => {
+                let text = words(block.text);
+                self.text(&text, out);
+                self.keep(&Kind::Text, text, String::new());
+            }
+            Kind::Thinking => {
+                let thought = words(block.thinking);
+                self.thought(&thought, out);
+                self.keep(&Kind::Thinking, thought, block.signature.unwrap_or_default());
+            }
+            redacted @ Kind::Redacted(_) => self.keep(&redacted, String::new(), String::new()),
             Kind::Input(_) => {
                 self.is_carried = true;
                 self.answer(&document(block.input), out);
@@ -99,27 +121,43 @@ impl Reader {
     /// Reads `content_block_start`.
     pub(super) fn begin(&mut self, index: Option<u64>, block: Block, out: &mut Deltas) {
         self.close(out);
-        let mut kind = self.kind_of(&block);
+        let (mut kind, mut begun) = (self.kind_of(&block), String::new());
         match &mut kind {
-            Kind::Text => self.text(&words(block.text), out),
-            Kind::Thinking => self.thought(&words(block.thinking), out),
+            Kind::Text => {
+                begun = words(block.text);
+                self.text(&begun, out);
+            }
+            Kind::Thinking => {
+                begun = words(block.thinking);
+                self.thought(&begun, out);
+            }
             Kind::Input(input) => {
                 self.is_carried = true;
                 input.initial = block.input;
             }
             Kind::Call(_, _, input) => input.initial = block.input,
-            Kind::Other => {}
+            Kind::Redacted(_) | Kind::Other => {}
         }
-        self.open = Some(Open { index, kind });
+        let signature = block.signature.unwrap_or_default();
+        self.open = Some(Open { index, kind, words: begun, signature });
     }
 
-    /// Reads `content_block_delta`. Signatures of thoughts are ignored.
+    /// Reads `content_block_delta`.
     pub(super) fn more(&mut self, index: Option<u64>, piece: Piece, out: &mut Deltas) {
         let Some(mut open) = self.open.take_if(|open| open.index == index) else { return };
         match (&mut open.kind, piece.kind.as_deref()) {
-            (Kind::Text, Some("text_delta")) => self.text(&piece.text.unwrap_or_default(), out),
+            (Kind::Text, Some("text_delta")) => {
+                let text = piece.text.unwrap_or_default();
+                self.text(&text, out);
+                open.words.push_str(&text);
+            }
             (Kind::Thinking, Some("thinking_delta")) => {
-                self.thought(&piece.thinking.unwrap_or_default(), out);
+                let thought = piece.thinking.unwrap_or_default();
+                self.thought(&thought, out);
+                open.words.push_str(&thought);
+            }
+            (Kind::Thinking, Some("signature_delta")) => {
+                open.signature.push_str(&piece.signature.unwrap_or_default());
             }
             (Kind::Input(input), Some("input_json_delta")) => {
                 let ready = input.push(&piece.partial_json.unwrap_or_default());
@@ -135,10 +173,11 @@ impl Reader {
 
     /// Reads `content_block_stop`.
     pub(super) fn close(&mut self, out: &mut Deltas) {
-        match self.open.take().map(|open| open.kind) {
-            Some(Kind::Input(input)) => self.answer(&input.rest(), out),
-            Some(Kind::Call(id, name, input)) => self.call(id, name, input.rest(), out),
-            _ => {}
+        let Some(Open { kind, words, signature, .. }) = self.open.take() else { return };
+        match kind {
+            Kind::Input(input) => self.answer(&input.rest(), out),
+            Kind::Call(id, name, input) => self.call(id, name, input.rest(), out),
+            kind => self.keep(&kind, words, signature),
         }
     }
 
@@ -172,6 +211,11 @@ impl Reader {
             let explanation = self.explanation.take().unwrap_or_default();
             self.answer(&explanation, out);
         }
+        let is_signed = |block: &Value| block["type"] == "thinking" || block["type"] == "redacted_thinking";
+        if !self.call_ids.is_empty() && self.blocks.iter().any(is_signed) {
+            let (blocks, ids) = (std::mem::take(&mut self.blocks), std::mem::take(&mut self.call_ids));
+            out.push_back(Delta::Original(Box::new(Original::new(API, Value::Array(blocks), ids))));
+        }
         let usage = self.counts.usage().unwrap_or_else(|| self.asked.estimate(self.answered));
         let model = self.model.take();
         out.push_back(Delta::End { finish, usage, closed_at: None, restrained: false, model });
@@ -181,6 +225,7 @@ impl Reader {
         match block.kind.as_str() {
             "text" => Kind::Text,
             "thinking" => Kind::Thinking,
+            "redacted_thinking" => Kind::Redacted(block.data.clone().unwrap_or_default()),
             // Only the first call is the document; the request disables parallel tool calls.
             "tool_use"
                 if !self.is_carried && self.asked.carrier.is_some() && self.asked.carrier == block.name =>
@@ -213,7 +258,30 @@ impl Reader {
 
     fn call(&mut self, id: String, name: String, arguments: String, out: &mut Deltas) {
         self.answered += arguments.len();
+        if self.asked.has_tools {
+            let input: Value = serde_json::from_str(&arguments).unwrap_or_else(|_| json!({}));
+            self.blocks.push(json!({"type": "tool_use", "id": id, "name": name, "input": input}));
+            self.call_ids.push(id.clone());
+        }
         out.push_back(Delta::ToolCall(ToolCall::new(id, name, arguments)));
+    }
+
+    /// Keeps a block for the next request, which requires signed thoughts unchanged before the calls that they led to. The API
+    /// refuses empty texts and thoughts without a signature.
+    fn keep(&mut self, kind: &Kind, words: String, signature: String) {
+        if !self.asked.has_tools {
+            return;
+        }
+        match kind {
+            Kind::Text if !words.trim().is_empty() => {
+                self.blocks.push(json!({"type": "text", "text": words}));
+            }
+            Kind::Thinking if !signature.is_empty() => {
+                self.blocks.push(json!({"type": "thinking", "thinking": words, "signature": signature}));
+            }
+            Kind::Redacted(data) => self.blocks.push(json!({"type": "redacted_thinking", "data": data})),
+            _ => {}
+        }
     }
 
     fn thought(&mut self, text: &str, out: &mut Deltas) {

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{bad_request, unsupported};
+use crate::API;
 
 /// The dialogue in the API's form: system instructions are separate, and turns of `user` and `assistant` alternate.
 pub(super) struct Dialogue<'a> {
@@ -41,6 +42,9 @@ pub(super) enum Block<'a> {
         tool_use_id: &'a str,
         content: &'a str,
     },
+    /// A block as the API sent it.
+    #[serde(untagged)]
+    Original(&'a Value),
 }
 
 #[derive(Serialize)]
@@ -60,8 +64,9 @@ pub(super) enum CacheControl {
 ///
 /// System messages at the beginning become the instructions. A later system message becomes text of the next user turn, or
 /// of the last one, because only some models accept a system message between turns. Adjacent messages of one role become one
-/// turn. Blank texts are dropped because the API refuses them, and thoughts because it refuses them without a signature.
-pub(super) fn dialogue(messages: &[Arc<Message>], cache: bool) -> Result<Dialogue<'_>, Fault> {
+/// turn. Blank texts are dropped because the API refuses them, and thoughts because it refuses them without a signature. `thinks` keeps
+/// signed thoughts before the tool calls that they led to.
+pub(super) fn dialogue(messages: &[Arc<Message>], cache: bool, thinks: bool) -> Result<Dialogue<'_>, Fault> {
     let is_system = |message: &&Arc<Message>| message.role == Role::System;
     let leading = messages.iter().take_while(is_system).count();
     let (instructions, rest) = messages.split_at(leading);
@@ -75,7 +80,7 @@ pub(super) fn dialogue(messages: &[Arc<Message>], cache: bool) -> Result<Dialogu
             continue;
         }
         let role = if message.role == Role::Assistant { "assistant" } else { "user" };
-        let mut content = blocks(message)?;
+        let mut content = blocks(message, thinks)?;
         if role == "user" && !content.is_empty() {
             // The API requires tool results to be the first blocks of a turn.
             let results =
@@ -111,7 +116,14 @@ fn text(text: Cow<'_, str>) -> Option<Block<'_>> {
     (!text.trim().is_empty()).then_some(Block::Text { text, cache_control: None })
 }
 
-fn blocks(message: &Message) -> Result<Vec<Block<'_>>, Fault> {
+fn blocks(message: &Message, thinks: bool) -> Result<Vec<Block<'_>>, Fault> {
+    let original = message.parts.iter().find_map(|part| match part {
+        Part::Original(original) => original.blocks_of(API),
+        _ => None,
+    });
+    if let Some(original) = original.filter(|_| thinks && message.role == Role::Assistant) {
+        return Ok(original.iter().map(Block::Original).collect());
+    }
     let mut results = Vec::new();
     let mut blocks = Vec::with_capacity(message.parts.len());
     for part in &message.parts {
@@ -126,7 +138,7 @@ fn blocks(message: &Message) -> Result<Vec<Block<'_>>, Fault> {
             Part::ToolResult { id, text } => {
                 results.push(Block::ToolResult { tool_use_id: id, content: text });
             }
-            Part::Reasoning { .. } => {}
+            Part::Reasoning { .. } | Part::Original(_) => {}
             Part::Image { .. } => return Err(bad_request("an assistant message cannot contain an image")),
             Part::ToolCall { .. } => {
                 return Err(bad_request("only an assistant message can contain a tool call"));

@@ -63,7 +63,8 @@ fn body(wire: &Anthropic, call: &Call) -> Result<Vec<u8>, Fault> {
     let thinking = wire.thinking.map(|thinking| thought(thinking, max_tokens)).transpose()?;
     let name = carrier(wire, call);
     let format = format::format(wire, call, name.as_deref())?;
-    let dialogue = messages::dialogue(&call.messages, wire.cache)?;
+    let thinks = wire.thinking != Some(Thinking::Off);
+    let dialogue = messages::dialogue(&call.messages, wire.cache, thinks)?;
     let body = Body {
         model: &wire.model,
         max_tokens,

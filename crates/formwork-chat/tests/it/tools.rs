@@ -3,7 +3,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use formwork_chat::{ChatCode, ChatResult, ChatTool, JsonModeChatClient};
-use formwork_core::{Capabilities, Completion, Delta, Enforcement, FaultKind, Finish, Role, ToolCall};
+use formwork_core::{
+    Capabilities, Completion, Delta, Enforcement, Fault, FaultKind, Finish, Original, Part, Role, ToolCall,
+};
 use formwork_testkit::server::{Reply as ServerReply, Server};
 use formwork_testkit::{Reply, Scripted};
 use serde_json::{Value, json};
@@ -170,8 +172,13 @@ fn completions() -> Vec<(Completion, String)> {
     vec![
         (with("", &[sum(one)]), turn.clone()),
         (with("Let me add {these} up.", &[sum(one)]), turn.clone()),
-        // The first of several calls counts, and an answer before a call counts more.
-        (with("", &[sum(one), sum(r#"{"numbers": [2]}"#)]), turn),
+        // All of several calls count, and an answer before a call counts more.
+        (
+            with("", &[sum(one), sum(r#"{"numbers": ["2"]}"#)]),
+            format!(
+                r#"{{"tools": [{{"name": "add", "arguments": {one}}}, {{"name": "add", "arguments": {{"numbers": ["2"]}}}}]}}"#
+            ),
+        ),
         (with(&good().to_string(), &[sum(one)]), good().to_string()),
         (with("  no call, no JSON", &[]), "  no call, no JSON".to_owned()),
         (with("", &[sum("")]), r#"{"tool": {"name": "add", "arguments": {}}}"#.to_owned()),
@@ -244,21 +251,154 @@ fn native_calls_go_over_the_wire_and_their_results_too() {
 }
 
 #[test]
-fn a_provider_that_takes_no_tools_gets_them_in_the_prompt() {
-    for (capabilities, first) in [
-        (Capabilities::new(Enforcement::JsonObject), None),
-        (Capabilities::new(Enforcement::Tool), Some(Reply::from(FaultKind::Unsupported))),
+fn a_provider_that_takes_no_tools_gets_them_in_the_prompt_and_the_result_says_so() {
+    let fault = |kind, words: &str| Some(Fault::new(kind, words));
+    for (capabilities, first, reason) in [
+        (Capabilities::new(Enforcement::JsonObject), None, "the provider has none for this model"),
+        (
+            Capabilities::new(Enforcement::Tool),
+            fault(FaultKind::Unsupported, "no such thing"),
+            "no such thing",
+        ),
+        (
+            Capabilities::new(Enforcement::Tool),
+            fault(FaultKind::BadRequest, "\"auto\" tool choice requires --enable-auto-tool-choice"),
+            "\"auto\" tool choice requires --enable-auto-tool-choice",
+        ),
+        (
+            Capabilities::new(Enforcement::Tool),
+            fault(FaultKind::BadRequest, "m does not support tools"),
+            "m does not support tools",
+        ),
     ] {
         let turns = [wants("add", json!({"numbers": [2, 3]})), good().to_string()].map(Reply::text);
-        let replies =
-            first.clone().into_iter().chain([turns[0].clone()]).chain(first).chain([turns[1].clone()]);
+        let is_offered = first.is_some();
+        let replies = first.into_iter().map(Reply::fault).chain(turns);
         let model = Scripted::new(replies).with_capabilities(capabilities.with_dialect("json-object"));
         let model = Arc::new(model);
         let client = client(&model).with_tool(adding(&Arc::default())).with_native_tools().build().unwrap();
         let reply = client.ask_blocking("2 + 3?").into_result().unwrap();
         assert_eq!((reply.attempts, &reply.tools[0].result), (2, &json!({"sum": 5})));
+        let warning = format!(
+            "scripted takes no tools by its own interface ({reason}): they were offered in the prompt"
+        );
+        assert_eq!(reply.warnings, std::slice::from_ref(&warning));
+        assert!(reply.calls.iter().all(|call| call.notes == [warning.clone()]), "{:?}", reply.calls);
+        let offered = model.calls().iter().filter(|call| !call.tools.is_empty()).count();
+        assert_eq!(offered, usize::from(is_offered), "a refusal is remembered");
         let last = model.calls().pop().unwrap();
         assert!(last.tools.is_empty() && last.messages[0].text().contains("- add: Adds numbers."));
         assert!(last.messages.iter().all(|message| !message.text().is_empty()), "{:?}", last.messages);
     }
+}
+
+/// A turn with calls of `add`, one for each list of numbers.
+fn calling(lists: &[&[i64]]) -> Completion {
+    let mut completion = Completion::new("").with_finish(Finish::ToolCall);
+    let call = |(index, list): (usize, &&[i64])| {
+        ToolCall::new(format!("id{index}"), "add", json!({"numbers": list}).to_string())
+    };
+    completion.tool_calls = lists.iter().enumerate().map(call).collect();
+    completion
+}
+
+fn native(replies: impl IntoIterator<Item = Reply>) -> Arc<Scripted> {
+    let capabilities = Capabilities::new(Enforcement::Tool).with_dialect("json-object");
+    Arc::new(Scripted::new(replies).with_capabilities(capabilities))
+}
+
+#[test]
+fn all_calls_of_one_turn_are_carried_out_in_order_and_each_has_its_result() {
+    for count in [1_usize, 2, 3, 8] {
+        let lists: Vec<Vec<i64>> = (0..count).map(|n| vec![1, i64::try_from(n).unwrap()]).collect();
+        let lists: Vec<&[i64]> = lists.iter().map(Vec::as_slice).collect();
+        let model = native([Reply::completion(calling(&lists)), Reply::text(good().to_string())]);
+        let calls = Arc::new(AtomicU32::new(0));
+        let client = client(&model).with_tool(adding(&calls)).with_native_tools().build().unwrap();
+        let reply = client.ask_blocking("x").into_result().unwrap();
+        let sums: Vec<i64> = reply.tools.iter().map(|tool| tool.result["sum"].as_i64().unwrap()).collect();
+        let expected: Vec<i64> = lists.iter().map(|list| list.iter().sum()).collect();
+        assert_eq!((sums, reply.warnings.len()), (expected, 0));
+        let asked = model.calls();
+        let [.., called, results] = asked[1].messages.as_slice() else { panic!("{asked:?}") };
+        assert_eq!((called.role, results.role), (Role::Assistant, Role::Tool));
+        let ids = |parts: &[Part]| -> Vec<String> {
+            parts
+                .iter()
+                .map(|part| match part {
+                    Part::ToolCall { id, .. } | Part::ToolResult { id, .. } => id.clone(),
+                    other => panic!("{other:?}"),
+                })
+                .collect()
+        };
+        assert_eq!(ids(&called.parts), ids(&results.parts));
+        assert_eq!(called.parts.len(), count);
+    }
+}
+
+#[test]
+fn calls_beyond_the_limit_are_refused_aloud() {
+    let calls = Arc::new(AtomicU32::new(0));
+    let model = native([Reply::completion(calling(&[&[1], &[2], &[3]])), Reply::text(good().to_string())]);
+    let client = client(&model).with_tool(adding(&calls)).with_native_tools().with_max_tool_calls(2);
+    let reply = client.build().unwrap().ask_blocking("x").into_result().unwrap();
+    assert_eq!((calls.load(Ordering::SeqCst), reply.tools.len()), (2, 2));
+    let warning = "the limit of 2 tool calls is reached: `add` was not called with {\"numbers\":[3]}";
+    assert_eq!(reply.warnings, [warning]);
+    let told = model.calls()[1].messages.last().unwrap().parts.clone();
+    let Part::ToolResult { text, .. } = &told[2] else { panic!("{told:?}") };
+    assert!(text.ends_with("not called, because the limit of 2 tool calls is reached"), "{text}");
+}
+
+#[test]
+fn one_wrong_call_of_several_is_corrected_before_any_is_carried_out() {
+    let calls = Arc::new(AtomicU32::new(0));
+    let mut wrong = calling(&[&[1], &[2]]);
+    wrong.tool_calls[1].arguments = r#"{"numbers": ["two"]}"#.to_owned();
+    let right = calling(&[&[1], &[2]]);
+    let model = native([Reply::completion(wrong), Reply::completion(right), Reply::text(good().to_string())]);
+    let client = client(&model).with_tool(adding(&calls)).with_native_tools().build().unwrap();
+    let reply = client.ask_blocking("x").into_result().unwrap();
+    assert_eq!((calls.load(Ordering::SeqCst), reply.attempts), (2, 3));
+    let correction = model.calls()[1].messages.last().unwrap().text();
+    assert!(correction.contains("at $.tools[1].arguments.numbers[0]: expected integer"), "{correction}");
+}
+
+#[test]
+fn a_call_beside_an_answer_is_not_run_and_the_result_says_so() {
+    let calls = Arc::new(AtomicU32::new(0));
+    let mut both = calling(&[&[1]]);
+    both.text = good().to_string();
+    let model = native([Reply::completion(both)]);
+    let client = client(&model).with_tool(adding(&calls)).with_native_tools().build().unwrap();
+    let reply = client.ask_blocking("x").into_result().unwrap();
+    assert_eq!((calls.load(Ordering::SeqCst), reply.attempts), (0, 1));
+    let warning = "the model called \"add\" beside its answer: the answer counts, and the tool was not run";
+    assert_eq!(reply.warnings, [warning]);
+}
+
+#[test]
+fn a_turn_that_the_api_requires_back_goes_back_before_its_results() {
+    let content = json!([{"type": "thinking", "thinking": "hm", "signature": "c2ln"}]);
+    let original = Original::new("anthropic", content, ["toolu_1", ""]);
+    let mut turn = calling(&[&[1], &[2]]);
+    turn.original = Some(Box::new(original.clone()));
+    let model = native([Reply::completion(turn), Reply::text(good().to_string())]);
+    let client = client(&model).with_tool(adding(&Arc::default())).with_native_tools().build().unwrap();
+    let reply = client.ask_blocking("x").into_result().unwrap();
+    // The ledger has the turn, so that a dialogue that is stored can be continued.
+    let stored: Value = serde_json::to_value(&reply.calls[0]).unwrap();
+    assert_eq!(serde_json::from_value::<Original>(stored["original"].clone()).unwrap(), original);
+    let asked = model.calls();
+    let [.., called, results] = asked[1].messages.as_slice() else { panic!("{asked:?}") };
+    assert_eq!(called.parts[0], Part::Original(original));
+    let ids: Vec<&str> = results
+        .parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::ToolResult { id, .. } => Some(id.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ids, ["toolu_1", "call00001"]);
 }

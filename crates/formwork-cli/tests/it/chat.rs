@@ -217,6 +217,29 @@ fn a_tool_is_offered_by_the_interface_of_the_provider() {
 
 #[cfg(unix)]
 #[test]
+fn tools_in_the_prompt_instead_of_the_interface_are_one_line_on_standard_error() {
+    let refusal = json!({"error": {"message": "m does not support tools"}}).to_string();
+    let of_text = |text: &str| {
+        let message = json!({"role": "assistant", "content": text});
+        Reply::json(json!({"choices": [{"message": message, "finish_reason": "stop"}]}).to_string())
+    };
+    let call = tool_call(json!({"text": "to be"}));
+    let refused = Reply::json(refusal).with_status(400);
+    let answers = [&call, &good().to_string(), &good().to_string()].map(|text| of_text(text));
+    let server = Server::start(std::iter::once(refused).chain(answers)).unwrap();
+    let file = tool("refused", "cat");
+    // A conversation says it once.
+    let ran =
+        chat("refused", &server, &["--tools", &file, "--allow-tools", "--native-tools"], "Count.\nAgain.\n");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let lines: Vec<&str> = ran.stderr.lines().filter(|line| line.contains("tools")).collect();
+    let [line] = lines.as_slice() else { panic!("{}", ran.stderr) };
+    assert!(line.starts_with("warning: ") && line.contains("m does not support tools"), "{line}");
+    assert!(line.ends_with("they were offered in the prompt"), "{line}");
+}
+
+#[cfg(unix)]
+#[test]
 fn a_tool_that_fails_or_hangs_or_prints_too_much_is_a_failure_that_says_so() {
     for (name, script, says) in [
         ("fails", "echo no such city >&2; exit 3", "no such city"),

@@ -158,6 +158,8 @@ impl Run {
             started: *since,
             ended: now,
             text: answer.map(|answer| answer.text.clone()).unwrap_or_default(),
+            original: answer.and_then(|answer| answer.original.clone()),
+            notes: answer.map(|answer| answer.notes.clone()).unwrap_or_default(),
             finish: answer.map(|answer| answer.finish),
             edits,
             closed,

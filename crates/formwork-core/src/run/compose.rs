@@ -1,5 +1,6 @@
 //! Composes the messages and the schema of the next call.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::Run;
@@ -7,6 +8,7 @@ use super::closed::is_incomplete;
 use super::sampling::take;
 use crate::feedback::cut_bytes;
 use crate::plan::Mode;
+use crate::root::opening;
 use crate::{
     Ask, Call, Capabilities, Enforcement, Failure, Finish, LowerRequest, Lowered, Message, Plan, Role,
     Sampling, SamplingParameter, Target, Tighten,
@@ -55,6 +57,12 @@ impl Run {
             _ => Vec::new(),
         };
         let (sampling, skipped) = self.sampling_for(target);
+        let is_prompt = lowered.enforcement == Enforcement::None && target.capabilities.prefill;
+        let prefill = match self.request.asked() {
+            Ask::Whole => opening(plan.contract.schema().document()),
+            Ask::Patch(_) => Some("{"),
+        };
+        let prefill = prefill.filter(|_| is_prompt).map(Cow::Borrowed);
         let call = Call {
             messages,
             schema_name: plan.contract.schema().name().to_owned(),
@@ -64,6 +72,7 @@ impl Run {
             max_tokens,
             deadline: self.deadline(plan),
             tools: Vec::new(),
+            prefill,
         };
         Ok((call, skipped))
     }

@@ -206,7 +206,7 @@ impl Run {
             (Event::Cancelled, State::Accepted { .. } | State::Failed(_)) => return Err(Misuse::NotExpected),
             (Event::Cancelled, _) => self.cancel(plan, now),
             (Event::Answered { id, completion, stopped }, State::Calling { .. }) if open == Some(id) => {
-                self.answered(plan, now, completion, stopped);
+                self.answered(plan, now, completion, stopped.map(|reason| *reason));
             }
             (Event::Failed { id, fault, usage }, State::Calling { .. }) if open == Some(id) => {
                 self.failed(plan, now, fault, usage)

@@ -91,7 +91,7 @@ pub enum Event {
         /// The answer.
         completion: Completion,
         /// The reason why the driver stopped the answer, if it did.
-        stopped: Option<Violation>,
+        stopped: Option<Box<Violation>>,
     },
     /// A call failed.
     #[non_exhaustive]
@@ -140,8 +140,8 @@ impl Event {
     }
 
     /// Reports an answer that the driver stopped, with the reason.
-    pub const fn stopped(id: CallId, completion: Completion, reason: Violation) -> Self {
-        Self::Answered { id, completion, stopped: Some(reason) }
+    pub fn stopped(id: CallId, completion: Completion, reason: Violation) -> Self {
+        Self::Answered { id, completion, stopped: Some(Box::new(reason)) }
     }
 
     /// Reports a failed call, with the tokens that it used as far as they are known.

@@ -62,7 +62,8 @@ pub struct Entry {
     /// Whether the models reason before they answer.
     #[serde(default)]
     pub reasoning: Reasoning,
-    /// Whether a last message of the assistant can start the answer (prefill).
+    /// Whether a last message of the assistant can start the answer (prefill). Used by providers of kind `anthropic` and `bedrock`
+    /// where the schema is only in the prompt.
     #[serde(default)]
     pub prefill: bool,
     /// Whether the models can be forced to call a tool.

@@ -1,7 +1,9 @@
-use formwork_core::{Delta, Fault, Finish, ToolCall, Usage};
+use formwork_core::{Delta, Fault, Finish, Original, ToolCall, Usage};
 use formwork_wire::{Deltas, error_in};
 use serde_json::Value;
 
+use crate::API;
+use crate::encode::SIGNATURE;
 use crate::fault::{RequestInfo, within};
 
 /// Reads `GenerateContentResponse`s (one in a document, many in a stream) and collects usage, model and finish reason for the
@@ -15,8 +17,10 @@ pub(super) struct Reader {
     is_answer: bool,
     /// Whether the model called the function whose arguments are the document.
     has_carrier: bool,
-    /// Whether the model called a function of the caller.
-    calls_tools: bool,
+    /// The identifiers of the calls of the caller's functions.
+    call_ids: Vec<String>,
+    /// The parts so far, if there are functions of the caller.
+    parts: Vec<Value>,
     /// Text beside the forced function call. It becomes the answer if the function is never called.
     aside: String,
     /// The number of bytes of text so far.
@@ -34,7 +38,8 @@ impl Reader {
             model: None,
             is_answer: false,
             has_carrier: false,
-            calls_tools: false,
+            call_ids: Vec::new(),
+            parts: Vec::new(),
             aside: String::new(),
             written: 0,
             answered: 0,
@@ -67,6 +72,9 @@ impl Reader {
         let candidate = &document["candidates"][0];
         for part in candidate.pointer("/content/parts").and_then(Value::as_array).into_iter().flatten() {
             self.part(part, out);
+            if self.asked.has_tools {
+                self.keep(part);
+            }
         }
         match candidate["finishReason"].as_str() {
             None | Some("") => {}
@@ -95,12 +103,26 @@ impl Reader {
             }
             Some(_) => {}
             None => {
-                self.calls_tools = true;
                 let text = |name: &str| call[name].as_str().unwrap_or_default();
+                self.call_ids.push(text("id").to_owned());
                 let arguments = call.get("args").map_or_else(|| "{}".to_owned(), Value::to_string);
                 self.answered += arguments.len();
                 out.push_back(Delta::ToolCall(ToolCall::new(text("id"), text("name"), arguments)));
             }
+        }
+    }
+
+    /// Keeps a part for the next request. Pieces of one text are joined, except for a part with a signature, which has to stay as
+    /// it is.
+    fn keep(&mut self, part: &Value) {
+        let plain = |part: &Value| part.get(SIGNATURE).is_none() && part.get("text").is_some();
+        match (self.parts.last_mut(), part["text"].as_str()) {
+            (Some(last), Some(more)) if plain(last) && plain(part) && last["thought"] == part["thought"] => {
+                if let Some(Value::String(text)) = last.get_mut("text") {
+                    text.push_str(more);
+                }
+            }
+            _ => self.parts.push(part.clone()),
         }
     }
 
@@ -119,9 +141,14 @@ impl Reader {
             self.text(aside, out);
         }
         let finish = match self.finish.unwrap_or(Finish::Stop) {
-            Finish::Stop if self.calls_tools => Finish::ToolCall,
+            Finish::Stop if !self.call_ids.is_empty() => Finish::ToolCall,
             finish => finish,
         };
+        let is_signed = self.parts.iter().any(|part| part.get(SIGNATURE).is_some());
+        if is_signed && !self.call_ids.is_empty() {
+            let (parts, ids) = (std::mem::take(&mut self.parts), std::mem::take(&mut self.call_ids));
+            out.push_back(Delta::Original(Box::new(Original::new(API, Value::Array(parts), ids))));
+        }
         let usage = self.usage.unwrap_or_else(|| self.asked.estimate(self.answered));
         out.push_back(Delta::End {
             finish,

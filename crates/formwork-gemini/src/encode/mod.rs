@@ -17,6 +17,9 @@ const MAX_SEED: u64 = i32::MAX as u64;
 /// The dialect whose schemas are sent as `responseSchema`.
 const OPENAPI: &str = "gemini-openapi";
 
+/// The property of a part that has the signature of the thoughts before it.
+pub(crate) const SIGNATURE: &str = "thoughtSignature";
+
 pub(crate) fn request(wire: &Gemini, call: &Call) -> Result<Request<Bytes>, Fault> {
     let method = if wire.stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
     let uri = Uri::try_from(format!("{}:{method}", wire.resource))
@@ -31,7 +34,7 @@ pub(crate) fn request(wire: &Gemini, call: &Call) -> Result<Request<Bytes>, Faul
 }
 
 fn body(wire: &Gemini, call: &Call) -> Result<Value, Fault> {
-    let mut body = messages::dialogue(&call.messages)?;
+    let mut body = messages::dialogue(&call.messages, requires_signatures(&wire.model))?;
     let mut generation = generation(wire, call);
     let mut functions: Vec<Value> =
         call.tools.iter().map(|tool| function(&tool.name, &tool.description, &tool.parameters)).collect();
@@ -94,6 +97,13 @@ fn generation(wire: &Gemini, call: &Call) -> Map<String, Value> {
     }
     set("thinkingConfig", (!thinking.is_empty()).then_some(Value::Object(thinking)));
     members
+}
+
+/// Returns whether a model refuses function calls without a signature: Gemini 3 and later.
+fn requires_signatures(model: &str) -> bool {
+    let version = model.strip_prefix("gemini-").unwrap_or_default();
+    let major = version.split(|letter: char| !letter.is_ascii_digit()).next().unwrap_or_default();
+    major.parse::<u32>().is_ok_and(|major| major >= 3)
 }
 
 fn json_mode(generation: &mut Map<String, Value>) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formwork_core::{Fault, Message, Part, Role};
+use formwork_core::{Fault, Message, Part, Role, Tool};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -12,6 +12,8 @@ use super::{images, unsupported};
 #[derive(Debug, Serialize)]
 pub(super) struct Chat<'a> {
     messages: Vec<Turn<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Value>,
 }
 
 #[derive(Debug, Serialize)]
@@ -27,8 +29,8 @@ struct Turn<'a> {
     tool_name: Option<&'a str>,
 }
 
-/// Converts the messages of a call. Reasoning is dropped.
-pub(super) fn messages(messages: &[Arc<Message>]) -> Result<Chat<'_>, Fault> {
+/// Converts the messages and the tools of a call. Reasoning is dropped.
+pub(super) fn prompt<'a>(messages: &'a [Arc<Message>], tools: &[Tool]) -> Result<Chat<'a>, Fault> {
     let mut turns = Vec::with_capacity(messages.len());
     for message in messages {
         let results = message.parts.iter().filter_map(|part| match part {
@@ -50,7 +52,7 @@ pub(super) fn messages(messages: &[Arc<Message>]) -> Result<Chat<'_>, Fault> {
                 Part::ToolCall { name, arguments, .. } => {
                     tool_calls.push(json!({"function": {"name": name, "arguments": arguments}}));
                 }
-                Part::ToolResult { .. } | Part::Reasoning { .. } => {}
+                Part::ToolResult { .. } | Part::Reasoning { .. } | Part::Original(_) => {}
                 other => {
                     return Err(unsupported(&format!(
                         "Ollama does not support this part of a message: {other:?}"
@@ -68,7 +70,11 @@ pub(super) fn messages(messages: &[Arc<Message>]) -> Result<Chat<'_>, Fault> {
             });
         }
     }
-    Ok(Chat { messages: turns })
+    let tools = tools.iter().map(|Tool { name, description, parameters }| {
+        let function = json!({"name": name, "description": description, "parameters": parameters});
+        json!({"type": "function", "function": function})
+    });
+    Ok(Chat { messages: turns, tools: tools.collect() })
 }
 
 const fn role(role: Role) -> &'static str {

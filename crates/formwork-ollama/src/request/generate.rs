@@ -21,10 +21,12 @@ pub(super) struct Prompt<'a> {
 pub(super) fn prompt(messages: &[Arc<Message>]) -> Result<Prompt<'_>, Fault> {
     let has_tools = |message: &Arc<Message>| {
         message.role == Role::Tool
-            || message
-                .parts
-                .iter()
-                .any(|part| !matches!(part, Part::Text { .. } | Part::Image { .. } | Part::Reasoning { .. }))
+            || message.parts.iter().any(|part| {
+                !matches!(
+                    part,
+                    Part::Text { .. } | Part::Image { .. } | Part::Reasoning { .. } | Part::Original(_)
+                )
+            })
     };
     if messages.iter().any(has_tools) {
         return Err(unsupported(

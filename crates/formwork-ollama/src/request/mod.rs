@@ -40,8 +40,11 @@ struct Body<'a, Prompt> {
 
 /// Returns the request for a call.
 pub(crate) fn encode(wire: &Ollama, call: &Call) -> Result<Request<Bytes>, Fault> {
-    if !call.tools.is_empty() {
-        return Err(unsupported("the Ollama provider does not support tools"));
+    if !call.tools.is_empty() && wire.api == Api::Generate {
+        return Err(unsupported("the generate API does not support tools; use the chat API"));
+    }
+    if !call.tools.is_empty() && call.enforcement() != Enforcement::None {
+        return Err(unsupported("Ollama enforces a format or offers tools, not both"));
     }
     if call.messages.is_empty() {
         // Without messages Ollama would only load the model.
@@ -59,7 +62,10 @@ pub(crate) fn encode(wire: &Ollama, call: &Call) -> Result<Request<Bytes>, Fault
     };
     let options = options(wire, call);
     match wire.api {
-        Api::Chat => send("/api/chat", &body(wire, chat::messages(&call.messages)?, format, options)),
+        Api::Chat => {
+            let prompt = chat::prompt(&call.messages, &call.tools)?;
+            send("/api/chat", &body(wire, prompt, format, options))
+        }
         Api::Generate => {
             send("/api/generate", &body(wire, generate::prompt(&call.messages)?, format, options))
         }

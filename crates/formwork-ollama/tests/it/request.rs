@@ -151,9 +151,18 @@ fn a_dialogue_is_written_out_for_generate() {
 
 #[test]
 fn what_cannot_be_said_is_a_fault_before_anything_is_sent() {
+    let tool = Tool { name: "look".into(), description: String::new(), parameters: json!({}) };
+    for (wire, enforcement) in
+        [(Ollama::new("m"), Enforcement::JsonObject), (Ollama::new("m").with_generate(), Enforcement::None)]
+    {
+        let mut tools = enforcing(enforcement);
+        tools.tools.push(tool.clone());
+        assert_eq!(refusal(&wire, &tools).0, FaultKind::Unsupported);
+    }
     let mut tools = enforcing(Enforcement::None);
-    tools.tools.push(Tool { name: "look".into(), description: String::new(), parameters: json!({}) });
-    assert_eq!(refusal(&Ollama::new("m"), &tools).0, FaultKind::Unsupported);
+    tools.tools.push(tool);
+    let function = json!({"name": "look", "description": "", "parameters": {}});
+    assert_eq!(body(&Ollama::new("m"), &tools)["tools"], json!([{"type": "function", "function": function}]));
     assert_eq!(refusal(&Ollama::new("m"), &call(Vec::new(), Default::default())).0, FaultKind::BadRequest);
 }
 

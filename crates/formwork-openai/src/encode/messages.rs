@@ -123,7 +123,7 @@ fn write<'a>(message: &'a Message, system: SystemRole, out: &mut Vec<ChatMessage
                 results += 1;
                 out.push(ChatMessage::Tool { content: text, tool_call_id: id });
             }
-            Part::Reasoning { .. } => {}
+            Part::Reasoning { .. } | Part::Original(_) => {}
             _ => others += 1,
         }
     }
@@ -157,7 +157,7 @@ fn user_content(message: &Message) -> Result<Content<'_>, Fault> {
                 let image_url = ImageUrl { url: format!("data:{media_type};base64,{data}") };
                 parts.push(ContentPart::ImageUrl { image_url });
             }
-            Part::Reasoning { .. } | Part::ToolResult { .. } => {}
+            Part::Reasoning { .. } | Part::Original(_) | Part::ToolResult { .. } => {}
             other => return Err(misplaced(other, "a user message")),
         }
     }
@@ -172,7 +172,7 @@ fn assistant(message: &Message) -> Result<ChatMessage<'_>, Fault> {
                 let function = FunctionCall { name, arguments: arguments.to_string() };
                 tool_calls.push(ToolCall::Function { id, function });
             }
-            Part::Text { .. } | Part::Reasoning { .. } | Part::ToolResult { .. } => {}
+            Part::Text { .. } | Part::Reasoning { .. } | Part::Original(_) | Part::ToolResult { .. } => {}
             other => return Err(misplaced(other, "an assistant message")),
         }
     }
@@ -184,10 +184,12 @@ fn assistant(message: &Message) -> Result<ChatMessage<'_>, Fault> {
 
 /// Returns the text of a message that may have no other content.
 pub(crate) fn text_alone<'a>(message: &'a Message, place: &str) -> Result<Cow<'a, str>, Fault> {
-    let other = message
-        .parts
-        .iter()
-        .find(|part| !matches!(part, Part::Text { .. } | Part::Reasoning { .. } | Part::ToolResult { .. }));
+    let other = message.parts.iter().find(|part| {
+        !matches!(
+            part,
+            Part::Text { .. } | Part::Reasoning { .. } | Part::Original(_) | Part::ToolResult { .. }
+        )
+    });
     match other {
         Some(other) => Err(misplaced(other, place)),
         None => Ok(text_of(message)),

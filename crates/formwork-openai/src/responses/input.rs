@@ -74,7 +74,7 @@ fn write<'a>(message: &'a Message, system: SystemRole, items: &mut Vec<Item<'a>>
     let (mut content, mut calls, mut has_result) = (Vec::new(), Vec::new(), false);
     for part in &message.parts {
         match part {
-            Part::Reasoning { .. } => {}
+            Part::Reasoning { .. } | Part::Original(_) => {}
             Part::ToolResult { id, text } => {
                 has_result = true;
                 items.push(Item::FunctionCallOutput { call_id: id, output: text });

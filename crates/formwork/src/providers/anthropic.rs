@@ -82,6 +82,13 @@ fn promised(mut config: Config, row: Option<&Entry>) -> Result<Anthropic, String
             config.model
         ));
     }
+    if config.prefill == Some(true) && !row.prefill {
+        return Err(format!(
+            "`{}` refuses a last message of the assistant: leave out `prefill = true`",
+            config.model
+        ));
+    }
+    config.prefill = config.prefill.or(Some(row.prefill));
     let wire = config.wire()?;
     let mut capabilities = wire.capabilities().clone();
     capabilities.context_tokens = known.context_tokens;

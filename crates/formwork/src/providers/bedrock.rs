@@ -27,6 +27,7 @@ fn make(section: &Section) -> Result<Made, ConfigError> {
     // The models of other vendors have their own names in the registry.
     if let Some(row) = section.registry().lookup(&format!("bedrock/{}", config.model)) {
         config.temperature = config.temperature.or(Some(row.capabilities().temperature));
+        config.prefill = config.prefill.or(Some(row.prefill));
     }
     let wire = config.wire().map_err(|message| section.error(message))?;
     let base_url = config.address();

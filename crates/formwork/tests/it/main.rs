@@ -7,6 +7,17 @@ mod connections;
 #[cfg(feature = "golden")]
 mod golden;
 mod limits;
+#[cfg(feature = "anthropic")]
+mod prefill;
 mod probes;
 mod promises;
 mod swap;
+#[cfg(all(
+    feature = "anthropic",
+    feature = "bedrock",
+    feature = "cohere",
+    feature = "gemini",
+    feature = "ollama",
+    feature = "openai"
+))]
+mod tool_calls;

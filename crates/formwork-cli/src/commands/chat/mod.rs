@@ -181,6 +181,7 @@ async fn ask(
     cancel: &CancellationToken,
 ) -> Result<Status, Failed> {
     let result = conversation.ask_with(question, cancel).await;
+    warn(args, &result, &mut Vec::new());
     print(args, &result)?;
     match result.failure() {
         None => Ok(Status::Ok),
@@ -194,7 +195,7 @@ async fn converse(
     conversation: &mut Conversation<StructuredAnswerLite>,
     cancel: &CancellationToken,
 ) -> Result<Status, Failed> {
-    let mut done = Status::Ok;
+    let (mut done, mut said) = (Status::Ok, Vec::new());
     if io::stdin().is_terminal() {
         say!("/new starts a new conversation, /quit ends");
     }
@@ -219,6 +220,7 @@ async fn converse(
             }
             question => {
                 let result = conversation.ask_with(question, cancel).await;
+                warn(args, &result, &mut said);
                 print(args, &result)?;
                 if let Some(failure) = result.failure() {
                     if failure.code == ChatCode::Cancelled {
@@ -242,6 +244,17 @@ fn next_line() -> io::Result<Option<String>> {
     let mut line = String::new();
     let read = io::stdin().lock().read_line(&mut line)?;
     Ok((read > 0).then_some(line))
+}
+
+/// Prints the warnings of a result that the conversation has not printed yet, one line each. The spinner prints the notes of calls.
+fn warn(args: &Args, result: &ChatResult<StructuredAnswerLite>, said: &mut Vec<String>) {
+    for warning in result.warnings() {
+        let is_note = result.calls().iter().any(|call| call.notes.contains(warning));
+        if !said.contains(warning) && (args.debug || !is_note) {
+            say!("warning: {warning}");
+            said.push(warning.clone());
+        }
+    }
 }
 
 fn print(args: &Args, result: &ChatResult<StructuredAnswerLite>) -> Result<(), Failed> {

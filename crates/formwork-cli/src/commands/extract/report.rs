@@ -49,6 +49,9 @@ impl Observer for Report {
         if let Some(observation) = &attempt.observation {
             say!("  noted: {observation}");
         }
+        for note in &attempt.notes {
+            say!("  noted: {note}");
+        }
         match &attempt.verdict {
             Verdict::Accepted if !attempt.closed.is_empty() => {
                 let paths: Vec<_> = attempt.closed.iter().map(ToString::to_string).collect();
