@@ -152,7 +152,7 @@ impl Feedback {
         .with_unending(Template::new(
             "Your last answer was cut off, because these values did not end:\n",
             "- {path}",
-            "\n\nAnswer again, with in these places only what the task says.",
+            "\n\nAnswer again, and give in these places only what the task says.",
         ))
     }
 
