@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever was read before, and however little room there is, a text gives the schema that it says.
+        /// Returns the schema that a text says, after any other reads, and however little room there is.
         #[test]
         fn a_text_is_always_read_as_what_it_says(
             reads in prop::collection::vec((0_u32..12, 0_usize..4), 1..60),
