@@ -3,6 +3,8 @@
 //!
 //! - `gateway-side compare SIDE REQUEST CONNECTIONS REQUESTS ROUNDS` alternates with a bare axum proxy: CPU time per request.
 //!   `SIDE` is `ours`, `ledger` or `bodies`; `REQUEST` is `plain` or `contract`.
+//! - `gateway-side load ADDRESS REQUEST CONNECTIONS REQUESTS` sends requests to a running server, for a profiler: instructions per
+//!   request.
 //! - `gateway-side latency RATE SECONDS` sends requests at a constant rate to every side in turn: latency.
 //! - `gateway-side streams NUMBER` holds NUMBER streams open: memory per stream, and the number of streams that end correctly.
 //! - `gateway-side schema` sends requests with known and with new schemas: CPU time per request.
@@ -43,6 +45,11 @@ async fn main() -> Result<(), Failure> {
         ["serve", side, url] => return ours::serve(side, url).await,
         ["compare", side, asked, connections, requests, rounds] => {
             compare(side, asked, connections.parse()?, requests.parse()?, rounds.parse()?).await?
+        }
+        ["load", address, asked, connections, requests] => {
+            let request = request(&body(asked));
+            let errors = client::load(address, &request, connections.parse()?, requests.parse()?).await?;
+            json!({"errors": errors})
         }
         ["latency", rate, seconds] => latency(rate.parse()?, seconds.parse()?).await?,
         ["streams", number] => streams(number.parse()?).await?,

@@ -82,6 +82,24 @@ pub(crate) async fn measure(
     }))
 }
 
+/// Makes calls of one side, one at a time. Two runs that differ in their number show what one call costs.
+pub(crate) async fn only(is_ours: bool, stream: bool, calls: usize) -> Result<Value, Failure> {
+    let server = Server::start()?;
+    let base_url = format!("{}/v1", server.address);
+    let extractor = ours::extractor(&base_url, stream)?;
+    extractor.extract(INPUT).await?;
+    let request: Value = serde_json::from_str(&server.ask("/last").await?)?;
+    let bare = Bare::new(&base_url, &request)?;
+    for _ in 0..calls {
+        if is_ours {
+            extractor.extract(INPUT).await?;
+        } else {
+            bare.call(INPUT).await?;
+        }
+    }
+    Ok(json!({"calls": calls}))
+}
+
 /// Returns the CPU time per call in microseconds.
 async fn turn<T, F>(call: &impl Fn() -> F, in_flight: usize, calls: usize) -> Result<f64, Failure>
 where

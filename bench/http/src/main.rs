@@ -2,6 +2,8 @@
 //!
 //! - `http-side calls (document | stream) (extractor | provider) IN_FLIGHT CALLS ROUNDS` alternates with a bare client: CPU time
 //!   per call.
+//! - `http-side only (ours | bare) (document | stream) CALLS` makes the calls of one side, one at a time, for a profiler:
+//!   instructions per call.
 //! - `http-side held (ours | bare) CALLS` holds CALLS responses in their middle: memory per call.
 //! - `http-side flood (stop | whole) BYTES` reads a completion of BYTES bytes: memory of a slow reader and of a fast one.
 //! - `http-side failover ROUNDS` calls two targets, of which the first is down: time per call after the first call.
@@ -40,6 +42,9 @@ async fn main() -> Result<(), Failure> {
         ] => {
             let (stream, alone) = (*mode == "stream", *part == "provider");
             calls::measure(stream, alone, in_flight.parse()?, calls.parse()?, rounds.parse()?).await?
+        }
+        ["only", side @ ("ours" | "bare"), mode @ ("document" | "stream"), calls] => {
+            calls::only(*side == "ours", *mode == "stream", calls.parse()?).await?
         }
         ["held", side @ ("ours" | "bare"), calls] => held::measure(*side == "ours", calls.parse()?).await?,
         ["flood", how @ ("stop" | "whole"), bytes] => flood::measure(*how == "whole", bytes.parse()?).await?,

@@ -220,7 +220,8 @@ impl Driver {
                 .with_bounded(self.store.bounded(plan))
                 .with_refused_sampling(self.store.refused_sampling(plan, now));
         }
-        let (result, decoded) = drive.finish(run).instrument(span.clone()).await;
+        // Boxed, because futures are copied whole into those that contain them.
+        let (result, decoded) = Box::pin(drive.finish(run)).instrument(span.clone()).await;
         trace::record(&span, &result);
         result.map(|outcome| (outcome, decoded))
     }

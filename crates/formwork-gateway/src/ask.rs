@@ -1,7 +1,8 @@
 //! A request of any protocol, in the words of none.
 
 use formwork_core::{Message, Tool};
-use serde_json::Value;
+
+use crate::contracts::Schema;
 
 /// The request of a client.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +43,7 @@ pub(crate) enum Want {
     /// Any text.
     Text,
     /// A document that satisfies a schema.
-    Json { name: String, schema: Value },
+    Json { name: String, schema: Schema },
     /// The arguments of this tool.
     Call(Tool),
     /// The arguments of one of these tools; text as well unless `required`.

@@ -13,7 +13,7 @@ use formwork_extract::{CancellationToken, Extraction, Extractor, Observer};
 use serde_json::Value;
 
 use crate::ask::{Ask, Sampling, Want};
-use crate::contracts::{Cache, Key, Spec};
+use crate::contracts::{Cache, Key, Known, Spec};
 use crate::limits::Limits;
 use crate::names::{Names, Target};
 use crate::problem::{self, Kind, Problem, Unaccepted};
@@ -27,6 +27,8 @@ pub(crate) struct Engine {
     pub(crate) defaults: Defaults,
     pub(crate) limits: Limits,
     pub(crate) cache: Cache,
+    /// The schemas that requests had.
+    pub(crate) schemas: Known,
 }
 
 /// The limits of one request, beside those of the service.
@@ -69,8 +71,7 @@ impl Engine {
         sampling: Sampling,
         bounds: Bounds,
     ) -> Result<Ready, Problem> {
-        let schema = serde_json::to_vec(&spec.schema).unwrap_or_default();
-        if schema.len() > self.limits.max_schema {
+        if spec.schema.length() > self.limits.max_schema {
             let message = format!("the schema is longer than {} bytes", self.limits.max_schema);
             return Err(Problem::invalid("schema", message));
         }
@@ -83,7 +84,7 @@ impl Engine {
             &spec.examples,
             (targets, temperature, max_tokens, deadline.as_millis() as u64, bounds.budget, bounds.is_eager),
         );
-        let key = Cache::key(&schema, &parts);
+        let key = Cache::key(spec.schema.digest(), &parts);
         let compile = async || {
             let builder = self.builder(spec, targets, sampling, bounds);
             let built = tokio::task::spawn_blocking(move || builder.build());
@@ -117,7 +118,7 @@ impl Engine {
         if bounds.is_eager {
             (policy.attempts, policy.patching) = (1, Patching::Never);
         }
-        let schema = Arc::new(Inline::new(identifier(&spec.name), spec.schema.clone()));
+        let schema = Arc::new(Inline::new(identifier(&spec.name), spec.schema.value().clone()));
         let mut builder = Extractor::for_schema(schema)
             .with_policy(policy)
             .with_rules(spec.rules.iter().cloned())
@@ -229,22 +230,28 @@ pub(crate) fn spec_of(want: &Want) -> Option<(Spec, Option<Message>)> {
     }
 }
 
+/// Takes the dialogue of a request as the input of its runs, which share it.
+pub(crate) fn input(ask: &mut Ask, told: Option<Message>) -> Input {
+    let messages = std::mem::take(&mut ask.messages);
+    let messages = match ask.want {
+        Want::Tools { .. } => tools::retold(messages),
+        _ => messages,
+    };
+    let mut input = Input::new(told.into_iter().chain(messages));
+    input.seed = ask.sampling.seed;
+    input
+}
+
 /// Returns one extraction of a request.
 pub(crate) fn extraction(
     extractor: &Extractor<Value>,
-    ask: &Ask,
-    told: Option<Message>,
+    mut input: Input,
     nth: u32,
     cancel: &CancellationToken,
     observer: Option<Arc<dyn Observer>>,
 ) -> Extraction<Value> {
-    let messages = match ask.want {
-        Want::Tools { .. } => tools::retold(ask.messages.clone()),
-        _ => ask.messages.clone(),
-    };
-    let mut input = Input::new(told.into_iter().chain(messages));
     // Several answers with the same seed would be the same answer.
-    input.seed = ask.sampling.seed.map(|seed| seed.wrapping_add(u64::from(nth)));
+    input.seed = input.seed.map(|seed| seed.wrapping_add(u64::from(nth)));
     let extraction = extractor.extraction(input).with_cancel(cancel.clone());
     match observer {
         Some(observer) => extraction.with_observer(observer),

@@ -46,16 +46,17 @@ impl Direct {
     /// Sends a request, and sends it again as [`Kept::execute`](crate::client::Kept::execute) does.
     pub(crate) async fn send(
         &self,
-        (method, uri, headers, body): (Method, Uri, HeaderMap, Bytes),
+        (method, uri, headers, body): (&Method, &Uri, &HeaderMap, &Bytes),
         resends: bool,
     ) -> Result<Response<Pieces>, Failure> {
-        let request = |method, uri, headers| {
+        // Borrowed until a request is made, because futures are copied whole into those that contain them.
+        let request = || {
             let mut request = Request::new(Once(Some(body.clone()).filter(|body| !body.is_empty())));
-            (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, uri, headers);
+            (*request.method_mut(), *request.uri_mut()) = (method.clone(), uri.clone());
+            request.headers_mut().clone_from(headers);
             self.0.request(request)
         };
-        let sent = request(method.clone(), uri.clone(), headers.clone());
-        let response = at_once_again(sent, || resends.then(|| request(method, uri, headers))).await?;
+        let response = at_once_again(request(), || resends.then(request)).await?;
         let (mut head, body) = response.into_parts();
         let is_packed = head.headers.get(CONTENT_ENCODING).is_some_and(|coding| coding == "gzip");
         let unpacking = is_packed.then(|| {

@@ -260,7 +260,7 @@ impl HttpTransport {
             if is_direct {
                 has_runtime()?;
                 let uri = self.settings.base.join_uri(&head.uri)?;
-                let request = (head.method.clone(), uri, headers.clone(), body.clone());
+                let request = (&head.method, &uri, headers, &body);
                 let sent = self.clients.direct(&self.settings).send(request, self.settings.resends);
                 return self
                     .within(sent, &host, deadline)
@@ -374,7 +374,6 @@ fn add_key(headers: &mut HeaderMap, auth: Auth, key: &Key) -> Result<(), Fault> 
     Ok(())
 }
 
-/// Puts headers in the place of those of the same name.
 /// Adds headers, replacing those of the same name.
 pub(crate) fn add(headers: &mut HeaderMap, more: &HeaderMap) {
     for (name, value) in more {

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use formwork_core::Usage;
-use rusqlite::{Connection, params};
+use rusqlite::{CachedStatement, Connection, params};
 
 use crate::paths::general;
-use crate::record::{ACCEPTED, AttemptRecord, PROBE, RunRecord};
+use crate::record::{ACCEPTED, AttemptRecord, PROBE, RunRecord, ViolationRecord};
 
 const RUN: &str = "INSERT OR IGNORE INTO run VALUES
     (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, NULL)";
@@ -36,8 +36,14 @@ pub(crate) fn number(count: u64) -> i64 {
 pub(crate) fn group(connection: &Connection, runs: &[RunRecord]) -> rusqlite::Result<usize> {
     let mut rollups = Rollups::default();
     let mut duplicates = 0;
+    let mut statements = Statements {
+        run: connection.prepare_cached(RUN)?,
+        attempt: connection.prepare_cached(ATTEMPT)?,
+        violation: connection.prepare_cached(VIOLATION)?,
+        body: connection.prepare_cached(BODY)?,
+    };
     for run in runs {
-        if insert(connection, run)? {
+        if statements.insert(run)? {
             rollups.add(run);
         } else {
             duplicates += 1;
@@ -47,84 +53,86 @@ pub(crate) fn group(connection: &Connection, runs: &[RunRecord]) -> rusqlite::Re
     Ok(duplicates)
 }
 
-fn insert(connection: &Connection, run: &RunRecord) -> rusqlite::Result<bool> {
-    let usage = &run.usage;
-    let rows = connection.prepare_cached(RUN)?.execute(params![
-        run.id.0,
-        number(run.started.0),
-        number(run.ended.0),
-        run.outcome.name(),
-        run.message,
-        run.source,
-        run.key.map(|key| key.0),
-        run.user,
-        run.contract,
-        run.digest,
-        run.target,
-        run.model,
-        list(&run.tags),
-        number(run.calls()),
-        number(usage.input_tokens),
-        number(usage.output_tokens),
-        number(usage.cached_tokens),
-        number(usage.reasoning_tokens),
-        usage.estimated,
-        run.micro_usd.map(number),
-        run.cached,
-    ])?;
-    if rows == 0 {
-        return Ok(false);
-    }
-    for (call, attempt) in (1_i64..).zip(&run.attempts) {
-        insert_attempt(connection, run, call, attempt)?;
-    }
-    if run.body_bytes() > 0 {
-        let answers: Vec<_> = run.attempts.iter().map(|attempt| attempt.answer.as_deref()).collect();
-        connection.prepare_cached(BODY)?.execute(params![run.id.0, run.request, json(&answers)])?;
-    }
-    Ok(true)
+/// The statements of a group, prepared once for all of its runs.
+struct Statements<'c> {
+    run: CachedStatement<'c>,
+    attempt: CachedStatement<'c>,
+    violation: CachedStatement<'c>,
+    body: CachedStatement<'c>,
 }
 
-fn insert_attempt(
-    connection: &Connection,
-    run: &RunRecord,
-    call: i64,
-    attempt: &AttemptRecord,
-) -> rusqlite::Result<()> {
-    let Usage { input_tokens, output_tokens, cached_tokens, reasoning_tokens, estimated, .. } = attempt.usage;
-    connection.prepare_cached(ATTEMPT)?.execute(params![
-        run.id.0,
-        call,
-        attempt.number,
-        attempt.target,
-        attempt.model,
-        attempt.mode,
-        attempt.class,
-        attempt.message,
-        number(attempt.started.0),
-        number(attempt.ended.0),
-        number(input_tokens),
-        number(output_tokens),
-        number(cached_tokens),
-        number(reasoning_tokens),
-        estimated,
-        attempt.micro_usd.map(number),
-        list(&attempt.patched),
-    ])?;
-    if !attempt.violations.is_empty() {
-        let mut insert = connection.prepare_cached(VIOLATION)?;
-        for (nth, violation) in (1_i64..).zip(&attempt.violations) {
-            insert.execute(params![
-                run.id.0,
-                call,
-                nth,
-                violation.class,
-                violation.path,
-                violation.message
-            ])?;
+impl Statements<'_> {
+    fn insert(&mut self, run: &RunRecord) -> rusqlite::Result<bool> {
+        let usage = &run.usage;
+        let rows = self.run.execute(params![
+            run.id.0,
+            number(run.started.0),
+            number(run.ended.0),
+            run.outcome.name(),
+            run.message,
+            run.source,
+            run.key.map(|key| key.0),
+            run.user,
+            run.contract,
+            run.digest,
+            run.target,
+            run.model,
+            list(&run.tags),
+            number(run.calls()),
+            number(usage.input_tokens),
+            number(usage.output_tokens),
+            number(usage.cached_tokens),
+            number(usage.reasoning_tokens),
+            usage.estimated,
+            run.micro_usd.map(number),
+            run.cached,
+        ])?;
+        if rows == 0 {
+            return Ok(false);
         }
+        for (call, attempt) in (1_i64..).zip(&run.attempts) {
+            self.insert_attempt(run, call, attempt)?;
+        }
+        if run.body_bytes() > 0 {
+            let answers: Vec<_> = run.attempts.iter().map(|attempt| attempt.answer.as_deref()).collect();
+            self.body.execute(params![run.id.0, run.request, json(&answers)])?;
+        }
+        Ok(true)
     }
-    Ok(())
+
+    fn insert_attempt(
+        &mut self,
+        run: &RunRecord,
+        call: i64,
+        attempt: &AttemptRecord,
+    ) -> rusqlite::Result<()> {
+        let Usage { input_tokens, output_tokens, cached_tokens, reasoning_tokens, estimated, .. } =
+            attempt.usage;
+        self.attempt.execute(params![
+            run.id.0,
+            call,
+            attempt.number,
+            attempt.target,
+            attempt.model,
+            attempt.mode,
+            attempt.class,
+            attempt.message,
+            number(attempt.started.0),
+            number(attempt.ended.0),
+            number(input_tokens),
+            number(output_tokens),
+            number(cached_tokens),
+            number(reasoning_tokens),
+            estimated,
+            attempt.micro_usd.map(number),
+            list(&attempt.patched),
+        ])?;
+        for (nth, violation) in (1_i64..).zip(&attempt.violations) {
+            let ViolationRecord { class, path, message } = violation;
+            self.violation.execute(params![run.id.0, call, nth, class, path, message])?;
+        }
+        Ok(())
+    }
 }
 
 /// Returns a JSON array; `None` for an empty one.

@@ -1,7 +1,7 @@
 mod file;
+mod known;
 mod service;
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,14 +10,12 @@ use std::time::Duration;
 use formwork_core::{Enforcement, Fault, Observation, ObservationKind, Plan, SamplingParameter, Time};
 
 use file::File;
+use known::{Known, What};
 use service::Service;
 
 /// The lifetime of an observation. Observations expire because servers are upgraded and routers select other servers. An
 /// outdated observation costs one rejected call, or one answer without enforcement.
 const LASTS: Duration = Duration::from_secs(60 * 60);
-
-/// The maximum number of observations; the oldest is removed first.
-const MAX_KNOWN: usize = 256;
 
 /// Keeps the observations of runs about their targets, so that later runs do not repeat failed calls.
 ///
@@ -60,29 +58,9 @@ pub struct ObservationStore(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    known: Mutex<VecDeque<Known>>,
+    known: Mutex<Known>,
     service: Mutex<Service>,
     file: Option<File>,
-}
-
-/// An observation about a target.
-#[derive(Debug)]
-struct Known {
-    target: String,
-    what: What,
-    since: Time,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum What {
-    /// The target rejects the schema with this digest in this dialect.
-    Refuses { schema: String, dialect: String },
-    /// The target ignores schemas.
-    Ignores,
-    /// The target runs away with the schema that has this digest.
-    RunsAway { schema: String },
-    /// The target rejects this sampling parameter.
-    RefusesSampling(SamplingParameter),
 }
 
 impl ObservationStore {
@@ -104,12 +82,11 @@ impl ObservationStore {
     /// ```
     pub fn with_file(path: impl Into<PathBuf>) -> Self {
         let (file, lines) = File::open(path.into());
-        let known = lines.into_iter().map(|line| Known {
-            target: line.target,
-            what: What::RunsAway { schema: line.schema },
-            since: Time(0),
-        });
-        Self(Arc::new(Inner { known: Mutex::new(known.collect()), file: Some(file), ..Inner::default() }))
+        let mut known = Known::default();
+        for line in lines {
+            known.add(line.target, What::RunsAway { schema: line.schema }, Time(0));
+        }
+        Self(Arc::new(Inner { known: Mutex::new(known), file: Some(file), ..Inner::default() }))
     }
 
     /// Returns the index of the output mode in which each target of a plan starts, for
@@ -122,14 +99,12 @@ impl ObservationStore {
         }
         let starts = (0..plan.targets().count()).map(|target| {
             let key = key(plan, target);
-            let is_fresh = |known: &&Known| known.target == key && now.since(known.since) < LASTS;
-            let of_it: Vec<&Known> = known.iter().filter(is_fresh).collect();
-            let ignores = of_it.iter().any(|known| known.what == What::Ignores);
+            let is_fresh = |(_, since): &(&What, Time)| now.since(*since) < LASTS;
+            let fresh = known.of(&key, plan.schema_digest()).filter(is_fresh);
+            let of_it: Vec<&What> = fresh.map(|(what, _)| what).collect();
+            let ignores = of_it.contains(&&What::Ignores);
             let refuses = |mode: &str| {
-                of_it.iter().any(|known| match &known.what {
-                    What::Refuses { schema, dialect } => schema == plan.schema_digest() && dialect == mode,
-                    What::Ignores | What::RunsAway { .. } | What::RefusesSampling(_) => false,
-                })
+                of_it.iter().any(|what| matches!(what, What::Refuses { dialect, .. } if dialect == mode))
             };
             let usable = |(dialect, enforcement): (&str, Enforcement)| {
                 !refuses(dialect) && (!ignores || enforcement < Enforcement::Schema)
@@ -145,12 +120,8 @@ impl ObservationStore {
     pub fn bounded(&self, plan: &Plan) -> Vec<usize> {
         let known = self.known();
         let runs_away = |target: &usize| {
-            let key = key(plan, *target);
-            known.iter().any(|known| {
-                let is_of_schema =
-                    || matches!(&known.what, What::RunsAway { schema } if schema == plan.schema_digest());
-                known.target == key && is_of_schema()
-            })
+            let mut of_it = known.of(&key(plan, *target), plan.schema_digest());
+            of_it.any(|(what, _)| matches!(what, What::RunsAway { .. }))
         };
         (0..plan.targets().count()).filter(runs_away).collect()
     }
@@ -160,11 +131,9 @@ impl ObservationStore {
     pub fn refused_sampling(&self, plan: &Plan, now: Time) -> Vec<(usize, SamplingParameter)> {
         let known = self.known();
         let of_target = |target: usize| {
-            let key = key(plan, target);
-            let fresh =
-                known.iter().filter(move |known| known.target == key && now.since(known.since) < LASTS);
-            fresh.filter_map(move |known| match known.what {
-                What::RefusesSampling(parameter) => Some((target, parameter)),
+            let of_it = known.of(&key(plan, target), plan.schema_digest());
+            of_it.filter_map(move |(what, since)| match what {
+                What::RefusesSampling(parameter) if now.since(since) < LASTS => Some((target, *parameter)),
                 _ => None,
             })
         };
@@ -185,12 +154,10 @@ impl ObservationStore {
         let target = key(plan, observation.target);
         let is_over = observation.kind == ObservationKind::Completed;
         let mut known = self.known();
-        known.retain(|old| !(old.target == target && old.what == what));
-        if !is_over {
-            if known.len() >= MAX_KNOWN {
-                known.pop_front();
-            }
-            known.push_back(Known { target, what, since: now });
+        if is_over {
+            known.remove(&target, &what);
+        } else {
+            known.add(target, what, now);
         }
         drop(known);
         let is_kept = matches!(observation.kind, ObservationKind::RanAway | ObservationKind::Completed);
@@ -266,15 +233,15 @@ impl ObservationStore {
         self.0.service.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn known(&self) -> MutexGuard<'_, VecDeque<Known>> {
-        // Every change leaves the list valid, so it can be used even after a panic in another thread.
+    fn known(&self) -> MutexGuard<'_, Known> {
+        // A change that a panic interrupts leaves observations that are valid, though perhaps not their count, so it can be used even after a panic in another thread.
         self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for ObservationStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.known().iter()).finish()
+        self.known().fmt(f)
     }
 }
 

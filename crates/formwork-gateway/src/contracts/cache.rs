@@ -34,12 +34,11 @@ impl Cache {
         Self { entries: Mutex::default(), max: max.max(1) }
     }
 
-    /// Returns the key of a text and other parts.
-    pub(crate) fn key(text: &[u8], parts: &impl serde::Serialize) -> Key {
+    /// Returns the key of a digest and other parts.
+    pub(crate) fn key(of: &[u8; 32], parts: &impl serde::Serialize) -> Key {
         let mut digest = Sha256::new();
-        digest.update(text);
-        // No text of JSON has this byte, so nothing moves from the text to the parts. Writing JSON to memory does not fail.
-        digest.update([0]);
+        digest.update(of);
+        // Writing JSON to memory does not fail.
         digest.update(serde_json::to_vec(parts).unwrap_or_default());
         digest.finalize().into()
     }

@@ -2,6 +2,7 @@
 
 mod cache;
 mod folder;
+mod schema;
 
 use formwork_core::Rule;
 use serde_json::Value;
@@ -10,19 +11,20 @@ pub use formwork::contract::{ContractError, NamedContract, read_contract};
 
 pub(crate) use cache::{Cache, Key};
 pub(crate) use folder::Folder;
+pub(crate) use schema::{Known, Schema};
 
 /// The contract of an answer, and how the answer is asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Spec {
     pub(crate) name: String,
-    pub(crate) schema: Value,
+    pub(crate) schema: Schema,
     pub(crate) rules: Vec<Rule>,
     pub(crate) instructions: Option<String>,
     pub(crate) examples: Vec<(String, Value)>,
 }
 
 impl Spec {
-    pub(crate) const fn new(name: String, schema: Value) -> Self {
-        Self { name, schema, rules: Vec::new(), instructions: None, examples: Vec::new() }
+    pub(crate) fn new(name: String, schema: impl Into<Schema>) -> Self {
+        Self { name, schema: schema.into(), rules: Vec::new(), instructions: None, examples: Vec::new() }
     }
 }

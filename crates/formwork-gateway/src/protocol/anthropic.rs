@@ -8,6 +8,7 @@ use super::ignored::Ignored;
 use super::parts::{self, Choice};
 use super::{Frames, Protocol, RawProtocol, event, is_empty, to_json};
 use crate::ask::{Ask, Sampling, Want};
+use crate::document::Schemas;
 use crate::problem::{Kind, Problem};
 use crate::reply::{self, Content, Finish, Meta, Reply};
 
@@ -56,8 +57,8 @@ impl Protocol for Anthropic {
             && formats.into_iter().all(is_empty)
     }
 
-    fn ask(&self, body: Value) -> Result<Ask, Problem> {
-        let mut body = Fields::body(body)?;
+    fn ask(&self, body: Value, schemas: Schemas) -> Result<Ask, Problem> {
+        let mut body = Fields::body(body, schemas)?;
         body.known(FIELDS)?;
         if body.take("mcp_servers").is_some() {
             return Err(body.refuse("mcp_servers", "is not supported"));
@@ -218,7 +219,7 @@ fn format(body: &mut Fields) -> Result<Want, Problem> {
     let Some(mut format) = format.or(older) else { return Ok(Want::Text) };
     match format.required_text("type")?.as_str() {
         "json_schema" => {
-            let schema = format.take("schema").ok_or_else(|| format.missing("schema"))?;
+            let schema = format.schema("schema").ok_or_else(|| format.missing("schema"))?;
             Ok(Want::Json { name: "answer".to_owned(), schema })
         }
         other => Err(format.refuse("type", &format!("there is no format `{other}`"))),

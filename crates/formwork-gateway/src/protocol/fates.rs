@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Anthropic, OllamaChat, OllamaGenerate, OpenAi, Protocol, Responses};
 use super::{anthropic, ollama, openai, responses};
+use crate::document::Schemas;
 
 /// The fate of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -206,12 +207,12 @@ fn tables() -> Vec<Table> {
 fn no_member_of_a_request_is_dropped_in_silence() {
     for (protocol, fields, base, rows) in tables() {
         let at = |field: &str| format!("{} {field}", protocol.name());
-        let plain = protocol.ask(base.clone()).unwrap();
+        let plain = protocol.ask(base.clone(), Schemas::new()).unwrap();
         assert_eq!(plain.ignored, Vec::<String>::new(), "{}", protocol.name());
         for (field, value, fate) in &rows {
             let mut body = base.clone();
             body[*field] = value.clone();
-            match (protocol.ask(body), fate) {
+            match (protocol.ask(body, Schemas::new()), fate) {
                 (Err(problem), Refused) => {
                     let param = problem.param.unwrap_or_default();
                     assert!(param.starts_with(field), "{}: {param}: {}", at(field), problem.message);
@@ -273,6 +274,6 @@ fn members_of_members_are_named_with_their_place() {
         ),
     ];
     for (protocol, body, expected) in cases {
-        assert_eq!(protocol.ask(body.clone()).unwrap().ignored, expected, "{body}");
+        assert_eq!(protocol.ask(body.clone(), Schemas::new()).unwrap().ignored, expected, "{body}");
     }
 }

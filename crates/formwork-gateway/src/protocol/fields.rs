@@ -1,39 +1,56 @@
 //! Members of a request's body, read with errors that name them.
 
+use std::rc::Rc;
+
 use formwork_schema::nearest;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::ignored::Ignored;
+use crate::contracts::Schema;
+use crate::document::Schemas;
 use crate::problem::Problem;
 
 /// The members of an object, and where the object stands in the body. Members that are never taken are ignored by the service:
 /// their names are collected when the object is dropped.
 #[derive(Debug)]
 pub(super) struct Fields {
-    map: Map<String, Value>,
+    /// In a list, because the objects of requests are so small that a search costs less than a hash.
+    members: Vec<(String, Value)>,
     at: String,
     ignored: Ignored,
+    /// The schemas of the body, in whose places the members are `null`.
+    schemas: Option<Rc<Schemas>>,
 }
 
 impl Drop for Fields {
     fn drop(&mut self) {
-        for (name, value) in &self.map {
-            self.ignored.note(&self.at, name, value);
+        for (name, value) in &self.members {
+            let schema = if value.is_null() { self.schema_at(name) } else { None };
+            self.ignored.note(&self.at, name, schema.as_ref().map_or(value, Schema::value));
         }
     }
 }
 
 impl Fields {
-    /// Reads the body of a request.
-    pub(super) fn body(value: Value) -> Result<Self, Problem> {
-        Self::new(value, "", &Ignored::default())
+    /// Reads the body of a request, with the schemas that are not in it.
+    pub(super) fn body(value: Value, schemas: Schemas) -> Result<Self, Problem> {
+        let body = Self::new(value, "", &Ignored::default())?;
+        Ok(body.with_schemas((!schemas.is_empty()).then(|| Rc::new(schemas))))
+    }
+
+    fn with_schemas(mut self, schemas: Option<Rc<Schemas>>) -> Self {
+        self.schemas = schemas;
+        self
     }
 
     /// Reads an object within a body; `at` is its place.
     pub(super) fn new(value: Value, at: impl Into<String>, ignored: &Ignored) -> Result<Self, Problem> {
         let at = at.into();
         match value {
-            Value::Object(map) => Ok(Self { map, at, ignored: ignored.clone() }),
+            Value::Object(map) => {
+                let members = map.into_iter().collect();
+                Ok(Self { members, at, ignored: ignored.clone(), schemas: None })
+            }
             other => Err(wrong(&at, "an object", &other)),
         }
     }
@@ -52,13 +69,15 @@ impl Fields {
 
     /// Ends the reading of an object that is left out as a whole.
     pub(super) fn skip(mut self, kind: &str) {
-        self.map.clear();
+        self.members.clear();
         self.ignored.skipped(&self.at, kind);
     }
 
     /// Refuses members that the protocol does not have.
     pub(super) fn known(&self, names: &[&str]) -> Result<(), Problem> {
-        let Some(unknown) = self.map.keys().find(|name| !names.contains(&name.as_str())) else {
+        let Some(unknown) =
+            self.members.iter().map(|(name, _)| name).find(|name| !names.contains(&name.as_str()))
+        else {
             return Ok(());
         };
         let meant = nearest(unknown, names.iter().copied());
@@ -67,12 +86,13 @@ impl Fields {
     }
 
     pub(super) fn place(&self, name: &str) -> String {
-        if self.at.is_empty() { name.to_owned() } else { format!("{}.{name}", self.at) }
+        if self.at.is_empty() { name.to_owned() } else { [&self.at, ".", name].concat() }
     }
 
     /// Takes a member; `null` counts as missing.
     pub(super) fn take(&mut self, name: &str) -> Option<Value> {
-        self.map.remove(name).filter(|value| !value.is_null())
+        let at = self.members.iter().position(|(member, _)| member == name)?;
+        Some(self.members.swap_remove(at).1).filter(|value| !value.is_null())
     }
 
     pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, Problem> {
@@ -122,9 +142,24 @@ impl Fields {
     }
 
     pub(super) fn object(&mut self, name: &str) -> Result<Option<Self>, Problem> {
-        let at = self.place(name);
+        let Some(value) = self.take(name) else { return Ok(None) };
+        let object = Self::new(value, self.place(name), &self.ignored)?;
+        Ok(Some(object.with_schemas(self.schemas.clone())))
+    }
+
+    /// Reads a schema.
+    pub(super) fn schema(&mut self, name: &str) -> Option<Schema> {
+        let schema = self.schema_at(name);
         let value = self.take(name);
-        value.map(|value| Self::new(value, at, &self.ignored)).transpose()
+        schema.or_else(|| value.map(Schema::from))
+    }
+
+    /// Returns the schema that is not in the body but stands in the place of this member.
+    fn schema_at(&self, name: &str) -> Option<Schema> {
+        let is_here = |place: &str| {
+            place.strip_prefix(self.at.as_str()).and_then(|rest| rest.strip_prefix('.')) == Some(name)
+        };
+        self.schemas.as_ref()?.iter().find(|(place, _)| is_here(place)).map(|(_, schema)| schema.clone())
     }
 
     /// Reads a list; its items come with their places.

@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::ask::Ask;
+use crate::document::Schemas;
 use crate::problem::Problem;
 use crate::reply::{Meta, Reply};
 
@@ -46,11 +47,11 @@ pub(crate) trait Protocol: Send + Sync {
     /// Returns whether a request asks for nothing that would be validated.
     fn is_plain(&self, body: &Value) -> bool;
 
-    /// Reads the body of a request.
+    /// Reads the body of a request, with the schemas that are not in it but stand in their places.
     ///
     /// # Errors
     /// [`Problem`] that names the member that is wrong.
-    fn ask(&self, body: Value) -> Result<Ask, Problem>;
+    fn ask(&self, body: Value, schemas: Schemas) -> Result<Ask, Problem>;
 
     /// Returns the body of a response.
     fn reply(&self, ask: &Ask, reply: &Reply, meta: &Meta) -> Vec<u8>;
@@ -95,8 +96,13 @@ pub(crate) trait Frames: Send + Sync {
 
 /// Returns a document as text.
 fn to_json(document: &impl Serialize) -> Vec<u8> {
+    /// Most responses fit, which saves reallocations.
+    const BYTES: usize = 1024;
+
+    let mut text = Vec::with_capacity(BYTES);
     // Neither the writer nor the types of responses fail.
-    serde_json::to_vec(document).unwrap_or_default()
+    _ = serde_json::to_writer(&mut text, document);
+    text
 }
 
 /// Writes an event of Server-Sent Events; `name` is left out if it is empty.

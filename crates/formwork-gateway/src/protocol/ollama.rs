@@ -9,6 +9,7 @@ use super::ignored::Ignored;
 use super::parts::{self, Choice};
 use super::{Frames, Protocol, RawProtocol, is_empty, to_json};
 use crate::ask::{Ask, Sampling, Want};
+use crate::document::Schemas;
 use crate::problem::Problem;
 use crate::reply::{self, Content, Finish, Meta, Reply};
 
@@ -67,8 +68,8 @@ impl Protocol for Chat {
         is_empty(&body["tools"]) && is_empty(&body["format"])
     }
 
-    fn ask(&self, body: Value) -> Result<Ask, Problem> {
-        let mut body = Fields::body(body)?;
+    fn ask(&self, body: Value, schemas: Schemas) -> Result<Ask, Problem> {
+        let mut body = Fields::body(body, schemas)?;
         body.known(CHAT)?;
         let turns = body.list("messages")?.ok_or_else(|| body.missing("messages"))?;
         let mut messages: Vec<Message> = Vec::new();
@@ -121,8 +122,8 @@ impl Protocol for Generate {
         is_empty(&body["format"])
     }
 
-    fn ask(&self, body: Value) -> Result<Ask, Problem> {
-        let mut body = Fields::body(body)?;
+    fn ask(&self, body: Value, schemas: Schemas) -> Result<Ask, Problem> {
+        let mut body = Fields::body(body, schemas)?;
         body.known(GENERATE)?;
         for name in ["context", "raw", "suffix", "template"] {
             let value = body.take(name);
@@ -172,7 +173,7 @@ impl Protocol for Generate {
 const NDJSON: &str = "application/x-ndjson";
 
 fn ask(mut body: Fields, messages: Vec<Message>, tools: Vec<Tool>) -> Result<Ask, Problem> {
-    let schema = |schema| Want::Json { name: "answer".to_owned(), schema };
+    let schema = |schema: Value| Want::Json { name: "answer".to_owned(), schema: schema.into() };
     let format = match body.take("format") {
         None => Want::Text,
         Some(Value::String(word)) if word.is_empty() => Want::Text,

@@ -9,6 +9,7 @@ use super::ignored::Ignored;
 use super::parts;
 use super::{Frames, Protocol, RawProtocol, event, is_empty, to_json};
 use crate::ask::{Ask, Sampling, Want};
+use crate::document::Schemas;
 use crate::problem::{Kind, Problem};
 use crate::reply::{self, Content, Finish, Meta, Reply};
 
@@ -69,8 +70,8 @@ impl Protocol for OpenAi {
             && matches!(body["response_format"]["type"].as_str(), None | Some("text"))
     }
 
-    fn ask(&self, body: Value) -> Result<Ask, Problem> {
-        let mut body = Fields::body(body)?;
+    fn ask(&self, body: Value, schemas: Schemas) -> Result<Ask, Problem> {
+        let mut body = Fields::body(body, schemas)?;
         body.known(FIELDS)?;
         for name in ["audio", "functions", "function_call", "web_search_options"] {
             if body.take(name).is_some() {
@@ -232,11 +233,13 @@ fn format(body: &mut Fields) -> Result<Want, Problem> {
     let Some(mut format) = body.object("response_format")? else { return Ok(Want::Text) };
     match format.required_text("type")?.as_str() {
         "text" => Ok(Want::Text),
-        "json_object" => Ok(Want::Json { name: "answer".to_owned(), schema: json!({"type": "object"}) }),
+        "json_object" => {
+            Ok(Want::Json { name: "answer".to_owned(), schema: json!({"type": "object"}).into() })
+        }
         "json_schema" => {
             let mut schema = format.object("json_schema")?.ok_or_else(|| format.missing("json_schema"))?;
             let name = schema.text("name")?.unwrap_or_else(|| "answer".to_owned());
-            let document = schema.take("schema").ok_or_else(|| schema.missing("schema"))?;
+            let document = schema.schema("schema").ok_or_else(|| schema.missing("schema"))?;
             let description = schema.text("description")?;
             Ok(Want::Json { name, schema: parts::described(document, description.as_deref()) })
         }

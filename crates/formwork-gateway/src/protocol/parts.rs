@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::fields::Fields;
 use crate::ask::Want;
+use crate::contracts::Schema;
 use crate::problem::Problem;
 
 /// Reads the picture of a `data:` URL. Clients never name URLs that the service would fetch.
@@ -34,13 +35,17 @@ pub(super) fn arguments(text: &str) -> Value {
 }
 
 /// Returns a schema with this description, unless it has one of its own.
-pub(super) fn described(mut schema: Value, description: Option<&str>) -> Value {
-    if let (Value::Object(members), Some(description)) = (&mut schema, description)
-        && !description.is_empty()
-    {
-        members.entry("description").or_insert_with(|| description.into());
+pub(super) fn described(schema: Schema, description: Option<&str>) -> Schema {
+    match (schema.value(), description) {
+        (Value::Object(members), Some(description))
+            if !description.is_empty() && !members.contains_key("description") =>
+        {
+            let mut members = members.clone();
+            members.insert("description".to_owned(), description.into());
+            Value::Object(members).into()
+        }
+        _ => schema,
     }
-    schema
 }
 
 /// Reads a function: its name, description and parameters.

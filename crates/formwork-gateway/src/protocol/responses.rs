@@ -9,6 +9,7 @@ use super::openai::error;
 use super::parts;
 use super::{Frames, Protocol, RawProtocol, event, is_empty, to_json};
 use crate::ask::{Ask, Sampling, Want};
+use crate::document::Schemas;
 use crate::problem::Problem;
 use crate::reply::{self, Content, Finish, Meta, Reply};
 
@@ -63,8 +64,8 @@ impl Protocol for Responses {
             && matches!(body["text"]["format"]["type"].as_str(), None | Some("text"))
     }
 
-    fn ask(&self, body: Value) -> Result<Ask, Problem> {
-        let mut body = Fields::body(body)?;
+    fn ask(&self, body: Value, schemas: Schemas) -> Result<Ask, Problem> {
+        let mut body = Fields::body(body, schemas)?;
         body.known(FIELDS)?;
         // Nothing is kept from one request to the next.
         for name in ["conversation", "previous_response_id", "prompt"] {
@@ -197,10 +198,12 @@ fn format(body: &mut Fields) -> Result<Want, Problem> {
     let Some(mut format) = format else { return Ok(Want::Text) };
     match format.required_text("type")?.as_str() {
         "text" => Ok(Want::Text),
-        "json_object" => Ok(Want::Json { name: "answer".to_owned(), schema: json!({"type": "object"}) }),
+        "json_object" => {
+            Ok(Want::Json { name: "answer".to_owned(), schema: json!({"type": "object"}).into() })
+        }
         "json_schema" => {
             let name = format.text("name")?.unwrap_or_else(|| "answer".to_owned());
-            let schema = format.take("schema").ok_or_else(|| format.missing("schema"))?;
+            let schema = format.schema("schema").ok_or_else(|| format.missing("schema"))?;
             let description = format.text("description")?;
             Ok(Want::Json { name, schema: parts::described(schema, description.as_deref()) })
         }

@@ -18,7 +18,7 @@ use super::turns::Turn;
 use super::{Shared, native, passed, stream};
 use crate::access::{self, Client};
 use crate::ask::Ask;
-use crate::document::Document;
+use crate::document::{Document, Schemas};
 use crate::options::Options;
 use crate::pass;
 use crate::problem::Problem;
@@ -50,7 +50,7 @@ async fn work(
     shared.access.count(&client)?;
     let options = Options::of(&parts.headers)?;
     let text = text(&shared, &parts.headers, body).await?;
-    let document = Document::read(text).map_err(|error| no_json(&error))?;
+    let document = Document::read(text, &shared.engine.schemas).map_err(|error| no_json(&error))?;
     let model = document.light().get("model").and_then(Value::as_str).map(str::to_owned);
     let model = model.ok_or_else(|| Problem::invalid("model", "missing field `model`"))?;
     client.may_ask(&model)?;
@@ -131,9 +131,13 @@ impl ChatRequest {
             let first = targets.first().and_then(|nth| shared.engine.names.targets()[*nth].raw(own));
             options.contract.is_none() && first.is_some() && !is_empty(&document.light()["tools"])
         };
-        let understood = document.into_value().map_err(|error| no_json(&error)).and_then(|body| {
+        let parts_of = |document: Document| match is_native {
+            true => document.into_value().map(|body| (body, Schemas::new())),
+            false => document.into_parts(),
+        };
+        let understood = parts_of(document).map_err(|error| no_json(&error)).and_then(|(body, schemas)| {
             let with_tools = is_native.then(|| body.clone());
-            let ask = protocol.ask(body)?;
+            let ask = protocol.ask(body, schemas)?;
             let max = shared.engine.limits.max_choices;
             if ask.count > max {
                 Err(Problem::invalid("n", format!("`n`: at most {max} answers")))

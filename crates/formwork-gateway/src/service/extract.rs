@@ -23,7 +23,7 @@ use super::refused::refused;
 use super::turns::Open;
 use crate::access;
 use crate::ask::{Ask, Sampling, Want};
-use crate::contracts::Spec;
+use crate::contracts::{Schema, Spec};
 use crate::engine::{Ready, reply};
 use crate::names::DEFAULT;
 use crate::options::Options;
@@ -109,8 +109,11 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
         max_tokens: wanted.max_tokens.filter(|tokens| *tokens > 0),
     };
     let turn = shared.turns.take(shared.engine.deadline(options.bounds)).await?;
-    let ask =
-        Ask { want: Want::Json { name: String::new(), schema: Value::Null }, sampling, ..Ask::plain(&model) };
+    let ask = Ask {
+        want: Want::Json { name: String::new(), schema: Schema::default() },
+        sampling,
+        ..Ask::plain(&model)
+    };
     let run = RunRecord::new("/v1/extract", access::now())
         .with_key(client.id())
         .with_labels(options.user.clone(), options.tags.clone())
@@ -181,7 +184,7 @@ fn body(id: RecordId, result: &Result<Outcome<Value>, Error>) -> Result<Value, P
         body["run"] = id.to_string().into();
         return Ok(body);
     }
-    let want = Want::Json { name: String::new(), schema: Value::Null };
+    let want = Want::Json { name: String::new(), schema: Schema::default() };
     match reply(&want, std::slice::from_ref(result)) {
         Err(problem) => Err(problem),
         // Chat protocols have words for a refusal and a truncation; here there is no value.

@@ -16,7 +16,7 @@ use super::Shared;
 use super::turns::Turn;
 use crate::access::{self, Client};
 use crate::ask::{Ask, Sampling, Want};
-use crate::contracts::{Cache, ContractError, Spec};
+use crate::contracts::{Cache, ContractError, Schema, Spec};
 use crate::engine::{self, Bounds, Ready};
 use crate::options::Options;
 use crate::problem::{Kind, Problem};
@@ -95,7 +95,7 @@ impl Job {
             && self.options.contract.is_some()
         {
             // The answer is a document, as if the request had brought its schema.
-            self.ask.want = Want::Json { name: spec.name.clone(), schema: Value::Null };
+            self.ask.want = Want::Json { name: spec.name.clone(), schema: Schema::default() };
         }
         self.note_ignored(spec.is_some());
         let (hold, limit) =
@@ -207,13 +207,13 @@ impl Job {
             self.record.cached().await;
             return response;
         }
+        let input = engine::input(&mut self.ask, told);
         let cancel = CancellationToken::new();
         let run = {
             let cancel = cancel.clone();
             async move {
-                let runs = (0..self.ask.count).map(|nth| {
-                    engine::extraction(&ready.extractor, &self.ask, told.clone(), nth, &cancel, None).run()
-                });
+                let runs = (0..self.ask.count)
+                    .map(|nth| engine::extraction(&ready.extractor, input.clone(), nth, &cancel, None).run());
                 let results = futures_util::future::join_all(runs).await;
                 let response = self.finish(&results).and_then(|reply| self.respond(&reply));
                 self.cache(digest, &results);
@@ -321,7 +321,7 @@ pub(super) async fn named(shared: &Shared, name: &str) -> Result<Spec, Problem> 
     match folder.get(name) {
         Ok(named) => Ok(Spec {
             name: named.name.clone(),
-            schema: named.schema.clone(),
+            schema: named.schema.clone().into(),
             rules: named.rules.clone(),
             instructions: named.instructions.clone(),
             examples: named.examples.clone(),

@@ -26,7 +26,7 @@ use formwork_ledger::Ledger;
 use formwork_serve::{Connections, Draining, Tls};
 
 use crate::access::Access;
-use crate::contracts::{Cache, Folder};
+use crate::contracts::{Cache, Folder, Known};
 use crate::engine::Engine;
 use crate::guard::Guard;
 use crate::limits::Limits;
@@ -180,7 +180,13 @@ impl GatewayBuilder {
         } = self;
         Gateway(Arc::new(Shared {
             turns: Turns::new(&limits),
-            engine: Engine { names, defaults, cache: Cache::new(limits.max_contracts), limits },
+            engine: Engine {
+                names,
+                defaults,
+                cache: Cache::new(limits.max_contracts),
+                schemas: Known::new(limits.max_contracts),
+                limits,
+            },
             folder: contracts.map(Folder::new),
             guard,
             metrics: Metrics::default(),

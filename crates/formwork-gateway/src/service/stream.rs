@@ -93,7 +93,8 @@ pub(super) async fn contract(mut job: Job, spec: Spec, told: Option<Message>) ->
         let cancel = CancellationToken::new();
         let (eager, mut texts) = Eager::new();
         let observer = job.is_eager().then(|| Arc::new(eager) as Arc<dyn Observer>);
-        let mut run = pin!(engine::extraction(&ready.extractor, &job.ask, told, 0, &cancel, observer).run());
+        let input = engine::input(&mut job.ask, told);
+        let mut run = pin!(engine::extraction(&ready.extractor, input, 0, &cancel, observer).run());
         let mut ticks = interval(line.keep_alive);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         ticks.reset();

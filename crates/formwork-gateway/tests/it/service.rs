@@ -52,6 +52,43 @@ fn a_contract_is_compiled_once_and_counted() {
 }
 
 #[test]
+fn a_schema_is_the_same_in_each_spelling_and_another_one_is_never_mistaken_for_it() {
+    let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
+    for way in ways() {
+        let gate = Gate::new(&openai(&server.url()));
+        let known = way.body("primary", false).to_string();
+        let spaced = known.replace(':', ": ").replace(",\"", " ,\n\"");
+        let escaped = known.replace("maximum", "ma\\u0078imum");
+        // Of the same length, and 34 is too much.
+        let other = known.replace("150", " 20");
+        // The last one of two members counts.
+        let twice = known.replace("\"maximum\":150", "\"maximum\":20,\"maximum\":150");
+        assert!(known != spaced && known != escaped && known != other && known != twice, "{}", way.name);
+        for (body, status) in [
+            (&known, 200),
+            (&spaced, 200),
+            (&escaped, 200),
+            (&known, 200),
+            (&other, 422),
+            (&known, 200),
+            (&twice, 200),
+            (&other, 422),
+        ] {
+            let received = gate.send(&request(way.path, &[], body.as_bytes()));
+            assert_eq!(received.status, status, "{}: {body}\n{}", way.name, received.text());
+        }
+        let page = gate.get("/metrics").text();
+        for line in ["{result=\"hit\"} 6", "{result=\"miss\"} 2"] {
+            assert!(
+                page.contains(&format!("formwork_contracts_total{line}")),
+                "{}: {line}\n{page}",
+                way.name
+            );
+        }
+    }
+}
+
+#[test]
 fn what_is_more_than_can_wait_is_refused_and_the_rest_is_answered() {
     let server = Server::start([Reply::silent()]).unwrap();
     let mut few = limits();

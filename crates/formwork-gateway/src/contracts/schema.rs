@@ -1,0 +1,168 @@
+//! The schemas of requests, each read once.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+/// A JSON Schema. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct Schema(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    value: Value,
+    /// The length and the digest of the schema as JSON, computed at their first use.
+    written: OnceLock<(usize, [u8; 32])>,
+}
+
+impl Schema {
+    pub(crate) fn value(&self) -> &Value {
+        &self.0.value
+    }
+
+    /// Returns the number of bytes of the schema as JSON.
+    pub(crate) fn length(&self) -> usize {
+        self.written().0
+    }
+
+    /// Returns the digest of the schema as JSON. Schemas that differ only in white space and escapes have the same digest.
+    pub(crate) fn digest(&self) -> &[u8; 32] {
+        &self.written().1
+    }
+
+    fn written(&self) -> &(usize, [u8; 32]) {
+        self.0.written.get_or_init(|| {
+            // Writing JSON to memory does not fail.
+            let text = serde_json::to_vec(&self.0.value).unwrap_or_default();
+            (text.len(), Sha256::digest(&text).into())
+        })
+    }
+}
+
+impl From<Value> for Schema {
+    fn from(value: Value) -> Self {
+        Self(Arc::new(Inner { value, written: OnceLock::new() }))
+    }
+}
+
+impl PartialEq for Schema {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.value() == other.value()
+    }
+}
+
+impl std::fmt::Debug for Schema {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.value().fmt(f)
+    }
+}
+
+/// Schemas by their exact texts in requests, so that a text that was seen before is not parsed again. The least recently used
+/// ones are removed first.
+#[derive(Debug)]
+pub(crate) struct Known {
+    entries: Mutex<Entries>,
+    max: usize,
+    max_bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    by_text: HashMap<Box<str>, (u64, Schema)>,
+    uses: u64,
+    /// The length of all texts together.
+    bytes: usize,
+}
+
+/// The maximum length of all known texts together in bytes.
+const MAX_BYTES: usize = 4 << 20;
+
+impl Known {
+    /// Creates an empty store of at most `max` schemas, and at most 4 MiB of text.
+    pub(crate) fn new(max: usize) -> Self {
+        Self { entries: Mutex::default(), max: max.max(1), max_bytes: MAX_BYTES }
+    }
+
+    /// Returns the schema that is written as `text`, which is parsed if it is not known.
+    ///
+    /// # Errors
+    /// The error of the parser.
+    pub(crate) fn read(&self, text: &str) -> Result<Schema, serde_json::Error> {
+        if let Some(known) = self.get(text) {
+            return Ok(known);
+        }
+        let schema = Schema::from(serde_json::from_str::<Value>(text)?);
+        self.insert(text, schema.clone());
+        Ok(schema)
+    }
+
+    fn get(&self, text: &str) -> Option<Schema> {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.uses += 1;
+        let now = entries.uses;
+        let (used, schema) = entries.by_text.get_mut(text)?;
+        *used = now;
+        Some(schema.clone())
+    }
+
+    fn insert(&self, text: &str, schema: Schema) {
+        if text.len() > self.max_bytes {
+            return;
+        }
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let Entries { by_text, uses, bytes } = &mut *entries;
+        while by_text.len() >= self.max || *bytes + text.len() > self.max_bytes {
+            let oldest = by_text.iter().min_by_key(|(_, (used, _))| *used).map(|(text, _)| text.clone());
+            let Some(oldest) = oldest else { break };
+            by_text.remove(&oldest);
+            *bytes -= oldest.len();
+        }
+        if by_text.insert(text.into(), (*uses, schema)).is_none() {
+            *bytes += text.len();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    proptest! {
+        /// Returns the schema that a text says, after any other reads, and however little room there is.
+        #[test]
+        fn a_text_is_always_read_as_what_it_says(
+            reads in prop::collection::vec((0_u32..12, 0_usize..4), 1..60),
+            max in 1_usize..6,
+            max_bytes in 1_usize..400,
+        ) {
+            let known = Known { entries: Mutex::default(), max, max_bytes };
+            for (number, spaces) in reads {
+                let schema = json!({"type": "object", "description": "x".repeat(number as usize), "minProperties": number});
+                let text = schema.to_string().replace(':', &format!(":{}", " ".repeat(spaces)));
+                let read = known.read(&text).unwrap();
+                prop_assert_eq!(read.value(), &schema);
+                // Two spellings are the same contract.
+                let own = Schema::from(schema.clone());
+                prop_assert_eq!(read.digest(), own.digest());
+                prop_assert_eq!(read.length(), schema.to_string().len());
+                prop_assert_eq!(&known.read(&text).unwrap(), &read);
+                let entries = known.entries.lock().unwrap();
+                prop_assert!(entries.by_text.len() <= max);
+                prop_assert!(entries.bytes <= max_bytes);
+                prop_assert_eq!(entries.bytes, entries.by_text.keys().map(|text| text.len()).sum::<usize>());
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_no_json_is_an_error_each_time() {
+        let known = Known::new(4);
+        assert!(known.read("{\"type\": }").is_err());
+        assert!(known.read("{\"type\": }").is_err());
+    }
+}
