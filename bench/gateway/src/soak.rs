@@ -18,7 +18,7 @@ use crate::{Failure, ours};
 
 /// The behaviour that a request provokes, and the status that its client must receive. `None`: the client disconnects before.
 const ACTS: [(&str, bool, bool, Option<u16>); 10] = [
-    // act, contract, stream, expected status
+    // The columns are: act, contract, stream, expected status.
     ("right", false, false, Some(200)),
     ("right", true, false, Some(200)),
     ("right", false, true, Some(200)),

@@ -80,7 +80,7 @@ pub(crate) async fn settle(
         },
     };
     if let (Some(kind), Err(error)) = (reason, &result) {
-        // A budget that is used up says nothing about the row.
+        // An exhausted budget is no fault of the row.
         let counted = deferred + u32::from(kind != ErrorKind::Budget && may_reject);
         let is_own = may_reject && matches!(kind, ErrorKind::Config | ErrorKind::Schema);
         if kind == ErrorKind::Budget || (counted < MAX_DEFERRED && !is_own) {
@@ -175,7 +175,7 @@ pub(crate) async fn drive(
                 if deferred == 0 {
                     return Ok(Ended::Done);
                 }
-                // The rows that were put off are asked about again.
+                // Deferred rows are tried again.
                 (last, is_read, deferred) = (None, false, 0);
             }
         }

@@ -220,6 +220,5 @@ fn id_of(line: &[u8]) -> Value {
     let row =
         read_bytes(head, Level::Clean).ok().and_then(|reading| reading.into_candidates().into_iter().next());
     let id = row.and_then(|mut row| row.value.get_mut("id").map(Value::take)).unwrap_or_default();
-    // Only these identify a row.
     if id.is_string() || id.is_number() { id } else { Value::Null }
 }

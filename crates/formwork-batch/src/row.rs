@@ -262,7 +262,7 @@ impl RowEnd {
                 cost,
             }),
         };
-        // None of these types has a map with keys that are no strings, which is the only reason for an error.
+        // Serializing these types cannot fail: none of their maps has keys that are not strings.
         line.unwrap_or_default()
     }
 }

@@ -277,7 +277,7 @@ fn undo(lift: &Lift, all: &[&Lift], node: &Value, value: &mut Value) -> Option<(
                 members.insert(name.clone(), Value::Array(items));
             }
         }
-        // Which of the lists holds the value is for the one who knows what each takes.
+        // Only the caller knows which list of a choice accepts the value.
         Lift::Choice { .. } => return None,
         Lift::Reorder(_) => drop(value.as_object()?),
     }

@@ -60,7 +60,6 @@ const RULES: &[LintRule] = &[
         },
         "a member that no value satisfies",
     ),
-    // references
     LintRule::ignored(
         "$ref",
         |schema| {
@@ -98,7 +97,6 @@ const RULES: &[LintRule] = &[
         },
         "what stands beside it does not count: merge it into the definition",
     ),
-    // objects
     LintRule::forbids(
         "required",
         |schema| {
@@ -117,11 +115,9 @@ const RULES: &[LintRule] = &[
     on!(rejected "propertyNames", "refused by vLLM"),
     on!(ignored "minProperties", "holds for maps alone"),
     on!(ignored "maxProperties", "holds for maps alone"),
-    // arrays
     LintRule::rejected("items", |schema| schema["items"].is_array(), "one schema alone: write `prefixItems`"),
     LintRule::ignored("uniqueItems", |schema| schema["uniqueItems"] == true, UNKNOWN),
     on!(ignored "contains", UNKNOWN),
-    // numbers
     on!(ignored "multipleOf", UNKNOWN),
     LintRule::forbids(
         "minimum",
@@ -139,7 +135,6 @@ const RULES: &[LintRule] = &[
         },
         "over 2^53: no grammar comes of it",
     ),
-    // strings
     on!(forbids "minLength", "a string with a length cannot have a quote, a backslash or a line break"),
     on!(forbids "maxLength", "a string with a length cannot have a quote, a backslash or a line break"),
     LintRule::forbids(

@@ -101,7 +101,7 @@ impl Access {
         let Some((key, rpm)) = client.0.as_ref().and_then(|key| Some((key, key.rpm?.max(1)))) else {
             return Ok(());
         };
-        // The generic cell rate algorithm: a minute's requests may come at once, and each gives one back after its share.
+        // The generic cell rate algorithm: one minute of requests may come at once, and each share restores one.
         let share = MINUTE / rpm;
         let now = Instant::now();
         let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);

@@ -204,7 +204,7 @@ mod tests {
             changed["model"] = set.clone().into();
             let sent = document.with_model(&set).unwrap();
             prop_assert_eq!(serde_json::from_slice::<Value>(&sent).unwrap(), changed);
-            // Nothing but the name changes: not even white space.
+            // Only the name changes; even the white space stays.
             if pairs.len() == whole.as_object().unwrap().len() {
                 let same = document.with_model(&given).unwrap();
                 prop_assert_eq!(&same[..], text.as_bytes());
@@ -223,7 +223,7 @@ mod tests {
         for name in ["messages", "tools"] {
             assert!(Document::read(format!("{{\"{name}\": {deep}}}")).is_err(), "{name}");
         }
-        // Brackets in texts nest nothing.
+        // Brackets in strings do not nest.
         let document = Document::read(json!({"prompt": "[".repeat(5_000)}).to_string()).unwrap();
         assert_eq!(document.into_value().unwrap()["prompt"], "[".repeat(5_000));
     }

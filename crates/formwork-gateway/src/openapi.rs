@@ -166,7 +166,7 @@ pub fn openapi() -> Value {
         let entry = paths.entry(resource.path).or_insert_with(|| json!({}));
         entry[resource.method] = operation(resource, &mut types, &mut written);
     }
-    // Types that are read and types that are written have their own names here, or are the same.
+    // Types that are read and types that are written have different names here, or the same schema.
     let mut schemas = types.take_definitions(true);
     schemas.extend(written.take_definitions(true));
     schemas.insert("Error".to_owned(), error());

@@ -66,7 +66,7 @@ pub(crate) async fn send(
     let mut fault = fault_of(&head, &body, false, raw.transport.now());
     fault.message = raw.transport.redact(&fault.message);
     let problem = Problem::of_fault(&fault);
-    // A model that the target does not have is our configuration's mistake, and a bad request was handled above.
+    // A model that the target lacks is a mistake of the gateway's configuration; a bad request was handled above.
     Err(if problem.kind == Kind::Invalid { Problem { kind: Kind::Upstream, ..problem } } else { problem })
 }
 

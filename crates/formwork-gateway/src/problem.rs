@@ -156,7 +156,7 @@ impl Problem {
             FaultKind::Timeout => Kind::Deadline,
             FaultKind::Unreachable | FaultKind::Overloaded => Kind::Unavailable,
             FaultKind::BadRequest | FaultKind::SchemaRefused => Kind::Invalid,
-            // Our key and our configuration are never the client's to mend.
+            // The client cannot correct the gateway's keys and configuration.
             _ => Kind::Upstream,
         };
         let message = match kind {

@@ -45,7 +45,7 @@ impl Record {
 
     /// Writes the runs of a request, as one.
     pub(crate) async fn runs(mut self, results: &[Result<Outcome<serde_json::Value>, Error>]) {
-        // Without a ledger nothing is held either.
+        // Without a ledger there is no reservation to settle either.
         let Some(mut run) = self.run.take().filter(|_| self.is_kept()) else { return };
         let names = &self.shared.engine.names;
         let mut cost = Cost::default();
@@ -170,7 +170,7 @@ impl Made {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        // A hold that is dropped counts as spent: nobody knows what the call has cost.
+        // A dropped reservation counts as spent, because the cost of the call is unknown.
         let Some(mut run) = self.run.take() else { return };
         run.ended = now();
         run.outcome = RunOutcome::Failed(formwork_core::ErrorKind::Cancelled);

@@ -94,7 +94,7 @@ fn moved(schema: &Value, place: &str) -> Value {
                         _ => value.clone(),
                     },
                     ("const" | "enum" | "default" | "examples", value) => value.clone(),
-                    // It would say how the whole is read.
+                    // `$schema` applies to a whole document only, and this schema becomes a part of another.
                     ("$schema", _) => continue,
                     (_, value) => moved(value, place),
                 };

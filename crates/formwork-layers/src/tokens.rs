@@ -89,7 +89,7 @@ impl Gate {
                     Some(wait) => wait,
                 }
             };
-            // Both ends of the wait mean the same: to look again.
+            // After the notification and after the time-out, the budget is checked again.
             _ = timeout(wait, self.settled.notified()).await;
         }
     }

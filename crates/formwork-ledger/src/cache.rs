@@ -53,7 +53,7 @@ impl Size {
                     number(put.expires.0),
                     number(bytes)
                 ])?;
-            // A value that is replaced is counted twice until the next count, which only makes that one earlier.
+            // A replaced value is counted twice until the next count, which only makes that count happen earlier.
             self.bytes = self.bytes.map(|sum| sum + bytes);
         }
         self.puts += puts.len();

@@ -145,7 +145,6 @@ impl Secret {
         })?;
         let mut text = PREFIX.to_owned();
         for byte in bytes {
-            // Writing to a string cannot fail.
             let _ = write!(text, "{byte:02x}");
         }
         Ok(Self(text))

@@ -111,7 +111,7 @@ impl Ledger {
 
     fn submit_flush(&self) -> Committed<()> {
         let (done, end) = oneshot::channel();
-        // A closed ledger drops the sender, which is how whoever waits hears of it.
+        // A closed ledger drops the sender, which wakes the caller that waits.
         let _ = self.0.core.queue.push_task(Task::Flush(done));
         Committed::new(end)
     }

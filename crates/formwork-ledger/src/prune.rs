@@ -115,7 +115,7 @@ fn delete_bodies(connection: &Connection, before: i64) -> rusqlite::Result<usize
 fn give_back(connection: &Connection) -> rusqlite::Result<()> {
     let mut vacuum = connection.prepare_cached("PRAGMA incremental_vacuum")?;
     let mut rows = vacuum.query([])?;
-    // Each row that is asked for frees pages.
+    // Fetching a row of this statement frees pages.
     while rows.next()?.is_some() {}
     Ok(())
 }

@@ -305,7 +305,7 @@ impl RunQuery {
         let mut all = Conditions::default();
         all.add("run.id < ?", self.before.map(|id| id.0));
         all.add("run.started >= ?", self.since.map(|time| number(time.0)));
-        // Ids grow with time: nothing older has to be looked at.
+        // Ids grow with time, so older ones need not be examined.
         all.add("run.id >= ?", self.since.map(|time| RecordId::at(Time(time.0.saturating_sub(SKEW))).0));
         all.add("run.started < ?", self.until.map(|time| number(time.0)));
         all.add("run.key = ?", self.key.map(|key| key.0));
@@ -326,7 +326,7 @@ impl RunQuery {
         }
         match (&self.class, &self.path) {
             (class, Some(path)) => {
-                // Both must be true of the same violation.
+                // One violation must satisfy both conditions.
                 let class = class.as_ref().map(|class| {
                     all.values.push(class.clone().into());
                     format!(" AND class = ?{}", all.values.len())
@@ -359,7 +359,7 @@ impl Ledger {
     pub fn runs(&self, query: &RunQuery) -> Result<Page, Error> {
         let limit = query.limit.clamp(1, MAX_PAGE);
         let Conditions { sql, mut values } = query.conditions();
-        // One more than the page has tells whether there is a next one.
+        // One row more than the page shows whether there is a next page.
         values.push(number(limit as u64 + 1).into());
         let sql = format!("SELECT {COLUMNS}{sql} ORDER BY run.id DESC LIMIT ?{}", values.len());
         let mut runs: Vec<_> = self.core().store.read(|connection| {
@@ -414,7 +414,7 @@ impl Ledger {
     /// # Errors
     /// [`Error::NoSuchRun`], [`Error::Storage`].
     pub fn feedback(&self, run: RecordId, feedback: Feedback) -> Result<(), Error> {
-        // The run may wait in memory still.
+        // The run may still be in the writer's queue.
         self.flush_blocking()?;
         let noted = self.submit(move |connection| {
             connection.execute("UPDATE run SET feedback = ?2 WHERE id = ?1", params![run.0, feedback.name()])

@@ -123,7 +123,7 @@ impl Queue {
     pub(crate) fn abandon(&self) {
         let mut state = self.lock();
         state.is_closed = true;
-        // Whoever waits for a task hears of its end by the sender that is dropped.
+        // Dropping a task drops its sender, which wakes the caller that waits.
         drop(std::mem::take(&mut state.tasks));
     }
 

@@ -193,7 +193,7 @@ impl Hold {
 impl Drop for Hold {
     fn drop(&mut self) {
         if !self.is_settled {
-            // Whoever dropped it does not wait.
+            // `drop` cannot wait for the commit.
             drop(self.submit(self.amount));
         }
     }
@@ -226,7 +226,7 @@ impl Job for Settlement {
         if let Some(done) = self.done.take() {
             let _ = done.send(committed.clone());
         }
-        // A closed ledger tries no more: the amount stays reserved.
+        // A closed ledger does not try again: the amount stays reserved.
         if let (Err(Error::Storage { .. }), Some(core)) = (committed, self.core.upgrade()) {
             core.push_unsettled(self);
         }

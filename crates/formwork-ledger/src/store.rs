@@ -124,7 +124,7 @@ fn prepare(connection: &mut Connection, path: &Path, newest: &Format) -> Result<
         |connection: &Connection, name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     (|| {
         connection.busy_timeout(PATIENCE)?;
-        // Both must stand before the first table does, and neither changes a file that has one.
+        // Both must be set before the first table is created, and have no effect on an existing file.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")
     })()
     .map_err(|error| file_error(&error))?;

@@ -35,7 +35,7 @@ impl<F: FnOnce(&Connection) -> rusqlite::Result<T> + Send, T: Send> Job for Clos
 
     fn report(self: Box<Self>, committed: Result<(), Error>) {
         let Self { value, done, .. } = *self;
-        // Whoever waited may have gone.
+        // An error means that the caller no longer waits.
         let _ = done.send(committed.and_then(|()| value.ok_or(Error::Closed)));
     }
 }

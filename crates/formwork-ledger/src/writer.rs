@@ -88,7 +88,7 @@ fn limit(core: &Core, connection: &Connection, more: u64) {
         let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).unwrap_or(4096);
         let pages =
             i64::try_from(max.saturating_add(more) / u64::from(page.max(1))).unwrap_or(i64::MAX).max(1);
-        // A limit that cannot be set is no reason to lose what fits.
+        // If the limit cannot be set, recording continues without it.
         let _ = connection.pragma_update(None, "max_page_count", pages);
     }
 }

@@ -154,7 +154,7 @@ fn status_of(said: &ErrorBody) -> u16 {
         {
             400
         }
-        // An unknown error after the response has begun is a failure of the server.
+        // An unknown error within the response is a failure of the server.
         () => 503,
     }
 }

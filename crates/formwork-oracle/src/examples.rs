@@ -259,7 +259,6 @@ mod tests {
             (own.to_owned(), Some(1)),
             (format!("  {}\n", own.replace(' ', "  ")), Some(1)),
             (format!("{own} That is all."), Some(1)),
-            // Cut off by the limit of tokens.
             ("It never did anything, and nobody".to_owned(), Some(1)),
             ("It never did".to_owned(), None),
             ("It did a lot, and everybody knows it.".to_owned(), None),

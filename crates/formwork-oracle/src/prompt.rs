@@ -163,7 +163,6 @@ impl Prompt {
     pub(crate) fn system(&self, check: &CrossCheck, examples: &Examples, order: Order) -> String {
         let tolerance = check.tolerance.to_string();
         let mut text = self.text.replace("{formula}", &check.words()).replace("{tolerance}", &tolerance);
-        // Writing to memory cannot fail.
         _ = write!(text, "\n\n{GUARD}");
         for (nth, example) in examples.iter().enumerate() {
             let answer = written(&example.answer, order);

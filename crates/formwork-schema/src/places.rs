@@ -253,7 +253,7 @@ fn explained(root: &Value, parts: &[&Value], place: &PathPattern, nth: usize) ->
             return format!("{gone}: did you mean `{}`?", if is_there { &whole } else { *near });
         }
     }
-    // The same name at another place: the one that shares the most steps.
+    // Suggests the path with the same last name that shares the most steps.
     let all = places(root, &[root], &PathPattern::default());
     let wanted = last_name(place);
     let alike = |path: &&PathPattern| {

@@ -24,7 +24,7 @@ impl<T: Send + 'static> Future for Kept<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        // Taken out, so that a run that panics is not polled again when this is dropped.
+        // The run is taken out, so that a run that panicked is not polled again on drop.
         let Some(mut run) = self.run.take() else { return Poll::Pending };
         let polled = run.as_mut().poll(context);
         if polled.is_pending() {

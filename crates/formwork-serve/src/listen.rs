@@ -119,7 +119,7 @@ where
                 _ = open.join_next() => {}
                 Some(_) = late.join_next() => {}
                 (place, accepted) = accepted => if let Ok((socket, _)) = accepted {
-                    // Not told to end: it ends with the response, which says `connection: close`.
+                    // This connection needs no signal to end: its response has `connection: close`.
                     let connection = talk(socket, answer.clone(), limits.clone(), watch::Sender::new(false).subscribe());
                     late.spawn(async move {
                         connection.await;
@@ -150,12 +150,12 @@ where
     F: Fn(Request<Incoming>) -> R,
     R: Future<Output = Result<Response<axum::body::Body>, Infallible>>,
 {
-    // Responses are written whole, or event by event.
+    // Responses are written in large pieces already, so Nagle's algorithm would only delay them.
     let _ = socket.set_nodelay(true);
     let Some(Tls(acceptor)) = limits.tls else {
         return speak(socket, answer, limits.read_timeout, ended).await;
     };
-    // A client that does not greet, or not in TLS, ends its own connection alone.
+    // A failed TLS handshake ends only the client's own connection.
     if let Ok(Ok(encrypted)) = tokio::time::timeout(limits.read_timeout, acceptor.accept(socket)).await {
         speak(encrypted, answer, limits.read_timeout, ended).await;
     }
@@ -173,13 +173,13 @@ where
         .serve_connection(TokioIo::new(stream), service_fn(answer));
     let mut connection = pin!(connection);
     let ending = async {
-        // Without a sender nothing tells the connection to end.
+        // A dropped sender is no signal to end.
         if ended.wait_for(|is_ended| *is_ended).await.is_err() {
             std::future::pending::<()>().await;
         }
     };
     tokio::select! {
-        // A client that goes away, or sends no HTTP, ends its own connection alone.
+        // A client that disconnects, or sends no HTTP, ends only its own connection.
         _ = connection.as_mut() => return,
         () = ending => {}
     }

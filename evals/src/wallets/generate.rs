@@ -48,7 +48,6 @@ impl Habits {
         let categories = split(transactions, self.does, dice);
         let count = dice.between(self.protocols).min(transactions);
         let used = transactions - categories.get(&Transfer).copied().unwrap_or(0);
-        // Some protocols are more popular than others.
         let liked: Vec<(&str, u64)> =
             dice.some(PROTOCOLS, count as usize).into_iter().map(|name| (name, 1 + dice.below(12))).collect();
         let protocols = split(used, &liked, dice).into_iter().filter(|(_, count)| *count > 0);

@@ -211,7 +211,7 @@ impl<'a> Processes<'a> {
     fn command(&self, name: &str) -> Command {
         let mut command = Command::new(self.formwork);
         command.arg(name).env_remove("FORMWORK_MODEL").env_remove("FORMWORK_CONFIG");
-        // No file of this play is another one's, what was learnt of the provider included.
+        // A separate cache keeps observations of other tests away.
         command.env("FORMWORK_CACHE", self.folder.join("cache"));
         command
     }
@@ -277,7 +277,7 @@ pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, 
     let provider = Provider::start(Faults { wrong: 300, fail: 10, stall: 3, cut: 7, latency })?;
     let files = Files::write(folder, play.rows, &provider.section())?;
     let mut processes = Processes::start(play, folder, &files, formwork)?;
-    // The first worker has registered itself.
+    // The first worker needs time to register itself.
     thread::sleep(Duration::from_secs(2));
     let started = Instant::now();
     let open_at_faults = worked(play, &provider, &mut processes, started)?;

@@ -67,7 +67,7 @@ pub struct FileLimits {
 
 impl Default for FileLimits {
     fn default() -> Self {
-        // A file is in memory once while it is submitted.
+        // A file is held in memory while it is submitted.
         Self { requests: usize::MAX, bytes: 64 << 20 }
     }
 }

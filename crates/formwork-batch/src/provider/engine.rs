@@ -142,7 +142,7 @@ impl Engine for ProviderBatch {
             round: Round::default(),
             trouble: None,
         };
-        // Every step is stored before the next one, so that it may be dropped anywhere.
+        // Every step is stored before the next one, so this future can be dropped at any point.
         tokio::select! {
             biased;
             () = cancel.cancelled() => Ok(Ended::Interrupted),
@@ -231,7 +231,7 @@ impl Work<'_> {
             let Round { answered, deferred } = std::mem::take(&mut self.round);
             match (deferred, planned) {
                 (Some((ErrorKind::Budget, message)), _) => return Ok(Ended::OverBudget(message)),
-                // The rows of files that were open at first have their next calls in the next round.
+                // Rows of files that were already open at the start have their next calls in the next round.
                 _ if was_open => {}
                 (_, Planned { over_budget: Some(message), has_files: false, .. }) => {
                     return Ok(Ended::OverBudget(message));
@@ -358,7 +358,7 @@ impl Work<'_> {
         match outcome {
             Outcome::Finished(answered) => self.round.answered |= answered,
             Outcome::Deferred(kind, message) => {
-                // A budget that is used up ends the batch, whatever other rows came to.
+                // An exhausted budget ends the batch, whatever the results of other rows are.
                 let is_budget = kind == ErrorKind::Budget;
                 if is_budget || self.round.deferred.is_none() {
                     self.round.deferred = Some((kind, message));

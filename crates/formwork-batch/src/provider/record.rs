@@ -134,7 +134,7 @@ impl Files {
         self.index.next += 1;
         self.index.open.push(number);
         self.open.insert(number, file);
-        // The file counts from here on: before it, a crash leaves its rows in no file.
+        // The file counts from this write on; after an earlier crash its rows belong to no file.
         write(store, INDEX, &self.index).await?;
         Ok(number)
     }

@@ -127,7 +127,7 @@ impl Admin {
     /// # Errors
     /// [`AdminError::NoContract`] or [`AdminError::Unreachable`].
     pub async fn contract(&self, wanted: &str) -> Result<Value, AdminError> {
-        // The digest goes into the text of a query.
+        // The digest becomes part of the text of a query, so it must not contain anything else.
         let is_digest = wanted.bytes().all(|byte| byte.is_ascii_hexdigit());
         let missing = || AdminError::NoContract { url: self.url.clone(), digest: wanted.to_owned() };
         if !is_digest {

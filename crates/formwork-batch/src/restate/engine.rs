@@ -264,7 +264,7 @@ impl Session<'_> {
                 Err(fault) => fault,
             };
             if begun.elapsed() > self.engine.patience {
-                // It was waited for, and the connection broke.
+                // The connection broke after a long wait for the result, so this is not an outage.
                 (pause, since) = (PAUSES.0, None);
             }
             let since = *since.get_or_insert_with(Instant::now);
@@ -280,7 +280,6 @@ impl Session<'_> {
     async fn cancel(&self) {
         let cut = std::mem::take(&mut *held(&self.cut));
         let ids = cut.iter().map(|(key, body)| async move {
-            // Says the id without waiting for the result.
             let path = format!("/{ROWS}/run/send");
             let sent = self.engine.ingress.post(&path, Some(key), body.clone(), Some(HELLO)).await.ok()?;
             let said = sent.json()?;
@@ -299,7 +298,7 @@ impl Session<'_> {
 
 /// Returns whether a response is one of a server that will be there again soon.
 fn is_passing(response: &Response) -> bool {
-    // 408 and 429 are Restate's as well; errors of workers have statuses of their own below 500.
+    // Restate also sends 408 and 429; errors of workers have other statuses below 500.
     response.status.is_server_error() || matches!(response.status.as_u16(), 408 | 429)
 }
 

@@ -172,7 +172,7 @@ async fn a_row_whose_worker_dies_at_any_moment_has_the_result_of_one_that_lives(
             let mut journal = Journal { dies_at: Some(death), ..Journal::default() };
             let died = row(&journal, &extractor(&provider), &calls(), request(number)).await;
             assert_eq!(died, Err(Died), "row {number} at {death}");
-            // Another worker: another extractor, and nothing but the journal.
+            // Another worker has its own extractor, and shares only the journal.
             (journal.dies_at, journal.at) = (None, AtomicUsize::new(0));
             let again = row(&journal, &extractor(&provider), &calls(), request(number)).await.unwrap();
             assert_eq!(
@@ -180,7 +180,7 @@ async fn a_row_whose_worker_dies_at_any_moment_has_the_result_of_one_that_lives(
                 (false, told(&reply.end)),
                 "row {number} at {death}"
             );
-            // At most one call was in flight or had an answer that was not kept.
+            // At most one call was in flight, or had an answer that was not stored.
             let repeated = provider.calls() as usize - again.end.attempts().len();
             assert!(repeated <= 1, "row {number} at {death}: {repeated} calls are not in the result");
         }
@@ -374,7 +374,7 @@ async fn the_results_are_those_of_the_engine_in_this_process() {
     let in_process = batch(here.path(), 38);
     let provider = Arc::new(Played::default());
     let direct = InProcess::new(extractor(&provider), 4);
-    // The long answers of rows that end with 8 are rejected by the bound of entries alone.
+    // The long answers of rows that end with 8 exceed the size limit of journal entries only.
     assert_eq!(direct.run(in_process.clone(), &none).await.unwrap(), Ended::Done);
     in_process.close().unwrap();
     let is_bounded = |line: &String| ["r8\"", "r18\"", "r28\""].iter().any(|id| line.contains(id));
@@ -395,7 +395,7 @@ async fn a_submitting_process_that_dies_gets_the_results_of_what_went_on_without
         let (engine, none) = (engine(&server), CancellationToken::new());
         let first = engine.run(batch.clone(), &none);
         assert!(tokio::time::timeout(Duration::from_millis(moment), first).await.is_err());
-        // Submitted rows go on in Restate. This played server is dropped with its requests, so it keeps results alone.
+        // Submitted rows continue in Restate. This simulated server loses its open requests and keeps results only.
         let before = server.provider.calls();
         let done = server.done.lock().await.len();
         assert_eq!(engine.run(batch.clone(), &none).await.unwrap(), Ended::Done);
@@ -491,7 +491,7 @@ async fn a_budget_stops_further_rows() {
     let folder = tempfile::tempdir().unwrap();
     let server = Arc::new(Server::new());
     let batch = batch(folder.path(), 30);
-    // The targets of the played worker have no price; a budget of nothing is used up from the beginning.
+    // The targets of the simulated worker have no price, and a budget of 0 is exhausted from the start.
     let engine = engine(&server).with_budget(0);
     let ended = engine.run(batch.clone(), &CancellationToken::new()).await.unwrap();
     assert!(matches!(ended, Ended::OverBudget(_)), "{ended:?}");
@@ -517,7 +517,7 @@ async fn workers_share_the_pace_of_a_target() {
         });
         times.extend(futures_util::future::join_all(waits).await);
         times.sort();
-        // No window of a second has more calls than the pace and one lease of each worker.
+        // No window of one second has more calls than the rate and one lease of each worker.
         let most = rate.ceil() as usize + workers * ((rate / 10.0) as usize + 1);
         for (nth, time) in times.iter().enumerate() {
             let within =

@@ -180,7 +180,7 @@ impl Batch {
         })?;
         let mut open: Vec<u64> = open.into_iter().filter_map(|number| u64::try_from(number).ok()).collect();
         if let Some(seed) = sample {
-            // The order of a hash is as good as chance, and the same in every process.
+            // The order of hashes is effectively random, and the same in every process.
             open.sort_by_key(|number| mixed(seed ^ *number));
             open.truncate(usize::try_from(rows).unwrap_or(usize::MAX));
         }
@@ -239,7 +239,7 @@ impl Batch {
         self.view
             .database
             .write(move |file| {
-                // A run that was begun is of the old contract; its calls stay counted.
+                // A run that has begun belongs to the old contract; its calls stay counted.
                 file.execute(
                     "UPDATE rows SET era = era + 1 WHERE number IN (SELECT number FROM states)",
                     [],
@@ -298,7 +298,6 @@ impl Batch {
                 Ok((rows as u64, parts))
             })
             .wait()?;
-        // No file has a row that is open again.
         for part in parts.into_iter().filter_map(|part| u64::try_from(part).ok()) {
             parts::write(&self.view.database, &self.view.folder, part, part_rows)?;
         }
@@ -360,7 +359,6 @@ impl Batch {
                 let mut count = 0;
                 for number in only {
                     let mut rows = select.query([int(number)])?;
-                    // Rows that have a result by now are passed over.
                     let Some(row) = rows.next()? else { continue };
                     count += 1;
                     if !add(row)? || count == max {
@@ -384,7 +382,7 @@ impl Batch {
             number: u64::try_from(number).unwrap_or_default(),
             id: serde_json::from_str(&id).unwrap_or_default(),
             input,
-            // A state that this version cannot read is one of another version: the row starts anew.
+            // A state that cannot be read was written by another version, so the row starts over.
             state: state.and_then(|state| serde_json::from_str(&state).ok()),
         };
         Ok(rows.into_iter().map(row).collect())

@@ -30,9 +30,7 @@ struct Played {
 /// The behaviour of the provider at the nth call of a row.
 fn answer(row: u64, nth: u32) -> Result<String, Fault> {
     match row % 10 {
-        // The first completion is invalid.
         3 | 6 if nth == 1 => Ok(format!("{{\"number\": \"{row}\"}}")),
-        // No completion is valid.
         7 => Ok(format!("no, for the {nth}. time")),
         5 if nth == 1 => Err(Fault::new(FaultKind::Unreachable, "closed")),
         _ => Ok(format!("{{\"number\": {row}}}")),
@@ -174,7 +172,7 @@ async fn whenever_a_process_dies_nothing_is_lost_or_doubled_and_only_open_calls_
         let engine = InProcess::new(extractor(&provider, |backend| backend), 8);
         let token = CancellationToken::new();
         let run = engine.run(batch.clone(), &token);
-        // Each process lives a little longer than the one before, so that every state is cut at some time.
+        // Each process runs a little longer than the one before, so that every state is interrupted once.
         let life = Duration::from_micros(2000 * (deaths + 1));
         match tokio::time::timeout(life, run).await {
             Ok(ended) => {
@@ -219,7 +217,6 @@ async fn a_stop_finishes_what_is_open_and_an_interrupt_leaves_it() {
         batch.close().unwrap();
         let progress = batch.view().progress().unwrap();
         assert!(progress.open() > 0);
-        // All results so far are in the files.
         let results = lines(folder.path(), "part-").len() + lines(folder.path(), "rejected-").len();
         assert_eq!(results as u64, progress.finished());
     }

@@ -63,7 +63,7 @@ async fn a_batch_opens_with_the_rows_that_have_no_result() {
     }
     assert!(matches!(Batch::open(folder.path()), Err(BatchError::Locked { process: Some(_), .. })));
     drop(batch);
-    // As a process that died between the commit and the file leaves it.
+    // Simulates a process that died between the commit and the file.
     std::fs::remove_file(folder.path().join("rejected-00001.jsonl")).unwrap();
     let batch = Batch::open(folder.path()).unwrap();
     let open = batch.open_rows(None, 100).await.unwrap();

@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         return Err(Failed::usage(message));
     }
     let tls = tls(args, config.serve())?;
-    // Before a model is loaded, which takes longer than to learn that the port is taken.
+    // The port is opened before the model is loaded, so that a port in use is reported at once.
     let listener = TcpListener::bind(args.listen)
         .map_err(|error| Failed::usage(format!("cannot listen at {}: {error}", args.listen)))?;
     let address = listener.local_addr().map_err(Failed::usage)?;

@@ -101,7 +101,7 @@ async fn serve(args: &Args, providers: &Providers, listener: std::net::TcpListen
     };
     let transport = HttpTransport::new(&args.register).map_err(Failed::usage)?;
     let admin = Admin::new(Arc::new(transport), &args.register);
-    // Before a model is loaded, which takes longer than to learn that the server is not there.
+    // Restate is contacted before the model is loaded, so that a missing server is reported at once.
     let (version, ingress) = admin.version().await.map_err(failed)?;
     let opened = Targets::limited(args.named.clone(), None).open(providers, args.verbose).await?;
     let names: Vec<String> = opened.backends.iter().map(|backend| backend.name().to_owned()).collect();
@@ -124,7 +124,6 @@ async fn serve(args: &Args, providers: &Providers, listener: std::net::TcpListen
             _ = &mut stopped => {}
         }
     }));
-    // Restate asks the worker for its services.
     if let Err(error) = admin.register(&args.advertise).await {
         _ = stop.send(());
         return Err(failed(error));

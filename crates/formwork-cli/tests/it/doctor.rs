@@ -247,7 +247,6 @@ fn advice_about_the_other_side_helps() {
     );
     let server = Reacting::start(|_| chat(CANARY));
     assert_eq!(doctor(&section("llama-server", &server.url), None).0.code, 0);
-    // A time limit that is too short, and a longer one.
     let silent = Server::start([Reply::silent(), answer(CANARY)]).unwrap();
     let text = section("llama-server", &silent.url());
     let (ran, row) = doctor(&format!("{text}timeout_seconds = 0.2\n"), None);
@@ -385,7 +384,6 @@ fn a_probe_is_a_call_that_was_asked_for_paid_once_and_verifies_what_calls_do() {
 
 #[test]
 fn another_version_and_another_model_are_probed_again() {
-    // One server whose version and model change.
     let now = Arc::new(Mutex::new(("1", "a")));
     let state = Arc::clone(&now);
     let server = Reacting::start(move |asked| {

@@ -114,7 +114,6 @@ fn verbose_says_each_attempt_what_was_wrong_and_what_is_asked_next() {
 
 #[test]
 fn out_of_time_before_any_answer_is_no_provider() {
-    // The time limit is a millisecond for hundreds of tokens.
     let schema = temporary("long.schema.json", r#"{"type": "string", "minLength": 600}"#);
     let ran = extract(&["-s", &schema, "--max-tokens", "900", "--timeout", "0.001", "--json", "x"], "");
     let row = ran.rows().remove(0);

@@ -264,7 +264,7 @@ fn a_model_with_a_kind_before_it_names_its_provider() {
         assert_eq!((ran.code, ran.stdout.trim()), (0, MARIA), "{}", ran.stderr);
         assert_eq!(bodies(&server)[0]["model"], sent);
     }
-    // A section of that name is asked as it says, and a provider that is named leaves the model as it is.
+    // A section of that name is used as it is, and an explicit provider leaves the model's name unchanged.
     for arguments in
         [["-m", "openai/gpt-4o-mini", "-v"], ["--provider=openai", "-m=openai/gpt-4o-mini", "-v"]]
     {
@@ -349,7 +349,7 @@ fn the_key_of_gemini_is_found_and_goes_into_its_header_alone() {
 
 #[test]
 fn a_schema_over_the_limits_of_a_dialect_is_asked_for_in_the_prompt() {
-    // Optional members of one object come as lists where there are too many; those of variants of a union do not.
+    // Too many optional members of one object are grouped in lists; those of variants of a union are not.
     let variant = |name: &str| {
         let properties: serde_json::Map<_, _> =
             (0..20).map(|n| (format!("{name}_{n}"), json!({"type": "string"}))).collect();

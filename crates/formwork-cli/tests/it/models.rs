@@ -67,7 +67,7 @@ fn weights_are_found_fetched_once_and_removed() {
         let ran = models(&cache, args);
         assert_eq!((ran.code, &ran.stdout, ran.stderr.as_str()), (0, &place, ""), "{args:?}");
     }
-    // The length is correct and the content is not (finding A13).
+    // The length is correct, and the content is not.
     for args in [&["fetch"][..], &["fetch", NAME]] {
         refused(&models(&cache, args), 3, "is damaged, and offline: unset FORMWORK_OFFLINE");
     }

@@ -228,7 +228,6 @@ fn two_versions_are_compared_on_the_same_wallets() {
         std::fs::copy(wallet("compared.json", 40), folder.join(name)).unwrap();
     }
     let folder = folder.display().to_string();
-    // Each wallet is scored with one version, then with the other.
     let answers = || [answer(610), answer(620), answer(610), answer(900), answer(625)];
     let mine = temporary("mine.md", "Score the wallet: {formula}");
     let run = |name: &str, more: &[&str]| {

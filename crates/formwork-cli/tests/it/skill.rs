@@ -288,7 +288,7 @@ fn the_examples_run_on_a_model_that_knows_nothing() {
         .concat(),
     );
     let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
-    // A first completion may be cut off at the limit of tokens; in the end every run has a valid answer.
+    // The token limit may cut a first completion off, but every run ends with a valid answer.
     assert_eq!((&printed["runs"], &printed["failed"]), (&json!(18), &json!(0)), "{printed} {}", ran.stderr);
 }
 

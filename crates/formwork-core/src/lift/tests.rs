@@ -132,7 +132,6 @@ fn leaves_are_the_value_that_they_were_taken_from() {
     ] {
         assert_eq!(lift(super::leaves(&value).unwrap()), (value, vec![]));
     }
-    // An answer that is the value itself.
     for value in [json!([]), json!([1]), json!([{"path": "a", "value": 1}])] {
         assert_eq!(lift(value.clone()), (value, vec![]));
     }

@@ -50,7 +50,6 @@ fn wherever_the_limit_falls_the_attempt_is_truncated_and_asked_again_with_more_r
         assert_eq!(paths(violations.iter().map(|violation| &violation.path)), paths(&first.closed), "{at}");
         let cut: Vec<_> = parts().into_iter().filter(|part| is_cut(*part, at)).collect();
         let supplied: Vec<_> = parts().into_iter().filter(|(_, start, _)| *start >= at).collect();
-        // Only the outermost of the supplied values are marked.
         let outermost = supplied.iter().filter(|(path, ..)| {
             !supplied.iter().any(|(outer, ..)| outer != path && path.starts_with(outer))
         });

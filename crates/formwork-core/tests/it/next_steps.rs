@@ -128,7 +128,6 @@ fn a_target_that_is_down_is_left_at_once_where_there_is_another_one() {
     // After the last target there is none to advance to.
     let driven = drive(&planned(2, Policy::new(3)), input(), &[Reply::Fails(FaultKind::Unreachable)]);
     assert_eq!(paced(&driven), [(0, 0), (1, 0), (1, 2), (1, 4), (1, 8)]);
-    // A single target is waited for.
     let driven = drive(&planned(1, Policy::new(3)), input(), &[Reply::Fails(FaultKind::Overloaded)]);
     assert_eq!(paced(&driven), [(0, 0), (0, 2), (0, 4), (0, 8)]);
     let driven = drive(&planned(1, Policy::new(3)), input(), &[Reply::Limits(20), RIGHT]);
@@ -150,7 +149,6 @@ fn targets_that_are_out_of_service_are_left_out_as_long_as_there_is_another_one(
         (2, vec![(1, until(30))], vec![Reply::Fails(FaultKind::Overloaded), RIGHT], vec![(0, 0), (0, 2)]),
         (2, vec![(1, until(10))], vec![Reply::Limits(60), RIGHT], vec![(0, 0), (1, 10)]),
         (3, vec![(1, until(30))], vec![Reply::Fails(FaultKind::Overloaded), RIGHT], vec![(0, 0), (2, 0)]),
-        // Wrong content causes no delay.
         (2, vec![(1, until(30))], vec![WRONG, WRONG, RIGHT], vec![(0, 0), (0, 0), (1, 0)]),
     ] {
         let plan = planned(count, Policy::new(3));
@@ -197,7 +195,6 @@ fn a_budget_without_room_for_a_target_asks_a_cheaper_one() {
         let kind = driven.run.finish().err().map(|error| error.kind());
         assert_eq!(kind, expected.is_empty().then_some(ErrorKind::Budget));
     }
-    // A shared budget denies the more expensive target.
     let driven = drive(&plan(&[5, 7, 1], 1_000), input(), &[Reply::Denies, RIGHT]);
     assert_eq!(asked(&driven), [0, 2]);
     assert!(driven.run.finish().is_ok());

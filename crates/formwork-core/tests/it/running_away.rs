@@ -139,13 +139,11 @@ fn an_answer_that_is_full_at_a_bound_is_incomplete() {
     assert!(error.to_string().contains("truncated at $.note"), "{error}");
     assert_eq!(error.best().unwrap().value["note"], "0123456789");
     assert!(matches!(error.attempts()[0].verdict, Verdict::Failed { failure: Failure::Truncated { .. } }));
-    // Twice the tokens are enough for the note.
     let roomy = target().with_identity("it");
     let plan = Plan::new(contract(), vec![roomy]).with_max_tokens(100).build().unwrap();
     let driven = drive(&plan, input(), &[FULL]);
     assert_eq!(bounds(&driven), [Some(10), Some(20)]);
     assert!(driven.run.finish().is_ok());
-    // A policy that accepts values that were cut off marks them.
     let plan = planned(target(), Policy::new(1).with_accept_cut(true));
     let outcome = drive(&plan, input(), &[FULL]).run.finish().unwrap();
     let closed: Vec<String> = outcome

@@ -122,7 +122,6 @@ fn a_schema_that_is_true_or_false_is_narrowed_without_a_panic() {
 /// A rule about each item of a list narrows the patch of the item that violates it.
 #[test]
 fn a_rule_with_a_wildcard_narrows_the_patch_of_the_value_that_it_is_about() {
-    // `$.parts.*` is at most `$.score`.
     let rule = Rule::AtMost { target: path("$.parts[*]"), limit: path("$.score") };
     let answer = Reply::Says(r#"{"score": 60, "parts": {"a": 70, "b": 50}, "note": "fine"}"#);
     let plan = Plan::new(with(rule), vec![target("primary")]).with_policy(Policy::new(2)).build().unwrap();

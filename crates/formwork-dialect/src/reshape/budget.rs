@@ -66,7 +66,7 @@ impl Savings {
         siblings: &HashMap<FormId, Siblings>,
         mut surplus: usize,
     ) {
-        // Beside another object a list could be taken for a member that is a list by itself.
+        // Beside another object, a list could be mistaken for a member that is itself a list.
         let is_alone = |id: &&FormId| siblings.get(id).is_none_or(|siblings| siblings.objects < 2);
         let left = |id: &FormId| {
             let listed = self.listed.get(id).copied().unwrap_or_default();

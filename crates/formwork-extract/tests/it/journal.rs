@@ -40,7 +40,7 @@ async fn a_run_goes_on_from_each_state_that_the_journal_has_and_only_with_its_ow
     let (first, _) = extractor(&ANSWERS, 150);
     let whole = first.extraction("Maria, 34").with_journal(kept.clone()).run().await.unwrap();
     let states = kept.states.lock().unwrap().clone();
-    // The end of a run is its caller's.
+    // The last state is returned to the caller and not stored.
     assert_eq!(states.len(), 2);
     for (nth, state) in states.iter().enumerate() {
         let (next, model) = extractor(&ANSWERS[nth + 1..], 150);

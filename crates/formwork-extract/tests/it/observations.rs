@@ -154,7 +154,6 @@ async fn who_ran_away_is_bounded_in_later_processes_until_a_document_is_complete
     let right = || Reply::text(r#"{"list": ["a"]}"#);
     let many = |n: usize| Reply::text(json!({"list": vec!["a"; n]}).to_string());
 
-    // The first answer runs away; the next call has bounds.
     let model = Arc::new(Scripted::new([cut(), right()]));
     listing(&model, Some("it"), &file).extract(TEXT).await.unwrap();
     assert_eq!(bounded(&model), [false, true]);
@@ -253,7 +252,6 @@ async fn a_short_deadline_of_the_callers_blames_no_target_and_a_long_one_does() 
             builder = builder.with_deadline(deadline);
         }
         builder.build().unwrap().extract(TEXT).await.unwrap_err();
-        // Another extractor with a backup skips the target, or does not.
         let up = Arc::new(Scripted::new([r#"{"a": 2}"#]));
         pair(&model, &up, &store).0.extract(TEXT).await.unwrap();
         assert_eq!(model.calls().len(), if blamed { 1 } else { 2 }, "{deadline:?}");

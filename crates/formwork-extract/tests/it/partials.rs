@@ -129,7 +129,6 @@ fn they_go_on_after_text_that_is_not_strict_json() {
         let mut lengths: Vec<usize> =
             partial.iter().filter_map(|partial| Some(partial["rows"].as_array()?.len())).collect();
         lengths.dedup();
-        // A sample of the rows, from the first one to the last.
         assert!(lengths.len() > 25 && lengths[0] <= 1 && lengths.is_sorted(), "{kind}: {lengths:?}");
     }
 }

@@ -171,7 +171,6 @@ async fn while_the_only_target_cannot_be_reached_one_input_waits_and_the_others_
     let results = many(&extractor, 20, 1).await;
     assert!(results.iter().all(|result| result.as_ref() == Ok(&maria())), "{results:?}");
 
-    // Without `with_fail_fast`, every input makes calls.
     let down = Arc::new(Scripted::new([Reply::from(FaultKind::Unreachable)]));
     let (builder, _) = persons(&down);
     assert!(failed(many(&builder.build().unwrap(), 3, 1).await));

@@ -38,7 +38,7 @@ impl Cache {
     pub(crate) fn key(text: &[u8], parts: &impl serde::Serialize) -> Key {
         let mut digest = Sha256::new();
         digest.update(text);
-        // No text of JSON has this byte, so nothing moves from the text to the parts. Writing JSON to memory does not fail.
+        // JSON text never contains this byte, so it separates the parts. Writing JSON to memory does not fail.
         digest.update([0]);
         digest.update(serde_json::to_vec(parts).unwrap_or_default());
         digest.finalize().into()

@@ -40,7 +40,7 @@ impl Batches {
             let view = match View::open(&folder) {
                 Ok(view) => view,
                 Err(BatchError::NoBatch(_)) => continue,
-                // A file of another version, or one that is not a batch's.
+                // The file was written by another version, or is not a batch's.
                 Err(error) => {
                     row(out, &[&name, "", &error.to_string()]);
                     continue;
@@ -144,7 +144,6 @@ mod tests {
             assert!(out.contains("<td>interrupted<td>3<td>0<td>0<td>0<td>-<td>"), "{out}");
             assert!(!out.contains("<script>") && !out.contains("<td>other"), "{out}");
             assert_eq!(out.contains("<td>broken"), root == folder.path(), "{out}");
-            // The second look has a rate.
             let mut out = String::new();
             batches.write(&mut out);
             assert!(out.contains("<td>0<td>0<td>0<td>0<td>"), "{out}");

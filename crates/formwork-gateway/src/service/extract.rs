@@ -184,7 +184,7 @@ fn body(id: RecordId, result: &Result<Outcome<Value>, Error>) -> Result<Value, P
     let want = Want::Json { name: String::new(), schema: Value::Null };
     match reply(&want, std::slice::from_ref(result)) {
         Err(problem) => Err(problem),
-        // Chat protocols have words for a refusal and a truncation; here there is no value.
+        // Chat protocols can report a refusal or a truncation; here a missing value is an error.
         Ok(_) => {
             let message = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
             Err(Problem::new(Kind::Unmendable, message))
@@ -224,7 +224,7 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
     tokio::spawn(with_trace(trace, async move {
         let _held = (turn, open);
         let keep_alive = shared.engine.limits.keep_alive;
-        // A client that does not read on counts as gone.
+        // A client that stops reading counts as disconnected.
         let patience = shared.engine.limits.read_timeout;
         let result = loop {
             let update = tokio::select! {

@@ -59,7 +59,7 @@ pub(super) async fn reserve(
             return Err(Problem::new(Kind::Forbidden, message));
         }
     };
-    // Few different limits, because each is a plan of its own.
+    // Limits are rounded, because each different limit needs its own plan.
     let whole = whole.checked_next_power_of_two().unwrap_or(whole);
     let amount = match (key.left(), bounds.budget) {
         (left, Some(own)) => own.min(left.unwrap_or(own).max(call)),
@@ -221,7 +221,7 @@ impl Job {
                 response
             }
         };
-        // A client that leaves cancels the runs, which are counted and settled all the same.
+        // If the client disconnects, the runs are cancelled, and still recorded and settled.
         Kept::new(run, cancel).await
     }
 
@@ -294,7 +294,6 @@ fn ignored(places: &[String]) -> Option<HeaderValue> {
         }
         let comma = if nth == 0 { "" } else { ", " };
         text.push_str(comma);
-        // Names within objects are the client's own.
         text.extend(place.chars().map(|letter| match letter {
             ' '..='~' => letter,
             _ => '?',

@@ -89,6 +89,6 @@ pub(super) async fn show(State(shared): State<Arc<Shared>>, request: Request<Bod
 }
 
 pub(super) async fn version() -> Response {
-    // A version of Ollama's whose clients send a schema as `format`.
+    // Clients of this version of Ollama send a schema as `format`.
     Json(json!({"version": "0.13.0", "formwork": env!("CARGO_PKG_VERSION")})).into_response()
 }

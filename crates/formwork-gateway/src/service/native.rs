@@ -81,7 +81,6 @@ pub(super) async fn answer(
         let started = now();
         match pass::send(&raw, path, pass::written(&mut body, &raw), &headers, deadline).await {
             Ok(response) => {
-                // Everything that the request says is sent.
                 job.ask.ignored.clear();
                 let native = Native {
                     job,
@@ -133,7 +132,7 @@ impl Native {
             self.meter.see(&bytes);
             let turn = match serde_json::from_slice(&bytes) {
                 Ok(document) if head.status.is_success() => Turn::whole(self.protocol(), &document),
-                // The target's own error, or no document: passed through as well.
+                // An error of the target, or a body that is not JSON, is passed through as well.
                 _ => Turn { is_unfinished: true, ..Turn::default() },
             };
             let wrong = self.wrong(&turn);
@@ -188,7 +187,7 @@ impl Native {
                     piece = body.next() => piece,
                     () = line.sender.closed() => return Ok(false),
                     () = tokio::time::sleep(line.keep_alive) => {
-                        // Within an event a comment would become part of it.
+                        // A keep-alive comment within an event would become part of it.
                         if !is_shown || events.is_empty() {
                             line.send(line.frames.keep_alive()).await;
                         }
@@ -296,7 +295,6 @@ impl Native {
             ];
         };
         let value = match call.arguments.trim() {
-            // A call without arguments.
             "" => json!({}),
             text => match serde_json::from_str(text) {
                 Ok(value) => value,

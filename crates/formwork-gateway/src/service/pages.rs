@@ -43,7 +43,7 @@ async fn find(shared: &Shared, client: &Client, id: &str) -> Result<RunDetail, P
     let unknown = || Problem::new(Kind::NotFound, "there is no such run");
     let ledger = ledger(shared)?;
     let id: RecordId = id.parse().map_err(|_| unknown())?;
-    // The run may wait in memory still.
+    // The run may still be in the writer's queue.
     _ = ledger.flush().await;
     let run = ledger
         .run(id)

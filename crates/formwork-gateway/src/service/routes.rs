@@ -117,7 +117,7 @@ impl Routes {
             return Err(Problem::new(Kind::Busy, "the service is stopping"));
         }
         if !is_probe && request.method() != Method::OPTIONS {
-            // Handlers ask again for the client; the key is remembered for a second.
+            // Handlers look the client up again; the result is cached for a second.
             self.shared.access.client(request.headers())?;
         }
         if request.method() == Method::POST {

@@ -115,7 +115,7 @@ pub(super) async fn contract(mut job: Job, spec: Spec, told: Option<Message>) ->
                 _ = ticks.tick(), if is_there => is_there = line.send(line.frames.keep_alive()).await,
             }
             if !is_there {
-                // The run goes on to where it notices, so that it is recorded.
+                // The run ends at its next check for a cancellation, so that it is recorded.
                 cancel.cancel();
             }
         };
@@ -174,7 +174,7 @@ impl Observer for Eager {
         if let Delta::Text(text) = delta
             && self.calls.load(Ordering::Relaxed) == 1
         {
-            // A client that left needs no text.
+            // An error means that the client disconnected.
             _ = self.texts.send(text.clone());
         }
     }

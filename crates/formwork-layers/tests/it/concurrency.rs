@@ -23,14 +23,11 @@ async fn a_permit_comes_back_from_whatever_end() {
     let call = call();
     let limit = Concurrency::new(1);
     let limited = limit.wrap(Arc::new(Slow { pieces: vec![seconds(1); 3], ..Slow::default() }));
-    // dropped before its end
     let mut answer = limited.call(&call).await.unwrap();
     answer.next().await;
     drop(answer);
-    // read to its end, and kept
     let mut answer = limited.call(&call).await.unwrap();
     while answer.next().await.is_some() {}
-    // failed; the limit is shared
     let failing = limit.wrap(Arc::new(Slow { fails: true, ..Slow::default() }));
     assert!(failing.call(&call).await.is_err());
     assert!(limited.call(&call).await.unwrap().collect().await.is_ok());

@@ -43,7 +43,6 @@ fn a_full_file_sheds_bodies_first_then_runs_and_counts_both_while_spending_goes_
     let mut stored = Vec::new();
     assert_eq!(ledger.export(&RunQuery::default(), &mut stored).unwrap(), health.recorded);
 
-    // Recording continues without a restart when there is space again.
     let all = formwork_ledger::Prune { runs: Some(formwork_core::Time(u64::MAX)), ..Default::default() };
     ledger.prune(all).unwrap();
     ledger.record(retried(NOW));

@@ -330,7 +330,6 @@ mod tests {
         };
         assert_eq!(fetch().unwrap(), place);
         assert_eq!((fetch().unwrap(), notices.take()), (place.clone(), vec![]));
-        // Each byte, none, and one too many.
         for damage in ["Weights", "weightz", "", "weights!"] {
             std::fs::write(&place, damage).unwrap();
             fetch().unwrap();

@@ -128,7 +128,6 @@ async fn a_thinking_model_is_told_not_to_where_that_has_schemas_enforced() {
 async fn what_is_promised_was_seen_with_the_setting_that_calls_have() {
     let (kept, free) = (|| says("{\"fw\":\"q7\"}", "stop"), || says("Hello!", "stop"));
     for set in [None, Some(Think::Switch(false)), Some(Think::Switch(true))] {
-        // Each of the calls of the probe in turn fails first.
         for nth in 0..4 {
             let wire = set.iter().fold(Ollama::new("qwen3:8b"), |wire, think| wire.with_think(think.clone()));
             let shown = model("gguf", json!(["completion", "thinking"]));

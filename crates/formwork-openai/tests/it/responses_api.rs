@@ -292,7 +292,6 @@ fn the_answer_is_the_same_in_one_piece_and_as_a_stream() {
             "Hm.",
             Finish::Length,
         ),
-        // A second call is not part of the completion.
         (
             &tool,
             vec![function("Person", "{}"), function("Person", "{\"b\": 1}")],
@@ -302,7 +301,6 @@ fn the_answer_is_the_same_in_one_piece_and_as_a_stream() {
             Finish::Stop,
         ),
         (&tool, vec![message(&[text("Sure.")]), function("Person", "{}")], None, "{}", "", Finish::Stop),
-        // A model that does not call the tool.
         (&tool, vec![message(&[text("{}")])], None, "{}", "", Finish::Stop),
         (&tool, vec![function("look", "{}")], None, "", "", Finish::ToolCall),
         (&tool, vec![message(&[refusal])], None, "I can't help.", "", Finish::Refused),

@@ -33,7 +33,7 @@ async fn asked(replies: impl IntoIterator<Item = Reply>) -> (Scored, usize) {
 async fn a_model_that_refuses_leaves_the_fallback() {
     let (scored, calls) = asked([Reply::refusal("I give no scores.")]).await;
     is_fallback(&scored, ErrorKind::Refused);
-    // Finding C4: the oracle's document counts attempts, whatever an answer is rejected for.
+    // The document of the oracle counts every rejected answer as an attempt.
     assert_eq!(calls, 3);
     let rejection = scored.event.rejections().next().unwrap();
     assert_eq!(rejection.reasons(), [("refused", "$".to_owned())]);

@@ -43,7 +43,6 @@ async fn a_review_has_a_verdict_for_each_criterion() {
     assert_eq!(reasons, [None, None, Some(Indeterminate::LowConfidence), Some(Indeterminate::MissingData)]);
     assert_eq!((review.price.calls, review.price.extra_calls), (3, 0), "what is missing costs no call");
 
-    // Indeterminate criteria alone fail nothing.
     let mut without = rubric();
     without.criteria.remove(1);
     let review = LlmReviewService::new(agent).review(json!({"text": "…"}), &without).await.unwrap();

@@ -31,7 +31,6 @@ fn a_rubric_is_yaml_or_toml() {
     let toml = "name = \"r\"\n[[criteria]]\nid = \"a\"\ndescription = \"b\"\nneeds = [\"c\"]\n";
     let rubric = ReviewRubric::parse("r.toml", toml, Format::Toml).unwrap();
     assert_eq!(rubric.criteria[0].needs, ["c"]);
-    // A serialized rubric parses to an equal one.
     let json = serde_json::to_string(&parse(GOOD).unwrap()).unwrap();
     assert_eq!(parse(&json).unwrap(), parse(GOOD).unwrap());
 }

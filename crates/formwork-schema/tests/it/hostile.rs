@@ -277,7 +277,6 @@ fn errors_deep_inside_of_unions_are_found_level_by_level() {
     let found = messages(&schema, &expression(12, json!("x")));
     assert_eq!(found.len(), 1);
     assert!(found[0].contains(&format!("${}: ", left(12))), "{found:?}");
-    // Two levels, each with an error of its own.
     let mut value = expression(6, json!({"kind": "k2", "left": 1, "right": 2, "more": 3}));
     value = json!({"kind": "k3", "left": value, "right": {"kind": "k4", "left": 1}});
     let found = messages(&schema, &value);

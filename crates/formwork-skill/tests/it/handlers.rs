@@ -41,7 +41,6 @@ async fn without_a_template_type_the_handler_runs() {
         let outcome = runner.execute("plain", json!({})).await.unwrap();
         assert_eq!((outcome.output, outcome.template_type), (json!({"echo": "hello"}), None));
         assert!(model.calls().is_empty());
-        // The inputs of handlers are validated too.
         assert!(runner.execute("plain", json!({"text": 7})).await.is_err());
     }
 }

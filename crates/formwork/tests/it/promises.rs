@@ -130,7 +130,6 @@ mod anthropic {
 
     #[test]
     fn a_row_says_what_a_claude_model_takes() {
-        // Temperature, and limits.
         for (model, temperature, output, context) in [
             ("claude-sonnet-4-6", true, Some(128_000), Some(1_000_000)),
             ("claude-haiku-4-5-20251001", true, Some(64_000), Some(200_000)),

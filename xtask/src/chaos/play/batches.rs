@@ -164,7 +164,6 @@ impl State {
             }
             ("GET", _) => {
                 let id = path.strip_prefix("/files/")?.strip_suffix("/content")?;
-                // The second of the two files of a batch is fetched last.
                 if let Some(nth) = id.strip_prefix("errors-").and_then(|nth| nth.parse::<usize>().ok()) {
                     self.batches.get_mut(nth)?.is_fetched = true;
                 }

@@ -45,7 +45,7 @@ impl Files {
     pub(crate) fn command(&self, formwork: &Path, is_first: bool, is_slow: bool) -> Command {
         let mut command = Command::new(formwork);
         if let Some(library) = is_slow.then(faketime).flatten() {
-            // A clock that is set back does not move the one that timers use.
+            // A clock that is set back does not affect the monotonic clock of timers.
             command.envs([
                 ("LD_PRELOAD", library.as_str()),
                 ("FAKETIME", "-1h"),
@@ -58,7 +58,7 @@ impl Files {
         }
         command.arg(&self.out).arg("--config").arg(&self.config).arg("--json");
         command.env_remove("FORMWORK_MODEL").env_remove("FORMWORK_CONFIG");
-        // No file of this play is another one's, what was learnt of the provider included.
+        // A separate cache keeps observations of other tests away.
         command.env("FORMWORK_CACHE", self.folder.join("cache"));
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         command

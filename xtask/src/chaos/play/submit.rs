@@ -77,7 +77,7 @@ pub(crate) fn submit(play: &Submit) -> Result<Submitted, String> {
         command.args(["--mode", "provider-batch", "--file-rows", &play.file_rows.to_string()]);
         command.args(["--poll", &play.poll.to_string()]);
         let mut child = command.spawn().map_err(|error| format!("{}: {error}", play.formwork.display()))?;
-        // A process that died before it had a batch left nothing to go on with.
+        // A process that died before it created a batch left nothing to resume.
         is_first = false;
         match until_dead(&mut child, &provider, started)? {
             Some(moment) => kills[moment as usize] += 1,

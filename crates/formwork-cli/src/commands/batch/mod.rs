@@ -316,7 +316,7 @@ fn export(args: &ExportArgs) -> Result<Status, Failed> {
     let mut out = Printed(None);
     let written = view.export(args.rejected, &mut out);
     match out.0 {
-        // A reader that has enough ends the command quietly.
+        // A closed pipe (`| head`) ends the command without a message.
         Some(failed) => Err(failed),
         None => written.map(|_| Status::Ok).map_err(failed),
     }

@@ -50,7 +50,7 @@ pub(super) fn estimated(view: &View) -> Result<Option<BatchEstimate>, BatchError
     let costs = view.row_costs()?;
     let money: Option<Vec<f64>> =
         costs.iter().map(|(micro_usd, _)| micro_usd.map(|micro_usd| micro_usd as f64 / 1e6)).collect();
-    // Calls that cost nothing are of a model whose price nobody has said.
+    // A cost of 0 means that the price of the model is unknown.
     let money = money.filter(|money| money.iter().any(|cost| *cost > 0.0));
     let unit = if money.is_some() { "usd" } else { "tokens" };
     let sample = money.unwrap_or_else(|| costs.iter().map(|(_, tokens)| *tokens as f64).collect());

@@ -130,7 +130,7 @@ pub(super) async fn shown<T>(batch: &Batch, work: impl Future<Output = T>) -> T 
 fn report(batch: &Batch, ended: Ended, args: &WorkArgs) -> Result<Status, Failed> {
     let view = batch.view();
     let mut found: BatchOutput = numbers::of(view).map_err(failed)?;
-    // This process is about to end.
+    // The stored state still names this process, which is about to end.
     (found.process, found.state) = (
         None,
         match (found.open, &ended) {

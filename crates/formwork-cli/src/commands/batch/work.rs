@@ -22,7 +22,7 @@ use crate::targets::Targets;
 
 pub(super) fn start(args: &RunArgs, providers: &Providers) -> Result<Status, Failed> {
     let contract = contract::read(&args.contract)?;
-    // A contract that cannot be asked for must not leave a folder behind.
+    // A contract that the targets cannot express must not leave a folder behind.
     let schema = contract.get("schema").unwrap_or(&Value::Null);
     formwork_schema::compile(schema)
         .map_err(|error| Failed::usage(format!("{}: {error}", args.contract.display())))?;
