@@ -15,16 +15,16 @@ use tokio::time::Instant;
 use crate::row::RunError;
 use crate::{BatchError, Control, Ended, OpenRow, RowEnd, RowState, Stop, Store};
 
-/// How many rows are read from the store at a time.
+/// The number of rows that are read from the store at a time.
 pub(crate) const READ: usize = 256;
 
-/// How often the control of the store is read.
+/// The interval at which the control of the store is read.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// How often a row may end for a reason that is not its own before it is rejected, if other rows are answered meanwhile.
+/// The maximum number of times that a row is deferred before it is rejected, if other rows are answered meanwhile.
 pub(crate) const MAX_DEFERRED: u32 = 3;
 
-/// How many rows in a row may find no provider before the batch ends, if none was ever answered.
+/// The number of consecutive rows without a reachable provider that ends the batch, if no row was ever answered.
 const MAX_UNANSWERED: u32 = 3;
 
 /// The longest pause between two rows while no provider answers.

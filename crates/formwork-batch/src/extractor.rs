@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{Batch, BatchError, Ended, Engine as _, InProcess, Progress, Row, Spec};
 
-/// How many rows are open at the same time.
+/// The number of rows in progress at the same time.
 const ROWS: usize = 64;
 
 /// Batches of an extractor, for callers who need no engine of their own.

@@ -12,7 +12,7 @@ use crate::{BadRow, BatchError, MAX_INPUT, Row};
 /// The maximum length of a line of JSON Lines: an input of the maximum size, with escapes for every fifth byte.
 const MAX_LINE: usize = 2 * MAX_INPUT;
 
-/// How much of a line that cannot be used is searched for an id.
+/// The number of bytes of an invalid line that are searched for an id.
 const HEAD: usize = 4096;
 
 /// The rows of a source, as they are asked for. An inner error is a row that cannot be asked about, an outer one ends the source.

@@ -66,7 +66,7 @@ pub struct RowState {
     /// The time at which the run was stored.
     #[serde(default)]
     pub stored: Time,
-    /// How often a run of the row ended for a reason that was not the row's own.
+    /// The number of times that the row was deferred, because its run ended for a reason that was not its own.
     #[serde(default)]
     pub deferred: u32,
 }

@@ -70,7 +70,7 @@ pub struct Target {
 pub(crate) struct Mode {
     pub(crate) lower: Arc<dyn Lower>,
     pub(crate) whole: Arc<Lowered>,
-    /// How many bytes its schema has as JSON: every call counts them.
+    /// The length of its schema as JSON, in bytes; every call adds it to its prompt.
     pub(crate) schema_bytes: usize,
 }
 

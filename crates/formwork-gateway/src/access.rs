@@ -17,7 +17,7 @@ pub(crate) struct Access {
     ledger: Option<Ledger>,
     /// Whether there is a key. It stays so: revoked keys count.
     has_keys: AtomicBool,
-    /// When each key may make its next request.
+    /// The earliest time of the next request of each key.
     rates: Mutex<HashMap<KeyId, Instant>>,
 }
 

@@ -11,7 +11,7 @@ pub(crate) struct Ask {
     pub(crate) messages: Vec<Message>,
     pub(crate) want: Want,
     pub(crate) sampling: Sampling,
-    /// How many answers.
+    /// The number of answers.
     pub(crate) count: u32,
     pub(crate) stream: bool,
     /// Whether a stream ends with the usage, where the protocol leaves that to the client.
@@ -56,7 +56,7 @@ impl Want {
     }
 }
 
-/// How to choose tokens, and how many.
+/// The sampling parameters and the token limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Sampling {
     pub(crate) temperature: Option<f64>,

@@ -43,7 +43,7 @@ const OLLAMA: &str = "Ollama";
 const FORMWORK: &str = "Formwork";
 const OPERATORS: &str = "Operators";
 
-/// Where each protocol is documented.
+/// The documentation of each protocol.
 const TAGS: [(&str, &str, Option<&str>); 5] = [
     (OPENAI, "OpenAI's protocols.", Some("https://platform.openai.com/docs/api-reference")),
     (ANTHROPIC, "Anthropic's Messages API.", Some("https://docs.anthropic.com/en/api/messages")),

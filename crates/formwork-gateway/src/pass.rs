@@ -22,7 +22,7 @@ static SENT: [HeaderName; 3] = [
 static RETURNED: [HeaderName; 4] =
     [header::CONTENT_TYPE, header::CACHE_CONTROL, header::CONTENT_LANGUAGE, header::CONTENT_LENGTH];
 
-/// How much of an error's body is read, in bytes.
+/// The maximum number of bytes that are read of the body of an error.
 const MAX_ERROR: usize = 64 << 10;
 
 /// Returns the body of a request with the name of the target's model.

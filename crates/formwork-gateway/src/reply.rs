@@ -36,7 +36,7 @@ pub(crate) enum Content {
     },
 }
 
-/// Why an answer ended.
+/// The reason for the end of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finish {
     Stop,

@@ -24,7 +24,7 @@ use crate::client::at_once_again;
 use crate::fault::Failure;
 use crate::opened::{Noted, Noting};
 
-/// How long TCP waits before it probes an idle connection.
+/// The time after which TCP probes an idle connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// A client that keeps connections.

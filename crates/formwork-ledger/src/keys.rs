@@ -20,14 +20,14 @@ use crate::{Error, Ledger};
 /// The start of every secret.
 const PREFIX: &str = "fw_";
 
-/// How many characters of a secret are kept, so that people recognise it.
+/// The number of characters of a secret that are stored, so that people recognise it.
 const HINT: usize = 11;
 
 /// For how long a key that was found is not looked up again, in milliseconds: another process that revokes a key is noticed
 /// within this time.
 const FRESH: u64 = 1000;
 
-/// How many keys are remembered.
+/// The maximum number of keys in the cache.
 const MAX_KNOWN: usize = 1024;
 
 /// Names a key within its ledger.
@@ -61,13 +61,13 @@ impl KeyRole {
 pub struct NewKey {
     /// A name for people, of 1 to 64 characters; no two keys of a ledger have the same.
     pub name: String,
-    /// How much may be spent with it, in millionths of a US dollar (default: without limit).
+    /// The budget of the key, in millionths of a US dollar (default: no limit).
     pub budget: Option<u64>,
-    /// How many requests a minute may be made with it (default: without limit).
+    /// The maximum number of requests per minute (default: no limit).
     pub rpm: Option<u32>,
     /// The models, targets and aliases that may be asked (default: empty, which allows all).
     pub models: Vec<String>,
-    /// When it ends (default: never).
+    /// The time at which the key expires (default: never).
     pub expires: Option<Time>,
     /// The rights of its holder (default: a client's).
     pub role: KeyRole,
@@ -103,21 +103,21 @@ pub struct Key {
     pub hint: String,
     /// The rights of its holder.
     pub role: KeyRole,
-    /// How much may be spent, in millionths of a US dollar; `None` without limit.
+    /// The budget, in millionths of a US dollar; `None` is no limit.
     pub budget: Option<u64>,
-    /// How much was spent by calls that were settled.
+    /// The cost of settled calls, in millionths of a US dollar.
     pub spent: u64,
-    /// How much is reserved for calls under way, and for calls whose process died before it settled them.
+    /// The amount that is reserved for calls in flight, and for calls whose process died before it settled them.
     pub held: u64,
-    /// How many requests a minute may be made; `None` without limit.
+    /// The maximum number of requests per minute; `None` is no limit.
     pub rpm: Option<u32>,
     /// The models, targets and aliases that may be asked; empty allows all.
     pub models: Vec<String>,
-    /// When it was added.
+    /// The time at which the key was added.
     pub created: Time,
-    /// When it ends.
+    /// The time at which the key expires.
     pub expires: Option<Time>,
-    /// When it was revoked.
+    /// The time at which the key was revoked.
     pub revoked: Option<Time>,
 }
 

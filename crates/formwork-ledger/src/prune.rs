@@ -8,7 +8,7 @@ use crate::hourly::HOUR;
 use crate::insert::number;
 use crate::{Error, Ledger};
 
-/// How many runs are deleted in one transaction, so that others can write in between.
+/// The number of runs that are deleted in one transaction; between transactions others can write.
 const PRUNED: i64 = 1000;
 
 /// Selects rows to delete: everything before these times. The default deletes nothing.

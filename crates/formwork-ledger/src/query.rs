@@ -48,7 +48,7 @@ pub struct RunQuery {
     pub until: Option<Time>,
     /// Runs that are older than this one: [`Page::next`] of the page before.
     pub before: Option<RecordId>,
-    /// How many runs a page has (default: 50), at most [`MAX_PAGE`].
+    /// The number of runs per page (default: 50), at most [`MAX_PAGE`].
     pub limit: usize,
     /// Runs of this key.
     pub key: Option<KeyId>,
@@ -108,13 +108,13 @@ impl Default for RunQuery {
 pub struct StoredRun {
     /// The id.
     pub id: RecordId,
-    /// When it began.
+    /// The start time.
     pub started: Time,
-    /// When it ended.
+    /// The end time.
     pub ended: Time,
-    /// How it ended; see [`RunOutcome::name`].
+    /// The outcome; see [`RunOutcome::name`].
     pub outcome: String,
-    /// Why there is no answer.
+    /// The reason for which there is no answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The command or endpoint.
@@ -141,7 +141,7 @@ pub struct StoredRun {
     /// The tags.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// How many calls were made.
+    /// The number of calls.
     pub calls: u32,
     /// The tokens of all calls.
     pub usage: Usage,

@@ -21,7 +21,7 @@ struct State {
     puts: Vec<Put>,
     /// The bytes of bodies and of cached values that wait.
     bytes: usize,
-    /// When the oldest run or value must be written.
+    /// The time by which the oldest run or value must be written.
     due: Option<Instant>,
     tasks: Vec<Task>,
     /// Whether the writer sleeps until it is woken.

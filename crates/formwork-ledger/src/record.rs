@@ -76,15 +76,15 @@ impl<T> From<&Result<Outcome<T>, formwork_core::Error>> for RunOutcome {
 pub struct RunRecord {
     /// The id of the run; [`RunRecord::new`] makes one.
     pub id: RecordId,
-    /// When it began.
+    /// The start time.
     pub started: Time,
-    /// When it ended.
+    /// The end time.
     pub ended: Time,
-    /// How it ended.
+    /// The outcome of the run.
     pub outcome: RunOutcome,
-    /// Why there is no answer, in one line without values of the user.
+    /// The reason for which there is no answer, in one line without values of the user.
     pub message: Option<String>,
-    /// Where the run comes from: a command or an endpoint, such as `extract` or `/v1/chat/completions`.
+    /// The command or endpoint that started the run, such as `extract` or `/v1/chat/completions`.
     pub source: Cow<'static, str>,
     /// The key that the client presented.
     pub key: Option<KeyId>,
@@ -217,21 +217,21 @@ impl RunRecord {
 /// A call to a model, as the ledger keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttemptRecord {
-    /// Which attempt the call belongs to, from 1; repeated calls and patches belong to the same.
+    /// The number of the attempt to which the call belongs, from 1; repeated calls and patches belong to the same attempt.
     pub number: u32,
     /// The target's name.
     pub target: String,
     /// The model behind it.
     pub model: String,
-    /// How the schema was enforced: `schema`, `tool`, `json_object` or `none`.
+    /// The enforcement of the schema: `schema`, `tool`, `json_object` or `none`.
     pub mode: Cow<'static, str>,
     /// `accepted`, `probe`, `cancelled`, `not_json`, `invalid`, `truncated`, `stopped`, `refused`, or the kind of a fault, such as `timeout`.
     pub class: Cow<'static, str>,
     /// The provider's fault, in one line, where the call failed without a violation.
     pub message: Option<String>,
-    /// When it began.
+    /// The start time.
     pub started: Time,
-    /// When it ended.
+    /// The end time.
     pub ended: Time,
     /// The tokens that it used up.
     pub usage: Usage,

@@ -37,7 +37,7 @@ struct Opened {
     request: Option<String>,
 }
 
-/// How many runs may be open: of those whose futures were dropped nobody says that they ended.
+/// The maximum number of open runs. Runs whose futures were dropped never report their end, so all are forgotten at this number.
 const MAX_OPEN: usize = 4096;
 
 impl Recorder {

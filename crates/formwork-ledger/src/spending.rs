@@ -40,13 +40,13 @@ pub enum ReserveError {
 pub struct BudgetExceeded {
     /// The name of the key.
     pub name: String,
-    /// How much may be spent with it.
+    /// The budget of the key, in millionths of a US dollar.
     pub budget: u64,
-    /// How much was spent.
+    /// The amount that was spent, in millionths of a US dollar.
     pub spent: u64,
-    /// How much is reserved for other calls.
+    /// The amount that is reserved for other calls, in millionths of a US dollar.
     pub held: u64,
-    /// How much was to be reserved.
+    /// The amount of the refused reservation, in millionths of a US dollar.
     pub amount: u64,
 }
 

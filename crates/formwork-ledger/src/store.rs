@@ -34,7 +34,7 @@ const STEPS: [&str; 3] = [
     include_str!("schema/0003_views.sql"),
 ];
 
-/// How long a connection waits for another process that writes.
+/// The time for which a connection waits for another process that writes.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The connections of one process: one writes, one reads.

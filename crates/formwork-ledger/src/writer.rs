@@ -13,7 +13,7 @@ use crate::{Error, RunRecord, cache, insert};
 /// The bytes that keys and spending may take beyond [`Settings::max_bytes`](crate::Settings::max_bytes).
 const HEADROOM: u64 = 1 << 20;
 
-/// How often a group is tried while another process holds the file; each try waits for five seconds.
+/// The number of attempts to write a group while another process locks the file; each attempt waits for five seconds.
 const TRIES: usize = 3;
 
 pub(crate) fn run(core: &Arc<Core>) {

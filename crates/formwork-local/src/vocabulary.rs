@@ -250,7 +250,7 @@ fn tokenizer(gguf: &Gguf, texts: Vec<String>) -> Result<Tokenizer, LocalError> {
     Ok(tokenizer)
 }
 
-/// How text is cut before merging, by llama.cpp's name for it, and whether whole words of the vocabulary skip merging.
+/// Returns the pre-tokenizer of a name of llama.cpp, and whether whole words of the vocabulary skip merging.
 fn pre_tokenizer(name: &str) -> Result<(PreTokenizerWrapper, bool), String> {
     // Both are the published patterns of the models' own tokenizer.json; they differ in how digits are grouped.
     const QWEN2: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";

@@ -77,7 +77,7 @@ pub struct Target {
     pub metric: String,
     /// The document's requirement, in its words.
     pub target: String,
-    /// How the metric is measured.
+    /// The definition of the measurement.
     pub measurement: String,
     /// The measured value, in `unit`; `null` if nothing was measured.
     pub measured: Option<f64>,

@@ -16,31 +16,31 @@ use crate::servers::restate;
 /// The settings of a chaos test.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct Play {
-    /// How many rows the batch has
+    /// Number of rows of the batch
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     rows: u64,
-    /// How many workers stand behind one address
+    /// Number of workers behind one address
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=16))]
     workers: u16,
-    /// How many calls each worker makes at a time
+    /// Maximum number of concurrent calls of each worker
     #[arg(long, default_value_t = 32)]
     concurrency: usize,
-    /// How many rows are open at a time
+    /// Maximum number of rows in progress
     #[arg(long, default_value_t = 96)]
     open: u16,
-    /// How often a worker is killed
+    /// Number of times that a worker is killed
     #[arg(long, default_value_t = 10)]
     worker_kills: u32,
-    /// How often Restate's server is killed
+    /// Number of times that Restate's server is killed
     #[arg(long, default_value_t = 3)]
     server_kills: u32,
-    /// How often the process that submits the rows is killed
+    /// Number of times that the process that submits the rows is killed
     #[arg(long, default_value_t = 2)]
     submitter_kills: u32,
-    /// How often the connections between Restate and the workers are cut
+    /// Number of times that the connections between Restate and the workers are cut
     #[arg(long, default_value_t = 2)]
     cuts: u32,
-    /// How often a worker stands still for two seconds
+    /// Number of times that a worker is stopped for two seconds
     #[arg(long, default_value_t = 1)]
     pauses: u32,
     /// The pace of the target: calls per second over all workers [default: none]

@@ -15,7 +15,7 @@ use super::rows::{Active, Next, NextCall};
 use crate::drive::{Outcome, READ};
 use crate::{BatchError, Control, Ended, Engine, OpenRow, Stop, Store};
 
-/// How often the control of the store is read during a wait.
+/// The interval at which the control of the store is read during a wait.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Returns the price of tokens in a batch API: half of the usual one.

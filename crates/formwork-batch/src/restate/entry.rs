@@ -10,7 +10,7 @@ use crate::row::RunError;
 /// The maximum size of an entry in bytes (4 MiB). Restate keeps every entry in memory while it writes it.
 pub(super) const MAX_ENTRY: usize = 4 << 20;
 
-/// How many characters of an answer are kept if its entry is too large.
+/// The number of characters of an answer that are kept if its entry is too large.
 const BEGINNING: usize = 1000;
 
 /// The result of one step of a run: a call and what comes of it.

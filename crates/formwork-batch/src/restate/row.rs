@@ -36,7 +36,7 @@ pub(super) trait Durable: Sync {
 #[derive(Debug, Clone)]
 pub(super) struct Calls {
     pub(super) clock: TokioClock,
-    /// How many calls the worker makes at the same time.
+    /// Limits the number of calls that the worker makes at the same time.
     pub(super) permits: Arc<Semaphore>,
     /// The pace of the targets, if they have one.
     pub(super) slots: Option<Arc<Slots>>,

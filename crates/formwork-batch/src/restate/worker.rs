@@ -28,7 +28,7 @@ use super::message::{CONTRACT, Hello, PROTOCOL, RowReply, RowRequest, RunEnd, di
 use super::row::{Calls, Durable, row};
 use super::slots::{Slots, Take};
 
-/// How long Restate keeps the result of a row, for a submitting side that comes back (7 days).
+/// The time for which Restate keeps the result of a row (7 days), so that a restarted submitter can fetch it.
 const RETENTION: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The time without a message after which Restate asks a worker to let a row go. A call is one step, and may take long.
@@ -37,8 +37,8 @@ const INACTIVE: Duration = Duration::from_secs(30 * 60);
 /// The longest pause before Restate gives a row to a worker again, after one that died.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// How often Restate gives a row to workers that die or do not answer: for months. It would pause a row after an hour otherwise, until
-/// somebody resumes it by hand.
+/// The number of times that Restate gives a row to workers that die or do not respond. By default,
+/// Restate pauses a row after an hour until somebody resumes it by hand.
 const ATTEMPTS: u64 = 2_000_000;
 
 /// Makes the extractor of a contract.

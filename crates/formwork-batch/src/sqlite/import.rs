@@ -43,7 +43,7 @@ pub(super) fn import(
     }
 }
 
-/// Why an import ended early.
+/// The reason for which an import ended early.
 enum Stopped {
     Source(BatchError),
     Store(rusqlite::Error),

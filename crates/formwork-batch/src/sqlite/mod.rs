@@ -24,10 +24,10 @@ use self::view::{FORMAT, LEDGER};
 pub use self::view::{MaxFailures, Spec, View};
 use crate::{BadRow, BatchError, Control, OpenRow, Progress, Row, RowEnd, RowState, Stop, Store};
 
-/// How many bytes of inputs [`Store::open_rows`] returns at most, beside one row.
+/// The maximum number of bytes of inputs that [`Store::open_rows`] returns, beside one row.
 const MAX_READ: usize = 32 << 20;
 
-/// How often the flag of `pause` and `cancel` is read.
+/// The interval at which the flag of `pause` and `cancel` is read.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// A batch in a folder that this process works on.

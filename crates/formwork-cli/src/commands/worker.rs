@@ -40,10 +40,10 @@ pub(crate) struct Args {
     advertise: String,
     #[command(flatten)]
     named: Named,
-    /// How many calls this worker makes at a time
+    /// Maximum number of concurrent calls of this worker
     #[arg(long, value_name = "CALLS", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     concurrency: u16,
-    /// How many calls all workers together make to each target per second; the same number for every worker [default: no limit]
+    /// Maximum number of calls per second of all workers together to each target; the same for every worker [default: no limit]
     #[arg(long, value_name = "CALLS", value_parser = rate)]
     calls_per_second: Option<f64>,
     /// The address of Restate's ingress, for --calls-per-second [default: what its administration says]

@@ -1,4 +1,4 @@
-//! When a schema is sent with added bounds, what an answer at such a bound means, and how many tokens an answer may have.
+//! Tests of schemas with added bounds, of answers that fill a bound, and of token limits.
 
 use std::sync::Arc;
 

@@ -178,7 +178,7 @@ macro_rules! on {
 }
 pub(crate) use on;
 
-/// How members are written that an object may leave out.
+/// The representation of optional members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Optional {
     /// Members may be left out, and all are generated in the order of `properties`.

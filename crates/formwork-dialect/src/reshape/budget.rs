@@ -17,7 +17,7 @@ use crate::profile::Limits;
 /// The forms that are written as lists.
 #[derive(Debug, Default)]
 pub(super) struct Savings {
-    /// How many of the optional members of the objects of a form are lists: the last ones.
+    /// The number of optional members of the objects of a form that are lists: the last ones.
     listed: HashMap<FormId, usize>,
     /// The forms whose alternatives are lists.
     chosen: HashSet<FormId>,
@@ -129,7 +129,7 @@ fn optional_members(form: &Form) -> usize {
     form.alternatives.iter().map(of).sum()
 }
 
-/// How many unions a form is written with.
+/// Returns the number of unions in the text of a form.
 fn unions(form: &Form) -> usize {
     let mixed = form.alternatives.iter().filter(|alternative| match &alternative.shape {
         Shape::Literals(literals) => kinds(literals).len() > 1,

@@ -403,7 +403,7 @@ struct Siblings {
     has_array: bool,
     /// The names of members for which some alternative allows `null`.
     nullable: HashSet<String>,
-    /// How many of them are objects, the object itself included.
+    /// The number of objects among them, including the object itself.
     objects: usize,
 }
 

@@ -182,7 +182,7 @@ pub(crate) fn add_message(protocol: Protocol, body: &mut Value, text: &str) {
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     bytes: Vec<u8>,
-    /// How many of the bytes were looked at.
+    /// The number of bytes that were examined.
     seen: usize,
 }
 

@@ -19,7 +19,7 @@ const MAX: usize = 100;
 #[derive(Debug)]
 pub(crate) struct Batches {
     folder: PathBuf,
-    /// When each batch was shown last, and how many of its rows had a result then.
+    /// The time at which each batch was displayed last, and the number of its rows with a result at that time.
     shown: Mutex<HashMap<PathBuf, (Instant, u64)>>,
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct ExtractRequest {
     /// Instructions for the model, as a system message.
     #[serde(default)]
     instructions: Option<String>,
-    /// Which targets are asked, in order (default: those of the configuration).
+    /// The targets, in the order in which they are called (default: those of the configuration).
     #[serde(default)]
     targets: Vec<String>,
     /// The most that it may cost, in US dollars.

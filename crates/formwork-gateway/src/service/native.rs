@@ -29,7 +29,7 @@ use crate::record::Made;
 /// The longest response that is read, in bytes.
 const MAX_RESPONSE: usize = 64 << 20;
 
-/// How much of a call's arguments the model is shown again, in bytes.
+/// The maximum number of bytes of a call's arguments that are repeated to the model.
 const MAX_SHOWN: usize = 4 << 10;
 
 /// A request that is passed on, and its tools.

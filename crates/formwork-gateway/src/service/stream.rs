@@ -24,7 +24,7 @@ use crate::problem::{Kind, Problem};
 use crate::protocol::Frames;
 use crate::reply::{Content, Finish, Reply};
 
-/// How many pieces wait for a client that reads slowly; then the answer is not read on either.
+/// The number of pieces that are buffered for a slow client; after that, the answer is not read further.
 const AHEAD: usize = 16;
 
 /// Writes to a client.
@@ -32,7 +32,7 @@ pub(super) struct Line {
     pub(super) sender: mpsc::Sender<Bytes>,
     pub(super) frames: Box<dyn Frames>,
     pub(super) keep_alive: Duration,
-    /// How long a client may take to read on, before it counts as gone.
+    /// The time after which a client that does not read counts as disconnected.
     patience: Duration,
 }
 

@@ -19,7 +19,7 @@ struct Accepted {
     key: Value,
     /// The id and the row of each request.
     requests: Vec<(String, u64)>,
-    /// How often its state was asked for.
+    /// The number of requests for its state.
     polls: u32,
     is_processed: bool,
     is_expired: bool,

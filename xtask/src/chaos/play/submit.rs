@@ -18,7 +18,7 @@ pub(crate) struct Submit {
     /// A folder for the files of the play; it must not exist.
     pub(crate) folder: PathBuf,
     pub(crate) rows: u64,
-    /// How many rows a file of calls has at most.
+    /// The maximum number of rows per file of calls.
     pub(crate) file_rows: u64,
     pub(crate) kills: usize,
     pub(crate) faults: Faults,

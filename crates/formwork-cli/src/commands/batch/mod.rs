@@ -101,7 +101,7 @@ pub(crate) struct RunArgs {
     /// Ask about rows with the same input once
     #[arg(long)]
     dedupe: bool,
-    /// How many rows a file of results has
+    /// Rows per file of results
     #[arg(long, value_name = "ROWS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     part_rows: u64,
     /// Replace the contract of the batch: values that do not satisfy the new one, rejected rows and open ones start anew
@@ -119,29 +119,29 @@ pub(crate) struct ResumeArgs {
     work: WorkArgs,
 }
 
-/// How a batch is worked on.
+/// Options of the processing of a batch.
 #[derive(clap::Args)]
 pub(crate) struct WorkArgs {
     #[command(flatten)]
     named: Named,
-    /// How models are asked: directly, or through the batch API of OpenAI or Anthropic, which costs half and takes up to a day for each
+    /// Call models directly, or through the batch API of OpenAI or Anthropic, which costs half and takes up to a day for each
     /// round of calls [default: direct]
     #[arg(long, value_name = "MODE", value_enum)]
     mode: Option<Mode>,
-    /// How many rows a file of `--mode provider-batch` has at most [default: as many as the provider takes in 64 MiB]
+    /// Maximum number of rows per file of `--mode provider-batch` [default: as many as the provider accepts in 64 MiB]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..))]
     file_rows: Option<u32>,
     /// Seconds between two questions for the state of the files of `--mode provider-batch`
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = super::extract::seconds)]
     poll: f64,
-    /// Where rows are asked about: in this process, or by the workers of a Restate server (`formwork worker`), which have the
+    /// Process rows in this process, or in the workers of a Restate server (`formwork worker`), which have the
     /// providers [default: in-process]
     #[arg(long, value_name = "ENGINE", value_enum)]
     engine: Option<Engine>,
     /// The address of Restate's ingress, for --engine restate, such as http://127.0.0.1:8080
     #[arg(long, value_name = "URL")]
     ingress: Option<String>,
-    /// How many rows are asked about at a time [default: as many as the targets take, at most 256; 1 for a model in this process]
+    /// Maximum number of rows in progress [default: as many as the targets sustain, at most 256; 1 for a model in this process]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u16).range(1..=4096))]
     concurrency: Option<u16>,
     /// The most US dollars that the batch may cost, over all its processes: the worst case of each call is reserved before it is
@@ -169,7 +169,7 @@ pub(crate) struct WorkArgs {
     verbose: bool,
 }
 
-/// How models are asked.
+/// The way in which models are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Mode {
     /// One request for each call
@@ -178,7 +178,7 @@ pub(crate) enum Mode {
     ProviderBatch,
 }
 
-/// Where rows are asked about.
+/// The place where rows are processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Engine {
     /// In this process

@@ -8,7 +8,7 @@ use formwork_batch::{BatchError, Control, Stop, View, estimate};
 use crate::rows::{BatchEstimate, BatchOutput, BatchState};
 use crate::terminal;
 
-/// How far back the rate looks.
+/// The time over which the rate is measured.
 const WINDOW: Duration = Duration::from_secs(30);
 
 /// Returns the numbers of a batch.

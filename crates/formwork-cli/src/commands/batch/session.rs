@@ -1,4 +1,4 @@
-//! How a batch is worked on, wherever its rows are asked about: what is kept for the next process, its limits, and its end.
+//! The processing of a batch by any engine: the settings that are stored for the next process, the limits, and the end.
 
 use std::future::Future;
 use std::time::Duration;
@@ -23,7 +23,7 @@ const SETTINGS: &str = "settings";
 /// The order in which the rows of `--estimate` are picked.
 const SEED: u64 = 19;
 
-/// How a batch is worked on, as it is kept for the next process.
+/// The settings of the processing of a batch, which are stored for the next process.
 pub(super) struct Settings {
     named: [Option<String>; 3],
     pub(super) mode: Mode,
