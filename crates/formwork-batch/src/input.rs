@@ -105,8 +105,9 @@ fn csv_rows(file: File, path: &Path) -> Result<Rows, BatchError> {
     let header = reader
         .headers()
         .map_err(|error| BatchError::Input { place: name.clone(), message: error.to_string() })?;
-    let column =
-        |wanted: &str| header.iter().position(|column| column.trim_start_matches('\u{feff}') == wanted);
+    let column = |column_name: &str| {
+        header.iter().position(|column| column.trim_start_matches('\u{feff}') == column_name)
+    };
     let (Some(id), Some(input)) = (column("id"), column("input")) else {
         let columns: Vec<_> = header.iter().map(|column| format!("`{column}`")).collect();
         let message =

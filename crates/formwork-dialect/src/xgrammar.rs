@@ -81,7 +81,7 @@ const RULES: &[LintRule] = &[
     LintRule::ignored(
         "$ref",
         |schema| {
-            let said = [
+            let annotations = [
                 "title",
                 "description",
                 "examples",
@@ -93,7 +93,9 @@ const RULES: &[LintRule] = &[
                 "$ref",
             ];
             schema["$ref"].is_string()
-                && schema.as_object().is_some_and(|all| all.keys().any(|name| !said.contains(&name.as_str())))
+                && schema
+                    .as_object()
+                    .is_some_and(|all| all.keys().any(|name| !annotations.contains(&name.as_str())))
         },
         "what stands beside it does not count: merge it into the definition",
     ),

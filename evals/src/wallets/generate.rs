@@ -93,18 +93,18 @@ impl Habits {
                 } else {
                     RiskTolerance::Medium
                 }),
-                answers: vec![said("What do you use this wallet for?", dice.one(HONEST))],
+                answers: vec![answered("What do you use this wallet for?", dice.one(HONEST))],
             },
             Says::Boasts => Survey {
                 experience: Some(Experience::Expert),
                 active_since: Timestamp::from_seconds(1_483_228_800 + dice.below(365) * 86_400).ok(),
                 uses: vec![Lending, Governance, Staking, Liquidity],
                 risk_tolerance: Some(RiskTolerance::Low),
-                answers: vec![said("What do you use this wallet for?", dice.one(BOASTS))],
+                answers: vec![answered("What do you use this wallet for?", dice.one(BOASTS))],
             },
             Says::Orders => Survey {
                 experience: Some(Experience::Expert),
-                answers: vec![said("Anything else?", dice.one(ORDERS))],
+                answers: vec![answered("Anything else?", dice.one(ORDERS))],
                 ..Survey::default()
             },
         };
@@ -112,7 +112,7 @@ impl Habits {
     }
 }
 
-fn said(question: &str, answer: &str) -> Answer {
+fn answered(question: &str, answer: &str) -> Answer {
     Answer { question: question.to_owned(), answer: answer.to_owned() }
 }
 

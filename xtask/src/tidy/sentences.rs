@@ -16,9 +16,9 @@ pub(super) fn check(name: &str, text: &str) -> Vec<String> {
     let mut comment: Vec<&str> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim_start();
-        if let Some(said) = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")) {
+        if let Some(comment_line) = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")) {
             let begins = |word: &&&str| {
-                let rest = said.trim_start().strip_prefix(**word);
+                let rest = comment_line.trim_start().strip_prefix(**word);
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', ',', '.']))
             };
             let indirect = if comment.is_empty() { &INDIRECT[..] } else { &[] };
@@ -27,7 +27,7 @@ pub(super) fn check(name: &str, text: &str) -> Vec<String> {
                     "{name}:{number}: a line of documentation begins with `{word}`: begin with a verb (`Returns …`, `Sets …`) or name the thing"
                 ));
             }
-            comment.push(said);
+            comment.push(comment_line);
         } else if !line.starts_with("#[") {
             let documented = std::mem::take(&mut comment);
             if let Some(setter) = setter(line).filter(|_| is_library && !says_default(&documented)) {

@@ -90,14 +90,14 @@ impl Admin {
     pub async fn version(&self) -> Result<(String, Option<String>), AdminError> {
         let response = self.client.get("/version", LIMIT).await.map_err(|fault| self.unreachable(&fault))?;
         let not_restate = || AdminError::NotRestate(self.url.clone());
-        let said = response.json().filter(|_| response.status.is_success()).ok_or_else(not_restate)?;
-        let version = said.get("version").and_then(Value::as_str).ok_or_else(not_restate)?.to_owned();
+        let reply = response.json().filter(|_| response.status.is_success()).ok_or_else(not_restate)?;
+        let version = reply.get("version").and_then(Value::as_str).ok_or_else(not_restate)?.to_owned();
         let mut numbers = version.split(['.', '-']).map(|number| number.parse().unwrap_or(0));
         let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
         if found < OLDEST {
             return Err(AdminError::TooOld { url: self.url.clone(), version });
         }
-        let ingress = said.get("ingress_endpoint").and_then(Value::as_str).map(str::to_owned);
+        let ingress = reply.get("ingress_endpoint").and_then(Value::as_str).map(str::to_owned);
         Ok((version, ingress))
     }
 

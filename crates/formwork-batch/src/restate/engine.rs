@@ -107,7 +107,7 @@ impl Restate {
         let hello: Option<Hello> = response
             .json()
             .filter(|_| response.status.is_success())
-            .and_then(|said| serde_json::from_value(said).ok());
+            .and_then(|document| serde_json::from_value(document).ok());
         let hello = hello.ok_or_else(not_restate)?;
         if hello.protocol < PROTOCOL {
             return Err(BatchError::Engine(format!(
@@ -282,8 +282,8 @@ impl Session<'_> {
         let ids = cut.iter().map(|(key, body)| async move {
             let path = format!("/{ROWS}/run/send");
             let sent = self.engine.ingress.post(&path, Some(key), body.clone(), Some(HELLO)).await.ok()?;
-            let said = sent.json()?;
-            said.get("invocationId").and_then(Value::as_str).map(str::to_owned)
+            let document = sent.json()?;
+            document.get("invocationId").and_then(Value::as_str).map(str::to_owned)
         });
         let ids: Vec<String> = join_all(ids).await.into_iter().flatten().collect();
         if !ids.is_empty() {

@@ -152,7 +152,7 @@ impl Durable for Journal {
 }
 
 /// The value, or the class of the error.
-fn told(end: &RunEnd) -> Result<Value, ErrorKind> {
+fn result_of(end: &RunEnd) -> Result<Value, ErrorKind> {
     match end {
         RunEnd::Accepted(outcome) => Ok(outcome.value.clone()),
         RunEnd::Failed(error) => Err(error.kind),
@@ -176,8 +176,8 @@ async fn a_row_whose_worker_dies_at_any_moment_has_the_result_of_one_that_lives(
             (journal.dies_at, journal.at) = (None, AtomicUsize::new(0));
             let again = row(&journal, &extractor(&provider), &calls(), request(number)).await.unwrap();
             assert_eq!(
-                (again.restarted, told(&again.end)),
-                (false, told(&reply.end)),
+                (again.restarted, result_of(&again.end)),
+                (false, result_of(&reply.end)),
                 "row {number} at {death}"
             );
             // At most one call was in flight, or had an answer that was not stored.
@@ -216,7 +216,7 @@ async fn an_answer_that_is_too_long_for_a_step_rejects_its_row() {
     let provider = Arc::new(Played::default());
     let journal = Journal::default();
     let reply = row(&journal, &extractor(&provider), &calls(), request(8)).await.unwrap();
-    assert_eq!(told(&reply.end), Err(ErrorKind::Rejected));
+    assert_eq!(result_of(&reply.end), Err(ErrorKind::Rejected));
     assert!(serde_json::to_vec(&reply).unwrap().len() < 100_000);
 }
 
@@ -229,7 +229,7 @@ async fn a_run_of_other_settings_begins_anew() {
     let run = one_step(elsewhere.build().unwrap().extraction("text 7")).await.unwrap();
     let begun = RowRequest { run: Some(Box::new(run)), ..request(1) };
     let reply = row(&Journal::default(), &extractor(&provider), &calls(), begun).await.unwrap();
-    assert_eq!((reply.restarted, told(&reply.end)), (true, Ok(json!({"number": 1}))));
+    assert_eq!((reply.restarted, result_of(&reply.end)), (true, Ok(json!({"number": 1}))));
 }
 
 /// A Restate with one worker that never dies: it carries each key out once, and fails in the ways of a server that restarts.
@@ -411,19 +411,19 @@ async fn a_submitting_process_that_dies_gets_the_results_of_what_went_on_without
 
 #[tokio::test(start_paused = true)]
 async fn bad_input_is_one_message_each_with_its_remedy() {
-    let said = |server: Server| async move {
+    let replies = |server: Server| async move {
         let folder = tempfile::tempdir().unwrap();
         match engine(&Arc::new(server)).run(batch(folder.path(), 3), &CancellationToken::new()).await {
             Err(BatchError::Engine(message)) => message,
             other => panic!("{other:?}"),
         }
     };
-    let message = said(Server { has_worker: false, ..Server::new() }).await;
+    let message = replies(Server { has_worker: false, ..Server::new() }).await;
     assert!(
         message.contains("no worker is registered") && message.contains("formwork worker --listen"),
         "{message}"
     );
-    let message = said(Server { protocol: 0, ..Server::new() }).await;
+    let message = replies(Server { protocol: 0, ..Server::new() }).await;
     assert!(message.contains("older than this batch needs: start workers of version"), "{message}");
 
     let admin = Admin::new(Arc::new(Server::new()), "http://restate:9070");

@@ -173,14 +173,14 @@ pub(super) fn check(
                 return Ok(Err(other(difference)));
             };
             let (id, bad): (String, bool) = (known.get(0)?, known.get(1)?);
-            let given = match &row {
+            let input = match &row {
                 Ok(row) => row.id.to_string(),
                 Err(bad) => bad.id.to_string(),
             };
             let same_text =
                 bad || matches!(&row, Ok(row) if known.get_ref(2)?.as_str_or_null()? == Some(&row.input));
-            if id != given {
-                return Ok(Err(other(format!("row {count} had the id {id} and has the id {given} now"))));
+            if id != input {
+                return Ok(Err(other(format!("row {count} had the id {id} and has the id {input} now"))));
             }
             if !same_text {
                 return Ok(Err(other(format!("the input of row {count} (id {id}) has changed"))));

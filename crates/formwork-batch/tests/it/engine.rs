@@ -133,12 +133,12 @@ fn closed<T: schemars::JsonSchema>() -> Value {
 #[tokio::test]
 async fn each_line_of_a_result_is_described_by_its_schema() {
     let folder = tempfile::tempdir().unwrap();
-    let mut given = rows(20);
-    given.push(Err(formwork_batch::BadRow {
+    let mut source = rows(20);
+    source.push(Err(formwork_batch::BadRow {
         id: Value::Null,
         message: "rows.jsonl:21: no object".to_owned(),
     }));
-    let batch = Arc::new(Batch::create(folder.path(), &spec(7), given).unwrap());
+    let batch = Arc::new(Batch::create(folder.path(), &spec(7), source).unwrap());
     let engine = InProcess::new(extractor(&Arc::default(), |backend| backend), 8);
     engine.run(batch.clone(), &CancellationToken::new()).await.unwrap();
     batch.close().unwrap();
@@ -286,9 +286,9 @@ async fn without_a_provider_all_rows_stay_open_and_the_batch_says_so() {
 async fn a_run_of_another_contract_starts_anew_and_its_calls_stay_counted() {
     let folder = tempfile::tempdir().unwrap();
     let provider = Arc::new(Played::default());
-    let given =
+    let source =
         vec![Ok(Row::new("r0", "text 0")), Ok(Row::new("r3", "text 3")), Ok(Row::new("r7", "text 7"))];
-    let batch = Arc::new(Batch::create(folder.path(), &Spec::new(json!(1), "rows"), given).unwrap());
+    let batch = Arc::new(Batch::create(folder.path(), &Spec::new(json!(1), "rows"), source).unwrap());
     let engine = InProcess::new(extractor(&provider, |backend| backend), 1);
     engine.run(batch.clone(), &CancellationToken::new()).await.unwrap();
     batch.close().unwrap();

@@ -78,7 +78,7 @@ async fn a_batch_opens_with_the_rows_that_have_no_result() {
 async fn rows_that_cannot_be_asked_about_are_rejected_and_the_others_are_not() {
     let folder = tempfile::tempdir().unwrap();
     let bad = |message: &str| Err(BadRow { id: Value::Null, message: message.to_owned() });
-    let given = vec![
+    let input = vec![
         Ok(Row::new("a", "one")),
         bad("rows.jsonl:2: this line is not a JSON object"),
         Ok(Row::new("a", "two")),
@@ -87,7 +87,7 @@ async fn rows_that_cannot_be_asked_about_are_rejected_and_the_others_are_not() {
         Ok(Row::new("long", "x".repeat(formwork_batch::MAX_INPUT + 1))),
         Ok(Row::new(7, "four")),
     ];
-    let batch = Batch::create(folder.path(), &spec(100), given).unwrap();
+    let batch = Batch::create(folder.path(), &spec(100), input).unwrap();
     let open = batch.open_rows(None, 100).await.unwrap();
     assert_eq!(open.iter().map(|row| &row.id).collect::<Vec<_>>(), [&json!("a"), &json!(7)]);
     batch.close().unwrap();
@@ -124,8 +124,8 @@ async fn the_user_stops_a_batch_from_another_process_and_failures_stop_it() {
 #[tokio::test]
 async fn rejected_rows_open_again_and_their_files_go() {
     let folder = tempfile::tempdir().unwrap();
-    let given = [rows(3), vec![Err(BadRow { id: Value::Null, message: "bad".to_owned() })]].concat();
-    let batch = Batch::create(folder.path(), &spec(2), given).unwrap();
+    let input = [rows(3), vec![Err(BadRow { id: Value::Null, message: "bad".to_owned() })]].concat();
+    let batch = Batch::create(folder.path(), &spec(2), input).unwrap();
     for number in 0..3 {
         batch.finish(number, rejected("no")).await.unwrap();
     }

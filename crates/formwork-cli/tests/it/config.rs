@@ -220,11 +220,12 @@ fn a_provider_without_its_key_is_left_out_where_another_one_can_be_asked() {
             let ran = formwork(&[&command[..], &["--config", &file, "--timeout", "5"]].concat(), "Maria");
             assert_ne!(ran.code, 2, "{command:?}: {}", ran.stderr);
             assert!(!server.received().is_empty(), "{command:?}: {}", ran.stderr);
-            let told: Vec<&str> = ran.stderr.lines().filter(|line| line.starts_with("warning: ")).collect();
-            let [told] = told[..] else { panic!("{command:?}: {}", ran.stderr) };
+            let warnings: Vec<&str> =
+                ran.stderr.lines().filter(|line| line.starts_with("warning: ")).collect();
+            let [warnings] = warnings[..] else { panic!("{command:?}: {}", ran.stderr) };
             assert!(
-                told.contains("`keyless`") && told.contains("`FORMWORK_NO_SUCH_KEY` is not set"),
-                "{told}"
+                warnings.contains("`keyless`") && warnings.contains("`FORMWORK_NO_SUCH_KEY` is not set"),
+                "{warnings}"
             );
         }
     }

@@ -49,9 +49,9 @@ fn the_text_is_an_argument_a_file_or_standard_input() {
     let schema = example("person.schema.json");
     let text = "Ada, 36, of London";
     let file = temporary("ada.txt", text);
-    let asked = ["--schema", &schema, "--seed", "4", "--temperature", "1", "--max-tokens", "60"];
+    let command_line = ["--schema", &schema, "--seed", "4", "--temperature", "1", "--max-tokens", "60"];
     let with = |more: &[&str], stdin: &str| {
-        let ran = extract(&[&asked, more].concat(), stdin);
+        let ran = extract(&[&command_line, more].concat(), stdin);
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{more:?}");
         ran.stdout
     };
@@ -137,8 +137,8 @@ fn rows_come_back_in_order() {
         json!({"id": "long", "input": "x".repeat(2 * tiny::CONTEXT)}).to_string(),
     ]);
     let file = temporary("rows.jsonl", rows.join("\n"));
-    let asked = ["--jsonl", "--schema", &FLAG, "--file", &file, "--max-tokens", "30"];
-    let ran = extract(&[&asked[..], &["--concurrency", "3"]].concat(), "");
+    let command_line = ["--jsonl", "--schema", &FLAG, "--file", &file, "--max-tokens", "30"];
+    let ran = extract(&[&command_line[..], &["--concurrency", "3"]].concat(), "");
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     let answers = ran.rows();
     for answer in &answers {
@@ -164,7 +164,7 @@ fn rows_come_back_in_order() {
     }
     // The completions are the same with one call at a time.
     let values = |ran: &Ran| ran.rows().iter().map(|row| row["value"].clone()).collect::<Vec<_>>();
-    assert_eq!(values(&extract(&asked, "")), values(&ran));
+    assert_eq!(values(&extract(&command_line, "")), values(&ran));
 }
 
 #[test]

@@ -170,9 +170,9 @@ fn formwork_model_changes_the_model_and_nothing_else() {
         "{}",
         ran.stderr
     );
-    let said = "model: seven instead of the one of `primary` (FORMWORK_MODEL)";
+    let message = "model: seven instead of the one of `primary` (FORMWORK_MODEL)";
     assert!(
-        ran.stderr.contains(said) && ran.stderr.contains(&format!("configuration: {file}\n")),
+        ran.stderr.contains(message) && ran.stderr.contains(&format!("configuration: {file}\n")),
         "{}",
         ran.stderr
     );
@@ -200,12 +200,14 @@ fn the_servers_that_other_programs_know_by_variables_are_asked() {
     assert_eq!((ran.code, openai.received().len()), (0, 1), "{}", ran.stderr);
 
     // Anthropic's SDKs have a base URL without `/v1`. The key has its own header and is never printed.
-    let said =
+    let message =
         json!({"type": "message", "content": [{"type": "text", "text": MARIA}], "stop_reason": "end_turn"});
     let refused_key = json!({"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key k-123456789"}});
-    let anthropic =
-        Server::start([Reply::json(said.to_string()), Reply::json(refused_key.to_string()).with_status(401)])
-            .unwrap();
+    let anthropic = Server::start([
+        Reply::json(message.to_string()),
+        Reply::json(refused_key.to_string()).with_status(401),
+    ])
+    .unwrap();
     for (address, code) in [(anthropic.url(), 0), (format!("{}/v1", anthropic.url()), 3)] {
         let mut ask = extract(&["--provider", "anthropic", "--model", "claude-sonnet-4-6", "-v", "x"]);
         ask.env("ANTHROPIC_BASE_URL", address).env("ANTHROPIC_API_KEY", "k-123456789");
@@ -221,8 +223,8 @@ fn the_servers_that_other_programs_know_by_variables_are_asked() {
         assert_eq!(sent["max_tokens"], 128_000);
     }
     // Google's libraries leave the version out of the address.
-    let said = json!({"candidates": [{"content": {"parts": [{"text": MARIA}]}, "finishReason": "STOP"}]});
-    let gemini = Server::start([Reply::json(said.to_string())]).unwrap();
+    let message = json!({"candidates": [{"content": {"parts": [{"text": MARIA}]}, "finishReason": "STOP"}]});
+    let gemini = Server::start([Reply::json(message.to_string())]).unwrap();
     let mut ask = extract(&["-m", "gemini/gemini-2.5-flash", "x"]);
     ask.env("GOOGLE_GEMINI_BASE_URL", gemini.url()).env("GEMINI_API_KEY", "k-123456789");
     let ran = run(ask, "");
@@ -320,8 +322,8 @@ fn the_key_of_gemini_is_found_and_goes_into_its_header_alone() {
         let received = server.received();
         assert_eq!(received[0].header("x-goog-api-key"), Some(expected));
         let tape = fs::read_to_string(place.0.join("tape.json")).unwrap();
-        let asked = format!("{} {}", received[0].path, String::from_utf8_lossy(&received[0].body));
-        for shown in [&tape, &asked, &ran.stderr, &ran.stdout] {
+        let called = format!("{} {}", received[0].path, String::from_utf8_lossy(&received[0].body));
+        for shown in [&tape, &called, &ran.stderr, &ran.stdout] {
             assert!(!shown.contains(expected), "{shown}");
         }
     }

@@ -209,9 +209,9 @@ fn a_batch_answers_every_wallet_in_order() {
     assert_eq!(kept.len(), 2, "a wallet that cannot be read was not scored");
     assert_eq!(against_schema("score-event.json", &kept[0]), [""; 0]);
     let rows = ran.rows();
-    let told: Vec<_> = rows.iter().map(|row| (row["id"].as_str().unwrap(), row["ok"] == true)).collect();
+    let results: Vec<_> = rows.iter().map(|row| (row["id"].as_str().unwrap(), row["ok"] == true)).collect();
     let expected = [("standard input:1", true), ("standard input:3", false), ("standard input:4", true)];
-    assert_eq!(told, expected);
+    assert_eq!(results, expected);
     for row in &rows {
         assert_eq!(against_schema("oracle-output.json", row), [""; 0], "{row}");
     }

@@ -207,8 +207,8 @@ fn a_restraint_is_told_in_the_attempt_and_the_outcome() {
         completion.restrained = restrained;
         run.on(&plan, Time(1), Event::answered(id, completion)).unwrap();
         assert_eq!(run.ledger()[0].restrained, restrained);
-        let told = json!(run.ledger()[0]).get("restrained").cloned();
-        assert_eq!(told, restrained.then(|| json!(true)));
+        let reported = json!(run.ledger()[0]).get("restrained").cloned();
+        assert_eq!(reported, restrained.then(|| json!(true)));
         assert_eq!(run.finish().unwrap().is_restrained(), restrained);
     }
 }

@@ -182,8 +182,8 @@ fn an_end_before_the_last_attempt_says_why() {
     let plan = Plan::new(contract(), vec![target("one")]).with_policy(policy).build().unwrap();
     let driven = drive(&plan, input(), &[Reply::Says("{}"), Reply::Says("{}")]);
     let error = driven.run.finish().unwrap_err().to_string();
-    let said = "no valid answer: after 2 attempts, the last with the same answer as the one before: ";
-    assert!(error.starts_with(said), "{error}");
+    let end_message = "no valid answer: after 2 attempts, the last with the same answer as the one before: ";
+    assert!(error.starts_with(end_message), "{error}");
 }
 
 #[test]

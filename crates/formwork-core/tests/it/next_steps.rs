@@ -18,7 +18,7 @@ fn planned(count: usize, policy: Policy) -> Plan {
 }
 
 /// Returns the target of each call.
-fn asked(driven: &Driven) -> Vec<usize> {
+fn called(driven: &Driven) -> Vec<usize> {
     driven.calls.iter().map(|(_, target, _)| *target).collect()
 }
 
@@ -44,7 +44,7 @@ fn wrong_content_goes_on_to_the_next_target_after_an_equal_share_of_the_attempts
         let mut policy = Policy::new(attempts);
         policy.attempts_per_target = set;
         let driven = drive(&planned(count, policy), input(), &[WRONG]);
-        assert_eq!(asked(&driven), expected, "{count} targets, {attempts} attempts, {set:?}");
+        assert_eq!(called(&driven), expected, "{count} targets, {attempts} attempts, {set:?}");
     }
 }
 
@@ -54,7 +54,7 @@ fn the_same_wrong_answer_of_another_target_is_no_repetition() {
     let plan = Plan::new(contract(), targets(2)).with_policy(policy).build().unwrap();
     // The first target repeats itself and is left; the second one gave that answer only once.
     let driven = drive(&plan, input(), &[WRONG, WRONG, WRONG, RIGHT]);
-    assert_eq!(asked(&driven), [0, 0, 1, 1]);
+    assert_eq!(called(&driven), [0, 0, 1, 1]);
     assert!(driven.run.finish().is_ok());
 }
 
@@ -191,12 +191,12 @@ fn a_budget_without_room_for_a_target_asks_a_cheaper_one() {
         (&[1, 5], 9, vec![]),
     ] {
         let driven = drive(&plan(prices, budget), input(), &[RIGHT]);
-        assert_eq!(asked(&driven), expected, "{prices:?} within {budget}");
+        assert_eq!(called(&driven), expected, "{prices:?} within {budget}");
         let kind = driven.run.finish().err().map(|error| error.kind());
         assert_eq!(kind, expected.is_empty().then_some(ErrorKind::Budget));
     }
     let driven = drive(&plan(&[5, 7, 1], 1_000), input(), &[Reply::Denies, RIGHT]);
-    assert_eq!(asked(&driven), [0, 2]);
+    assert_eq!(called(&driven), [0, 2]);
     assert!(driven.run.finish().is_ok());
 }
 

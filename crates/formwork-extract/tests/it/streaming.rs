@@ -18,9 +18,9 @@ async fn a_stream_tells_what_happens() {
     ];
     let model = Arc::new(Scripted::new(replies));
     let mut updates = persons(&model).0.build().unwrap().stream(TEXT);
-    let mut told = Vec::new();
+    let mut texts = Vec::new();
     while let Some(update) = updates.next().await {
-        told.push(match update.unwrap() {
+        texts.push(match update.unwrap() {
             Update::Started { attempt, ask: Ask::Whole, .. } => format!("{attempt}: whole"),
             Update::Started { attempt, ask: Ask::Patch(paths), .. } => format!("{attempt}: {}", paths[0]),
             Update::Text(text) => text,
@@ -53,7 +53,7 @@ async fn a_stream_tells_what_happens() {
         "accepted",
         "done 34",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(texts, expected);
 }
 
 #[tokio::test]

@@ -13,8 +13,8 @@ async fn no_more_than_so_many_run_at_once() {
     let slow = Arc::new(Slow { before: seconds(1), pieces: vec![seconds(1); 2], ..Slow::default() });
     let limited = Concurrency::new(3).wrap(slow.clone());
     let call = call();
-    let asked = (0..10).map(|_| async { limited.call(&call).await?.collect().await });
-    assert!(join_all(asked).await.iter().all(Result::is_ok));
+    let calls = (0..10).map(|_| async { limited.call(&call).await?.collect().await });
+    assert!(join_all(calls).await.iter().all(Result::is_ok));
     assert_eq!(slow.most.load(Ordering::SeqCst), 3);
 }
 

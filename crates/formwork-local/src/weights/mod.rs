@@ -334,8 +334,11 @@ mod tests {
             std::fs::write(&place, damage).unwrap();
             fetch().unwrap();
             assert_eq!(std::fs::read_to_string(&place).unwrap(), "weights", "{damage}");
-            let said = notices.take();
-            assert!(said.len() == 1 && said[0].contains("is damaged: it is fetched anew"), "{said:?}");
+            let printed = notices.take();
+            assert!(
+                printed.len() == 1 && printed[0].contains("is damaged: it is fetched anew"),
+                "{printed:?}"
+            );
         }
         assert_eq!(fetched, 5);
         std::fs::write(&place, "Weights").unwrap();

@@ -141,14 +141,14 @@ fn every_kind_of_part_has_its_place() {
     let mut call = call(Enforcement::None);
     let text = |text: &str| Part::Text { text: text.to_owned() };
     let image = Part::Image { media_type: "image/png".to_owned(), data: "AAAA".to_owned() };
-    let wanted =
+    let tool_call =
         Part::ToolCall { id: "c1".to_owned(), name: "look".to_owned(), arguments: json!({"at": "Lisbon"}) };
     let result = Part::ToolResult { id: "c1".to_owned(), text: "sunny".to_owned() };
     let thought = Part::Reasoning { text: "hm".to_owned() };
     call.messages = shared([
         Message::system("s"),
         Message { role: Role::User, parts: vec![text("what"), image] },
-        Message { role: Role::Assistant, parts: vec![thought.clone(), wanted] },
+        Message { role: Role::Assistant, parts: vec![thought.clone(), tool_call] },
         Message { role: Role::Tool, parts: vec![result.clone()] },
         Message { role: Role::User, parts: vec![result, text("a"), text("b")] },
         Message { role: Role::Assistant, parts: vec![thought] },

@@ -92,10 +92,10 @@ async fn a_way_of_asking_that_is_refused_uses_no_attempt() {
         scored(&model).await
     };
     let calls = model.calls();
-    let asked: Vec<_> =
+    let requested: Vec<_> =
         calls.iter().map(|call| (call.enforcement(), call.sampling.temperature.unwrap())).collect();
     assert_eq!(
-        asked,
+        requested,
         [
             (Enforcement::Schema, 0.3),
             (Enforcement::JsonObject, 0.3),
@@ -285,10 +285,10 @@ async fn a_patch_stays_within_its_attempt_and_has_the_range() {
     assert_eq!((scored.answer.score, scored.attempts, scored.source), (612, 1, ScoreSource::Ai));
     assert_eq!(temperatures(&model.calls()), [Some(0.3), Some(0.3)]);
     let patch = model.calls()[1].clone();
-    let asked = patch.schema().map(|schema| schema["properties"]["score"].clone());
+    let requested = patch.schema().map(|schema| schema["properties"]["score"].clone());
     let words = patch.messages.last().unwrap().text();
     assert!(
-        asked.is_some_and(|asked| asked["minimum"] == 588 && asked["maximum"] == 627)
+        requested.is_some_and(|requested| requested["minimum"] == 588 && requested["maximum"] == 627)
             || words.contains("627.5"),
         "{words}"
     );

@@ -18,8 +18,8 @@ async fn compare(judge: std::sync::Arc<Says>) -> Comparison {
 #[tokio::test]
 async fn both_orders_are_asked_and_have_to_agree() {
     let fair = Says::new(|call, _| {
-        let asked = last(call);
-        says(if asked.find("Red.") < asked.find("Lovely") { "first" } else { "second" }, 90)
+        let prompt = last(call);
+        says(if prompt.find("Red.") < prompt.find("Lovely") { "first" } else { "second" }, 90)
     });
     let comparison = compare(fair.clone()).await;
     assert_eq!(

@@ -181,8 +181,8 @@ fn ten_thousand_levels_are_refused_on_a_stack_that_can_hold_them() {
     // `serde_json` itself needs the stack, to drop such a value.
     // `json!` would copy what is inside of it.
     let items = |inner| Value::Object(Map::from_iter([("items".to_owned(), inner)]));
-    let asked = move || refused(&nested(10_000, items), "nested deeper than 127 levels");
-    std::thread::Builder::new().stack_size(64 << 20).spawn(asked).unwrap().join().unwrap();
+    let build = move || refused(&nested(10_000, items), "nested deeper than 127 levels");
+    std::thread::Builder::new().stack_size(64 << 20).spawn(build).unwrap().join().unwrap();
 }
 
 #[test]

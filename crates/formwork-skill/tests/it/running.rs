@@ -72,8 +72,8 @@ async fn an_input_is_reviewed() {
     let review = outcome.review.unwrap();
     assert_eq!((review.pass, review.issues.len(), review.indeterminate.len()), (false, 1, 1));
     assert_eq!(outcome.output["pass"], false);
-    let asked = model.calls()[0].messages.last().unwrap().text();
-    assert!(asked.contains("Answer the customer.") && asked.contains("---\nNo.\n---"), "{asked}");
+    let prompt = model.calls()[0].messages.last().unwrap().text();
+    assert!(prompt.contains("Answer the customer.") && prompt.contains("---\nNo.\n---"), "{prompt}");
 
     let with = json!({"reply": "No.", "price_list": [3]});
     let review = runner.execute("review-reply", with).await.unwrap().review.unwrap();
@@ -154,10 +154,10 @@ async fn the_policy_of_the_file_counts() {
         .with_skill(skill(&text))
         .with_agent(move |agent| agent.with_clock(mine.clone()).with_seed(5));
     runner.execute("person", json!({"country": "x"})).await.unwrap();
-    let asked: Vec<_> =
+    let prompt: Vec<_> =
         model.calls().iter().map(|call| (call.sampling.temperature, call.max_tokens)).collect();
     assert_eq!(
-        asked,
+        prompt,
         [(Some(0.5), Some(77)), (Some(0.5), Some(77)), (Some(0.1), Some(77)), (Some(0.1), Some(77))]
     );
     assert_eq!(clock.waits(), [std::time::Duration::from_secs(1)]);

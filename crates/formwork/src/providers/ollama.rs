@@ -17,15 +17,15 @@ pub(super) fn kind() -> Kind {
         let config = configured(section)?;
         let transport = transport(section, &server(&config))?;
         let address = Some(config.base_url.clone());
-        let asked = Asked { name: section.name.clone(), transport, config };
-        let provider = asked.provider(asked.config.wire());
-        let model = asked.config.model.clone();
+        let probed = Asked { name: section.name.clone(), transport, config };
+        let provider = probed.provider(probed.config.wire());
+        let model = probed.config.model.clone();
         // A cassette contains recorded calls, and a probe only if one was recorded.
-        let probes = asked.config.probe && section.common.cassette.is_none();
+        let probes = probed.config.probe && section.common.cassette.is_none();
         let probe = probes.then(|| {
             Probe::new(move |fresh| {
-                let asked = asked.clone();
-                async move { asked.probe(fresh).await }
+                let probed = probed.clone();
+                async move { probed.probe(fresh).await }
             })
         });
         Ok(Made { provider, system: "ollama".to_owned(), model, address, probe })

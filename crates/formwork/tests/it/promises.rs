@@ -55,8 +55,8 @@ fn a_server_that_enforces_schemas_itself_does_so_for_every_model() {
 
 #[test]
 fn what_is_said_wins_over_what_is_known() {
-    let said = capabilities("model = \"gemini-1.5-pro\"\ndialects = [\"json-object\", \"prompt\"]");
-    assert_eq!(said.dialects, ["json-object", "prompt"]);
+    let supported = capabilities("model = \"gemini-1.5-pro\"\ndialects = [\"json-object\", \"prompt\"]");
+    assert_eq!(supported.dialects, ["json-object", "prompt"]);
 }
 
 #[test]
@@ -106,10 +106,10 @@ fn a_gemini_model_is_asked_as_the_registry_knows_it() {
     assert_eq!((image.dialects, image.enforcement), (vec!["prompt".to_owned()], Enforcement::None));
     // A model with an unknown name behind a proxy gets all modes.
     assert_eq!(capabilities("model = \"smollm2\"\nbase_url = \"http://127.0.0.1:1\"").dialects.len(), 4);
-    let said = capabilities(
+    let supported = capabilities(
         "model = \"gemini-3.8-flash\"\ndialects = [\"gemini-openapi\"]\ncapabilities = { temperature = true }",
     );
-    assert_eq!((said.dialects, said.temperature), (vec!["gemini-openapi".to_owned()], true));
+    assert_eq!((supported.dialects, supported.temperature), (vec!["gemini-openapi".to_owned()], true));
 }
 
 #[cfg(feature = "anthropic")]

@@ -108,11 +108,11 @@ fn until_dead(child: &mut Child, provider: &Batches, started: Instant) -> Result
             if matches!(status.code(), Some(0 | 1)) {
                 return Ok(None);
             }
-            let mut said = String::new();
+            let mut line = String::new();
             if let Some(mut stderr) = child.stderr.take() {
-                _ = std::io::Read::read_to_string(&mut stderr, &mut said);
+                _ = std::io::Read::read_to_string(&mut stderr, &mut line);
             }
-            return Err(format!("the batch ended with {:?}: {said}", status.code()));
+            return Err(format!("the batch ended with {:?}: {line}", status.code()));
         }
         if started.elapsed() > PATIENCE {
             _ = child.kill();
