@@ -41,8 +41,8 @@ async fn main() -> Result<(), Failure> {
         ["serve", "played"] => return played::serve().await,
         ["serve", "soak", urls, file] => return soak::serve(urls, file).await,
         ["serve", side, url] => return ours::serve(side, url).await,
-        ["compare", side, request_body, connections, requests, rounds] => {
-            compare(side, request_body, connections.parse()?, requests.parse()?, rounds.parse()?).await?
+        ["compare", side, workload, connections, requests, rounds] => {
+            compare(side, workload, connections.parse()?, requests.parse()?, rounds.parse()?).await?
         }
         ["latency", rate, seconds] => latency(rate.parse()?, seconds.parse()?).await?,
         ["streams", number] => streams(number.parse()?).await?,
@@ -57,13 +57,13 @@ async fn main() -> Result<(), Failure> {
 }
 
 /// The body of a request.
-fn body(request_body: &str) -> Value {
+fn body(workload: &str) -> Value {
     let text = "Maria Lindqvist, 34, moved to Lisbon last spring and works as a marine biologist. ".repeat(4);
     let mut body = json!({
         "model": "primary", "temperature": 0.2, "max_tokens": 200,
         "messages": [{"role": "system", "content": "Answer briefly."}, {"role": "user", "content": text}],
     });
-    if request_body == "contract" {
+    if workload == "contract" {
         let format = json!({"name": "person", "strict": true, "schema": person(0)});
         body["response_format"] = json!({"type": "json_schema", "json_schema": format});
     }
@@ -89,7 +89,7 @@ fn person(number: usize) -> Value {
 
 async fn compare(
     side: &str,
-    request_body: &str,
+    workload: &str,
     connections: usize,
     requests: usize,
     rounds: usize,
@@ -98,7 +98,7 @@ async fn compare(
     let url = format!("http://{}", upstream.address);
     let mut ours = Server::start(&["serve", side, &url])?;
     let mut bare = Server::start(&["serve", "bare", &url])?;
-    let request = request(&body(request_body));
+    let request = request(&body(workload));
     let mut errors = 0;
     let mut turn = async |server: &mut Server, requests: usize| -> Result<f64, Failure> {
         let before = server.used()?.cpu;
@@ -143,9 +143,9 @@ async fn latency(rate: u32, seconds: u32) -> Result<Value, Failure> {
     let mut errors = 0;
     // The sides take turns of one second, so that other load on the machine affects all of them.
     for second in 0..=seconds {
-        for ((_, server, request_body), took) in sides.iter().zip(&mut took) {
+        for ((_, server, workload), took) in sides.iter().zip(&mut took) {
             let (times, failed) =
-                client::open_loop(&server.address, &request(&body(request_body)), rate, Duration::from_secs(1))
+                client::open_loop(&server.address, &request(&body(workload)), rate, Duration::from_secs(1))
                     .await?;
             // The first second is not counted, because connections are opened in it.
             if second > 0 {

@@ -52,7 +52,9 @@ impl Settings {
         let kept_mode = if is_provider_batch { Mode::ProviderBatch } else { Mode::Direct };
         let is_restate = text("engine").as_deref() == Some("restate");
         if is_restate && args.engine == Some(Engine::InProcess) {
-            say!("warning: rows that are open in Restate go on there, and are asked about here as well");
+            say!(
+                "warning: rows that are open in Restate continue there, so their calls are made and paid for twice"
+            );
         }
         let kept_engine = if is_restate { Engine::Restate } else { Engine::InProcess };
         let settings = Self {
@@ -150,7 +152,7 @@ fn report(batch: &Batch, ended: Ended, args: &WorkArgs) -> Result<Status, Failed
         if let Some(estimate) = &found.estimate {
             let amount = |number| numbers::amount(number, estimate.unit);
             say!(
-                "estimate  {} for all {} rows (90 %: {} to {}), by {} of them",
+                "estimate  {} for all {} rows (90 %: {} to {}), from {} of them",
                 amount(estimate.expected),
                 numbers::grouped(estimate.rows),
                 amount(estimate.low),

@@ -76,7 +76,7 @@ pub(super) fn resume(args: &ResumeArgs, providers: &Providers, retries: bool) ->
     if retries {
         start_anew(batch.view()).map_err(failed)?;
         let rows = batch.retry().map_err(failed)?;
-        say!("{rows} rejected rows are asked about once more");
+        say!("{rows} rejected rows are processed again");
     }
     work(batch, &args.work, providers, None)
 }
@@ -95,8 +95,8 @@ fn work(
     let files = open_files(batch.view()).map_err(failed)?;
     if settings.mode == Mode::Direct && files > 0 {
         say!(
-            "warning: {files} files of this batch are with a provider; --mode direct asks for their rows again and pays for \
-             both: use --mode provider-batch to wait for them"
+            "warning: {files} files of this batch are open at a provider; --mode direct requests their rows again, so both are paid for: \
+             use --mode provider-batch to wait for the files"
         );
     }
     if settings.engine == Engine::Restate {
@@ -133,7 +133,7 @@ fn work(
             let plan = Arc::clone(extractor.plan());
             let keeps = |value: &Value| alike && plan.contract().judge(value, &Context::EMPTY).is_accepted();
             let opened = batch.replace_contract(new.clone(), keeps).map_err(failed)?;
-            say!("the contract is replaced: {opened} rows start anew");
+            say!("the contract was replaced: {opened} rows are processed again");
         }
         let batch = Arc::new(limited(batch, args, &settings)?);
         let ended = match files {
