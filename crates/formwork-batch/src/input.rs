@@ -15,7 +15,7 @@ const MAX_LINE: usize = 2 * MAX_INPUT;
 /// The number of bytes of an invalid line that are searched for an id.
 const HEAD: usize = 4096;
 
-/// The rows of a source, as they are asked for. An inner error is a row that cannot be asked about, an outer one ends the source.
+/// The rows of a source, which are read lazily. An inner error is an invalid row; an outer error ends the source.
 pub type Rows = Box<dyn Iterator<Item = Result<Result<Row, BadRow>, BatchError>> + Send>;
 
 /// Opens the rows of a file or folder.

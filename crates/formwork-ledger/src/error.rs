@@ -5,6 +5,16 @@ use rusqlite::ErrorCode;
 use crate::RecordId;
 
 /// The reason why an operation of the ledger failed. [`Ledger::record`](crate::Ledger::record) never returns one.
+///
+/// ```
+/// use formwork_ledger::{Error, Ledger, Settings};
+///
+/// let file = tempfile::NamedTempFile::new()?;
+/// std::fs::write(file.path(), "a letter")?;
+/// let error = Ledger::open(file.path(), Settings::default()).unwrap_err();
+/// assert!(matches!(error, Error::NotALedger { .. }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -12,6 +12,18 @@ use crate::{Error, Ledger};
 pub(crate) const HOUR: u64 = 3_600_000;
 
 /// The runs of one hour with the same contract, model and outcome, added up.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{Ledger, RunRecord, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// ledger.record(RunRecord::new("extract", Time(1_795_000_000_000)));
+/// ledger.flush_blocking()?;
+/// let hours = ledger.hourly_runs(None, None)?;
+/// assert_eq!((hours[0].runs, hours[0].outcome.as_str()), (1, "ok"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub struct HourlyRuns {

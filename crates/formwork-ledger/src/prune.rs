@@ -12,6 +12,19 @@ use crate::{Error, Ledger};
 const PRUNED: i64 = 1000;
 
 /// Selects rows to delete: everything before these times. The default deletes nothing.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{Ledger, Prune, RunRecord, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// let now = Time(1_795_000_000_000);
+/// ledger.record(RunRecord::new("extract", now));
+/// ledger.flush_blocking()?;
+/// let pruned = ledger.prune(Prune { runs: Some(Time(now.0 + 1)), ..Prune::default() })?;
+/// assert_eq!(pruned.runs, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Prune {
     /// Runs that ended before this time, with all that belongs to them and the record of their settled spending. What keys have

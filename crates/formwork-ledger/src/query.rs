@@ -20,12 +20,26 @@ pub const MAX_PAGE: usize = 1000;
 const SKEW: u64 = 24 * 3_600_000;
 
 /// A user's verdict on a run.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{Feedback, Ledger, RunQuery, RunRecord, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// let run = RunRecord::new("extract", Time(1_795_000_000_000));
+/// let id = run.id;
+/// ledger.record(run);
+/// ledger.feedback(id, Feedback::Good)?;
+/// let query = RunQuery { feedback: Some(Feedback::Good), ..RunQuery::default() };
+/// assert_eq!(ledger.runs(&query)?.runs[0].feedback.as_deref(), Some(Feedback::Good.name()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Feedback {
-    /// The answer was what was wanted.
+    /// The answer was good.
     Good,
-    /// It was not.
+    /// The answer was bad.
     Bad,
 }
 
@@ -39,7 +53,22 @@ impl Feedback {
     }
 }
 
-/// A filter for runs: a run matches if it agrees with every field that is set (default: all runs, 50 on a page).
+/// A filter for runs: a run matches if it satisfies every field that is set (default: all runs, 50 on a page).
+///
+/// ```
+/// use formwork_core::ErrorKind;
+/// use formwork_ledger::{Ledger, RunOutcome, RunQuery, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// let rejected = RunQuery {
+///     outcome: Some(RunOutcome::Failed(ErrorKind::Rejected)),
+///     class: Some("type".to_owned()),
+///     path: Some("$.items[*].price".to_owned()),
+///     ..RunQuery::default()
+/// };
+/// assert!(ledger.runs(&rejected)?.runs.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunQuery {
     /// Runs that began at this time or later.
@@ -52,7 +81,7 @@ pub struct RunQuery {
     pub limit: usize,
     /// Runs of this key.
     pub key: Option<KeyId>,
-    /// Runs that ended so.
+    /// Runs with this outcome.
     pub outcome: Option<RunOutcome>,
     /// Runs with a contract of this name or digest.
     pub contract: Option<String>,
@@ -102,7 +131,7 @@ impl Default for RunQuery {
     }
 }
 
-/// A run as it is listed.
+/// A stored run, without its calls.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct StoredRun {
@@ -134,7 +163,7 @@ pub struct StoredRun {
     /// The digest of the contract.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// The target that was asked last.
+    /// The target of the last call.
     pub target: String,
     /// Its model.
     pub model: String,
@@ -155,6 +184,22 @@ pub struct StoredRun {
 }
 
 /// A stored run with its calls, violations and bodies.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{AttemptRecord, Ledger, RunRecord, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// let now = Time(1_795_000_000_000);
+/// let mut run = RunRecord::new("extract", now);
+/// run.attempts.push(AttemptRecord::new("primary", "gpt-4o-mini", now, now));
+/// let id = run.id;
+/// ledger.record(run);
+/// ledger.flush_blocking()?;
+/// let detail = ledger.run(id)?.unwrap();
+/// assert_eq!(detail.attempts[0].model, "gpt-4o-mini");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RunDetail {
@@ -169,6 +214,21 @@ pub struct RunDetail {
 }
 
 /// A page of runs, the newest first.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{Ledger, RunQuery, RunRecord, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// for _ in 0..3 {
+///     ledger.record(RunRecord::new("extract", Time(1_795_000_000_000)));
+/// }
+/// ledger.flush_blocking()?;
+/// let first = ledger.runs(&RunQuery { limit: 2, ..RunQuery::default() })?;
+/// let second = ledger.runs(&RunQuery { limit: 2, before: first.next, ..RunQuery::default() })?;
+/// assert_eq!((first.runs.len(), second.runs.len(), second.next), (2, 1, None));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Page {

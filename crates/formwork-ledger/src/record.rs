@@ -8,6 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::{KeyId, RecordId, Redaction};
 
 /// The outcome of a run.
+///
+/// ```
+/// use formwork_core::ErrorKind;
+/// use formwork_ledger::RunOutcome;
+///
+/// assert_eq!(RunOutcome::from_name("rejected"), Some(RunOutcome::Failed(ErrorKind::Rejected)));
+/// assert_eq!(RunOutcome::Fallback.name(), "fallback");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RunOutcome {
     /// A model's answer was accepted, or passed through.
@@ -19,7 +27,7 @@ pub enum RunOutcome {
 }
 
 impl RunOutcome {
-    /// All of them, by name.
+    /// All outcomes by name.
     const NAMES: [(&'static str, Self); 10] = [
         ("ok", Self::Ok),
         ("fallback", Self::Fallback),
@@ -108,7 +116,7 @@ pub struct RunRecord {
     pub cached: bool,
     /// All calls, in order.
     pub attempts: Vec<AttemptRecord>,
-    /// The request's text. It is kept only if [`Settings::bodies`](crate::Settings::bodies) says so.
+    /// The request's text. It is stored only with [`Settings::bodies`](crate::Settings::bodies).
     pub request: Option<String>,
 }
 
@@ -214,7 +222,16 @@ impl RunRecord {
     }
 }
 
-/// A call to a model, as the ledger keeps it.
+/// A call to a model, as the ledger stores it.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::AttemptRecord;
+///
+/// let started = Time(1_795_000_000_000);
+/// let call = AttemptRecord::new("primary", "gpt-4o-mini", started, Time(started.0 + 900));
+/// assert_eq!((call.class.as_ref(), call.number), ("accepted", 1));
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttemptRecord {
     /// The number of the attempt to which the call belongs, from 1; repeated calls and patches belong to the same attempt.
@@ -233,15 +250,15 @@ pub struct AttemptRecord {
     pub started: Time,
     /// The end time.
     pub ended: Time,
-    /// The tokens that it used up.
+    /// The tokens of the call.
     pub usage: Usage,
     /// The cost in millionths of a US dollar; `None` where the price is not known.
     pub micro_usd: Option<u64>,
-    /// The paths that were asked for again; empty if the whole document was asked for.
+    /// The paths of a patch; empty if the whole document was requested.
     pub patched: Vec<String>,
     /// The violations of the answer.
     pub violations: Vec<ViolationRecord>,
-    /// The answer. It is kept only if [`Settings::bodies`](crate::Settings::bodies) says so.
+    /// The answer. It is stored only with [`Settings::bodies`](crate::Settings::bodies).
     pub answer: Option<String>,
 }
 

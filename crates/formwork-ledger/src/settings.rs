@@ -3,11 +3,20 @@ use std::time::Duration;
 use crate::Redaction;
 
 /// The settings of a ledger. The defaults suit a service with a few thousand requests a second.
+///
+/// ```
+/// use formwork_ledger::{Ledger, Settings};
+///
+/// let settings = Settings { bodies: true, max_bytes: Some(1 << 30), ..Settings::default() };
+/// let ledger = Ledger::in_memory(settings)?;
+/// # drop(ledger);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Whether requests and answers are kept (default: no). Everything else of a run is kept in any case.
+    /// Whether requests and answers are stored (default: no). All other data of a run are always stored.
     pub bodies: bool,
-    /// The rules by which texts are removed before anything is written (default: API keys alone).
+    /// The rules by which texts are removed before anything is written (default: API keys only).
     pub redaction: Redaction,
     /// The maximum time for which a run waits in memory, so that several are committed together (default: 200 ms).
     /// A process that is killed loses at most these runs.
@@ -20,8 +29,8 @@ pub struct Settings {
     pub max_queued_bytes: usize,
     /// The maximum length of a stored request or answer, in bytes (default: 1 MiB). Longer ones are omitted and counted.
     pub max_body: usize,
-    /// The size of the file in bytes from which nothing more is recorded (default: none). Spending and keys have another
-    /// mebibyte.
+    /// The maximum size of the file in bytes (default: no limit). At this size no more runs are recorded; spending and keys may use
+    /// one more mebibyte.
     pub max_bytes: Option<u64>,
     /// The maximum size of the cached values, in bytes (default: 64 MiB). The oldest values are removed first.
     pub max_cache_bytes: u64,

@@ -15,7 +15,20 @@ use crate::{Error, KeyId, Ledger, RecordId, usd};
 /// A million dollars: more cannot be reserved or budgeted.
 pub(crate) const MAX_AMOUNT: u64 = 1_000_000_000_000;
 
-/// The reason why nothing was reserved. The call must not be made.
+/// The reason why an amount could not be reserved. The call must not be made.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{Ledger, NewKey, ReserveError, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// let now = Time(1_795_000_000_000);
+/// let (key, _) = ledger.add_key(NewKey { budget: Some(1_000), ..NewKey::new("alice") }, now)?;
+/// let refused = ledger.reserve_blocking(key.id, 1_001, None, now).unwrap_err();
+/// let ReserveError::Exceeded(exceeded) = refused else { panic!("{refused}") };
+/// assert_eq!((exceeded.budget, exceeded.amount), (1_000, 1_001));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReserveError {
@@ -30,7 +43,7 @@ pub enum ReserveError {
     Ledger(#[from] Error),
 }
 
-/// A budget is used up. Amounts are millionths of a US dollar.
+/// The error of a reservation that exceeds the budget. Amounts are in millionths of a US dollar.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the budget of the API key `{name}` does not allow another call: of {} US dollars {} are spent and {} reserved, and \
@@ -52,8 +65,22 @@ pub struct BudgetExceeded {
 
 /// An amount that is reserved for one call.
 ///
-/// [`Hold::settle`] replaces it by what the call did cost. A hold that is dropped is settled at its full amount: nobody knows what was
-/// spent. If the process dies, the amount stays reserved and counts as spent.
+/// [`Hold::settle`] replaces it by the actual cost of the call. A dropped hold is settled at its full amount, because the actual cost
+/// is unknown. If the process dies, the amount stays reserved and counts as spent.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{Ledger, NewKey, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// let now = Time(1_795_000_000_000);
+/// let (key, _) = ledger.add_key(NewKey::new("alice"), now)?;
+/// let hold = ledger.reserve_blocking(key.id, 20_000, None, now)?; // 2 cents
+/// assert_eq!(hold.amount(), 20_000);
+/// hold.settle_blocking(1_234)?;
+/// assert_eq!(ledger.key("alice")?.spent, 1_234);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "a hold that is dropped is spent"]
 pub struct Hold {
     ledger: Ledger,
@@ -156,12 +183,12 @@ fn reserve(
 }
 
 impl Hold {
-    /// The amount, in millionths of a US dollar.
+    /// Returns the amount, in millionths of a US dollar.
     pub const fn amount(&self) -> u64 {
         self.amount
     }
 
-    /// Replaces the reservation by what the call did cost, in millionths of a US dollar, and waits until that is on the
+    /// Replaces the reservation by the actual cost of the call, in millionths of a US dollar, and waits until that is on the
     /// disk. It may be more than was reserved; 0 gives everything back. Once it was polled, dropping the future does not
     /// take the settlement back.
     ///

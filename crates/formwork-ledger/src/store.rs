@@ -12,12 +12,12 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use crate::Error;
 use crate::paths::general;
 
-/// The format of a file: its tables, and the number by which it is told from other files.
+/// The format of a file: its tables, and the number that distinguishes it from other SQLite files.
 #[derive(Debug, Clone, Copy)]
 pub struct Format {
-    /// The number in the file's header by which SQLite tells applications apart.
+    /// The `application_id` in the header of the file.
     pub application: i64,
-    /// The steps from an empty file to the newest format, in SQL. The format of a file is the number of steps that were taken.
+    /// The steps from an empty file to the newest format, in SQL. The format of a file is the number of applied steps.
     pub steps: &'static [&'static str],
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn job<T: Send + 'static>(
     (Box::new(Closure { write: Some(write), value: None, done }), Committed(end))
 }
 
-/// The end of a write: a future, which [`Committed::wait`] waits for without a runtime.
+/// A pending write: a future that completes when the write is durable. [`Committed::wait`] waits for it without a runtime.
 #[must_use = "a write that nobody waits for may not be on the disk yet"]
 pub struct Committed<T>(oneshot::Receiver<Result<T, Error>>);
 

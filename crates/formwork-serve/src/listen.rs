@@ -21,6 +21,21 @@ use crate::tls::Tls;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The limits and the encryption of connections.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use formwork_serve::Connections;
+///
+/// let limits = Connections {
+///     read_timeout: Duration::from_secs(10),
+///     max: 1_000,
+///     drain: Duration::from_secs(15),
+///     accept_while_draining: true,
+///     tls: None,
+/// };
+/// # drop(limits);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Connections {
     /// The time limit for receiving the head of a request.
@@ -64,11 +79,27 @@ impl Default for Draining {
     }
 }
 
-/// Answers requests of HTTP/1.1 until `shutdown` is done, then ends when the open requests have their responses, or
-/// [`Connections::drain`] has passed. Sets `draining` in between.
+/// Responds to HTTP/1.1 requests until `shutdown` is done. Then it sets `draining`, and ends when the open requests have their
+/// responses, or after [`Connections::drain`].
 ///
 /// # Errors
-/// If the listener cannot be used. A connection that fails ends alone.
+/// An error of the listener. A failed connection does not affect the others.
+///
+/// ```
+/// use std::convert::Infallible;
+/// use std::net::TcpListener;
+///
+/// use axum::body::Body;
+/// use axum::http::Response;
+/// use formwork_serve::{Connections, Draining, serve};
+///
+/// /// Responds `hello` to every request, until `shutdown` is done.
+/// async fn hello(limits: Connections, shutdown: impl Future<Output = ()>) -> std::io::Result<()> {
+///     let listener = TcpListener::bind("127.0.0.1:8080")?;
+///     let answer = |_| async { Ok::<_, Infallible>(Response::new(Body::from("hello"))) };
+///     serve(listener, answer, limits, Draining::new(), shutdown).await
+/// }
+/// ```
 pub async fn serve<F, R>(
     listener: std::net::TcpListener,
     answer: F,

@@ -30,18 +30,37 @@ pub const fn batch_price(price: Price) -> Price {
     Price { input: price.input.div_ceil(2), output: price.output.div_ceil(2) }
 }
 
-/// The engine that asks models through the batch APIs of their providers, within a day and at half the price.
+/// The engine that calls models through the batch APIs of their providers, within a day and at half the price.
 ///
-/// It works in rounds: a round is one call of each open run. The calls are written into files, the files are submitted, and the
-/// rows whose answers are invalid get their next call in the next round, with those that the provider did not process. A row
-/// that the provider has not processed in three files is rejected, if other rows are answered.
+/// It works in rounds: a round is one call of each open run. The calls are written to files, and the files are submitted. Rows with
+/// an invalid answer, and rows that the provider did not process, get their next call in the next round. A row that the provider
+/// did not process in three files is rejected, if other rows are answered.
 ///
 /// Each file is recorded before it is submitted, with its id before it is waited for. If the process dies between the provider's acceptance and
 /// the record, the next engine looks for the file in the provider's listing before it submits it again. A process that ends while
-/// files are open leaves them to the provider, and the next one joins their results.
+/// files are open leaves them to the provider, and the next one reads their results.
 ///
 /// Delays between the calls of a run are not waited for, and the time that a file takes does not count towards the deadlines of
 /// runs. Give the targets of the extractor the [price of the batch API](batch_price).
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// use formwork_batch::{OpenAiBatches, ProviderBatch};
+/// use formwork_extract::Extractor;
+/// use formwork_openai::OpenAi;
+/// use formwork_wire::SharedTransport;
+/// use serde_json::Value;
+///
+/// /// `extractor` has one target, `openai`.
+/// fn engine(extractor: Extractor<Value>, transport: SharedTransport) -> ProviderBatch {
+///     let wire = Arc::new(OpenAi::new("gpt-4o-mini").with_stream(false));
+///     ProviderBatch::new(extractor)
+///         .with_target("openai", Arc::new(OpenAiBatches::new(wire, transport)))
+///         .with_interval(Duration::from_secs(60))
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct ProviderBatch {
     pub(super) extractor: Extractor<Value>,
@@ -81,28 +100,28 @@ impl ProviderBatch {
         self
     }
 
-    /// Adds a budget (default: none). A row is submitted only where every budget has room for the worst case of its call.
+    /// Adds a budget (default: none). A row is submitted only if every budget allows the maximum cost of its call.
     #[must_use]
     pub fn with_budget(mut self, budget: Budget) -> Self {
         self.budgets.push(budget);
         self
     }
 
-    /// Sets how often the state of open files is asked for (default: every 30 s).
+    /// Sets the interval between requests for the state of open files (default: 30 s).
     #[must_use]
     pub const fn with_interval(mut self, interval: Duration) -> Self {
         self.interval = interval;
         self
     }
 
-    /// Sets how long the engine waits while no request to the provider succeeds (default: 1 hour).
+    /// Sets the time after which the engine ends if no request to the provider succeeds (default: 1 hour).
     #[must_use]
     pub const fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Sets limits of a file (default: 64 MiB). The limits of the provider hold as well.
+    /// Sets the limits of a file (default: 64 MiB, any number of requests). The limits of the provider apply as well.
     #[must_use]
     pub const fn with_file_limits(mut self, limits: FileLimits) -> Self {
         self.limits = limits;

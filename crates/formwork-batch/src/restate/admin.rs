@@ -15,18 +15,31 @@ const OLDEST: (u64, u64) = (1, 6);
 /// The time that an answer may take.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// The administration of a Restate server.
+/// A client of the admin API of a Restate server.
+///
+/// ```
+/// use formwork_batch::{Admin, AdminError};
+/// use formwork_wire::SharedTransport;
+///
+/// /// Returns the address of the ingress. `transport` sends to Restate's administration.
+/// async fn ingress(transport: SharedTransport) -> Result<Option<String>, AdminError> {
+///     let admin = Admin::new(transport, "http://127.0.0.1:9070");
+///     let (version, ingress) = admin.version().await?;
+///     println!("Restate {version}");
+///     Ok(ingress)
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Admin {
     client: Client,
     url: String,
 }
 
-/// The reason why Restate's administration did not do something. Each message says what to do.
+/// An error of Restate's admin API. Each message says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdminError {
-    /// Nothing answers.
+    /// The server does not respond.
     #[error(
         "Restate does not answer at {url}: {message}; start it (`cargo xtask servers up restate`, or restate-server), or name the address of its administration with --register"
     )]
@@ -83,7 +96,7 @@ impl Admin {
         AdminError::Unreachable { url: self.url.clone(), message: fault.message.clone() }
     }
 
-    /// Returns the version of the server, and the address of its ingress if it says that.
+    /// Returns the version of the server, and the address of its ingress if the server reports it.
     ///
     /// # Errors
     /// [`AdminError::Unreachable`], [`AdminError::NotRestate`] or [`AdminError::TooOld`].
@@ -101,7 +114,7 @@ impl Admin {
         Ok((version, ingress))
     }
 
-    /// Registers the workers behind an address. Workers that are there already, with the same services, change nothing.
+    /// Registers the workers behind an address. Registering the same services again has no effect.
     ///
     /// # Errors
     /// [`AdminError::NotRegistered`] or [`AdminError::Unreachable`].

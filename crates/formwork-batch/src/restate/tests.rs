@@ -474,7 +474,7 @@ async fn cancelled_rows_are_cancelled_in_restate_and_have_other_keys_afterwards(
         while server.requests.load(Ordering::SeqCst) < 4 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        batch.view().want(Control::Stop(Stop::Cancelled)).unwrap();
+        batch.view().set_control(Control::Stop(Stop::Cancelled)).unwrap();
     };
     let (ended, ()) = tokio::join!(engine.run(batch.clone(), &none), cancelled);
     assert_eq!(ended.unwrap(), Ended::Stopped(Stop::Cancelled));

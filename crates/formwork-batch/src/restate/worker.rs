@@ -41,10 +41,23 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Restate pauses a row after an hour until somebody resumes it by hand.
 const ATTEMPTS: u64 = 2_000_000;
 
-/// Makes the extractor of a contract.
+/// A function that creates the extractor of a contract.
 pub type MakeExtractor = Arc<dyn Fn(&Value) -> Result<Extractor<Value>, Error> + Send + Sync>;
 
-/// A worker of batches on Restate. Several of them may stand behind one address.
+/// A worker that processes the rows of batches for a Restate server. Several workers can share an address.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use formwork_batch::{Admin, MakeExtractor, Worker};
+///
+/// /// Serves rows until Ctrl-C; `make` builds the extractor of a contract.
+/// async fn work(admin: Admin, make: MakeExtractor) -> std::io::Result<()> {
+///     let listener = tokio::net::TcpListener::bind("127.0.0.1:9080").await?;
+///     Worker::new(admin, make).with_concurrency(16).serve(listener, std::future::pending::<()>()).await;
+///     Ok(())
+/// }
+/// ```
 pub struct Worker {
     admin: Admin,
     make: MakeExtractor,
@@ -53,7 +66,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Creates a worker that makes 64 calls at the same time. It asks `admin` for the contracts of batches.
+    /// Creates a worker with at most 64 concurrent calls. It reads the contracts of batches from `admin`.
     pub fn new(admin: Admin, make: MakeExtractor) -> Self {
         Self { admin, make, concurrency: 64, slots: None }
     }

@@ -199,7 +199,7 @@ impl Batch {
             "SELECT number FROM rows WHERE state = 2 AND bad = 0 AND leader IS NULL".to_owned(),
             true,
         )?;
-        self.view.want(Control::Run)?;
+        self.view.set_control(Control::Run)?;
         Ok(rows)
     }
 
@@ -449,7 +449,7 @@ impl Store for Batch {
         match session.control {
             Some((read, control)) if read.elapsed() < LOOK => Ok(control),
             _ => {
-                let control = self.view.wanted()?;
+                let control = self.view.control()?;
                 session.control = Some((Instant::now(), control));
                 Ok(control)
             }

@@ -207,7 +207,7 @@ async fn a_stop_finishes_what_is_open_and_an_interrupt_leaves_it() {
             while batch.view().progress().unwrap().accepted < 20 {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
-            View::open(folder.path()).unwrap().want(want).unwrap();
+            View::open(folder.path()).unwrap().set_control(want).unwrap();
             if want == Control::Run {
                 token.cancel();
             }

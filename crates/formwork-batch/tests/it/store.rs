@@ -110,7 +110,7 @@ async fn the_user_stops_a_batch_from_another_process_and_failures_stop_it() {
     let folder = tempfile::tempdir().unwrap();
     let batch = Batch::create(folder.path(), &spec(100), rows(300)).unwrap();
     let view = View::open(folder.path()).unwrap();
-    view.want(Control::Stop(Stop::Paused)).unwrap();
+    view.set_control(Control::Stop(Stop::Paused)).unwrap();
     assert_eq!(batch.control().await.unwrap(), Control::Stop(Stop::Paused));
     assert_eq!(view.process(), Some(std::process::id()));
     batch.stop_at(MaxFailures::Share(0.02));

@@ -100,7 +100,7 @@ fn state(view: &View, progress: &Progress) -> Result<&'static str, BatchError> {
     if progress.open() == 0 {
         return Ok("done");
     }
-    Ok(match (view.process(), view.wanted()?) {
+    Ok(match (view.process(), view.control()?) {
         (Some(_), Control::Run) => "running",
         (Some(_), _) => "stopping",
         (None, Control::Stop(Stop::Paused)) => "paused",

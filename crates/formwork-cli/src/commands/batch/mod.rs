@@ -305,7 +305,7 @@ fn want(args: &FolderArgs, stop: Stop) -> Result<Status, Failed> {
         say!("no process works on the batch in {folder}: `formwork batch resume {folder}` continues it");
         return Ok(Status::Ok);
     }
-    view.want(Control::Stop(stop)).map_err(failed)?;
+    view.set_control(Control::Stop(stop)).map_err(failed)?;
     match stop {
         Stop::Paused => say!(
             "paused: the rows in progress are finished; `formwork batch resume {folder}` continues the batch"

@@ -15,7 +15,7 @@ const WINDOW: Duration = Duration::from_secs(30);
 pub(super) fn of(view: &View) -> Result<BatchOutput, BatchError> {
     let progress = view.progress()?;
     let process = view.process();
-    let state = match (view.wanted()?, process) {
+    let state = match (view.control()?, process) {
         (Control::Stop(Stop::Cancelled), _) => BatchState::Cancelled,
         (_, Some(_)) => BatchState::Running,
         (Control::Stop(_), None) => BatchState::Paused,

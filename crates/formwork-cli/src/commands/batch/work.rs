@@ -87,10 +87,10 @@ fn work(
     providers: &Providers,
     new_contract: Option<Value>,
 ) -> Result<Status, Failed> {
-    if batch.view().wanted().map_err(failed)? == Control::Stop(Stop::Cancelled) {
+    if batch.view().control().map_err(failed)? == Control::Stop(Stop::Cancelled) {
         return Err(failed(BatchError::Cancelled(batch.view().folder().to_owned())));
     }
-    batch.view().want(Control::Run).map_err(failed)?;
+    batch.view().set_control(Control::Run).map_err(failed)?;
     let (settings, named) = Settings::of(&batch, args).map_err(failed)?;
     let files = open_files(batch.view()).map_err(failed)?;
     if settings.mode == Mode::Direct && files > 0 {
