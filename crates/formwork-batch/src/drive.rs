@@ -1,4 +1,4 @@
-//! Rows on their way to their results, whatever asks about them.
+//! The loop over rows that the in-process engine and the Restate engine share.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -119,7 +119,7 @@ impl Weather {
         *self = Self { answered: true, unanswered: 0, ruled_out: 0, since: None, pause: None };
     }
 
-    /// Notes a row that found no provider; returns whether the engine gives up.
+    /// Counts a row without a reachable provider; returns whether the engine has to end.
     fn unanswered(&mut self, patience: Duration) -> bool {
         let now = Instant::now();
         self.unanswered += 1;
@@ -130,7 +130,7 @@ impl Weather {
     }
 }
 
-/// Carries out the open rows of a store, as many at a time as `asks` takes. `patience` is how long it goes on while no provider
+/// Processes the open rows of a store, as many at a time as `asks` allows. `patience` is the time for which it continues while no provider
 /// answers.
 pub(crate) async fn drive(
     asks: &impl AsksRows,

@@ -29,7 +29,7 @@ pub struct Estimate {
 /// certain. `None` for fewer than two rows.
 ///
 /// The interval is that of a t distribution on the logarithm of the mean, with Johnson's correction for skew: costs of rows are
-/// skewed to the right, because some rows are long or are asked again.
+/// skewed to the right, because some rows are long or need retries.
 ///
 /// ```
 /// use formwork_batch::estimate;

@@ -211,7 +211,7 @@ pub(crate) struct Rejected {
 
 /// A line of `part-*.jsonl` ([`ResultLine`]) or of `rejected-*.jsonl` ([`RejectedLine`]) with the id of its row.
 ///
-/// Equal rows share what follows the id (`--dedupe`).
+/// With `--dedupe`, rows with the same input share the result.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Identified<T> {
     /// The id of the row, as it was given; null if it cannot be read.
@@ -239,7 +239,7 @@ pub struct ResultLine<'a> {
     pub cost: Cost,
 }
 
-/// A row without a value, with every call and what was wrong with its answer: a line of `rejected-*.jsonl` without its id
+/// A row without a value, with every call and the violations of its answer: a line of `rejected-*.jsonl` without its id
 /// ([`Identified`]).
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RejectedLine<'a> {

@@ -276,8 +276,8 @@ impl PlanBuilder {
         self
     }
 
-    /// Limits the cost of all calls together (default: no limit). The worst case of each call is reserved before it is
-    /// made.
+    /// Limits the cost of all calls together (default: no limit). The maximum cost of each call is reserved before
+    /// the call.
     #[must_use]
     pub const fn with_budget(mut self, budget: Cost) -> Self {
         self.plan.budget = Some(budget);

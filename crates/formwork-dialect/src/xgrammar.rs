@@ -1,7 +1,7 @@
 //! The dialect of xgrammar, the grammar engine of vLLM and SGLang.
 //!
 //! Sources: xgrammar 0.2.8 itself, which was asked to take the probes of this crate and their documents, and the checks that
-//! vLLM and SGLang run before it (2026-11). A server that was started with another engine is told its dialect by
+//! vLLM and SGLang run before it (2026-11). For a server with another engine, set its dialect with
 //! configuration (`dialects = ["llguidance"]`).
 
 use serde_json::Value;

@@ -11,7 +11,7 @@ use formwork_ledger::{Hold, Key, KeyId, KeyRole, Ledger, RecordId, ReserveError}
 
 use crate::problem::{Kind, Problem};
 
-/// Checks keys, and keeps what they may spend.
+/// Checks keys, their budgets and their request rates.
 #[derive(Debug)]
 pub(crate) struct Access {
     ledger: Option<Ledger>,
@@ -34,7 +34,7 @@ impl Client {
         self.0.as_ref().map_or("", |key| key.name.as_str())
     }
 
-    /// Returns whether it may see what is not its own.
+    /// Returns whether it may read the data of others.
     pub(crate) fn is_admin(&self) -> bool {
         self.0.as_ref().is_none_or(|key| key.role == KeyRole::Admin)
     }
@@ -67,7 +67,7 @@ impl Access {
         self.ledger.as_ref()
     }
 
-    /// Returns the client of a request: its key stands in `Authorization: Bearer` or `x-api-key`.
+    /// Returns the client of a request: its key is in `Authorization: Bearer` or `x-api-key`.
     ///
     /// # Errors
     /// [`Kind::Unauthorized`] where there are keys and none of them is presented.
@@ -116,7 +116,7 @@ impl Access {
         Ok(())
     }
 
-    /// Reserves what a request may cost at most, in millionths of a US dollar; `None` where nothing is counted.
+    /// Reserves the maximum cost of a request, in millionths of a US dollar; `None` if costs are not counted.
     ///
     /// # Errors
     /// [`Kind::OutOfBudget`], [`Kind::Unauthorized`] for a key that ended meanwhile, [`Kind::Internal`] if it cannot be written.

@@ -36,7 +36,7 @@ impl Ask {
     }
 }
 
-/// The kind of answer that is asked for.
+/// The requested kind of answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Want {
     /// Any text.

@@ -56,7 +56,7 @@ impl Document {
     /// Returns the text with another name of the model.
     ///
     /// # Errors
-    /// The error of the parser for a body with a member twice, which has to be written anew.
+    /// The error of the parser for a body with a duplicate member, which has to be rewritten.
     pub(crate) fn with_model(&self, model: &str) -> Result<Bytes, Error> {
         let written = serde_json::to_string(model)?;
         let parts = self.model.clone().filter(|_| !self.has_duplicates);

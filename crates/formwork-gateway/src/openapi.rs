@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::protocol::fields_of;
 use crate::service::ExtractRequest;
 
-/// A resource of the service: method, path, what it is for, and where its protocol is documented.
+/// A resource of the service: method, path, purpose, and the documentation of its protocol.
 struct Resource {
     method: &'static str,
     path: &'static str,

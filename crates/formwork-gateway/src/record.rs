@@ -25,7 +25,7 @@ impl Record {
         Self { shared, run: Some(run), hold: None, trace }
     }
 
-    /// Keeps what was reserved, to settle it.
+    /// Keeps the reservation, to settle it.
     pub(crate) fn hold(&mut self, hold: Option<Hold>) {
         self.hold = hold;
     }
@@ -79,7 +79,7 @@ impl Record {
         self.calls(target, vec![made], problem).await;
     }
 
-    /// Writes calls of one target; `problem` is what became of the last one.
+    /// Writes calls of one target; `problem` is the failure of the last one.
     pub(crate) async fn calls(mut self, target: usize, made: Vec<Made>, problem: Option<&Problem>) {
         let Some(mut run) = self.run.take() else { return };
         let shared = Arc::clone(&self.shared);
@@ -179,7 +179,7 @@ impl Drop for Record {
     }
 }
 
-/// Settles what was reserved; in full where the cost is not known.
+/// Settles the reservation; at its full amount if the cost is unknown.
 async fn settle(hold: Option<Hold>, cost: Option<u64>) {
     let (Some(hold), Some(cost)) = (hold, cost) else { return };
     if let Err(error) = hold.settle(cost).await {

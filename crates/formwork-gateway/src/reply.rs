@@ -57,7 +57,7 @@ pub(crate) struct Meta {
 }
 
 impl Reply {
-    /// Returns the extension that stands in the usage of every protocol.
+    /// Returns the extension in the usage of every protocol.
     pub(crate) fn extension<'m>(&self, meta: &'m Meta) -> Extension<'m> {
         Extension {
             run: &meta.run,

@@ -90,7 +90,7 @@ impl Core {
         }
     }
 
-    /// Queues a run, or what the queue has room for.
+    /// Queues a run, without its bodies if the queue has no space for them.
     pub(crate) fn record(&self, mut run: RunRecord) {
         use crate::queue::Queued;
         if self.settings.bodies {

@@ -105,7 +105,7 @@ impl Error {
     }
 }
 
-/// Returns whether SQLite found no room for what it was to write.
+/// Returns whether the disk or the file was full.
 pub(crate) fn is_full(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DiskFull)
 }

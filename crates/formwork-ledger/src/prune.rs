@@ -1,4 +1,4 @@
-//! Retention: deleting what is old.
+//! Retention: deletes old data.
 
 use formwork_core::Time;
 use rusqlite::Connection;
@@ -49,10 +49,10 @@ pub struct Pruned {
 }
 
 impl Ledger {
-    /// Deletes what is old, in transactions of a thousand runs, and gives the space back to the file system.
+    /// Deletes old data in transactions of a thousand runs, and returns the space to the file system.
     ///
     /// # Errors
-    /// [`Error::Storage`]; what was deleted before stays deleted.
+    /// [`Error::Storage`]; data that were deleted before stay deleted.
     pub fn prune(&self, prune: Prune) -> Result<Pruned, Error> {
         let mut pruned = Pruned::default();
         if let Some(before) = prune.runs {

@@ -445,10 +445,10 @@ impl Ledger {
         })
     }
 
-    /// Writes runs as JSON Lines, newest first: one [`RunDetail`] each. [`RunQuery::limit`] does not matter. Returns how many there were.
+    /// Writes runs as JSON Lines, newest first: one [`RunDetail`] each. Ignores [`RunQuery::limit`]. Returns the number of runs.
     ///
     /// # Errors
-    /// As the writer says, and [`Error::Storage`] as an [`io::Error`].
+    /// The errors of the writer, and [`Error::Storage`] as an [`io::Error`].
     pub fn export(&self, query: &RunQuery, mut to: impl io::Write) -> io::Result<u64> {
         let mut query = RunQuery { limit: MAX_PAGE, ..query.clone() };
         let mut written = 0;
@@ -469,7 +469,7 @@ impl Ledger {
         }
     }
 
-    /// Notes what a user thinks of a run; a later word replaces an earlier one.
+    /// Stores a user's verdict on a run; a later verdict replaces an earlier one.
     ///
     /// # Errors
     /// [`Error::NoSuchRun`], [`Error::Storage`].

@@ -11,7 +11,7 @@ use crate::{Error, RunRecord, Settings};
 
 pub(crate) enum Task {
     Write(Box<dyn Job>),
-    /// Everything that waits is to be written; then the sender is told.
+    /// Write the whole queue, then notify the sender.
     Flush(oneshot::Sender<Result<(), Error>>),
 }
 

@@ -69,7 +69,7 @@ impl<T> From<&Result<Outcome<T>, formwork_core::Error>> for RunOutcome {
 
 /// A run for the ledger: a request and all calls that were made for it.
 ///
-/// Texts that are empty are unknown. [`RunRecord::of`] fills in what a run of Formwork knows; the rest is up to the caller.
+/// Empty texts are unknown. [`RunRecord::of`] sets the fields that a run of Formwork knows; the caller sets the others.
 ///
 /// ```
 /// use formwork_core::Time;
@@ -146,7 +146,7 @@ impl RunRecord {
         }
     }
 
-    /// Fills in what a run of Formwork knows: the outcome, the calls with their answers, target, model, usage and cost. The
+    /// Sets the fields that a run of Formwork knows: the outcome, the calls with their answers, target, model, usage and cost. The
     /// model is the target's name; [`RunRecord::with_models`] replaces it.
     #[must_use]
     pub fn of<T>(mut self, result: &Result<Outcome<T>, formwork_core::Error>, ended: Time) -> Self {
@@ -391,7 +391,7 @@ impl RunRecord {
         self.keep_bodies(|text| if text.len() > max { None } else { Some(text) })
     }
 
-    /// Removes what the rules say from all texts; returns whether bodies had to be left out as a whole.
+    /// Applies the rules to all texts; returns whether bodies had to be omitted.
     pub(crate) fn redact(&mut self, rules: &Redaction) -> usize {
         let attempts = self.attempts.iter_mut().flat_map(|attempt| {
             let violations = attempt.violations.iter_mut().flat_map(|one| [&mut one.path, &mut one.message]);

@@ -54,7 +54,7 @@ impl Recorder {
         self
     }
 
-    /// Adds the model behind a target (default: the target's name stands for it).
+    /// Adds the model of a target (default: the name of the target).
     #[must_use]
     pub fn with_model(mut self, target: impl Into<String>, model: impl Into<String>) -> Self {
         self.models.insert(target.into(), model.into());

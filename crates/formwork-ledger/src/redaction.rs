@@ -72,7 +72,7 @@ impl Redaction {
         Ok(self)
     }
 
-    /// Removes keys and what the patterns match.
+    /// Removes keys and the matches of the patterns.
     pub(crate) fn text(&self, text: &mut String) {
         let Some(keys) = &*KEY else {
             REDACTED.clone_into(text);
@@ -85,7 +85,7 @@ impl Redaction {
         }
     }
 
-    /// Removes from a request or an answer what the rules say; `None` if all of it must be left out.
+    /// Applies the rules to a request or an answer; `None` if it must be omitted completely.
     pub(crate) fn body(&self, mut text: String) -> Option<String> {
         if !self.paths.is_empty() {
             let mut document = serde_json::from_str(&text).ok()?;

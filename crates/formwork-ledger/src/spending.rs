@@ -1,4 +1,4 @@
-//! Budgets: what a call may cost is reserved before it is made, and what it did cost is settled afterwards.
+//! Budgets: the maximum cost of a call is reserved before it, and its actual cost is settled after it.
 //!
 //! Both are on the disk when the call returns (`synchronous=FULL`); all reservations and settlements that wait at the same time share one
 //! commit. What is reserved counts as spent until it is settled. So a process that dies, and a disk that is full, leave an upper
@@ -103,8 +103,8 @@ enum Reserved {
 
 /// Spending.
 impl Ledger {
-    /// Reserves what a call may cost at most, in millionths of a US dollar, and waits until that is on the disk. Keys without a
-    /// budget are not limited, but what they spend is counted. The future can be awaited in any runtime; if it is dropped
+    /// Reserves the maximum cost of a call, in millionths of a US dollar, and waits until the reservation is durable. Keys without a
+    /// budget are not limited, but their spending is counted. The future can be awaited in any runtime; if it is dropped
     /// after it was first polled, the amount may stay reserved.
     ///
     /// # Errors

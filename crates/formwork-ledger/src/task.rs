@@ -1,4 +1,4 @@
-//! Writes that somebody waits for.
+//! Writes with a waiting caller.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -18,7 +18,7 @@ pub(crate) trait Job: Send {
     fn report(self: Box<Self>, committed: Result<(), Error>);
 }
 
-/// A write with a value for whoever waits.
+/// A write that returns a value to the waiting caller.
 struct Closure<F, T> {
     write: Option<F>,
     value: Option<T>,

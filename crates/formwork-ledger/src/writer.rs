@@ -1,4 +1,4 @@
-//! The thread that alone writes: tasks that somebody waits for at once, runs in groups.
+//! The only writing thread: tasks with a waiting caller are written at once, runs in groups.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(crate) fn run(core: &Arc<Core>) {
     }
 }
 
-/// Lets nobody wait for a writer that has ended, even by a panic.
+/// Wakes all waiting callers when the writer has ended, even by a panic.
 struct End<'a>(&'a Core);
 
 impl Drop for End<'_> {
@@ -82,7 +82,7 @@ fn in_transaction<T>(
     Ok(value)
 }
 
-/// Holds the file to the size that the settings allow, and so many bytes.
+/// Limits the file to the size of the settings and this number of additional bytes.
 fn limit(core: &Core, connection: &Connection, more: u64) {
     if let Some(max) = core.settings.max_bytes {
         let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).unwrap_or(4096);

@@ -154,7 +154,7 @@ impl Prompt {
         &self.name
     }
 
-    /// Returns the text as it was given.
+    /// Returns the text, unchanged.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -362,7 +362,7 @@ pub(super) fn table(play: &Play, seen: &Seen) -> String {
     )
 }
 
-/// Returns what is wrong.
+/// Returns the errors.
 pub(super) fn wrong(play: &Play, seen: &Seen) -> Vec<String> {
     let mut wrong = seen.found.faults(play.bound());
     if seen.integrity != "ok" {

@@ -179,7 +179,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     }
 }
 
-/// Ensures that a server runs at its address. A server that somebody else started is used, too.
+/// Ensures that a server runs at its address. A server that was started by another program is used, too.
 fn bring_up(place: &Place, server: Server, address: &Address) -> Result<(), String> {
     let ours = Running::find(place, server.name());
     let is_ours = ours.as_ref().is_some_and(|ours| ours.url == address.to_string());

@@ -40,7 +40,7 @@ pub const fn batch_price(price: Price) -> Price {
 /// the record, the next engine looks for the file in the provider's listing before it submits it again. A process that ends while
 /// files are open leaves them to the provider, and the next one reads their results.
 ///
-/// Delays between the calls of a run are not waited for, and the time that a file takes does not count towards the deadlines of
+/// Delays between the calls of a run are skipped, and the time that a file takes does not count towards the deadlines of
 /// runs. Give the targets of the extractor the [price of the batch API](batch_price).
 ///
 /// ```
@@ -296,7 +296,7 @@ impl Work<'_> {
         api.ok_or_else(|| BatchError::Engine(format!("the provider `{target}` has no batch API")))
     }
 
-    /// Reserves the worst case of the calls in files that an earlier process has submitted.
+    /// Reserves the maximum cost of the calls in files that an earlier process has submitted.
     async fn hold_open(&mut self) -> Result<(), Halted> {
         if self.engine.budgets.is_empty() {
             return Ok(());
@@ -344,7 +344,7 @@ impl Work<'_> {
         })
     }
 
-    /// Reserves the worst case of a call in every budget; returns the message of a budget that has no room.
+    /// Reserves the maximum cost of a call in every budget; returns the message of a budget that does not allow it.
     pub(super) fn reserve(&mut self, row: u64, worst: Cost) -> Result<(), String> {
         let mut reservations = Vec::new();
         for budget in &self.engine.budgets {
@@ -474,7 +474,7 @@ impl Work<'_> {
         Ok(true)
     }
 
-    /// Decides whether the engine goes on after a failed request: returns `false`, because nothing changed.
+    /// Decides whether the engine continues after a failed request: returns `false`, because nothing changed.
     pub(super) fn endure(&mut self, halted: Halted, target: &str) -> Result<bool, Halted> {
         let Halted::Fault(fault) = halted else { return Err(halted) };
         let message = format!("the batch API of `{target}` failed: {fault}");

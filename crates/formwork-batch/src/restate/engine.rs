@@ -317,7 +317,7 @@ fn is_passing(response: &Response) -> bool {
     response.status.is_server_error() || matches!(response.status.as_u16(), 408 | 429)
 }
 
-/// Returns the reply of a worker, or the failure that stands for it.
+/// Returns the reply of a worker, or its failure.
 fn understood(response: &Response) -> RowReply {
     let kind = match response.status.as_u16() {
         200..300 => match response.json().and_then(|reply| serde_json::from_value(reply).ok()) {

@@ -13,11 +13,11 @@ pub(super) const MAX_ENTRY: usize = 4 << 20;
 /// The number of characters of an answer that are kept if its entry is too large.
 const BEGINNING: usize = 1000;
 
-/// The result of one step of a run: a call and what comes of it.
+/// The result of one step of a run: a call and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Entry {
-    /// The run goes on: the run without its input and without the calls that earlier entries have.
+    /// The run continues: the run without its input and without the calls that earlier entries have.
     Going { run: Value, stored: Time },
     /// The run has ended.
     Ended(RunEnd),

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::provider::http::{bad, set};
 
-/// The longest time of a request. A row that takes longer is asked for again, under the same key.
+/// The longest time of a request. A row that takes longer is requested again, under the same key.
 const LONGEST: Duration = Duration::from_secs(3600);
 
 /// The maximum size of a response in bytes.

@@ -1,4 +1,4 @@
-//! The way of a row through a worker, whatever makes its steps durable.
+//! Processes a row in a worker, with any durable journal.
 
 use std::sync::Arc;
 use std::time::Duration;

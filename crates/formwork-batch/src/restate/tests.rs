@@ -116,7 +116,7 @@ impl Journal {
         if Some(moment) == self.dies_at { Err(Died) } else { Ok(()) }
     }
 
-    /// Returns what was kept for the next step, if this is a step that was carried out before.
+    /// Returns the stored result of the next step, if it was carried out before.
     fn again(&self) -> Option<String> {
         let at = self.at.fetch_add(1, Ordering::SeqCst);
         self.kept.lock().unwrap().get(at).cloned()

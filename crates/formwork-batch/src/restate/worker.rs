@@ -38,7 +38,7 @@ const INACTIVE: Duration = Duration::from_secs(30 * 60);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// The number of times that Restate gives a row to workers that die or do not respond. By default,
-/// Restate pauses a row after an hour until somebody resumes it by hand.
+/// Restate pauses a row after an hour until it is resumed by hand.
 const ATTEMPTS: u64 = 2_000_000;
 
 /// A function that creates the extractor of a contract.
@@ -132,7 +132,7 @@ struct FormworkRow {
 }
 
 impl FormworkRow {
-    /// Returns the extractor of a contract. What it depends on is not in the journal, because a digest stands for one contract.
+    /// Returns the extractor of a contract. What it depends on is not in the journal, because a digest identifies one contract.
     async fn extractor(&self, digest: &str) -> Result<Result<Extractor<Value>, Error>, HandlerError> {
         let mut extractors = self.extractors.lock().await;
         if let Some(extractor) = extractors.get(digest) {

@@ -81,7 +81,7 @@ fn all(file: &Connection, spec: &Spec, rows: &mut Source) -> Result<(), Stopped>
     Ok(())
 }
 
-/// Returns why a row cannot be asked about, whatever stands in the others.
+/// Returns the reason for which a row is invalid, independent of other rows.
 fn flaw(row: &Row) -> Option<String> {
     if !matches!(row.id, Value::String(_) | Value::Number(_)) {
         return Some("the `id` is neither a string nor a number: give each row an id of its own".to_owned());

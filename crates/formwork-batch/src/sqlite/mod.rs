@@ -79,7 +79,7 @@ impl Batch {
         Self::create_fallible(folder, spec, rows.into_iter().map(Ok))
     }
 
-    /// The same for rows whose source may fail: then nothing is stored.
+    /// Creates a batch from a source of rows that may fail. After a failure nothing is stored.
     ///
     /// # Errors
     /// As [`create`](Self::create), and the error of the source.
@@ -160,7 +160,7 @@ impl Batch {
         import::check(&self.view, rows)
     }
 
-    /// Stops the batch when so many rows are rejected (default: never).
+    /// Sets the maximum number or share of rejected rows, after which the batch stops (default: no limit).
     pub fn stop_at(&self, failures: MaxFailures) {
         self.session().max_failures = Some(failures);
     }
@@ -203,7 +203,7 @@ impl Batch {
         Ok(rows)
     }
 
-    /// Replaces the contract of the batch. Values for which `keeps` returns true stay; all other rows start anew. Returns the
+    /// Replaces the contract of the batch. Values for which `keeps` returns true stay; all other rows start over. Returns the
     /// number of rows that were opened again.
     ///
     /// # Errors

@@ -222,7 +222,7 @@ pub enum Any {
     Spelled,
     /// JSON in a string.
     Text,
-    /// A list of the value's leaves, each with its path. The same list replaces what is nested too often in a recursive
+    /// A list of the value's leaves, each with its path. The same list replaces values that are nested too often in a recursive
     /// definition.
     Leaves,
 }

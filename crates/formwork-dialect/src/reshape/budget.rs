@@ -58,7 +58,7 @@ impl Savings {
         count != (self.listed.values().sum::<usize>(), self.chosen.len())
     }
 
-    /// Lists so many optional members more, of the objects with the most of them.
+    /// Turns this number of further optional members into lists, in the objects with the most optional members.
     fn list(
         &mut self,
         source: &Forms,
@@ -83,7 +83,7 @@ impl Savings {
         }
     }
 
-    /// Writes so many unions more as objects of lists, those with the fewest variants first.
+    /// Writes this number of further unions as objects of lists, those with the fewest variants first.
     fn choose(&mut self, source: &Forms, reached: &HashSet<FormId>, surplus: usize) {
         // The variants of a union must be distinguishable, and a list of leaves is not.
         let variants = source.ids().filter(|id| source[*id].alternatives.len() > 1 && !self.is_chosen(*id));

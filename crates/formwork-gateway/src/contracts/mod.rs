@@ -11,7 +11,7 @@ pub use formwork::contract::{ContractError, NamedContract, read_contract};
 pub(crate) use cache::{Cache, Key};
 pub(crate) use folder::Folder;
 
-/// The contract of an answer, and how the answer is asked for.
+/// The contract of an answer, and the form of its request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Spec {
     pub(crate) name: String,

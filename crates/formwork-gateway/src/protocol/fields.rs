@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::ignored::Ignored;
 use crate::problem::Problem;
 
-/// The members of an object, and where the object stands in the body. Members that are never taken are ignored by the service:
+/// The members of an object, and the location of the object in the body. Members that are never taken are ignored by the service:
 /// their names are collected when the object is dropped.
 #[derive(Debug)]
 pub(super) struct Fields {

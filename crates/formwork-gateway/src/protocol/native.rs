@@ -211,7 +211,7 @@ impl Events {
         self.bytes.is_empty()
     }
 
-    /// Returns what came after the last whole event.
+    /// Returns the bytes after the last complete event.
     pub(crate) fn rest(self) -> Vec<u8> {
         self.bytes
     }

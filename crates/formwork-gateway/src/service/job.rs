@@ -1,4 +1,4 @@
-//! One request that is worked on: its contract, what it may cost, its runs and its response.
+//! One request in progress: its contract, its maximum cost, its runs and its response.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -24,7 +24,7 @@ use crate::protocol::Protocol;
 use crate::record::Record;
 use crate::reply::{Meta, Reply};
 
-/// A request that is understood, and may be worked on.
+/// A valid request that is allowed.
 pub(super) struct Job {
     pub(super) shared: Arc<Shared>,
     pub(super) protocol: &'static dyn Protocol,
@@ -38,7 +38,7 @@ pub(super) struct Job {
     pub(super) _turn: Turn,
 }
 
-/// Reserves what a request may cost. Returns the hold, and the limit that the run keeps to.
+/// Reserves the maximum cost of a request. Returns the hold, and the limit for the run.
 pub(super) async fn reserve(
     shared: &Shared,
     client: &Client,
@@ -72,7 +72,7 @@ pub(super) async fn reserve(
 }
 
 impl Job {
-    /// Returns the contract of the request, its own or a named one, and what the model is told of it beside the dialogue.
+    /// Returns the contract of the request, its own or a named one, and its instructions for the model in addition to the dialogue.
     async fn spec(&self) -> Result<Option<(Spec, Option<formwork_core::Message>)>, Problem> {
         let own = engine::spec_of(&self.ask.want);
         let Some(name) = &self.options.contract else { return Ok(own) };
@@ -84,7 +84,7 @@ impl Job {
         named(&self.shared, name).await.map(|spec| Some((spec, None)))
     }
 
-    /// Returns the contract of the request, and reserves what it may cost.
+    /// Returns the contract of the request, and reserves its maximum cost.
     pub(super) async fn prepared(
         &mut self,
         bytes: usize,
@@ -177,7 +177,7 @@ impl Job {
         ledger.cache_put(self.client.id(), digest, outcome.value.to_string(), ttl, access::now());
     }
 
-    /// Notes what the contract is.
+    /// Records the contract.
     pub(super) fn note(&mut self, spec: &Spec, ready: &Ready) {
         if !self.record.is_kept() {
             return;

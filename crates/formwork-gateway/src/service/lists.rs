@@ -13,7 +13,7 @@ use super::refused::refused;
 use super::{Shared, job};
 use crate::protocol::{Anthropic, OllamaChat, OpenAi, Protocol, timestamp};
 
-/// The moment that stands for the creation of every model, which the service does not know.
+/// The creation time that is returned for every model, because the real one is unknown.
 const CREATED: u64 = 0;
 
 pub(super) async fn models(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {

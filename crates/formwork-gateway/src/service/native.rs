@@ -223,7 +223,7 @@ impl Native {
         }
     }
 
-    /// Sends the request again, with what was wrong.
+    /// Sends the request again, with the violations.
     async fn again(&mut self, wrong: Wrong) -> Result<HttpResponse<formwork_wire::Body>, Problem> {
         let engine = &self.job.shared.engine;
         if self.made.len() >= engine.attempts() as usize {
@@ -307,7 +307,7 @@ impl Native {
         tool.plan().contract().judge(&value, &Context::EMPTY).violations
     }
 
-    /// Notes what became of the last call.
+    /// Records the outcome of the last call.
     fn end_call(&mut self, wrong: Option<&Wrong>) {
         let asked = self.body.to_string().len();
         let meter = std::mem::take(&mut self.meter);

@@ -15,7 +15,7 @@ use crate::access::{Client, now};
 use crate::problem::{Kind, Problem};
 use crate::protocol::{OpenAi, timestamp};
 
-/// Nothing is loaded, and nothing runs: the style stands in the page.
+/// The pages load no files and run no scripts: the style is part of each page.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
 

@@ -137,7 +137,7 @@ pub(super) async fn contract(mut job: Job, spec: Spec, told: Option<Message>) ->
     Ok(response)
 }
 
-/// Returns the reply, if what was shown of it holds.
+/// Returns the reply, if it agrees with the part that was already sent.
 fn held(shown: &str, reply: Reply) -> Result<Reply, Problem> {
     let Some(choice) = reply.choices.first().filter(|_| !shown.is_empty()) else { return Ok(reply) };
     let (Content::Text(text) | Content::Call { arguments: text, .. }) = &choice.content else {

@@ -1,4 +1,4 @@
-//! A server of OpenAI's Files and Batches APIs. It processes a part of what it is given, answers some of it wrongly, and has its
+//! A server of OpenAI's Files and Batches APIs. It processes a part of its requests, answers some of them wrongly, and has its
 //! client killed at chosen requests.
 
 use std::collections::{HashMap, HashSet};
@@ -92,7 +92,7 @@ impl Batches {
         self.lock().batches.len()
     }
 
-    /// Returns how many requests were accepted while an earlier one of their row was open or had results that nobody had fetched.
+    /// Returns the number of requests that were accepted while an earlier one of their row was open or had unfetched results.
     pub(crate) fn twice(&self) -> usize {
         self.lock().twice
     }
@@ -202,7 +202,7 @@ impl State {
         Some(self.document(nth).to_string())
     }
 
-    /// Processes a batch when its state is asked for the second time.
+    /// Processes a batch at the second request for its state.
     fn poll(&mut self, nth: usize, faults: Faults) -> Option<()> {
         let batch = self.batches.get_mut(nth)?;
         batch.polls += 1;

@@ -16,7 +16,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Writes the files of a batch of so many rows, whose only provider has this section.
+    /// Writes the files of a batch with this number of rows, whose only provider has this section.
     pub(crate) fn write(folder: &Path, count: u64, provider: &str) -> Result<Self, String> {
         let text = |error: std::io::Error| error.to_string();
         fs::create_dir_all(folder).map_err(text)?;
@@ -40,7 +40,7 @@ impl Files {
         Ok(files)
     }
 
-    /// Returns the command that starts the batch, or goes on with it, with a clock that is right or an hour slow. Its standard error
+    /// Returns the command that starts or continues the batch, with a clock that is right or an hour slow. Its standard error
     /// is to be read.
     pub(crate) fn command(&self, formwork: &Path, is_first: bool, is_slow: bool) -> Command {
         let mut command = Command::new(formwork);

@@ -41,7 +41,7 @@ pub(crate) struct Submitted {
 }
 
 impl Submitted {
-    /// Returns what is wrong. No call may be repeated: its file is with the provider, whoever died.
+    /// Returns the errors. No call may be repeated: its file stays at the provider after every crash.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut wrong = self.found.faults(0);
         if self.twice > 0 {

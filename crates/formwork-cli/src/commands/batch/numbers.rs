@@ -127,7 +127,7 @@ pub(super) fn page(numbers: &BatchOutput) -> String {
     text
 }
 
-/// The speed of a batch, by what was seen of it.
+/// The measured speed of a batch.
 #[derive(Debug, Default)]
 pub(super) struct Rate(VecDeque<(Instant, u64)>);
 

@@ -35,7 +35,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Returns what the command line says, else what an earlier one said, and keeps it.
+    /// Returns the settings of the command line, else those that an earlier command stored, and stores them.
     pub(super) fn of(batch: &Batch, args: &WorkArgs) -> Result<(Self, crate::targets::Named), BatchError> {
         let kept = batch.view().note(SETTINGS)?.unwrap_or_default();
         let text = |key: &str| kept.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -97,7 +97,7 @@ pub(super) fn limited(batch: Batch, args: &WorkArgs, settings: &Settings) -> Res
     Ok(batch)
 }
 
-/// Writes what there is of results, however the engine ended, and says what came of it.
+/// Writes all available results after any end of the engine, and reports the outcome.
 pub(super) fn closed(
     batch: &Batch,
     ended: Result<Ended, BatchError>,
@@ -128,7 +128,7 @@ pub(super) async fn shown<T>(batch: &Batch, work: impl Future<Output = T>) -> T 
     }
 }
 
-/// Says what came of it.
+/// Reports the outcome.
 fn report(batch: &Batch, ended: Ended, args: &WorkArgs) -> Result<Status, Failed> {
     let view = batch.view();
     let mut found: BatchOutput = numbers::of(view).map_err(failed)?;
