@@ -211,7 +211,7 @@ pub(crate) struct Rejected {
 
 /// A line of `part-*.jsonl` ([`ResultLine`]) or of `rejected-*.jsonl` ([`RejectedLine`]) with the id of its row.
 ///
-/// With `--dedupe`, rows with the same input share the result.
+/// Rows with the same input share the result (`--dedupe`).
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Identified<T> {
     /// The id of the row, as it was given; null if it cannot be read.

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_collide_are_told_apart() {
+    fn names_that_collide_are_distinguished() {
         let schema = json!({
             "$defs": {"x": {"type": "string"}},
             "properties": {"x": {"type": "integer"}},

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_is_of_all_that_is_told() {
+    fn the_hash_covers_the_whole_prompt() {
         let prompt = Prompt::new("a", "Score.").unwrap();
         let id = |prompt: &Prompt, check: &CrossCheck| prompt.id(check, &Examples::none());
         let check = CrossCheck::default();
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_told() {
+    fn what_cannot_be_used_is_reported() {
         assert!(Prompt::new("x", " \n").unwrap_err().to_string().contains("`x` is empty"));
         assert!(
             Prompt::new("x", "y".repeat(MAX_PROMPT + 1)).unwrap_err().to_string().contains("65537 bytes")

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_does_not_fit_is_told() {
+    fn everything_that_does_not_fit_is_reported() {
         assert_eq!(
             problems(json!({"txt": "a", "tone": "loud", "count": 1})),
             [

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_verdict_is_told_by_its_reason() {
+    fn another_verdict_is_recognised_by_its_reason() {
         let documents: Vec<Value> = serde_json::from_str(DOCUMENTS).unwrap();
         let mut right: Vec<bool> = documents.iter().map(|row| row["valid"] == true).collect();
         assert_eq!((right.len(), compare(&right)), (20, Ok(())));

@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn the_live_tests_are_told_where_the_servers_are() {
+    fn the_live_tests_get_the_addresses_of_the_servers() {
         let up = [(Server::Llama, Address::loopback(1)), (Server::Ollama, Address::loopback(2))];
         assert_eq!(
             live_tests(&up),

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn only_counts_what_no_feature_asks_for() {
+    fn only_counts_what_no_feature_requests() {
         let mut json = member("formwork-json", &["serde", "regex"]);
         json.imports.push(Import { name: "schemars".to_owned(), optional: true });
         let problem = only_problem(json);

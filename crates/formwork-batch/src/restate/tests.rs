@@ -221,7 +221,7 @@ async fn an_answer_that_is_too_long_for_a_step_rejects_its_row() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_of_other_settings_begins_anew() {
+async fn a_run_of_other_settings_starts_over() {
     let (provider, other) = (Arc::new(Played::default()), Arc::new(Played::default()));
     let schema = contract()["schema"].clone();
     let elsewhere =
@@ -387,7 +387,7 @@ async fn the_results_are_those_of_the_engine_in_this_process() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_submitting_process_that_dies_gets_the_results_of_what_went_on_without_it() {
+async fn a_submitting_process_that_dies_gets_the_results_of_what_continued_without_it() {
     for moment in [1, 30, 90, 200, 400] {
         let folder = tempfile::tempdir().unwrap();
         let server = Arc::new(Server::new());

@@ -283,7 +283,7 @@ async fn without_a_provider_all_rows_stay_open_and_the_batch_says_so() {
 }
 
 #[tokio::test]
-async fn a_run_of_another_contract_starts_anew_and_its_calls_stay_counted() {
+async fn a_run_of_another_contract_starts_over_and_its_calls_stay_counted() {
     let folder = tempfile::tempdir().unwrap();
     let provider = Arc::new(Played::default());
     let source =

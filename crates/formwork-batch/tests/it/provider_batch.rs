@@ -177,7 +177,7 @@ async fn nothing_is_submitted_twice_whenever_the_process_dies() {
 }
 
 #[tokio::test]
-async fn rows_that_expire_are_asked_again_and_their_calls_count_once() {
+async fn rows_that_expire_are_called_again_and_their_calls_count_once() {
     for api in APIS {
         let faults = Faults { expired: (1, |row| row % 4 == 1), ..Faults::default() };
         let played = Played::new(api, answer, faults);

@@ -75,7 +75,7 @@ async fn a_batch_opens_with_the_rows_that_have_no_result() {
 }
 
 #[tokio::test]
-async fn rows_that_cannot_be_asked_about_are_rejected_and_the_others_are_not() {
+async fn invalid_rows_are_rejected_and_the_others_are_not() {
     let folder = tempfile::tempdir().unwrap();
     let bad = |message: &str| Err(BadRow { id: Value::Null, message: message.to_owned() });
     let input = vec![
@@ -172,7 +172,7 @@ async fn a_folder_of_something_else_or_of_another_batch_is_refused_and_left_alon
 }
 
 #[tokio::test]
-async fn rows_with_the_same_input_are_asked_about_once_and_each_has_its_result() {
+async fn rows_with_the_same_input_are_called_once_and_each_has_its_result() {
     let folder = tempfile::tempdir().unwrap();
     let rows = (0..9).map(|number| Ok(Row::new(number, format!("text {}", number % 3))));
     let batch =

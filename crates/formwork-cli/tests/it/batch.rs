@@ -53,7 +53,7 @@ fn rows(name: &str, count: usize) -> String {
 }
 
 #[test]
-fn a_batch_is_limited_gone_on_with_exported_and_never_asked_twice() {
+fn a_batch_is_limited_continued_exported_and_never_called_twice() {
     let server =
         chat(&[MARIA, r#"{"name": "Jon", "age": "x", "city": "Bergen"}"#, r#"{"age": 41}"#, MARIA, MARIA]);
     let (rows, out, config) = (rows("batch-limit.jsonl", 4), out("limit"), config(&server));
@@ -92,7 +92,7 @@ fn a_batch_is_limited_gone_on_with_exported_and_never_asked_twice() {
 }
 
 #[test]
-fn rejected_rows_have_every_attempt_and_can_be_asked_about_again() {
+fn rejected_rows_have_every_attempt_and_can_be_processed_again() {
     let server = chat(&["no", "nothing", "not at all", MARIA]);
     let (rows, out, config) = (rows("batch-rejected.jsonl", 1), out("rejected"), config(&server));
     let person = example("person.schema.json");
@@ -187,7 +187,7 @@ fn bad_input_is_one_message_each_and_the_batch_stays_as_it_is() {
 }
 
 #[test]
-fn rows_that_cannot_be_asked_about_are_rejected_with_their_place_and_the_others_are_asked_about() {
+fn invalid_rows_are_rejected_with_their_place_and_the_others_are_processed() {
     let server = chat(&[MARIA; 2]);
     let input = temporary(
         "batch-poison.jsonl",

@@ -114,7 +114,7 @@ fn without_a_question_it_is_a_conversation() {
 }
 
 #[test]
-fn failures_are_told_in_the_words_of_all_commands_and_have_their_code_as_data() {
+fn failures_are_reported_in_the_words_of_all_commands_and_have_their_code_as_data() {
     for (reply, timeout, words, code) in [
         (Reply::status(401), "9", "no provider answered: ", "AUTHENTICATION_FAILED"),
         (Reply::status(402), "9", "no provider answered: ", "NO_CREDIT"),

@@ -345,7 +345,7 @@ fn extract(url: &str, probe: bool, cache: &str) -> (Ran, Value) {
 }
 
 #[test]
-fn a_probe_is_a_call_that_was_asked_for_paid_once_and_verifies_what_calls_do() {
+fn a_probe_is_a_call_that_was_requested_paid_once_and_verifies_what_calls_do() {
     let paths =
         |server: &Reacting| server.requests().into_iter().map(|request| request.path).collect::<Vec<_>>();
     let server = thinker("0.17.4", "one");

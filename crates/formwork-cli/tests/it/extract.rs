@@ -87,7 +87,7 @@ fn the_history_is_printed_as_its_schema_says() {
 }
 
 #[test]
-fn verbose_says_each_attempt_what_was_wrong_and_what_is_asked_next() {
+fn verbose_says_each_attempt_what_was_wrong_and_what_is_called_next() {
     let ran = extract(&["--schema", &BREAKS, "-v", "--max-attempts", "2", "the text"], "");
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
     let mut rest = ran.stderr.as_str();
@@ -215,7 +215,7 @@ fn schemas_of_any_size_and_shape() {
 }
 
 #[test]
-fn a_schema_that_cannot_be_used_is_told_before_a_model_is_opened() {
+fn a_schema_that_cannot_be_used_is_reported_before_a_model_is_opened() {
     let schema = |name: &str, content: &str| temporary(name, content);
     let folder = folder().display().to_string();
     for (schema, says) in [

@@ -182,7 +182,7 @@ fn formwork_model_changes_the_model_and_nothing_else() {
 }
 
 #[test]
-fn the_servers_that_other_programs_know_by_variables_are_asked() {
+fn the_servers_that_other_programs_know_by_variables_are_called() {
     let ollama = Server::start([Reply::json(
         json!({"model": "m", "message": {"role": "assistant", "content": MARIA}, "done": true, "done_reason": "stop"})
             .to_string(),
@@ -350,7 +350,7 @@ fn the_key_of_gemini_is_found_and_goes_into_its_header_alone() {
 }
 
 #[test]
-fn a_schema_over_the_limits_of_a_dialect_is_asked_for_in_the_prompt() {
+fn a_schema_over_the_limits_of_a_dialect_is_requested_in_the_prompt() {
     // Too many optional members of one object are grouped in lists; those of variants of a union are not.
     let variant = |name: &str| {
         let properties: serde_json::Map<_, _> =

@@ -26,7 +26,7 @@ fn keys(ledger: &str, args: &[&str]) -> Ran {
 }
 
 #[test]
-fn every_command_that_asks_a_model_records_its_runs() {
+fn every_command_that_calls_a_model_records_its_runs() {
     let person = example("person.schema.json");
     let (shape, input) = (example("feature-design.shape"), example("feature-design-input.json"));
     let rubric =
@@ -119,7 +119,7 @@ fn a_run_can_be_listed_shown_exported_praised_and_pruned() {
 }
 
 #[test]
-fn texts_are_recorded_only_where_that_is_asked_for() {
+fn texts_are_recorded_only_where_that_is_requested() {
     for (bodies, kept) in [(&[][..], false), (&["--ledger-bodies"][..], true)] {
         let server = server(&[RIGHT]);
         let config = temporary(&format!("ledger-bodies-{kept}.toml"), of(&server));

@@ -54,7 +54,7 @@ fn a_limit_without_a_price_is_an_error_before_any_call() {
 }
 
 #[test]
-fn a_call_that_may_cost_more_than_is_left_is_not_made_and_both_numbers_are_told() {
+fn a_call_that_may_cost_more_than_is_left_is_not_made_and_both_numbers_are_reported() {
     for command in commands() {
         let server = Server::start([of_text("{}")]).unwrap();
         let priced = config("priced", &server, "", PRICE);

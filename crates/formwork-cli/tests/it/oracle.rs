@@ -95,7 +95,7 @@ fn prose_three_times_is_the_fallback_with_the_same_fields() {
 }
 
 #[test]
-fn a_score_out_of_range_is_asked_for_again_and_never_clamped() {
+fn a_score_out_of_range_is_requested_again_and_never_clamped() {
     let right = answer(640).replace("\"surveyMatch\":40", "\"surveyMatch\":60");
     let server = ollama([answer(1001), right]);
     let config = config("clamp.toml", &server);
@@ -109,7 +109,7 @@ fn a_score_out_of_range_is_asked_for_again_and_never_clamped() {
 }
 
 #[test]
-fn a_server_that_is_too_old_is_asked_for_json_and_loses_no_attempt() {
+fn a_server_that_is_too_old_gets_a_request_for_json_and_loses_no_attempt() {
     let mut replies = vec![too_old()];
     replies.extend([answer(900), answer(900), answer(610)].iter().map(|text| generated(text)));
     let server = Server::start(replies).unwrap();
@@ -265,7 +265,7 @@ fn two_versions_are_compared_on_the_same_wallets() {
 }
 
 #[test]
-fn what_cannot_be_used_is_told_before_any_model_is_asked() {
+fn what_cannot_be_used_is_reported_before_any_model_is_called() {
     let server = ollama([answer(610)]);
     let config = config("unused.toml", &server);
     let good = wallet("unused.json", 40);

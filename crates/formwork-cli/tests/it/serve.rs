@@ -108,7 +108,7 @@ fn answers_to_a_schema_are_valid_and_keys_hold_once_there_are_any() {
 }
 
 #[test]
-fn what_cannot_be_served_is_said_before_a_model_is_asked() {
+fn what_cannot_be_served_is_said_before_a_model_is_called() {
     let server = upstream();
     let config = config(&server);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -41,7 +41,7 @@ fn a_skill_runs_on_a_server_by_configuration_alone() {
 }
 
 #[test]
-fn what_comes_of_nothing_is_told() {
+fn what_comes_of_nothing_is_reported() {
     let server = chat(&["Sure!"]);
     let config = config(&server);
     let ran = skill(&["run", "ticket", "--dir", &dir(), "--config", &config, "-i", "title=x", "--json"]);
@@ -101,7 +101,7 @@ fn a_judge_that_cannot_be_reached_keeps_the_gate_closed() {
 }
 
 #[test]
-fn mistakes_are_told_before_a_model_is_opened() {
+fn mistakes_are_reported_before_a_model_is_opened() {
     let handled = temporary("handled.yaml", "name: handled\ndescription: x\n");
     let unknown = temporary(
         "unknown.yaml",
@@ -145,7 +145,7 @@ fn mistakes_are_told_before_a_model_is_opened() {
 }
 
 #[test]
-fn a_skill_names_its_provider_and_the_registry_says_how_it_is_asked() {
+fn a_skill_names_its_provider_and_the_registry_says_how_it_is_called() {
     let file = temporary(
         "named-provider.yaml",
         "name: named\ndescription: x\ntemplate_type: LLM_JSON_GENERATION\nprompt: x\n\

@@ -39,7 +39,7 @@ fn paths<'p>(paths: impl IntoIterator<Item = &'p JsonPath>) -> Vec<String> {
 }
 
 #[test]
-fn wherever_the_limit_falls_the_attempt_is_truncated_and_asked_again_with_more_room() {
+fn wherever_the_limit_falls_the_attempt_is_truncated_and_called_again_with_more_room() {
     let plan = Plan::new(contract(), vec![target("primary")]).with_max_tokens(50).build().unwrap();
     for at in 0..=GOOD.len() {
         let driven = drive(&plan, input(), &[Reply::Closes(GOOD, at), Reply::Says(GOOD)]);
@@ -198,7 +198,7 @@ fn the_marks_survive_lifting() {
 }
 
 #[test]
-fn a_restraint_is_told_in_the_attempt_and_the_outcome() {
+fn a_restraint_is_reported_in_the_attempt_and_the_outcome() {
     let plan = plan(Policy::default());
     for restrained in [false, true] {
         let mut run = Run::new(&plan, input());

@@ -28,7 +28,7 @@ fn patches(driven: &Driven) -> Vec<bool> {
 }
 
 #[test]
-fn wrong_content_goes_on_to_the_next_target_after_an_equal_share_of_the_attempts() {
+fn wrong_content_continues_to_the_next_target_after_an_equal_share_of_the_attempts() {
     for (count, attempts, set, expected) in [
         (1, 3, None, vec![0, 0, 0]),
         (2, 1, None, vec![0]),
@@ -76,7 +76,7 @@ fn an_answer_that_the_deadline_cut_off_says_so() {
 }
 
 #[test]
-fn the_wait_that_a_server_asks_for_is_named_where_it_ends_the_run() {
+fn the_wait_that_a_server_requests_is_named_where_it_ends_the_run() {
     let plan = Plan::new(contract(), targets(1)).with_policy(Policy::new(3));
     let plan = plan.with_deadline(Duration::from_secs(60)).build().unwrap();
     let error = drive(&plan, input(), &[Reply::Limits(3_600)]).run.finish().unwrap_err();
@@ -135,7 +135,7 @@ fn a_target_that_is_down_is_left_at_once_where_there_is_another_one() {
 }
 
 #[test]
-fn targets_that_are_out_of_service_are_left_out_as_long_as_there_is_another_one() {
+fn targets_that_are_out_of_service_are_omitted_as_long_as_there_is_another_one() {
     let now = Time(1_000);
     let until = |seconds: u64| now.after(Duration::from_secs(seconds));
     for (count, out, script, expected) in [
@@ -175,7 +175,7 @@ fn a_refusal_is_an_attempt_where_the_policy_says_so() {
 }
 
 #[test]
-fn a_budget_without_room_for_a_target_asks_a_cheaper_one() {
+fn a_budget_without_room_for_a_target_calls_a_cheaper_one() {
     let price = |output: u64| Price { input: 0, output: output * 1_000_000 };
     let priced = |output: u64| target(&format!("{output}")).with_price(price(output));
     let plan = |prices: &[u64], budget: u64| {

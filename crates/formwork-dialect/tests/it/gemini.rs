@@ -108,7 +108,7 @@ fn a_schema_inside_of_itself_is_json_in_a_string() {
 }
 
 #[test]
-fn strings_that_hold_json_and_plain_ones_are_told_apart() {
+fn strings_that_hold_json_and_plain_ones_are_distinguished() {
     // If a number in a string could be a string of the schema, every string holds JSON.
     let schema = json!({"type": "array", "items": {"anyOf": [{"type": "string"}, {"enum": [1, 2]}]}});
     let lowered = lowered(&Native::GEMINI_OPENAPI, &schema);

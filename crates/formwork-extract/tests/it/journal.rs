@@ -35,7 +35,7 @@ fn extractor(answers: &[&str], maximum: u64) -> (Extractor<Value>, Arc<Scripted>
 }
 
 #[tokio::test]
-async fn a_run_goes_on_from_each_state_that_the_journal_has_and_only_with_its_own_plan() {
+async fn a_run_continues_from_each_state_that_the_journal_has_and_only_with_its_own_plan() {
     let kept = Arc::new(Kept::default());
     let (first, _) = extractor(&ANSWERS, 150);
     let whole = first.extraction("Maria, 34").with_journal(kept.clone()).run().await.unwrap();

@@ -119,7 +119,7 @@ proptest! {
 }
 
 #[test]
-fn they_go_on_after_text_that_is_not_strict_json() {
+fn they_continue_after_text_that_is_not_strict_json() {
     let rows: Vec<Value> = (0..50).map(|n| json!({"n": n, "name": format!("row {n}")})).collect();
     let value = json!({"rows": rows});
     for kind in 0..11 {

@@ -20,7 +20,7 @@ fn targets_of(extractor: &Extractor<Person>, runs: usize) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn runs_begin_with_each_target_by_its_weight_and_go_on_to_the_others_in_their_order() {
+fn runs_begin_with_each_target_by_its_weight_and_continue_to_the_others_in_their_order() {
     let rotation = Rotation::weighted(&[2, 1, 0]);
     let right = || Scripted::new(vec![MARIA; 8]);
     let broken = || Scripted::new(vec![TOO_OLD; 8]);

@@ -72,7 +72,7 @@ async fn a_stream_ends_with_the_error() {
 }
 
 #[tokio::test]
-async fn a_stream_goes_on_only_while_it_is_read_and_stops_when_dropped() {
+async fn a_stream_continues_only_while_it_is_read_and_stops_when_dropped() {
     let clock = Arc::default();
     let model = Endless::new(&[r#"{"name": ""#], Then::Repeat("x", Arc::clone(&clock)));
     let mut updates = persons(&model).0.build().unwrap().stream(TEXT);

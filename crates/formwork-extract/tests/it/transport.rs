@@ -38,7 +38,7 @@ async fn a_broken_stream_is_a_fault() {
 }
 
 #[tokio::test]
-async fn the_next_target_is_asked() {
+async fn the_next_target_is_called() {
     let first = Arc::new(Scripted::new([Reply::from(FaultKind::Auth)]).with_name("first"));
     let second = Arc::new(Scripted::new([MARIA]).with_name("second"));
     let builder = persons(&first).0.with_target(backend(&second).with_name("spare"));

@@ -107,7 +107,7 @@ fn keys_are_removed_from_every_text_without_any_rule() {
 }
 
 #[test]
-fn bodies_are_kept_only_if_asked_for() {
+fn bodies_are_kept_only_if_requested() {
     for bodies in [false, true] {
         let bytes = bytes_after(
             Settings { bodies, ..Settings::default() },

@@ -14,7 +14,7 @@ fn room_for(more: u64) -> u64 {
 }
 
 #[test]
-fn a_full_file_sheds_bodies_first_then_runs_and_counts_both_while_spending_goes_on() {
+fn a_full_file_sheds_bodies_first_then_runs_and_counts_both_while_spending_continues() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.db");
     let max_bytes = Some(room_for(200_000));
@@ -80,7 +80,7 @@ fn a_full_queue_sheds_bodies_first_then_runs() {
 }
 
 #[test]
-fn a_body_that_is_too_long_is_left_out_and_counted() {
+fn a_body_that_is_too_long_is_omitted_and_counted() {
     let ledger = Ledger::in_memory(Settings { max_body: 100, ..with_bodies() }).unwrap();
     for length in [100, 101] {
         let mut run = retried(NOW);

@@ -34,7 +34,7 @@ fn a_schema_is_enforced_by_the_response_format() {
 }
 
 #[test]
-fn a_json_object_is_asked_for_without_a_schema() {
+fn a_json_object_is_requested_without_a_schema() {
     let body = sent(&OpenAi::new("m").with_stream(false), &call(Enforcement::JsonObject));
     assert_eq!(body["response_format"], json!({"type": "json_object"}));
     assert_eq!((&body["stream"], body.get("stream_options"), body.get("tools")), (&json!(false), None, None));

@@ -158,7 +158,7 @@ async fn a_wallet_without_history_is_scored_too() {
 }
 
 #[tokio::test]
-async fn hostile_words_are_told_as_data() {
+async fn hostile_words_are_quoted_as_data() {
     let hostile = json!({
         "transactions": [],
         "survey": {"answers": [{
@@ -177,7 +177,7 @@ async fn hostile_words_are_told_as_data() {
 }
 
 #[test]
-fn what_cannot_work_is_told_when_it_is_built() {
+fn what_cannot_work_is_reported_when_it_is_built() {
     let refused = |builder: formwork_oracle::OracleBuilder, words: &str| {
         let error = builder.build().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config);

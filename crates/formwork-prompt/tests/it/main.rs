@@ -63,7 +63,7 @@ async fn nothing_is_enforced_if_the_prompt_tells_it_anyway() {
 }
 
 #[tokio::test]
-async fn a_schema_that_stands_nowhere_is_refused() {
+async fn a_schema_that_is_nowhere_is_refused() {
     let native = native();
     let described = Prompt::new(native.clone());
     let lowered = Lowered::new(Enforcement::Schema, json!({}));

@@ -96,7 +96,7 @@ async fn the_judge_is_shown_the_material_as_material() {
 }
 
 #[tokio::test]
-async fn a_judge_that_contradicts_itself_is_told_so_and_then_not_believed() {
+async fn a_judge_that_contradicts_itself_is_notified_and_then_not_believed() {
     let wrong = json!({"reasoning": "It does not meet the criterion.", "verdict": "pass", "confidence": 95})
         .to_string();
     let right = json!({"reasoning": "It does not meet the criterion.", "verdict": "fail", "confidence": 95})

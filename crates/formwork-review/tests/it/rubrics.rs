@@ -93,7 +93,7 @@ fn what_is_wrong_has_line_column_caret_and_what_was_expected() {
 }
 
 #[test]
-fn all_of_it_is_told_at_once() {
+fn all_of_it_is_reported_at_once() {
     let error = ReviewRubric::parse("r.yaml", "nam: r\ncriteria:\n  - id: 7\n", Format::Yaml).unwrap_err();
     assert_eq!(error.findings().len(), 4, "{error:#}");
     assert!(error.to_string().ends_with("(and 3 more)"), "{error}");

@@ -57,7 +57,7 @@ const GOOD: &str = r#"{"name": "Maria", "age": 34}"#;
 const BAD: &str = r#"{"name": "Maria", "age": 340}"#;
 
 #[tokio::test]
-async fn a_model_that_enforces_schemas_is_asked_strictly_and_judged_all_the_same() {
+async fn a_model_that_enforces_schemas_is_called_strictly_and_judged_all_the_same() {
     let generated = generate("gpt-4o", vec![says(BAD), says(GOOD)]).await;
     assert_eq!(generated.result.data, Some(json!({"name": "Maria", "age": 34})));
     assert_eq!(generated.bodies.len(), 2, "out of range is asked again");
@@ -88,7 +88,7 @@ async fn one_that_does_not_is_validated_in_a_loop() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_once_in_the_documents_words() {
+async fn what_is_wrong_is_reported_once_in_the_documents_words() {
     let both = r#"{"name": 7, "age": 340}"#;
     let generated = generate("gpt-4o", vec![says(both), says(both)]).await;
     assert!(!generated.result.success, "it fails after two");
@@ -106,7 +106,7 @@ async fn what_is_wrong_is_told_once_in_the_documents_words() {
 }
 
 #[tokio::test]
-async fn a_busy_server_is_asked_again_after_2_4_and_8_seconds() {
+async fn a_busy_server_is_called_again_after_2_4_and_8_seconds() {
     let busy = || Reply::status(503);
     let generated = generate("gpt-4o", vec![busy(), busy(), busy(), says(GOOD)]).await;
     assert!(generated.result.success);
@@ -136,7 +136,7 @@ async fn a_longer_retry_after_wins_and_budgets_are_apart() {
 }
 
 #[tokio::test]
-async fn a_wrong_key_is_asked_with_once() {
+async fn a_wrong_key_is_used_once() {
     let generated = generate("gpt-4o", vec![Reply::status(401)]).await;
     let error = generated.result.error.unwrap();
     assert_eq!((error.kind, generated.bodies.len(), generated.waits.len()), (ErrorKind::Unavailable, 1, 0));

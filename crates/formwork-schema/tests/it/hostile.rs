@@ -284,7 +284,7 @@ fn errors_deep_inside_of_unions_are_found_level_by_level() {
 }
 
 #[test]
-fn a_value_without_a_tag_in_unions_without_end_is_told_in_time() {
+fn a_value_without_a_tag_in_unions_without_end_is_reported_in_time() {
     let variant = |name: &str| json!({"properties": {"next": {"$ref": "#"}}, "minProperties": name.len()});
     let schema = json!({"oneOf": [variant("a"), variant("ab"), {"properties": {"next": {"$ref": "#"}}}]});
     let value = (0..100).fold(json!({}), |inner, _| json!({"next": inner}));

@@ -152,7 +152,7 @@ fn one_place_has_one_root_cause() {
 }
 
 #[test]
-fn of_variants_the_one_that_was_meant_is_told() {
+fn of_variants_the_one_that_was_meant_is_reported() {
     let shape = |kind: &str, field: &str| {
         json!({
             "type": "object",

@@ -46,7 +46,7 @@ async fn without_a_template_type_the_handler_runs() {
 }
 
 #[tokio::test]
-async fn a_handler_that_nobody_registered_is_an_error() {
+async fn a_handler_without_a_registration_is_an_error() {
     let nothing: [&str; 0] = [];
     let named = format!("{PLAIN}handler: ecko\n");
     let (runner, _) = runner(&[&named], nothing);

@@ -23,7 +23,7 @@ async fn json_is_generated_as_the_file_says() {
 }
 
 #[tokio::test]
-async fn a_wrong_answer_is_asked_for_once_more() {
+async fn a_wrong_answer_is_requested_once_more() {
     let (right_then, model) = runner(&[PERSON], ["no JSON", YOUNG]);
     let outcome = right_then.execute("person", json!({"country": "Portugal"})).await.unwrap();
     assert_eq!((outcome.generation.unwrap().retries(), model.calls().len()), (1, 2));
@@ -34,7 +34,7 @@ async fn a_wrong_answer_is_asked_for_once_more() {
 }
 
 #[tokio::test]
-async fn a_failing_review_generates_once_more_only_if_told_to() {
+async fn a_failing_review_generates_once_more_only_on_request() {
     let (once, model) = runner(&[&reviewed(true)], [OLD, YOUNG]);
     let outcome = once.execute("person", json!({"country": "Portugal"})).await.unwrap();
     assert_eq!((outcome.output["age"].as_u64(), model.calls().len()), (Some(20), 2));
@@ -101,7 +101,7 @@ async fn a_skill_whose_judge_cannot_be_reached_does_not_pass() {
 }
 
 #[tokio::test]
-async fn what_is_not_right_is_told_before_a_model_is_asked() {
+async fn what_is_not_right_is_reported_before_a_model_is_called() {
     let missing_provider = PERSON.replace("system:", "provider: fast\nsystem:");
     let nothing: [&str; 0] = [];
     let (runner, model) =
@@ -217,7 +217,7 @@ async fn without_a_miss() -> Tally {
 }
 
 #[tokio::test]
-async fn no_target_is_met_by_a_run_that_is_left_out() {
+async fn no_target_is_met_by_a_run_that_is_omitted() {
     let missed = |tally: &Tally| -> Vec<String> {
         let targets = tally.report().targets;
         targets.into_iter().filter(|row| row.met == Some(false)).map(|row| row.metric).collect()

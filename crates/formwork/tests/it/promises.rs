@@ -12,7 +12,7 @@ fn capabilities(section: &str) -> Capabilities {
 }
 
 #[test]
-fn a_model_with_strict_schemas_is_asked_with_one() {
+fn a_model_with_strict_schemas_is_called_with_one() {
     let gpt = capabilities("model = \"gpt-4o\"");
     assert_eq!(gpt.dialects, ["openai", "json-object", "prompt"]);
     assert!(gpt.temperature && gpt.seed);
@@ -29,7 +29,7 @@ fn the_responses_api_keeps_the_promises_but_the_seed() {
 }
 
 #[test]
-fn a_model_without_a_native_mode_is_asked_in_the_prompt() {
+fn a_model_without_a_native_mode_is_called_in_the_prompt() {
     let gemini = capabilities("model = \"gemini-1.5-pro\"");
     assert_eq!((gemini.dialects, gemini.temperature), (vec!["prompt".to_owned()], true));
 }
@@ -41,7 +41,7 @@ fn a_model_that_refuses_a_temperature_is_sent_none() {
 }
 
 #[test]
-fn what_nobody_knows_is_asked_as_its_vendor_takes_it() {
+fn an_unknown_model_is_called_as_its_vendor_expects() {
     let unknown = capabilities("model = \"ours-7b\"");
     assert_eq!((unknown.enforcement, unknown.dialects.len()), (Enforcement::Schema, 3));
 }
@@ -92,7 +92,7 @@ fn an_unknown_dialect_is_refused_with_the_nearest_name_or_all_names() {
 }
 
 #[test]
-fn a_gemini_model_is_asked_as_the_registry_knows_it() {
+fn a_gemini_model_is_called_as_the_registry_knows_it() {
     let capabilities = |section: &str| {
         let text = format!("[providers.it]\nkind = \"gemini\"\napi_key_env = \"\"\n{section}");
         let made = Providers::builtin().make(&Config::from_toml(&text).unwrap().sections()[0]).unwrap();
@@ -150,7 +150,7 @@ mod anthropic {
     }
 
     #[test]
-    fn a_model_that_refuses_forced_tools_is_not_asked_with_one() {
+    fn a_model_that_refuses_forced_tools_is_not_called_with_one() {
         assert_eq!(promises("model = \"claude-opus-4-8\"\nmode = \"tool\"").enforcement, Enforcement::Schema);
         let error = made("model = \"claude-fable-5\"\nmode = \"tool\"").unwrap_err().to_string();
         assert!(error.contains("cannot be forced") && error.contains("provider `it`"), "{error}");

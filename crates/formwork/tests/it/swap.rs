@@ -35,7 +35,7 @@ fn cassette(path: &str, request: &serde_json::Value, media_type: &str, body: &st
 }
 
 #[tokio::test]
-async fn what_is_not_recorded_is_told_with_the_difference() {
+async fn what_is_not_recorded_is_reported_with_the_difference() {
     let file = cassette("/api/chat", &serde_json::json!({"model": "other"}), "application/x-ndjson", "");
     let text = format!("[providers.a]\nkind = \"ollama\"\nmodel = \"smollm2\"\ncassette = {file:?}\n");
     let error = program(&Config::from_toml(&text).unwrap()).await.unwrap_err();
