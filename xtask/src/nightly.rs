@@ -52,7 +52,6 @@ fn steps(seed: u64) -> Vec<Step> {
         // Other test runs use the seed in `.cargo/config.toml`.
         with("PROPTEST_RNG_SEED", &seed.to_string(), "test --quiet --workspace"),
         step("test --quiet -p formwork-cli --no-default-features"),
-        // The worker, which no other step builds.
         step("clippy --quiet -p formwork-batch --all-targets --features=restate -- -D warnings"),
         step("test --quiet -p formwork-batch --features=restate"),
         step("test --quiet -p formwork-oracle --no-default-features"),
@@ -71,10 +70,8 @@ fn steps(seed: u64) -> Vec<Step> {
         step(&format!("run -p formwork-cli -- extract --config examples/servers.toml --provider {provider} {schema} {{text}}"))
     }));
     steps.push(step("xtask servers down"));
-    // Workers, Restate's server, connections and the submitting process die.
     steps.push(step("xtask chaos restate --rows 5000 --worker-kills 5 --server-kills 2"));
     steps.push(step("xtask chaos provider-batch"));
-    // The commands run in a release build, like a user's.
     steps.push(step("run --release -p formwork-cli -- extract --schema examples/person.schema.json {text}"));
     steps.push(step("run --release --bin shape-runner-cli -- --input examples/feature-design-input.json"));
     steps

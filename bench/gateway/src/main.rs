@@ -43,8 +43,8 @@ async fn main() -> Result<(), Failure> {
         ["serve", "played"] => return played::serve().await,
         ["serve", "soak", urls, file] => return soak::serve(urls, file).await,
         ["serve", side, url] => return ours::serve(side, url).await,
-        ["compare", side, asked, connections, requests, rounds] => {
-            compare(side, asked, connections.parse()?, requests.parse()?, rounds.parse()?).await?
+        ["compare", side, workload, connections, requests, rounds] => {
+            compare(side, workload, connections.parse()?, requests.parse()?, rounds.parse()?).await?
         }
         ["load", address, asked, connections, requests] => {
             let request = request(&body(asked));
@@ -64,13 +64,13 @@ async fn main() -> Result<(), Failure> {
 }
 
 /// The body of a request.
-fn body(asked: &str) -> Value {
+fn body(workload: &str) -> Value {
     let text = "Maria Lindqvist, 34, moved to Lisbon last spring and works as a marine biologist. ".repeat(4);
     let mut body = json!({
         "model": "primary", "temperature": 0.2, "max_tokens": 200,
         "messages": [{"role": "system", "content": "Answer briefly."}, {"role": "user", "content": text}],
     });
-    if asked == "contract" {
+    if workload == "contract" {
         let format = json!({"name": "person", "strict": true, "schema": person(0)});
         body["response_format"] = json!({"type": "json_schema", "json_schema": format});
     }
@@ -96,7 +96,7 @@ fn person(number: usize) -> Value {
 
 async fn compare(
     side: &str,
-    asked: &str,
+    workload: &str,
     connections: usize,
     requests: usize,
     rounds: usize,
@@ -105,7 +105,7 @@ async fn compare(
     let url = format!("http://{}", upstream.address);
     let mut ours = Server::start(&["serve", side, &url])?;
     let mut bare = Server::start(&["serve", "bare", &url])?;
-    let request = request(&body(asked));
+    let request = request(&body(workload));
     let mut errors = 0;
     let mut turn = async |server: &mut Server, requests: usize| -> Result<f64, Failure> {
         let before = server.used()?.cpu;
@@ -150,9 +150,9 @@ async fn latency(rate: u32, seconds: u32) -> Result<Value, Failure> {
     let mut errors = 0;
     // The sides take turns of one second, so that other load on the machine affects all of them.
     for second in 0..=seconds {
-        for ((_, server, asked), took) in sides.iter().zip(&mut took) {
+        for ((_, server, workload), took) in sides.iter().zip(&mut took) {
             let (times, failed) =
-                client::open_loop(&server.address, &request(&body(asked)), rate, Duration::from_secs(1))
+                client::open_loop(&server.address, &request(&body(workload)), rate, Duration::from_secs(1))
                     .await?;
             // The first second is not counted, because connections are opened in it.
             if second > 0 {
@@ -177,19 +177,19 @@ async fn streams(number: usize) -> Result<Value, Failure> {
     let mut lines = serde_json::Map::new();
     for side in ["bare", "ours"] {
         let mut server = Server::start(&["serve", side, &url])?;
-        let mut asked = body("plain");
-        asked["stream"] = true.into();
-        asked["user"] = "hold".into();
-        let asked = request(&asked);
+        let mut request_body = body("plain");
+        request_body["stream"] = true.into();
+        request_body["user"] = "hold".into();
+        let request_body = request(&request_body);
         // One request first, so that one-time initialization is not counted.
         let mut first = Connection::open(&server.address).await?;
-        first.begin(&asked).await?;
+        first.begin(&request_body).await?;
         let before = server.used()?.resident;
         let start = Instant::now();
         let mut held = Vec::with_capacity(number);
         for _ in 0..number {
             let mut connection = Connection::open(&server.address).await?;
-            connection.begin(&asked).await?;
+            connection.begin(&request_body).await?;
             held.push(connection);
         }
         let opened = start.elapsed().as_secs_f64();

@@ -65,7 +65,7 @@ pub(crate) async fn all() -> Result<Value, Failure> {
     Ok(Value::Object(lines))
 }
 
-/// Runs a short bench or soak with the mistake that is planted. Returns what is noticed. Without a mistake everything is run.
+/// Runs a short benchmark or soak test with the planted mistake, and returns the detected problems. Without a mistake all of them are run.
 pub(crate) async fn one(noticed: &str) -> Result<Value, Failure> {
     let mut found = Vec::new();
     let mut note = |what: &str, is_wrong: bool| {

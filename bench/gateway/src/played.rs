@@ -50,7 +50,7 @@ async fn talk(mut socket: TcpStream, paid: &Cell<u64>) -> Result<(), Failure> {
         let is_hit = nth % 20 == 7;
         let id = if is_hit && plant::is_planted("cross") { "Q0Q" } else { id };
         let act = if is_hit && act == "right" && plant::is_planted("lose") { "stall" } else { act };
-        // A call that the client does not hear of.
+        // This call is not reported to the client.
         paid.set(nth + u64::from(is_hit && plant::is_planted("charge")));
         let is_again = body.contains("\"assistant\"");
         match act {

@@ -18,7 +18,7 @@ use crate::{Failure, ours};
 
 /// The behaviour that a request provokes, and the status that its client must receive. `None`: the client disconnects before.
 const ACTS: [(&str, bool, bool, Option<u16>); 10] = [
-    // act, contract, stream, expected status
+    // The columns are: act, contract, stream, expected status.
     ("right", false, false, Some(200)),
     ("right", true, false, Some(200)),
     ("right", false, true, Some(200)),
@@ -69,15 +69,15 @@ pub(crate) async fn soak(minutes: f64, rate: u32) -> Result<Value, Failure> {
                 let is_exact = EXACT.contains(&act);
                 let key = if is_exact { exact.clone() } else { other.clone() };
                 let model = if is_exact { "exact" } else { "other" };
-                let asked = Planned { act, contract, stream, status, model, id: format!("Q{nth}Q") };
+                let planned = Planned { act, contract, stream, status, model, id: format!("Q{nth}Q") };
                 let (counts, address) = (Rc::clone(&counts), Rc::clone(&address));
                 tasks.spawn_local(async move {
-                    let seen = ask(&address, &key, &asked).await;
+                    let seen = ask(&address, &key, &planned).await;
                     let mut counts = counts.borrow_mut();
                     match seen {
-                        Ok(true) => *counts.right.entry(asked.act).or_default() += 1,
+                        Ok(true) => *counts.right.entry(planned.act).or_default() += 1,
                         Ok(false) => counts.crossed += 1,
-                        Err(error) => counts.wrong.push(format!("{}: {error}", asked.act)),
+                        Err(error) => counts.wrong.push(format!("{}: {error}", planned.act)),
                     }
                 });
                 while tasks.try_join_next().is_some() {}
@@ -144,13 +144,13 @@ struct Planned {
 }
 
 /// Sends a request. Returns whether the answer is the client's own.
-async fn ask(address: &str, key: &str, asked: &Planned) -> Result<bool, Failure> {
-    let kind = if asked.contract { "contract" } else { "text" };
+async fn ask(address: &str, key: &str, planned: &Planned) -> Result<bool, Failure> {
+    let kind = if planned.contract { "contract" } else { "text" };
     let mut body = json!({
-        "model": asked.model, "max_tokens": 200, "stream": asked.stream,
-        "messages": [{"role": "user", "content": format!("act={};id={};kind={kind};", asked.act, asked.id)}],
+        "model": planned.model, "max_tokens": 200, "stream": planned.stream,
+        "messages": [{"role": "user", "content": format!("act={};id={};kind={kind};", planned.act, planned.id)}],
     });
-    if asked.contract {
+    if planned.contract {
         let schema = json!({
             "type": "object", "properties": {"id": {"type": "string"}, "age": {"type": "integer"}},
             "required": ["id", "age"], "additionalProperties": false,
@@ -158,10 +158,10 @@ async fn ask(address: &str, key: &str, asked: &Planned) -> Result<bool, Failure>
         body["response_format"] =
             json!({"type": "json_schema", "json_schema": {"name": "p", "schema": schema}});
     }
-    let deadline = if asked.act == "stall" { "1" } else { "60" };
+    let deadline = if planned.act == "stall" { "1" } else { "60" };
     let request = request_with(&body, key, deadline);
     let mut connection = Connection::open(address).await?;
-    let Some(status) = asked.status else {
+    let Some(status) = planned.status else {
         connection.send(&request).await?;
         tokio::time::sleep(Duration::from_millis(100)).await;
         return Ok(true);
@@ -172,7 +172,7 @@ async fn ask(address: &str, key: &str, asked: &Planned) -> Result<bool, Failure>
     if seen != status {
         return Err(format!("status {seen}, not {status}: {text}").into());
     }
-    if status != 200 || asked.act == "cut" {
+    if status != 200 || planned.act == "cut" {
         return Ok(true);
     }
     // Run identifiers contain no upper-case letters.
@@ -183,7 +183,7 @@ async fn ask(address: &str, key: &str, asked: &Planned) -> Result<bool, Failure>
     if ids.is_empty() {
         return Err(format!("no answer: {text}").into());
     }
-    Ok(ids.iter().all(|id| *id == asked.id.trim_matches('Q')))
+    Ok(ids.iter().all(|id| *id == planned.id.trim_matches('Q')))
 }
 
 /// Requests the number of billed completions from the simulated server.

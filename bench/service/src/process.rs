@@ -62,8 +62,8 @@ pub(crate) fn tell(address: std::net::SocketAddr) {
     println!("{address}");
     std::thread::spawn(|| {
         for line in std::io::stdin().lines() {
-            let told = line.map_err(Failure::from).and_then(|_| Ok(serde_json::to_string(&used()?)?));
-            match told {
+            let usage = line.map_err(Failure::from).and_then(|_| Ok(serde_json::to_string(&used()?)?));
+            match usage {
                 Ok(line) => println!("{line}"),
                 Err(error) => {
                     eprintln!("{error}");

@@ -90,7 +90,7 @@ async fn run(
     let engine = InProcess::new(extractor(latency)?, open);
     let (started, before) = (Instant::now(), cpu());
     let ended = engine.run(Arc::clone(batch) as _, &CancellationToken::new()).await?;
-    // Before the thread that writes files ends, whose time would be lost.
+    // Measured before the thread that writes files ends, because its time would be lost.
     let cpu = cpu().saturating_sub(before);
     batch.close()?;
     assert_eq!(ended, Ended::Done);
@@ -132,7 +132,7 @@ async fn resume(count: u64) -> Done {
         batch.limit(count / 2, None)?;
         run(&batch, Duration::ZERO, 128).await?;
     }
-    // A process of its own, so that its memory is that of going on alone.
+    // A separate process, so that its memory contains only the resumed batch.
     let program = std::env::current_exe()?;
     let output = std::process::Command::new(program).arg("go-on").arg(folder.path()).output()?;
     println!(

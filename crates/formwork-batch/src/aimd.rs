@@ -61,11 +61,11 @@ impl Aimd {
     pub fn answered(&mut self, latency: Duration) {
         self.round = self.round.saturating_sub(1);
         let seconds = latency.as_secs_f64().max(1e-4);
-        // A call without company meets no congestion: that is how long the target takes now.
+        // A single call meets no congestion, so its duration is the target's own.
         let known = if self.limit < 2.0 { seconds } else { self.fastest * (1.0 + 5e-4 / self.limit) };
         self.fastest = known.min(seconds);
         self.usual = if self.usual == 0.0 { seconds } else { self.usual.mul_add(0.95, seconds * 0.05) };
-        // Differences of milliseconds are the machine's, not the target's.
+        // Differences of a few milliseconds come from this machine, not from the target.
         if self.usual > 3.0 * self.fastest && self.usual > 0.05 {
             self.fall(0.9);
         } else {

@@ -1,4 +1,4 @@
-//! Rows on their way to their results, whatever asks about them.
+//! The loop over rows that the in-process engine and the Restate engine share.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use tokio::time::Instant;
 use crate::row::RunError;
 use crate::{BatchError, Control, Ended, OpenRow, RowEnd, RowState, Stop, Store};
 
-/// How many rows are read from the store at a time.
+/// The number of rows that are read from the store at a time.
 pub(crate) const READ: usize = 256;
 
-/// How often the control of the store is read.
+/// The interval at which the control of the store is read.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// How often a row may end for a reason that is not its own before it is rejected, if other rows are answered meanwhile.
+/// The maximum number of times that a row is deferred before it is rejected, if other rows are answered meanwhile.
 pub(crate) const MAX_DEFERRED: u32 = 3;
 
-/// How many rows in a row may find no provider before the batch ends, if none was ever answered.
+/// The number of consecutive rows without a reachable provider that ends the batch, if no row was ever answered.
 const MAX_UNANSWERED: u32 = 3;
 
 /// The longest pause between two rows while no provider answers.
@@ -80,7 +80,7 @@ pub(crate) async fn settle(
         },
     };
     if let (Some(kind), Err(error)) = (reason, &result) {
-        // A budget that is used up says nothing about the row.
+        // An exhausted budget is no fault of the row.
         let counted = deferred + u32::from(kind != ErrorKind::Budget && may_reject);
         let is_own = may_reject && matches!(kind, ErrorKind::Config | ErrorKind::Schema);
         if kind == ErrorKind::Budget || (counted < MAX_DEFERRED && !is_own) {
@@ -119,7 +119,7 @@ impl Weather {
         *self = Self { answered: true, unanswered: 0, ruled_out: 0, since: None, pause: None };
     }
 
-    /// Notes a row that found no provider; returns whether the engine gives up.
+    /// Counts a row without a reachable provider; returns whether the engine has to end.
     fn unanswered(&mut self, patience: Duration) -> bool {
         let now = Instant::now();
         self.unanswered += 1;
@@ -130,7 +130,7 @@ impl Weather {
     }
 }
 
-/// Carries out the open rows of a store, as many at a time as `asks` takes. `patience` is how long it goes on while no provider
+/// Processes the open rows of a store, as many at a time as `asks` allows. `patience` is the time for which it continues while no provider
 /// answers.
 pub(crate) async fn drive(
     asks: &impl AsksRows,
@@ -175,7 +175,7 @@ pub(crate) async fn drive(
                 if deferred == 0 {
                     return Ok(Ended::Done);
                 }
-                // The rows that were put off are asked about again.
+                // Deferred rows are tried again.
                 (last, is_read, deferred) = (None, false, 0);
             }
         }

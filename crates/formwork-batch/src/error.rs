@@ -2,6 +2,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The reason why an operation of a batch failed. Each message says what failed, where, and what to do.
+///
+/// ```
+/// use formwork_batch::{BatchError, View};
+///
+/// let error = View::open("no-such-folder").unwrap_err();
+/// assert!(matches!(error, BatchError::NoBatch(_)));
+/// assert_eq!(error.to_string(), "no-such-folder holds no batch: start one with `formwork batch run`");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BatchError {

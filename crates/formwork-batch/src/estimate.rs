@@ -29,7 +29,15 @@ pub struct Estimate {
 /// certain. `None` for fewer than two rows.
 ///
 /// The interval is that of a t distribution on the logarithm of the mean, with Johnson's correction for skew: costs of rows are
-/// skewed to the right, because some rows are long or are asked again.
+/// skewed to the right, because some rows are long or need retries.
+///
+/// ```
+/// use formwork_batch::estimate;
+///
+/// assert_eq!(estimate(&[210.0], 1_000), None);
+/// let estimate = estimate(&[210.0, 190.0, 200.0], 1_000).unwrap();
+/// assert_eq!((estimate.sampled, estimate.expected), (3, 200_000.0));
+/// ```
 pub fn estimate(sample: &[f64], rows: u64) -> Option<Estimate> {
     let count = sample.len() as f64;
     if sample.len() < 2 {

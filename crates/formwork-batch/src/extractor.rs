@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use crate::{Batch, BatchError, Ended, Engine as _, InProcess, Progress, Row, Spec};
 
-/// How many rows are open at the same time.
+/// The number of rows in progress at the same time.
 const ROWS: usize = 64;
 
-/// Batches of an extractor, for callers who need no engine of their own.
+/// Adds batches to [`Extractor`](formwork_extract::Extractor), for callers who need no other engine.
 #[async_trait]
 pub trait ExtractorBatch {
-    /// Takes all rows to their results, in the folder of a batch: a new one, or that of the same rows and the same contract, which is
-    /// gone on with. 64 rows are open at the same time. Dropping the future leaves the batch as it is; the next call goes on.
+    /// Processes all rows, at most 64 at a time, and stores the results in a folder. If the folder has a batch of the same rows and the
+    /// same contract, that batch is continued. Dropping the future keeps the state of the batch; the next call continues it.
     ///
     /// # Errors
     /// [`BatchError::OtherBatch`] or [`BatchError::OtherContract`] for the folder of another batch, [`BatchError::Locked`] if another

@@ -12,10 +12,10 @@ use crate::{BadRow, BatchError, MAX_INPUT, Row};
 /// The maximum length of a line of JSON Lines: an input of the maximum size, with escapes for every fifth byte.
 const MAX_LINE: usize = 2 * MAX_INPUT;
 
-/// How much of a line that cannot be used is searched for an id.
+/// The number of bytes of an invalid line that are searched for an id.
 const HEAD: usize = 4096;
 
-/// The rows of a source, as they are asked for. An inner error is a row that cannot be asked about, an outer one ends the source.
+/// The rows of a source, which are read lazily. An inner error is an invalid row; an outer error ends the source.
 pub type Rows = Box<dyn Iterator<Item = Result<Result<Row, BadRow>, BatchError>> + Send>;
 
 /// Opens the rows of a file or folder.
@@ -105,8 +105,9 @@ fn csv_rows(file: File, path: &Path) -> Result<Rows, BatchError> {
     let header = reader
         .headers()
         .map_err(|error| BatchError::Input { place: name.clone(), message: error.to_string() })?;
-    let column =
-        |wanted: &str| header.iter().position(|column| column.trim_start_matches('\u{feff}') == wanted);
+    let column = |column_name: &str| {
+        header.iter().position(|column| column.trim_start_matches('\u{feff}') == column_name)
+    };
     let (Some(id), Some(input)) = (column("id"), column("input")) else {
         let columns: Vec<_> = header.iter().map(|column| format!("`{column}`")).collect();
         let message =
@@ -220,6 +221,5 @@ fn id_of(line: &[u8]) -> Value {
     let row =
         read_bytes(head, Level::Clean).ok().and_then(|reading| reading.into_candidates().into_iter().next());
     let id = row.and_then(|mut row| row.value.get_mut("id").map(Value::take)).unwrap_or_default();
-    // Only these identify a row.
     if id.is_string() || id.is_number() { id } else { Value::Null }
 }

@@ -1,19 +1,17 @@
-//! Batches of extractions that survive crashes: every attempt is durable before the next one, and every row has one result.
+//! Batches of extractions that can be resumed after a crash: every attempt is stored before the next one, and every row has one result.
 //!
-//! - [`Batch`] is the durable state of a batch on SQLite, in a folder of its own: rows, states, results. [`View`] looks at it
-//!   from other processes.
-//! - [`Store`] is its interface for engines, and [`Engine`] the interface of what takes rows to their results. The rules that an
-//!   engine keeps are documented there.
-//! - [`InProcess`] is the engine that asks models from this process, at the [`Pace`] that they take.
+//! - [`Batch`] is the durable state of a batch in SQLite, in its own folder: rows, states, results. [`View`] reads it from other
+//!   processes.
+//! - [`Store`] is its interface for engines. [`Engine`] is the interface of the code that processes rows, with the rules for engines.
+//! - [`InProcess`] is the engine that calls models from this process, with as many concurrent calls as they sustain ([`Pace`]).
 //! - [`ProviderBatch`] is the engine that submits files of calls to the batch APIs of providers ([`BatchApi`]), at half the price.
-//! - [`Restate`] is the engine that lets many machines ask models: rows are durable invocations of a Restate server, and `Worker`
-//!   (feature `restate`) is what answers them.
+//! - [`Restate`] is the engine for many machines: rows are durable invocations of a Restate server, and each `Worker` (feature
+//!   `restate`) processes some of them.
 //!
-//! [`ExtractorBatch`] is all of that in one call:
-//! `extractor.batch(rows, folder)`.
+//! [`ExtractorBatch`] does all of this in one call: `extractor.batch(rows, folder)`.
 //!
-//! A crash at any moment loses nothing that was stored: rows with a result are not asked about again, a run that was begun goes
-//! on with its next step, and at most the calls that were in flight are repeated.
+//! After a crash, rows with a result are not processed again, a run that has begun continues with its next step, and at most the
+//! calls that were in flight are repeated.
 
 mod aimd;
 mod drive;

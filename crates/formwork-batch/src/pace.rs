@@ -9,13 +9,25 @@ use futures_core::Stream;
 
 use crate::Aimd;
 
-/// A target that was called within this time counts towards the rows that are open at the same time.
+/// A target that was called within this time counts towards the number of rows in progress.
 const LATELY: Duration = Duration::from_secs(10);
 
-/// The pace of one target: a layer that watches its calls, and tells an engine how many rows it may have open.
+/// A layer that measures the calls of one target, from which an engine derives the number of rows in progress.
 ///
-/// It delays no call, because the time that a call waits would count towards the deadline of its run. Wrap each target in a pace
-/// of its own, and give all of them to [`InProcess::with_paces`](crate::InProcess::with_paces).
+/// It delays no call, because the delay would count towards the deadline of the run. Wrap each target in its own pace, and pass all of them to [`InProcess::with_paces`](crate::InProcess::with_paces).
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use formwork_batch::Pace;
+/// use formwork_core::Layer as _;
+/// use formwork_testkit::Scripted;
+///
+/// let pace = Pace::new(64);
+/// let provider = pace.wrap(Arc::new(Scripted::new([r#"{"age": 34}"#])));
+/// assert_eq!(pace.limit(), 8); // it grows with calls that do not slow the target down
+/// # drop(provider);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Pace(Arc<Mutex<State>>);
 
@@ -32,7 +44,7 @@ impl Pace {
         Self(Arc::new(Mutex::new(State { aimd, called: None })))
     }
 
-    /// Returns the number of calls that the target takes at the same time.
+    /// Returns the number of concurrent calls that the target sustains.
     pub fn limit(&self) -> usize {
         self.state().aimd.limit()
     }

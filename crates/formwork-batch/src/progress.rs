@@ -2,7 +2,15 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// The numbers of a batch.
+/// The progress of a batch: its numbers of rows, calls and tokens, and the cost.
+///
+/// ```
+/// use formwork_batch::Progress;
+///
+/// let mut progress = Progress::default();
+/// (progress.rows, progress.accepted, progress.rejected) = (10, 6, 1);
+/// assert_eq!((progress.finished(), progress.open()), (7, 3));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Progress {
@@ -10,7 +18,7 @@ pub struct Progress {
     pub rows: u64,
     /// The rows with a value.
     pub accepted: u64,
-    /// The rows without a value that are not asked about any more.
+    /// The rows without a value that are not processed any more.
     pub rejected: u64,
     /// The rows that were begun and have no result yet.
     pub begun: u64,

@@ -9,9 +9,16 @@ use serde_json::Value;
 pub const MAX_INPUT: usize = 16 << 20;
 
 /// One row of the input of a batch.
+///
+/// ```
+/// use formwork_batch::Row;
+///
+/// let row = Row::new("maria", "Maria Lindqvist, 34, moved to Lisbon.");
+/// assert_eq!(row.id, "maria");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// The id that stands in the result: a JSON string or number, unique in the batch.
+    /// The id, which the result repeats: a JSON string or number, unique in the batch.
     pub id: Value,
     /// The text to extract from.
     pub input: String,
@@ -24,7 +31,7 @@ impl Row {
     }
 }
 
-/// A row of the input that cannot be asked about. It is rejected without a call.
+/// An invalid row of the input. It is rejected without a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadRow {
     /// The id as far as it can be read; null otherwise.
@@ -34,27 +41,41 @@ pub struct BadRow {
 }
 
 /// A row that has no result yet.
+///
+/// ```
+/// use formwork_batch::OpenRow;
+///
+/// let row = OpenRow::new(0, "maria".into(), "Maria is 34.".to_owned(), None);
+/// assert!(row.state.is_none(), "no call was made yet");
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct OpenRow {
     /// The position in the input, from 0. It identifies the row within its batch.
     pub number: u64,
-    /// The id that stands in the result.
+    /// The id, which the result repeats.
     pub id: Value,
     /// The text to extract from.
     pub input: String,
-    /// The state that was stored last; `None` if the row was not begun.
+    /// The state that was stored last; `None` if the row was not started.
     pub state: Option<RowState>,
 }
 
 impl OpenRow {
-    /// Creates a row, as a [`Store`](crate::Store) gives it to an engine.
+    /// Creates a row, for implementations of [`Store`](crate::Store).
     pub const fn new(number: u64, id: Value, input: String, state: Option<RowState>) -> Self {
         Self { number, id, input, state }
     }
 }
 
-/// The durable state of a row that was begun and has no result yet.
+/// The durable state of a row that was started and has no result yet.
+///
+/// ```
+/// use formwork_batch::RowState;
+///
+/// let state = RowState { deferred: 1, ..RowState::default() };
+/// assert_eq!((state.attempts().count(), state.restarted().run), (0, None));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RowState {
     /// The calls of earlier runs of the row: runs that no provider answered, or that were created under other settings.
@@ -66,7 +87,7 @@ pub struct RowState {
     /// The time at which the run was stored.
     #[serde(default)]
     pub stored: Time,
-    /// How often a run of the row ended for a reason that was not the row's own.
+    /// The number of times that the row was deferred, because its run ended for a reason that was not its own.
     #[serde(default)]
     pub deferred: u32,
 }
@@ -77,7 +98,7 @@ impl RowState {
         self.history.iter().chain(self.run.iter().flat_map(|run| run.ledger()))
     }
 
-    /// Ends the open run without a result, so that the row starts anew: its calls become history.
+    /// Discards the open run, so that the row starts over: its calls become history.
     #[must_use]
     pub fn restarted(mut self) -> Self {
         if let Some(run) = self.run.take() {
@@ -88,6 +109,15 @@ impl RowState {
 }
 
 /// The result of a row: a value that satisfies the contract, or the reasons why there is none.
+///
+/// ```
+/// use formwork_batch::RowEnd;
+/// use formwork_core::{Error, ErrorKind};
+///
+/// let end = RowEnd::new(Vec::new(), Err(Error::new(ErrorKind::Refused, "the model refused")));
+/// assert!(!end.is_accepted());
+/// assert_eq!(end.reason().as_deref(), Some("refused"));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowEnd {
     pub(crate) attempts: Vec<Attempt>,
@@ -126,7 +156,8 @@ impl RowEnd {
         &self.attempts
     }
 
-    /// Returns the reason by which a rejected row is counted: its class, and the rule that the last answer violated first.
+    /// Returns the reason under which a rejected row is counted: its class, and the first violated rule of the last answer. `None` if
+    /// the row has a value.
     pub fn reason(&self) -> Option<String> {
         let rejected = self.result.as_ref().err()?;
         let class = serde_json::to_value(rejected.class).ok()?;
@@ -180,7 +211,7 @@ pub(crate) struct Rejected {
 
 /// A line of `part-*.jsonl` ([`ResultLine`]) or of `rejected-*.jsonl` ([`RejectedLine`]) with the id of its row.
 ///
-/// Equal rows share what follows the id (`--dedupe`).
+/// Rows with the same input share the result (`--dedupe`).
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Identified<T> {
     /// The id of the row, as it was given; null if it cannot be read.
@@ -208,13 +239,13 @@ pub struct ResultLine<'a> {
     pub cost: Cost,
 }
 
-/// A row without a value, with every call and what was wrong with its answer: a line of `rejected-*.jsonl` without its id
+/// A row without a value, with every call and the violations of its answer: a line of `rejected-*.jsonl` without its id
 /// ([`Identified`]).
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RejectedLine<'a> {
     /// The reason.
     pub error: RejectedError<'a>,
-    /// Every call, in order; empty for a row that could not be asked about.
+    /// Every call, in order; empty for an invalid row.
     pub attempts: &'a [Attempt],
     /// The tokens of all calls together.
     pub usage: Usage,
@@ -262,7 +293,7 @@ impl RowEnd {
                 cost,
             }),
         };
-        // None of these types has a map with keys that are no strings, which is the only reason for an error.
+        // Serializing these types cannot fail: none of their maps has keys that are not strings.
         line.unwrap_or_default()
     }
 }

@@ -28,9 +28,9 @@ pub struct StructuredAnswerLite {
     pub task: Task,
     /// The answer.
     pub answer: TextAnswer,
-    /// How good it is, as the model sees it.
+    /// The quality of the answer, as the model estimates it.
     pub quality: Quality,
-    /// Where it comes from.
+    /// The source of the answer.
     pub debug: Source<V1_0>,
 }
 
@@ -42,9 +42,9 @@ pub struct StructuredAnswer<T> {
     pub task: Task,
     /// The answer.
     pub answer: DataAnswer<T>,
-    /// How good it is, as the model sees it.
+    /// The quality of the answer, as the model estimates it.
     pub quality: Quality,
-    /// Where it comes from.
+    /// The source of the answer.
     pub debug: Source<V1_1>,
 }
 
@@ -144,7 +144,7 @@ pub struct DataAnswer<T> {
     pub data: T,
 }
 
-/// How good an answer is, as the model sees it.
+/// The quality of an answer, as the model estimates it.
 ///
 /// ```
 /// use formwork_chat::Quality;
@@ -156,7 +156,7 @@ pub struct DataAnswer<T> {
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
 pub struct Quality {
-    /// How sure the model is, from 0.0 to 1.0.
+    /// The confidence of the model, from 0.0 to 1.0.
     #[schemars(schema_with = "confidence")]
     pub confidence: f64,
     /// The assumptions that it made.
@@ -165,7 +165,7 @@ pub struct Quality {
     pub risks: Vec<String>,
 }
 
-/// Where an answer comes from; `V` is the version of its contract.
+/// The source of an answer; `V` is the version of its contract.
 ///
 /// ```
 /// use formwork_chat::{Source, V1_0};

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use clap::ValueEnum;
 
-/// When to color diagnostics.
+/// The choice of colors for diagnostics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
     // Documented values would take three lines in the help of every command.

@@ -64,7 +64,7 @@ Exit codes:
 #[derive(Parser)]
 #[command(name = "formwork", version, about, after_help = AFTER_HELP)]
 struct Args {
-    /// When to color diagnostics; `auto`: on a terminal, unless NO_COLOR is set
+    /// Color diagnostics; `auto`: on a terminal, unless NO_COLOR is set
     #[arg(long, value_name = "WHEN", global = true, value_enum, default_value_t)]
     color: Color,
     #[command(subcommand)]

@@ -63,7 +63,7 @@ fn at(file: &str, text: &str, span: Span, level: Level<'_>, message: &str, label
         .get(span.start..)
         .and_then(|after| after.find('\n'))
         .map_or(text.len(), |newline| span.start + newline);
-    let boundary = |wanted: usize| (0..=wanted).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let boundary = |offset: usize| (0..=offset).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let from = boundary(span.start.saturating_sub(MARGIN)).max(line_start);
     let to = boundary((span.end.min(line_end) + MARGIN).min(text.len())).min(line_end).max(from);
     let shown = text.get(from..to).unwrap_or_default();

@@ -274,7 +274,9 @@ impl Named {
             (Some(config), Some(name)) => match config.named(name) {
                 Ok(Meant::Provider(section)) => (vec![section.clone()], None),
                 Ok(Meant::List(list)) => of_list(config, list)?,
-                Ok(Meant::Model(meant)) => (vec![of_alias(meant, Some(config), providers)?], None),
+                Ok(Meant::Model(alias_target)) => {
+                    (vec![of_alias(alias_target, Some(config), providers)?], None)
+                }
                 Err(_) => (vec![of_kind(name, Some(config), providers)?], None),
             },
             (None, name) => (vec![of_kind(name.unwrap_or("local"), None, providers)?], None),
@@ -303,16 +305,17 @@ fn of_list(config: &Config, list: &TargetList) -> Result<(Vec<Section>, Option<T
 
 /// Returns the section for an alias of the form KIND/MODEL.
 pub(crate) fn of_alias(
-    meant: &str,
+    alias_target: &str,
     config: Option<&Config>,
     providers: &Providers,
 ) -> Result<Section, Failed> {
-    let (kind, model) = meant.split_once('/').unwrap_or((meant, ""));
+    let (kind, model) = alias_target.split_once('/').unwrap_or((alias_target, ""));
     of_kind(kind, config, providers)?;
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    let text = format!("[providers.{}]\nkind = {}\nmodel = {}\n", quoted(meant), quoted(kind), quoted(model));
+    let text =
+        format!("[providers.{}]\nkind = {}\nmodel = {}\n", quoted(alias_target), quoted(kind), quoted(model));
     let config = Config::from_toml(&text).map_err(Failed::usage)?;
-    config.section(meant).cloned().map_err(Failed::usage)
+    config.section(alias_target).cloned().map_err(Failed::usage)
 }
 
 /// Splits `openai/gpt-4o-mini` into a kind and a model. A path that exists or ends in `.gguf`, a model of Hugging

@@ -14,9 +14,9 @@ pub(crate) fn of_response(wire: &Cohere, call: &Call, head: &Parts, body: &[u8],
     let has_schema = matches!(call.enforcement(), Enforcement::Schema | Enforcement::Tool);
     let mut fault = fault_of(head, body, has_schema, now);
     let document = serde_json::from_slice(body).unwrap_or_default();
-    let said = error_in(&document).unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
-    let said = said.to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    let message = error_in(&document).unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
+    let message = message.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
     let found = match head.status.as_u16() {
         404 if says(&["model"]) => {
             Some((FaultKind::Unsupported, format!("the model `{}` does not exist for this key", wire.model)))

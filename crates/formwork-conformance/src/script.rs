@@ -11,7 +11,7 @@ use http::{Request, Response};
 
 use crate::Reply;
 
-/// The text that stands for a key, which the transport redacts.
+/// The text in place of a key, which the transport redacts.
 pub(crate) const KEY: &str = "sk-conformance-0123456789";
 
 /// A transport that gives one reply after another and records its requests.

@@ -173,7 +173,7 @@ impl Call {
     }
 }
 
-/// How many bytes a value has as JSON.
+/// Returns the length of a value as JSON, in bytes.
 pub(crate) fn written(value: &impl Serialize) -> usize {
     struct Count(usize);
 

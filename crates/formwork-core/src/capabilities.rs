@@ -79,21 +79,21 @@ impl Capabilities {
         self
     }
 
-    /// Promises support for a temperature (default: it is left out of calls).
+    /// Promises support for a temperature (default: calls have no seed).
     #[must_use]
     pub const fn with_temperature(mut self) -> Self {
         self.temperature = true;
         self
     }
 
-    /// Promises support for top-p (default: it is left out of calls).
+    /// Promises support for top-p (default: calls have no seed).
     #[must_use]
     pub const fn with_top_p(mut self) -> Self {
         self.top_p = true;
         self
     }
 
-    /// Promises support for a seed (default: it is left out of calls).
+    /// Promises support for a seed (default: calls have no seed).
     #[must_use]
     pub const fn with_seed(mut self) -> Self {
         self.seed = true;

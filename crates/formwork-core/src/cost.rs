@@ -39,7 +39,7 @@ impl Cost {
         Self { tokens: self.tokens.saturating_add(other.tokens), micro_usd }
     }
 
-    /// Returns what is left of this limit after a cost; what is unlimited stays so, and of what is unknown nothing is left.
+    /// Returns the rest of this limit after a cost. No limit stays no limit; an unknown cost leaves nothing.
     #[must_use]
     pub const fn minus(self, spent: Self) -> Self {
         let micro_usd = match (self.micro_usd, spent.micro_usd) {

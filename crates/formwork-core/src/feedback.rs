@@ -59,7 +59,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// A text with these parts: what stands before the violations, the line of each, and what stands after them.
+    /// A text with these parts: the text before the violations, the line of each violation, and the text after them.
     pub fn new(before: impl Into<String>, line: impl Into<String>, after: impl Into<String>) -> Self {
         Self { before: before.into(), line: line.into(), after: after.into() }
     }
@@ -142,7 +142,7 @@ impl Feedback {
         Self { role: Role::User, keep_previous: true, fold: false, template, unending: None }
     }
 
-    /// The feedback of the ready policy: the answer, then a user's message that lists what is wrong with it.
+    /// The feedback of the ready policy: the answer, then a user message with its violations.
     pub fn standard() -> Self {
         Self::new(Template::new(
             "That answer does not fit. What is wrong with it:\n",

@@ -28,16 +28,16 @@ pub struct Judgement {
     pub(crate) decoded: Option<Box<dyn Any + Send>>,
 }
 
-/// A value of the contract's type that a judgement has decoded, for whoever wants the answer as that type. Clones share it, and
+/// A value of the contract's type that a judgement has decoded, for callers who need the answer as that type. Clones share it, and
 /// the first to take it has it. It is not stored: a run that was stored decodes again.
 #[derive(Clone, Default)]
 pub(crate) struct Decoded(Option<Arc<Slot>>);
 
-/// A value that somebody may take.
+/// A value that can be taken once.
 type Slot = Mutex<Option<Box<dyn Any + Send>>>;
 
 impl Decoded {
-    /// Takes the value, if it is a `T` and nobody has taken it.
+    /// Takes the value, if it is a `T` and was not taken yet.
     pub(crate) fn take<T: 'static>(&self) -> Option<T> {
         let mut slot = self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
         match slot.take()?.downcast::<T>() {

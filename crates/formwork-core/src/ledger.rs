@@ -122,7 +122,7 @@ pub struct Attempt {
     pub target: String,
     /// The dialect of the schema that was sent.
     pub dialect: String,
-    /// How the schema was enforced.
+    /// The enforcement of the schema in this call.
     pub enforcement: Enforcement,
     /// The paths of the requested values; empty if the whole document was requested.
     pub patched: Vec<JsonPath>,

@@ -30,8 +30,8 @@ pub fn lower_value(value: &Value, lowered: &Lowered, matches: &dyn Fn(&str, &str
     let lifter = Lifter::new(schema, lowered);
     [false, true].into_iter().find_map(|prunes| {
         let work = Writer { schema, lifter: &lifter, prunes, matches };
-        let Written { sent, meant } = work.checked(schema, value)?;
-        (prunes || is_same(&meant, value)).then_some(sent)
+        let Written { sent, lifted } = work.checked(schema, value)?;
+        (prunes || is_same(&lifted, value)).then_some(sent)
     })
 }
 
@@ -46,7 +46,7 @@ struct Writer<'a> {
 /// A value as it is sent, and the part of the document that it encodes.
 struct Written {
     sent: Value,
-    meant: Value,
+    lifted: Value,
 }
 
 impl<'a> Writer<'a> {
@@ -55,7 +55,7 @@ impl<'a> Writer<'a> {
         let written = self.node(node, value, 0)?;
         let fits = Accepts::new(self.schema).with_patterns(self.matches).accepts(&written.sent, node);
         let back = self.lifter.lifted(written.sent.clone(), node).filter(|_| fits)?;
-        is_same(&back, &written.meant).then_some(written)
+        is_same(&back, &written.lifted).then_some(written)
     }
 
     fn node(&self, node: &'a Value, value: &Value, jumps: usize) -> Option<Written> {
@@ -66,7 +66,7 @@ impl<'a> Writer<'a> {
                 for lift in ops.iter().rev() {
                     undo(lift, ops, node, &mut sent)?;
                 }
-                return Some(Written { sent, meant: value.clone() });
+                return Some(Written { sent, lifted: value.clone() });
             }
             Value::Object(_) if jumps <= MAX_JUMPS => {}
             _ => return None,
@@ -80,14 +80,14 @@ impl<'a> Writer<'a> {
                 return written.next();
             }
             // The variant that leaves out the fewest members wins, and of equal ones the first.
-            return written.min_by_key(|written| std::cmp::Reverse(size(&written.meant)));
+            return written.min_by_key(|written| std::cmp::Reverse(size(&written.lifted)));
         }
         if let [Lift::Choice { names, null }] = self.lifter.ops(node) {
             return self.choice(node, names, *null, value);
         }
         let is_text = self.lifter.ops(node).iter().any(|lift| **lift == Lift::ParseJson);
         if let Some(listed) = listed(node).find(|listed| !is_text && is_same(listed, value)) {
-            return Some(Written { sent: listed.clone(), meant: value.clone() });
+            return Some(Written { sent: listed.clone(), lifted: value.clone() });
         }
         let ops = self.lifter.ops(node);
         // A constant may be written as JSON in a string, and 1 and 1.0 are the same value.
@@ -97,7 +97,7 @@ impl<'a> Writer<'a> {
                 parsed.is_some_and(|parsed| is_same(&parsed, value))
             })
         {
-            return Some(Written { sent: listed.clone(), meant: value.clone() });
+            return Some(Written { sent: listed.clone(), lifted: value.clone() });
         }
         let mut sent = value.clone();
         for lift in ops.iter().rev() {
@@ -119,14 +119,14 @@ impl<'a> Writer<'a> {
                 for (index, value) in items.iter_mut().enumerate() {
                     let Some(part) = item(node, index) else { continue };
                     let written = self.node(part, value, 0)?;
-                    has_pruned |= !is_same(&written.meant, value);
+                    has_pruned |= !is_same(&written.lifted, value);
                     *value = written.sent;
                 }
             }
             _ => {}
         }
-        let meant = if has_pruned { self.lifter.lifted(sent.clone(), node)? } else { value.clone() };
-        Some(Written { sent, meant })
+        let lifted = if has_pruned { self.lifter.lifted(sent.clone(), node)? } else { value.clone() };
+        Some(Written { sent, lifted })
     }
 
     /// Writes a value into the list of the first variant that takes it, or of the one that leaves out least.
@@ -139,16 +139,16 @@ impl<'a> Writer<'a> {
             Value::Object(lists)
         };
         if null && value.is_null() {
-            return Some(Written { sent: filled(None), meant: Value::Null });
+            return Some(Written { sent: filled(None), lifted: Value::Null });
         }
         let mut written = names.iter().filter_map(|name| {
-            let Written { sent, meant } = self.checked(&node["properties"][name]["items"], value)?;
-            Some(Written { sent: filled(Some((name, sent))), meant })
+            let Written { sent, lifted } = self.checked(&node["properties"][name]["items"], value)?;
+            Some(Written { sent: filled(Some((name, sent))), lifted })
         });
         if !self.prunes {
             return written.next();
         }
-        written.min_by_key(|written| std::cmp::Reverse(size(&written.meant)))
+        written.min_by_key(|written| std::cmp::Reverse(size(&written.lifted)))
     }
 
     /// Writes the members of an object, in the order of the schema; whether something was left out.
@@ -157,7 +157,7 @@ impl<'a> Writer<'a> {
         let mut has_pruned = false;
         let mut put = |name: &str, member: &Value, part: &'a Value| {
             let written = self.node(part, member, 0)?;
-            has_pruned |= !is_same(&written.meant, member);
+            has_pruned |= !is_same(&written.lifted, member);
             ordered.insert(name.to_owned(), written.sent);
             Some(())
         };
@@ -277,7 +277,7 @@ fn undo(lift: &Lift, all: &[&Lift], node: &Value, value: &mut Value) -> Option<(
                 members.insert(name.clone(), Value::Array(items));
             }
         }
-        // Which of the lists holds the value is for the one who knows what each takes.
+        // Only the caller knows which list of a choice accepts the value.
         Lift::Choice { .. } => return None,
         Lift::Reorder(_) => drop(value.as_object()?),
     }

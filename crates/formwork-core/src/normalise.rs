@@ -187,22 +187,23 @@ impl Normaliser<'_> {
         if let Some(name) = self.names.get(&pointer) {
             return format!("#/$defs/{name}");
         }
-        let wanted = safe_name(pointer.rsplit('/').next().filter(|last| !last.is_empty()).unwrap_or("root"));
-        let name = self.free(wanted);
+        let preferred =
+            safe_name(pointer.rsplit('/').next().filter(|last| !last.is_empty()).unwrap_or("root"));
+        let name = self.free(preferred);
         self.names.insert(pointer.clone(), name.clone());
         self.queue.push((pointer, name.clone()));
         format!("#/$defs/{name}")
     }
 
     /// Returns this name, with a number if it is in use.
-    fn free(&mut self, wanted: String) -> String {
-        let mut next = self.taken.get(&wanted).copied().unwrap_or(1);
-        let mut name = wanted.clone();
+    fn free(&mut self, preferred: String) -> String {
+        let mut next = self.taken.get(&preferred).copied().unwrap_or(1);
+        let mut name = preferred.clone();
         while self.taken.contains_key(&name) {
             next += 1;
-            name = format!("{wanted}_{next}");
+            name = format!("{preferred}_{next}");
         }
-        self.taken.insert(wanted, next);
+        self.taken.insert(preferred, next);
         self.taken.entry(name.clone()).or_insert(1);
         name
     }
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_collide_are_told_apart() {
+    fn names_that_collide_are_distinguished() {
         let schema = json!({
             "$defs": {"x": {"type": "string"}},
             "properties": {"x": {"type": "integer"}},

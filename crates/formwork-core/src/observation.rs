@@ -50,7 +50,7 @@ pub enum ObservationKind {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SamplingParameter {
-    /// How freely tokens are drawn.
+    /// The temperature, which sets the randomness of tokens.
     Temperature,
     /// The probability of the tokens that are drawn from.
     TopP,

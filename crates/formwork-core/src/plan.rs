@@ -73,7 +73,7 @@ pub(crate) struct Mode {
     pub(crate) whole: Arc<Lowered>,
     /// The message that describes the schema; `None` if the provider gets the schema beside the messages only.
     pub(crate) instruction: Option<Arc<Message>>,
-    /// How many bytes its schema has as JSON: every call counts them.
+    /// The length of its schema as JSON, in bytes; every call adds it to its prompt.
     pub(crate) schema_bytes: usize,
 }
 
@@ -288,8 +288,8 @@ impl PlanBuilder {
         self
     }
 
-    /// Limits the cost of all calls together (default: no limit). The worst case of each call is reserved before it is
-    /// made.
+    /// Limits the cost of all calls together (default: no limit). The maximum cost of each call is reserved before
+    /// the call.
     #[must_use]
     pub const fn with_budget(mut self, budget: Cost) -> Self {
         self.plan.budget = Some(budget);

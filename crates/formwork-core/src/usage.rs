@@ -71,9 +71,10 @@ impl Usage {
     /// Estimates the usage of a call from lengths, at four bytes per token. `answered` is the length of the answer in
     /// bytes.
     pub fn estimate(call: &Call, answered: usize) -> Self {
-        let asked: usize = call.messages.iter().flat_map(|message| message.texts()).map(str::len).sum();
+        let prompt_bytes: usize =
+            call.messages.iter().flat_map(|message| message.texts()).map(str::len).sum();
         Self {
-            input_tokens: asked.div_ceil(4) as u64,
+            input_tokens: prompt_bytes.div_ceil(4) as u64,
             output_tokens: answered.div_ceil(4) as u64,
             estimated: true,
             ..Self::default()

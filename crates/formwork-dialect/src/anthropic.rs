@@ -50,11 +50,9 @@ const RULES: &[LintRule] = &[
     on!(rejected "dependentRequired", "not supported"),
     on!(rejected "dependentSchemas", "not supported"),
     on!(rejected "dependencies", "not supported"),
-    // references
     LintRule::rejected("$ref", is_remote, "nothing is fetched: put the schema into $defs"),
     LintRule::rejected("$ref", is_whole_document, "recursive schemas are not supported"),
     LintRule::rejected("$defs", contains_recursion, "recursive schemas are not supported"),
-    // objects
     LintRule::rejected(
         "additionalProperties",
         is_open,
@@ -65,7 +63,6 @@ const RULES: &[LintRule] = &[
     on!(rejected "minProperties", "not supported"),
     on!(rejected "maxProperties", "not supported"),
     on!(rejected "unevaluatedProperties", "not supported"),
-    // arrays
     LintRule::rejected("minItems", has_other_minimum, COUNTS),
     on!(rejected "maxItems", COUNTS),
     on!(rejected "prefixItems", "write tuples as objects"),
@@ -78,13 +75,11 @@ const RULES: &[LintRule] = &[
     on!(rejected "minContains", "not supported"),
     on!(rejected "maxContains", "not supported"),
     on!(rejected "unevaluatedItems", "not supported"),
-    // numbers
     on!(rejected "minimum", BOUNDS),
     on!(rejected "maximum", BOUNDS),
     on!(rejected "exclusiveMinimum", BOUNDS),
     on!(rejected "exclusiveMaximum", BOUNDS),
     on!(rejected "multipleOf", BOUNDS),
-    // strings and values
     on!(rejected "minLength", LENGTHS),
     on!(rejected "maxLength", LENGTHS),
     LintRule::rejected(

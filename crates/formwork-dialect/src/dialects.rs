@@ -14,7 +14,7 @@ use crate::{Dialect, JsonObject, Native, Prompt};
 /// use formwork_core::{Capabilities, Enforcement, Lower, LowerRequest, Lowered, Refused};
 /// use formwork_dialect::{Dialect, Dialects};
 ///
-/// /// A server that takes any JSON Schema as it stands.
+/// /// A server that accepts any JSON Schema unchanged.
 /// #[derive(Debug)]
 /// struct Verbatim;
 ///

@@ -31,7 +31,7 @@ const VALUE: &str = "value";
 
 impl Dialect for JsonObject {
     fn about(&self) -> &str {
-        "what enforces some JSON object; the schema stands in the prompt"
+        "servers that enforce some JSON object; the prompt contains the schema"
     }
 }
 

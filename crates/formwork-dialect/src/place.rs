@@ -6,7 +6,7 @@ use formwork_core::escape;
 
 /// The index of a location; the default is the root.
 ///
-/// All indices are equal, so that forms are equal whatever their locations.
+/// All indices are equal, so that forms are equal independent of their locations.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PlaceId(u32);
 

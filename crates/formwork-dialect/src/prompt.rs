@@ -42,7 +42,7 @@ impl Dialect for Prompt {
         if self.outline {
             "the same, as an outline"
         } else {
-            "what enforces nothing; the schema stands in the prompt"
+            "servers that enforce nothing; the prompt contains the schema"
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The dialect of xgrammar, the grammar engine of vLLM and SGLang.
 //!
 //! Sources: xgrammar 0.2.8 itself, which was asked to take the probes of this crate and their documents, and the checks that
-//! vLLM and SGLang run before it (2026-11). A server that was started with another engine is told its dialect by
+//! vLLM and SGLang run before it (2026-11). For a server with another engine, set its dialect with
 //! configuration (`dialects = ["llguidance"]`).
 
 use serde_json::Value;
@@ -60,7 +60,6 @@ const RULES: &[LintRule] = &[
         },
         "a member that no value satisfies",
     ),
-    // references
     LintRule::ignored(
         "$ref",
         |schema| {
@@ -82,7 +81,7 @@ const RULES: &[LintRule] = &[
     LintRule::ignored(
         "$ref",
         |schema| {
-            let said = [
+            let annotations = [
                 "title",
                 "description",
                 "examples",
@@ -94,11 +93,12 @@ const RULES: &[LintRule] = &[
                 "$ref",
             ];
             schema["$ref"].is_string()
-                && schema.as_object().is_some_and(|all| all.keys().any(|name| !said.contains(&name.as_str())))
+                && schema
+                    .as_object()
+                    .is_some_and(|all| all.keys().any(|name| !annotations.contains(&name.as_str())))
         },
         "what stands beside it does not count: merge it into the definition",
     ),
-    // objects
     LintRule::forbids(
         "required",
         |schema| {
@@ -117,11 +117,9 @@ const RULES: &[LintRule] = &[
     on!(rejected "propertyNames", "refused by vLLM"),
     on!(ignored "minProperties", "holds for maps alone"),
     on!(ignored "maxProperties", "holds for maps alone"),
-    // arrays
     LintRule::rejected("items", |schema| schema["items"].is_array(), "one schema alone: write `prefixItems`"),
     LintRule::ignored("uniqueItems", |schema| schema["uniqueItems"] == true, UNKNOWN),
     on!(ignored "contains", UNKNOWN),
-    // numbers
     on!(ignored "multipleOf", UNKNOWN),
     LintRule::forbids(
         "minimum",
@@ -139,7 +137,6 @@ const RULES: &[LintRule] = &[
         },
         "over 2^53: no grammar comes of it",
     ),
-    // strings
     on!(forbids "minLength", "a string with a length cannot have a quote, a backslash or a line break"),
     on!(forbids "maxLength", "a string with a length cannot have a quote, a backslash or a line break"),
     LintRule::forbids(

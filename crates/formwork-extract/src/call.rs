@@ -41,7 +41,7 @@ pub(crate) async fn make(
     // The provider charges for the text that arrived, even if the call failed afterwards.
     let arrived = completion.text.len() + completion.reasoning.len();
     let usage = if arrived > 0 { Usage::estimate(call, arrived) } else { Usage::default() };
-    // No entry of its own says what the probe before a failed call cost.
+    // The ledger has no separate entry for the probe before a failed call, so its usage is added here.
     let failed = completion.probe.as_deref().map_or(usage, |probe| usage.plus(*probe));
     if is_late && !completion.text.is_empty() {
         let completion = completion.with_finish(Finish::Length).with_usage(usage);

@@ -404,7 +404,7 @@ impl Drive<'_> {
         Ok(())
     }
 
-    /// Waits until the journal has stored a run that goes on. The caller stores the result of a run that has ended.
+    /// Waits until the journal has stored a run that continues. The caller stores the result of a run that has ended.
     async fn store(&self, run: &Run) -> Result<(), Error> {
         match self.journal.filter(|_| !run.is_done()) {
             Some(journal) => journal.store(run).await,

@@ -230,7 +230,7 @@ impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
         self
     }
 
-    /// Sets the journal that stores the run after each call that it goes on from (default: none), for
+    /// Sets the journal that stores the run after each call but the last (default: none), for
     /// [`Extractor::continued`] in another process.
     pub fn with_journal(mut self, journal: Arc<dyn Journal>) -> Self {
         self.journal = Some(journal);

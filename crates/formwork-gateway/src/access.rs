@@ -11,13 +11,13 @@ use formwork_ledger::{Hold, Key, KeyId, KeyRole, Ledger, RecordId, ReserveError}
 
 use crate::problem::{Kind, Problem};
 
-/// Checks keys, and keeps what they may spend.
+/// Checks keys, their budgets and their request rates.
 #[derive(Debug)]
 pub(crate) struct Access {
     ledger: Option<Ledger>,
     /// Whether there is a key. It stays so: revoked keys count.
     has_keys: AtomicBool,
-    /// When each key may make its next request.
+    /// The earliest time of the next request of each key.
     rates: Mutex<HashMap<KeyId, Instant>>,
 }
 
@@ -34,7 +34,7 @@ impl Client {
         self.0.as_ref().map_or("", |key| key.name.as_str())
     }
 
-    /// Returns whether it may see what is not its own.
+    /// Returns whether it may read the data of others.
     pub(crate) fn is_admin(&self) -> bool {
         self.0.as_ref().is_none_or(|key| key.role == KeyRole::Admin)
     }
@@ -67,7 +67,7 @@ impl Access {
         self.ledger.as_ref()
     }
 
-    /// Returns the client of a request: its key stands in `Authorization: Bearer` or `x-api-key`.
+    /// Returns the client of a request: its key is in `Authorization: Bearer` or `x-api-key`.
     ///
     /// # Errors
     /// [`Kind::Unauthorized`] where there are keys and none of them is presented.
@@ -101,7 +101,7 @@ impl Access {
         let Some((key, rpm)) = client.0.as_ref().and_then(|key| Some((key, key.rpm?.max(1)))) else {
             return Ok(());
         };
-        // The generic cell rate algorithm: a minute's requests may come at once, and each gives one back after its share.
+        // The generic cell rate algorithm: one minute of requests may come at once, and each share restores one.
         let share = MINUTE / rpm;
         let now = Instant::now();
         let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
@@ -116,7 +116,7 @@ impl Access {
         Ok(())
     }
 
-    /// Reserves what a request may cost at most, in millionths of a US dollar; `None` where nothing is counted.
+    /// Reserves the maximum cost of a request, in millionths of a US dollar; `None` if costs are not counted.
     ///
     /// # Errors
     /// [`Kind::OutOfBudget`], [`Kind::Unauthorized`] for a key that ended meanwhile, [`Kind::Internal`] if it cannot be written.

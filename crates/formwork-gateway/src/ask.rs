@@ -12,7 +12,7 @@ pub(crate) struct Ask {
     pub(crate) messages: Vec<Message>,
     pub(crate) want: Want,
     pub(crate) sampling: Sampling,
-    /// How many answers.
+    /// The number of answers.
     pub(crate) count: u32,
     pub(crate) stream: bool,
     /// Whether a stream ends with the usage, where the protocol leaves that to the client.
@@ -37,7 +37,7 @@ impl Ask {
     }
 }
 
-/// The kind of answer that is asked for.
+/// The requested kind of answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Want {
     /// Any text.
@@ -57,7 +57,7 @@ impl Want {
     }
 }
 
-/// How to choose tokens, and how many.
+/// The sampling parameters and the token limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Sampling {
     pub(crate) temperature: Option<f64>,

@@ -74,7 +74,7 @@ impl Document {
     /// Returns the text with another name of the model.
     ///
     /// # Errors
-    /// The error of the parser for a body with a member twice, which has to be written anew.
+    /// The error of the parser for a body with a duplicate member, which has to be rewritten.
     pub(crate) fn with_model(&self, model: &str) -> Result<Bytes, Error> {
         let written = serde_json::to_string(model)?;
         let parts = self.model.clone().filter(|_| !self.has_duplicates);
@@ -329,7 +329,7 @@ mod tests {
             changed["model"] = set.clone().into();
             let sent = document.with_model(&set).unwrap();
             prop_assert_eq!(serde_json::from_slice::<Value>(&sent).unwrap(), changed);
-            // Nothing but the name changes: not even white space.
+            // Only the name changes; even the white space stays.
             if pairs.len() == whole.as_object().unwrap().len() {
                 let same = document.with_model(&given).unwrap();
                 prop_assert_eq!(&same[..], text.as_bytes());
@@ -391,7 +391,7 @@ mod tests {
         for name in ["messages", "tools"] {
             assert!(Document::read(format!("{{\"{name}\": {deep}}}"), &known).is_err(), "{name}");
         }
-        // Brackets in texts nest nothing.
+        // Brackets in strings do not nest.
         let document = Document::read(json!({"prompt": "[".repeat(5_000)}).to_string(), &known).unwrap();
         assert_eq!(document.into_value().unwrap()["prompt"], "[".repeat(5_000));
     }

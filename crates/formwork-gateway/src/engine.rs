@@ -37,7 +37,7 @@ pub(crate) struct Bounds {
     /// In millionths of a US dollar.
     pub(crate) budget: Option<u64>,
     pub(crate) deadline: Option<Duration>,
-    /// Whether the first completion is all that is asked for, because it is shown as it comes.
+    /// Whether only the first completion is used, because it is sent while it is generated.
     pub(crate) is_eager: bool,
 }
 
@@ -138,7 +138,7 @@ impl Engine {
         self.targets(targets).fold(builder, |builder, target| builder.with_target(target.backend.clone()))
     }
 
-    /// Returns what a request may cost at most, in millionths of a US dollar, and how much of that one call is. A token has at
+    /// Returns the maximum cost of a request in millionths of a US dollar, and that of one call. A token has at
     /// least one byte.
     ///
     /// # Errors
@@ -209,7 +209,7 @@ impl Engine {
     }
 }
 
-/// Returns the contract of a request, and what the model is told beside the dialogue.
+/// Returns the contract of a request, and the instructions for the model in addition to the dialogue.
 pub(crate) fn spec_of(want: &Want) -> Option<(Spec, Option<Message>)> {
     match want {
         Want::Text => None,

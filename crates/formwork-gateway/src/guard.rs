@@ -57,7 +57,7 @@ fn foreign(origin: &str) -> Problem {
     Problem::new(Kind::Forbidden, message)
 }
 
-/// Checks that a body is JSON, uncompressed: what is not is refused before it is read.
+/// Checks that a body is uncompressed JSON. Other bodies are rejected before they are read.
 ///
 /// # Errors
 /// [`Kind::UnsupportedMediaType`].

@@ -15,7 +15,7 @@
 //!
 //! # Map
 //! `protocol` translates requests into an `Ask` and replies back, without IO. `engine` carries an `Ask` out. `service` has
-//! the routes, streams and limits; `contracts` the compiled and the named contracts; `pass` what is passed through.
+//! the routes, streams and limits; `contracts` the compiled and the named contracts; `pass` the requests that are passed through.
 //!
 //! # What is passed through
 //! A request without a contract to a target of the same protocol is sent as it is, but for the name of the model, and so is the

@@ -12,7 +12,7 @@ pub struct Limits {
     pub max_schema: usize,
     /// The time that a schema may take to be compiled and lowered (default: 5 s).
     pub compile_timeout: Duration,
-    /// How many compiled contracts are kept (default: 512).
+    /// The maximum number of compiled contracts in the cache (default: 512).
     pub max_contracts: usize,
     /// The most attempts of a request, over all targets (default: 10).
     pub max_attempts: u32,

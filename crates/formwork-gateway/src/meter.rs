@@ -3,7 +3,7 @@
 use formwork_core::Usage;
 use serde_json::Value;
 
-/// How much is kept of the beginning and of the end of a body: providers say the usage in the first or the last event.
+/// The number of bytes that are kept of both ends of a body, because the first or the last event contains the usage.
 const HEAD: usize = 8 << 10;
 const TAIL: usize = 32 << 10;
 

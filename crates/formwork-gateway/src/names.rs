@@ -47,7 +47,7 @@ pub(crate) struct Names {
 #[derive(Debug, Clone)]
 struct Alias {
     targets: Vec<usize>,
-    /// Which of them is asked first; the first one always if there is none.
+    /// The rotation that chooses the first target (default: always the first in the list).
     rotation: Option<Rotation>,
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::protocol::fields_of;
 use crate::service::ExtractRequest;
 
-/// A resource of the service: method, path, what it is for, and where its protocol is documented.
+/// A resource of the service: method, path, purpose, and the documentation of its protocol.
 struct Resource {
     method: &'static str,
     path: &'static str,
@@ -43,7 +43,7 @@ const OLLAMA: &str = "Ollama";
 const FORMWORK: &str = "Formwork";
 const OPERATORS: &str = "Operators";
 
-/// Where each protocol is documented.
+/// The documentation of each protocol.
 const TAGS: [(&str, &str, Option<&str>); 5] = [
     (OPENAI, "OpenAI's protocols.", Some("https://platform.openai.com/docs/api-reference")),
     (ANTHROPIC, "Anthropic's Messages API.", Some("https://docs.anthropic.com/en/api/messages")),
@@ -166,7 +166,7 @@ pub fn openapi() -> Value {
         let entry = paths.entry(resource.path).or_insert_with(|| json!({}));
         entry[resource.method] = operation(resource, &mut types, &mut written);
     }
-    // Types that are read and types that are written have their own names here, or are the same.
+    // Types that are read and types that are written have different names here, or the same schema.
     let mut schemas = types.take_definitions(true);
     schemas.extend(written.take_definitions(true));
     schemas.insert("Error".to_owned(), error());

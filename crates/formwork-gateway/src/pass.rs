@@ -22,7 +22,7 @@ static SENT: [HeaderName; 3] = [
 static RETURNED: [HeaderName; 4] =
     [header::CONTENT_TYPE, header::CACHE_CONTROL, header::CONTENT_LANGUAGE, header::CONTENT_LENGTH];
 
-/// How much of an error's body is read, in bytes.
+/// The maximum number of bytes that are read of the body of an error.
 const MAX_ERROR: usize = 64 << 10;
 
 /// Returns the body of a request with the name of the target's model.
@@ -66,7 +66,7 @@ pub(crate) async fn send(
     let mut fault = fault_of(&head, &body, false, raw.transport.now());
     fault.message = raw.transport.redact(&fault.message);
     let problem = Problem::of_fault(&fault);
-    // A model that the target does not have is our configuration's mistake, and a bad request was handled above.
+    // A model that the target lacks is a mistake of the gateway's configuration; a bad request was handled above.
     Err(if problem.kind == Kind::Invalid { Problem { kind: Kind::Upstream, ..problem } } else { problem })
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// The kinds of problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
-    /// The request cannot be understood or served as it is.
+    /// The request is invalid or not supported.
     Invalid,
     /// The key is missing or wrong.
     Unauthorized,
@@ -156,7 +156,7 @@ impl Problem {
             FaultKind::Timeout => Kind::Deadline,
             FaultKind::Unreachable | FaultKind::Overloaded => Kind::Unavailable,
             FaultKind::BadRequest | FaultKind::SchemaRefused => Kind::Invalid,
-            // Our key and our configuration are never the client's to mend.
+            // The client cannot correct the gateway's keys and configuration.
             _ => Kind::Upstream,
         };
         let message = match kind {
@@ -167,7 +167,7 @@ impl Problem {
     }
 }
 
-/// Returns what a run that failed is for the client.
+/// Returns the class of a failed run for the client.
 pub(crate) fn of_error(error: &Error) -> Unaccepted {
     let failures = || error.attempts().iter().rev().filter_map(|attempt| attempt.verdict.failure());
     let last = failures().next();

@@ -25,7 +25,7 @@ impl Record {
         Self { shared, run: Some(run), hold: None, trace }
     }
 
-    /// Keeps what was reserved, to settle it.
+    /// Keeps the reservation, to settle it.
     pub(crate) fn hold(&mut self, hold: Option<Hold>) {
         self.hold = hold;
     }
@@ -45,7 +45,7 @@ impl Record {
 
     /// Writes the runs of a request, as one.
     pub(crate) async fn runs(mut self, results: &[Result<Outcome<serde_json::Value>, Error>]) {
-        // Without a ledger nothing is held either.
+        // Without a ledger there is no reservation to settle either.
         let Some(mut run) = self.run.take().filter(|_| self.is_kept()) else { return };
         let names = &self.shared.engine.names;
         let mut cost = Cost::default();
@@ -79,7 +79,7 @@ impl Record {
         self.calls(target, vec![made], problem).await;
     }
 
-    /// Writes calls of one target; `problem` is what became of the last one.
+    /// Writes calls of one target; `problem` is the failure of the last one.
     pub(crate) async fn calls(mut self, target: usize, made: Vec<Made>, problem: Option<&Problem>) {
         let Some(mut run) = self.run.take() else { return };
         let shared = Arc::clone(&self.shared);
@@ -170,7 +170,7 @@ impl Made {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        // A hold that is dropped counts as spent: nobody knows what the call has cost.
+        // A dropped reservation counts as spent, because the cost of the call is unknown.
         let Some(mut run) = self.run.take() else { return };
         run.ended = now();
         run.outcome = RunOutcome::Failed(formwork_core::ErrorKind::Cancelled);
@@ -179,7 +179,7 @@ impl Drop for Record {
     }
 }
 
-/// Settles what was reserved; in full where the cost is not known.
+/// Settles the reservation; at its full amount if the cost is unknown.
 async fn settle(hold: Option<Hold>, cost: Option<u64>) {
     let (Some(hold), Some(cost)) = (hold, cost) else { return };
     if let Err(error) = hold.settle(cost).await {

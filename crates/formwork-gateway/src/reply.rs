@@ -36,7 +36,7 @@ pub(crate) enum Content {
     },
 }
 
-/// Why an answer ended.
+/// The reason for the end of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finish {
     Stop,
@@ -57,7 +57,7 @@ pub(crate) struct Meta {
 }
 
 impl Reply {
-    /// Returns the extension that stands in the usage of every protocol.
+    /// Returns the extension in the usage of every protocol.
     pub(crate) fn extension<'m>(&self, meta: &'m Meta) -> Extension<'m> {
         Extension {
             run: &meta.run,

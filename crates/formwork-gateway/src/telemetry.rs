@@ -206,7 +206,7 @@ impl Telemetry {
                 }
                 () = tokio::time::sleep(PAUSE) => {}
             }
-            // The service goes on while the collector is slow.
+            // Waiting for a slow collector must not delay the end of the service.
             tokio::select! {
                 output = &mut future => {
                     self.export().await;
@@ -263,7 +263,7 @@ impl Telemetry {
         }
         let metric = |(name, unit): (&str, &str)| {
             let points = points.get(name)?;
-            // 2 is cumulative.
+            // 2 is `AGGREGATION_TEMPORALITY_CUMULATIVE` of OTLP.
             Some(
                 json!({"name": name, "unit": unit, "histogram": {"aggregationTemporality": 2, "dataPoints": points}}),
             )

@@ -34,7 +34,7 @@ pub(crate) fn schema(tools: &[Tool], required: bool) -> Value {
     if turns.len() == 1 { turns.remove(0) } else { json!({"anyOf": turns}) }
 }
 
-/// Returns what tells the model which tools there are.
+/// Returns the description of the tools for the model.
 pub(crate) fn instruction(tools: &[Tool], required: bool) -> String {
     let mut text = String::from(if required {
         "Call one of these tools: answer with its name as `tool` and its `arguments`."
@@ -66,7 +66,7 @@ pub(crate) fn retold(messages: Vec<Message>) -> Vec<Message> {
     messages.into_iter().map(retell).collect()
 }
 
-/// Returns the answer that a turn stands for.
+/// Returns the answer of a turn.
 pub(crate) fn choice(turn: &Value) -> Choice {
     match (turn["tool"].as_str(), &turn["arguments"]) {
         (Some(name), arguments) if !arguments.is_null() => Choice {
@@ -80,7 +80,7 @@ pub(crate) fn choice(turn: &Value) -> Choice {
     }
 }
 
-/// Returns a schema whose references into itself still hold when it stands at `place` of a larger one.
+/// Returns a schema whose internal references stay valid at `place` of a larger schema.
 fn moved(schema: &Value, place: &str) -> Value {
     match schema {
         Value::Object(members) => {
@@ -94,7 +94,7 @@ fn moved(schema: &Value, place: &str) -> Value {
                         _ => value.clone(),
                     },
                     ("const" | "enum" | "default" | "examples", value) => value.clone(),
-                    // It would say how the whole is read.
+                    // `$schema` applies to a whole document only, and this schema becomes a part of another.
                     ("$schema", _) => continue,
                     (_, value) => moved(value, place),
                 };

@@ -81,7 +81,7 @@ pub struct Config {
     /// the model decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_budget: Option<i32>,
-    /// How much a model from Gemini 3 on thinks: `minimal`, `low`, `medium` or `high` (default: the model's).
+    /// The amount of reasoning of models from Gemini 3 on: `minimal`, `low`, `medium` or `high` (default: the model's).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<ThinkingLevel>,
     /// Whether responses include summaries of the model's thoughts (default: `false`).

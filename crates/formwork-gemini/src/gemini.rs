@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// How much a model from Gemini 3 on thinks before it answers (`thinkingLevel`).
+/// The amount of reasoning of models from Gemini 3 on (`thinkingLevel`).
 ///
 /// ```
 /// use formwork_gemini::{Config, ThinkingLevel};

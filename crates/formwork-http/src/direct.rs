@@ -24,7 +24,7 @@ use crate::client::at_once_again;
 use crate::fault::Failure;
 use crate::opened::{Noted, Noting};
 
-/// How long TCP waits before it probes an idle connection.
+/// The time after which TCP probes an idle connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// A client that keeps connections.
@@ -38,7 +38,7 @@ impl Direct {
         connector.set_keepalive(Some(KEEP_ALIVE));
         connector.set_connect_timeout(Some(connect));
         let mut builder = Client::builder(TokioExecutor::new());
-        // Repetitions are decided about where reqwest's are.
+        // The retry policy decides about repetitions, as for the client of reqwest.
         builder.retry_canceled_requests(false).pool_timer(TokioTimer::new());
         Self(builder.build(Noting.layer(connector)))
     }

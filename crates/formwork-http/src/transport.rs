@@ -180,7 +180,7 @@ impl HttpTransport {
         self
     }
 
-    /// Changes a setting of the connections, which are created anew.
+    /// Changes a setting of the connections, which are created again.
     fn set_up(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         self.clients = Arc::default();
         self.set(change)

@@ -132,7 +132,7 @@ pub enum ReadError {
     },
     /// The text is too ambiguous: reading it would take more than a fixed multiple of its length.
     TooAmbiguous {
-        /// The byte offset at which reading was given up.
+        /// The byte offset at which reading stopped.
         at: usize,
     },
     /// The bytes are not UTF-8.

@@ -26,7 +26,7 @@ impl Work {
         self.looked.set(self.looked.get().wrapping_add(bytes));
     }
 
-    /// Returns whether the limit is reached, so that reading has to be given up.
+    /// Returns whether the limit is reached, so that reading has to stop.
     pub(crate) const fn is_used_up(&self) -> bool {
         self.looked.get() > self.limit
     }

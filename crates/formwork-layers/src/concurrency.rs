@@ -7,10 +7,10 @@ use formwork_core::{Answer, Call, Capabilities, Delta, Fault, FaultKind, Layer, 
 use futures_core::Stream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Limits the number of calls at the same time. Further calls wait for their turn, in order.
+/// Limits the number of concurrent calls. Further calls wait in order.
 ///
-/// A call ends when its answer ends or is dropped. All providers that clones of one value wrap share the limit. The time
-/// that a call waits counts towards the deadline of its run.
+/// A call ends when its answer ends or is dropped. Clones share the limit, for all providers that they wrap. The waiting time
+/// of a call counts towards the deadline of its run.
 ///
 /// ```
 /// use std::sync::Arc;

@@ -63,7 +63,7 @@ struct Entry {
 }
 
 impl Tokens {
-    /// Limits calls to so many tokens within any minute, at least 1.
+    /// Limits calls to this number of tokens within any minute (at least 1).
     pub fn per_minute(tokens: u64) -> Self {
         let log = Log { calls: VecDeque::new(), next: 0, answer: FIRST_ANSWER };
         let (queue, settled) = (tokio::sync::Mutex::new(()), Notify::new());
@@ -89,7 +89,7 @@ impl Gate {
                     Some(wait) => wait,
                 }
             };
-            // Both ends of the wait mean the same: to look again.
+            // After the notification and after the time-out, the budget is checked again.
             _ = timeout(wait, self.settled.notified()).await;
         }
     }
@@ -104,7 +104,7 @@ impl Gate {
 }
 
 impl Log {
-    /// Returns the time until so many tokens are free as far as is known now; `None` if they are.
+    /// Returns the time until this number of tokens is free, as far as known; `None` if they are free now.
     fn wait(&mut self, tokens: u64, per_minute: u64) -> Option<Duration> {
         let now = Instant::now();
         let counts = |entry: &Entry| now.saturating_duration_since(entry.began) < MINUTE;
@@ -139,7 +139,7 @@ struct Reserved {
 }
 
 impl Reserved {
-    /// Takes what the call really used in place of what was expected. A provider that counts nothing leaves the estimate in
+    /// Replaces the expected number of tokens by the number that the call used. A provider that counts nothing leaves the estimate in
     /// force.
     fn settle(mut self, usage: Usage) {
         self.prompt = u64::MAX;

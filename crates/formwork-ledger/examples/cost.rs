@@ -69,7 +69,7 @@ fn record(folder: &Path, bodies: bool, pace: Option<u64>, runs: u64) -> Result<(
     let path = folder.join("cost.db");
     let ledger = Ledger::open(&path, Settings { bodies, ..Settings::default() })?;
     let key = ledger.add_key(NewKey::new("k"), NOW)?.0.id;
-    // The same without recording: making the runs and keeping the pace is not the ledger's.
+    // The same work without a ledger, whose time is subtracted.
     let mut costs = [Duration::ZERO; 2];
     for (is_recorded, cost) in [false, true].into_iter().zip(&mut costs) {
         let (before, start) = (spent_by_threads()?, Instant::now());
@@ -83,7 +83,7 @@ fn record(folder: &Path, bodies: bool, pace: Option<u64>, runs: u64) -> Result<(
                     Duration::from_secs_f64(nth as f64 / pace as f64).saturating_sub(start.elapsed()),
                 );
             } else if is_recorded && nth % 1024 == 0 {
-                // No faster than the disk, so that nothing is shed.
+                // Waits for the disk, so that no record is dropped.
                 ledger.flush_blocking()?;
             }
         }

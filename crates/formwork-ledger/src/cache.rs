@@ -11,7 +11,7 @@ use crate::{Error, KeyId, Ledger};
 /// Of the size that is allowed, what stays when values have to make room, in percent.
 const KEPT: u64 = 90;
 
-/// After so many values the size is computed anew, because other processes write as well.
+/// The number of values after which the size is recomputed, because other processes write as well.
 const RECOUNT: usize = 4096;
 
 /// The bytes of a row besides its texts.
@@ -53,7 +53,7 @@ impl Size {
                     number(put.expires.0),
                     number(bytes)
                 ])?;
-            // A value that is replaced is counted twice until the next count, which only makes that one earlier.
+            // A replaced value is counted twice until the next count, which only makes that count happen earlier.
             self.bytes = self.bytes.map(|sum| sum + bytes);
         }
         self.puts += puts.len();
@@ -104,7 +104,7 @@ impl Ledger {
     /// Returns a value that was cached for this key and digest and has not expired, as it was given. Reads the file.
     ///
     /// # Errors
-    /// [`Error::Storage`]; a caller can go on as if nothing was cached.
+    /// [`Error::Storage`]; a caller can continue as without a cached value.
     pub fn cache_get(&self, key: Option<KeyId>, digest: &str, now: Time) -> Result<Option<String>, Error> {
         let sql = "SELECT value FROM cache WHERE key = ?1 AND digest = ?2 AND expires > ?3";
         let key = key.map_or(0, |key| key.0);

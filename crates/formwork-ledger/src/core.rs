@@ -28,19 +28,31 @@ pub(crate) struct Core {
 }
 
 /// Counts of the ledger's work since it was opened, for metrics.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{Ledger, RunRecord, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// ledger.record(RunRecord::new("extract", Time(1_795_000_000_000)));
+/// ledger.flush_blocking()?;
+/// let health = ledger.health();
+/// assert_eq!((health.recorded, health.shed_runs, health.errors), (1, 0, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Health {
-    /// Runs that wait to be written.
+    /// Runs in the queue.
     pub queued: u64,
     /// Runs that were written.
     pub recorded: u64,
-    /// Runs that were recorded without the requests and answers that they should have had, because the queue or the disk is
-    /// full, a body is too long, or no rule can say what to remove from it.
+    /// Runs that were recorded without their requests and answers, because the queue or the disk was full, a body was too long, or
+    /// a body could not be redacted.
     pub shed_bodies: u64,
-    /// Runs that were lost, because the queue or the disk is full.
+    /// Runs that were lost, because the queue or the disk was full.
     pub shed_runs: u64,
-    /// Values that were not cached, because the queue is full.
+    /// Values that were not cached, because the queue was full.
     pub shed_values: u64,
     /// Writes that failed, with any number of runs in each.
     pub errors: u64,
@@ -78,7 +90,7 @@ impl Core {
         }
     }
 
-    /// Queues a run, or what the queue has room for.
+    /// Queues a run, without its bodies if the queue has no space for them.
     pub(crate) fn record(&self, mut run: RunRecord) {
         use crate::queue::Queued;
         if self.settings.bodies {

@@ -5,6 +5,16 @@ use rusqlite::ErrorCode;
 use crate::RecordId;
 
 /// The reason why an operation of the ledger failed. [`Ledger::record`](crate::Ledger::record) never returns one.
+///
+/// ```
+/// use formwork_ledger::{Error, Ledger, Settings};
+///
+/// let file = tempfile::NamedTempFile::new()?;
+/// std::fs::write(file.path(), "a letter")?;
+/// let error = Ledger::open(file.path(), Settings::default()).unwrap_err();
+/// assert!(matches!(error, Error::NotALedger { .. }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -95,7 +105,7 @@ impl Error {
     }
 }
 
-/// Returns whether SQLite found no room for what it was to write.
+/// Returns whether the disk or the file was full.
 pub(crate) fn is_full(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DiskFull)
 }

@@ -12,20 +12,32 @@ use crate::{Error, Ledger};
 pub(crate) const HOUR: u64 = 3_600_000;
 
 /// The runs of one hour with the same contract, model and outcome, added up.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{Ledger, RunRecord, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// ledger.record(RunRecord::new("extract", Time(1_795_000_000_000)));
+/// ledger.flush_blocking()?;
+/// let hours = ledger.hourly_runs(None, None)?;
+/// assert_eq!((hours[0].runs, hours[0].outcome.as_str()), (1, "ok"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub struct HourlyRuns {
-    /// When the hour began.
+    /// The start of the hour.
     pub hour: Time,
     /// The name of the contract, else its digest, else empty.
     pub contract: String,
     /// The model.
     pub model: String,
-    /// How the runs ended; see [`RunOutcome::name`](crate::RunOutcome::name).
+    /// The outcome of the runs; see [`RunOutcome::name`](crate::RunOutcome::name).
     pub outcome: String,
-    /// How many runs began in this hour.
+    /// The number of runs that began in this hour.
     pub runs: u64,
-    /// How many calls they made.
+    /// The number of calls of these runs.
     pub attempts: u64,
     /// Tokens of the prompts.
     pub input_tokens: u64,
@@ -33,9 +45,9 @@ pub struct HourlyRuns {
     pub output_tokens: u64,
     /// The known cost in millionths of a US dollar.
     pub micro_usd: u64,
-    /// How many of the runs have a cost that is not known.
+    /// The number of runs with an unknown cost.
     pub unpriced: u64,
-    /// How long they took together, in milliseconds.
+    /// The sum of the durations of the runs, in milliseconds.
     pub millis: u64,
 }
 
@@ -43,7 +55,7 @@ pub struct HourlyRuns {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub struct HourlyReason {
-    /// When the hour of the runs began.
+    /// The start of the hour of the runs.
     pub hour: Time,
     /// The class of the violation; of calls without one the class of the call, such as `timeout`.
     pub class: String,
@@ -53,7 +65,7 @@ pub struct HourlyReason {
     pub model: String,
     /// The name of the contract, else its digest, else empty.
     pub contract: String,
-    /// How often.
+    /// The number of occurrences.
     pub count: u64,
 }
 

@@ -16,6 +16,17 @@ use crate::Error;
 /// An id has 41 bits of milliseconds and 22 bits that differ between processes. Ids of one process are unique. Two
 /// processes that write to one file in the same millisecond choose the same id once in four million times; the second
 /// of the two runs is counted as lost then ([`Health::shed_runs`](crate::Health::shed_runs)).
+///
+/// ```
+/// use formwork_ledger::RecordId;
+///
+/// let (first, second) = (RecordId::next(), RecordId::next());
+/// assert!(first < second);
+/// let text = first.to_string();
+/// assert!(text.starts_with("run_") && text.len() == 17);
+/// assert_eq!(text.parse::<RecordId>()?, first);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RecordId(pub(crate) i64);
 

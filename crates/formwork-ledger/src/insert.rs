@@ -141,7 +141,7 @@ fn list(items: &[String]) -> Option<String> {
 }
 
 fn json<T: serde::Serialize + ?Sized>(value: &T) -> String {
-    // Lists of strings always can be written.
+    // Lists of strings can always be serialized.
     serde_json::to_string(value).unwrap_or_default()
 }
 

@@ -20,14 +20,14 @@ use crate::{Error, Ledger};
 /// The start of every secret.
 const PREFIX: &str = "fw_";
 
-/// How many characters of a secret are kept, so that people recognise it.
+/// The number of characters of a secret that are stored, so that people recognise it.
 const HINT: usize = 11;
 
 /// For how long a key that was found is not looked up again, in milliseconds: another process that revokes a key is noticed
 /// within this time.
 const FRESH: u64 = 1000;
 
-/// How many keys are remembered.
+/// The maximum number of keys in the cache.
 const MAX_KNOWN: usize = 1024;
 
 /// Names a key within its ledger.
@@ -35,14 +35,21 @@ const MAX_KNOWN: usize = 1024;
 #[serde(transparent)]
 pub struct KeyId(pub(crate) i64);
 
-/// The rights of a key's holder.
+/// The permissions of a key.
+///
+/// ```
+/// use formwork_ledger::KeyRole;
+///
+/// assert_eq!(KeyRole::default(), KeyRole::Client);
+/// assert_eq!(KeyRole::Admin.name(), "admin");
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyRole {
-    /// Makes requests and sees its own runs.
+    /// May make requests and read its own runs.
     #[default]
     Client,
-    /// Sees everything besides: pages, metrics, all runs.
+    /// May also read the pages, the metrics and all runs.
     Admin,
 }
 
@@ -56,20 +63,28 @@ impl KeyRole {
     }
 }
 
-/// A key that is to be added. Only the name is needed.
+/// The settings of a new key. Only the name is required.
+///
+/// ```
+/// use formwork_ledger::{KeyRole, NewKey};
+///
+/// // 5 US dollars, 60 requests per minute.
+/// let new = NewKey { budget: Some(5_000_000), rpm: Some(60), ..NewKey::new("alice") };
+/// assert_eq!((new.role, new.expires), (KeyRole::Client, None));
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct NewKey {
     /// A name for people, of 1 to 64 characters; no two keys of a ledger have the same.
     pub name: String,
-    /// How much may be spent with it, in millionths of a US dollar (default: without limit).
+    /// The budget of the key, in millionths of a US dollar (default: no limit).
     pub budget: Option<u64>,
-    /// How many requests a minute may be made with it (default: without limit).
+    /// The maximum number of requests per minute (default: no limit).
     pub rpm: Option<u32>,
-    /// The models, targets and aliases that may be asked (default: empty, which allows all).
+    /// The models, targets and aliases that the key may use (default: empty, which allows all).
     pub models: Vec<String>,
-    /// When it ends (default: never).
+    /// The time at which the key expires (default: never).
     pub expires: Option<Time>,
-    /// The rights of its holder (default: a client's).
+    /// The permissions (default: [`KeyRole::Client`]).
     pub role: KeyRole,
 }
 
@@ -103,21 +118,21 @@ pub struct Key {
     pub hint: String,
     /// The rights of its holder.
     pub role: KeyRole,
-    /// How much may be spent, in millionths of a US dollar; `None` without limit.
+    /// The budget, in millionths of a US dollar; `None` is no limit.
     pub budget: Option<u64>,
-    /// How much was spent by calls that were settled.
+    /// The cost of settled calls, in millionths of a US dollar.
     pub spent: u64,
-    /// How much is reserved for calls under way, and for calls whose process died before it settled them.
+    /// The amount that is reserved for calls in flight, and for calls whose process died before it settled them.
     pub held: u64,
-    /// How many requests a minute may be made; `None` without limit.
+    /// The maximum number of requests per minute; `None` is no limit.
     pub rpm: Option<u32>,
     /// The models, targets and aliases that may be asked; empty allows all.
     pub models: Vec<String>,
-    /// When it was added.
+    /// The time at which the key was added.
     pub created: Time,
-    /// When it ends.
+    /// The time at which the key expires.
     pub expires: Option<Time>,
-    /// When it was revoked.
+    /// The time at which the key was revoked.
     pub revoked: Option<Time>,
 }
 
@@ -133,7 +148,20 @@ impl Key {
     }
 }
 
-/// The secret of a key. It is shown once: the ledger keeps only its hash.
+/// The secret of a key. It is available only once: the ledger stores only its hash.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{Ledger, NewKey, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// let now = Time(1_795_000_000_000);
+/// let (key, secret) = ledger.add_key(NewKey::new("alice"), now)?;
+/// assert!(secret.reveal().starts_with("fw_"));
+/// assert!(!format!("{secret:?}").contains(secret.reveal()));
+/// assert_eq!(ledger.find_key(secret.reveal(), now)?.id, key.id);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -145,7 +173,6 @@ impl Secret {
         })?;
         let mut text = PREFIX.to_owned();
         for byte in bytes {
-            // Writing to a string cannot fail.
             let _ = write!(text, "{byte:02x}");
         }
         Ok(Self(text))
@@ -168,13 +195,23 @@ impl fmt::Debug for Secret {
 }
 
 /// The reason why a presented key is refused.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{KeyError, Ledger, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// let refused = ledger.find_key("fw_0123", Time(1_795_000_000_000)).unwrap_err();
+/// assert_eq!(refused, KeyError::Unknown);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
     /// No key has this secret.
     #[error("the API key is unknown")]
     Unknown,
-    /// The key has ended.
+    /// The key has expired.
     #[error("the API key `{0}` has expired")]
     Expired(String),
     /// The key was revoked, or its secret was replaced.
@@ -258,9 +295,9 @@ fn by_name(connection: &Connection, name: &str) -> rusqlite::Result<Option<Key>>
     connection.prepare_cached(&sql)?.query_row([name], key).optional()
 }
 
-/// Keys. All of these calls wait for the disk; a service makes them on a thread of its own.
+/// API keys. These methods block until the write is durable; call them on a blocking thread in a service.
 impl Ledger {
-    /// Adds a key. The secret is returned this once.
+    /// Adds a key and returns it with its secret, which the ledger does not store.
     ///
     /// # Errors
     /// [`Error::KeyExists`], [`Error::Invalid`] for a name or a limit that cannot be used, [`Error::Storage`].

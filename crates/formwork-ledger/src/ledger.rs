@@ -71,7 +71,7 @@ impl Ledger {
         Ok(Self(Arc::new(Handle { core, writer: Mutex::new(Some(writer)) })))
     }
 
-    /// Records a run. It never blocks, waits or fails: what the queue or the disk has no room for is left out and counted, first
+    /// Records a run. It never blocks, waits or fails: without space in the queue or on the disk, data are omitted and counted, first
     /// requests and answers, then whole runs. [`Ledger::health`] has the counts.
     pub fn record(&self, run: RunRecord) {
         self.0.core.record(run);
@@ -82,7 +82,7 @@ impl Ledger {
         self.0.core.settings.bodies
     }
 
-    /// Returns what was recorded and what was shed since the ledger was opened. It does not read the file.
+    /// Returns the numbers of recorded and dropped items since the ledger was opened, without reading the file.
     pub fn health(&self) -> Health {
         self.0.core.health()
     }
@@ -103,7 +103,7 @@ impl Ledger {
         block_on(self.submit_flush())
     }
 
-    /// Writes what waits and ends the writer, whatever other handles there are. Runs that are recorded afterwards are counted as
+    /// Writes the queue and ends the writer, also for other handles. Runs that are recorded afterwards are counted as
     /// shed, and writes fail; reading still works. Blocks the thread.
     pub fn close(&self) {
         self.0.close();
@@ -111,7 +111,7 @@ impl Ledger {
 
     fn submit_flush(&self) -> Committed<()> {
         let (done, end) = oneshot::channel();
-        // A closed ledger drops the sender, which is how whoever waits hears of it.
+        // A closed ledger drops the sender, which wakes the caller that waits.
         let _ = self.0.core.queue.push_task(Task::Flush(done));
         Committed::new(end)
     }

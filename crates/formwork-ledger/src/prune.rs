@@ -1,4 +1,4 @@
-//! Retention: deleting what is old.
+//! Retention: deletes old data.
 
 use formwork_core::Time;
 use rusqlite::Connection;
@@ -8,10 +8,23 @@ use crate::hourly::HOUR;
 use crate::insert::number;
 use crate::{Error, Ledger};
 
-/// How many runs are deleted in one transaction, so that others can write in between.
+/// The number of runs that are deleted in one transaction; between transactions others can write.
 const PRUNED: i64 = 1000;
 
 /// Selects rows to delete: everything before these times. The default deletes nothing.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{Ledger, Prune, RunRecord, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// let now = Time(1_795_000_000_000);
+/// ledger.record(RunRecord::new("extract", now));
+/// ledger.flush_blocking()?;
+/// let pruned = ledger.prune(Prune { runs: Some(Time(now.0 + 1)), ..Prune::default() })?;
+/// assert_eq!(pruned.runs, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Prune {
     /// Runs that ended before this time, with all that belongs to them and the record of their settled spending. What keys have
@@ -36,10 +49,10 @@ pub struct Pruned {
 }
 
 impl Ledger {
-    /// Deletes what is old, in transactions of a thousand runs, and gives the space back to the file system.
+    /// Deletes old data in transactions of a thousand runs, and returns the space to the file system.
     ///
     /// # Errors
-    /// [`Error::Storage`]; what was deleted before stays deleted.
+    /// [`Error::Storage`]; data that were deleted before stay deleted.
     pub fn prune(&self, prune: Prune) -> Result<Pruned, Error> {
         let mut pruned = Pruned::default();
         if let Some(before) = prune.runs {
@@ -115,7 +128,7 @@ fn delete_bodies(connection: &Connection, before: i64) -> rusqlite::Result<usize
 fn give_back(connection: &Connection) -> rusqlite::Result<()> {
     let mut vacuum = connection.prepare_cached("PRAGMA incremental_vacuum")?;
     let mut rows = vacuum.query([])?;
-    // Each row that is asked for frees pages.
+    // Fetching a row of this statement frees pages.
     while rows.next()?.is_some() {}
     Ok(())
 }

@@ -20,12 +20,26 @@ pub const MAX_PAGE: usize = 1000;
 const SKEW: u64 = 24 * 3_600_000;
 
 /// A user's verdict on a run.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{Feedback, Ledger, RunQuery, RunRecord, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// let run = RunRecord::new("extract", Time(1_795_000_000_000));
+/// let id = run.id;
+/// ledger.record(run);
+/// ledger.feedback(id, Feedback::Good)?;
+/// let query = RunQuery { feedback: Some(Feedback::Good), ..RunQuery::default() };
+/// assert_eq!(ledger.runs(&query)?.runs[0].feedback.as_deref(), Some(Feedback::Good.name()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Feedback {
-    /// The answer was what was wanted.
+    /// The answer was good.
     Good,
-    /// It was not.
+    /// The answer was bad.
     Bad,
 }
 
@@ -39,7 +53,22 @@ impl Feedback {
     }
 }
 
-/// A filter for runs: a run matches if it agrees with every field that is set (default: all runs, 50 on a page).
+/// A filter for runs: a run matches if it satisfies every field that is set (default: all runs, 50 on a page).
+///
+/// ```
+/// use formwork_core::ErrorKind;
+/// use formwork_ledger::{Ledger, RunOutcome, RunQuery, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// let rejected = RunQuery {
+///     outcome: Some(RunOutcome::Failed(ErrorKind::Rejected)),
+///     class: Some("type".to_owned()),
+///     path: Some("$.items[*].price".to_owned()),
+///     ..RunQuery::default()
+/// };
+/// assert!(ledger.runs(&rejected)?.runs.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunQuery {
     /// Runs that began at this time or later.
@@ -48,11 +77,11 @@ pub struct RunQuery {
     pub until: Option<Time>,
     /// Runs that are older than this one: [`Page::next`] of the page before.
     pub before: Option<RecordId>,
-    /// How many runs a page has (default: 50), at most [`MAX_PAGE`].
+    /// The number of runs per page (default: 50), at most [`MAX_PAGE`].
     pub limit: usize,
     /// Runs of this key.
     pub key: Option<KeyId>,
-    /// Runs that ended so.
+    /// Runs with this outcome.
     pub outcome: Option<RunOutcome>,
     /// Runs with a contract of this name or digest.
     pub contract: Option<String>,
@@ -102,19 +131,19 @@ impl Default for RunQuery {
     }
 }
 
-/// A run as it is listed.
+/// A stored run, without its calls.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct StoredRun {
     /// The id.
     pub id: RecordId,
-    /// When it began.
+    /// The start time.
     pub started: Time,
-    /// When it ended.
+    /// The end time.
     pub ended: Time,
-    /// How it ended; see [`RunOutcome::name`].
+    /// The outcome; see [`RunOutcome::name`].
     pub outcome: String,
-    /// Why there is no answer.
+    /// The reason for which there is no answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The command or endpoint.
@@ -134,14 +163,14 @@ pub struct StoredRun {
     /// The digest of the contract.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// The target that was asked last.
+    /// The target of the last call.
     pub target: String,
     /// Its model.
     pub model: String,
     /// The tags.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// How many calls were made.
+    /// The number of calls.
     pub calls: u32,
     /// The tokens of all calls.
     pub usage: Usage,
@@ -155,6 +184,22 @@ pub struct StoredRun {
 }
 
 /// A stored run with its calls, violations and bodies.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{AttemptRecord, Ledger, RunRecord, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// let now = Time(1_795_000_000_000);
+/// let mut run = RunRecord::new("extract", now);
+/// run.attempts.push(AttemptRecord::new("primary", "gpt-4o-mini", now, now));
+/// let id = run.id;
+/// ledger.record(run);
+/// ledger.flush_blocking()?;
+/// let detail = ledger.run(id)?.unwrap();
+/// assert_eq!(detail.attempts[0].model, "gpt-4o-mini");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RunDetail {
@@ -169,6 +214,21 @@ pub struct RunDetail {
 }
 
 /// A page of runs, the newest first.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{Ledger, RunQuery, RunRecord, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// for _ in 0..3 {
+///     ledger.record(RunRecord::new("extract", Time(1_795_000_000_000)));
+/// }
+/// ledger.flush_blocking()?;
+/// let first = ledger.runs(&RunQuery { limit: 2, ..RunQuery::default() })?;
+/// let second = ledger.runs(&RunQuery { limit: 2, before: first.next, ..RunQuery::default() })?;
+/// assert_eq!((first.runs.len(), second.runs.len(), second.next), (2, 1, None));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Page {
@@ -305,7 +365,7 @@ impl RunQuery {
         let mut all = Conditions::default();
         all.add("run.id < ?", self.before.map(|id| id.0));
         all.add("run.started >= ?", self.since.map(|time| number(time.0)));
-        // Ids grow with time: nothing older has to be looked at.
+        // Ids grow with time, so older ones need not be examined.
         all.add("run.id >= ?", self.since.map(|time| RecordId::at(Time(time.0.saturating_sub(SKEW))).0));
         all.add("run.started < ?", self.until.map(|time| number(time.0)));
         all.add("run.key = ?", self.key.map(|key| key.0));
@@ -326,7 +386,7 @@ impl RunQuery {
         }
         match (&self.class, &self.path) {
             (class, Some(path)) => {
-                // Both must be true of the same violation.
+                // One violation must satisfy both conditions.
                 let class = class.as_ref().map(|class| {
                     all.values.push(class.clone().into());
                     format!(" AND class = ?{}", all.values.len())
@@ -359,7 +419,7 @@ impl Ledger {
     pub fn runs(&self, query: &RunQuery) -> Result<Page, Error> {
         let limit = query.limit.clamp(1, MAX_PAGE);
         let Conditions { sql, mut values } = query.conditions();
-        // One more than the page has tells whether there is a next one.
+        // One row more than the page shows whether there is a next page.
         values.push(number(limit as u64 + 1).into());
         let sql = format!("SELECT {COLUMNS}{sql} ORDER BY run.id DESC LIMIT ?{}", values.len());
         let mut runs: Vec<_> = self.core().store.read(|connection| {
@@ -385,10 +445,10 @@ impl Ledger {
         })
     }
 
-    /// Writes runs as JSON Lines, newest first: one [`RunDetail`] each. [`RunQuery::limit`] does not matter. Returns how many there were.
+    /// Writes runs as JSON Lines, newest first: one [`RunDetail`] each. Ignores [`RunQuery::limit`]. Returns the number of runs.
     ///
     /// # Errors
-    /// As the writer says, and [`Error::Storage`] as an [`io::Error`].
+    /// The errors of the writer, and [`Error::Storage`] as an [`io::Error`].
     pub fn export(&self, query: &RunQuery, mut to: impl io::Write) -> io::Result<u64> {
         let mut query = RunQuery { limit: MAX_PAGE, ..query.clone() };
         let mut written = 0;
@@ -409,12 +469,12 @@ impl Ledger {
         }
     }
 
-    /// Notes what a user thinks of a run; a later word replaces an earlier one.
+    /// Stores a user's verdict on a run; a later verdict replaces an earlier one.
     ///
     /// # Errors
     /// [`Error::NoSuchRun`], [`Error::Storage`].
     pub fn feedback(&self, run: RecordId, feedback: Feedback) -> Result<(), Error> {
-        // The run may wait in memory still.
+        // The run may still be in the writer's queue.
         self.flush_blocking()?;
         let noted = self.submit(move |connection| {
             connection.execute("UPDATE run SET feedback = ?2 WHERE id = ?1", params![run.0, feedback.name()])

@@ -11,7 +11,7 @@ use crate::{Error, RunRecord, Settings};
 
 pub(crate) enum Task {
     Write(Box<dyn Job>),
-    /// Everything that waits is to be written; then the sender is told.
+    /// Write the whole queue, then notify the sender.
     Flush(oneshot::Sender<Result<(), Error>>),
 }
 
@@ -21,7 +21,7 @@ struct State {
     puts: Vec<Put>,
     /// The bytes of bodies and of cached values that wait.
     bytes: usize,
-    /// When the oldest run or value must be written.
+    /// The time by which the oldest run or value must be written.
     due: Option<Instant>,
     tasks: Vec<Task>,
     /// Whether the writer sleeps until it is woken.
@@ -123,7 +123,7 @@ impl Queue {
     pub(crate) fn abandon(&self) {
         let mut state = self.lock();
         state.is_closed = true;
-        // Whoever waits for a task hears of its end by the sender that is dropped.
+        // Dropping a task drops its sender, which wakes the caller that waits.
         drop(std::mem::take(&mut state.tasks));
     }
 

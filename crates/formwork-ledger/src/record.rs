@@ -8,6 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::{KeyId, RecordId, Redaction};
 
 /// The outcome of a run.
+///
+/// ```
+/// use formwork_core::ErrorKind;
+/// use formwork_ledger::RunOutcome;
+///
+/// assert_eq!(RunOutcome::from_name("rejected"), Some(RunOutcome::Failed(ErrorKind::Rejected)));
+/// assert_eq!(RunOutcome::Fallback.name(), "fallback");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RunOutcome {
     /// A model's answer was accepted, or passed through.
@@ -19,7 +27,7 @@ pub enum RunOutcome {
 }
 
 impl RunOutcome {
-    /// All of them, by name.
+    /// All outcomes by name.
     const NAMES: [(&'static str, Self); 10] = [
         ("ok", Self::Ok),
         ("fallback", Self::Fallback),
@@ -61,7 +69,7 @@ impl<T> From<&Result<Outcome<T>, formwork_core::Error>> for RunOutcome {
 
 /// A run for the ledger: a request and all calls that were made for it.
 ///
-/// Texts that are empty are unknown. [`RunRecord::of`] fills in what a run of Formwork knows; the rest is up to the caller.
+/// Empty texts are unknown. [`RunRecord::of`] sets the fields that a run of Formwork knows; the caller sets the others.
 ///
 /// ```
 /// use formwork_core::Time;
@@ -76,15 +84,15 @@ impl<T> From<&Result<Outcome<T>, formwork_core::Error>> for RunOutcome {
 pub struct RunRecord {
     /// The id of the run; [`RunRecord::new`] makes one.
     pub id: RecordId,
-    /// When it began.
+    /// The start time.
     pub started: Time,
-    /// When it ended.
+    /// The end time.
     pub ended: Time,
-    /// How it ended.
+    /// The outcome of the run.
     pub outcome: RunOutcome,
-    /// Why there is no answer, in one line without values of the user.
+    /// The reason for which there is no answer, in one line without values of the user.
     pub message: Option<String>,
-    /// Where the run comes from: a command or an endpoint, such as `extract` or `/v1/chat/completions`.
+    /// The command or endpoint that started the run, such as `extract` or `/v1/chat/completions`.
     pub source: Cow<'static, str>,
     /// The key that the client presented.
     pub key: Option<KeyId>,
@@ -108,7 +116,7 @@ pub struct RunRecord {
     pub cached: bool,
     /// All calls, in order.
     pub attempts: Vec<AttemptRecord>,
-    /// The request's text. It is kept only if [`Settings::bodies`](crate::Settings::bodies) says so.
+    /// The request's text. It is stored only with [`Settings::bodies`](crate::Settings::bodies).
     pub request: Option<String>,
 }
 
@@ -138,7 +146,7 @@ impl RunRecord {
         }
     }
 
-    /// Fills in what a run of Formwork knows: the outcome, the calls with their answers, target, model, usage and cost. The
+    /// Sets the fields that a run of Formwork knows: the outcome, the calls with their answers, target, model, usage and cost. The
     /// model is the target's name; [`RunRecord::with_models`] replaces it.
     #[must_use]
     pub fn of<T>(mut self, result: &Result<Outcome<T>, formwork_core::Error>, ended: Time) -> Self {
@@ -214,34 +222,43 @@ impl RunRecord {
     }
 }
 
-/// A call to a model, as the ledger keeps it.
+/// A call to a model, as the ledger stores it.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::AttemptRecord;
+///
+/// let started = Time(1_795_000_000_000);
+/// let call = AttemptRecord::new("primary", "gpt-4o-mini", started, Time(started.0 + 900));
+/// assert_eq!((call.class.as_ref(), call.number), ("accepted", 1));
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttemptRecord {
-    /// Which attempt the call belongs to, from 1; repeated calls and patches belong to the same.
+    /// The number of the attempt to which the call belongs, from 1; repeated calls and patches belong to the same attempt.
     pub number: u32,
     /// The target's name.
     pub target: String,
     /// The model behind it.
     pub model: String,
-    /// How the schema was enforced: `schema`, `tool`, `json_object` or `none`.
+    /// The enforcement of the schema: `schema`, `tool`, `json_object` or `none`.
     pub mode: Cow<'static, str>,
     /// `accepted`, `probe`, `cancelled`, `not_json`, `invalid`, `truncated`, `stopped`, `refused`, or the kind of a fault, such as `timeout`.
     pub class: Cow<'static, str>,
     /// The provider's fault, in one line, where the call failed without a violation.
     pub message: Option<String>,
-    /// When it began.
+    /// The start time.
     pub started: Time,
-    /// When it ended.
+    /// The end time.
     pub ended: Time,
-    /// The tokens that it used up.
+    /// The tokens of the call.
     pub usage: Usage,
     /// The cost in millionths of a US dollar; `None` where the price is not known.
     pub micro_usd: Option<u64>,
-    /// The paths that were asked for again; empty if the whole document was asked for.
+    /// The paths of a patch; empty if the whole document was requested.
     pub patched: Vec<String>,
     /// The violations of the answer.
     pub violations: Vec<ViolationRecord>,
-    /// The answer. It is kept only if [`Settings::bodies`](crate::Settings::bodies) says so.
+    /// The answer. It is stored only with [`Settings::bodies`](crate::Settings::bodies).
     pub answer: Option<String>,
 }
 
@@ -374,7 +391,7 @@ impl RunRecord {
         self.keep_bodies(|text| if text.len() > max { None } else { Some(text) })
     }
 
-    /// Removes what the rules say from all texts; returns whether bodies had to be left out as a whole.
+    /// Applies the rules to all texts; returns whether bodies had to be omitted.
     pub(crate) fn redact(&mut self, rules: &Redaction) -> usize {
         let attempts = self.attempts.iter_mut().flat_map(|attempt| {
             let violations = attempt.violations.iter_mut().flat_map(|one| [&mut one.path, &mut one.message]);

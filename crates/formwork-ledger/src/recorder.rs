@@ -37,7 +37,7 @@ struct Opened {
     request: Option<String>,
 }
 
-/// How many runs may be open: of those whose futures were dropped nobody says that they ended.
+/// The maximum number of open runs. Runs whose futures were dropped never report their end, so all are forgotten at this number.
 const MAX_OPEN: usize = 4096;
 
 impl Recorder {
@@ -54,7 +54,7 @@ impl Recorder {
         self
     }
 
-    /// Adds the model behind a target (default: the target's name stands for it).
+    /// Adds the model of a target (default: the name of the target).
     #[must_use]
     pub fn with_model(mut self, target: impl Into<String>, model: impl Into<String>) -> Self {
         self.models.insert(target.into(), model.into());

@@ -19,16 +19,32 @@ const KEYS: &str = concat!(
 
 static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(KEYS).ok());
 
-/// Rules about what the ledger must not hold. API keys are removed by every rule set, the empty one included.
+/// Rules for texts that the ledger must not contain. API keys are always removed, also without any rule.
 ///
-/// - A **pattern** is a regular expression. What it matches is removed from all texts of a run: from bodies, messages,
-///   paths, tags and the user.
+/// - A **pattern** is a regular expression. Its matches are removed from all texts of a run: bodies, messages, paths, tags and
+///   the user.
 /// - A **path** with wildcards (`$.patient.name`, `$.rows[*].email`) removes a value from requests and answers. A dialect
-///   may have moved the value, a patch names it otherwise, and a request repeats earlier answers, so every member with the last
-///   name of the path is removed, wherever it stands. A body that is not JSON is left out as a whole while there are
-///   paths. What a person wrote in prose has no path: only patterns remove it.
+///   may have moved the value, a patch may use another name, and a request repeats earlier answers, so every member with the last
+///   name of the path is removed, at any place. If there are paths, a body that is not JSON is omitted. Prose has no paths, so
+///   only patterns remove text from it.
 ///
 /// Tokens, times, cost and the names of targets, models and contracts stay.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{Ledger, Redaction, RunRecord, Settings};
+///
+/// let redaction = Redaction::default().with_path("$.patient.name")?.with_pattern(r"\d{3}-\d{4}")?;
+/// let ledger = Ledger::in_memory(Settings { bodies: true, redaction, ..Settings::default() })?;
+/// let mut run = RunRecord::new("extract", Time(1_795_000_000_000));
+/// run.request = Some(r#"{"patient": {"name": "Maria", "phone": "555-1234"}}"#.to_owned());
+/// let id = run.id;
+/// ledger.record(run);
+/// ledger.flush_blocking()?;
+/// let request = ledger.run(id)?.unwrap().request.unwrap();
+/// assert!(!request.contains("Maria") && !request.contains("555-1234"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Redaction {
     paths: Vec<PathPattern>,
@@ -49,14 +65,14 @@ impl Redaction {
     /// Adds a regular expression (default: none).
     ///
     /// # Errors
-    /// [`Error::Invalid`] if it is not one.
+    /// [`Error::Invalid`] if it is not a valid regular expression.
     pub fn with_pattern(mut self, pattern: &str) -> Result<Self, Error> {
         let wrong = |error| Error::Invalid(format!("`{pattern}` is not a pattern to redact: {error}"));
         self.patterns.push(Regex::new(pattern).map_err(wrong)?);
         Ok(self)
     }
 
-    /// Removes keys and what the patterns match.
+    /// Removes keys and the matches of the patterns.
     pub(crate) fn text(&self, text: &mut String) {
         let Some(keys) = &*KEY else {
             REDACTED.clone_into(text);
@@ -69,7 +85,7 @@ impl Redaction {
         }
     }
 
-    /// Removes from a request or an answer what the rules say; `None` if all of it must be left out.
+    /// Applies the rules to a request or an answer; `None` if it must be omitted completely.
     pub(crate) fn body(&self, mut text: String) -> Option<String> {
         if !self.paths.is_empty() {
             let mut document = serde_json::from_str(&text).ok()?;

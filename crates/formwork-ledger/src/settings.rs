@@ -3,27 +3,36 @@ use std::time::Duration;
 use crate::Redaction;
 
 /// The settings of a ledger. The defaults suit a service with a few thousand requests a second.
+///
+/// ```
+/// use formwork_ledger::{Ledger, Settings};
+///
+/// let settings = Settings { bodies: true, max_bytes: Some(1 << 30), ..Settings::default() };
+/// let ledger = Ledger::in_memory(settings)?;
+/// # drop(ledger);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Whether requests and answers are kept (default: no). Everything else of a run is kept in any case.
+    /// Whether requests and answers are stored (default: no). All other data of a run are always stored.
     pub bodies: bool,
-    /// The rules by which texts are removed before anything is written (default: API keys alone).
+    /// The rules by which texts are removed before anything is written (default: API keys only).
     pub redaction: Redaction,
-    /// How long a run may wait in memory for others to be committed with (default: 200 ms). A process that is killed
-    /// loses at most these runs.
+    /// The maximum time for which a run waits in memory, so that several are committed together (default: 200 ms).
+    /// A process that is killed loses at most these runs.
     pub group_delay: Duration,
-    /// How many runs are committed at once at most, and without further delay (default: 512).
+    /// The maximum number of runs per commit; a full group is committed without further delay (default: 512).
     pub group_size: usize,
-    /// How many runs may wait to be written (default: 16,384). Further ones are lost and counted.
+    /// The maximum number of runs in the writer's queue (default: 16,384). Further runs are dropped and counted.
     pub max_queued: usize,
-    /// How many bytes of requests and answers may wait to be written (default: 64 MiB). Further ones are left out and counted.
+    /// The maximum number of bytes of requests and answers in the writer's queue (default: 64 MiB). Further ones are omitted and counted.
     pub max_queued_bytes: usize,
-    /// How many bytes of one request or answer are kept (default: 1 MiB). Longer ones are left out and counted.
+    /// The maximum length of a stored request or answer, in bytes (default: 1 MiB). Longer ones are omitted and counted.
     pub max_body: usize,
-    /// The size of the file in bytes from which nothing more is recorded (default: none). Spending and keys have another
-    /// mebibyte.
+    /// The maximum size of the file in bytes (default: no limit). At this size no more runs are recorded; spending and keys may use
+    /// one more mebibyte.
     pub max_bytes: Option<u64>,
-    /// How many bytes the cached values take at most (default: 64 MiB). The oldest ones make room.
+    /// The maximum size of the cached values, in bytes (default: 64 MiB). The oldest values are removed first.
     pub max_cache_bytes: u64,
 }
 

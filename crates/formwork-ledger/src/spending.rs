@@ -1,4 +1,4 @@
-//! Budgets: what a call may cost is reserved before it is made, and what it did cost is settled afterwards.
+//! Budgets: the maximum cost of a call is reserved before it, and its actual cost is settled after it.
 //!
 //! Both are on the disk when the call returns (`synchronous=FULL`); all reservations and settlements that wait at the same time share one
 //! commit. What is reserved counts as spent until it is settled. So a process that dies, and a disk that is full, leave an upper
@@ -15,7 +15,20 @@ use crate::{Error, KeyId, Ledger, RecordId, usd};
 /// A million dollars: more cannot be reserved or budgeted.
 pub(crate) const MAX_AMOUNT: u64 = 1_000_000_000_000;
 
-/// The reason why nothing was reserved. The call must not be made.
+/// The reason why an amount could not be reserved. The call must not be made.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{Ledger, NewKey, ReserveError, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// let now = Time(1_795_000_000_000);
+/// let (key, _) = ledger.add_key(NewKey { budget: Some(1_000), ..NewKey::new("alice") }, now)?;
+/// let refused = ledger.reserve_blocking(key.id, 1_001, None, now).unwrap_err();
+/// let ReserveError::Exceeded(exceeded) = refused else { panic!("{refused}") };
+/// assert_eq!((exceeded.budget, exceeded.amount), (1_000, 1_001));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReserveError {
@@ -30,7 +43,7 @@ pub enum ReserveError {
     Ledger(#[from] Error),
 }
 
-/// A budget is used up. Amounts are millionths of a US dollar.
+/// The error of a reservation that exceeds the budget. Amounts are in millionths of a US dollar.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the budget of the API key `{name}` does not allow another call: of {} US dollars {} are spent and {} reserved, and \
@@ -40,20 +53,34 @@ pub enum ReserveError {
 pub struct BudgetExceeded {
     /// The name of the key.
     pub name: String,
-    /// How much may be spent with it.
+    /// The budget of the key, in millionths of a US dollar.
     pub budget: u64,
-    /// How much was spent.
+    /// The amount that was spent, in millionths of a US dollar.
     pub spent: u64,
-    /// How much is reserved for other calls.
+    /// The amount that is reserved for other calls, in millionths of a US dollar.
     pub held: u64,
-    /// How much was to be reserved.
+    /// The amount of the refused reservation, in millionths of a US dollar.
     pub amount: u64,
 }
 
 /// An amount that is reserved for one call.
 ///
-/// [`Hold::settle`] replaces it by what the call did cost. A hold that is dropped is settled at its full amount: nobody knows what was
-/// spent. If the process dies, the amount stays reserved and counts as spent.
+/// [`Hold::settle`] replaces it by the actual cost of the call. A dropped hold is settled at its full amount, because the actual cost
+/// is unknown. If the process dies, the amount stays reserved and counts as spent.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{Ledger, NewKey, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// let now = Time(1_795_000_000_000);
+/// let (key, _) = ledger.add_key(NewKey::new("alice"), now)?;
+/// let hold = ledger.reserve_blocking(key.id, 20_000, None, now)?; // 2 cents
+/// assert_eq!(hold.amount(), 20_000);
+/// hold.settle_blocking(1_234)?;
+/// assert_eq!(ledger.key("alice")?.spent, 1_234);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "a hold that is dropped is spent"]
 pub struct Hold {
     ledger: Ledger,
@@ -76,8 +103,8 @@ enum Reserved {
 
 /// Spending.
 impl Ledger {
-    /// Reserves what a call may cost at most, in millionths of a US dollar, and waits until that is on the disk. Keys without a
-    /// budget are not limited, but what they spend is counted. The future can be awaited in any runtime; if it is dropped
+    /// Reserves the maximum cost of a call, in millionths of a US dollar, and waits until the reservation is durable. Keys without a
+    /// budget are not limited, but their spending is counted. The future can be awaited in any runtime; if it is dropped
     /// after it was first polled, the amount may stay reserved.
     ///
     /// # Errors
@@ -156,12 +183,12 @@ fn reserve(
 }
 
 impl Hold {
-    /// The amount, in millionths of a US dollar.
+    /// Returns the amount, in millionths of a US dollar.
     pub const fn amount(&self) -> u64 {
         self.amount
     }
 
-    /// Replaces the reservation by what the call did cost, in millionths of a US dollar, and waits until that is on the
+    /// Replaces the reservation by the actual cost of the call, in millionths of a US dollar, and waits until that is on the
     /// disk. It may be more than was reserved; 0 gives everything back. Once it was polled, dropping the future does not
     /// take the settlement back.
     ///
@@ -193,7 +220,7 @@ impl Hold {
 impl Drop for Hold {
     fn drop(&mut self) {
         if !self.is_settled {
-            // Whoever dropped it does not wait.
+            // `drop` cannot wait for the commit.
             drop(self.submit(self.amount));
         }
     }
@@ -226,7 +253,7 @@ impl Job for Settlement {
         if let Some(done) = self.done.take() {
             let _ = done.send(committed.clone());
         }
-        // A closed ledger tries no more: the amount stays reserved.
+        // A closed ledger does not try again: the amount stays reserved.
         if let (Err(Error::Storage { .. }), Some(core)) = (committed, self.core.upgrade()) {
             core.push_unsettled(self);
         }

@@ -12,12 +12,12 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use crate::Error;
 use crate::paths::general;
 
-/// The format of a file: its tables, and the number by which it is told from other files.
+/// The format of a file: its tables, and the number that distinguishes it from other SQLite files.
 #[derive(Debug, Clone, Copy)]
 pub struct Format {
-    /// The number in the file's header by which SQLite tells applications apart.
+    /// The `application_id` in the header of the file.
     pub application: i64,
-    /// The steps from an empty file to the newest format, in SQL. The format of a file is the number of steps that were taken.
+    /// The steps from an empty file to the newest format, in SQL. The format of a file is the number of applied steps.
     pub steps: &'static [&'static str],
 }
 
@@ -34,7 +34,7 @@ const STEPS: [&str; 3] = [
     include_str!("schema/0003_views.sql"),
 ];
 
-/// How long a connection waits for another process that writes.
+/// The time for which a connection waits for another process that writes.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The connections of one process: one writes, one reads.
@@ -124,7 +124,7 @@ fn prepare(connection: &mut Connection, path: &Path, newest: &Format) -> Result<
         |connection: &Connection, name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     (|| {
         connection.busy_timeout(PATIENCE)?;
-        // Both must stand before the first table does, and neither changes a file that has one.
+        // Both must be set before the first table is created, and have no effect on an existing file.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")
     })()
     .map_err(|error| file_error(&error))?;

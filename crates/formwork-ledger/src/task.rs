@@ -1,4 +1,4 @@
-//! Writes that somebody waits for.
+//! Writes with a waiting caller.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -18,7 +18,7 @@ pub(crate) trait Job: Send {
     fn report(self: Box<Self>, committed: Result<(), Error>);
 }
 
-/// A write with a value for whoever waits.
+/// A write that returns a value to the waiting caller.
 struct Closure<F, T> {
     write: Option<F>,
     value: Option<T>,
@@ -35,7 +35,7 @@ impl<F: FnOnce(&Connection) -> rusqlite::Result<T> + Send, T: Send> Job for Clos
 
     fn report(self: Box<Self>, committed: Result<(), Error>) {
         let Self { value, done, .. } = *self;
-        // Whoever waited may have gone.
+        // An error means that the caller no longer waits.
         let _ = done.send(committed.and_then(|()| value.ok_or(Error::Closed)));
     }
 }
@@ -48,7 +48,7 @@ pub(crate) fn job<T: Send + 'static>(
     (Box::new(Closure { write: Some(write), value: None, done }), Committed(end))
 }
 
-/// The end of a write: a future, which [`Committed::wait`] waits for without a runtime.
+/// A pending write: a future that completes when the write is durable. [`Committed::wait`] waits for it without a runtime.
 #[must_use = "a write that nobody waits for may not be on the disk yet"]
 pub struct Committed<T>(oneshot::Receiver<Result<T, Error>>);
 

@@ -1,4 +1,4 @@
-//! The thread that alone writes: tasks that somebody waits for at once, runs in groups.
+//! The only writing thread: tasks with a waiting caller are written at once, runs in groups.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{Error, RunRecord, cache, insert};
 /// The bytes that keys and spending may take beyond [`Settings::max_bytes`](crate::Settings::max_bytes).
 const HEADROOM: u64 = 1 << 20;
 
-/// How often a group is tried while another process holds the file; each try waits for five seconds.
+/// The number of attempts to write a group while another process locks the file; each attempt waits for five seconds.
 const TRIES: usize = 3;
 
 pub(crate) fn run(core: &Arc<Core>) {
@@ -29,7 +29,7 @@ pub(crate) fn run(core: &Arc<Core>) {
     }
 }
 
-/// Lets nobody wait for a writer that has ended, even by a panic.
+/// Wakes all waiting callers when the writer has ended, even by a panic.
 struct End<'a>(&'a Core);
 
 impl Drop for End<'_> {
@@ -82,13 +82,13 @@ fn in_transaction<T>(
     Ok(value)
 }
 
-/// Holds the file to the size that the settings allow, and so many bytes.
+/// Limits the file to the size of the settings and this number of additional bytes.
 fn limit(core: &Core, connection: &Connection, more: u64) {
     if let Some(max) = core.settings.max_bytes {
         let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).unwrap_or(4096);
         let pages =
             i64::try_from(max.saturating_add(more) / u64::from(page.max(1))).unwrap_or(i64::MAX).max(1);
-        // A limit that cannot be set is no reason to lose what fits.
+        // If the limit cannot be set, recording continues without it.
         let _ = connection.pragma_update(None, "max_page_count", pages);
     }
 }

@@ -192,11 +192,11 @@ impl Engine {
         if prompt == 0 || prompt >= context {
             return Err(bad(too_long(&prompt.to_string(), context)));
         }
-        let asked = call.max_tokens.map_or(self.restraint.default_tokens(), |tokens| tokens as usize);
-        if asked == 0 {
+        let limit = call.max_tokens.map_or(self.restraint.default_tokens(), |tokens| tokens as usize);
+        if limit == 0 {
             return Err(bad("max_tokens is 0"));
         }
-        Ok(asked.min(context - prompt))
+        Ok(limit.min(context - prompt))
     }
 
     /// Runs the model once, so that candle's lazy initialisation does not delay the first call.
@@ -317,8 +317,8 @@ fn too_long(tokens: &str, context: usize) -> String {
 
 fn too_short(call: &Call, room: usize, prompt: usize, needed: usize) -> String {
     match call.max_tokens {
-        Some(asked) if room == asked as usize => {
-            format!("max_tokens {asked} is below the shortest document of this schema ({needed} tokens)")
+        Some(limit) if room == limit as usize => {
+            format!("max_tokens {limit} is below the shortest document of this schema ({needed} tokens)")
         }
         _ => format!(
             "after the prompt's {prompt} tokens there is room for {room}, below the shortest document of this schema ({needed} tokens)"

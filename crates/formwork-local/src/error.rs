@@ -41,7 +41,7 @@ pub enum LocalError {
 }
 
 impl LocalError {
-    /// Returns the error of an unusable file, on one line whatever the reason contains.
+    /// Returns the error of an unusable file, on one line for every reason.
     pub(crate) fn model(path: &Path, reason: impl ToString) -> Self {
         Self::Model { path: path.to_owned(), reason: one_line(&reason.to_string()) }
     }

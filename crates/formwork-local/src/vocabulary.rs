@@ -73,7 +73,7 @@ impl Vocabulary {
                 .special
                 .iter()
                 .filter_map(|(special, id)| Some((text.find(special.as_str())?, special.len(), *id)))
-                // The list has the longest first, and `min_by_key` keeps the first of equals.
+                // The list starts with the longest, and `min_by_key` returns the first of equal ones.
                 .min_by_key(|(at, ..)| *at);
             let Some((at, length, id)) = found else {
                 parts.push(Written::Plain(text));
@@ -188,7 +188,7 @@ fn words(texts: &[String], kinds: &[Kind]) -> Vec<Vec<u8>> {
             .chars()
             .flat_map(|c| match bytes.get(&c) {
                 Some(byte) => vec![*byte],
-                // Not of the alphabet: some vocabularies hold plain text among the normal tokens.
+                // Some vocabularies contain plain text among the normal tokens, which is not in the alphabet.
                 None => c.to_string().into_bytes(),
             })
             .collect(),
@@ -250,7 +250,7 @@ fn tokenizer(gguf: &Gguf, texts: Vec<String>) -> Result<Tokenizer, LocalError> {
     Ok(tokenizer)
 }
 
-/// How text is cut before merging, by llama.cpp's name for it, and whether whole words of the vocabulary skip merging.
+/// Returns the pre-tokenizer of a name of llama.cpp, and whether whole words of the vocabulary skip merging.
 fn pre_tokenizer(name: &str) -> Result<(PreTokenizerWrapper, bool), String> {
     // Both are the published patterns of the models' own tokenizer.json; they differ in how digits are grouped.
     const QWEN2: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
@@ -293,7 +293,7 @@ mod tests {
         let mut texts: Vec<String> = (0..=255).map(|byte| byte_char(byte).to_string()).collect();
         let least = |texts: &[String], text: &str| Lengths::of(texts).min_tokens([text, text].into_iter());
         assert_eq!(least(&texts, "abcx"), 8);
-        // Six bytes in the alphabet, which take more in UTF-8.
+        // Six bytes of text, which take more bytes in UTF-8.
         texts.push("ĠĠĊabc".to_owned());
         assert_eq!(least(&texts, "abcx"), 2);
         // A byte without a token is not counted.

@@ -185,7 +185,7 @@ impl Admin {
             let (line, whole) = line.map(|line| (line.clone(), serde_json::from_str::<Value>(&line)))?;
             let status: PullProgress = match whole {
                 Ok(whole) => match error_in(&whole) {
-                    Some(words) => return Err(self.hidden(said(&words))),
+                    Some(words) => return Err(self.hidden(fault_of_message(&words))),
                     None => serde_json::from_value(whole).map_err(|error| foreign(&error, &line))?,
                 },
                 Err(error) => return Err(foreign(&error, &line)),
@@ -236,7 +236,7 @@ impl Admin {
         let document = serde_json::from_slice(&body).ok();
         Err(self.hidden(match document.as_ref().and_then(error_in) {
             // Ollama responds 500 to many invalid requests, so the class is derived from the message.
-            Some(words) if head.status == StatusCode::INTERNAL_SERVER_ERROR => said(&words),
+            Some(words) if head.status == StatusCode::INTERNAL_SERVER_ERROR => fault_of_message(&words),
             _ => fault,
         }))
     }
@@ -253,7 +253,7 @@ fn foreign(error: &serde_json::Error, text: &str) -> Fault {
 }
 
 /// Returns the fault for an error message without a status of its own.
-fn said(words: &str) -> Fault {
+fn fault_of_message(words: &str) -> Fault {
     let low = words.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| low.contains(word));
     let kind = if says(&["not found", "does not exist"]) {

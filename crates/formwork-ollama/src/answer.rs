@@ -6,12 +6,12 @@ use formwork_wire::{Decoder, Deltas, Framed, Messages, Ndjson, media_type, quote
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::asked::RequestInfo;
 use crate::fault;
+use crate::request_info::RequestInfo;
 
 /// Returns the decoder of a successful response: lines, or one document if no stream was requested.
-pub(crate) fn decoder(asked: RequestInfo, stream: bool, head: &Parts) -> Box<dyn Decoder> {
-    let lines = Lines::new(asked);
+pub(crate) fn decoder(request: RequestInfo, stream: bool, head: &Parts) -> Box<dyn Decoder> {
+    let lines = Lines::new(request);
     let is_lines = media_type(head).is_some_and(|media| media.eq_ignore_ascii_case("application/x-ndjson"));
     if stream || is_lines {
         Box::new(Framed::<Ndjson, _>::new(lines))
@@ -47,7 +47,7 @@ struct ResponseMessage {
 /// Decodes lines.
 #[derive(Debug)]
 struct Lines {
-    asked: RequestInfo,
+    request: RequestInfo,
     /// The length of the text so far, in bytes.
     text: usize,
     /// The length of the reasoning so far, in bytes.
@@ -59,8 +59,8 @@ struct Lines {
 }
 
 impl Lines {
-    const fn new(asked: RequestInfo) -> Self {
-        Self { asked, text: 0, reasoning: 0, calls_tools: false, has_line: false, has_answer: false }
+    const fn new(request: RequestInfo) -> Self {
+        Self { request, text: 0, reasoning: 0, calls_tools: false, has_line: false, has_answer: false }
     }
 
     /// Returns the reason why the model stopped; `None` if it was only loaded or unloaded.
@@ -73,7 +73,7 @@ impl Lines {
             _ if self.calls_tools => Finish::ToolCall,
             // Versions before 0.1.38 send no reason. A completion with the maximum number of tokens was cut off.
             None if self
-                .asked
+                .request
                 .max_tokens
                 .is_some_and(|max| spent.is_some_and(|spent| spent >= max.into())) =>
             {
@@ -89,9 +89,9 @@ impl Lines {
         let count = |count: &Option<Value>| count.as_ref().and_then(Value::as_u64);
         let (input, output) = (count(&line.prompt_eval_count), count(&line.eval_count));
         let guess = |bytes: usize| bytes.div_ceil(4) as u64;
-        let uncounted = if self.asked.has_format || output.is_none() { guess(self.reasoning) } else { 0 };
+        let uncounted = if self.request.has_format || output.is_none() { guess(self.reasoning) } else { 0 };
         let answered = output.unwrap_or_else(|| guess(self.text)).saturating_add(uncounted);
-        Usage::new(input.unwrap_or(self.asked.input_tokens), answered)
+        Usage::new(input.unwrap_or(self.request.input_tokens), answered)
             .with_reasoning(uncounted)
             .with_estimated(input.is_none() || output.is_none() || uncounted > 0)
     }
@@ -106,7 +106,7 @@ impl Messages for Lines {
             )
         })?;
         if line.error.is_some() {
-            return Err(fault::in_stream(&self.asked, text, self.text > 0));
+            return Err(fault::in_stream(&self.request, text, self.text > 0));
         }
         self.has_line = true;
         self.has_answer |= line.message.is_some() || line.response.is_some() || line.thinking.is_some();

@@ -7,37 +7,37 @@ use formwork_wire::{error_in, fault_of, is_closed_early, quoted};
 
 use serde_json::Value;
 
-use crate::asked::RequestInfo;
+use crate::request_info::RequestInfo;
 
 /// Returns the fault for a response with an error status.
-pub(crate) fn of_response(asked: &RequestInfo, head: &Parts, body: &[u8], now: Time) -> Fault {
-    let fault = fault_of(head, body, asked.has_format, now);
-    explained(asked, fault, &words(body))
+pub(crate) fn of_response(request: &RequestInfo, head: &Parts, body: &[u8], now: Time) -> Fault {
+    let fault = fault_of(head, body, request.has_format, now);
+    explained(request, fault, &words(body))
 }
 
 /// Returns the fault for a line with an error, in a response that began successfully. Once the model has sent text, the server
 /// has accepted the schema, so the error is not a refusal of it.
-pub(crate) fn in_stream(asked: &RequestInfo, line: &str, after_text: bool) -> Fault {
-    let asked = RequestInfo {
-        has_format: asked.has_format && !after_text,
-        has_pattern: asked.has_pattern && !after_text,
-        ..asked.clone()
+pub(crate) fn in_stream(request: &RequestInfo, line: &str, after_text: bool) -> Fault {
+    let request = RequestInfo {
+        has_format: request.has_format && !after_text,
+        has_pattern: request.has_pattern && !after_text,
+        ..request.clone()
     };
     let mut head = Response::new(());
     *head.status_mut() = status_in(line).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let said = words(line.as_bytes());
+    let message = words(line.as_bytes());
     // The error came too late for a status; its class is that of the same message with its own status.
-    let Fault { kind, .. } = fault_of(&head.into_parts().0, line.as_bytes(), asked.has_format, Time(0));
+    let Fault { kind, .. } = fault_of(&head.into_parts().0, line.as_bytes(), request.has_format, Time(0));
     explained(
-        &asked,
-        Fault::new(kind, format!("the server ended the response with an error: {}", quoted(&said))),
-        &said,
+        &request,
+        Fault::new(kind, format!("the server ended the response with an error: {}", quoted(&message))),
+        &message,
     )
 }
 
 /// Returns the fault for a call without a response. A server that a pattern crashes closes the connection (0.17.4).
-pub(crate) fn of_transport(asked: &RequestInfo, mut fault: Fault) -> Fault {
-    if asked.has_pattern && is_closed_early(&fault) {
+pub(crate) fn of_transport(request: &RequestInfo, mut fault: Fault) -> Fault {
+    if request.has_pattern && is_closed_early(&fault) {
         fault.kind = FaultKind::SchemaRefused;
         fault.message.push_str("; the schema has a `pattern`, and some patterns crash Ollama servers");
     }
@@ -58,9 +58,9 @@ fn words(body: &[u8]) -> String {
 }
 
 /// Returns the fault with the class of Ollama's error message, and with advice.
-fn explained(asked: &RequestInfo, mut fault: Fault, said: &str) -> Fault {
-    let said = said.to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
+fn explained(request: &RequestInfo, mut fault: Fault, message: &str) -> Fault {
+    let message = message.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
     let failed = fault.kind == FaultKind::Overloaded;
     let mut is = |kind: FaultKind, hint: &str| {
         fault.kind = kind;
@@ -73,10 +73,10 @@ fn explained(asked: &RequestInfo, mut fault: Fault, said: &str) -> Fault {
         // Before 0.5 the format was a string.
         "request.format of type string",
     ];
-    if asked.has_format && says(&of_format) {
+    if request.has_format && says(&of_format) {
         is(FaultKind::SchemaRefused, "");
-    } else if said.contains("model") && says(&["not found", "try pulling it first"]) {
-        is(FaultKind::Unsupported, &format!("; fetch it with `ollama pull {}`", asked.model));
+    } else if message.contains("model") && says(&["not found", "try pulling it first"]) {
+        is(FaultKind::Unsupported, &format!("; fetch it with `ollama pull {}`", request.model));
     } else if says(&["does not support thinking"]) {
         is(FaultKind::Unsupported, "; remove `think` for this model");
     } else if says(&["does not support chat"]) {
@@ -90,7 +90,7 @@ fn explained(asked: &RequestInfo, mut fault: Fault, said: &str) -> Fault {
         is(FaultKind::Overloaded, "");
     } else if says(&["requires more system memory"]) {
         is(FaultKind::Overloaded, "; a smaller `num_ctx` or model needs less memory");
-    } else if asked.has_pattern && failed && says(&["eof", "connection reset"]) {
+    } else if request.has_pattern && failed && says(&["eof", "connection reset"]) {
         // Newer versions run the model in a separate process, which crashes instead of the server.
         is(
             FaultKind::SchemaRefused,

@@ -43,7 +43,6 @@
 
 mod admin;
 mod answer;
-mod asked;
 mod capabilities;
 mod config;
 mod fault;
@@ -51,6 +50,7 @@ mod ollama;
 mod pattern;
 mod probe;
 mod request;
+mod request_info;
 mod values;
 
 pub use admin::{Admin, Model, ModelDetails, PullProgress};

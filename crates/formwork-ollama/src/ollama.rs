@@ -6,9 +6,9 @@ use formwork_wire::{Auth, Bytes, Decoder, Transport, Wire};
 use serde_json::{Map, Value};
 
 use crate::answer;
-use crate::asked::RequestInfo;
 use crate::capabilities::enforcing;
 use crate::probe::{self, Identity, Probed};
+use crate::request_info::RequestInfo;
 use crate::{Api, KeepAlive, Think, fault, request};
 
 /// The codec of Ollama's native API for one model. The transport adds the server's address and the key.
@@ -171,7 +171,7 @@ impl Ollama {
         probe::identity(self, transport).await
     }
 
-    fn asked(&self, call: &Call) -> RequestInfo {
+    fn request_info(&self, call: &Call) -> RequestInfo {
         RequestInfo::new(&self.model, call)
     }
 }
@@ -191,15 +191,15 @@ impl Wire for Ollama {
     }
 
     fn decoder(&self, call: &Call, head: &Parts) -> Box<dyn Decoder> {
-        answer::decoder(self.asked(call), self.stream, head)
+        answer::decoder(self.request_info(call), self.stream, head)
     }
 
     fn fault(&self, call: &Call, head: &Parts, body: &[u8], now: Time) -> Fault {
-        fault::of_response(&self.asked(call), head, body, now)
+        fault::of_response(&self.request_info(call), head, body, now)
     }
 
     fn transport_fault(&self, call: &Call, fault: Fault) -> Fault {
-        fault::of_transport(&self.asked(call), fault)
+        fault::of_transport(&self.request_info(call), fault)
     }
 
     async fn probe(&self, transport: &dyn Transport) -> Result<Capabilities, Fault> {

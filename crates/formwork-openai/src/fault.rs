@@ -98,7 +98,7 @@ fn extra_member(document: &Value) -> Option<String> {
 }
 
 /// Returns the fault for a response with an error status.
-pub(crate) fn fault(asked: &RequestInfo, head: &Parts, body: &[u8], now: Time) -> Fault {
+pub(crate) fn fault(request: &RequestInfo, head: &Parts, body: &[u8], now: Time) -> Fault {
     let document = serde_json::from_slice(body).unwrap_or(Value::Null);
     let said = match &document {
         Value::Null => {
@@ -106,8 +106,8 @@ pub(crate) fn fault(asked: &RequestInfo, head: &Parts, body: &[u8], now: Time) -
         }
         document => ErrorBody::of(document),
     };
-    let mut fault = fault_of(head, body, asked.enforcement != Enforcement::None, now);
-    if let Some((kind, advice)) = special(asked, head.status.as_u16(), &said) {
+    let mut fault = fault_of(head, body, request.enforcement != Enforcement::None, now);
+    if let Some((kind, advice)) = special(request, head.status.as_u16(), &said) {
         fault.kind = kind;
         fault.message = format!("{advice}: {}", fault.message);
     }
@@ -115,7 +115,7 @@ pub(crate) fn fault(asked: &RequestInfo, head: &Parts, body: &[u8], now: Time) -
 }
 
 /// Returns the fault for an error inside a successful response.
-pub(crate) fn fault_within(asked: &RequestInfo, document: &Value, words: &str) -> Fault {
+pub(crate) fn fault_within(request: &RequestInfo, document: &Value, words: &str) -> Fault {
     let said = ErrorBody::of(document);
     let numbers = ["/error/code", "/error/status", "/code", "/status"].iter();
     let number = numbers.filter_map(|place| {
@@ -127,7 +127,7 @@ pub(crate) fn fault_within(asked: &RequestInfo, document: &Value, words: &str) -
     let status = status.unwrap_or_else(|| status_of(&said));
     let (mut head, ()) = Response::new(()).into_parts();
     head.status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let known = fault(asked, &head, document.to_string().as_bytes(), Time(0));
+    let known = fault(request, &head, document.to_string().as_bytes(), Time(0));
     // The status may be derived and not received, so the message does not name it.
     Fault::new(known.kind, format!("the server ended the response with an error: {}", quoted(words)))
 }
@@ -154,7 +154,7 @@ fn status_of(said: &ErrorBody) -> u16 {
         {
             400
         }
-        // An unknown error after the response has begun is a failure of the server.
+        // An unknown error within the response is a failure of the server.
         () => 503,
     }
 }
@@ -180,7 +180,7 @@ const SCHEMA_WORDS: &[&str] = &[
 ];
 
 /// Returns the class of an error that is not determined by its status alone, with advice on what to do.
-fn special(asked: &RequestInfo, status: u16, said: &ErrorBody) -> Option<(FaultKind, String)> {
+fn special(request: &RequestInfo, status: u16, said: &ErrorBody) -> Option<(FaultKind, String)> {
     let is_refused = matches!(status, 400 | 422);
     if said.has_code(&["insufficient_quota"]) {
         return Some((FaultKind::NoCredit, "the account has no credit left".to_owned()));
@@ -196,18 +196,18 @@ fn special(asked: &RequestInfo, status: u16, said: &ErrorBody) -> Option<(FaultK
     if matches!(status, 400 | 404 | 410) && is_model_missing(said) {
         let advice = format!(
             "the model `{}` does not exist on this server, or this key has no access to it",
-            asked.model
+            request.model
         );
         return Some((FaultKind::Unsupported, advice));
     }
-    if asked.enforcement != Enforcement::None && is_schema_refused(asked, status, said) {
+    if request.enforcement != Enforcement::None && is_schema_refused(request, status, said) {
         return Some((FaultKind::SchemaRefused, "the server refused the schema".to_owned()));
     }
     if is_refused && is_parameter_refused(said) {
         return said.parameter().map(|name| (FaultKind::BadRequest, parameter_advice(name)));
     }
     if matches!(status, 404 | 405) {
-        let api = match asked.api {
+        let api = match request.api {
             Api::Chat => "Chat Completions API",
             Api::Responses => "Responses API",
         };
@@ -238,13 +238,13 @@ fn is_model_missing(said: &ErrorBody) -> bool {
         || (said.message.contains("model") && said.says(&gone))
 }
 
-fn is_schema_refused(asked: &RequestInfo, status: u16, said: &ErrorBody) -> bool {
+fn is_schema_refused(request: &RequestInfo, status: u16, said: &ErrorBody) -> bool {
     // OpenRouter sends 404 with `require_parameters` if no host of the model supports the schema.
     if status == 404 {
         return said.says(&["no endpoints found that"]);
     }
     let about = |param: &String| SCHEMA_PARAMS.iter().any(|member| param.starts_with(member));
-    let tool = asked.enforcement == Enforcement::Tool && said.says(&["tool", "function"]);
+    let tool = request.enforcement == Enforcement::Tool && said.says(&["tool", "function"]);
     matches!(status, 400 | 422) && (said.param.as_ref().is_some_and(about) || said.says(SCHEMA_WORDS) || tool)
 }
 
@@ -272,7 +272,7 @@ fn parameter_advice(name: &str) -> String {
 
 /// Returns the completion that a server reports as an error: Groq for a text that violates the schema, Azure and OpenRouter
 /// for a prompt that a content filter stopped.
-pub(crate) fn rescue(asked: &RequestInfo, document: &Value) -> Option<Completion> {
+pub(crate) fn rescue(request: &RequestInfo, document: &Value) -> Option<Completion> {
     let error = document.get("error")?;
     let said = ErrorBody::of(document);
     if said.has_code(&["json_validate_failed", "tool_use_failed"]) {
@@ -282,7 +282,7 @@ pub(crate) fn rescue(asked: &RequestInfo, document: &Value) -> Option<Completion
             Some(other) => other.to_string(),
         };
         let cut = said.says(&["max completion tokens", "max_completion_tokens", "max_tokens"]);
-        let usage = asked.estimate(text.len());
+        let usage = request.estimate(text.len());
         let finish = if cut { Finish::Length } else { Finish::Stop };
         return Some(Completion::new(text).with_finish(finish).with_usage(usage));
     }
@@ -290,6 +290,6 @@ pub(crate) fn rescue(asked: &RequestInfo, document: &Value) -> Option<Completion
         || error.pointer("/metadata/reasons").is_some_and(Value::is_array);
     filtered.then(|| {
         let words = error_in(document).unwrap_or_default();
-        Completion::new(words).with_finish(Finish::Filtered).with_usage(asked.estimate(0))
+        Completion::new(words).with_finish(Finish::Filtered).with_usage(request.estimate(0))
     })
 }

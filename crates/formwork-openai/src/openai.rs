@@ -226,7 +226,7 @@ impl OpenAi {
     /// Returns the token limit of a call, at most the model's output limit. `None`: no limit is sent.
     pub(crate) fn max_tokens(&self, call: &Call) -> Option<u32> {
         let max = self.capabilities.output_tokens.unwrap_or(u32::MAX);
-        call.max_tokens.map(|wanted| wanted.min(max))
+        call.max_tokens.map(|requested| requested.min(max))
     }
 
     /// Returns a path relative to the base URL, with the query parameter `api-version` if one is set.

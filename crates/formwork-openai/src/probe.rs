@@ -33,8 +33,8 @@ pub(crate) async fn probe(wire: &OpenAi, transport: &dyn Transport) -> Result<Ca
         return Ok(capabilities);
     }
     let (api, model, enforcement) = (wire.api, wire.model.clone(), Enforcement::None);
-    let asked = RequestInfo { api, model, enforcement, tool: None, input_tokens: 0 };
-    Err(fault(&asked, &head, &body.beginning(ERROR_BYTES).await, transport.now()))
+    let info = RequestInfo { api, model, enforcement, tool: None, input_tokens: 0 };
+    Err(fault(&info, &head, &body.beginning(ERROR_BYTES).await, transport.now()))
 }
 
 /// Returns the context window in an entry of the list. vLLM, OpenRouter and Groq report it, each in a property of its own.

@@ -96,7 +96,7 @@ impl OracleBuilder {
         self
     }
 
-    /// Sets the retry policy (default: [`policy`]). It replaces what the other setters of attempts, patches, temperature
+    /// Sets the retry policy (default: [`policy`]). It replaces the values of the other setters of attempts, patches, temperature
     /// and backoff have set, so call it before them.
     pub fn with_policy(mut self, policy: Policy) -> Self {
         self.policy = policy;

@@ -197,12 +197,12 @@ impl Examples {
         const WORDS: usize = 6;
 
         let normal = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let given = normal(reasoning);
+        let normalized = normal(reasoning);
         let copies = |example: &Example| {
             let own = normal(&example.answer.reasoning);
-            let shorter = if own.len() < given.len() { &own } else { &given };
+            let shorter = if own.len() < normalized.len() { &own } else { &normalized };
             let is_long = shorter.split(' ').nth(WORDS - 1).is_some();
-            own == given || is_long && (own.contains(&given) || given.contains(&own))
+            own == normalized || is_long && (own.contains(&normalized) || normalized.contains(&own))
         };
         self.0.iter().position(copies).map(|index| index + 1)
     }
@@ -259,7 +259,6 @@ mod tests {
             (own.to_owned(), Some(1)),
             (format!("  {}\n", own.replace(' ', "  ")), Some(1)),
             (format!("{own} That is all."), Some(1)),
-            // Cut off by the limit of tokens.
             ("It never did anything, and nobody".to_owned(), Some(1)),
             ("It never did".to_owned(), None),
             ("It did a lot, and everybody knows it.".to_owned(), None),
@@ -271,9 +270,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn what_is_wrong_is_reported_with_its_place() {
         let whole = "It never did anything.";
-        for (given, expected) in [
+        for (normalized, expected) in [
             (
                 answer("79", whole),
                 "few.json:2:56: $[0].answer.score: weightedSum: expected from 80 to 120, found 79",
@@ -285,7 +284,7 @@ mod tests {
             ("{}".to_owned(), "few.json:2:46: $[0].answer.score: required: required field is missing"),
             ("[".to_owned(), "few.json:"),
         ] {
-            let error = set(&given).unwrap_err().to_string();
+            let error = set(&normalized).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{error}");
         }
         let error = set(&answer("100", "short")).unwrap_err().to_string();

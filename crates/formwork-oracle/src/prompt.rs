@@ -154,7 +154,7 @@ impl Prompt {
         &self.name
     }
 
-    /// Returns the text as it was given.
+    /// Returns the text, unchanged.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -163,7 +163,6 @@ impl Prompt {
     pub(crate) fn system(&self, check: &CrossCheck, examples: &Examples, order: Order) -> String {
         let tolerance = check.tolerance.to_string();
         let mut text = self.text.replace("{formula}", &check.words()).replace("{tolerance}", &tolerance);
-        // Writing to memory cannot fail.
         _ = write!(text, "\n\n{GUARD}");
         for (nth, example) in examples.iter().enumerate() {
             let answer = written(&example.answer, order);
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_is_of_all_that_is_told() {
+    fn the_hash_covers_the_whole_prompt() {
         let prompt = Prompt::new("a", "Score.").unwrap();
         let id = |prompt: &Prompt, check: &CrossCheck| prompt.id(check, &Examples::none());
         let check = CrossCheck::default();
@@ -258,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_told() {
+    fn what_cannot_be_used_is_reported() {
         assert!(Prompt::new("x", " \n").unwrap_err().to_string().contains("`x` is empty"));
         assert!(
             Prompt::new("x", "y".repeat(MAX_PROMPT + 1)).unwrap_err().to_string().contains("65537 bytes")

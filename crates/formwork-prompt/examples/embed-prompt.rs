@@ -12,8 +12,8 @@ use serde_json::json;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Fault> {
     let native = Arc::new(Scripted::new([r#"{"age": 34}"#]));
-    let told = Prompt::outline(native);
-    for mode in formwork_dialect::modes(told.capabilities()) {
+    let described = Prompt::outline(native);
+    for mode in formwork_dialect::modes(described.capabilities()) {
         let schema =
             json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]});
         let lowered = mode.lower(&LowerRequest::new(&schema)).map_err(|refused: Refused| {
@@ -29,7 +29,7 @@ async fn main() -> Result<(), Fault> {
         println!("{}: {words}", mode.name());
         let messages = vec![Message::system(words), Message::user("Maria, 34, moved to Lisbon.")];
         let call = Call::new(messages, lowered).with_schema_name("Person");
-        println!("{}", told.call(&call).await?.collect().await?.text);
+        println!("{}", described.call(&call).await?.collect().await?.text);
     }
     Ok(())
 }

@@ -116,10 +116,10 @@ impl Provider for Prompt {
         let mut lowered = Lowered::clone(&call.lowered);
         lowered.schema = None;
         lowered.enforcement = Enforcement::None;
-        let mut told = call.clone();
-        told.lowered = Arc::new(lowered);
-        told.rules.clear();
-        self.inner.call(&told).await
+        let mut described = call.clone();
+        described.lowered = Arc::new(lowered);
+        described.rules.clear();
+        self.inner.call(&described).await
     }
 
     async fn probe(&self) -> Result<Capabilities, Fault> {

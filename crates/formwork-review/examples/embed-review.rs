@@ -26,8 +26,8 @@ impl Provider for Judge {
     }
 
     async fn call(&self, call: &Call) -> Result<Answer, Fault> {
-        let asked = call.messages.last().map(|message| message.text()).unwrap_or_default();
-        let verdict = if asked.contains("please") { "pass" } else { "fail" };
+        let prompt = call.messages.last().map(|message| message.text()).unwrap_or_default();
+        let verdict = if prompt.contains("please") { "pass" } else { "fail" };
         let answer = json!({"reasoning": "I looked for a word.", "verdict": verdict, "confidence": 80});
         Ok(Completion::new(answer.to_string()).into())
     }

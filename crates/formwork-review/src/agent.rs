@@ -47,7 +47,7 @@ pub struct Agent {
 }
 
 /// Returns the policy of the agent layer: 2 whole attempts, the first at `temperature`, the second at 0.2 at most and
-/// below the previous answer with what is wrong with it.
+/// below the previous answer with its violations.
 pub fn policy(temperature: f64) -> Policy {
     let template = Template::new(
         "Your previous response failed validation with these errors:\n",

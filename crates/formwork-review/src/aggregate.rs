@@ -24,8 +24,9 @@ pub(crate) fn aggregate(
             Verdict::Fail => {
                 review.pass = false;
                 review.issues.push(format!("{id}: {description} ({})", result.reasoning));
-                let said = result.suggested_fix.take().filter(|said| !said.trim().is_empty());
-                let fix = said
+                let suggestion =
+                    result.suggested_fix.take().filter(|suggestion| !suggestion.trim().is_empty());
+                let fix = suggestion
                     .or_else(|| fix.clone())
                     .unwrap_or_else(|| format!("Change the output so that this holds: {description}"));
                 review.suggested_fixes.push(fix.clone());

@@ -9,7 +9,7 @@ pub(crate) fn conclusion(reasoning: &str) -> Option<bool> {
     let text = reasoning.to_lowercase().replace('’', "'");
     // A hedged sentence (`if`, `would`, `might`) is no conclusion.
     let sentences = text.split(['.', '!', '?', ';', '\n']).filter(|sentence| !hedged(sentence));
-    sentences.filter_map(said).next_back()
+    sentences.filter_map(conclusion_of).next_back()
 }
 
 /// Phrases that state that the criterion is met.
@@ -65,7 +65,7 @@ fn hedged(sentence: &str) -> bool {
         .any(|word| sentence.contains(word))
 }
 
-fn said(sentence: &str) -> Option<bool> {
+fn conclusion_of(sentence: &str) -> Option<bool> {
     let missed = MISSED.iter().filter_map(|words| Some((sentence.rfind(words)?, false, *words)));
     let met = MET.iter().filter_map(|words| Some((sentence.rfind(words)?, true, *words)));
     // `fails to meet the criterion` contains a phrase of both lists; the one that starts first governs the other.

@@ -293,11 +293,11 @@ impl LlmGenerationService {
         let named = Inline::new(Agent::SCHEMA_NAME, schema.clone());
         let contract = formwork_schema::contract_for(Arc::new(named))
             .map_err(|error| Error::new(ErrorKind::Schema, error.to_string()))?;
-        let mut asked = Input::new(input.messages()).with_source(&input.prompt);
-        asked.seed = input.seed;
+        let mut request = Input::new(input.messages()).with_source(&input.prompt);
+        request.seed = input.seed;
         let span =
             info_span!(target: "formwork", "llm_generation", "formwork.critique" = input.critique.is_some());
-        self.agent.ask(span, contract, self.agent.policy().clone(), self.agent.max_tokens(), asked).await
+        self.agent.ask(span, contract, self.agent.policy().clone(), self.agent.max_tokens(), request).await
     }
 }
 

@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_said() {
+    fn what_is_omitted_is_said() {
         let shown = quoted("The output", &"ä".repeat(30), 10);
         assert!(
             shown.starts_with("The output (the first 10 characters; 20 more are left out):\n---\n"),

@@ -203,11 +203,11 @@ impl LlmReviewService {
         input.seed = self.agent.seed().map(|seed| seed.wrapping_add(u64::from(nth) << 16));
         let span = info_span!(target: "formwork", "llm_review", "formwork.criterion" = criterion.id.as_str(), "formwork.vote" = nth);
         let max_tokens = self.agent.max_tokens().unwrap_or(answer::MAX_TOKENS);
-        let asked = self
+        let call = self
             .agent
             .ask(span, contract()?, self.agent.policy_at(temperature), Some(max_tokens), input)
             .await;
-        match asked {
+        match call {
             Ok(Outcome { value, attempts, usage, cost, .. }) => {
                 spend(price, &attempts, usage, cost);
                 Ok(Ok(answer::vote(&value)))

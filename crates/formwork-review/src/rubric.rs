@@ -305,7 +305,7 @@ impl Criterion {
             ("pattern", self.pattern.is_some()),
             ("human", self.human),
         ];
-        let mut ways = ways.into_iter().filter(|(_, given)| *given).map(|(name, _)| name);
+        let mut ways = ways.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name);
         if let (Some(one), Some(other)) = (ways.next(), ways.next()) {
             problems.push((other, format!("`{one}` decides the criterion already: expected one of them")));
         }

@@ -113,7 +113,7 @@ const MAX_CACHED: usize = 512;
 impl Compiled {
     /// Returns whether a value satisfies the schema, without reasons and faster than validation.
     pub fn is_valid(&self, value: &Value) -> bool {
-        self.unasked(value).is_none() && self.asked().is_valid(value)
+        self.exceeded_limit(value).is_none() && self.checker().is_valid(value)
     }
 
     /// Returns the schema in the form of [`normalise`](formwork_core::normalise).
@@ -122,8 +122,8 @@ impl Compiled {
     }
 
     /// Returns the violation of a value that cannot be validated within the bounds.
-    fn unasked(&self, value: &Value) -> Option<Violation> {
-        if let Some(deepest) = self.deepest.asked
+    fn exceeded_limit(&self, value: &Value) -> Option<Violation> {
+        if let Some(deepest) = self.deepest.validated
             && is_deeper(value, deepest)
         {
             let violation = Violation::new(JsonPath::root(), "depth", Stage::Schema);
@@ -134,16 +134,16 @@ impl Compiled {
     }
 
     /// Returns the fastest validator without reasons.
-    fn asked(&self) -> &jsonschema::Validator {
+    fn checker(&self) -> &jsonschema::Validator {
         self.entangled.as_ref().unwrap_or(&self.validator)
     }
 }
 
 impl Validator for Compiled {
     fn validate(&self, value: &Value, _: &Context<'_>, out: &mut Report) {
-        if let Some(violation) = self.unasked(value) {
+        if let Some(violation) = self.exceeded_limit(value) {
             out.push(violation);
-        } else if !self.asked().is_valid(value) {
+        } else if !self.checker().is_valid(value) {
             let is_deep = self.deepest.reported.is_some_and(|deepest| is_deeper(value, deepest));
             if is_deep
                 || (self.entangled.is_some() && is_more_work(&self.normal, value, false, MAX_REPORTED_WORK))

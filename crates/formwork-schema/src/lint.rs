@@ -101,8 +101,9 @@ impl<'s> Spelling<'s> {
             (Some(Holds::Schema), schema) => self.schema(schema),
             (_, Value::Array(names)) if name == "required" => self.required(names, members.get("properties")),
             (None, _) if !name.starts_with("x-") => {
-                if let Some(meant) = self.misspelled(name, keywords::ALL.iter().map(|known| known.name)) {
-                    self.warn(format!("unknown keyword: did you mean `{meant}`?"));
+                if let Some(suggestion) = self.misspelled(name, keywords::ALL.iter().map(|known| known.name))
+                {
+                    self.warn(format!("unknown keyword: did you mean `{suggestion}`?"));
                 }
             }
             _ => {}
@@ -115,9 +116,9 @@ impl<'s> Spelling<'s> {
         for (index, name) in names.iter().enumerate() {
             let Some(name) = name.as_str().filter(|name| !properties.contains_key(*name)) else { continue };
             self.inside(index.to_string(), |here| {
-                if let Some(meant) = here.misspelled(name, properties.keys().map(String::as_str)) {
+                if let Some(suggestion) = here.misspelled(name, properties.keys().map(String::as_str)) {
                     here.warn(format!(
-                        "`{name}` is required and no property has that name: did you mean `{meant}`?"
+                        "`{name}` is required and no property has that name: did you mean `{suggestion}`?"
                     ));
                 }
             });

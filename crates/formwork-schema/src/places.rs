@@ -155,10 +155,10 @@ fn own<'s>(part: &'s Value, step: &PatternStep) -> Inside<'s> {
 }
 
 /// Returns whether the `type` of a schema allows a type.
-fn allows(part: &Value, wanted: &str) -> bool {
+fn allows(part: &Value, last: &str) -> bool {
     match &part["type"] {
-        Value::String(name) => name == wanted,
-        Value::Array(names) => names.iter().any(|name| name == wanted),
+        Value::String(name) => name == last,
+        Value::Array(names) => names.iter().any(|name| name == last),
         _ => true,
     }
 }
@@ -246,24 +246,25 @@ fn explained(root: &Value, parts: &[&Value], place: &PathPattern, nth: usize) ->
         .collect();
     let gone = format!("the schema has no `{place}`");
     if let Some(PatternStep::One(Segment::Key(name))) = steps.get(nth) {
-        let meant = nearest(name, siblings.iter().map(|(name, _)| *name));
-        if let Some((_, near)) = siblings.iter().find(|(name, _)| Some(*name) == meant) {
+        let suggestion = nearest(name, siblings.iter().map(|(name, _)| *name));
+        if let Some((_, near)) = siblings.iter().find(|(name, _)| Some(*name) == suggestion) {
             let whole: PathPattern = near.steps().iter().chain(steps.iter().skip(nth + 1)).cloned().collect();
             let is_there = missing(root, &whole).is_none();
             return format!("{gone}: did you mean `{}`?", if is_there { &whole } else { *near });
         }
     }
-    // The same name at another place: the one that shares the most steps.
+    // Suggests the path with the same last name that shares the most steps.
     let all = places(root, &[root], &PathPattern::default());
-    let wanted = last_name(place);
+    let last = last_name(place);
     let alike = |path: &&PathPattern| {
         let common = path.steps().iter().zip(steps).take_while(|(one, other)| one == other).count();
         (std::cmp::Reverse(common), path.steps().len())
     };
-    let named = all.iter().filter(|path| wanted.is_some() && last_name(path) == wanted).min_by_key(alike);
-    let meant = wanted.and_then(|wanted| nearest(wanted, all.iter().filter_map(last_name)));
-    let near = named
-        .or_else(|| all.iter().filter(|path| meant.is_some() && last_name(path) == meant).min_by_key(alike));
+    let named = all.iter().filter(|path| last.is_some() && last_name(path) == last).min_by_key(alike);
+    let suggestion = last.and_then(|last| nearest(last, all.iter().filter_map(last_name)));
+    let near = named.or_else(|| {
+        all.iter().filter(|path| suggestion.is_some() && last_name(path) == suggestion).min_by_key(alike)
+    });
     if let Some(near) = near {
         return format!("{gone}: did you mean `{near}`?");
     }

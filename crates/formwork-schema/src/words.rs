@@ -41,7 +41,6 @@ pub(crate) fn type_names(kind: &TypeKind) -> Vec<&'static str> {
 /// Returns a bound with a prefix: `at least 0.5`.
 pub(crate) fn bound(before: &str, limit: &impl Display) -> String {
     let mut words = String::with_capacity(before.len() + SPACE);
-    // Writing to memory cannot fail.
     _ = write!(words, "{before}{limit}");
     words
 }

@@ -28,7 +28,6 @@ fn main() -> io::Result<()> {
         socket.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
         let mut response = String::new();
         socket.read_to_string(&mut response)?;
-        // The service may be gone already.
         _ = end.send(());
         io::Result::Ok(response)
     });

@@ -8,11 +8,26 @@ use futures_util::StreamExt as _;
 const FIRST: usize = 128 << 10;
 
 /// The reason why a body could not be read.
+///
+/// ```
+/// use axum::http::StatusCode;
+/// use formwork_serve::BodyError;
+///
+/// fn status(error: &BodyError) -> StatusCode {
+///     match error {
+///         BodyError::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
+///         BodyError::TooSlow => StatusCode::REQUEST_TIMEOUT,
+///         BodyError::Broken(_) => StatusCode::BAD_REQUEST,
+///     }
+/// }
+///
+/// assert_eq!(status(&BodyError::TooLong), 413);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BodyError {
-    /// It has more bytes than are allowed.
+    /// The body exceeds the maximum length.
     TooLong,
-    /// It was not complete in time.
+    /// The body was not complete within the time limit.
     TooSlow,
     /// The connection ended, or its framing is wrong; the reason.
     Broken(String),
@@ -21,7 +36,22 @@ pub enum BodyError {
 /// Reads a body of at most `max` bytes within `timeout`.
 ///
 /// # Errors
-/// [`BodyError`] if it is too long, too slow or broken off.
+/// [`BodyError`] if the body is too long, too slow or incomplete.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use axum::body::Body;
+/// use axum::http::HeaderMap;
+/// use formwork_serve::{BodyError, read_body};
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let (headers, limit) = (HeaderMap::new(), Duration::from_secs(10));
+/// let read = async |max| read_body(&headers, Body::from("hello"), max, limit).await;
+/// assert_eq!(read(5).await, Ok(b"hello".to_vec()));
+/// assert_eq!(read(4).await, Err(BodyError::TooLong));
+/// # });
+/// ```
 pub async fn read_body(
     headers: &HeaderMap,
     body: Body,

@@ -1,10 +1,10 @@
-//! The mechanisms that Formwork's HTTP services share.
+//! Common parts of Formwork's HTTP services.
 //!
-//! - [`serve`] takes connections: their number is limited, slow clients are timed out, and the end is graceful.
-//! - [`Tls`] is the certificate of a service, from files.
-//! - [`read_body`] reads a body within limits of size and time.
-//! - [`RequestId`] names a request in logs and in its response.
-//! - [`Kept`] is a run that is cancelled when nobody waits for it, rather than dropped, so that it is still recorded.
+//! - [`serve`] accepts connections: their number is limited, slow clients time out, and the service ends gracefully.
+//! - [`Tls`] reads the certificate of a service from files.
+//! - [`read_body`] reads a body with limits of size and time.
+//! - [`RequestId`] identifies a request in logs and in its response.
+//! - [`Kept`] cancels a run when its client disconnects, instead of dropping it, so that it is still recorded.
 
 mod body;
 mod kept;

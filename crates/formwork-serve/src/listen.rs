@@ -21,6 +21,21 @@ use crate::tls::Tls;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The limits and the encryption of connections.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use formwork_serve::Connections;
+///
+/// let limits = Connections {
+///     read_timeout: Duration::from_secs(10),
+///     max: 1_000,
+///     drain: Duration::from_secs(15),
+///     accept_while_draining: true,
+///     tls: None,
+/// };
+/// # drop(limits);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Connections {
     /// The time limit for receiving the head of a request.
@@ -64,11 +79,27 @@ impl Default for Draining {
     }
 }
 
-/// Answers requests of HTTP/1.1 until `shutdown` is done, then ends when the open requests have their responses, or
-/// [`Connections::drain`] has passed. Sets `draining` in between.
+/// Responds to HTTP/1.1 requests until `shutdown` is done. Then it sets `draining`, and ends when the open requests have their
+/// responses, or after [`Connections::drain`].
 ///
 /// # Errors
-/// If the listener cannot be used. A connection that fails ends alone.
+/// An error of the listener. A failed connection does not affect the others.
+///
+/// ```
+/// use std::convert::Infallible;
+/// use std::net::TcpListener;
+///
+/// use axum::body::Body;
+/// use axum::http::Response;
+/// use formwork_serve::{Connections, Draining, serve};
+///
+/// /// Responds `hello` to every request, until `shutdown` is done.
+/// async fn hello(limits: Connections, shutdown: impl Future<Output = ()>) -> std::io::Result<()> {
+///     let listener = TcpListener::bind("127.0.0.1:8080")?;
+///     let answer = |_| async { Ok::<_, Infallible>(Response::new(Body::from("hello"))) };
+///     serve(listener, answer, limits, Draining::new(), shutdown).await
+/// }
+/// ```
 pub async fn serve<F, R>(
     listener: std::net::TcpListener,
     answer: F,
@@ -119,7 +150,7 @@ where
                 _ = open.join_next() => {}
                 Some(_) = late.join_next() => {}
                 (place, accepted) = accepted => if let Ok((socket, _)) = accepted {
-                    // Not told to end: it ends with the response, which says `connection: close`.
+                    // This connection needs no signal to end: its response has `connection: close`.
                     let connection = talk(socket, answer.clone(), limits.clone(), watch::Sender::new(false).subscribe());
                     late.spawn(async move {
                         connection.await;
@@ -150,12 +181,12 @@ where
     F: Fn(Request<Incoming>) -> R,
     R: Future<Output = Result<Response<axum::body::Body>, Infallible>>,
 {
-    // Responses are written whole, or event by event.
+    // Responses are written in large pieces already, so Nagle's algorithm would only delay them.
     let _ = socket.set_nodelay(true);
     let Some(Tls(acceptor)) = limits.tls else {
         return speak(socket, answer, limits.read_timeout, ended).await;
     };
-    // A client that does not greet, or not in TLS, ends its own connection alone.
+    // A failed TLS handshake ends only the client's own connection.
     if let Ok(Ok(encrypted)) = tokio::time::timeout(limits.read_timeout, acceptor.accept(socket)).await {
         speak(encrypted, answer, limits.read_timeout, ended).await;
     }
@@ -173,13 +204,13 @@ where
         .serve_connection(TokioIo::new(stream), service_fn(answer));
     let mut connection = pin!(connection);
     let ending = async {
-        // Without a sender nothing tells the connection to end.
+        // A dropped sender is no signal to end.
         if ended.wait_for(|is_ended| *is_ended).await.is_err() {
             std::future::pending::<()>().await;
         }
     };
     tokio::select! {
-        // A client that goes away, or sends no HTTP, ends its own connection alone.
+        // A client that disconnects, or sends no HTTP, ends only its own connection.
         _ = connection.as_mut() => return,
         () = ending => {}
     }

@@ -11,6 +11,15 @@ pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MAX: usize = 128;
 
 /// The identifier of a request.
+///
+/// ```
+/// use axum::http::{HeaderMap, HeaderValue};
+/// use formwork_serve::{RequestId, X_REQUEST_ID};
+///
+/// let headers = HeaderMap::from_iter([(X_REQUEST_ID, HeaderValue::from_static("order-7"))]);
+/// assert_eq!(RequestId::of(&headers).as_str(), "order-7");
+/// assert!(RequestId::new().as_str().starts_with("req-"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestId(Arc<str>);
 
@@ -23,7 +32,7 @@ impl RequestId {
         own.map_or_else(Self::new, |own| Self(own.into()))
     }
 
-    /// Returns an identifier that no other request of this process has; the keys of a process are random.
+    /// Returns a new identifier, unique in this process and random between processes.
     #[expect(clippy::new_without_default, reason = "each one differs")]
     pub fn new() -> Self {
         static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);

@@ -9,6 +9,15 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
 /// The certificate of a service and its key, for connections over TLS 1.2 and 1.3. Clones share them.
+///
+/// ```
+/// use std::path::Path;
+///
+/// use formwork_serve::{Tls, TlsError};
+///
+/// let error = Tls::from_files(Path::new("no-such.pem"), Path::new("key.pem")).err();
+/// assert!(matches!(error, Some(TlsError::File(file, _)) if file == Path::new("no-such.pem")));
+/// ```
 #[derive(Clone)]
 pub struct Tls(pub(crate) TlsAcceptor);
 

@@ -49,7 +49,6 @@ impl ShapeError {
         let gutter = " ".repeat(number.len());
         let mut out =
             format!("{file}:{line}:{column}: {message}\n{gutter} |\n{number} | {shown}\n{gutter} | ");
-        // Writing to a string cannot fail.
         _ = writeln!(out, "{}{}", " ".repeat(*from), "^".repeat(*marked));
         out
     }

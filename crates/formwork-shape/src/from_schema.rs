@@ -122,12 +122,12 @@ impl<'s> Walk<'s> {
             self.unsaid(at, "depth", "below this depth anything may stand");
             return any;
         }
-        let mut said = vec![];
+        let mut phrases = vec![];
         self.level += 1;
-        let node = self.kind(keywords, at, depth, &mut said);
+        let node = self.kind(keywords, at, depth, &mut phrases);
         self.level -= 1;
         for keyword in keywords.keys() {
-            if !said.contains(&keyword.as_str()) && !is_note(keyword) {
+            if !phrases.contains(&keyword.as_str()) && !is_note(keyword) {
                 let instead = match keyword.as_str() {
                     "additionalProperties"
                     | "unevaluatedProperties"
@@ -152,15 +152,15 @@ impl<'s> Walk<'s> {
         keywords: &'s Map<String, Value>,
         at: &str,
         depth: usize,
-        said: &mut Vec<&'static str>,
+        phrases: &mut Vec<&'static str>,
     ) -> Node {
         let any = Node::new(Kind::Any);
         if let Some(reference) = keywords.get("$ref").and_then(Value::as_str) {
-            said.push("$ref");
+            phrases.push("$ref");
             return self.referred(reference, at, depth);
         }
         if let Some(literals) = literals(keywords) {
-            said.extend(["const", "enum", "type"]);
+            phrases.extend(["const", "enum", "type"]);
             return match literals {
                 Some(values) => Node::new(Kind::OneOf(values)),
                 None => {
@@ -174,14 +174,14 @@ impl<'s> Walk<'s> {
             (!keywords.contains_key("properties") && !keywords.contains_key("items"))
                 .then_some((keyword, variants))
         }) {
-            said.extend([keyword, "type"]);
+            phrases.extend([keyword, "type"]);
             return self.variants(keyword, variants, at, depth);
         }
         let (names, nullable) = types(keywords);
-        said.push("type");
+        phrases.push("type");
         let kind = match names.as_slice() {
             ["string"] if keywords.get("contentMediaType").and_then(Value::as_str) == Some(MARKDOWN) => {
-                said.push("contentMediaType");
+                phrases.push("contentMediaType");
                 Kind::Markdown
             }
             ["string"] => Kind::String,
@@ -189,7 +189,7 @@ impl<'s> Walk<'s> {
             ["number"] | ["number", "integer"] | ["integer", "number"] => Kind::Number,
             ["boolean"] => Kind::Boolean,
             ["array"] => {
-                said.push("items");
+                phrases.push("items");
                 let item = match keywords.get("items") {
                     Some(items) if !keywords.contains_key("prefixItems") => {
                         self.node(items, &format!("{at}/items"), depth + 1)
@@ -199,7 +199,7 @@ impl<'s> Walk<'s> {
                 Kind::Array(Box::new(item))
             }
             ["object"] => {
-                said.extend(["properties", "required"]);
+                phrases.extend(["properties", "required"]);
                 Kind::Object(self.fields(keywords, at, depth))
             }
             [] if nullable => Kind::OneOf(vec![Value::Null]),

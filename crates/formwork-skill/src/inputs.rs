@@ -28,8 +28,8 @@ impl Inputs {
     }
 
     /// Returns the inputs with their defaults, or all problems.
-    pub(crate) fn complete(&self, given: Value) -> Result<Map<String, Value>, Vec<Problem>> {
-        let Value::Object(mut inputs) = given else {
+    pub(crate) fn complete(&self, supplied: Value) -> Result<Map<String, Value>, Vec<Problem>> {
+        let Value::Object(mut inputs) = supplied else {
             return Err(vec![(JsonPath::root(), "the inputs are a JSON object".to_owned(), None)]);
         };
         for (name, spec) in &self.specs {
@@ -137,8 +137,8 @@ mod tests {
         Inputs::new(serde_json::from_value(specs).unwrap()).unwrap()
     }
 
-    fn problems(given: Value) -> Vec<String> {
-        inputs().complete(given).unwrap_err().into_iter().map(|(_, words, _)| words).collect()
+    fn problems(supplied: Value) -> Vec<String> {
+        inputs().complete(supplied).unwrap_err().into_iter().map(|(_, words, _)| words).collect()
     }
 
     #[test]
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_does_not_fit_is_told() {
+    fn everything_that_does_not_fit_is_reported() {
         assert_eq!(
             problems(json!({"txt": "a", "tone": "loud", "count": 1})),
             [

@@ -77,7 +77,7 @@ pub struct Target {
     pub metric: String,
     /// The document's requirement, in its words.
     pub target: String,
-    /// How the metric is measured.
+    /// The definition of the measurement.
     pub measurement: String,
     /// The measured value, in `unit`; `null` if nothing was measured.
     pub measured: Option<f64>,
@@ -90,7 +90,7 @@ pub struct Target {
 }
 
 impl Tally {
-    /// Counts a run that took this long. Verdicts are compared within one `case`, which identifies the inputs. A run
+    /// Counts a run with its duration. Verdicts are compared within one `case`, which identifies the inputs. A run
     /// that the user cancelled is not counted.
     pub fn add(&mut self, case: &str, took: Duration, result: &Result<SkillOutcome, SkillError>) {
         let generation = match result {

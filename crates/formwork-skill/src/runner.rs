@@ -189,7 +189,7 @@ impl SkillRunnerService {
     fn run<'a>(
         &'a self,
         name: &'a str,
-        given: Value,
+        supplied: Value,
         chain: &'a [String],
         outer: Option<&'a Agent>,
     ) -> Boxed<'a> {
@@ -203,7 +203,7 @@ impl SkillRunnerService {
             if chain.len() > DEEPEST {
                 return Err(SkillError::Deep { limit: DEEPEST, chain });
             }
-            let inputs = skill.complete(given)?;
+            let inputs = skill.complete(supplied)?;
             let agent = self.agent(skill, outer)?;
             let mut outcome = match skill.descriptor().template_type {
                 Some(TemplateType::LlmJsonGeneration) => {

@@ -161,8 +161,8 @@ impl Skill {
     ///
     /// # Errors
     /// [`SkillError::Inputs`] with all problems.
-    pub fn complete(&self, given: Value) -> Result<Map<String, Value>, SkillError> {
-        self.0.inputs.complete(given).map_err(|problems| SkillError::Inputs {
+    pub fn complete(&self, supplied: Value) -> Result<Map<String, Value>, SkillError> {
+        self.0.inputs.complete(supplied).map_err(|problems| SkillError::Inputs {
             skill: self.name().to_owned(),
             problems: problems.iter().map(|(_, words, _)| words.clone()).collect(),
             violations: problems.into_iter().filter_map(|(_, _, violation)| violation).collect(),
@@ -261,8 +261,8 @@ impl Reading<'_> {
             let Some(default) = &spec.default else { continue };
             let mut alone = descriptor.inputs.clone();
             alone.retain(|other, _| other == name);
-            let given = Value::Object([(name.clone(), default.clone())].into_iter().collect());
-            let problems = Inputs::new(alone).ok().and_then(|alone| alone.complete(given).err());
+            let supplied = Value::Object([(name.clone(), default.clone())].into_iter().collect());
+            let problems = Inputs::new(alone).ok().and_then(|alone| alone.complete(supplied).err());
             for (_, words, _) in problems.into_iter().flatten() {
                 self.wrong(&root.key(name.as_str()).key("default"), words);
             }
@@ -296,7 +296,7 @@ impl Reading<'_> {
         let known: BTreeSet<&str> = descriptor.inputs.keys().map(String::as_str).collect();
         for name in template.variables.iter().filter(|name| !known.contains(name.as_str())) {
             let advice = match nearest(name, known.iter().copied()) {
-                Some(meant) => format!("did you mean `{meant}`?"),
+                Some(suggestion) => format!("did you mean `{suggestion}`?"),
                 None if known.is_empty() => "the skill has no inputs".to_owned(),
                 None => format!("the inputs are {}", known.iter().copied().collect::<Vec<_>>().join(", ")),
             };
@@ -308,16 +308,17 @@ impl Reading<'_> {
     fn output(&mut self, descriptor: &SkillDescriptor) -> Option<(Value, Arc<Compiled>)> {
         let output = descriptor.output.as_ref()?;
         let root = JsonPath::root().key("output");
-        let given = [
+        let supplied = [
             ("schema", output.schema.is_some()),
             ("file", output.file.is_some()),
             ("shape", output.shape.is_some()),
         ];
-        let given: Vec<&str> = given.into_iter().filter(|(_, given)| *given).map(|(key, _)| key).collect();
-        if given.len() != 1 {
+        let supplied: Vec<&str> =
+            supplied.into_iter().filter(|(_, supplied)| *supplied).map(|(key, _)| key).collect();
+        if supplied.len() != 1 {
             self.wrong(
                 &root,
-                format!("expected one of `schema`, `file` and `shape`, found {}", words(&given)),
+                format!("expected one of `schema`, `file` and `shape`, found {}", words(&supplied)),
             );
             return None;
         }
@@ -394,10 +395,11 @@ impl Reading<'_> {
                 None
             }
             (Some(name), names, _) if !names.contains(&name.as_str()) => {
-                let meant = nearest(name, names.iter().copied());
-                let advice = meant.map_or(format!("the inputs are {}", names.join(", ")), |meant| {
-                    format!("did you mean `{meant}`?")
-                });
+                let suggestion = nearest(name, names.iter().copied());
+                let advice = suggestion
+                    .map_or(format!("the inputs are {}", names.join(", ")), |suggestion| {
+                        format!("did you mean `{suggestion}`?")
+                    });
                 self.wrong(&at, format!("there is no input `{name}`: {advice}"));
                 None
             }

@@ -83,9 +83,9 @@ pub fn is_closed_early(fault: &Fault) -> bool {
 /// # Ok::<(), formwork_wire::http::Error>(())
 /// ```
 pub fn fault_of(head: &Parts, body: &[u8], has_schema: bool, now: Time) -> Fault {
-    let said = words(body);
-    let kind = kind_of(head.status, &said.to_lowercase(), has_schema);
-    let mut message = format!("{}: {}", status_words(head.status), quoted(&said));
+    let error_words = words(body);
+    let kind = kind_of(head.status, &error_words.to_lowercase(), has_schema);
+    let mut message = format!("{}: {}", status_words(head.status), quoted(&error_words));
     if head.status.is_redirection() {
         let to =
             head.headers.get(http::header::LOCATION).and_then(|to| to.to_str().ok()).unwrap_or("elsewhere");
@@ -98,8 +98,8 @@ pub fn fault_of(head: &Parts, body: &[u8], has_schema: bool, now: Time) -> Fault
         .with_request_id(request_id(head))
 }
 
-fn kind_of(status: StatusCode, said: &str, has_schema: bool) -> FaultKind {
-    let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
+fn kind_of(status: StatusCode, error_words: &str, has_schema: bool) -> FaultKind {
+    let says = |words: &[&str]| words.iter().any(|word| error_words.contains(word));
     let code = status.as_u16();
     if has_schema && matches!(code, 400 | 422 | 500 | 502) && says(SCHEMA_WORDS) {
         return FaultKind::SchemaRefused;
@@ -224,11 +224,11 @@ pub fn retry_after(head: &Parts, now: Time) -> Option<Duration> {
     if let Some(milliseconds) = text("retry-after-ms").and_then(number) {
         return Duration::try_from_secs_f64(milliseconds / 1000.0).ok();
     }
-    let asked = text("retry-after")?;
-    if let Some(seconds) = number(asked) {
+    let delay_text = text("retry-after")?;
+    if let Some(seconds) = number(delay_text) {
         return Duration::try_from_secs_f64(seconds).ok();
     }
-    let until = httpdate::parse_http_date(asked).ok()?;
+    let until = httpdate::parse_http_date(delay_text).ok()?;
     let now = text("date")
         .and_then(|date| httpdate::parse_http_date(date).ok())
         .unwrap_or_else(|| SystemTime::UNIX_EPOCH + Duration::from_millis(now.0));

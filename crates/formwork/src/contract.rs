@@ -69,6 +69,15 @@ struct Example {
 ///
 /// # Errors
 /// [`ContractError::Unusable`] with the file and the reason.
+///
+/// ```
+/// use std::path::Path;
+///
+/// let contract = formwork::contract::read_contract(Path::new("../../examples/person.schema.json"))?;
+/// assert_eq!(contract.name, "person.schema");
+/// assert_eq!(contract.schema["type"], "object");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn read_contract(path: &Path) -> Result<NamedContract, ContractError> {
     let shown = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let unusable = |reason: String| ContractError::Unusable(format!("{shown}: {reason}"));

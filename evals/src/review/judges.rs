@@ -94,8 +94,8 @@ impl Provider for Reviewer {
 
     async fn call(&self, call: &Call) -> Result<Answer, Fault> {
         // The text of the criterion contains its correct verdict.
-        let asked = call.messages.last().map(|message| message.text()).unwrap_or_default();
-        let criterion = asked.lines().next().unwrap_or_default();
+        let prompt = call.messages.last().map(|message| message.text()).unwrap_or_default();
+        let criterion = prompt.lines().next().unwrap_or_default();
         let holds = criterion.contains("holds");
         let is_right = self.is_right(criterion, holds);
         let is_unsure = self.errs == Errs::Unsure && !is_right;

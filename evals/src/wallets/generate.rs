@@ -48,7 +48,6 @@ impl Habits {
         let categories = split(transactions, self.does, dice);
         let count = dice.between(self.protocols).min(transactions);
         let used = transactions - categories.get(&Transfer).copied().unwrap_or(0);
-        // Some protocols are more popular than others.
         let liked: Vec<(&str, u64)> =
             dice.some(PROTOCOLS, count as usize).into_iter().map(|name| (name, 1 + dice.below(12))).collect();
         let protocols = split(used, &liked, dice).into_iter().filter(|(_, count)| *count > 0);
@@ -94,18 +93,18 @@ impl Habits {
                 } else {
                     RiskTolerance::Medium
                 }),
-                answers: vec![said("What do you use this wallet for?", dice.one(HONEST))],
+                answers: vec![answered("What do you use this wallet for?", dice.one(HONEST))],
             },
             Says::Boasts => Survey {
                 experience: Some(Experience::Expert),
                 active_since: Timestamp::from_seconds(1_483_228_800 + dice.below(365) * 86_400).ok(),
                 uses: vec![Lending, Governance, Staking, Liquidity],
                 risk_tolerance: Some(RiskTolerance::Low),
-                answers: vec![said("What do you use this wallet for?", dice.one(BOASTS))],
+                answers: vec![answered("What do you use this wallet for?", dice.one(BOASTS))],
             },
             Says::Orders => Survey {
                 experience: Some(Experience::Expert),
-                answers: vec![said("Anything else?", dice.one(ORDERS))],
+                answers: vec![answered("Anything else?", dice.one(ORDERS))],
                 ..Survey::default()
             },
         };
@@ -113,7 +112,7 @@ impl Habits {
     }
 }
 
-fn said(question: &str, answer: &str) -> Answer {
+fn answered(question: &str, answer: &str) -> Answer {
     Answer { question: question.to_owned(), answer: answer.to_owned() }
 }
 

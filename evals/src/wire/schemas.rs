@@ -53,9 +53,9 @@ pub(super) fn print(rows: &[Value], out: &mut impl std::io::Write) -> std::io::R
                 )?;
             }
             // The OpenAPI subset has upper-case names of types.
-            let meant =
+            let openapi =
                 if dialect.name() == "gemini-openapi" { lower_case(&schema) } else { schema.into_owned() };
-            let request = LowerRequest::new(&meant).with_tighten(Tighten::Closed);
+            let request = LowerRequest::new(&openapi).with_tighten(Tighten::Closed);
             let lowered = match dialect.lower(&request) {
                 Ok(lowered) => lowered,
                 Err(refused) => {

@@ -39,7 +39,7 @@ pub(super) fn measure() -> Result<Vec<Row>, String> {
     let mut errors = 0.0;
     let mut contract = f64::NAN;
     for (what, side, request, goal) in COMPARED {
-        let line = said(&program, &["compare", side, request, CONNECTIONS, REQUESTS, ROUNDS])?;
+        let line = output_of(&program, &["compare", side, request, CONNECTIONS, REQUESTS, ROUNDS])?;
         let (ours, peer) = (number(&line["ours"])?, number(&line["peer"])?);
         let from = format!("{ours:.1} / {peer:.1} CPU µs");
         let ratio = number(&line["ratio"])?;
@@ -62,7 +62,7 @@ pub(super) fn measure() -> Result<Vec<Row>, String> {
             _ => contract = ours,
         }
     }
-    let line = said(&program, &["latency", RATE, SECONDS])?;
+    let line = output_of(&program, &["latency", RATE, SECONDS])?;
     errors += number(&line["errors"])?;
     for (name, what) in
         [("bare", "the bare proxy"), ("ours", "passed through"), ("contract", "with a contract")]
@@ -80,14 +80,14 @@ pub(super) fn measure() -> Result<Vec<Row>, String> {
             ));
         }
     }
-    let line = said(&program, &["streams", STREAMS])?;
+    let line = output_of(&program, &["streams", STREAMS])?;
     let bare = number(&line["bare"]["each"])?;
     let what = format!("{STREAMS} streams held open: memory of each");
     let from = format!("the bare proxy: {bare:.1}");
     rows.push(Row::figure(&what, from, number(&line["ours"]["each"])?, "KiB", Some(Goal::AtMost(96.0))));
     let cut = number(&line["ours"]["cut"])?;
     rows.push(Row::figure("streams of these that were cut", String::new(), cut, "", Some(Goal::AtMost(0.0))));
-    let line = said(&program, &["schema"])?;
+    let line = output_of(&program, &["schema"])?;
     let (first, later) = (number(&line["first"])?, number(&line["later"])?);
     let from = format!("{later:.0} CPU µs later");
     rows.push(Row::figure("a request with a schema, for the first time: CPU", from, first, "µs", None));
@@ -96,7 +96,7 @@ pub(super) fn measure() -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-fn said(program: &Path, arguments: &[&str]) -> Result<Value, String> {
+fn output_of(program: &Path, arguments: &[&str]) -> Result<Value, String> {
     last_line(Command::new(program).args(arguments))
 }
 

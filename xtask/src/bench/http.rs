@@ -32,30 +32,31 @@ pub(super) fn measure() -> Result<Vec<Row>, String> {
     let program = built(&mut peers("http-side"), "http-side")?;
     let mut rows = Vec::new();
     for (what, [mode, part, in_flight], goal) in CALLED {
-        let line = said(&program, &["calls", mode, part, in_flight, CALLS, ROUNDS])?;
+        let line = output_of(&program, &["calls", mode, part, in_flight, CALLS, ROUNDS])?;
         let from = format!("{:.1} / {:.1} CPU µs", number(&line, "ours")?, number(&line, "peer")?);
         let what = format!("{what}: CPU of a call");
         rows.push(Row::figure(&what, from, number(&line, "ratio")?, "x", goal.map(Goal::AtMost)));
     }
-    let (ours, bare) = (said(&program, &["held", "ours", HELD])?, said(&program, &["held", "bare", HELD])?);
+    let (ours, bare) =
+        (output_of(&program, &["held", "ours", HELD])?, output_of(&program, &["held", "bare", HELD])?);
     let from = format!("bare client: {:.1}", number(&bare, "peak_held")?);
     let what = format!("{HELD} calls held open: peak memory of each");
     rows.push(Row::figure(&what, from, number(&ours, "peak_held")?, "KiB", Some(Goal::AtMost(64.0))));
     for (what, how) in [("a reader that stops", "stop"), ("a reader that reads it all", "whole")] {
-        let line = said(&program, &["flood", how, FLOOD])?;
+        let line = output_of(&program, &["flood", how, FLOOD])?;
         let from = format!("{:.1} MB of it read", number(&line, "read")? / 1e6);
         let what = format!("1 GB is offered to {what}: memory");
         // A slow reader may hold the buffers of the connection, and no more of the completion.
         rows.push(Row::figure(&what, from, number(&line, "grown")? / 1e6, "MB", Some(Goal::AtMost(4.0))));
     }
-    let line = said(&program, &["failover", ROUNDS])?;
+    let line = output_of(&program, &["failover", ROUNDS])?;
     let from = format!("{:.2} ms each, {:.2} ms alone", number(&line, "both")?, number(&line, "alone")?);
     let what = "first of two targets down, calls after the first: the most over the second's own time";
     rows.push(Row::figure(what, from, number(&line, "over")?, "ms", Some(Goal::AtMost(5.0))));
     Ok(rows)
 }
 
-fn said(program: &Path, arguments: &[&str]) -> Result<Value, String> {
+fn output_of(program: &Path, arguments: &[&str]) -> Result<Value, String> {
     last_line(Command::new(program).args(arguments))
 }
 

@@ -53,8 +53,9 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         return again_in_release();
     }
     let mut rows = Vec::new();
-    let wanted = |name: &str| args.names.is_empty() || args.names.iter().any(|wanted| wanted == name);
-    for (name, bench) in BENCHES.iter().filter(|(name, _)| wanted(name)) {
+    let is_selected =
+        |name: &str| args.names.is_empty() || args.names.iter().any(|is_selected| is_selected == name);
+    for (name, bench) in BENCHES.iter().filter(|(name, _)| is_selected(name)) {
         eprintln!("measuring {name} …");
         rows.extend(bench()?);
     }

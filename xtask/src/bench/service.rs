@@ -21,13 +21,13 @@ const HELD: &str = "100000";
 
 pub(super) fn measure() -> Result<Vec<Row>, String> {
     let program = built(&mut peers("service-side"), "service-side")?;
-    let line = said(&program, &["compare", CONNECTIONS, REQUESTS, ROUNDS])?;
+    let line = output_of(&program, &["compare", CONNECTIONS, REQUESTS, ROUNDS])?;
     let from = format!("{:.1} / {:.1} CPU µs", number(&line, "ours")?, number(&line, "peer")?);
     let what = format!(
         "POST /v1/score over {CONNECTIONS} connections, a model that answers at once: CPU of a request"
     );
     let ratio = Row::figure(&what, from, number(&line, "ratio")?, "x", Some(Goal::AtMost(2.5)));
-    let held = said(&program, &["hold", CONNECTIONS, HELD])?;
+    let held = output_of(&program, &["hold", CONNECTIONS, HELD])?;
     let (before, after) = (number(&held, "before")? / 1e6, number(&held, "after")? / 1e6);
     let what = format!("{HELD} requests: memory after, beside before");
     let memory = Row::figure(
@@ -43,7 +43,7 @@ pub(super) fn measure() -> Result<Vec<Row>, String> {
     Ok(vec![ratio, memory, errors])
 }
 
-fn said(program: &Path, arguments: &[&str]) -> Result<Value, String> {
+fn output_of(program: &Path, arguments: &[&str]) -> Result<Value, String> {
     last_line(Command::new(program).args(arguments))
 }
 

@@ -36,7 +36,6 @@ pub(super) fn measure() -> Result<Vec<Row>, String> {
 fn text() -> String {
     let mut text = "{\n".to_owned();
     for group in 0..(LINES - 2) / 6 {
-        // Writing to a string cannot fail.
         _ = write!(
             text,
             "  \"group_{group}\": {{ // the group number {group}\n    \"name\": string, // as people call it\n    \

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// How long a worker may take to accept a connection.
+/// The time within which a worker has to accept a connection.
 const CONNECT: Duration = Duration::from_secs(1);
 
 /// The balancer. It ends with the process.

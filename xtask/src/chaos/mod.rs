@@ -34,13 +34,13 @@ enum Engine {
 
 #[derive(clap::Args)]
 struct ProviderBatch {
-    /// How many rows the batch has
+    /// Number of rows of the batch
     #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     rows: u64,
-    /// How many rows a file of calls has at most
+    /// Maximum number of rows per file of calls
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
     file_rows: u64,
-    /// How often the process is killed
+    /// Number of times that the process is killed
     #[arg(long, default_value_t = 30)]
     kills: usize,
     /// The command to test [default: a release build of this workspace's]

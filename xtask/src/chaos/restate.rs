@@ -16,31 +16,31 @@ use crate::servers::restate;
 /// The settings of a chaos test.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct Play {
-    /// How many rows the batch has
+    /// Number of rows of the batch
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     rows: u64,
-    /// How many workers stand behind one address
+    /// Number of workers behind one address
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=16))]
     workers: u16,
-    /// How many calls each worker makes at a time
+    /// Maximum number of concurrent calls of each worker
     #[arg(long, default_value_t = 32)]
     concurrency: usize,
-    /// How many rows are open at a time
+    /// Maximum number of rows in progress
     #[arg(long, default_value_t = 96)]
     open: u16,
-    /// How often a worker is killed
+    /// Number of times that a worker is killed
     #[arg(long, default_value_t = 10)]
     worker_kills: u32,
-    /// How often Restate's server is killed
+    /// Number of times that Restate's server is killed
     #[arg(long, default_value_t = 3)]
     server_kills: u32,
-    /// How often the process that submits the rows is killed
+    /// Number of times that the process that submits the rows is killed
     #[arg(long, default_value_t = 2)]
     submitter_kills: u32,
-    /// How often the connections between Restate and the workers are cut
+    /// Number of times that the connections between Restate and the workers are cut
     #[arg(long, default_value_t = 2)]
     cuts: u32,
-    /// How often a worker stands still for two seconds
+    /// Number of times that a worker is stopped for two seconds
     #[arg(long, default_value_t = 1)]
     pauses: u32,
     /// The pace of the target: calls per second over all workers [default: none]
@@ -211,7 +211,7 @@ impl<'a> Processes<'a> {
     fn command(&self, name: &str) -> Command {
         let mut command = Command::new(self.formwork);
         command.arg(name).env_remove("FORMWORK_MODEL").env_remove("FORMWORK_CONFIG");
-        // No file of this play is another one's, what was learnt of the provider included.
+        // A separate cache keeps observations of other tests away.
         command.env("FORMWORK_CACHE", self.folder.join("cache"));
         command
     }
@@ -277,7 +277,7 @@ pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, 
     let provider = Provider::start(Faults { wrong: 300, fail: 10, stall: 3, cut: 7, latency })?;
     let files = Files::write(folder, play.rows, &provider.section())?;
     let mut processes = Processes::start(play, folder, &files, formwork)?;
-    // The first worker has registered itself.
+    // The first worker needs time to register itself.
     thread::sleep(Duration::from_secs(2));
     let started = Instant::now();
     let open_at_faults = worked(play, &provider, &mut processes, started)?;
@@ -362,7 +362,7 @@ pub(super) fn table(play: &Play, seen: &Seen) -> String {
     )
 }
 
-/// Returns what is wrong.
+/// Returns the errors.
 pub(super) fn wrong(play: &Play, seen: &Seen) -> Vec<String> {
     let mut wrong = seen.found.faults(play.bound());
     if seen.integrity != "ok" {

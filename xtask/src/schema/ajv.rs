@@ -72,8 +72,8 @@ fn compare(theirs: &[bool]) -> Result<(), String> {
 /// Installs Ajv into its own folder, once.
 fn install(place: &Path) -> Result<(), String> {
     let stamp = place.join("installed");
-    let wanted = format!("{AJV} {FORMATS}\n");
-    if fs::read_to_string(&stamp).is_ok_and(|there| there == wanted) {
+    let expected = format!("{AJV} {FORMATS}\n");
+    if fs::read_to_string(&stamp).is_ok_and(|there| there == expected) {
         return Ok(());
     }
     fs::create_dir_all(place).map_err(|error| format!("{}: {error}", place.display()))?;
@@ -84,7 +84,7 @@ fn install(place: &Path) -> Result<(), String> {
         let words = String::from_utf8_lossy(&output.stderr);
         return Err(format!("npm cannot install {AJV} and {FORMATS}: {}", words.trim()));
     }
-    fs::write(&stamp, wanted).map_err(|error| format!("{}: {error}", stamp.display()))
+    fs::write(&stamp, expected).map_err(|error| format!("{}: {error}", stamp.display()))
 }
 
 fn missing(program: &str, error: &std::io::Error) -> String {
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_verdict_is_told_by_its_reason() {
+    fn another_verdict_is_recognised_by_its_reason() {
         let documents: Vec<Value> = serde_json::from_str(DOCUMENTS).unwrap();
         let mut right: Vec<bool> = documents.iter().map(|row| row["valid"] == true).collect();
         assert_eq!((right.len(), compare(&right)), (20, Ok(())));

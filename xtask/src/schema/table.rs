@@ -27,10 +27,8 @@ pub(super) const OPENAPI: &str = "openapi.json";
 /// Returns every file of `schemas/`.
 pub(super) fn all(folder: &Path) -> Folder {
     oracle::add(Folder::new(folder))
-        // formwork-json
         .written::<Edit>("edit")
         .written::<ReadError>("read-error")
-        // formwork-core
         .written::<Attempt>("attempt")
         .written::<ErrorKind>("error-kind")
         .written::<Failure>("failure")
@@ -42,36 +40,26 @@ pub(super) fn all(folder: &Path) -> Folder {
         .typed::<Rule>("rule")
         .typed::<Vec<Rule>>("rules")
         .written::<Violation>("violation")
-        // formwork-dialect
         .typed::<Registry>("registry")
         .written::<Entry>("registry-entry")
         .written::<RegistryError>("registry-error")
-        // formwork-schema
         .written::<SchemaError>("schema-error")
-        // formwork-chat
         .written::<ChatResult<StructuredAnswerLite>>("chat-result")
         .written::<StructuredAnswerLite>("structured-answer-lite.v1")
-        // formwork-oracle
         .written::<Scored>("score")
         .written::<ScoreEvent>("score-event")
         .typed::<Wallet>("wallet")
-        // formwork-review
         .written::<Comparison>("comparison")
         .written::<GenerationResult>("generation-result")
         .written::<ReviewResult>("review-result")
         .typed::<ReviewRubric>("rubric")
-        // formwork-skill
         .typed::<SkillDescriptor>("skill")
         .written::<SkillOutcome>("skill-outcome")
         .written::<SkillReport>("skill-report")
-        // formwork
         .document("formwork.toml", config())
-        // formwork-gateway
         .verbatim("openapi", formwork_gateway::openapi())
-        // formwork-batch
         .written::<Identified<RejectedLine<'static>>>("batch-rejected")
         .written::<Identified<ResultLine<'static>>>("batch-result")
-        // formwork-cli
         .written::<rows::BatchOutput>("batch-output")
         .typed::<rows::CheckInput>("check-input")
         .written::<rows::CheckOutput>("check-output")

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_there_is_asked_and_one_that_is_not_is_none() {
+    fn a_server_that_is_there_is_called_and_one_that_is_not_is_none() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = Address::loopback(listener.local_addr().unwrap().port());
         let server = std::thread::spawn(move || {

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_model_behind_it_is_asked_under_its_own_name() {
+    fn the_model_behind_it_is_called_under_its_own_name() {
         let written = configuration(&Address::loopback(1));
         let row = &written["model_list"][0];
         assert_eq!(row["model_name"], MODEL);

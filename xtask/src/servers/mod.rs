@@ -179,7 +179,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     }
 }
 
-/// Ensures that a server runs at its address. A server that somebody else started is used, too.
+/// Ensures that a server runs at its address. A server that was started by another program is used, too.
 fn bring_up(place: &Place, server: Server, address: &Address) -> Result<(), String> {
     let ours = Running::find(place, server.name());
     let is_ours = ours.as_ref().is_some_and(|ours| ours.url == address.to_string());
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn the_live_tests_are_told_where_the_servers_are() {
+    fn the_live_tests_get_the_addresses_of_the_servers() {
         let up = [(Server::Llama, Address::loopback(1)), (Server::Ollama, Address::loopback(2))];
         assert_eq!(
             live_tests(&up),

@@ -151,14 +151,13 @@ mod tests {
         while place.tail_of_log("x").is_empty() && begun.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(10));
         }
-        // Killing only the server leaves its child running.
         child.kill().unwrap();
         child.wait().unwrap();
         let running = Running::find(&place, "x").unwrap();
         running.stop(&place).unwrap();
         assert_eq!(Running::find(&place, "x"), None);
         assert!(!place.pid("x").exists());
-        // A process of somebody else with the recorded number does not have the mark.
+        // A process of another user with the recorded number does not have the mark.
         place::write(&place.pid("x"), &format!("{}\nhttp://127.0.0.1:1\n", std::process::id())).unwrap();
         assert_eq!(Running::find(&place, "x"), None);
         fs::remove_dir_all(folder).unwrap();

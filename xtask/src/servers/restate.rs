@@ -34,7 +34,7 @@ pub(super) fn program(place: &Place) -> Result<PathBuf, String> {
         .arg(&scratch);
     stdout(npm.arg(format!("{PACKAGE}@{VERSION}")).stdin(Stdio::null()))?;
     place::clear(&folder)?;
-    // At once: a folder of this name is always whole.
+    // A rename is atomic, so a folder of this name is always complete.
     std::fs::rename(&scratch, &folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     if program.is_file() {
         Ok(program)

@@ -2,7 +2,7 @@
 
 use super::crates::Crate;
 
-/// Crates without an example, because nobody embeds them or because examples of other crates show them.
+/// Crates without an example, because they are not embedded, or because examples of other crates show them.
 const WITHOUT_EXAMPLE: &[&str] = &["formwork-cli", "formwork-evals", "formwork-testkit", "xtask"];
 
 /// Returns an error for each crate that docs/ARCHITECTURE.md does not name.

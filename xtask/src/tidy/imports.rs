@@ -43,8 +43,8 @@ pub(super) fn check(crates: &[Crate], table: &[Rule]) -> Vec<String> {
         }
         for forbidden in rule.never.iter().chain(rule.never_by_default) {
             // Dependencies with the features of the workspace were reported above.
-            let said = rule.never.contains(forbidden) && member.resolved.contains_key(*forbidden);
-            if member.by_default.contains(*forbidden) && !said {
+            let is_reported = rule.never.contains(forbidden) && member.resolved.contains_key(*forbidden);
+            if member.by_default.contains(*forbidden) && !is_reported {
                 problems.push(format!(
                     "{name} must not reach {forbidden} by its default features: see `cargo tree -p {name} -i {forbidden}`"
                 ));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn only_counts_what_no_feature_asks_for() {
+    fn only_counts_what_no_feature_requests() {
         let mut json = member("formwork-json", &["serde", "regex"]);
         json.imports.push(Import { name: "schemars".to_owned(), optional: true });
         let problem = only_problem(json);

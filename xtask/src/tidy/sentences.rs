@@ -1,31 +1,36 @@
 //! Checks that documentation comments begin with a subject or a verb, and that setters state their default.
 
-/// Words that leave the reader without a subject.
-const SUBJECTLESS: [&str; 9] = ["With", "And", "What", "The one", "Those", "Who", "That", "Such", "Whatever"];
+/// Words that leave the reader without a subject, at the beginning of any line of documentation.
+const SUBJECTLESS: [&str; 12] = [
+    "With", "And", "What", "The one", "Those", "Who", "That", "Such", "Whatever", "Whoever", "Somebody",
+    "Nobody",
+];
 
-/// Returns the errors in the documentation comments of a library's source file.
+/// Words that stand for a noun at the beginning of a comment: `How many rows` is `The number of rows`.
+const INDIRECT: [&str; 5] = ["How", "When", "Where", "Which", "Why"];
+
+/// Returns the errors in the documentation comments of a source file, of private items too. Setters are checked in libraries only.
 pub(super) fn check(name: &str, text: &str) -> Vec<String> {
-    if !name.starts_with("crates/") || !name.contains("/src/") {
-        return Vec::new();
-    }
+    let is_library = name.starts_with("crates/") && name.contains("/src/");
     let mut problems = Vec::new();
     let mut comment: Vec<&str> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim_start();
-        if let Some(said) = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")) {
+        if let Some(comment_line) = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")) {
             let begins = |word: &&&str| {
-                let rest = said.trim_start().strip_prefix(**word);
+                let rest = comment_line.trim_start().strip_prefix(**word);
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', ',', '.']))
             };
-            if let Some(word) = SUBJECTLESS.iter().find(begins) {
+            let indirect = if comment.is_empty() { &INDIRECT[..] } else { &[] };
+            if let Some(word) = SUBJECTLESS.iter().chain(indirect).find(begins) {
                 problems.push(format!(
                     "{name}:{number}: a line of documentation begins with `{word}`: begin with a verb (`Returns …`, `Sets …`) or name the thing"
                 ));
             }
-            comment.push(said);
+            comment.push(comment_line);
         } else if !line.starts_with("#[") {
             let documented = std::mem::take(&mut comment);
-            if let Some(setter) = setter(line).filter(|_| !says_default(&documented)) {
+            if let Some(setter) = setter(line).filter(|_| is_library && !says_default(&documented)) {
                 problems.push(format!(
                     "{name}:{number}: the documentation of `{setter}` does not say the default: `(default: …)`"
                 ));
@@ -53,14 +58,30 @@ mod tests {
 
     #[test]
     fn a_comment_names_its_subject() {
-        let fine =
-            "//! Reads text.\n\n/// Returns what was read.\n///\n/// Whatfor: whatever.\nfn read() {}\n";
+        let fine = "//! Reads text.\n\n/// Returns what was read.\n///\n/// Whatfor: whatever.\n/// When it is read.\nfn read() {}\n";
         assert_eq!(check("crates/a/src/lib.rs", fine), [""; 0]);
-        for word in SUBJECTLESS {
-            let text = format!("/// {word} was read.\nfn read() {{}}\n");
-            let problems = check("crates/a/src/lib.rs", &text);
-            assert!(problems.len() == 1 && problems[0].contains(&format!("`{word}`")), "{problems:?}");
-            assert_eq!(check("crates/a/tests/it/main.rs", &text), [""; 0]);
+        for place in [
+            "crates/a/src/lib.rs",
+            "crates/a/tests/it/main.rs",
+            "crates/a/examples/embed.rs",
+            "xtask/src/main.rs",
+            "evals/src/main.rs",
+            "bench/http/src/main.rs",
+            "examples/acme/acme/src/main.rs",
+        ] {
+            for word in SUBJECTLESS.iter().chain(&INDIRECT) {
+                for text in [
+                    format!("/// {word} was read.\nfn read() {{}}\n"),
+                    format!("struct Private {{\n    /// {word} was read.\n    read: u32,\n}}\n"),
+                    format!("//! {word} was read.\n"),
+                ] {
+                    let problems = check(place, &text);
+                    assert!(
+                        problems.len() == 1 && problems[0].contains(&format!("`{word}`")),
+                        "{problems:?}"
+                    );
+                }
+            }
         }
     }
 
@@ -75,5 +96,6 @@ mod tests {
         let problems = check("crates/a/src/a.rs", &text("Sets the size in bytes."));
         assert!(problems.len() == 1 && problems[0].contains("`with_size`"), "{problems:?}");
         assert_eq!(check("crates/a/src/a.rs", "    pub fn with_none(of: u32) -> Self {\n"), [""; 0]);
+        assert_eq!(check("crates/a/tests/it/a.rs", &text("Sets the size in bytes.")), [""; 0]);
     }
 }

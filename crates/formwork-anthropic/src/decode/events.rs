@@ -55,7 +55,7 @@ impl Messages for Events {
             }
             Some("message_stop") if self.has_begun => self.reader.end(out),
             Some("message_stop") => return Err(bad("the stream has `message_stop` before `message_start`")),
-            // `ping`, and event types that the API may add
+            // `ping`, and event types that the API may add.
             Some(_) => {}
             None => return Err(bad("an event of the stream has no `type`")),
         }

@@ -41,7 +41,6 @@ fn the_answer_is_the_same_in_one_piece_and_as_a_stream() {
             Finish::Stop,
         ),
         (&tool_wire, json!([text("Sure."), input(json!({}))]), "tool_use", "{}", "", Finish::Stop),
-        // A model that writes the document into a string.
         (
             &tool_wire,
             json!([input(json!("{\"a\": \"\\\"\"}"))]),
@@ -50,9 +49,7 @@ fn the_answer_is_the_same_in_one_piece_and_as_a_stream() {
             "",
             Finish::Stop,
         ),
-        // A model that does not call the tool.
         (&tool_wire, json!([text("{\"a\""), text(": 1}")]), "end_turn", "{\"a\": 1}", "", Finish::Stop),
-        // A second call is not a part of the answer.
         (
             &tool_wire,
             json!([input(json!({"a": 1})), input(json!({"a": 2}))]),
@@ -80,7 +77,6 @@ fn the_answer_is_the_same_in_one_piece_and_as_a_stream() {
         (&wire, json!([text("{}")]), "pause_turn", "{}", "", Finish::Stop),
         (&wire, json!([text("{\"a")]), "max_tokens", "{\"a", "", Finish::Length),
         (&wire, json!([text("{\"a")]), "model_context_window_exceeded", "{\"a", "", Finish::Length),
-        // Thinking that used up all tokens.
         (&wire, json!([thought("Hm, hm.")]), "max_tokens", "", "Hm, hm.", Finish::Length),
         (&wire, json!([]), "end_turn", "", "", Finish::Stop),
         (&wire, json!([]), "refusal", "", "", Finish::Refused),

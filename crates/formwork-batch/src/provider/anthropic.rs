@@ -75,7 +75,7 @@ impl BatchApi for AnthropicBatches {
 
     async fn submit(&self, _: &str, requests: Vec<FileRequest>) -> Result<String, Fault> {
         let Some(first) = requests.first() else { return Err(bad("the file has no requests".to_owned())) };
-        // Features that the protocol asks for by a header hold for all requests of a batch.
+        // Beta features are enabled by a header, which holds for all requests of a batch.
         let mut client = self.client.clone();
         client.headers.extend(first.request.headers().clone());
         let mut body = br#"{"requests":["#.to_vec();

@@ -9,13 +9,50 @@ use formwork_wire::http::{Request, Response};
 use formwork_wire::{Bytes, Wire};
 use futures_util::stream::BoxStream;
 
-/// The batch API of one provider for one model: files of requests that are answered within a day, at half the price.
+/// The batch API of one provider for one model: files of requests that are processed within a day, at half the price.
 ///
 /// [`OpenAiBatches`](crate::OpenAiBatches) and [`AnthropicBatches`](crate::AnthropicBatches) implement it.
-/// [`ProviderBatch`](crate::ProviderBatch) decides what is submitted and when.
+/// [`ProviderBatch`](crate::ProviderBatch) decides which requests are submitted, and when.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use formwork_batch::{BatchApi, FileLimits, FileRequest, FileResult, FileStatus, Found, OpenAiBatches};
+/// use formwork_core::{Fault, Time};
+/// use formwork_wire::Wire;
+/// use futures_util::stream::BoxStream;
+///
+/// /// OpenAI's API with files of at most 500 requests.
+/// #[derive(Debug)]
+/// struct SmallFiles(OpenAiBatches);
+///
+/// #[async_trait]
+/// impl BatchApi for SmallFiles {
+///     fn wire(&self) -> &dyn Wire {
+///         self.0.wire()
+///     }
+///     fn limits(&self) -> FileLimits {
+///         FileLimits { requests: 500, ..self.0.limits() }
+///     }
+///     async fn submit(&self, key: &str, requests: Vec<FileRequest>) -> Result<String, Fault> {
+///         self.0.submit(key, requests).await
+///     }
+///     async fn find(&self, key: &str, requests: usize, since: Time, known: &[String]) -> Result<Found, Fault> {
+///         self.0.find(key, requests, since, known).await
+///     }
+///     async fn status(&self, id: &str) -> Result<FileStatus, Fault> {
+///         self.0.status(id).await
+///     }
+///     async fn results(&self, id: &str) -> Result<BoxStream<'static, Result<FileResult, Fault>>, Fault> {
+///         self.0.results(id).await
+///     }
+///     async fn cancel(&self, id: &str) -> Result<(), Fault> {
+///         self.0.cancel(id).await
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait BatchApi: Send + Sync + fmt::Debug {
-    /// Returns the protocol that writes the requests and reads the responses. It must not ask for streams.
+    /// Returns the protocol that writes the requests and reads the responses. It must not request streams.
     fn wire(&self) -> &dyn Wire;
 
     /// Returns the limits of one file.
@@ -46,17 +83,24 @@ pub trait BatchApi: Send + Sync + fmt::Debug {
     /// A [`Fault`] if there is no answer. The stream ends with a fault if it is cut off.
     async fn results(&self, id: &str) -> Result<BoxStream<'static, Result<FileResult, Fault>>, Fault>;
 
-    /// Asks the provider to process no further request of a file. It [ends](FileStatus::Ended) some time later.
+    /// Cancels a file: the provider processes no further request of it. It [ends](FileStatus::Ended) some time later.
     ///
     /// # Errors
     /// A [`Fault`] if the provider refuses.
     async fn cancel(&self, id: &str) -> Result<(), Fault>;
 }
 
-/// A batch API that several owners share.
+/// A shared [`BatchApi`].
 pub type SharedBatchApi = Arc<dyn BatchApi>;
 
 /// The limits of one file; by default 64 MiB and any number of requests.
+///
+/// ```
+/// use formwork_batch::FileLimits;
+///
+/// let limits = FileLimits { requests: 10_000, ..FileLimits::default() };
+/// assert_eq!(limits.bytes, 64 << 20);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileLimits {
     /// The maximum number of requests.
@@ -67,7 +111,7 @@ pub struct FileLimits {
 
 impl Default for FileLimits {
     fn default() -> Self {
-        // A file is in memory once while it is submitted.
+        // A file is held in memory while it is submitted.
         Self { requests: usize::MAX, bytes: 64 << 20 }
     }
 }
@@ -91,6 +135,13 @@ pub struct FileResult {
 }
 
 /// The state of a submitted file.
+///
+/// ```
+/// use formwork_batch::FileStatus;
+///
+/// let status = FileStatus::Refused { message: "too many enqueued tokens".to_owned(), is_transient: true };
+/// assert!(matches!(status, FileStatus::Refused { is_transient: true, .. }));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileStatus {
@@ -116,7 +167,7 @@ pub enum FileStatus {
 pub enum Found {
     /// The provider accepted the file under this id.
     Id(String),
-    /// A file that is not finished may be this one; its results will tell.
+    /// An unfinished file may be this one; its results will show it.
     Perhaps,
     /// The provider does not list the file.
     No,

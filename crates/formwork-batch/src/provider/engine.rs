@@ -15,7 +15,7 @@ use super::rows::{Active, Next, NextCall};
 use crate::drive::{Outcome, READ};
 use crate::{BatchError, Control, Ended, Engine, OpenRow, Stop, Store};
 
-/// How often the control of the store is read during a wait.
+/// The interval at which the control of the store is read during a wait.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Returns the price of tokens in a batch API: half of the usual one.
@@ -30,18 +30,37 @@ pub const fn batch_price(price: Price) -> Price {
     Price { input: price.input.div_ceil(2), output: price.output.div_ceil(2) }
 }
 
-/// The engine that asks models through the batch APIs of their providers, within a day and at half the price.
+/// The engine that calls models through the batch APIs of their providers, within a day and at half the price.
 ///
-/// It works in rounds: a round is one call of each open run. The calls are written into files, the files are submitted, and the
-/// rows whose answers are invalid get their next call in the next round, with those that the provider did not process. A row
-/// that the provider has not processed in three files is rejected, if other rows are answered.
+/// It works in rounds: a round is one call of each open run. The calls are written to files, and the files are submitted. Rows with
+/// an invalid answer, and rows that the provider did not process, get their next call in the next round. A row that the provider
+/// did not process in three files is rejected, if other rows are answered.
 ///
 /// Each file is recorded before it is submitted, with its id before it is waited for. If the process dies between the provider's acceptance and
 /// the record, the next engine looks for the file in the provider's listing before it submits it again. A process that ends while
-/// files are open leaves them to the provider, and the next one joins their results.
+/// files are open leaves them to the provider, and the next one reads their results.
 ///
-/// Delays between the calls of a run are not waited for, and the time that a file takes does not count towards the deadlines of
+/// Delays between the calls of a run are skipped, and the time that a file takes does not count towards the deadlines of
 /// runs. Give the targets of the extractor the [price of the batch API](batch_price).
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// use formwork_batch::{OpenAiBatches, ProviderBatch};
+/// use formwork_extract::Extractor;
+/// use formwork_openai::OpenAi;
+/// use formwork_wire::SharedTransport;
+/// use serde_json::Value;
+///
+/// /// `extractor` has one target, `openai`.
+/// fn engine(extractor: Extractor<Value>, transport: SharedTransport) -> ProviderBatch {
+///     let wire = Arc::new(OpenAi::new("gpt-4o-mini").with_stream(false));
+///     ProviderBatch::new(extractor)
+///         .with_target("openai", Arc::new(OpenAiBatches::new(wire, transport)))
+///         .with_interval(Duration::from_secs(60))
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct ProviderBatch {
     pub(super) extractor: Extractor<Value>,
@@ -81,28 +100,28 @@ impl ProviderBatch {
         self
     }
 
-    /// Adds a budget (default: none). A row is submitted only where every budget has room for the worst case of its call.
+    /// Adds a budget (default: none). A row is submitted only if every budget allows the maximum cost of its call.
     #[must_use]
     pub fn with_budget(mut self, budget: Budget) -> Self {
         self.budgets.push(budget);
         self
     }
 
-    /// Sets how often the state of open files is asked for (default: every 30 s).
+    /// Sets the interval between requests for the state of open files (default: 30 s).
     #[must_use]
     pub const fn with_interval(mut self, interval: Duration) -> Self {
         self.interval = interval;
         self
     }
 
-    /// Sets how long the engine waits while no request to the provider succeeds (default: 1 hour).
+    /// Sets the time after which the engine ends if no request to the provider succeeds (default: 1 hour).
     #[must_use]
     pub const fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Sets limits of a file (default: 64 MiB). The limits of the provider hold as well.
+    /// Sets the limits of a file (default: 64 MiB, any number of requests). The limits of the provider apply as well.
     #[must_use]
     pub const fn with_file_limits(mut self, limits: FileLimits) -> Self {
         self.limits = limits;
@@ -142,7 +161,7 @@ impl Engine for ProviderBatch {
             round: Round::default(),
             trouble: None,
         };
-        // Every step is stored before the next one, so that it may be dropped anywhere.
+        // Every step is stored before the next one, so this future can be dropped at any point.
         tokio::select! {
             biased;
             () = cancel.cancelled() => Ok(Ended::Interrupted),
@@ -231,7 +250,7 @@ impl Work<'_> {
             let Round { answered, deferred } = std::mem::take(&mut self.round);
             match (deferred, planned) {
                 (Some((ErrorKind::Budget, message)), _) => return Ok(Ended::OverBudget(message)),
-                // The rows of files that were open at first have their next calls in the next round.
+                // Rows of files that were already open at the start have their next calls in the next round.
                 _ if was_open => {}
                 (_, Planned { over_budget: Some(message), has_files: false, .. }) => {
                     return Ok(Ended::OverBudget(message));
@@ -277,7 +296,7 @@ impl Work<'_> {
         api.ok_or_else(|| BatchError::Engine(format!("the provider `{target}` has no batch API")))
     }
 
-    /// Reserves the worst case of the calls in files that an earlier process has submitted.
+    /// Reserves the maximum cost of the calls in files that an earlier process has submitted.
     async fn hold_open(&mut self) -> Result<(), Halted> {
         if self.engine.budgets.is_empty() {
             return Ok(());
@@ -325,7 +344,7 @@ impl Work<'_> {
         })
     }
 
-    /// Reserves the worst case of a call in every budget; returns the message of a budget that has no room.
+    /// Reserves the maximum cost of a call in every budget; returns the message of a budget that does not allow it.
     pub(super) fn reserve(&mut self, row: u64, worst: Cost) -> Result<(), String> {
         let mut reservations = Vec::new();
         for budget in &self.engine.budgets {
@@ -358,7 +377,7 @@ impl Work<'_> {
         match outcome {
             Outcome::Finished(answered) => self.round.answered |= answered,
             Outcome::Deferred(kind, message) => {
-                // A budget that is used up ends the batch, whatever other rows came to.
+                // An exhausted budget ends the batch, whatever the results of other rows are.
                 let is_budget = kind == ErrorKind::Budget;
                 if is_budget || self.round.deferred.is_none() {
                     self.round.deferred = Some((kind, message));
@@ -455,7 +474,7 @@ impl Work<'_> {
         Ok(true)
     }
 
-    /// Decides whether the engine goes on after a failed request: returns `false`, because nothing changed.
+    /// Decides whether the engine continues after a failed request: returns `false`, because nothing changed.
     pub(super) fn endure(&mut self, halted: Halted, target: &str) -> Result<bool, Halted> {
         let Halted::Fault(fault) = halted else { return Err(halted) };
         let message = format!("the batch API of `{target}` failed: {fault}");

@@ -22,7 +22,7 @@ const DOCUMENT: usize = 16 << 20;
 /// The maximum size of one line of results in bytes.
 const LINE: usize = 64 << 20;
 
-/// How many bytes of an error are read.
+/// The maximum number of bytes that are read of an error.
 const ERROR: usize = 64 << 10;
 
 /// Sends requests of a batch API to one server.

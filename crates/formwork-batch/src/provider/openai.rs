@@ -16,7 +16,7 @@ use super::http::{Client, bad, required, set, text, unexpected};
 /// The name of the member of a batch's metadata that has the key of its file.
 const KEY: &str = "formwork";
 
-/// A file's batch was created at most so many seconds before the time at which it was planned, if clocks differ.
+/// The maximum number of seconds by which a batch may have been created before its planned time, because clocks differ.
 const SKEW: u64 = 24 * 3600;
 
 /// The number of batches on a page of the listing.

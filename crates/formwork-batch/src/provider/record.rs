@@ -47,11 +47,21 @@ struct Index {
     open: Vec<u64>,
 }
 
-/// Returns the number of files that the providers of a batch may have and whose results are not joined yet. Another engine
-/// would ask their rows again, at the full price.
+/// Returns the number of files that providers may have accepted and whose results were not read yet. Another engine would request
+/// their rows again, at the full price.
 ///
 /// # Errors
 /// [`BatchError::Store`] if the folder cannot be read.
+///
+/// ```
+/// use formwork_batch::{Batch, Row, Spec, open_files};
+/// use serde_json::json;
+///
+/// let folder = tempfile::tempdir()?;
+/// let batch = Batch::create(folder.path(), &Spec::new(json!({}), "letters"), [Ok(Row::new(1, "Maria is 34."))])?;
+/// assert_eq!(open_files(batch.view())?, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn open_files(view: &View) -> Result<usize, BatchError> {
     let index = view.note(INDEX)?;
     let open = index.as_ref().and_then(|index| index.get("open")?.as_array().map(Vec::len));
@@ -134,7 +144,7 @@ impl Files {
         self.index.next += 1;
         self.index.open.push(number);
         self.open.insert(number, file);
-        // The file counts from here on: before it, a crash leaves its rows in no file.
+        // The file counts from this write on; after an earlier crash its rows belong to no file.
         write(store, INDEX, &self.index).await?;
         Ok(number)
     }

@@ -57,7 +57,7 @@ impl Active {
     /// Continues the run of a row.
     ///
     /// # Errors
-    /// The state of a row that starts anew, if there is no run or it was created with another plan.
+    /// The state of a row that starts over, if there is no run or it was created with another plan.
     pub(super) fn continued(
         extractor: &Extractor<Value>,
         number: u64,

@@ -15,18 +15,31 @@ const OLDEST: (u64, u64) = (1, 6);
 /// The time that an answer may take.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// The administration of a Restate server.
+/// A client of the admin API of a Restate server.
+///
+/// ```
+/// use formwork_batch::{Admin, AdminError};
+/// use formwork_wire::SharedTransport;
+///
+/// /// Returns the address of the ingress. `transport` sends to Restate's administration.
+/// async fn ingress(transport: SharedTransport) -> Result<Option<String>, AdminError> {
+///     let admin = Admin::new(transport, "http://127.0.0.1:9070");
+///     let (version, ingress) = admin.version().await?;
+///     println!("Restate {version}");
+///     Ok(ingress)
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Admin {
     client: Client,
     url: String,
 }
 
-/// The reason why Restate's administration did not do something. Each message says what to do.
+/// An error of Restate's admin API. Each message says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdminError {
-    /// Nothing answers.
+    /// The server does not respond.
     #[error(
         "Restate does not answer at {url}: {message}; start it (`cargo xtask servers up restate`, or restate-server), or name the address of its administration with --register"
     )]
@@ -83,25 +96,25 @@ impl Admin {
         AdminError::Unreachable { url: self.url.clone(), message: fault.message.clone() }
     }
 
-    /// Returns the version of the server, and the address of its ingress if it says that.
+    /// Returns the version of the server, and the address of its ingress if the server reports it.
     ///
     /// # Errors
     /// [`AdminError::Unreachable`], [`AdminError::NotRestate`] or [`AdminError::TooOld`].
     pub async fn version(&self) -> Result<(String, Option<String>), AdminError> {
         let response = self.client.get("/version", LIMIT).await.map_err(|fault| self.unreachable(&fault))?;
         let not_restate = || AdminError::NotRestate(self.url.clone());
-        let said = response.json().filter(|_| response.status.is_success()).ok_or_else(not_restate)?;
-        let version = said.get("version").and_then(Value::as_str).ok_or_else(not_restate)?.to_owned();
+        let reply = response.json().filter(|_| response.status.is_success()).ok_or_else(not_restate)?;
+        let version = reply.get("version").and_then(Value::as_str).ok_or_else(not_restate)?.to_owned();
         let mut numbers = version.split(['.', '-']).map(|number| number.parse().unwrap_or(0));
         let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
         if found < OLDEST {
             return Err(AdminError::TooOld { url: self.url.clone(), version });
         }
-        let ingress = said.get("ingress_endpoint").and_then(Value::as_str).map(str::to_owned);
+        let ingress = reply.get("ingress_endpoint").and_then(Value::as_str).map(str::to_owned);
         Ok((version, ingress))
     }
 
-    /// Registers the workers behind an address. Workers that are there already, with the same services, change nothing.
+    /// Registers the workers behind an address. Registering the same services again has no effect.
     ///
     /// # Errors
     /// [`AdminError::NotRegistered`] or [`AdminError::Unreachable`].
@@ -127,7 +140,7 @@ impl Admin {
     /// # Errors
     /// [`AdminError::NoContract`] or [`AdminError::Unreachable`].
     pub async fn contract(&self, wanted: &str) -> Result<Value, AdminError> {
-        // The digest goes into the text of a query.
+        // The digest becomes part of the text of a query, so it must not contain anything else.
         let is_digest = wanted.bytes().all(|byte| byte.is_ascii_hexdigit());
         let missing = || AdminError::NoContract { url: self.url.clone(), digest: wanted.to_owned() };
         if !is_digest {

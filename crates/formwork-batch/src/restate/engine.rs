@@ -27,11 +27,26 @@ const HELLO: Duration = Duration::from_secs(20);
 /// The shortest and the longest pause between two requests while Restate does not answer.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
-/// The engine that lets the workers of a Restate server ask models.
+/// The engine that submits rows to a Restate server, whose workers call models.
 ///
-/// Rows are submitted under keys of their own and waited for. When this process ends, those that were submitted go on in Restate;
-/// the next process submits them under the same keys and gets their results. The workers (`formwork worker`) have the targets, the
-/// policies and the prices.
+/// Each row is submitted under its own key. If this process ends, submitted rows continue in Restate; the next process submits them
+/// under the same keys and receives their results. The workers (`formwork worker`) have the targets, the policies and the prices.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use formwork_batch::Restate;
+/// use formwork_wire::SharedTransport;
+/// use serde_json::json;
+///
+/// /// `transport` sends to Restate's ingress.
+/// fn engine(transport: SharedTransport) -> Restate {
+///     let contract = json!({"schema": {"type": "object", "properties": {"age": {"type": "integer"}}}});
+///     Restate::new(transport, "http://127.0.0.1:8080", contract, 256)
+///         .with_budget(5_000_000) // 5 US dollars
+///         .with_patience(Duration::from_secs(60))
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Restate {
     ingress: Client,
@@ -45,7 +60,7 @@ pub struct Restate {
 }
 
 impl Restate {
-    /// Creates an engine for a contract that has `rows` rows open at the same time (at least 1). `url` is the address of Restate's
+    /// Creates an engine for a contract, with `rows` rows in progress at the same time (at least 1). `url` is the address of Restate's
     /// ingress that `transport` sends to, for messages.
     pub fn new(transport: SharedTransport, url: impl Into<String>, contract: Value, rows: usize) -> Self {
         Self {
@@ -59,15 +74,15 @@ impl Restate {
         }
     }
 
-    /// Sets the sum in millionths of a US dollar at which no further row is submitted (default: none). The rows that are open then
-    /// are finished, and may exceed it.
+    /// Sets the cost in millionths of a US dollar from which on no further row is submitted (default: no limit). Rows in progress are
+    /// finished, and may exceed it.
     #[must_use]
     pub const fn with_budget(mut self, micro_usd: u64) -> Self {
         self.budget = Some(micro_usd);
         self
     }
 
-    /// Sets how long the batch waits while Restate or all providers do not answer (default: 5 minutes).
+    /// Sets the time after which the batch ends if Restate or all providers do not respond (default: 5 minutes).
     #[must_use]
     pub const fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
@@ -107,7 +122,7 @@ impl Restate {
         let hello: Option<Hello> = response
             .json()
             .filter(|_| response.status.is_success())
-            .and_then(|said| serde_json::from_value(said).ok());
+            .and_then(|document| serde_json::from_value(document).ok());
         let hello = hello.ok_or_else(not_restate)?;
         if hello.protocol < PROTOCOL {
             return Err(BatchError::Engine(format!(
@@ -136,8 +151,8 @@ impl Restate {
     }
 }
 
-/// Lets the rows that have no result begin anew in Restate, whatever it knows of them: for rows that were rejected without a call,
-/// and for a batch that was cancelled.
+/// Submits the rows without a result under new keys from now on, so that Restate starts them over: for rows that were rejected
+/// without a call, and for a cancelled batch.
 ///
 /// # Errors
 /// [`BatchError::Store`].
@@ -264,7 +279,7 @@ impl Session<'_> {
                 Err(fault) => fault,
             };
             if begun.elapsed() > self.engine.patience {
-                // It was waited for, and the connection broke.
+                // The connection broke after a long wait for the result, so this is not an outage.
                 (pause, since) = (PAUSES.0, None);
             }
             let since = *since.get_or_insert_with(Instant::now);
@@ -280,11 +295,10 @@ impl Session<'_> {
     async fn cancel(&self) {
         let cut = std::mem::take(&mut *held(&self.cut));
         let ids = cut.iter().map(|(key, body)| async move {
-            // Says the id without waiting for the result.
             let path = format!("/{ROWS}/run/send");
             let sent = self.engine.ingress.post(&path, Some(key), body.clone(), Some(HELLO)).await.ok()?;
-            let said = sent.json()?;
-            said.get("invocationId").and_then(Value::as_str).map(str::to_owned)
+            let document = sent.json()?;
+            document.get("invocationId").and_then(Value::as_str).map(str::to_owned)
         });
         let ids: Vec<String> = join_all(ids).await.into_iter().flatten().collect();
         if !ids.is_empty() {
@@ -299,11 +313,11 @@ impl Session<'_> {
 
 /// Returns whether a response is one of a server that will be there again soon.
 fn is_passing(response: &Response) -> bool {
-    // 408 and 429 are Restate's as well; errors of workers have statuses of their own below 500.
+    // Restate also sends 408 and 429; errors of workers have other statuses below 500.
     response.status.is_server_error() || matches!(response.status.as_u16(), 408 | 429)
 }
 
-/// Returns the reply of a worker, or the failure that stands for it.
+/// Returns the reply of a worker, or its failure.
 fn understood(response: &Response) -> RowReply {
     let kind = match response.status.as_u16() {
         200..300 => match response.json().and_then(|reply| serde_json::from_value(reply).ok()) {

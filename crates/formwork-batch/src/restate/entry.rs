@@ -10,14 +10,14 @@ use crate::row::RunError;
 /// The maximum size of an entry in bytes (4 MiB). Restate keeps every entry in memory while it writes it.
 pub(super) const MAX_ENTRY: usize = 4 << 20;
 
-/// How many characters of an answer are kept if its entry is too large.
+/// The number of characters of an answer that are kept if its entry is too large.
 const BEGINNING: usize = 1000;
 
-/// The result of one step of a run: a call and what comes of it.
+/// The result of one step of a run: a call and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Entry {
-    /// The run goes on: the run without its input and without the calls that earlier entries have.
+    /// The run continues: the run without its input and without the calls that earlier entries have.
     Going { run: Value, stored: Time },
     /// The run has ended.
     Ended(RunEnd),

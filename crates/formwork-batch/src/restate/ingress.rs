@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::provider::http::{bad, set};
 
-/// The longest time of a request. A row that takes longer is asked for again, under the same key.
+/// The longest time of a request. A row that takes longer is requested again, under the same key.
 const LONGEST: Duration = Duration::from_secs(3600);
 
 /// The maximum size of a response in bytes.
@@ -34,8 +34,8 @@ impl Response {
         struct Problem {
             message: String,
         }
-        let said = serde_json::from_slice(&self.body).map(|said: Problem| said.message);
-        said.unwrap_or_else(|_| String::from_utf8_lossy(&self.body).chars().take(500).collect())
+        let problem = serde_json::from_slice(&self.body).map(|problem: Problem| problem.message);
+        problem.unwrap_or_else(|_| String::from_utf8_lossy(&self.body).chars().take(500).collect())
     }
 
     /// Returns the body as JSON.

@@ -90,7 +90,7 @@ pub(super) struct Hello {
 
 #[cfg(any(test, feature = "restate"))]
 impl Hello {
-    /// Returns what this version says of itself.
+    /// Returns the version message of this version.
     pub(super) fn own() -> Self {
         Self { protocol: PROTOCOL, version: env!("CARGO_PKG_VERSION").to_owned() }
     }

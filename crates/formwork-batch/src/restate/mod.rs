@@ -1,8 +1,8 @@
 //! The engine on Restate: many machines, each row an invocation, each call a step of its journal.
 //!
 //! `engine` submits rows and stores their results; it needs no feature. `worker`, with the feature `restate`, answers Restate's
-//! requests. `row` is what a worker does with a row, whatever makes its steps durable; `entry` is what the journal keeps of a
-//! step. `message` is what the two sides say to each other, `ingress` and `admin` are Restate's two interfaces.
+//! requests. `row` processes a row in a worker, with any durable journal; `entry` is the journal entry of a
+//! step. `message` defines the messages of the two sides; `ingress` and `admin` are clients of Restate's two APIs.
 
 mod admin;
 mod engine;

@@ -1,4 +1,4 @@
-//! The way of a row through a worker, whatever makes its steps durable.
+//! Processes a row in a worker, with any durable journal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub(super) trait Durable: Sync {
 #[derive(Debug, Clone)]
 pub(super) struct Calls {
     pub(super) clock: TokioClock,
-    /// How many calls the worker makes at the same time.
+    /// Limits the number of calls that the worker makes at the same time.
     pub(super) permits: Arc<Semaphore>,
     /// The pace of the targets, if they have one.
     pub(super) slots: Option<Arc<Slots>>,
@@ -60,7 +60,7 @@ pub(super) async fn row<D: Durable>(
             let end = RunEnd::from(Err(Error::new(ErrorKind::Unavailable, message)));
             return Ok(RowReply { restarted, end });
         };
-        // A copy takes the step: what the worker has observed of its targets is applied to a run before its first step.
+        // The worker's observations are applied to a run before its first step, so a copy takes the step.
         let (plan, mut copy) = extraction.into_parts();
         let mut called = None;
         match copy.step(&plan, now) {
@@ -114,7 +114,7 @@ async fn carried_on(
     if let (Some(slots), Some(target)) = (&calls.slots, &called) {
         slots.wait(target).await;
     }
-    // It is closed nowhere.
+    // The semaphore is never closed.
     let _permit = calls.permits.acquire().await;
     let Some(extraction) = extractor.continued(run.clone().resumed(now, calls.clock.now())) else {
         let message = "the worker was configured anew while the row was open";

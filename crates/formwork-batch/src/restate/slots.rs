@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::ingress::Client;
 
-/// How long slots of the past are used.
+/// The age up to which unused slots of the past are still used.
 const STALE: Duration = Duration::from_secs(1);
 
 /// The pause after a request for slots that failed.

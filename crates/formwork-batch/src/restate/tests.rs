@@ -116,7 +116,7 @@ impl Journal {
         if Some(moment) == self.dies_at { Err(Died) } else { Ok(()) }
     }
 
-    /// Returns what was kept for the next step, if this is a step that was carried out before.
+    /// Returns the stored result of the next step, if it was carried out before.
     fn again(&self) -> Option<String> {
         let at = self.at.fetch_add(1, Ordering::SeqCst);
         self.kept.lock().unwrap().get(at).cloned()
@@ -152,7 +152,7 @@ impl Durable for Journal {
 }
 
 /// The value, or the class of the error.
-fn told(end: &RunEnd) -> Result<Value, ErrorKind> {
+fn result_of(end: &RunEnd) -> Result<Value, ErrorKind> {
     match end {
         RunEnd::Accepted(outcome) => Ok(outcome.value.clone()),
         RunEnd::Failed(error) => Err(error.kind),
@@ -172,15 +172,15 @@ async fn a_row_whose_worker_dies_at_any_moment_has_the_result_of_one_that_lives(
             let mut journal = Journal { dies_at: Some(death), ..Journal::default() };
             let died = row(&journal, &extractor(&provider), &calls(), request(number)).await;
             assert_eq!(died, Err(Died), "row {number} at {death}");
-            // Another worker: another extractor, and nothing but the journal.
+            // Another worker has its own extractor, and shares only the journal.
             (journal.dies_at, journal.at) = (None, AtomicUsize::new(0));
             let again = row(&journal, &extractor(&provider), &calls(), request(number)).await.unwrap();
             assert_eq!(
-                (again.restarted, told(&again.end)),
-                (false, told(&reply.end)),
+                (again.restarted, result_of(&again.end)),
+                (false, result_of(&reply.end)),
                 "row {number} at {death}"
             );
-            // At most one call was in flight or had an answer that was not kept.
+            // At most one call was in flight, or had an answer that was not stored.
             let repeated = provider.calls() as usize - again.end.attempts().len();
             assert!(repeated <= 1, "row {number} at {death}: {repeated} calls are not in the result");
         }
@@ -216,12 +216,12 @@ async fn an_answer_that_is_too_long_for_a_step_rejects_its_row() {
     let provider = Arc::new(Played::default());
     let journal = Journal::default();
     let reply = row(&journal, &extractor(&provider), &calls(), request(8)).await.unwrap();
-    assert_eq!(told(&reply.end), Err(ErrorKind::Rejected));
+    assert_eq!(result_of(&reply.end), Err(ErrorKind::Rejected));
     assert!(serde_json::to_vec(&reply).unwrap().len() < 100_000);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_of_other_settings_begins_anew() {
+async fn a_run_of_other_settings_starts_over() {
     let (provider, other) = (Arc::new(Played::default()), Arc::new(Played::default()));
     let schema = contract()["schema"].clone();
     let elsewhere =
@@ -229,7 +229,7 @@ async fn a_run_of_other_settings_begins_anew() {
     let run = one_step(elsewhere.build().unwrap().extraction("text 7")).await.unwrap();
     let begun = RowRequest { run: Some(Box::new(run)), ..request(1) };
     let reply = row(&Journal::default(), &extractor(&provider), &calls(), begun).await.unwrap();
-    assert_eq!((reply.restarted, told(&reply.end)), (true, Ok(json!({"number": 1}))));
+    assert_eq!((reply.restarted, result_of(&reply.end)), (true, Ok(json!({"number": 1}))));
 }
 
 /// A Restate with one worker that never dies: it carries each key out once, and fails in the ways of a server that restarts.
@@ -374,7 +374,7 @@ async fn the_results_are_those_of_the_engine_in_this_process() {
     let in_process = batch(here.path(), 38);
     let provider = Arc::new(Played::default());
     let direct = InProcess::new(extractor(&provider), 4);
-    // The long answers of rows that end with 8 are rejected by the bound of entries alone.
+    // The long answers of rows that end with 8 exceed the size limit of journal entries only.
     assert_eq!(direct.run(in_process.clone(), &none).await.unwrap(), Ended::Done);
     in_process.close().unwrap();
     let is_bounded = |line: &String| ["r8\"", "r18\"", "r28\""].iter().any(|id| line.contains(id));
@@ -387,7 +387,7 @@ async fn the_results_are_those_of_the_engine_in_this_process() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_submitting_process_that_dies_gets_the_results_of_what_went_on_without_it() {
+async fn a_submitting_process_that_dies_gets_the_results_of_what_continued_without_it() {
     for moment in [1, 30, 90, 200, 400] {
         let folder = tempfile::tempdir().unwrap();
         let server = Arc::new(Server::new());
@@ -395,7 +395,7 @@ async fn a_submitting_process_that_dies_gets_the_results_of_what_went_on_without
         let (engine, none) = (engine(&server), CancellationToken::new());
         let first = engine.run(batch.clone(), &none);
         assert!(tokio::time::timeout(Duration::from_millis(moment), first).await.is_err());
-        // Submitted rows go on in Restate. This played server is dropped with its requests, so it keeps results alone.
+        // Submitted rows continue in Restate. This simulated server loses its open requests and keeps results only.
         let before = server.provider.calls();
         let done = server.done.lock().await.len();
         assert_eq!(engine.run(batch.clone(), &none).await.unwrap(), Ended::Done);
@@ -411,19 +411,19 @@ async fn a_submitting_process_that_dies_gets_the_results_of_what_went_on_without
 
 #[tokio::test(start_paused = true)]
 async fn bad_input_is_one_message_each_with_its_remedy() {
-    let said = |server: Server| async move {
+    let replies = |server: Server| async move {
         let folder = tempfile::tempdir().unwrap();
         match engine(&Arc::new(server)).run(batch(folder.path(), 3), &CancellationToken::new()).await {
             Err(BatchError::Engine(message)) => message,
             other => panic!("{other:?}"),
         }
     };
-    let message = said(Server { has_worker: false, ..Server::new() }).await;
+    let message = replies(Server { has_worker: false, ..Server::new() }).await;
     assert!(
         message.contains("no worker is registered") && message.contains("formwork worker --listen"),
         "{message}"
     );
-    let message = said(Server { protocol: 0, ..Server::new() }).await;
+    let message = replies(Server { protocol: 0, ..Server::new() }).await;
     assert!(message.contains("older than this batch needs: start workers of version"), "{message}");
 
     let admin = Admin::new(Arc::new(Server::new()), "http://restate:9070");
@@ -474,7 +474,7 @@ async fn cancelled_rows_are_cancelled_in_restate_and_have_other_keys_afterwards(
         while server.requests.load(Ordering::SeqCst) < 4 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        batch.view().want(Control::Stop(Stop::Cancelled)).unwrap();
+        batch.view().set_control(Control::Stop(Stop::Cancelled)).unwrap();
     };
     let (ended, ()) = tokio::join!(engine.run(batch.clone(), &none), cancelled);
     assert_eq!(ended.unwrap(), Ended::Stopped(Stop::Cancelled));
@@ -491,7 +491,7 @@ async fn a_budget_stops_further_rows() {
     let folder = tempfile::tempdir().unwrap();
     let server = Arc::new(Server::new());
     let batch = batch(folder.path(), 30);
-    // The targets of the played worker have no price; a budget of nothing is used up from the beginning.
+    // The targets of the simulated worker have no price, and a budget of 0 is exhausted from the start.
     let engine = engine(&server).with_budget(0);
     let ended = engine.run(batch.clone(), &CancellationToken::new()).await.unwrap();
     assert!(matches!(ended, Ended::OverBudget(_)), "{ended:?}");
@@ -517,7 +517,7 @@ async fn workers_share_the_pace_of_a_target() {
         });
         times.extend(futures_util::future::join_all(waits).await);
         times.sort();
-        // No window of a second has more calls than the pace and one lease of each worker.
+        // No window of one second has more calls than the rate and one lease of each worker.
         let most = rate.ceil() as usize + workers * ((rate / 10.0) as usize + 1);
         for (nth, time) in times.iter().enumerate() {
             let within =

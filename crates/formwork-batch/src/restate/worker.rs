@@ -28,7 +28,7 @@ use super::message::{CONTRACT, Hello, PROTOCOL, RowReply, RowRequest, RunEnd, di
 use super::row::{Calls, Durable, row};
 use super::slots::{Slots, Take};
 
-/// How long Restate keeps the result of a row, for a submitting side that comes back (7 days).
+/// The time for which Restate keeps the result of a row (7 days), so that a restarted submitter can fetch it.
 const RETENTION: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The time without a message after which Restate asks a worker to let a row go. A call is one step, and may take long.
@@ -37,14 +37,27 @@ const INACTIVE: Duration = Duration::from_secs(30 * 60);
 /// The longest pause before Restate gives a row to a worker again, after one that died.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// How often Restate gives a row to workers that die or do not answer: for months. It would pause a row after an hour otherwise, until
-/// somebody resumes it by hand.
+/// The number of times that Restate gives a row to workers that die or do not respond. By default,
+/// Restate pauses a row after an hour until it is resumed by hand.
 const ATTEMPTS: u64 = 2_000_000;
 
-/// Makes the extractor of a contract.
+/// A function that creates the extractor of a contract.
 pub type MakeExtractor = Arc<dyn Fn(&Value) -> Result<Extractor<Value>, Error> + Send + Sync>;
 
-/// A worker of batches on Restate. Several of them may stand behind one address.
+/// A worker that processes the rows of batches for a Restate server. Several workers can share an address.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use formwork_batch::{Admin, MakeExtractor, Worker};
+///
+/// /// Serves rows until Ctrl-C; `make` builds the extractor of a contract.
+/// async fn work(admin: Admin, make: MakeExtractor) -> std::io::Result<()> {
+///     let listener = tokio::net::TcpListener::bind("127.0.0.1:9080").await?;
+///     Worker::new(admin, make).with_concurrency(16).serve(listener, std::future::pending::<()>()).await;
+///     Ok(())
+/// }
+/// ```
 pub struct Worker {
     admin: Admin,
     make: MakeExtractor,
@@ -53,7 +66,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Creates a worker that makes 64 calls at the same time. It asks `admin` for the contracts of batches.
+    /// Creates a worker with at most 64 concurrent calls. It reads the contracts of batches from `admin`.
     pub fn new(admin: Admin, make: MakeExtractor) -> Self {
         Self { admin, make, concurrency: 64, slots: None }
     }
@@ -119,7 +132,7 @@ struct FormworkRow {
 }
 
 impl FormworkRow {
-    /// Returns the extractor of a contract. What it depends on is not in the journal, because a digest stands for one contract.
+    /// Returns the extractor of a contract. What it depends on is not in the journal, because a digest identifies one contract.
     async fn extractor(&self, digest: &str) -> Result<Result<Extractor<Value>, Error>, HandlerError> {
         let mut extractors = self.extractors.lock().await;
         if let Some(extractor) = extractors.get(digest) {

@@ -43,7 +43,7 @@ pub(super) fn import(
     }
 }
 
-/// Why an import ended early.
+/// The reason for which an import ended early.
 enum Stopped {
     Source(BatchError),
     Store(rusqlite::Error),
@@ -81,7 +81,7 @@ fn all(file: &Connection, spec: &Spec, rows: &mut Source) -> Result<(), Stopped>
     Ok(())
 }
 
-/// Returns why a row cannot be asked about, whatever stands in the others.
+/// Returns the reason for which a row is invalid, independent of other rows.
 fn flaw(row: &Row) -> Option<String> {
     if !matches!(row.id, Value::String(_) | Value::Number(_)) {
         return Some("the `id` is neither a string nor a number: give each row an id of its own".to_owned());
@@ -173,14 +173,14 @@ pub(super) fn check(
                 return Ok(Err(other(difference)));
             };
             let (id, bad): (String, bool) = (known.get(0)?, known.get(1)?);
-            let given = match &row {
+            let input = match &row {
                 Ok(row) => row.id.to_string(),
                 Err(bad) => bad.id.to_string(),
             };
             let same_text =
                 bad || matches!(&row, Ok(row) if known.get_ref(2)?.as_str_or_null()? == Some(&row.input));
-            if id != given {
-                return Ok(Err(other(format!("row {count} had the id {id} and has the id {given} now"))));
+            if id != input {
+                return Ok(Err(other(format!("row {count} had the id {id} and has the id {input} now"))));
             }
             if !same_text {
                 return Ok(Err(other(format!("the input of row {count} (id {id}) has changed"))));

@@ -36,7 +36,7 @@ impl Lock {
             }
             Err(TryLockError::Error(error)) => return Err(wrong(error)),
         }
-        // The id is for messages alone: a disk that is full is no reason to refuse.
+        // The process id only serves messages, so a full disk does not prevent the lock.
         _ = file
             .set_len(0)
             .and_then(|()| file.rewind())

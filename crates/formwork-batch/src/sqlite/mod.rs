@@ -24,10 +24,10 @@ use self::view::{FORMAT, LEDGER};
 pub use self::view::{MaxFailures, Spec, View};
 use crate::{BadRow, BatchError, Control, OpenRow, Progress, Row, RowEnd, RowState, Stop, Store};
 
-/// How many bytes of inputs [`Store::open_rows`] returns at most, beside one row.
+/// The maximum number of bytes of inputs that [`Store::open_rows`] returns, beside one row.
 const MAX_READ: usize = 32 << 20;
 
-/// How often the flag of `pause` and `cancel` is read.
+/// The interval at which the flag of `pause` and `cancel` is read.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// A batch in a folder that this process works on.
@@ -79,7 +79,7 @@ impl Batch {
         Self::create_fallible(folder, spec, rows.into_iter().map(Ok))
     }
 
-    /// The same for rows whose source may fail: then nothing is stored.
+    /// Creates a batch from a source of rows that may fail. After a failure nothing is stored.
     ///
     /// # Errors
     /// As [`create`](Self::create), and the error of the source.
@@ -160,7 +160,7 @@ impl Batch {
         import::check(&self.view, rows)
     }
 
-    /// Stops the batch when so many rows are rejected (default: never).
+    /// Sets the maximum number or share of rejected rows, after which the batch stops (default: no limit).
     pub fn stop_at(&self, failures: MaxFailures) {
         self.session().max_failures = Some(failures);
     }
@@ -180,7 +180,7 @@ impl Batch {
         })?;
         let mut open: Vec<u64> = open.into_iter().filter_map(|number| u64::try_from(number).ok()).collect();
         if let Some(seed) = sample {
-            // The order of a hash is as good as chance, and the same in every process.
+            // The order of hashes is effectively random, and the same in every process.
             open.sort_by_key(|number| mixed(seed ^ *number));
             open.truncate(usize::try_from(rows).unwrap_or(usize::MAX));
         }
@@ -199,11 +199,11 @@ impl Batch {
             "SELECT number FROM rows WHERE state = 2 AND bad = 0 AND leader IS NULL".to_owned(),
             true,
         )?;
-        self.view.want(Control::Run)?;
+        self.view.set_control(Control::Run)?;
         Ok(rows)
     }
 
-    /// Replaces the contract of the batch. Values for which `keeps` returns true stay; all other rows start anew. Returns the
+    /// Replaces the contract of the batch. Values for which `keeps` returns true stay; all other rows start over. Returns the
     /// number of rows that were opened again.
     ///
     /// # Errors
@@ -239,7 +239,7 @@ impl Batch {
         self.view
             .database
             .write(move |file| {
-                // A run that was begun is of the old contract; its calls stay counted.
+                // A run that has begun belongs to the old contract; its calls stay counted.
                 file.execute(
                     "UPDATE rows SET era = era + 1 WHERE number IN (SELECT number FROM states)",
                     [],
@@ -298,7 +298,6 @@ impl Batch {
                 Ok((rows as u64, parts))
             })
             .wait()?;
-        // No file has a row that is open again.
         for part in parts.into_iter().filter_map(|part| u64::try_from(part).ok()) {
             parts::write(&self.view.database, &self.view.folder, part, part_rows)?;
         }
@@ -360,7 +359,6 @@ impl Batch {
                 let mut count = 0;
                 for number in only {
                     let mut rows = select.query([int(number)])?;
-                    // Rows that have a result by now are passed over.
                     let Some(row) = rows.next()? else { continue };
                     count += 1;
                     if !add(row)? || count == max {
@@ -384,7 +382,7 @@ impl Batch {
             number: u64::try_from(number).unwrap_or_default(),
             id: serde_json::from_str(&id).unwrap_or_default(),
             input,
-            // A state that this version cannot read is one of another version: the row starts anew.
+            // A state that cannot be read was written by another version, so the row starts over.
             state: state.and_then(|state| serde_json::from_str(&state).ok()),
         };
         Ok(rows.into_iter().map(row).collect())
@@ -451,7 +449,7 @@ impl Store for Batch {
         match session.control {
             Some((read, control)) if read.elapsed() < LOOK => Ok(control),
             _ => {
-                let control = self.view.wanted()?;
+                let control = self.view.control()?;
                 session.control = Some((Instant::now(), control));
                 Ok(control)
             }

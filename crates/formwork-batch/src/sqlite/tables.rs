@@ -177,7 +177,7 @@ pub(super) fn add_reason(file: &Connection, reason: &str, rows: u64) -> rusqlite
     .map(|_| ())
 }
 
-/// Counts the rows of each file of results anew.
+/// Recounts the rows of each file of results.
 pub(super) fn count_parts(file: &Connection, part_rows: u64) -> rusqlite::Result<()> {
     file.execute(
         "INSERT OR REPLACE INTO parts SELECT number / ?1, sum(state = 0), 0 FROM rows GROUP BY 1",

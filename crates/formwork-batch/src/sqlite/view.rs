@@ -16,15 +16,24 @@ pub(super) const FORMAT: Format =
 pub(super) const LEDGER: &str = "ledger.db";
 
 /// The fixed parts of a batch.
+///
+/// ```
+/// use formwork_batch::Spec;
+/// use serde_json::json;
+///
+/// let schema = json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]});
+/// let spec = Spec { dedupe: true, ..Spec::new(schema, "letters.jsonl") };
+/// assert_eq!(spec.part_rows, 1000);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec {
-    /// The contract: everything about the question that must not change between two processes. It is compared as a whole.
+    /// The contract, which must not change while the batch is processed. It is compared as a whole.
     pub contract: Value,
     /// The name of the input, for people.
     pub source: String,
     /// The number of rows of one file of results (default: 1,000).
     pub part_rows: u64,
-    /// Whether rows with the same input are asked about once (default: no). Each has a result of its own.
+    /// Whether rows with the same input are processed only once (default: no). Each still has its own result.
     pub dedupe: bool,
 }
 
@@ -36,16 +45,25 @@ impl Spec {
 }
 
 /// The share or number of rejected rows at which a batch stops.
+///
+/// ```
+/// use formwork_batch::{MaxFailures, Progress};
+///
+/// let mut progress = Progress::default();
+/// (progress.rows, progress.accepted, progress.rejected) = (1_000, 190, 10);
+/// assert!(MaxFailures::Share(0.02).is_exceeded(&progress));
+/// assert!(!MaxFailures::Rows(10).is_exceeded(&progress));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum MaxFailures {
-    /// So many rows.
+    /// A number of rows.
     Rows(u64),
-    /// This part of the rows with a result, from 0 to 1. The first 100 rows count as if all of them had one.
+    /// A share of the rows with a result, from 0 to 1. Below 100 results, the share is of 100 rows, or of all rows if there are fewer.
     Share(f64),
 }
 
 impl MaxFailures {
-    /// Returns whether so many rejected rows of these are too many.
+    /// Returns whether the number of rejected rows exceeds the limit.
     pub fn is_exceeded(self, progress: &Progress) -> bool {
         let Progress { rows, rejected, .. } = *progress;
         match self {
@@ -58,9 +76,23 @@ impl MaxFailures {
     }
 }
 
-/// A batch in a folder, as any number of processes may look at it.
+/// Reads the state of a batch in a folder, also while another process works on it.
 ///
-/// The folder has `ledger.db`, the state; `part-*.jsonl`, the values; `rejected-*.jsonl`, the rows without one; and `lock`.
+/// The folder has `ledger.db`, the state; `part-*.jsonl`, the values; `rejected-*.jsonl`, the rejected rows; and `lock`.
+///
+/// ```
+/// use formwork_batch::{Batch, Row, Spec, View};
+/// use serde_json::json;
+///
+/// let folder = tempfile::tempdir()?;
+/// let rows = [Ok(Row::new("maria", "Maria is 34.")), Ok(Row::new("jon", "Jon is 41."))];
+/// drop(Batch::create(folder.path(), &Spec::new(json!({"type": "object"}), "letters.jsonl"), rows)?);
+///
+/// let view = View::open(folder.path())?;
+/// assert_eq!(view.spec().source, "letters.jsonl");
+/// assert_eq!((view.progress()?.open(), view.process()), (2, None));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct View {
     pub(super) folder: PathBuf,
@@ -69,10 +101,10 @@ pub struct View {
 }
 
 impl View {
-    /// Opens the batch of a folder to look at it.
+    /// Opens the batch of a folder for reading.
     ///
     /// # Errors
-    /// [`BatchError::NoBatch`] if there is none, [`BatchError::Store`] for a file that is none of this version.
+    /// [`BatchError::NoBatch`] if there is none, [`BatchError::Store`] if the file has another format.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, BatchError> {
         let folder = folder.as_ref().to_owned();
         let path = folder.join(LEDGER);
@@ -110,7 +142,7 @@ impl View {
         Lock::holder(&self.folder)
     }
 
-    /// Returns the numbers of the batch.
+    /// Returns the progress of the batch.
     ///
     /// # Errors
     /// [`BatchError::Store`].
@@ -118,7 +150,7 @@ impl View {
         Ok(self.database.read(tables::progress)?)
     }
 
-    /// Returns a value that was kept under this key.
+    /// Returns the value that was stored under this key; `None` if there is none.
     ///
     /// # Errors
     /// [`BatchError::Store`].
@@ -126,7 +158,7 @@ impl View {
         Ok(self.database.read(|file| tables::get(file, &format!("note {key}")))?)
     }
 
-    /// Keeps a value under this key; null removes it. Returns when it is on the disk.
+    /// Stores a value under this key; null removes it. Returns after the write is durable.
     ///
     /// # Errors
     /// [`BatchError::Store`].
@@ -135,11 +167,11 @@ impl View {
         Ok(self.database.write(move |file| tables::set(file, &key, &value)).wait()?)
     }
 
-    /// Returns what the user wants of the batch.
+    /// Returns whether the user paused or cancelled the batch.
     ///
     /// # Errors
     /// [`BatchError::Store`].
-    pub fn wanted(&self) -> Result<Control, BatchError> {
+    pub fn control(&self) -> Result<Control, BatchError> {
         Ok(match self.database.read(|file| tables::get(file, "control"))?.as_ref().and_then(Value::as_str) {
             Some("pause") => Control::Stop(Stop::Paused),
             Some("cancel") => Control::Stop(Stop::Cancelled),
@@ -147,11 +179,11 @@ impl View {
         })
     }
 
-    /// Says what the user wants of the batch. A process that works on it sees this within a second.
+    /// Pauses, cancels or continues the batch. A process that works on it notices this within a second.
     ///
     /// # Errors
     /// [`BatchError::Store`].
-    pub fn want(&self, control: Control) -> Result<(), BatchError> {
+    pub fn set_control(&self, control: Control) -> Result<(), BatchError> {
         let value = match control {
             Control::Stop(Stop::Paused) => Value::from("pause"),
             Control::Stop(Stop::Cancelled) => Value::from("cancel"),
@@ -160,8 +192,8 @@ impl View {
         Ok(self.database.write(move |file| tables::set(file, "control", &value)).wait()?)
     }
 
-    /// Returns the costs of the rows with a result, in millionths of a US dollar and in tokens; rows that took no call are left
-    /// out. The money is `None` if a price is not known.
+    /// Returns the costs of the rows with a result, in millionths of a US dollar and in tokens; rows without a call are
+    /// omitted. The cost is `None` if a price is unknown.
     ///
     /// # Errors
     /// [`BatchError::Store`].
@@ -179,7 +211,7 @@ impl View {
         })?)
     }
 
-    /// Returns how many rows will take a call: those that can be asked about and follow no other row.
+    /// Returns the number of rows that need a call: valid rows that do not share the result of another row.
     ///
     /// # Errors
     /// [`BatchError::Store`].
@@ -192,7 +224,7 @@ impl View {
         Ok(u64::try_from(count).unwrap_or_default())
     }
 
-    /// Writes the results in the order of the rows, one JSON object per line: the values, or the rejected rows.
+    /// Writes the results in the order of the rows, one JSON object per line: the values, or the rejected rows. Returns the number of lines.
     ///
     /// # Errors
     /// [`BatchError::Store`], or [`BatchError::File`] if the output cannot be written.

@@ -30,9 +30,7 @@ struct Played {
 /// The behaviour of the provider at the nth call of a row.
 fn answer(row: u64, nth: u32) -> Result<String, Fault> {
     match row % 10 {
-        // The first completion is invalid.
         3 | 6 if nth == 1 => Ok(format!("{{\"number\": \"{row}\"}}")),
-        // No completion is valid.
         7 => Ok(format!("no, for the {nth}. time")),
         5 if nth == 1 => Err(Fault::new(FaultKind::Unreachable, "closed")),
         _ => Ok(format!("{{\"number\": {row}}}")),
@@ -135,12 +133,12 @@ fn closed<T: schemars::JsonSchema>() -> Value {
 #[tokio::test]
 async fn each_line_of_a_result_is_described_by_its_schema() {
     let folder = tempfile::tempdir().unwrap();
-    let mut given = rows(20);
-    given.push(Err(formwork_batch::BadRow {
+    let mut source = rows(20);
+    source.push(Err(formwork_batch::BadRow {
         id: Value::Null,
         message: "rows.jsonl:21: no object".to_owned(),
     }));
-    let batch = Arc::new(Batch::create(folder.path(), &spec(7), given).unwrap());
+    let batch = Arc::new(Batch::create(folder.path(), &spec(7), source).unwrap());
     let engine = InProcess::new(extractor(&Arc::default(), |backend| backend), 8);
     engine.run(batch.clone(), &CancellationToken::new()).await.unwrap();
     batch.close().unwrap();
@@ -174,7 +172,7 @@ async fn whenever_a_process_dies_nothing_is_lost_or_doubled_and_only_open_calls_
         let engine = InProcess::new(extractor(&provider, |backend| backend), 8);
         let token = CancellationToken::new();
         let run = engine.run(batch.clone(), &token);
-        // Each process lives a little longer than the one before, so that every state is cut at some time.
+        // Each process runs a little longer than the one before, so that every state is interrupted once.
         let life = Duration::from_micros(2000 * (deaths + 1));
         match tokio::time::timeout(life, run).await {
             Ok(ended) => {
@@ -209,7 +207,7 @@ async fn a_stop_finishes_what_is_open_and_an_interrupt_leaves_it() {
             while batch.view().progress().unwrap().accepted < 20 {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
-            View::open(folder.path()).unwrap().want(want).unwrap();
+            View::open(folder.path()).unwrap().set_control(want).unwrap();
             if want == Control::Run {
                 token.cancel();
             }
@@ -219,7 +217,6 @@ async fn a_stop_finishes_what_is_open_and_an_interrupt_leaves_it() {
         batch.close().unwrap();
         let progress = batch.view().progress().unwrap();
         assert!(progress.open() > 0);
-        // All results so far are in the files.
         let results = lines(folder.path(), "part-").len() + lines(folder.path(), "rejected-").len();
         assert_eq!(results as u64, progress.finished());
     }
@@ -286,12 +283,12 @@ async fn without_a_provider_all_rows_stay_open_and_the_batch_says_so() {
 }
 
 #[tokio::test]
-async fn a_run_of_another_contract_starts_anew_and_its_calls_stay_counted() {
+async fn a_run_of_another_contract_starts_over_and_its_calls_stay_counted() {
     let folder = tempfile::tempdir().unwrap();
     let provider = Arc::new(Played::default());
-    let given =
+    let source =
         vec![Ok(Row::new("r0", "text 0")), Ok(Row::new("r3", "text 3")), Ok(Row::new("r7", "text 7"))];
-    let batch = Arc::new(Batch::create(folder.path(), &Spec::new(json!(1), "rows"), given).unwrap());
+    let batch = Arc::new(Batch::create(folder.path(), &Spec::new(json!(1), "rows"), source).unwrap());
     let engine = InProcess::new(extractor(&provider, |backend| backend), 1);
     engine.run(batch.clone(), &CancellationToken::new()).await.unwrap();
     batch.close().unwrap();

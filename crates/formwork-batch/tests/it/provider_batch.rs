@@ -177,7 +177,7 @@ async fn nothing_is_submitted_twice_whenever_the_process_dies() {
 }
 
 #[tokio::test]
-async fn rows_that_expire_are_asked_again_and_their_calls_count_once() {
+async fn rows_that_expire_are_called_again_and_their_calls_count_once() {
     for api in APIS {
         let faults = Faults { expired: (1, |row| row % 4 == 1), ..Faults::default() };
         let played = Played::new(api, answer, faults);
@@ -286,14 +286,14 @@ async fn a_pause_leaves_files_to_the_provider_and_a_cancel_takes_them_back() {
         let engine = engine(&played).with_file_limits(of(5));
         for stop in [Stop::Paused, Stop::Cancelled] {
             let batch = Arc::new(Batch::open(folder.path()).unwrap());
-            batch.view().want(Control::Run).unwrap();
+            batch.view().set_control(Control::Run).unwrap();
             let cancel = CancellationToken::new();
             let run = engine.run(Arc::clone(&batch) as _, &cancel);
             let stopped = async {
                 while played.state.lock().unwrap().batches.len() < 2 {
                     tokio::task::yield_now().await;
                 }
-                batch.view().want(Control::Stop(stop)).unwrap();
+                batch.view().set_control(Control::Stop(stop)).unwrap();
                 std::future::pending::<Ended>().await
             };
             let ended = tokio::select! { ended = run => ended.unwrap(), ended = stopped => ended };

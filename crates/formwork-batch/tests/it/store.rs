@@ -63,7 +63,7 @@ async fn a_batch_opens_with_the_rows_that_have_no_result() {
     }
     assert!(matches!(Batch::open(folder.path()), Err(BatchError::Locked { process: Some(_), .. })));
     drop(batch);
-    // As a process that died between the commit and the file leaves it.
+    // Simulates a process that died between the commit and the file.
     std::fs::remove_file(folder.path().join("rejected-00001.jsonl")).unwrap();
     let batch = Batch::open(folder.path()).unwrap();
     let open = batch.open_rows(None, 100).await.unwrap();
@@ -75,10 +75,10 @@ async fn a_batch_opens_with_the_rows_that_have_no_result() {
 }
 
 #[tokio::test]
-async fn rows_that_cannot_be_asked_about_are_rejected_and_the_others_are_not() {
+async fn invalid_rows_are_rejected_and_the_others_are_not() {
     let folder = tempfile::tempdir().unwrap();
     let bad = |message: &str| Err(BadRow { id: Value::Null, message: message.to_owned() });
-    let given = vec![
+    let input = vec![
         Ok(Row::new("a", "one")),
         bad("rows.jsonl:2: this line is not a JSON object"),
         Ok(Row::new("a", "two")),
@@ -87,7 +87,7 @@ async fn rows_that_cannot_be_asked_about_are_rejected_and_the_others_are_not() {
         Ok(Row::new("long", "x".repeat(formwork_batch::MAX_INPUT + 1))),
         Ok(Row::new(7, "four")),
     ];
-    let batch = Batch::create(folder.path(), &spec(100), given).unwrap();
+    let batch = Batch::create(folder.path(), &spec(100), input).unwrap();
     let open = batch.open_rows(None, 100).await.unwrap();
     assert_eq!(open.iter().map(|row| &row.id).collect::<Vec<_>>(), [&json!("a"), &json!(7)]);
     batch.close().unwrap();
@@ -110,7 +110,7 @@ async fn the_user_stops_a_batch_from_another_process_and_failures_stop_it() {
     let folder = tempfile::tempdir().unwrap();
     let batch = Batch::create(folder.path(), &spec(100), rows(300)).unwrap();
     let view = View::open(folder.path()).unwrap();
-    view.want(Control::Stop(Stop::Paused)).unwrap();
+    view.set_control(Control::Stop(Stop::Paused)).unwrap();
     assert_eq!(batch.control().await.unwrap(), Control::Stop(Stop::Paused));
     assert_eq!(view.process(), Some(std::process::id()));
     batch.stop_at(MaxFailures::Share(0.02));
@@ -124,8 +124,8 @@ async fn the_user_stops_a_batch_from_another_process_and_failures_stop_it() {
 #[tokio::test]
 async fn rejected_rows_open_again_and_their_files_go() {
     let folder = tempfile::tempdir().unwrap();
-    let given = [rows(3), vec![Err(BadRow { id: Value::Null, message: "bad".to_owned() })]].concat();
-    let batch = Batch::create(folder.path(), &spec(2), given).unwrap();
+    let input = [rows(3), vec![Err(BadRow { id: Value::Null, message: "bad".to_owned() })]].concat();
+    let batch = Batch::create(folder.path(), &spec(2), input).unwrap();
     for number in 0..3 {
         batch.finish(number, rejected("no")).await.unwrap();
     }
@@ -172,7 +172,7 @@ async fn a_folder_of_something_else_or_of_another_batch_is_refused_and_left_alon
 }
 
 #[tokio::test]
-async fn rows_with_the_same_input_are_asked_about_once_and_each_has_its_result() {
+async fn rows_with_the_same_input_are_called_once_and_each_has_its_result() {
     let folder = tempfile::tempdir().unwrap();
     let rows = (0..9).map(|number| Ok(Row::new(number, format!("text {}", number % 3))));
     let batch =

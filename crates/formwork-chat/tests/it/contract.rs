@@ -42,7 +42,7 @@ fn the_contract_is_the_documents_and_says_what_the_type_says() {
         let names: Vec<_> = part["properties"].as_object().unwrap().keys().collect();
         assert_eq!(contract[name].as_object().unwrap().keys().collect::<Vec<_>>(), names, "{name}");
     }
-    // Byte for byte the code block of section 3 of the document.
+    // The text equals the code block in section 3 of the specification byte for byte.
     assert_eq!((CONTRACT_1_0.len(), CONTRACT_1_0.lines().count()), (351, 18));
     assert!(CONTRACT_1_0.starts_with(
         "{\n  \"task\": {\n    \"type\": \"qa | extraction | classification | summarization | other\",\n"

@@ -100,15 +100,15 @@ async fn examined(section: &Section, providers: &Providers) -> DoctorOutput {
         found.note = "answers come from a cassette: no call is made".to_owned();
         return found;
     }
-    let said = match tokio::time::timeout(PATIENCE, called(&backend, mode.as_ref())).await {
-        Ok(Ok(said)) => said,
+    let result = match tokio::time::timeout(PATIENCE, called(&backend, mode.as_ref())).await {
+        Ok(Ok(result)) => result,
         Ok(Err(fault)) => return failed(found, section, &fault),
         Err(_) => return found.failed(DoctorState::Unavailable, "no answer in two minutes", SLOW),
     };
-    let value: Option<Value> = serde_json::from_str(&said).ok();
+    let value: Option<Value> = serde_json::from_str(&result).ok();
     let weaker = |error: &str, modes: &str| (error.to_owned(), weaker(section, modes));
     let (error, fix) = match mode.enforcement() {
-        _ if said.trim().is_empty() => {
+        _ if result.trim().is_empty() => {
             let fix = if found.kind == "ollama" {
                 format!("add to [providers.{}]: think = false", section.name)
             } else {

@@ -118,8 +118,8 @@ fn questions(args: &Args, providers: &Providers) -> Result<Answers, Failed> {
         }
     };
     models.push(format!("{first}/{model}"));
-    let optional = |given: &Option<String>, question: &str| match given {
-        Some(given) => Ok(Some(given.clone())),
+    let optional = |argument: &Option<String>, question: &str| match argument {
+        Some(argument) => Ok(Some(argument.clone())),
         None => answer(question, "").map(|answer| Some(answer).filter(|answer| !answer.is_empty())),
     };
     let base_url = optional(&args.base_url, "Address of its server (empty: the usual one of its kind)?")?;

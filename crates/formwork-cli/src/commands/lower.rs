@@ -53,7 +53,8 @@ pub(crate) struct Args {
     /// The valid answers that the converted schema may exclude
     #[arg(long, value_enum, default_value_t)]
     tighten: TightenArg,
-    /// The token limit of an answer: `--tighten bounded` limits lists and strings to it
+    /// Maximum number of tokens of an answer; `--tighten bounded` limits the lengths of lists and strings to it [default: that of the
+    /// dialect]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: Option<u32>,
     /// Print also the dropped keywords, the conversion of answers, and the schema in the prompt

@@ -41,7 +41,7 @@ pub(crate) struct Args {
     /// The text; `-` is standard input
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// How tolerantly to read the text, see below
+    /// Tolerance in reading the text, see below
     #[arg(long, short, value_enum, default_value_t = LevelArg::Lenient)]
     level: LevelArg,
     /// The JSON Schema of the document; it also selects one of several documents (with --jsonl: of rows without

@@ -291,7 +291,6 @@ fn words(run: &StoredRun) -> String {
     let seconds = ended.since(*started).as_secs_f64();
     let calls = if *calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") };
     let cost = dollars(run.micro_usd);
-    // Writing to a string cannot fail.
     let _ = write!(words, "  {calls}, {seconds:.1} s, {cost}");
     for text in
         [&run.contract, &run.key_name, &run.user, &run.feedback].into_iter().flatten().chain(&run.tags)

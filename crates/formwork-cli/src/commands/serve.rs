@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         return Err(Failed::usage(message));
     }
     let tls = tls(args, config.serve())?;
-    // Before a model is loaded, which takes longer than to learn that the port is taken.
+    // The port is opened before the model is loaded, so that a port in use is reported at once.
     let listener = TcpListener::bind(args.listen)
         .map_err(|error| Failed::usage(format!("cannot listen at {}: {error}", args.listen)))?;
     let address = listener.local_addr().map_err(Failed::usage)?;
@@ -135,7 +135,7 @@ async fn gateway(
     let mut known = config.targets().to_vec();
     for section in config.sections() {
         let is_listed = config.lists().values().any(|list| list.targets.contains(&section.name));
-        let is_named = config.aliases().values().any(|meant| *meant == section.name);
+        let is_named = config.aliases().values().any(|aliased| *aliased == section.name);
         if (is_listed || is_named) && !known.contains(&section.name) {
             known.push(section.name.clone());
             builder = builder.with_target(target(section, providers).await?);
@@ -151,8 +151,8 @@ async fn gateway(
                 builder = of_list(builder, alias, list);
                 continue;
             }
-            Named::Model(meant) => {
-                let section = of_alias(meant, Some(config), providers)?;
+            Named::Model(aliased) => {
+                let section = of_alias(aliased, Some(config), providers)?;
                 if !known.contains(&section.name) {
                     known.push(section.name.clone());
                     builder = builder.with_target(target(&section, providers).await?);

@@ -1,4 +1,4 @@
-//! `formwork worker`: asks models about the rows of batches that a Restate server hands out.
+//! `formwork worker`: processes the rows of batches that a Restate server assigns to it.
 
 use std::net::SocketAddr;
 
@@ -13,19 +13,19 @@ Examples:
   formwork worker --listen 0.0.0.0:9080 --register http://restate:9070 --advertise http://workers-2:9080 --config production.toml
   formwork batch run letters.jsonl --contract person.schema.json --out letters --engine restate --ingress http://127.0.0.1:8080
 
-Restate (https://restate.dev, a server of its own) keeps the rows, and calls the worker over HTTP/2 at the advertised address. Several
-workers may stand behind one address, with a balancer that speaks HTTP/2. Workers with other settings, or of another version, need an
-address of their own: Restate gives new rows to the workers that were registered last, and the old ones finish theirs. Whoever reaches
-the listening address can spend your money: let nobody but Restate reach it.
+Restate (https://restate.dev, a separate server) stores the rows, and calls the worker over HTTP/2 at the advertised address. Several
+workers can share one address behind a load balancer for HTTP/2. Workers with other settings, or of another version, need a separate
+address: Restate assigns new rows to the workers that were registered last, and the older workers finish their rows. Requests to the
+listening address are not authenticated and cause costs, so allow only Restate to connect to it.
 
-SIGINT and SIGTERM end the worker; calls that are in flight have 10 seconds, and others are made again by another worker.
+SIGINT and SIGTERM end the worker. Calls in flight have 10 seconds to finish; another worker repeats the others.
 
 Exit codes:
   0    ended by a signal
-  2    wrong usage, an invalid file, or an address that Restate does not take
-  3    Restate does not answer, or a model cannot be opened";
+  2    wrong usage, an invalid file, or an address that Restate rejects
+  3    Restate does not respond, or a model cannot be opened";
 
-/// Ask models about the rows of batches on Restate (`formwork batch run --engine restate`)
+/// Process rows of batches for a Restate server (`formwork batch run --engine restate`)
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -35,21 +35,21 @@ pub(crate) struct Args {
     /// The address of Restate's administration, such as http://127.0.0.1:9070
     #[arg(long, value_name = "URL")]
     register: String,
-    /// The address at which Restate reaches this worker, or the balancer before several of them
+    /// The address at which Restate reaches this worker, or the load balancer in front of several workers
     #[arg(long, value_name = "URL")]
     advertise: String,
     #[command(flatten)]
     named: Named,
-    /// How many calls this worker makes at a time
+    /// Maximum number of concurrent calls of this worker
     #[arg(long, value_name = "CALLS", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     concurrency: u16,
-    /// How many calls all workers together make to each target per second; the same number for every worker [default: no limit]
+    /// Maximum number of calls per second of all workers together to each target; the same for every worker [default: no limit]
     #[arg(long, value_name = "CALLS", value_parser = rate)]
     calls_per_second: Option<f64>,
-    /// The address of Restate's ingress, for --calls-per-second [default: what its administration says]
+    /// The address of Restate's ingress, for --calls-per-second [default: the address that Restate's administration reports]
     #[arg(long, value_name = "URL")]
     ingress: Option<String>,
-    /// Say where the configuration comes from
+    /// Print the source of the configuration on standard error
     #[arg(long, short)]
     verbose: bool,
 }
@@ -101,7 +101,7 @@ async fn serve(args: &Args, providers: &Providers, listener: std::net::TcpListen
     };
     let transport = HttpTransport::new(&args.register).map_err(Failed::usage)?;
     let admin = Admin::new(Arc::new(transport), &args.register);
-    // Before a model is loaded, which takes longer than to learn that the server is not there.
+    // Restate is contacted before the model is loaded, so that a missing server is reported at once.
     let (version, ingress) = admin.version().await.map_err(failed)?;
     let opened = Targets::limited(args.named.clone(), None).open(providers, args.verbose).await?;
     let names: Vec<String> = opened.backends.iter().map(|backend| backend.name().to_owned()).collect();
@@ -124,7 +124,6 @@ async fn serve(args: &Args, providers: &Providers, listener: std::net::TcpListen
             _ = &mut stopped => {}
         }
     }));
-    // Restate asks the worker for its services.
     if let Err(error) = admin.register(&args.advertise).await {
         _ = stop.send(());
         return Err(failed(error));

@@ -10,7 +10,7 @@ pub struct BatchOutput {
     pub folder: String,
     /// The input that it was started with.
     pub source: String,
-    /// Whether somebody works on it.
+    /// Whether a process works on the batch.
     pub state: BatchState,
     /// The id of the process that works on it; absent if there is none, or its id is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,7 +32,7 @@ pub struct BatchOutput {
     /// The cost of all calls in US dollars; absent if the price of a call is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// The cost of all rows in US dollars, if the open ones cost what the others did; absent if that is not known.
+    /// The cost of all rows in US dollars, if the open rows cost as much as the others; absent if it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_cost_usd: Option<f64>,
     /// The number of rejected rows by reason.

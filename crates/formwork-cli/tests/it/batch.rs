@@ -53,7 +53,7 @@ fn rows(name: &str, count: usize) -> String {
 }
 
 #[test]
-fn a_batch_is_limited_gone_on_with_exported_and_never_asked_twice() {
+fn a_batch_is_limited_continued_exported_and_never_called_twice() {
     let server =
         chat(&[MARIA, r#"{"name": "Jon", "age": "x", "city": "Bergen"}"#, r#"{"age": 41}"#, MARIA, MARIA]);
     let (rows, out, config) = (rows("batch-limit.jsonl", 4), out("limit"), config(&server));
@@ -92,7 +92,7 @@ fn a_batch_is_limited_gone_on_with_exported_and_never_asked_twice() {
 }
 
 #[test]
-fn rejected_rows_have_every_attempt_and_can_be_asked_about_again() {
+fn rejected_rows_have_every_attempt_and_can_be_processed_again() {
     let server = chat(&["no", "nothing", "not at all", MARIA]);
     let (rows, out, config) = (rows("batch-rejected.jsonl", 1), out("rejected"), config(&server));
     let person = example("person.schema.json");
@@ -127,11 +127,11 @@ fn bad_input_is_one_message_each_and_the_batch_stays_as_it_is() {
     let config = config(&server);
     let (person, other) =
         (example("person.schema.json"), temporary("batch-other.json", r#"{"type": "object"}"#));
-    let given = rows("batch-bad.jsonl", 2);
+    let input = rows("batch-bad.jsonl", 2);
     let mine = out("bad");
-    assert_eq!(work(&["run", &given, "-c", &person, "-o", &mine], &config).code, 0);
+    assert_eq!(work(&["run", &input, "-c", &person, "-o", &mine], &config).code, 0);
     let newer = out("newer");
-    assert_eq!(work(&["run", &given, "-c", &person, "-o", &newer], &config).code, 0);
+    assert_eq!(work(&["run", &input, "-c", &person, "-o", &newer], &config).code, 0);
     let file = rusqlite::Connection::open(Path::new(&newer).join("ledger.db")).unwrap();
     file.pragma_update(None, "user_version", 99).unwrap();
     drop(file);
@@ -156,19 +156,19 @@ fn bad_input_is_one_message_each_and_the_batch_stays_as_it_is() {
     let before = batch(&["status", &mine]).stdout;
     for (args, says) in [
         (vec!["run", "no/such.jsonl", "-c", &person, "-o", &fresh], "no/such.jsonl: No such file"),
-        (vec!["run", &given, "-c", "no/such.json", "-o", &fresh], "cannot read the contract no/such.json"),
-        (vec!["run", &given, "-c", &no_schema, "-o", &fresh], "objekt"),
+        (vec!["run", &input, "-c", "no/such.json", "-o", &fresh], "cannot read the contract no/such.json"),
+        (vec!["run", &input, "-c", &no_schema, "-o", &fresh], "objekt"),
         (
             vec!["run", &table, "-c", &person, "-o", &fresh],
             "the columns are `name`, `text`: rename two of them",
         ),
         (
-            vec!["run", &given, "-c", &person, "-o", &strange],
+            vec!["run", &input, "-c", &person, "-o", &strange],
             "is not empty and holds no batch: name a new folder",
         ),
-        (vec!["run", &given, "-c", &person, "-o", &foreign], "is not a ledger of formwork"),
-        (vec!["run", &given, "-c", &person, "-o", &newer], "has format 99"),
-        (vec!["run", &given, "-c", &other, "-o", &mine], "the contract differs from the one of the batch"),
+        (vec!["run", &input, "-c", &person, "-o", &foreign], "is not a ledger of formwork"),
+        (vec!["run", &input, "-c", &person, "-o", &newer], "has format 99"),
+        (vec!["run", &input, "-c", &other, "-o", &mine], "the contract differs from the one of the batch"),
         (vec!["run", &fewer, "-c", &person, "-o", &mine], "it has more rows than the 1 of the input"),
         (vec!["run", &changed, "-c", &person, "-o", &mine], "the input of row 2 (id 1) has changed"),
         (vec!["run", &letters, "-c", &person, "-o", &within], "within the folder of the rows"),
@@ -187,9 +187,9 @@ fn bad_input_is_one_message_each_and_the_batch_stays_as_it_is() {
 }
 
 #[test]
-fn rows_that_cannot_be_asked_about_are_rejected_with_their_place_and_the_others_are_asked_about() {
+fn invalid_rows_are_rejected_with_their_place_and_the_others_are_processed() {
     let server = chat(&[MARIA; 2]);
-    let given = temporary(
+    let input = temporary(
         "batch-poison.jsonl",
         format!(
             "{{\"id\": \"a\", \"input\": \"Maria, 34\"}}\nnonsense\n{{\"id\": \"a\", \"input\": \"x\"}}\n{{\"id\": \"b\"}}\n\
@@ -198,7 +198,7 @@ fn rows_that_cannot_be_asked_about_are_rejected_with_their_place_and_the_others_
         ),
     );
     let (out, person) = (out("poison"), example("person.schema.json"));
-    let ran = work(&["run", &given, "-c", &person, "-o", &out], &config(&server));
+    let ran = work(&["run", &input, "-c", &person, "-o", &out], &config(&server));
     assert_eq!((ran.code, server.received().len()), (1, 2), "{}", ran.stderr);
     let ids = |lines: &[Value]| lines.iter().map(|line| line["id"].clone()).collect::<Vec<_>>();
     assert_eq!(ids(&lines(&out, "part-")), ["a", "c"]);
@@ -219,14 +219,14 @@ fn a_new_contract_keeps_the_values_that_satisfy_it() {
         r#"{"name": "Jon", "age": 17, "city": "Bergen"}"#,
         r#"{"name": "Jon", "age": 71, "city": "Bergen"}"#,
     ]);
-    let (given, out, config) = (rows("batch-new.jsonl", 2), out("new"), config(&server));
+    let (input, out, config) = (rows("batch-new.jsonl", 2), out("new"), config(&server));
     let person = example("person.schema.json");
-    assert_eq!(work(&["run", &given, "-c", &person, "-o", &out], &config).code, 0);
+    assert_eq!(work(&["run", &input, "-c", &person, "-o", &out], &config).code, 0);
     let text = std::fs::read_to_string(&person).unwrap().replace("\"minimum\": 0", "\"minimum\": 18");
     let adults = temporary("batch-adults.json", text);
-    let ran = work(&["run", &given, "-c", &adults, "-o", &out], &config);
+    let ran = work(&["run", &input, "-c", &adults, "-o", &out], &config);
     refused(&ran, 2, "/schema/properties/age/minimum was 0 and is 18");
-    let ran = work(&["run", &given, "-c", &adults, "-o", &out, "--new-contract"], &config);
+    let ran = work(&["run", &input, "-c", &adults, "-o", &out, "--new-contract"], &config);
     assert_eq!((ran.code, server.received().len()), (0, 3), "{}", ran.stderr);
     let ages: Vec<_> = lines(&out, "part-").iter().map(|line| line["value"]["age"].clone()).collect();
     assert_eq!(ages, [34, 71]);
@@ -234,10 +234,10 @@ fn a_new_contract_keeps_the_values_that_satisfy_it() {
 
 #[test]
 fn limits_of_money_and_failures_stop_the_batch_and_no_provider_leaves_it_open() {
-    let (person, given) = (example("person.schema.json"), rows("batch-limits.jsonl", 3));
+    let (person, input) = (example("person.schema.json"), rows("batch-limits.jsonl", 3));
     let server = chat(&["no", "nothing", "not at all", MARIA, MARIA]);
     let (out_failures, own) = (out("failures"), config(&server));
-    let ran = work(&["run", &given, "-c", &person, "-o", &out_failures, "--max-failures", "0"], &own);
+    let ran = work(&["run", &input, "-c", &person, "-o", &out_failures, "--max-failures", "0"], &own);
     assert_eq!((ran.code, server.received().len()), (1, 3), "{}", ran.stderr);
     assert!(ran.stderr.contains("more than --max-failures allows"), "{}", ran.stderr);
     let ran = work(&["resume", &out_failures, "--max-failures", "50%"], &own);
@@ -245,7 +245,7 @@ fn limits_of_money_and_failures_stop_the_batch_and_no_provider_leaves_it_open() 
 
     let server = chat(&[MARIA; 3]);
     let (out_budget, own) = (out("budget"), config(&server));
-    let ran = work(&["run", &given, "-c", &person, "-o", &out_budget, "--budget", "0.000001"], &own);
+    let ran = work(&["run", &input, "-c", &person, "-o", &out_budget, "--budget", "0.000001"], &own);
     assert_eq!((ran.code, server.received().len()), (1, 0), "{}", ran.stderr);
     assert!(ran.stderr.contains("--budget USD` goes on with more"), "{}", ran.stderr);
     let ran = work(&["resume", &out_budget, "--budget", "1"], &own);
@@ -254,7 +254,7 @@ fn limits_of_money_and_failures_stop_the_batch_and_no_provider_leaves_it_open() 
     let server =
         Server::start([Reply::status(401), Reply::status(401), Reply::status(401), of_text(MARIA)]).unwrap();
     let (out_key, own) = (out("key"), config(&server));
-    let ran = work(&["run", &given, "-c", &person, "-o", &out_key], &own);
+    let ran = work(&["run", &input, "-c", &person, "-o", &out_key], &own);
     assert!(matches!(ran.code, 2 | 3), "{}: {}", ran.code, ran.stderr);
     assert!(
         batch(&["status", &out_key]).stdout.contains("0 with a value, 0 rejected, 3 open"),
@@ -266,9 +266,9 @@ fn limits_of_money_and_failures_stop_the_batch_and_no_provider_leaves_it_open() 
 #[test]
 fn an_estimate_asks_some_rows_and_keeps_them() {
     let server = chat(&[MARIA; 40]);
-    let (given, out, config) = (rows("batch-estimate.jsonl", 20), out("estimate"), config(&server));
+    let (input, out, config) = (rows("batch-estimate.jsonl", 20), out("estimate"), config(&server));
     let person = example("person.schema.json");
-    let ran = work(&["run", &given, "-c", &person, "-o", &out, "--estimate", "5", "--json"], &config);
+    let ran = work(&["run", &input, "-c", &person, "-o", &out, "--estimate", "5", "--json"], &config);
     assert_eq!((ran.code, server.received().len()), (0, 5), "{}", ran.stderr);
     let estimate = &ran.rows()[0]["estimate"];
     assert_eq!(
@@ -291,9 +291,9 @@ fn slow() -> Provider {
 #[test]
 fn a_batch_is_paused_and_cancelled_from_outside_and_one_process_works_on_it() {
     let provider = slow();
-    let given: String =
+    let input: String =
         (0..5000).map(|row| format!("{{\"id\": \"row-{row}\", \"input\": \"document {row}\"}}\n")).collect();
-    let given = temporary("batch-pause.jsonl", given);
+    let input = temporary("batch-pause.jsonl", input);
     let contract = temporary("batch-pause.json", r#"{"type": "object", "required": ["number"]}"#);
     let config = temporary("batch-pause.toml", format!("[providers.p]\n{}", provider.section()));
     let out = out("pause");
@@ -310,7 +310,7 @@ fn a_batch_is_paused_and_cancelled_from_outside_and_one_process_works_on_it() {
         let output = child.wait_with_output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
-    let first = start(&["run", &given, "-c", &contract, "-o", &out]);
+    let first = start(&["run", &input, "-c", &contract, "-o", &out]);
     wait_for(10);
     refused(
         &batch(&["resume", &out]),
@@ -319,8 +319,8 @@ fn a_batch_is_paused_and_cancelled_from_outside_and_one_process_works_on_it() {
     );
     assert_eq!(batch(&["status", &out, "--json"]).rows()[0]["state"], "running");
     assert_eq!(batch(&["pause", &out]).code, 0);
-    let (code, said) = ended(first);
-    assert!(code == Some(130) && said.contains("error: paused; `formwork batch resume"), "{said}");
+    let (code, message) = ended(first);
+    assert!(code == Some(130) && message.contains("error: paused; `formwork batch resume"), "{message}");
     let numbers = batch(&["status", &out, "--json"]).rows().swap_remove(0);
     assert_eq!((&numbers["state"], &numbers["begun"]), (&json!("paused"), &Value::Null));
     // A pause finishes the open calls.
@@ -328,8 +328,8 @@ fn a_batch_is_paused_and_cancelled_from_outside_and_one_process_works_on_it() {
     let second = start(&["resume", &out]);
     wait_for(provider.calls() + 10);
     assert_eq!(batch(&["cancel", &out]).code, 0);
-    let (code, said) = ended(second);
-    assert!(code == Some(130) && said.contains("error: cancelled; `formwork batch retry"), "{said}");
+    let (code, message) = ended(second);
+    assert!(code == Some(130) && message.contains("error: cancelled; `formwork batch retry"), "{message}");
     refused(&batch(&["resume", &out]), 2, "was cancelled: `formwork batch retry");
     let results = lines(&out, "part-").len() as u64;
     assert_eq!(batch(&["status", &out, "--json"]).rows()[0]["accepted"], results);

@@ -40,13 +40,13 @@ fn one_question_one_answer() {
 
 #[test]
 fn debug_is_on_standard_error_and_changes_nothing() {
-    let asked = |name: &str, debug: &[&str]| {
+    let answer_of = |name: &str, debug: &[&str]| {
         let server = server(&[&format!("```json\n{}\n```", good()), &good().to_string()]);
         let ran = chat(name, &server, &[debug, &["What is JSON?"]].concat(), "");
         let sent: Vec<Vec<u8>> = server.received().into_iter().map(|request| request.body).collect();
         (ran.code, ran.stdout, sent, ran.stderr)
     };
-    let (quiet, loud) = (asked("quiet", &[]), asked("loud", &["--debug"]));
+    let (quiet, loud) = (answer_of("quiet", &[]), answer_of("loud", &["--debug"]));
     assert_eq!((quiet.0, &quiet.1, &quiet.2), (loud.0, &loud.1, &loud.2));
     assert_eq!((quiet.0, quiet.2.len(), quiet.3.as_str()), (0, 2, ""));
     for line in [
@@ -105,16 +105,16 @@ fn without_a_question_it_is_a_conversation() {
     );
     assert!(ran.stderr.starts_with("error: INVALID_JSON: "), "{}", ran.stderr);
     let sent = bodies(&server);
-    let said = |body: &Value| {
+    let text_of = |body: &Value| {
         let messages = body["messages"].as_array().unwrap().iter().skip(1);
         messages.map(|message| message["content"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(said(&sent[3]), ["one", &answer, "three"]);
-    assert_eq!(said(&sent[4]), ["four"]);
+    assert_eq!(text_of(&sent[3]), ["one", &answer, "three"]);
+    assert_eq!(text_of(&sent[4]), ["four"]);
 }
 
 #[test]
-fn failures_are_told_in_the_words_of_all_commands_and_have_their_code_as_data() {
+fn failures_are_reported_in_the_words_of_all_commands_and_have_their_code_as_data() {
     for (reply, timeout, words, code) in [
         (Reply::status(401), "9", "no provider answered: ", "AUTHENTICATION_FAILED"),
         (Reply::status(402), "9", "no provider answered: ", "NO_CREDIT"),

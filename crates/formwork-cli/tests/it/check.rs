@@ -157,8 +157,8 @@ fn bad_input_is_one_message_and_the_right_exit_code() {
         (vec!["check", "--schema", &person], "{} {}", 1, "trailing characters"),
     ] {
         let ran = formwork(&args, stdin);
-        let said = format!("{}{}", ran.stdout, ran.stderr);
-        assert!(ran.code == code && said.contains(says), "{args:?}: {} {said}", ran.code);
+        let printed = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(ran.code == code && printed.contains(says), "{args:?}: {} {printed}", ran.code);
     }
     let ran = formwork(&["check", "--schema", &person], b"\xFF\xFE");
     assert!(ran.code == 1 && ran.stdout.contains("not UTF-8 at byte 0"), "{}", ran.stdout);
@@ -261,8 +261,8 @@ fn rules_of_a_schema_and_of_a_file_are_checked_alike() {
             let wrong: Vec<_> =
                 wrong.into_iter().filter(|path| (name == "sum") == (*path == "$.total")).collect();
             let document = document.to_string();
-            let asked: [&[&str]; 2] = [&["--schema", &own], &["--schema", &plain, "--rules", &file]];
-            for given in asked {
+            let sources: [&[&str]; 2] = [&["--schema", &own], &["--schema", &plain, "--rules", &file]];
+            for given in sources {
                 let ran = formwork(&[&["check", "--json"], given].concat(), &document);
                 let row = ran.rows().remove(0);
                 let found: Vec<_> = row["violations"]

@@ -56,7 +56,7 @@ fn the_answer_keeps_to_the_rules_of_the_schema_and_of_a_file() {
 const MARIA: &str = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Lisbon"}"#;
 
 #[test]
-fn the_configuration_says_who_is_asked() {
+fn the_configuration_says_which_target_is_called() {
     let server = chat(&[r#"{"name": "Maria Lindqvist", "age": 340, "city": "Lisbon"}"#, MARIA]);
     let config = config("asked.toml", &format!("[defaults]\ntemperature = 0.9\n{}", of(&server)));
     let ran = extract(&config, &["--json", "Maria Lindqvist, 34, moved to Lisbon."]);
@@ -72,7 +72,7 @@ fn the_configuration_says_who_is_asked() {
 }
 
 #[test]
-fn the_next_target_is_asked_where_the_first_one_fails() {
+fn the_next_target_is_called_where_the_first_one_fails() {
     let server = chat(&[MARIA]);
     let text = format!(
         "targets = [\"gone\", \"primary\"]\n[providers.gone]\nkind = \"groq\"\nmodel = \"m\"\napi_key_env = \"\"\n\
@@ -149,7 +149,7 @@ pub(crate) fn answer(text: &str) -> Reply {
 }
 
 #[test]
-fn a_wrong_command_line_is_told_what_to_add() {
+fn a_wrong_command_line_is_reported_with_what_to_add() {
     let person = example("person.schema.json");
     let here = super::folder().join("nothing-here");
     std::fs::create_dir_all(here.join(".git")).unwrap();
@@ -205,7 +205,7 @@ fn a_line_that_is_no_row_is_named_by_its_place_alone() {
 }
 
 #[test]
-fn a_provider_without_its_key_is_left_out_where_another_one_can_be_asked() {
+fn a_provider_without_its_key_is_omitted_where_another_one_can_be_called() {
     let keyless = |name: &str| {
         format!(
             "[providers.{name}]\nkind = \"openai\"\nmodel = \"m\"\napi_key_env = \"FORMWORK_NO_SUCH_KEY\"\n"
@@ -220,11 +220,12 @@ fn a_provider_without_its_key_is_left_out_where_another_one_can_be_asked() {
             let ran = formwork(&[&command[..], &["--config", &file, "--timeout", "5"]].concat(), "Maria");
             assert_ne!(ran.code, 2, "{command:?}: {}", ran.stderr);
             assert!(!server.received().is_empty(), "{command:?}: {}", ran.stderr);
-            let told: Vec<&str> = ran.stderr.lines().filter(|line| line.starts_with("warning: ")).collect();
-            let [told] = told[..] else { panic!("{command:?}: {}", ran.stderr) };
+            let warnings: Vec<&str> =
+                ran.stderr.lines().filter(|line| line.starts_with("warning: ")).collect();
+            let [warnings] = warnings[..] else { panic!("{command:?}: {}", ran.stderr) };
             assert!(
-                told.contains("`keyless`") && told.contains("`FORMWORK_NO_SUCH_KEY` is not set"),
-                "{told}"
+                warnings.contains("`keyless`") && warnings.contains("`FORMWORK_NO_SUCH_KEY` is not set"),
+                "{warnings}"
             );
         }
     }

@@ -26,22 +26,22 @@ type Answers = dyn Fn(&Incoming) -> (u16, String) + Send + Sync;
 /// A server whose responses depend on the request, like those of real servers.
 struct Reacting {
     url: String,
-    asked: Arc<Mutex<Vec<Incoming>>>,
+    requests: Arc<Mutex<Vec<Incoming>>>,
 }
 
 impl Reacting {
     fn start(answers: impl Fn(&Incoming) -> (u16, String) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let asked: Arc<Mutex<Vec<Incoming>>> = Arc::default();
-        let (log, answers): (_, Arc<Answers>) = (Arc::clone(&asked), Arc::new(answers));
+        let requests: Arc<Mutex<Vec<Incoming>>> = Arc::default();
+        let (log, answers): (_, Arc<Answers>) = (Arc::clone(&requests), Arc::new(answers));
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let (log, answers) = (Arc::clone(&log), Arc::clone(&answers));
                 std::thread::spawn(move || drop(Self::serve(stream, &log, &*answers)));
             }
         });
-        Self { url, asked }
+        Self { url, requests }
     }
 
     fn serve(mut stream: TcpStream, log: &Mutex<Vec<Incoming>>, answers: &Answers) -> std::io::Result<()> {
@@ -62,9 +62,9 @@ impl Reacting {
         }
         let mut body = vec![0; length];
         reader.read_exact(&mut body)?;
-        let asked = Incoming { path, key, body: serde_json::from_slice(&body).unwrap_or_default() };
-        log.lock().unwrap().push(asked.clone());
-        let (status, text) = answers(&asked);
+        let request = Incoming { path, key, body: serde_json::from_slice(&body).unwrap_or_default() };
+        log.lock().unwrap().push(request.clone());
+        let (status, text) = answers(&request);
         write!(
             stream,
             "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{text}",
@@ -72,8 +72,8 @@ impl Reacting {
         )
     }
 
-    fn asked(&self) -> Vec<Incoming> {
-        self.asked.lock().unwrap().clone()
+    fn requests(&self) -> Vec<Incoming> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
@@ -136,37 +136,43 @@ fn its_advice_helps() {
         apply,
     };
     let cases = [
-        case("llama-server", r#"add to [providers.a]: modes = ["json-object", "prompt"]"#, added, |asked| {
-            match asked.body["response_format"]["type"].as_str() {
+        case(
+            "llama-server",
+            r#"add to [providers.a]: modes = ["json-object", "prompt"]"#,
+            added,
+            |request| match request.body["response_format"]["type"].as_str() {
                 Some("json_object") => chat(r#"{"fruit": "apple"}"#),
                 _ => chat("An apple."),
-            }
-        }),
-        case("llama-server", r#"add to [providers.a]: modes = ["json-object", "prompt"]"#, added, |asked| {
-            match asked.body["response_format"]["type"].as_str() {
+            },
+        ),
+        case(
+            "llama-server",
+            r#"add to [providers.a]: modes = ["json-object", "prompt"]"#,
+            added,
+            |request| match request.body["response_format"]["type"].as_str() {
                 Some("json_schema") => {
                     error(400, "Invalid schema for response_format 'canary': not supported")
                 }
                 _ => chat(r#"{"fruit": "apple"}"#),
-            }
-        }),
+            },
+        ),
         case(
             "llama-server",
             r#"change in [providers.a]: modes = ["prompt"]"#,
             |text, _| text.replace("modes = [\"json-object\", \"prompt\"]", "modes = [\"prompt\"]"),
             |_| chat("An apple."),
         ),
-        case("ollama", "add to [providers.a]: think = false", added, |asked| {
-            if asked.body["think"] == false { ollama(CANARY) } else { ollama("") }
+        case("ollama", "add to [providers.a]: think = false", added, |request| {
+            if request.body["think"] == false { ollama(CANARY) } else { ollama("") }
         }),
-        case("ollama", r#"add to [providers.a]: modes = ["json-object", "prompt"]"#, added, |asked| {
-            if asked.body["format"] == "json" { ollama("{}") } else { ollama("An apple.") }
+        case("ollama", r#"add to [providers.a]: modes = ["json-object", "prompt"]"#, added, |request| {
+            if request.body["format"] == "json" { ollama("{}") } else { ollama("An apple.") }
         }),
         case(
             "llama-server",
             "add its name to [providers.a]: api_key_env = ",
             |text, _| format!("{text}api_key_env = \"FORMWORK_DOCTORS_KEY\"\n"),
-            |asked| match asked.key.as_deref() {
+            |request| match request.key.as_deref() {
                 Some("Bearer right") => chat(CANARY),
                 _ => error(401, "wrong key"),
             },
@@ -175,7 +181,7 @@ fn its_advice_helps() {
             "llama-server",
             "correct `model`",
             |text, _| text.replace("\"m\"", "\"right\""),
-            |asked| match asked.body["model"].as_str() {
+            |request| match request.body["model"].as_str() {
                 Some("right") => chat(CANARY),
                 _ => (
                     404,
@@ -188,7 +194,7 @@ fn its_advice_helps() {
             "llama-server",
             "correct `base_url`",
             |text, _| text.replace("/elsewhere/v1", "/v1"),
-            |asked| match asked.path.starts_with("/v1/") {
+            |request| match request.path.starts_with("/v1/") {
                 true => chat(CANARY),
                 false => (200, "<html>A page</html>".to_owned()),
             },
@@ -206,10 +212,10 @@ fn its_advice_helps() {
         let (ran, row) = doctor(&text, Some("right"));
         assert_eq!((ran.code, &row["state"]), (3, &json!("unavailable")), "{advice}: {row}");
         assert!(row["fix"].as_str().unwrap().contains(advice), "{advice}: {row}");
-        let calls = server.asked().len();
+        let calls = server.requests().len();
         let (ran, row) = doctor(&apply(&text, row["fix"].as_str().unwrap()), Some("right"));
         assert_eq!((ran.code, &row["state"]), (0, &json!("works")), "{advice}: {row} {}", ran.stderr);
-        assert_eq!(server.asked().len(), calls + 1, "one call: {:?}", server.asked());
+        assert_eq!(server.requests().len(), calls + 1, "one call: {:?}", server.requests());
     }
 }
 
@@ -224,7 +230,7 @@ fn advice_about_the_other_side_helps() {
     ] {
         let helped = Arc::new(Mutex::new(false));
         let state = Arc::clone(&helped);
-        let server = Reacting::start(move |asked| match (*state.lock().unwrap(), asked.path.as_str()) {
+        let server = Reacting::start(move |request| match (*state.lock().unwrap(), request.path.as_str()) {
             (false, _) => before.clone(),
             (true, "/api/chat") => ollama(CANARY),
             (true, _) => chat(CANARY),
@@ -247,7 +253,6 @@ fn advice_about_the_other_side_helps() {
     );
     let server = Reacting::start(|_| chat(CANARY));
     assert_eq!(doctor(&section("llama-server", &server.url), None).0.code, 0);
-    // A time limit that is too short, and a longer one.
     let silent = Server::start([Reply::silent(), answer(CANARY)]).unwrap();
     let text = section("llama-server", &silent.url());
     let (ran, row) = doctor(&format!("{text}timeout_seconds = 0.2\n"), None);
@@ -317,12 +322,12 @@ fn the_doctor_speaks_to_people() {
 
 /// An Ollama server of this version. Its model thinks, and schemas are enforced only without thinking.
 fn thinker(version: &'static str, digest: &'static str) -> Reacting {
-    Reacting::start(move |asked| match asked.path.as_str() {
+    Reacting::start(move |request| match request.path.as_str() {
         "/api/version" => (200, json!({"version": version}).to_string()),
         "/api/tags" => (200, json!({"models": [{"name": "m:latest", "digest": digest}]}).to_string()),
         "/api/show" => (200, json!({"capabilities": ["completion", "thinking"]}).to_string()),
-        _ if asked.body["think"] != false => ollama("Hm."),
-        _ if asked.body["options"]["num_predict"] == 16 => ollama(r#"{"fw":"q7"}"#),
+        _ if request.body["think"] != false => ollama("Hm."),
+        _ if request.body["options"]["num_predict"] == 16 => ollama(r#"{"fw":"q7"}"#),
         _ => ollama(r#"{"name": "Maria", "age": 34, "city": "Lisbon"}"#),
     })
 }
@@ -340,8 +345,9 @@ fn extract(url: &str, probe: bool, cache: &str) -> (Ran, Value) {
 }
 
 #[test]
-fn a_probe_is_a_call_that_was_asked_for_paid_once_and_verifies_what_calls_do() {
-    let paths = |server: &Reacting| server.asked().into_iter().map(|asked| asked.path).collect::<Vec<_>>();
+fn a_probe_is_a_call_that_was_requested_paid_once_and_verifies_what_calls_do() {
+    let paths =
+        |server: &Reacting| server.requests().into_iter().map(|request| request.path).collect::<Vec<_>>();
     let server = thinker("0.17.4", "one");
     let (_, row) = extract(&server.url, false, "probe-cache");
     assert!(
@@ -359,7 +365,7 @@ fn a_probe_is_a_call_that_was_asked_for_paid_once_and_verifies_what_calls_do() {
         paths(&server),
         ["/api/version", "/api/tags", "/api/version", "/api/show", "/api/chat", "/api/chat"]
     );
-    assert_eq!(server.asked().last().unwrap().body["think"], false, "calls are made as it was verified");
+    assert_eq!(server.requests().last().unwrap().body["think"], false, "calls are made as it was verified");
     let usage = &row["usage"];
     assert_eq!((&usage["input_tokens"], &usage["output_tokens"]), (&json!(30), &json!(8)), "{row}");
     // It is a line of its own in the record, with its own tokens and cost.
@@ -378,23 +384,22 @@ fn a_probe_is_a_call_that_was_asked_for_paid_once_and_verifies_what_calls_do() {
     assert_eq!(paths(&server)[6..], ["/api/version", "/api/tags", "/api/chat"]);
     assert_eq!(row["attempts"].as_array().map(Vec::len), Some(1), "{row}");
     assert_eq!(
-        (&row["usage"]["input_tokens"], &server.asked().last().unwrap().body["think"]),
+        (&row["usage"]["input_tokens"], &server.requests().last().unwrap().body["think"]),
         (&json!(15), &json!(false))
     );
 }
 
 #[test]
 fn another_version_and_another_model_are_probed_again() {
-    // One server whose version and model change.
     let now = Arc::new(Mutex::new(("1", "a")));
     let state = Arc::clone(&now);
-    let server = Reacting::start(move |asked| {
+    let server = Reacting::start(move |request| {
         let (version, digest) = *state.lock().unwrap();
-        match asked.path.as_str() {
+        match request.path.as_str() {
             "/api/version" => (200, json!({"version": version}).to_string()),
             "/api/tags" => (200, json!({"models": [{"name": "m", "digest": digest}]}).to_string()),
             "/api/show" => (200, json!({"capabilities": ["completion"]}).to_string()),
-            _ if asked.body["options"]["num_predict"] == 16 => ollama(r#"{"fw":"q7"}"#),
+            _ if request.body["options"]["num_predict"] == 16 => ollama(r#"{"fw":"q7"}"#),
             _ => ollama(r#"{"name": "Maria", "age": 34, "city": "Lisbon"}"#),
         }
     });
@@ -410,7 +415,7 @@ fn another_version_and_another_model_are_probed_again() {
         *now.lock().unwrap() = (version, digest);
         let (ran, _) = extract(&server.url, true, "probe-changes");
         assert_eq!(ran.code, 0, "{}", ran.stderr);
-        let found = server.asked().iter().filter(|asked| asked.path == "/api/show").count();
+        let found = server.requests().iter().filter(|request| request.path == "/api/show").count();
         assert_eq!(found, shown + usize::from(again), "{version} {digest}");
         shown = found;
     }
@@ -420,12 +425,14 @@ fn another_version_and_another_model_are_probed_again() {
 fn every_step_down_is_one_line() {
     let maria = r#"{"name": "Maria", "age": 34, "city": "Lisbon"}"#;
     // Found by a probe.
-    let server = Reacting::start(move |asked| match asked.path.as_str() {
+    let server = Reacting::start(move |request| match request.path.as_str() {
         "/api/version" => (200, json!({"version": "1"}).to_string()),
         "/api/show" => (200, json!({"capabilities": ["completion"]}).to_string()),
         "/api/tags" => (404, String::new()),
-        _ if asked.body["options"]["num_predict"] == 16 && asked.body["format"] != "json" => ollama("Hello!"),
-        _ if asked.body["options"]["num_predict"] == 16 => ollama("{}"),
+        _ if request.body["options"]["num_predict"] == 16 && request.body["format"] != "json" => {
+            ollama("Hello!")
+        }
+        _ if request.body["options"]["num_predict"] == 16 => ollama("{}"),
         _ => ollama(maria),
     });
     let (ran, _) = extract(&server.url, true, "probe-weaker");
@@ -438,8 +445,8 @@ fn every_step_down_is_one_line() {
     );
 
     // Found by a call: the server refuses the schema.
-    let server = Reacting::start(move |asked| {
-        match asked.body["format"].is_object() {
+    let server = Reacting::start(move |request| {
+        match request.body["format"].is_object() {
         true => (400, json!({"error": "json: cannot unmarshal object into Go struct field ChatRequest.format of type string"}).to_string()),
         false => ollama(maria),
     }

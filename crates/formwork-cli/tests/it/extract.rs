@@ -49,9 +49,9 @@ fn the_text_is_an_argument_a_file_or_standard_input() {
     let schema = example("person.schema.json");
     let text = "Ada, 36, of London";
     let file = temporary("ada.txt", text);
-    let asked = ["--schema", &schema, "--seed", "4", "--temperature", "1", "--max-tokens", "60"];
+    let command_line = ["--schema", &schema, "--seed", "4", "--temperature", "1", "--max-tokens", "60"];
     let with = |more: &[&str], stdin: &str| {
-        let ran = extract(&[&asked, more].concat(), stdin);
+        let ran = extract(&[&command_line, more].concat(), stdin);
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{more:?}");
         ran.stdout
     };
@@ -87,7 +87,7 @@ fn the_history_is_printed_as_its_schema_says() {
 }
 
 #[test]
-fn verbose_says_each_attempt_what_was_wrong_and_what_is_asked_next() {
+fn verbose_says_each_attempt_what_was_wrong_and_what_is_called_next() {
     let ran = extract(&["--schema", &BREAKS, "-v", "--max-attempts", "2", "the text"], "");
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
     let mut rest = ran.stderr.as_str();
@@ -114,7 +114,6 @@ fn verbose_says_each_attempt_what_was_wrong_and_what_is_asked_next() {
 
 #[test]
 fn out_of_time_before_any_answer_is_no_provider() {
-    // The time limit is a millisecond for hundreds of tokens.
     let schema = temporary("long.schema.json", r#"{"type": "string", "minLength": 600}"#);
     let ran = extract(&["-s", &schema, "--max-tokens", "900", "--timeout", "0.001", "--json", "x"], "");
     let row = ran.rows().remove(0);
@@ -138,8 +137,8 @@ fn rows_come_back_in_order() {
         json!({"id": "long", "input": "x".repeat(2 * tiny::CONTEXT)}).to_string(),
     ]);
     let file = temporary("rows.jsonl", rows.join("\n"));
-    let asked = ["--jsonl", "--schema", &FLAG, "--file", &file, "--max-tokens", "30"];
-    let ran = extract(&[&asked[..], &["--concurrency", "3"]].concat(), "");
+    let command_line = ["--jsonl", "--schema", &FLAG, "--file", &file, "--max-tokens", "30"];
+    let ran = extract(&[&command_line[..], &["--concurrency", "3"]].concat(), "");
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     let answers = ran.rows();
     for answer in &answers {
@@ -165,7 +164,7 @@ fn rows_come_back_in_order() {
     }
     // The completions are the same with one call at a time.
     let values = |ran: &Ran| ran.rows().iter().map(|row| row["value"].clone()).collect::<Vec<_>>();
-    assert_eq!(values(&extract(&asked, "")), values(&ran));
+    assert_eq!(values(&extract(&command_line, "")), values(&ran));
 }
 
 #[test]
@@ -216,7 +215,7 @@ fn schemas_of_any_size_and_shape() {
 }
 
 #[test]
-fn a_schema_that_cannot_be_used_is_told_before_a_model_is_opened() {
+fn a_schema_that_cannot_be_used_is_reported_before_a_model_is_opened() {
     let schema = |name: &str, content: &str| temporary(name, content);
     let folder = folder().display().to_string();
     for (schema, says) in [

@@ -170,9 +170,9 @@ fn formwork_model_changes_the_model_and_nothing_else() {
         "{}",
         ran.stderr
     );
-    let said = "model: seven instead of the one of `primary` (FORMWORK_MODEL)";
+    let message = "model: seven instead of the one of `primary` (FORMWORK_MODEL)";
     assert!(
-        ran.stderr.contains(said) && ran.stderr.contains(&format!("configuration: {file}\n")),
+        ran.stderr.contains(message) && ran.stderr.contains(&format!("configuration: {file}\n")),
         "{}",
         ran.stderr
     );
@@ -182,7 +182,7 @@ fn formwork_model_changes_the_model_and_nothing_else() {
 }
 
 #[test]
-fn the_servers_that_other_programs_know_by_variables_are_asked() {
+fn the_servers_that_other_programs_know_by_variables_are_called() {
     let ollama = Server::start([Reply::json(
         json!({"model": "m", "message": {"role": "assistant", "content": MARIA}, "done": true, "done_reason": "stop"})
             .to_string(),
@@ -200,12 +200,14 @@ fn the_servers_that_other_programs_know_by_variables_are_asked() {
     assert_eq!((ran.code, openai.received().len()), (0, 1), "{}", ran.stderr);
 
     // Anthropic's SDKs have a base URL without `/v1`. The key has its own header and is never printed.
-    let said =
+    let message =
         json!({"type": "message", "content": [{"type": "text", "text": MARIA}], "stop_reason": "end_turn"});
     let refused_key = json!({"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key k-123456789"}});
-    let anthropic =
-        Server::start([Reply::json(said.to_string()), Reply::json(refused_key.to_string()).with_status(401)])
-            .unwrap();
+    let anthropic = Server::start([
+        Reply::json(message.to_string()),
+        Reply::json(refused_key.to_string()).with_status(401),
+    ])
+    .unwrap();
     for (address, code) in [(anthropic.url(), 0), (format!("{}/v1", anthropic.url()), 3)] {
         let mut ask = extract(&["--provider", "anthropic", "--model", "claude-sonnet-4-6", "-v", "x"]);
         ask.env("ANTHROPIC_BASE_URL", address).env("ANTHROPIC_API_KEY", "k-123456789");
@@ -221,8 +223,8 @@ fn the_servers_that_other_programs_know_by_variables_are_asked() {
         assert_eq!(sent["max_tokens"], 128_000);
     }
     // Google's libraries leave the version out of the address.
-    let said = json!({"candidates": [{"content": {"parts": [{"text": MARIA}]}, "finishReason": "STOP"}]});
-    let gemini = Server::start([Reply::json(said.to_string())]).unwrap();
+    let message = json!({"candidates": [{"content": {"parts": [{"text": MARIA}]}, "finishReason": "STOP"}]});
+    let gemini = Server::start([Reply::json(message.to_string())]).unwrap();
     let mut ask = extract(&["-m", "gemini/gemini-2.5-flash", "x"]);
     ask.env("GOOGLE_GEMINI_BASE_URL", gemini.url()).env("GEMINI_API_KEY", "k-123456789");
     let ran = run(ask, "");
@@ -264,7 +266,7 @@ fn a_model_with_a_kind_before_it_names_its_provider() {
         assert_eq!((ran.code, ran.stdout.trim()), (0, MARIA), "{}", ran.stderr);
         assert_eq!(bodies(&server)[0]["model"], sent);
     }
-    // A section of that name is asked as it says, and a provider that is named leaves the model as it is.
+    // A section of that name is used as it is, and an explicit provider leaves the model's name unchanged.
     for arguments in
         [["-m", "openai/gpt-4o-mini", "-v"], ["--provider=openai", "-m=openai/gpt-4o-mini", "-v"]]
     {
@@ -320,8 +322,8 @@ fn the_key_of_gemini_is_found_and_goes_into_its_header_alone() {
         let received = server.received();
         assert_eq!(received[0].header("x-goog-api-key"), Some(expected));
         let tape = fs::read_to_string(place.0.join("tape.json")).unwrap();
-        let asked = format!("{} {}", received[0].path, String::from_utf8_lossy(&received[0].body));
-        for shown in [&tape, &asked, &ran.stderr, &ran.stdout] {
+        let called = format!("{} {}", received[0].path, String::from_utf8_lossy(&received[0].body));
+        for shown in [&tape, &called, &ran.stderr, &ran.stdout] {
             assert!(!shown.contains(expected), "{shown}");
         }
     }
@@ -348,8 +350,8 @@ fn the_key_of_gemini_is_found_and_goes_into_its_header_alone() {
 }
 
 #[test]
-fn a_schema_over_the_limits_of_a_dialect_is_asked_for_in_the_prompt() {
-    // Optional members of one object come as lists where there are too many; those of variants of a union do not.
+fn a_schema_over_the_limits_of_a_dialect_is_requested_in_the_prompt() {
+    // Too many optional members of one object are grouped in lists; those of variants of a union are not.
     let variant = |name: &str| {
         let properties: serde_json::Map<_, _> =
             (0..20).map(|n| (format!("{name}_{n}"), json!({"type": "string"}))).collect();

@@ -57,11 +57,11 @@ fn the_history_so_far_is_printed() {
     let asking = first_line(&mut errors);
     assert!(asking.starts_with("attempt 1: asking"), "{asking}");
     interrupt(&child);
-    let mut said = String::new();
-    errors.read_to_string(&mut said).unwrap();
+    let mut message = String::new();
+    errors.read_to_string(&mut message).unwrap();
     let Output { status, stdout, .. } = child.wait_with_output().unwrap();
-    assert_eq!(status.code(), Some(130), "{said}");
-    assert!(said.ends_with("error: interrupted\n"), "{said}");
+    assert_eq!(status.code(), Some(130), "{message}");
+    assert!(message.ends_with("error: interrupted\n"), "{message}");
     let rows = rows(&String::from_utf8(stdout).unwrap());
     assert_eq!(
         (rows.len(), &rows[0]["ok"], &rows[0]["error"]["class"]),

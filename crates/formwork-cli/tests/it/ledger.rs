@@ -26,7 +26,7 @@ fn keys(ledger: &str, args: &[&str]) -> Ran {
 }
 
 #[test]
-fn every_command_that_asks_a_model_records_its_runs() {
+fn every_command_that_calls_a_model_records_its_runs() {
     let person = example("person.schema.json");
     let (shape, input) = (example("feature-design.shape"), example("feature-design-input.json"));
     let rubric =
@@ -74,9 +74,9 @@ fn a_run_can_be_listed_shown_exported_praised_and_pruned() {
     let config = temporary("ledger-life.toml", of(&server));
     let (ledger, person) = (fresh("life.db"), example("person.schema.json"));
     let text = "Maria moved. Her key is sk-abcdefghijklmnopqrstuvwxyz.";
-    let asked =
+    let command_line =
         ["extract", "--config", &config, "--schema", &person, "--ledger", &ledger, "--ledger-bodies", text];
-    let ran = formwork(&asked, "");
+    let ran = formwork(&command_line, "");
     assert_eq!(ran.code, 0, "{}", ran.stderr);
 
     let listed = runs(&ledger, &["list"]);
@@ -119,14 +119,14 @@ fn a_run_can_be_listed_shown_exported_praised_and_pruned() {
 }
 
 #[test]
-fn texts_are_recorded_only_where_that_is_asked_for() {
+fn texts_are_recorded_only_where_that_is_requested() {
     for (bodies, kept) in [(&[][..], false), (&["--ledger-bodies"][..], true)] {
         let server = server(&[RIGHT]);
         let config = temporary(&format!("ledger-bodies-{kept}.toml"), of(&server));
         let (ledger, person) = (fresh(&format!("bodies-{kept}.db")), example("person.schema.json"));
-        let asked =
+        let command_line =
             ["extract", "--config", &config, "--schema", &person, "--ledger", &ledger, "Maria moved."];
-        assert_eq!(formwork(&[&asked[..], bodies].concat(), "").code, 0);
+        assert_eq!(formwork(&[&command_line[..], bodies].concat(), "").code, 0);
         let run = runs(&ledger, &["export"]).rows().remove(0);
         assert_eq!(
             (run["request"].is_string(), run["attempts"][0]["answer"].is_string()),
@@ -141,9 +141,9 @@ fn what_is_printed_for_people_cannot_drive_their_terminal() {
     let server = server(&["\u{1b}[31mred\u{7} no JSON"]);
     let config = temporary("ledger-escape.toml", of(&server));
     let (ledger, person) = (fresh("escape.db"), example("person.schema.json"));
-    let asked =
+    let command_line =
         ["extract", "--config", &config, "--schema", &person, "--ledger", &ledger, "--ledger-bodies", "x"];
-    assert_eq!(formwork(&asked, "").code, 1);
+    assert_eq!(formwork(&command_line, "").code, 1);
     let id = runs(&ledger, &["list", "--json"]).rows()[0]["id"].as_str().unwrap().to_owned();
     let shown = runs(&ledger, &["show", &id]).stdout;
     assert!(shown.contains("red") && !shown.contains(['\u{1b}', '\u{7}']), "{shown:?}");
@@ -225,8 +225,8 @@ fn files_that_are_no_ledger_are_refused_by_every_command() {
     ] {
         refused(&runs(path, &["list"]), 2, says);
         refused(&keys(path, &["add", "x"]), 2, says);
-        let asked = ["extract", "--config", &config, "--schema", &person, "--ledger", path, "x"];
-        refused(&formwork(&asked, ""), 2, says);
+        let command_line = ["extract", "--config", &config, "--schema", &person, "--ledger", path, "x"];
+        refused(&formwork(&command_line, ""), 2, says);
     }
     assert_eq!(server.received().len(), 0, "no model is asked");
     refused(&runs(&missing, &["list"]), 2, "there is no ledger");

@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
 mod batch;
-// The provider and the checker of `cargo xtask chaos`.
 #[path = "../../../../xtask/src/chaos/play/mod.rs"]
 mod chaos;
 mod chat;
@@ -38,7 +37,6 @@ mod skill;
 mod terminal;
 #[cfg(all(feature = "local", target_os = "linux"))]
 mod threads;
-// The models of a few kilobytes that formwork-local is tested with.
 #[cfg(feature = "local")]
 #[path = "../../../formwork-local/tests/it/tiny.rs"]
 mod tiny;

@@ -28,8 +28,8 @@ fn with_weights(name: &str) -> (PathBuf, PathBuf) {
 
 #[test]
 fn the_list_is_for_people_and_for_programs() {
-    let (cache, file) = with_weights("listed");
-    let nothing = folder().join("nothing-listed");
+    let (cache, file) = with_weights("fetching");
+    let nothing = folder().join("nothing-fetching");
     for (cache, path) in [(&cache, json!(file)), (&nothing, Value::Null)] {
         for args in [&["--json"][..], &["list", "--json"], &["--json", "list"]] {
             let ran = models(cache, args);
@@ -67,7 +67,7 @@ fn weights_are_found_fetched_once_and_removed() {
         let ran = models(&cache, args);
         assert_eq!((ran.code, &ran.stdout, ran.stderr.as_str()), (0, &place, ""), "{args:?}");
     }
-    // The length is correct and the content is not (finding A13).
+    // The length is correct, and the content is not.
     for args in [&["fetch"][..], &["fetch", NAME]] {
         refused(&models(&cache, args), 3, "is damaged, and offline: unset FORMWORK_OFFLINE");
     }
@@ -119,18 +119,18 @@ fn pip_runs_nothing_of_the_current_folder_and_builds_nothing() {
     let python = bin.join("python3");
     std::fs::write(&python, "#!/bin/sh\n{ pwd; ls -A; printf '%s\\n' \"$@\"; } > \"$LOG\"\n").unwrap();
     std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let mut asked = fetch();
+    let mut fetching = fetch();
     let path = std::env::var("PATH").unwrap();
-    asked.env("PATH", format!("{}:{path}", bin.display())).env("LOG", &log);
-    refused(&run(asked, ""), 3, "pip brought no wheel");
+    fetching.env("PATH", format!("{}:{path}", bin.display())).env("LOG", &log);
+    refused(&run(fetching, ""), 3, "pip brought no wheel");
     let log = std::fs::read_to_string(log).unwrap();
-    let said: Vec<&str> = log.lines().collect();
+    let lines: Vec<&str> = log.lines().collect();
     let cache = std::fs::canonicalize(here.join("cache")).unwrap();
-    assert!(Path::new(said[0]).starts_with(cache.join("tmp")), "{log}");
+    assert!(Path::new(lines[0]).starts_with(cache.join("tmp")), "{log}");
     let flags = ["-I", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"];
-    assert_eq!(said[1..8], flags, "an empty folder, and then its arguments: {log}");
-    let to = said.iter().position(|word| *word == "--dest").unwrap() + 1;
-    assert!(Path::new(said[to]).is_absolute(), "{log}");
+    assert_eq!(lines[1..8], flags, "an empty folder, and then its arguments: {log}");
+    let to = lines.iter().position(|word| *word == "--dest").unwrap() + 1;
+    assert!(Path::new(lines[to]).is_absolute(), "{log}");
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn the_models_of_a_server_are_listed_shown_and_fetched() {
         server.url()
     );
     std::fs::write(&config, text).unwrap();
-    let asked = |args: &[&str]| {
+    let fetching = |args: &[&str]| {
         run(
             command(
                 &[&["models"], args, &["--provider", "ours", "--config", config.to_str().unwrap()]].concat(),
@@ -311,20 +311,20 @@ fn the_models_of_a_server_are_listed_shown_and_fetched() {
             "",
         )
     };
-    let ran = asked(&["--json"]);
+    let ran = fetching(&["--json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(against_schema("server-model-output.json", &ran.rows()[0]), Vec::<String>::new());
-    let ran = asked(&["show", "tiny:1b"]);
+    let ran = fetching(&["show", "tiny:1b"]);
     assert!(
         ran.code == 0 && ran.stdout.contains("context       2048 tokens"),
         "{}{}",
         ran.stdout,
         ran.stderr
     );
-    let ran = asked(&["fetch", "tiny:1b"]);
+    let ran = fetching(&["fetch", "tiny:1b"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "tiny:1b\n"), "{}", ran.stderr);
-    refused(&asked(&["fetch", "tiny:2b"]), 1, "file does not exist");
-    refused(&asked(&["remove", "tiny:1b"]), 2, "the files of a server cannot be removed");
+    refused(&fetching(&["fetch", "tiny:2b"]), 1, "file does not exist");
+    refused(&fetching(&["remove", "tiny:1b"]), 2, "the files of a server cannot be removed");
     let local = run(command(&["models", "--provider", "local"]), "");
     refused(&local, 2, "only the models of an Ollama server");
 }

@@ -19,7 +19,7 @@ fn config(name: &str, server: &Server, before: &str, price: &str) -> String {
     )
 }
 
-fn asked(command: &[String], config: &str, more: &[&str]) -> Ran {
+fn ran_with(command: &[String], config: &str, more: &[&str]) -> Ran {
     let command: Vec<&str> = command.iter().map(String::as_str).collect();
     formwork(&[&command[..], &["--config", config, "--timeout", "5"], more].concat(), "Maria, 34")
 }
@@ -44,7 +44,7 @@ fn a_limit_without_a_price_is_an_error_before_any_call() {
         let plain = config("plain", &server, "", "");
         let limited = config("limited", &server, "[defaults]\nmax_cost_usd = 0.05\n", "");
         for (config, more) in [(&plain, &["--max-cost", "0.05"][..]), (&limited, &[])] {
-            let ran = asked(&command, config, more);
+            let ran = ran_with(&command, config, more);
             assert_eq!((ran.code, server.received().len()), (2, 0), "{command:?}: {}", ran.stderr);
             for says in ["the price of `m`", "`primary`", "price = { input = 0.15, output = 0.6 }"] {
                 assert!(ran.stderr.contains(says), "{command:?}: {}", ran.stderr);
@@ -54,20 +54,20 @@ fn a_limit_without_a_price_is_an_error_before_any_call() {
 }
 
 #[test]
-fn a_call_that_may_cost_more_than_is_left_is_not_made_and_both_numbers_are_told() {
+fn a_call_that_may_cost_more_than_is_left_is_not_made_and_both_numbers_are_reported() {
     for command in commands() {
         let server = Server::start([of_text("{}")]).unwrap();
         let priced = config("priced", &server, "", PRICE);
         let limited = config("priced-limited", &server, "[defaults]\nmax_cost_usd = 0.000001\n", PRICE);
         for (config, more) in [(&priced, &["--max-cost", "0.000001"][..]), (&limited, &[])] {
-            let ran = asked(command, config, more);
+            let ran = ran_with(command, config, more);
             assert_eq!((ran.code, server.received().len()), (1, 0), "{command:?}: {}", ran.stderr);
-            let told = format!("{}{}", ran.stdout, ran.stderr);
+            let printed = format!("{}{}", ran.stdout, ran.stderr);
             assert!(
-                told.contains("the budget does not allow another call: it may cost up to $0.0"),
-                "{told}"
+                printed.contains("the budget does not allow another call: it may cost up to $0.0"),
+                "{printed}"
             );
-            assert!(told.contains("$0.000001 is left"), "{told}");
+            assert!(printed.contains("$0.000001 is left"), "{printed}");
         }
     }
 }
@@ -99,7 +99,7 @@ fn a_limit_that_is_none_is_refused_with_its_range() {
     let server = Server::start([of_text("{}")]).unwrap();
     for limit in ["-1", "1000001", "NaN", "cheap"] {
         let command = ["extract".to_owned(), "-s".to_owned(), "name, age: int".to_owned()];
-        let ran = asked(&command, &config("none", &server, "", PRICE), &[&format!("--max-cost={limit}")]);
+        let ran = ran_with(&command, &config("none", &server, "", PRICE), &[&format!("--max-cost={limit}")]);
         assert_eq!(
             (ran.code, ran.stderr.contains("from 0 to 1000000")),
             (2, true),
@@ -109,7 +109,7 @@ fn a_limit_that_is_none_is_refused_with_its_range() {
         if limit != "cheap" {
             let limit = limit.to_lowercase();
             let file = config("none-file", &server, &format!("[defaults]\nmax_cost_usd = {limit}\n"), PRICE);
-            let ran = asked(&command, &file, &[]);
+            let ran = ran_with(&command, &file, &[]);
             assert_eq!(
                 (ran.code, ran.stderr.contains("from 0 to 1000000")),
                 (2, true),

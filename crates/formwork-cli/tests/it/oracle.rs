@@ -95,7 +95,7 @@ fn prose_three_times_is_the_fallback_with_the_same_fields() {
 }
 
 #[test]
-fn a_score_out_of_range_is_asked_for_again_and_never_clamped() {
+fn a_score_out_of_range_is_requested_again_and_never_clamped() {
     let right = answer(640).replace("\"surveyMatch\":40", "\"surveyMatch\":60");
     let server = ollama([answer(1001), right]);
     let config = config("clamp.toml", &server);
@@ -109,7 +109,7 @@ fn a_score_out_of_range_is_asked_for_again_and_never_clamped() {
 }
 
 #[test]
-fn a_server_that_is_too_old_is_asked_for_json_and_loses_no_attempt() {
+fn a_server_that_is_too_old_gets_a_request_for_json_and_loses_no_attempt() {
     let mut replies = vec![too_old()];
     replies.extend([answer(900), answer(900), answer(610)].iter().map(|text| generated(text)));
     let server = Server::start(replies).unwrap();
@@ -209,9 +209,9 @@ fn a_batch_answers_every_wallet_in_order() {
     assert_eq!(kept.len(), 2, "a wallet that cannot be read was not scored");
     assert_eq!(against_schema("score-event.json", &kept[0]), [""; 0]);
     let rows = ran.rows();
-    let told: Vec<_> = rows.iter().map(|row| (row["id"].as_str().unwrap(), row["ok"] == true)).collect();
+    let results: Vec<_> = rows.iter().map(|row| (row["id"].as_str().unwrap(), row["ok"] == true)).collect();
     let expected = [("standard input:1", true), ("standard input:3", false), ("standard input:4", true)];
-    assert_eq!(told, expected);
+    assert_eq!(results, expected);
     for row in &rows {
         assert_eq!(against_schema("oracle-output.json", row), [""; 0], "{row}");
     }
@@ -228,7 +228,6 @@ fn two_versions_are_compared_on_the_same_wallets() {
         std::fs::copy(wallet("compared.json", 40), folder.join(name)).unwrap();
     }
     let folder = folder.display().to_string();
-    // Each wallet is scored with one version, then with the other.
     let answers = || [answer(610), answer(620), answer(610), answer(900), answer(625)];
     let mine = temporary("mine.md", "Score the wallet: {formula}");
     let run = |name: &str, more: &[&str]| {
@@ -266,7 +265,7 @@ fn two_versions_are_compared_on_the_same_wallets() {
 }
 
 #[test]
-fn what_cannot_be_used_is_told_before_any_model_is_asked() {
+fn what_cannot_be_used_is_reported_before_any_model_is_called() {
     let server = ollama([answer(610)]);
     let config = config("unused.toml", &server);
     let good = wallet("unused.json", 40);

@@ -102,7 +102,7 @@ fn config(server: &Server) -> String {
 }
 
 #[test]
-fn scores_asked_for_over_http_are_in_the_report() {
+fn scores_requested_over_http_are_in_the_report() {
     let server = ollama();
     let ledger = folder().join("serve.jsonl").display().to_string();
     let mut serving = Serving::start(&config(&server), &ledger);

@@ -144,12 +144,12 @@ fn one_extraction_over_each_protocol() {
         let target = format!("{kind}/{model}");
         let person = example("person.schema.json");
         let text = "Maria Lindqvist, 34, moved to Lisbon.";
-        let mut asked =
+        let mut args =
             command(&["extract", "--config", &config, "-m", &target, "--schema", &person, "--json", text]);
         if let Some((variable, _)) = key {
-            asked.env(variable, "sk-test");
+            args.env(variable, "sk-test");
         }
-        let ran = run(asked, "");
+        let ran = run(args, "");
         assert_eq!(ran.code, 0, "{kind}: {}", ran.stderr);
         let row = ran.rows().remove(0);
         let maria: Value = serde_json::from_str(MARIA).unwrap();

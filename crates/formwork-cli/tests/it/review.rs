@@ -20,8 +20,8 @@ fn verdict(verdict: &str, confidence: u8) -> String {
 fn review(server: &Server, rubric: &str, more: &[&str]) -> Ran {
     let rubric = temporary(&format!("scene-{}.yaml", server.address().port()), rubric);
     let config = temporary(&format!("review-{}.toml", server.address().port()), of(server));
-    let asked = ["review", "--rubric", &rubric, "--config", &config, "--concurrency", "1"];
-    formwork(&[&asked, more].concat(), "The pump broke.")
+    let command_line = ["review", "--rubric", &rubric, "--config", &config, "--concurrency", "1"];
+    formwork(&[&command_line, more].concat(), "The pump broke.")
 }
 
 #[test]
@@ -103,11 +103,11 @@ fn indeterminate_alone_passes_and_data_is_given_by_name() {
     let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
     let server = chat(&answers);
     let prices = temporary("prices.json", "[3, 4]");
-    let given = format!("price_list=@{prices}");
+    let prices_input = format!("price_list=@{prices}");
     let ran = review(
         &server,
         &rubric,
-        &["--data", &given, "--task", "Say why.", "--temperature", "0.7", "--seed", "3"],
+        &["--data", &prices_input, "--task", "Say why.", "--temperature", "0.7", "--seed", "3"],
     );
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     let sent: Vec<Value> =
@@ -121,7 +121,7 @@ fn indeterminate_alone_passes_and_data_is_given_by_name() {
 }
 
 #[test]
-fn what_is_indeterminate_fails_where_it_is_told_to() {
+fn what_is_indeterminate_fails_if_that_is_configured() {
     let one = "name: r\ncriteria: [{id: a, description: It is short.}]\n";
     for (said, sure, code, strict) in
         [("pass", 90, 0, 0), ("pass", 40, 0, 1), ("fail", 90, 1, 1), ("fail", 40, 0, 1)]
@@ -139,13 +139,13 @@ fn rules_alone_need_no_model() {
         "name = \"r\"\n[[criteria]]\nid = \"a\"\ndescription = \"It has a title.\"\nschema = {required = [\"title\"]}\n",
     );
     // A missing model would be an error.
-    let asked = ["review", "--rubric", &rubric, "--model", "no-such-file.gguf"];
-    let ran = formwork(&asked, r#"{"title": "x"}"#);
+    let command_line = ["review", "--rubric", &rubric, "--model", "no-such-file.gguf"];
+    let ran = formwork(&command_line, r#"{"title": "x"}"#);
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
         (0, "pass  a: the rule holds\npass (0 calls, 0 tokens in, 0 out)\n")
     );
-    let ran = formwork(&asked, "{}");
+    let ran = formwork(&command_line, "{}");
     assert!(
         ran.code == 1 && ran.stdout.starts_with("FAIL  a: Missing required field at path $.title\n"),
         "{}",

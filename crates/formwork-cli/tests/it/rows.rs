@@ -21,7 +21,7 @@ fn summary(n: u64) -> Value {
 }
 
 #[test]
-fn each_row_is_answered_before_the_next_one_is_asked_for() {
+fn each_row_is_answered_before_the_next_one_is_requested() {
     let server = chat(&[MARIA]);
     let (file, person) = (config(&server), example("person.schema.json"));
     type Row = fn(u64) -> Value;

@@ -108,7 +108,7 @@ fn answers_to_a_schema_are_valid_and_keys_hold_once_there_are_any() {
 }
 
 #[test]
-fn what_cannot_be_served_is_said_before_a_model_is_asked() {
+fn what_cannot_be_served_is_said_before_a_model_is_called() {
     let server = upstream();
     let config = config(&server);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -204,7 +204,6 @@ fn a_service_that_is_killed_under_load_leaves_a_whole_ledger_with_everything_tha
             while answered.load(Ordering::SeqCst) < 20 * round {
                 std::thread::yield_now();
             }
-            // On Unix this is signal 9.
             serving.child.kill().unwrap();
             serving.child.wait().unwrap();
         });
@@ -219,10 +218,10 @@ fn a_service_that_is_killed_under_load_leaves_a_whole_ledger_with_everything_tha
             let key: Value = serde_json::from_str(listed.stdout.trim()).unwrap();
             (key["spent"].as_u64().unwrap(), key["held"].as_u64().unwrap())
         };
-        // A call that was under way stays reserved, with at least its cost.
+        // A call in flight stays reserved, with at least its cost.
         assert!(spent + held >= COST * billed, "{spent} spent, {held} held, {billed} calls");
         assert!(spent <= COST * billed, "{spent} spent, {billed} calls");
-        // Clients got their answers of contracts after the cost was on the disk; what is passed through is settled after it.
+        // The cost of contracts is stored before the response; calls that are passed through are settled after it.
         let stored = runs();
         assert!(stored >= flushed, "{stored} runs, {flushed} before the load");
         assert!(stored as u64 <= billed, "{stored} runs, {billed} calls");

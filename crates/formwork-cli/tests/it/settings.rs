@@ -41,7 +41,7 @@ fn two(a: &str, b: &str) -> String {
 }
 
 #[test]
-fn a_list_an_alias_and_the_default_say_who_is_asked() {
+fn a_list_an_alias_and_the_default_say_which_target_is_called() {
     let rows = "{\"input\": \"Maria\"}\n".repeat(4);
     for (name, args, asked) in [
         ("default", vec![], [4, 0]),

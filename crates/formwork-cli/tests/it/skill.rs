@@ -20,8 +20,9 @@ fn skill(more: &[&str]) -> Ran {
 fn a_skill_runs_on_a_server_by_configuration_alone() {
     let server = chat(&["Sure!", r#"{"category": "billing", "urgent": false}"#]);
     let config = config(&server);
-    let asked = ["run", "ticket", "--dir", &dir(), "--config", &config, "--input", "title=Charged twice"];
-    let ran = skill(&[&asked[..], &["--json"]].concat());
+    let command_line =
+        ["run", "ticket", "--dir", &dir(), "--config", &config, "--input", "title=Charged twice"];
+    let ran = skill(&[&command_line[..], &["--json"]].concat());
     let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((ran.code, against_schema("skill-run-output.json", &printed)), (0, vec![]), "{printed}");
     assert_eq!(printed["outcome"]["output"], json!({"category": "billing", "urgent": false}));
@@ -30,7 +31,7 @@ fn a_skill_runs_on_a_server_by_configuration_alone() {
     assert_eq!((&sent[0]["temperature"], &sent[1]["temperature"]), (&json!(0.7), &json!(0.2)));
     assert_eq!(sent[0]["response_format"]["json_schema"]["name"], "output_schema");
 
-    let ran = skill(&asked);
+    let ran = skill(&command_line);
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
         (0, "{\"category\": \"billing\", \"urgent\": false}\n"),
@@ -40,7 +41,7 @@ fn a_skill_runs_on_a_server_by_configuration_alone() {
 }
 
 #[test]
-fn what_comes_of_nothing_is_told() {
+fn what_comes_of_nothing_is_reported() {
     let server = chat(&["Sure!"]);
     let config = config(&server);
     let ran = skill(&["run", "ticket", "--dir", &dir(), "--config", &config, "-i", "title=x", "--json"]);
@@ -84,8 +85,8 @@ fn a_judge_that_cannot_be_reached_keeps_the_gate_closed() {
     ] {
         let server = Server::start([of_text(r#"{"a": "x"}"#), judge]).unwrap();
         let config = config(&server);
-        let asked = ["run", &file, "--config", &config, "--timeout", "2"];
-        let ran = skill(&asked);
+        let command_line = ["run", &file, "--config", &config, "--timeout", "2"];
+        let ran = skill(&command_line);
         assert_eq!((ran.code, ran.stdout.as_str()), (1, "{\"a\": \"x\"}\n"), "{}", ran.stderr);
         let says = ran.stderr.contains("the review could not be carried out") && ran.stderr.contains(why);
         assert!(says && ran.stderr.contains("FAIL  empty"), "{why}: {}", ran.stderr);
@@ -100,7 +101,7 @@ fn a_judge_that_cannot_be_reached_keeps_the_gate_closed() {
 }
 
 #[test]
-fn mistakes_are_told_before_a_model_is_opened() {
+fn mistakes_are_reported_before_a_model_is_opened() {
     let handled = temporary("handled.yaml", "name: handled\ndescription: x\n");
     let unknown = temporary(
         "unknown.yaml",
@@ -144,7 +145,7 @@ fn mistakes_are_told_before_a_model_is_opened() {
 }
 
 #[test]
-fn a_skill_names_its_provider_and_the_registry_says_how_it_is_asked() {
+fn a_skill_names_its_provider_and_the_registry_says_how_it_is_called() {
     let file = temporary(
         "named-provider.yaml",
         "name: named\ndescription: x\ntemplate_type: LLM_JSON_GENERATION\nprompt: x\n\
@@ -198,8 +199,8 @@ fn skills_are_listed_checked_and_begun() {
 fn the_five_targets_are_printed() {
     let server = chat(&[r#"{"category": "billing", "urgent": false}"#]);
     let config = config(&server);
-    let asked = ["report", "ticket", "--dir", &dir(), "--config", &config, "--runs", "3"];
-    let ran = skill(&asked);
+    let command_line = ["report", "ticket", "--dir", &dir(), "--config", &config, "--runs", "3"];
+    let ran = skill(&command_line);
     assert_eq!((ran.code, server.received().len()), (0, 6), "{}", ran.stderr);
     let lines: Vec<_> = ran.stdout.lines().collect();
     assert!(
@@ -214,7 +215,7 @@ fn the_five_targets_are_printed() {
     );
     assert!(lines[3].starts_with("Review consistency         >95%     -           0"), "{}", ran.stdout);
     assert_eq!(lines.len(), 6);
-    let ran = skill(&[&asked[..], &["--json"]].concat());
+    let ran = skill(&[&command_line[..], &["--json"]].concat());
     let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(against_schema("skill-report.json", &printed), Vec::<String>::new());
     assert_eq!(printed["targets"].as_array().unwrap().len(), 5);
@@ -257,8 +258,8 @@ fn ok_says_what_the_exit_code_says_and_the_report_counts_the_same_runs_as_unansw
     ] {
         let server = Server::start(replies.clone()).unwrap();
         let config = config(&server);
-        let asked = ["run", file, "--config", &config, "--timeout", "1", "--json"];
-        let ran = skill(&[&asked[..], input].concat());
+        let command_line = ["run", file, "--config", &config, "--timeout", "1", "--json"];
+        let ran = skill(&[&command_line[..], input].concat());
         let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
         assert_eq!(against_schema("skill-run-output.json", &printed), Vec::<String>::new(), "{name}");
         assert_eq!(Some(ran.code), expected, "{name}: {}", ran.stderr);
@@ -266,8 +267,8 @@ fn ok_says_what_the_exit_code_says_and_the_report_counts_the_same_runs_as_unansw
 
         let server = Server::start(replies).unwrap();
         let config = self::config(&server);
-        let asked = ["report", file, "--config", &config, "--timeout", "1", "--runs", "1", "--json"];
-        let report = skill(&asked);
+        let command_line = ["report", file, "--config", &config, "--timeout", "1", "--runs", "1", "--json"];
+        let report = skill(&command_line);
         let printed: Value = serde_json::from_str(&report.stdout).unwrap();
         assert_eq!(printed["unavailable"] == json!(1), ran.code == 3, "{name}: {printed}");
         assert_eq!(report.code == 3, ran.code == 3, "{name}: {}", report.stderr);
@@ -288,7 +289,7 @@ fn the_examples_run_on_a_model_that_knows_nothing() {
         .concat(),
     );
     let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
-    // A first completion may be cut off at the limit of tokens; in the end every run has a valid answer.
+    // The token limit may cut a first completion off, but every run ends with a valid answer.
     assert_eq!((&printed["runs"], &printed["failed"]), (&json!(18), &json!(0)), "{printed} {}", ran.stderr);
 }
 

@@ -29,7 +29,7 @@ fn started(threads: Option<&str>) -> (Option<String>, Vec<String>) {
 }
 
 #[test]
-fn an_installed_program_computes_on_one_thread_unless_it_is_told_otherwise() {
+fn an_installed_program_computes_on_one_thread_unless_it_is_configured_otherwise() {
     for (given, expected) in [(None, "1"), (Some("3"), "3"), (Some("1"), "1")] {
         let (value, arguments) = started(given);
         assert_eq!(value.as_deref(), Some(expected));

@@ -51,20 +51,20 @@ pub(super) async fn chunks(protocol: Shared) -> Result<(), String> {
 }
 
 pub(super) async fn length(protocol: Shared) -> Result<(), String> {
-    let said = ServerAnswer { finish: Finish::Length, ..ServerAnswer::new("{\"zulu\": \"a") };
-    let replies = protocol.say(&said);
+    let scripted = ServerAnswer { finish: Finish::Length, ..ServerAnswer::new("{\"zulu\": \"a") };
+    let replies = protocol.say(&scripted);
     equal("some form of a cut-off", &replies.is_empty(), &false)?;
     for reply in replies {
         let completion = answer(&protocol, &strictest(&protocol), reply).await?;
         equal("finish", &completion.finish, &Finish::Length)?;
-        equal("text", &completion.text, &said.text)?;
+        equal("text", &completion.text, &scripted.text)?;
     }
     Ok(())
 }
 
 pub(super) async fn refusal(protocol: Shared) -> Result<(), String> {
-    let said = ServerAnswer { finish: Finish::Refused, ..ServerAnswer::new("I cannot help with that.") };
-    for reply in protocol.say(&said) {
+    let scripted = ServerAnswer { finish: Finish::Refused, ..ServerAnswer::new("I cannot help with that.") };
+    for reply in protocol.say(&scripted) {
         let completion = answer(&protocol, &strictest(&protocol), reply).await?;
         equal("finish", &completion.finish, &Finish::Refused)?;
     }
@@ -72,19 +72,19 @@ pub(super) async fn refusal(protocol: Shared) -> Result<(), String> {
 }
 
 pub(super) async fn reasoning(protocol: Shared) -> Result<(), String> {
-    let said =
+    let scripted =
         ServerAnswer { reasoning: "Let me think {".to_owned(), ..ServerAnswer::new("{\"zulu\": \"a\"}") };
-    for reply in protocol.say(&said) {
+    for reply in protocol.say(&scripted) {
         let completion = answer(&protocol, &strictest(&protocol), reply).await?;
-        equal("text", &completion.text, &said.text)?;
-        equal("reasoning", &completion.reasoning, &said.reasoning)?;
+        equal("text", &completion.text, &scripted.text)?;
+        equal("reasoning", &completion.reasoning, &scripted.reasoning)?;
     }
     Ok(())
 }
 
 pub(super) async fn usage(protocol: Shared) -> Result<(), String> {
-    let said = ServerAnswer::new("{}");
-    for reply in protocol.say(&said) {
+    let scripted = ServerAnswer::new("{}");
+    for reply in protocol.say(&scripted) {
         let Usage { input_tokens, output_tokens, estimated, .. } =
             answer(&protocol, &strictest(&protocol), reply).await?.usage;
         equal("tokens", &(input_tokens, output_tokens, estimated), &(11, 7, false))?;
@@ -118,12 +118,12 @@ pub(super) async fn back_pressure(protocol: Shared) -> Result<(), String> {
 /// Tests bodies that are cut within a character, within a line, or before the end mark: the result is a fault, or the
 /// complete answer. The fault of a stream is transient, because a retry may bring the rest.
 pub(super) async fn cut(protocol: Shared) -> Result<(), String> {
-    let said = ServerAnswer::new("{\"zulu\": \"é🦀\"}");
-    for reply in protocol.say(&said) {
+    let scripted = ServerAnswer::new("{\"zulu\": \"é🦀\"}");
+    for reply in protocol.say(&scripted) {
         for at in 0..reply.body.len() {
             match ask(&protocol, &strictest(&protocol), reply.clone().cut(at)).await {
                 Ok(completion) => {
-                    equal(&format!("text of a body cut at byte {at}"), &completion.text, &said.text)?;
+                    equal(&format!("text of a body cut at byte {at}"), &completion.text, &scripted.text)?;
                     equal(&format!("finish of a body cut at byte {at}"), &completion.finish, &Finish::Stop)?;
                 }
                 Err(fault) => {

@@ -9,7 +9,7 @@ use crate::script::Script;
 use crate::{SentRequest, ServerAnswer};
 
 /// Returns the contents of the provider's request for this call, and its body.
-async fn asked(protocol: &Shared, call: &Call) -> Result<(SentRequest, String), String> {
+async fn sent_of(protocol: &Shared, call: &Call) -> Result<(SentRequest, String), String> {
     let script = Script::new(protocol.say(&ServerAnswer::new("{}")));
     let answer = protocol.provider(script.clone()).call(call).await;
     answer.map_err(|fault| fault.to_string())?;
@@ -22,23 +22,23 @@ async fn asked(protocol: &Shared, call: &Call) -> Result<(SentRequest, String), 
 
 pub(super) async fn enforcement(protocol: Shared) -> Result<(), String> {
     let strictest = protocol.provider(Script::new([])).capabilities().enforcement;
-    let (found, body) = asked(&protocol, &call(Enforcement::None)).await?;
+    let (found, body) = sent_of(&protocol, &call(Enforcement::None)).await?;
     equal("nothing is enforced", &(found.schema, found.tool, found.json_object), &(None, None, false))?;
     equal("nothing of the schema is sent", &body.contains("zulu"), &false)?;
     if strictest >= Enforcement::JsonObject {
         // A provider that enforces schemas may not support plain objects, and then fails the call.
-        if let Ok((found, body)) = asked(&protocol, &call(Enforcement::JsonObject)).await {
+        if let Ok((found, body)) = sent_of(&protocol, &call(Enforcement::JsonObject)).await {
             equal("a JSON object is requested", &(found.schema, found.json_object), &(None, true))?;
             equal("nothing of the schema is sent", &body.contains("zulu"), &false)?;
         }
     }
     if strictest >= Enforcement::Tool
-        && let Ok((found, _)) = asked(&protocol, &call(Enforcement::Tool)).await
+        && let Ok((found, _)) = sent_of(&protocol, &call(Enforcement::Tool)).await
     {
         equal("the tool's schema", &(found.schema, found.tool), &(None, Some(schema())))?;
     }
     if strictest >= Enforcement::Schema {
-        let (found, _) = asked(&protocol, &call(Enforcement::Schema)).await?;
+        let (found, _) = sent_of(&protocol, &call(Enforcement::Schema)).await?;
         equal("the schema", &(found.schema, found.tool), &(Some(schema()), None))?;
     }
     Ok(())
@@ -49,7 +49,7 @@ pub(super) async fn order(protocol: Shared) -> Result<(), String> {
     if strictest < Enforcement::Tool {
         return Ok(());
     }
-    let (_, body) = asked(&protocol, &call(strictest)).await?;
+    let (_, body) = sent_of(&protocol, &call(strictest)).await?;
     // Without quotation marks: some protocols send the schema as text.
     let places: Vec<_> = ["zulu", "alpha", "mike"].iter().map(|name| body.find(name)).collect();
     equal("each property is sent", &places.iter().all(Option::is_some), &true)?;
@@ -61,12 +61,12 @@ pub(super) async fn sampling(protocol: Shared) -> Result<(), String> {
     let promised = provider.capabilities();
     let full = Sampling::default().with_temperature(0.3).with_top_p(0.9).with_seed(42);
     let (found, _) =
-        asked(&protocol, &call(Enforcement::None).with_sampling(full).with_max_tokens(321)).await?;
+        sent_of(&protocol, &call(Enforcement::None).with_sampling(full).with_max_tokens(321)).await?;
     equal("temperature", &found.temperature, &promised.temperature.then_some(0.3))?;
     equal("top-p", &found.top_p, &promised.top_p.then_some(0.9))?;
     equal("seed", &found.seed, &promised.seed.then_some(42))?;
     equal("max_tokens", &found.max_tokens, &Some(321))?;
-    let (found, _) = asked(&protocol, &call(Enforcement::None)).await?;
+    let (found, _) = sent_of(&protocol, &call(Enforcement::None)).await?;
     equal("parameters that were not set", &(found.temperature, found.top_p, found.seed), &(None, None, None))
 }
 
@@ -76,7 +76,7 @@ pub(super) async fn messages(protocol: Shared) -> Result<(), String> {
     let messages = roles.iter().zip(texts).map(|(role, text)| Arc::new(Message::new(*role, text))).collect();
     let mut call = call(Enforcement::None);
     call.messages = messages;
-    let (found, _) = asked(&protocol, &call).await?;
+    let (found, _) = sent_of(&protocol, &call).await?;
     let all: String = found.messages.iter().map(|(_, text)| format!("{text}\u{1}")).collect();
     let mut rest = all.as_str();
     for text in texts {

@@ -69,7 +69,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_type_is_told_where_the_schema_names_types_that_exist() {
+    fn a_type_is_reported_where_the_schema_names_types_that_exist() {
         for (schema, value, fits) in [
             (json!({"type": "integer"}), json!(2.0), Some(true)),
             (json!({"type": "integer"}), json!(2.5), Some(false)),

@@ -133,27 +133,27 @@ pub fn map_parts(keyword: &Keyword, value: &Value, mut replace: impl FnMut(&Valu
 /// let schema = serde_json::json!({"properties": {"a": {"items": {"$ref": "#"}}}});
 /// assert_eq!(find(&schema, |node| node.get("$ref").is_some()), Some("/properties/a/items".to_owned()));
 /// ```
-pub fn find<'s>(document: &'s Value, mut wanted: impl FnMut(&'s Value) -> bool) -> Option<String> {
+pub fn find<'s>(document: &'s Value, mut matches: impl FnMut(&'s Value) -> bool) -> Option<String> {
     let mut path = Vec::new();
     let step = |step: &Step<'_>| match step {
         Step::Name(name) => format!("/{}", escape(name)),
         Step::Index(index) => format!("/{index}"),
     };
-    search(document, true, &mut wanted, &mut path).then(|| path.iter().map(step).collect())
+    search(document, true, &mut matches, &mut path).then(|| path.iter().map(step).collect())
 }
 
 fn search<'s>(
     node: &'s Value,
     is_schema: bool,
-    wanted: &mut impl FnMut(&'s Value) -> bool,
+    matches: &mut impl FnMut(&'s Value) -> bool,
     path: &mut Vec<Step<'s>>,
 ) -> bool {
-    if is_schema && node.is_object() && wanted(node) {
+    if is_schema && node.is_object() && matches(node) {
         return true;
     }
     let mut inside = |step, inner, is_schema| {
         path.push(step);
-        let found = search(inner, is_schema, wanted, path);
+        let found = search(inner, is_schema, matches, path);
         if !found {
             path.pop();
         }

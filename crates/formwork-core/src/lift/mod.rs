@@ -291,7 +291,6 @@ impl Lift {
                 }
             }
             (Self::Choice { names, null }, Value::Object(members)) => {
-                // An answer that was not enforced may be the value itself.
                 if !members.iter().all(|(name, list)| names.contains(name) && list.is_array()) {
                     return Ok(());
                 }

@@ -102,7 +102,7 @@ fn tuples_and_names_come_back_and_what_is_wrong_has_its_original_path() {
 }
 
 #[test]
-fn variants_are_told_apart_by_what_is_inside() {
+fn variants_are_distinguished_by_their_contents() {
     let variant = |items: Value| json!({"type": "object", "properties": {"x": {"type": "array", "items": items}}, "required": ["x"]});
     let pair =
         json!({"type": "object", "properties": {"key": {}, "value": {}}, "required": ["key", "value"]});
@@ -132,7 +132,6 @@ fn leaves_are_the_value_that_they_were_taken_from() {
     ] {
         assert_eq!(lift(super::leaves(&value).unwrap()), (value, vec![]));
     }
-    // An answer that is the value itself.
     for value in [json!([]), json!([1]), json!([{"path": "a", "value": 1}])] {
         assert_eq!(lift(value.clone()), (value, vec![]));
     }

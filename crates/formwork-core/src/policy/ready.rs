@@ -41,7 +41,7 @@ impl Temperature {
     }
 }
 
-/// When to request only the wrong values instead of the whole document.
+/// The policy that decides when to request only the wrong values instead of the whole document.
 ///
 /// ```
 /// use formwork_core::{Patching, Policy};
@@ -121,7 +121,7 @@ pub struct Policy {
     pub attempts_per_target: Option<u32>,
     /// The temperature of each attempt.
     pub temperature: Temperature,
-    /// When to request only the wrong values.
+    /// Decides when only the wrong values are requested.
     pub patching: Patching,
     /// The delays between retries of a failed call.
     pub backoff: Backoff,

@@ -186,7 +186,6 @@ mod tests {
             (r#"{"a": 12|, "b": 0}"#, &["$", "$.a"], &["$.b"]),
             (r#"{"a": "done"|, "b": 0}"#, &["$"], &["$.b"]),
             (r#"{"a": [1, {"x": "y|"}], "b": {"c": [0]}}"#, &["$", "$.a", "$.a[1]", "$.a[1].x"], &["$.b"]),
-            // A list with its closing bracket is complete; without it, items may be missing.
             (r#"{"a": [1, 2]|}"#, &["$"], &[]),
             (r#"{"a": ["x"|]}"#, &["$", "$.a"], &[]),
             (r#"{"a": |0}"#, &["$"], &["$.a"]),
@@ -200,7 +199,6 @@ mod tests {
             assert_eq!(closed(text), of(cut, supplied), "{text}");
         }
         assert_eq!(Closed::of("{}", 3), Closed::default());
-        // The cut is in the middle of a character.
         assert_eq!(marks(&Closed::of("[\"\u{e9}\"]", 3)), of(&["$", "$[0]"], &[]));
     }
 

@@ -1,4 +1,4 @@
-//! How a run ends.
+//! The end of a run.
 
 use std::time::Duration;
 
@@ -127,7 +127,7 @@ fn explain(failure: &Failure, attempts: u32, repeated: bool) -> (ErrorKind, Stri
     }
 }
 
-/// Returns why a budget allows no further call: what the call may cost at worst, and what is left.
+/// Returns the message for a call that a budget does not allow, with the maximum cost of the call and the rest of the budget.
 pub(super) fn over_budget(worst: Cost, left: Option<Cost>) -> String {
     let numbers = left.and_then(|left| match (worst.micro_usd, left.micro_usd) {
         (Some(worst), Some(left)) if worst > left => {

@@ -78,7 +78,7 @@ impl Run {
         self
     }
 
-    /// Returns what it learnt of its targets, in order. Each observation stands in the attempt that taught it.
+    /// Returns the observations about targets, in order. Each is stored in the attempt that led to it.
     pub fn observations(&self) -> impl Iterator<Item = &Observation> {
         self.ledger.iter().filter_map(|attempt| attempt.observation.as_deref())
     }

@@ -13,7 +13,7 @@ const NAMES: [(SamplingParameter, &[&str]); 3] = [
     (SamplingParameter::Temperature, &["temperature"]),
 ];
 
-/// How servers say that they do not take a parameter (OpenAI, Azure, Anthropic, Gemini, Mistral, Groq, Bedrock; 2026).
+/// Messages of servers that do not support a parameter (OpenAI, Azure, Anthropic, Gemini, Mistral, Groq, Bedrock; 2026).
 const COMPLAINTS: [&str; 16] = [
     "not support",
     "unsupported",

@@ -75,7 +75,7 @@ impl Validator for Map {
             return out.push(wrong(JsonPath::root(), "object", value));
         };
         for (name, member) in members.iter().filter(|(_, member)| !member.is_i64()) {
-            // Like a check that quotes another part of the answer.
+            // Some checks quote another part of the answer.
             let expected =
                 format!("an integer, unlike {}", value.to_string().get(..2_000).unwrap_or_default());
             out.push(wrong(JsonPath::root().key(name), &expected, member));

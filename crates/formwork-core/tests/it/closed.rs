@@ -39,7 +39,7 @@ fn paths<'p>(paths: impl IntoIterator<Item = &'p JsonPath>) -> Vec<String> {
 }
 
 #[test]
-fn wherever_the_limit_falls_the_attempt_is_truncated_and_asked_again_with_more_room() {
+fn wherever_the_limit_falls_the_attempt_is_truncated_and_called_again_with_more_room() {
     let plan = Plan::new(contract(), vec![target("primary")]).with_max_tokens(50).build().unwrap();
     for at in 0..=GOOD.len() {
         let driven = drive(&plan, input(), &[Reply::Closes(GOOD, at), Reply::Says(GOOD)]);
@@ -50,7 +50,6 @@ fn wherever_the_limit_falls_the_attempt_is_truncated_and_asked_again_with_more_r
         assert_eq!(paths(violations.iter().map(|violation| &violation.path)), paths(&first.closed), "{at}");
         let cut: Vec<_> = parts().into_iter().filter(|part| is_cut(*part, at)).collect();
         let supplied: Vec<_> = parts().into_iter().filter(|(_, start, _)| *start >= at).collect();
-        // Only the outermost of the supplied values are marked.
         let outermost = supplied.iter().filter(|(path, ..)| {
             !supplied.iter().any(|(outer, ..)| outer != path && path.starts_with(outer))
         });
@@ -199,7 +198,7 @@ fn the_marks_survive_lifting() {
 }
 
 #[test]
-fn a_restraint_is_told_in_the_attempt_and_the_outcome() {
+fn a_restraint_is_reported_in_the_attempt_and_the_outcome() {
     let plan = plan(Policy::default());
     for restrained in [false, true] {
         let mut run = Run::new(&plan, input());
@@ -208,8 +207,8 @@ fn a_restraint_is_told_in_the_attempt_and_the_outcome() {
         completion.restrained = restrained;
         run.on(&plan, Time(1), Event::answered(id, completion)).unwrap();
         assert_eq!(run.ledger()[0].restrained, restrained);
-        let told = json!(run.ledger()[0]).get("restrained").cloned();
-        assert_eq!(told, restrained.then(|| json!(true)));
+        let reported = json!(run.ledger()[0]).get("restrained").cloned();
+        assert_eq!(reported, restrained.then(|| json!(true)));
         assert_eq!(run.finish().unwrap().is_restrained(), restrained);
     }
 }

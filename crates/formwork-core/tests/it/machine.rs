@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::support::*;
 
 #[test]
-fn a_patch_asks_for_the_wrong_value_alone_and_keeps_every_other_byte() {
+fn a_patch_requests_the_wrong_value_alone_and_keeps_every_other_byte() {
     let spaced_out = r#"{"note":  "fine"  , "parts": {"a": 70,"b": 170}, "score": 700}"#;
     let driven = drive(
         &plan(Policy::default()),
@@ -82,7 +82,7 @@ fn an_unusable_patch_leaves_the_draft_and_its_violations() {
 }
 
 #[test]
-fn a_whole_answer_is_asked_for_where_no_patch_can_help() {
+fn a_whole_answer_is_requested_where_no_patch_can_help() {
     for bad in ["no json", "[]", r#"{"score": 700, "parts": {"a": 70, "b": 70}, "note": "fine", "extra": 1}"#]
     {
         let driven = drive(&plan(Policy::default()), input(), &[Reply::Says(bad), Reply::Says(GOOD)]);
@@ -182,8 +182,8 @@ fn an_end_before_the_last_attempt_says_why() {
     let plan = Plan::new(contract(), vec![target("one")]).with_policy(policy).build().unwrap();
     let driven = drive(&plan, input(), &[Reply::Says("{}"), Reply::Says("{}")]);
     let error = driven.run.finish().unwrap_err().to_string();
-    let said = "no valid answer: after 2 attempts, the last with the same answer as the one before: ";
-    assert!(error.starts_with(said), "{error}");
+    let end_message = "no valid answer: after 2 attempts, the last with the same answer as the one before: ";
+    assert!(error.starts_with(end_message), "{error}");
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn the_next_target_hears_what_was_wrong() {
 }
 
 #[test]
-fn what_a_target_does_not_take_is_left_out_and_noted() {
+fn what_a_target_does_not_take_is_omitted_and_noted() {
     let plain =
         Target::new("plain", Capabilities::default()).with_mode(Arc::new(AsIs("prompt", Enforcement::None)));
     let plan = Plan::new(contract(), vec![plain]).with_policy(cooling()).build().unwrap();

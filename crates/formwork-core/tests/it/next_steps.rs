@@ -18,7 +18,7 @@ fn planned(count: usize, policy: Policy) -> Plan {
 }
 
 /// Returns the target of each call.
-fn asked(driven: &Driven) -> Vec<usize> {
+fn called(driven: &Driven) -> Vec<usize> {
     driven.calls.iter().map(|(_, target, _)| *target).collect()
 }
 
@@ -28,7 +28,7 @@ fn patches(driven: &Driven) -> Vec<bool> {
 }
 
 #[test]
-fn wrong_content_goes_on_to_the_next_target_after_an_equal_share_of_the_attempts() {
+fn wrong_content_continues_to_the_next_target_after_an_equal_share_of_the_attempts() {
     for (count, attempts, set, expected) in [
         (1, 3, None, vec![0, 0, 0]),
         (2, 1, None, vec![0]),
@@ -44,7 +44,7 @@ fn wrong_content_goes_on_to_the_next_target_after_an_equal_share_of_the_attempts
         let mut policy = Policy::new(attempts);
         policy.attempts_per_target = set;
         let driven = drive(&planned(count, policy), input(), &[WRONG]);
-        assert_eq!(asked(&driven), expected, "{count} targets, {attempts} attempts, {set:?}");
+        assert_eq!(called(&driven), expected, "{count} targets, {attempts} attempts, {set:?}");
     }
 }
 
@@ -54,7 +54,7 @@ fn the_same_wrong_answer_of_another_target_is_no_repetition() {
     let plan = Plan::new(contract(), targets(2)).with_policy(policy).build().unwrap();
     // The first target repeats itself and is left; the second one gave that answer only once.
     let driven = drive(&plan, input(), &[WRONG, WRONG, WRONG, RIGHT]);
-    assert_eq!(asked(&driven), [0, 0, 1, 1]);
+    assert_eq!(called(&driven), [0, 0, 1, 1]);
     assert!(driven.run.finish().is_ok());
 }
 
@@ -76,7 +76,7 @@ fn an_answer_that_the_deadline_cut_off_says_so() {
 }
 
 #[test]
-fn the_wait_that_a_server_asks_for_is_named_where_it_ends_the_run() {
+fn the_wait_that_a_server_requests_is_named_where_it_ends_the_run() {
     let plan = Plan::new(contract(), targets(1)).with_policy(Policy::new(3));
     let plan = plan.with_deadline(Duration::from_secs(60)).build().unwrap();
     let error = drive(&plan, input(), &[Reply::Limits(3_600)]).run.finish().unwrap_err();
@@ -128,7 +128,6 @@ fn a_target_that_is_down_is_left_at_once_where_there_is_another_one() {
     // After the last target there is none to advance to.
     let driven = drive(&planned(2, Policy::new(3)), input(), &[Reply::Fails(FaultKind::Unreachable)]);
     assert_eq!(paced(&driven), [(0, 0), (1, 0), (1, 2), (1, 4), (1, 8)]);
-    // A single target is waited for.
     let driven = drive(&planned(1, Policy::new(3)), input(), &[Reply::Fails(FaultKind::Overloaded)]);
     assert_eq!(paced(&driven), [(0, 0), (0, 2), (0, 4), (0, 8)]);
     let driven = drive(&planned(1, Policy::new(3)), input(), &[Reply::Limits(20), RIGHT]);
@@ -136,7 +135,7 @@ fn a_target_that_is_down_is_left_at_once_where_there_is_another_one() {
 }
 
 #[test]
-fn targets_that_are_out_of_service_are_left_out_as_long_as_there_is_another_one() {
+fn targets_that_are_out_of_service_are_omitted_as_long_as_there_is_another_one() {
     let now = Time(1_000);
     let until = |seconds: u64| now.after(Duration::from_secs(seconds));
     for (count, out, script, expected) in [
@@ -150,7 +149,6 @@ fn targets_that_are_out_of_service_are_left_out_as_long_as_there_is_another_one(
         (2, vec![(1, until(30))], vec![Reply::Fails(FaultKind::Overloaded), RIGHT], vec![(0, 0), (0, 2)]),
         (2, vec![(1, until(10))], vec![Reply::Limits(60), RIGHT], vec![(0, 0), (1, 10)]),
         (3, vec![(1, until(30))], vec![Reply::Fails(FaultKind::Overloaded), RIGHT], vec![(0, 0), (2, 0)]),
-        // Wrong content causes no delay.
         (2, vec![(1, until(30))], vec![WRONG, WRONG, RIGHT], vec![(0, 0), (0, 0), (1, 0)]),
     ] {
         let plan = planned(count, Policy::new(3));
@@ -177,7 +175,7 @@ fn a_refusal_is_an_attempt_where_the_policy_says_so() {
 }
 
 #[test]
-fn a_budget_without_room_for_a_target_asks_a_cheaper_one() {
+fn a_budget_without_room_for_a_target_calls_a_cheaper_one() {
     let price = |output: u64| Price { input: 0, output: output * 1_000_000 };
     let priced = |output: u64| target(&format!("{output}")).with_price(price(output));
     let plan = |prices: &[u64], budget: u64| {
@@ -193,13 +191,12 @@ fn a_budget_without_room_for_a_target_asks_a_cheaper_one() {
         (&[1, 5], 9, vec![]),
     ] {
         let driven = drive(&plan(prices, budget), input(), &[RIGHT]);
-        assert_eq!(asked(&driven), expected, "{prices:?} within {budget}");
+        assert_eq!(called(&driven), expected, "{prices:?} within {budget}");
         let kind = driven.run.finish().err().map(|error| error.kind());
         assert_eq!(kind, expected.is_empty().then_some(ErrorKind::Budget));
     }
-    // A shared budget denies the more expensive target.
     let driven = drive(&plan(&[5, 7, 1], 1_000), input(), &[Reply::Denies, RIGHT]);
-    assert_eq!(asked(&driven), [0, 2]);
+    assert_eq!(called(&driven), [0, 2]);
     assert!(driven.run.finish().is_ok());
 }
 

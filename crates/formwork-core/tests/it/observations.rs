@@ -50,7 +50,7 @@ const WRONG_TYPE: &str = r#"{"score": 700, "parts": {"a": "70", "b": 70}, "note"
 const UNKNOWN: &str = r#"{"score": 700, "parts": {"a": 70, "b": 70, "c": 1}, "note": "fine"}"#;
 
 #[test]
-fn a_parameter_of_sampling_that_is_refused_is_left_out_and_the_call_made_again() {
+fn a_parameter_of_sampling_that_is_refused_is_omitted_and_the_call_made_again() {
     let refused = Reply::Refuses("`temperature` is deprecated for this model.");
     let seed = Reply::Refuses("body.seed: Extra inputs are not permitted");
     let other = Reply::Refuses("Unsupported parameter: 'max_tokens' is not supported with this model.");
@@ -178,7 +178,7 @@ fn what_the_report_names_is_not_promised() {
 }
 
 #[test]
-fn the_next_attempt_is_asked_in_another_mode() {
+fn the_next_attempt_is_made_in_another_mode() {
     let target = Target::new("primary", Capabilities::new(Enforcement::Schema))
         .with_mode(Arc::new(AsIs("strict", Enforcement::Schema)))
         .with_mode(Arc::new(AsIs("plain", Enforcement::Schema)))

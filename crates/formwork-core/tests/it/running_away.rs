@@ -1,4 +1,4 @@
-//! When a schema is sent with added bounds, what an answer at such a bound means, and how many tokens an answer may have.
+//! Tests of schemas with added bounds, of answers that fill a bound, and of token limits.
 
 use std::sync::Arc;
 
@@ -139,13 +139,11 @@ fn an_answer_that_is_full_at_a_bound_is_incomplete() {
     assert!(error.to_string().contains("truncated at $.note"), "{error}");
     assert_eq!(error.best().unwrap().value["note"], "0123456789");
     assert!(matches!(error.attempts()[0].verdict, Verdict::Failed { failure: Failure::Truncated { .. } }));
-    // Twice the tokens are enough for the note.
     let roomy = target().with_identity("it");
     let plan = Plan::new(contract(), vec![roomy]).with_max_tokens(100).build().unwrap();
     let driven = drive(&plan, input(), &[FULL]);
     assert_eq!(bounds(&driven), [Some(10), Some(20)]);
     assert!(driven.run.finish().is_ok());
-    // A policy that accepts values that were cut off marks them.
     let plan = planned(target(), Policy::new(1).with_accept_cut(true));
     let outcome = drive(&plan, input(), &[FULL]).run.finish().unwrap();
     let closed: Vec<String> = outcome
@@ -293,16 +291,16 @@ fn a_re_ask_after_a_cut_says_it_once_and_everything_else_that_is_wrong() {
         Reply::Says(r#"{"score": 1700, "parts": {"a": 170, "b": 70}, "note": "0123456789"}"#);
     let plan = planned(bounding(capabilities()).with_tighten(Tighten::Bounded), Policy::new(2));
     let driven = drive(&plan, input(), &[full_and_wrong, RIGHT]);
-    let said = driven.calls[1].2.messages.last().unwrap().text();
+    let last_prompt = driven.calls[1].2.messages.last().unwrap().text();
     for path in ["$.score", "$.parts.a", "$.note"] {
-        assert!(said.contains(path), "{said}");
+        assert!(last_prompt.contains(path), "{last_prompt}");
     }
     // All places at which a text was open are reported as one cut.
     let closes = Reply::Closes(r#"{"score": 700, "parts": {"a": 70, "b": 70}, "note": "fine"}"#, 55);
     let driven = drive(&planned(bounding(capabilities()), Policy::new(2)), input(), &[closes, RIGHT]);
-    let said = driven.calls[1].2.messages.last().unwrap().text();
+    let last_prompt = driven.calls[1].2.messages.last().unwrap().text();
     assert!(driven.run.ledger()[0].verdict.failure().unwrap().violations().len() > 1);
-    assert_eq!(said.lines().filter(|line| line.starts_with("- ")).count(), 1, "{said}");
+    assert_eq!(last_prompt.lines().filter(|line| line.starts_with("- ")).count(), 1, "{last_prompt}");
 }
 
 /// An answer that the run stopped is estimated only where its provider counted nothing.

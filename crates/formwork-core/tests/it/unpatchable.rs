@@ -29,7 +29,7 @@ impl Lower for WholeOnly {
     }
 }
 
-fn asked(driven: &Driven) -> Vec<bool> {
+fn patches(driven: &Driven) -> Vec<bool> {
     driven.run.ledger().iter().map(|attempt| !attempt.patched.is_empty()).collect()
 }
 
@@ -57,7 +57,7 @@ fn a_patch_that_the_dialect_refuses_is_a_whole_answer() {
         let policy = Policy::new(2).with_patching(patching);
         let plan = Plan::new(contract(), vec![target.clone()]).with_policy(policy).build().unwrap();
         let driven = drive(&plan, input(), &[Reply::Says(BAD_SUM), Reply::Says(GOOD)]);
-        assert_eq!(asked(&driven), [false, false], "{patching:?}");
+        assert_eq!(patches(&driven), [false, false], "{patching:?}");
         assert!(driven.run.finish().is_ok());
     }
 }
@@ -73,7 +73,7 @@ fn a_patch_that_no_value_could_satisfy_is_a_whole_answer() {
         input(),
         &[answer, Reply::Says(r#"{"score": 7, "parts": {"a": 70, "b": 70}, "note": ""}"#)],
     );
-    assert_eq!(asked(&driven), [false, false]);
+    assert_eq!(patches(&driven), [false, false]);
     assert!(driven.run.finish().is_ok());
 }
 
@@ -100,7 +100,7 @@ fn a_policy_that_insists_on_such_a_patch_gets_a_whole_answer() {
     let target = Target::new("primary", Capabilities::default()).with_mode(Arc::new(WholeOnly));
     let plan = Plan::new(contract(), vec![target]).with_policy(Stubborn).build().unwrap();
     let driven = drive(&plan, input(), &[Reply::Says(BAD_SUM), Reply::Says(GOOD)]);
-    assert_eq!(asked(&driven), [false, false]);
+    assert_eq!(patches(&driven), [false, false]);
     assert!(driven.run.finish().is_ok());
 }
 
@@ -122,7 +122,6 @@ fn a_schema_that_is_true_or_false_is_narrowed_without_a_panic() {
 /// A rule about each item of a list narrows the patch of the item that violates it.
 #[test]
 fn a_rule_with_a_wildcard_narrows_the_patch_of_the_value_that_it_is_about() {
-    // `$.parts.*` is at most `$.score`.
     let rule = Rule::AtMost { target: path("$.parts[*]"), limit: path("$.score") };
     let answer = Reply::Says(r#"{"score": 60, "parts": {"a": 70, "b": 50}, "note": "fine"}"#);
     let plan = Plan::new(with(rule), vec![target("primary")]).with_policy(Policy::new(2)).build().unwrap();

@@ -176,7 +176,7 @@ impl<'a> Expander<'a> {
             object.is_unsaid = names && silent && !flat.is_unknown && !loose.is_open;
             unread.push(self.value(rest));
         }
-        // If the patterns cannot be told apart, each name may belong to each pattern.
+        // If the patterns cannot be distinguished, each name may belong to each pattern.
         let value = match unread.as_slice() {
             [] => return,
             [one] => one.clone(),

@@ -270,33 +270,33 @@ impl<'a> Expander<'a> {
             let values = values.into_iter().map(|value| Literal { value, description: None }).collect();
             return vec![Alternative::of(Shape::Literals(Literals { values, origin }))];
         }
-        let meant = if kinds == Kinds::ALL { Kinds::meant_by(members) } else { kinds };
-        if meant == Kinds::ALL && kinds == Kinds::ALL {
+        let kinds_of_members = if kinds == Kinds::ALL { Kinds::meant_by(members) } else { kinds };
+        if kinds_of_members == Kinds::ALL && kinds == Kinds::ALL {
             return vec![Alternative::of(Shape::Any)];
         }
         let mut out = Vec::new();
-        if meant.object {
+        if kinds_of_members.object {
             out.extend(self.object(flat).map(Shape::Object));
         }
-        if meant.array {
+        if kinds_of_members.array {
             out.extend(self.array(flat).map(Shape::Array));
         }
-        if meant.string {
+        if kinds_of_members.string {
             out.extend(self.string(members).map(Shape::String));
         }
-        if meant.number || meant.integer {
-            out.extend(self.number(members, !meant.number).map(Shape::Number));
+        if kinds_of_members.number || kinds_of_members.integer {
+            out.extend(self.number(members, !kinds_of_members.number).map(Shape::Number));
         }
-        if meant.boolean {
+        if kinds_of_members.boolean {
             out.push(Shape::Boolean);
         }
-        if meant.null {
+        if kinds_of_members.null {
             out.push(Shape::Null);
         }
         let mut out: Vec<_> = out.into_iter().map(Alternative::of).collect();
-        if meant != kinds {
+        if kinds_of_members != kinds {
             let place = members.first().map(|at| at.place).unwrap_or_default();
-            out.extend(self.unsaid(kinds.minus(meant), place));
+            out.extend(self.unsaid(kinds.minus(kinds_of_members), place));
         }
         out
     }

@@ -58,13 +58,11 @@ pub(super) const ROWS: [Row; 57] = [
     row("dependentSchemas",     has,                Some(R), Some(I), Some(R), "not supported"),
     row("dependencies",         has,                Some(R), Some(I), Some(R), "not supported"),
     row("default",              has,                Some(R), NO,      NO,      "not permitted"),
-    // references
     row("$ref",                 is_remote,          Some(R), Some(R), Some(R), "nothing is fetched: put the schema into $defs"),
     row("$ref",                 is_whole_document,  NO,      Some(R), NO,      "refers to the root, which has no name: move it into $defs"),
     row("$ref",                 is_anchor,          NO,      Some(R), Some(R), "anchors are not followed: refer to `#/$defs/name`"),
     row("$ref",                 is_escaped,         NO,      Some(R), Some(R), "names of definitions cannot have `/`, `~` or `%` in them"),
     row("$ref",                 has_siblings,       Some(R), Some(I), NO,      "what stands beside it does not count: merge it into the definition"),
-    // objects
     row("required",             leaves_out,         Some(R), NO,      NO,      "every property has to be required: make optional ones nullable"),
     row("required",             names_unknown,      NO,      Some(F), NO,      "a required name that is not in properties cannot be written"),
     row("additionalProperties", is_open,            Some(R), NO,      NO,      "has to be `false`: write maps as arrays of key and value"),
@@ -75,7 +73,6 @@ pub(super) const ROWS: [Row; 57] = [
     row("minProperties",        has,                Some(R), Some(I), NO,      "not supported"),
     row("maxProperties",        has,                Some(R), Some(I), NO,      "not supported"),
     row("unevaluatedProperties",has,                Some(R), Some(I), Some(R), "not supported"),
-    // arrays
     row("uniqueItems",          is_true,            Some(R), Some(I), Some(R), "not supported"),
     row("contains",             has,                Some(R), Some(I), Some(R), "not supported"),
     row("minContains",          has,                Some(R), Some(I), Some(R), "not supported"),
@@ -83,7 +80,6 @@ pub(super) const ROWS: [Row; 57] = [
     row("unevaluatedItems",     has,                Some(R), Some(I), Some(R), "not supported"),
     row("minItems",             is_huge,            NO,      Some(R), NO,      "more than 2000 repetitions: the grammar does not parse"),
     row("maxItems",             is_huge,            NO,      Some(R), NO,      "more than 2000 repetitions: the grammar does not parse"),
-    // numbers
     row("minimum",              of_number,          NO,      Some(I), NO,      "bounds hold for integers only"),
     row("maximum",              of_number,          NO,      Some(I), NO,      "bounds hold for integers only"),
     row("exclusiveMinimum",     of_number,          NO,      Some(I), NO,      "bounds hold for integers only"),
@@ -92,7 +88,6 @@ pub(super) const ROWS: [Row; 57] = [
     row("minimum",              is_unsafe,          NO,      Some(R), Some(F), "over 2^53: the grammar is broken"),
     row("maximum",              is_unsafe,          NO,      Some(R), Some(F), "over 2^53: the grammar is broken"),
     row("multipleOf",           has,                NO,      Some(I), NO,      "not supported"),
-    // strings
     row("minLength",            has,                Some(R), NO,      NO,      "not supported"),
     row("maxLength",            has,                Some(R), NO,      NO,      "not supported"),
     row("minLength",            is_huge,            NO,      Some(R), NO,      "more than 2000 repetitions: the grammar does not parse"),

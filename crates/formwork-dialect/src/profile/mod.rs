@@ -178,7 +178,7 @@ macro_rules! on {
 }
 pub(crate) use on;
 
-/// How members are written that an object may leave out.
+/// The representation of optional members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Optional {
     /// Members may be left out, and all are generated in the order of `properties`.
@@ -222,7 +222,7 @@ pub enum Any {
     Spelled,
     /// JSON in a string.
     Text,
-    /// A list of the value's leaves, each with its path. The same list replaces what is nested too often in a recursive
+    /// A list of the value's leaves, each with its path. The same list replaces values that are nested too often in a recursive
     /// definition.
     Leaves,
 }

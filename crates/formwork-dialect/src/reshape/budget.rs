@@ -17,7 +17,7 @@ use crate::profile::Limits;
 /// The forms that are written as lists.
 #[derive(Debug, Default)]
 pub(super) struct Savings {
-    /// How many of the optional members of the objects of a form are lists: the last ones.
+    /// The number of optional members of the objects of a form that are lists: the last ones.
     listed: HashMap<FormId, usize>,
     /// The forms whose alternatives are lists.
     chosen: HashSet<FormId>,
@@ -58,7 +58,7 @@ impl Savings {
         count != (self.listed.values().sum::<usize>(), self.chosen.len())
     }
 
-    /// Lists so many optional members more, of the objects with the most of them.
+    /// Turns this number of further optional members into lists, in the objects with the most optional members.
     fn list(
         &mut self,
         source: &Forms,
@@ -66,7 +66,7 @@ impl Savings {
         siblings: &HashMap<FormId, Siblings>,
         mut surplus: usize,
     ) {
-        // Beside another object a list could be taken for a member that is a list by itself.
+        // Beside another object, a list could be mistaken for a member that is itself a list.
         let is_alone = |id: &&FormId| siblings.get(id).is_none_or(|siblings| siblings.objects < 2);
         let left = |id: &FormId| {
             let listed = self.listed.get(id).copied().unwrap_or_default();
@@ -83,7 +83,7 @@ impl Savings {
         }
     }
 
-    /// Writes so many unions more as objects of lists, those with the fewest variants first.
+    /// Writes this number of further unions as objects of lists, those with the fewest variants first.
     fn choose(&mut self, source: &Forms, reached: &HashSet<FormId>, surplus: usize) {
         // The variants of a union must be distinguishable, and a list of leaves is not.
         let variants = source.ids().filter(|id| source[*id].alternatives.len() > 1 && !self.is_chosen(*id));
@@ -129,7 +129,7 @@ fn optional_members(form: &Form) -> usize {
     form.alternatives.iter().map(of).sum()
 }
 
-/// How many unions a form is written with.
+/// Returns the number of unions in the text of a form.
 fn unions(form: &Form) -> usize {
     let mixed = form.alternatives.iter().filter(|alternative| match &alternative.shape {
         Shape::Literals(literals) => kinds(literals).len() > 1,

@@ -68,7 +68,7 @@ pub(crate) fn reshape(
         if texts.json.len() > count {
             continue;
         }
-        // The same holds for what is saved.
+        // Each round saves at least one more form to stay within the limits, so this ends as well.
         let limits = profile.limits.as_ref();
         if limits.is_none_or(|limits| !savings.extend(source, &out, &sources, &siblings, &texts, limits)) {
             losses.extend(own);
@@ -409,7 +409,7 @@ struct Siblings {
     has_array: bool,
     /// The names of members for which some alternative allows `null`.
     nullable: HashSet<String>,
-    /// How many of them are objects, the object itself included.
+    /// The number of objects among them, including the object itself.
     objects: usize,
 }
 

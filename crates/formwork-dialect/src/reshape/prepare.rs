@@ -37,7 +37,6 @@ fn spread(forms: &Forms, texts: &mut HashSet<FormId>, is_string: impl Fn(&Altern
         let mut spread = Vec::new();
         for id in forms.ids().filter(|id| !texts.contains(id)) {
             let (mut has_text, mut has_string) = (false, false);
-            // Values at the same place of several alternatives.
             let mut groups: HashMap<&str, Vec<FormId>> = HashMap::new();
             for alternative in &forms[id].alternatives {
                 match &alternative.shape {

@@ -126,13 +126,13 @@ fn strings(string: &StringForm, profile: &Profile, parts: &mut Vec<String>) {
 fn numbers(number: &NumberForm, profile: &Profile, parts: &mut Vec<String>) {
     if !profile.bounds(number.integer) {
         let bounds = [(&number.min, "more than", "at least"), (&number.max, "less than", "at most")];
-        let said = bounds.into_iter().filter_map(|(bound, exclusive, inclusive)| {
+        let phrases = bounds.into_iter().filter_map(|(bound, exclusive, inclusive)| {
             let bound = bound.as_ref()?;
             Some(format!("{} {}", if bound.exclusive { exclusive } else { inclusive }, bound.at))
         });
-        let said: Vec<String> = said.collect();
-        if !said.is_empty() {
-            parts.push(format!("(Number: {}.)", said.join(", ")));
+        let phrases: Vec<String> = phrases.collect();
+        if !phrases.is_empty() {
+            parts.push(format!("(Number: {}.)", phrases.join(", ")));
         }
     } else if !profile.exclusive_bounds {
         for (bound, words) in [(&number.min, "Greater than"), (&number.max, "Less than")] {

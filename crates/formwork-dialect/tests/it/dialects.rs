@@ -352,12 +352,11 @@ fn what_is_over_anthropic_s_budgets_comes_as_lists() {
         let (back, problems) = lift(answer, &lowered);
         assert!(is_same(&back, &document) && problems.is_empty(), "{back} {problems:?}");
     }
-    // A list of two items is reported at the member that it stands for.
+    // A list of two items in place of a member is reported at that member.
     let twice = json!({"p24": ["a", "b"], "p25": [7], "p26": [], "p27": [], "p28": [], "p29": []});
     let (value, problems) = lift(twice, &lowered(&Native::ANTHROPIC, &wide));
     assert_eq!(problems.iter().map(|problem| problem.rule.as_str()).collect::<Vec<_>>(), ["maxItems"]);
     assert_eq!(value["p25"], json!([7]));
-    // At the limits nothing changes.
     let narrow: serde_json::Map<_, _> =
         (0..24).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect();
     let narrow = lowered(&Native::ANTHROPIC, &json!({"type": "object", "properties": narrow}));
@@ -401,7 +400,7 @@ fn anthropic_s_counts_are_kept_before_a_call() {
             (0..count).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect();
         json!({"type": "object", "properties": properties, "additionalProperties": false})
     };
-    // Variants of a union are told apart by their members, so these stay what they are.
+    // The members of a variant distinguish it, so they are not grouped.
     for (count, refused) in [(12, None), (13, Some("26 optional properties, and 24 are taken"))] {
         let schema = json!({"anyOf": [object(count), object(count)]});
         let lowered = Native::ANTHROPIC.lower(&LowerRequest::new(&schema)).map(|lowered| lowered.schema);
@@ -477,7 +476,6 @@ fn json_object_shows_the_schema_and_the_word() {
         text(&object),
         r#"{"$comment": "The answer is one JSON object.", "type": "object", "properties": {"a": {"type": "integer"}}}"#
     );
-    // References stay valid.
     let list = lower(
         &json!({"type": "array", "items": {"$ref": "#/definitions/x"}, "definitions": {"x": {"type": "integer"}}}),
     );

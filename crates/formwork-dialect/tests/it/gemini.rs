@@ -108,7 +108,7 @@ fn a_schema_inside_of_itself_is_json_in_a_string() {
 }
 
 #[test]
-fn strings_that_hold_json_and_plain_ones_are_told_apart() {
+fn strings_that_hold_json_and_plain_ones_are_distinguished() {
     // If a number in a string could be a string of the schema, every string holds JSON.
     let schema = json!({"type": "array", "items": {"anyOf": [{"type": "string"}, {"enum": [1, 2]}]}});
     let lowered = lowered(&Native::GEMINI_OPENAPI, &schema);
@@ -140,7 +140,6 @@ fn the_sum_of_maximal_lengths_is_kept() {
         let left = lowered.losses.iter().filter(|loss| loss.keyword == "maxItems");
         assert_eq!(left.filter(|loss| loss.kind == LossKind::Unenforced).count(), 11);
     }
-    // Bounds from tightening count in the sum, and are reported.
     let endless = json!({"type": "array", "items": {"type": "array", "items": {"type": "string"}}});
     let request = LowerRequest::new(&endless).with_tighten(Tighten::Bounded).with_max_tokens(Some(100_000));
     let bounded = Native::GEMINI.lower(&request).unwrap();
@@ -169,7 +168,7 @@ fn definitions_are_written_out_unless_that_is_too_long() {
     let value = (0..4).fold(json!(1), |inner, _| json!({"a": inner, "b": inner}));
     let document = json!({"x": value});
     assert_eq!(lift(lower_value(&document, &small).unwrap(), &small), (document, vec![]));
-    // Forty levels without references would not fit on any disk.
+    // Written out without references, forty levels would be 2^40 copies.
     let mut deep = json!({"type": "array", "items": {"$ref": "#/$defs/d0"}});
     for level in 0..40 {
         let inner = if level == 39 {

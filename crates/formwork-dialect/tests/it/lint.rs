@@ -71,7 +71,6 @@ fn the_strict_modes_of_other_vendors_name_what_they_refuse() {
         ("format", string("format", json!("iri"))),
         ("prefixItems", json!({"type": "array", "prefixItems": [{"type": "null"}]})),
     ];
-    // The keywords that each engine supports, or that have no effect in it.
     for (dialect, taken) in [
         ("azure", vec!["$ref", "prefixItems"]),
         ("groq", vec!["$ref", "prefixItems"]),

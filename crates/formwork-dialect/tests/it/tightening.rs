@@ -45,7 +45,6 @@ fn the_policy_decides_what_may_be_excluded() {
     assert_eq!(allows(&closed, &json!({"a": "", "further": [1]})), Ok(false));
     let long = json!({"a": "x".repeat(5000), "b": (0..100).collect::<Vec<_>>()});
     assert_eq!(allows(&closed, &long), Ok(true));
-    // Never below the schema's own bounds.
     let bounded = sent(Tighten::Bounded);
     assert_eq!(bounded.schema.as_ref().unwrap()["properties"]["b"]["maxItems"], 20);
     assert!(sent(Tighten::Closed).bounds.is_empty());
@@ -67,7 +66,6 @@ fn strings_share_the_tokens_of_a_bounded_answer() {
     };
     let ((few_text, few_items), (many_text, many_items)) = (of(&few), of(&many));
     assert!(few_text < many_text && few_items <= many_items, "{few} {many}");
-    // The longest document fits.
     assert!(few_text * (few_items + 1) / 3 <= 100, "{few}");
 }
 

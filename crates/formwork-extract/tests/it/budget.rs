@@ -71,7 +71,7 @@ async fn money_is_settled_by_the_price() {
 }
 
 #[test]
-fn a_reservation_that_nobody_settles_is_spent() {
+fn a_reservation_without_a_settlement_is_spent() {
     let budget = Budget::new(tokens(100));
     drop(budget.reserve(tokens(60).min(Cost { tokens: 60, micro_usd: Some(0) })));
     assert_eq!((budget.spent().tokens, budget.remaining().tokens), (60, 40));

@@ -59,8 +59,8 @@ fn keeps_to(schema: &Value, value: &Value) -> bool {
 
 /// Returns a strategy for a schema, a dialect, and answers that satisfy or slightly violate the sent schema.
 fn any_answers() -> impl Strategy<Value = (Value, &'static str, Vec<Value>)> {
-    let asked = (formwork_testkit::schema(), any_dialect());
-    asked.prop_flat_map(|(schema, dialect)| {
+    let inputs = (formwork_testkit::schema(), any_dialect());
+    inputs.prop_flat_map(|(schema, dialect)| {
         let sent = suspected(&schema, dialect, "{}").map(|(_, sent)| sent).unwrap_or(schema.clone());
         let value = formwork_testkit::instance(&sent);
         (Just(schema), Just(dialect), Just(sent), value).prop_map(|(schema, dialect, sent, value)| {

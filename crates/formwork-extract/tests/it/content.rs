@@ -22,7 +22,7 @@ async fn a_right_answer_is_the_outcome() {
 }
 
 #[tokio::test]
-async fn a_wrong_answer_is_asked_for_again_with_what_is_wrong() {
+async fn a_wrong_answer_is_requested_again_with_what_is_wrong() {
     let model = Arc::new(Scripted::new(["I think she is 34.", MARIA]));
     let outcome = persons(&model).0.build().unwrap().extract(TEXT).await.unwrap();
     assert_eq!((outcome.value, classes(&outcome.attempts)), (maria(), vec!["not_json", "accepted"]));
@@ -32,7 +32,7 @@ async fn a_wrong_answer_is_asked_for_again_with_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn a_wrong_value_is_asked_for_alone() {
+async fn a_wrong_value_is_requested_alone() {
     let model = Arc::new(Scripted::new([TOO_OLD, r#"{"age": 34}"#]));
     let outcome = persons(&model).0.build().unwrap().extract(TEXT).await.unwrap();
     assert_eq!(outcome.value, maria());

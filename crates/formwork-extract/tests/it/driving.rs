@@ -21,7 +21,7 @@ fn model() -> SharedProvider {
 }
 
 #[tokio::test]
-async fn a_stored_run_goes_on() {
+async fn a_stored_run_continues() {
     let (plan, driver) = (plan(&["one"]), Driver::new([model()]));
     let mut run = Run::new(&plan, TEXT.into());
     assert!(matches!(run.step(&plan, Time(1_000)).unwrap(), Step::Call { .. }));

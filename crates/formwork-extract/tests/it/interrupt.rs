@@ -102,7 +102,7 @@ async fn tokio_s_clock_keeps_the_deadline() {
 }
 
 #[tokio::test]
-async fn the_fallback_is_asked_after_the_deadline() {
+async fn the_fallback_is_called_after_the_deadline() {
     let model = Endless::new(&[], Then::Hang);
     let builder = persons(&model).0.with_deadline(MINUTE).with_fallback_fn(|_| Some(json!(maria())));
     let outcome = builder.build().unwrap().extract(TEXT).await.unwrap();
@@ -148,7 +148,7 @@ async fn cancelled(extraction: Extraction<Person>) -> Error {
 }
 
 #[tokio::test]
-async fn a_cancel_ends_whatever_is_waited_for_and_keeps_the_ledger() {
+async fn a_cancel_ends_every_wait_and_keeps_the_ledger() {
     let first = Arc::new(Scripted::new([Reply::from(FaultKind::Auth)]));
     let hanging = Endless::new(&[r#"{"na"#], Then::Hang);
     let calling = persons(&first).0.with_target(backend(&hanging)).build().unwrap();

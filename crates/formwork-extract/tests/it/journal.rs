@@ -35,12 +35,12 @@ fn extractor(answers: &[&str], maximum: u64) -> (Extractor<Value>, Arc<Scripted>
 }
 
 #[tokio::test]
-async fn a_run_goes_on_from_each_state_that_the_journal_has_and_only_with_its_own_plan() {
+async fn a_run_continues_from_each_state_that_the_journal_has_and_only_with_its_own_plan() {
     let kept = Arc::new(Kept::default());
     let (first, _) = extractor(&ANSWERS, 150);
     let whole = first.extraction("Maria, 34").with_journal(kept.clone()).run().await.unwrap();
     let states = kept.states.lock().unwrap().clone();
-    // The end of a run is its caller's.
+    // The last state is returned to the caller and not stored.
     assert_eq!(states.len(), 2);
     for (nth, state) in states.iter().enumerate() {
         let (next, model) = extractor(&ANSWERS[nth + 1..], 150);

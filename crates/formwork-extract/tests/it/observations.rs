@@ -43,7 +43,7 @@ fn thing() -> Value {
 }
 
 #[tokio::test]
-async fn what_was_refused_once_is_not_asked_again() {
+async fn what_was_refused_once_is_not_called_again() {
     let model = Arc::new(Scripted::new([NO.into(), NO.into(), Reply::text(r#"{"a": 1}"#)]));
     let (extractor, clock) = on(&model, &thing(), &ObservationStore::new());
     assert_eq!(dialects(&extractor).await, ["openai", "json-object", "prompt"]);
@@ -55,7 +55,7 @@ async fn what_was_refused_once_is_not_asked_again() {
 }
 
 #[tokio::test]
-async fn a_refused_parameter_of_sampling_is_left_out_for_an_hour() {
+async fn a_refused_parameter_of_sampling_is_omitted_for_an_hour() {
     let refused = Fault::new(FaultKind::BadRequest, "`seed` is not supported").with_status(400);
     let model = Arc::new(Scripted::new([Reply::fault(refused), Reply::text(r#"{"a": 1}"#)]));
     let (extractor, clock) = on(&model, &thing(), &ObservationStore::new());
@@ -99,7 +99,7 @@ async fn who_ignores_one_schema_is_not_trusted_with_another() {
 }
 
 #[tokio::test]
-async fn targets_of_one_name_are_told_apart() {
+async fn targets_of_one_name_are_distinguished() {
     let first = Arc::new(Scripted::new([NO.into(), Reply::from(FaultKind::Auth)]));
     let second = Arc::new(Scripted::new([r#"{"a": 1}"#]));
     let extractor = Extractor::for_document("thing", thing())
@@ -154,7 +154,6 @@ async fn who_ran_away_is_bounded_in_later_processes_until_a_document_is_complete
     let right = || Reply::text(r#"{"list": ["a"]}"#);
     let many = |n: usize| Reply::text(json!({"list": vec!["a"; n]}).to_string());
 
-    // The first answer runs away; the next call has bounds.
     let model = Arc::new(Scripted::new([cut(), right()]));
     listing(&model, Some("it"), &file).extract(TEXT).await.unwrap();
     assert_eq!(bounded(&model), [false, true]);
@@ -253,7 +252,6 @@ async fn a_short_deadline_of_the_callers_blames_no_target_and_a_long_one_does() 
             builder = builder.with_deadline(deadline);
         }
         builder.build().unwrap().extract(TEXT).await.unwrap_err();
-        // Another extractor with a backup skips the target, or does not.
         let up = Arc::new(Scripted::new([r#"{"a": 2}"#]));
         pair(&model, &up, &store).0.extract(TEXT).await.unwrap();
         assert_eq!(model.calls().len(), if blamed { 1 } else { 2 }, "{deadline:?}");

@@ -119,7 +119,7 @@ proptest! {
 }
 
 #[test]
-fn they_go_on_after_text_that_is_not_strict_json() {
+fn they_continue_after_text_that_is_not_strict_json() {
     let rows: Vec<Value> = (0..50).map(|n| json!({"n": n, "name": format!("row {n}")})).collect();
     let value = json!({"rows": rows});
     for kind in 0..11 {
@@ -129,7 +129,6 @@ fn they_go_on_after_text_that_is_not_strict_json() {
         let mut lengths: Vec<usize> =
             partial.iter().filter_map(|partial| Some(partial["rows"].as_array()?.len())).collect();
         lengths.dedup();
-        // A sample of the rows, from the first one to the last.
         assert!(lengths.len() > 25 && lengths[0] <= 1 && lengths.is_sorted(), "{kind}: {lengths:?}");
     }
 }

@@ -13,14 +13,14 @@ fn named(name: &str, rotation: &Rotation, scripted: Scripted) -> formwork_extrac
 }
 
 /// Returns the targets of the attempts of each run.
-fn asked(extractor: &Extractor<Person>, runs: usize) -> Vec<Vec<String>> {
+fn targets_of(extractor: &Extractor<Person>, runs: usize) -> Vec<Vec<String>> {
     let run = || extractor.extract_blocking(TEXT).unwrap();
     let targets = |outcome: Outcome<Person>| outcome.attempts.into_iter().map(|one| one.target).collect();
     (0..runs).map(|_| targets(run())).collect()
 }
 
 #[test]
-fn runs_begin_with_each_target_by_its_weight_and_go_on_to_the_others_in_their_order() {
+fn runs_begin_with_each_target_by_its_weight_and_continue_to_the_others_in_their_order() {
     let rotation = Rotation::weighted(&[2, 1, 0]);
     let right = || Scripted::new(vec![MARIA; 8]);
     let broken = || Scripted::new(vec![TOO_OLD; 8]);
@@ -32,7 +32,7 @@ fn runs_begin_with_each_target_by_its_weight_and_go_on_to_the_others_in_their_or
             .with_max_attempts(3)
             .build()
             .unwrap();
-        assert_eq!(asked(&extractor, 3), [vec!["a"], second_run, vec!["a"]]);
+        assert_eq!(targets_of(&extractor, 3), [vec!["a"], second_run, vec!["a"]]);
     }
 }
 
@@ -44,8 +44,11 @@ fn extractors_over_the_same_rotation_share_the_turns_and_one_without_it_begins_w
         Extractor::<Person>::builder().with_target(target("a")).with_target(target("b")).build().unwrap()
     };
     let (one, other) = (build(&rotation), build(&rotation));
-    assert_eq!([asked(&one, 1), asked(&other, 2), asked(&one, 1)].concat(), [["a"], ["b"], ["a"], ["b"]]);
+    assert_eq!(
+        [targets_of(&one, 1), targets_of(&other, 2), targets_of(&one, 1)].concat(),
+        [["a"], ["b"], ["a"], ["b"]]
+    );
     let target = |name| backend(&Arc::new(Scripted::new(vec![MARIA; 8]))).with_name(name);
     let fixed = Extractor::<Person>::builder().with_target(target("a")).with_target(target("b"));
-    assert_eq!(asked(&fixed.build().unwrap(), 3), [["a"], ["a"], ["a"]]);
+    assert_eq!(targets_of(&fixed.build().unwrap(), 3), [["a"], ["a"], ["a"]]);
 }

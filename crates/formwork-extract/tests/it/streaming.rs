@@ -18,9 +18,9 @@ async fn a_stream_tells_what_happens() {
     ];
     let model = Arc::new(Scripted::new(replies));
     let mut updates = persons(&model).0.build().unwrap().stream(TEXT);
-    let mut told = Vec::new();
+    let mut texts = Vec::new();
     while let Some(update) = updates.next().await {
-        told.push(match update.unwrap() {
+        texts.push(match update.unwrap() {
             Update::Started { attempt, ask: Ask::Whole, .. } => format!("{attempt}: whole"),
             Update::Started { attempt, ask: Ask::Patch(paths), .. } => format!("{attempt}: {}", paths[0]),
             Update::Text(text) => text,
@@ -53,7 +53,7 @@ async fn a_stream_tells_what_happens() {
         "accepted",
         "done 34",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(texts, expected);
 }
 
 #[tokio::test]
@@ -72,7 +72,7 @@ async fn a_stream_ends_with_the_error() {
 }
 
 #[tokio::test]
-async fn a_stream_goes_on_only_while_it_is_read_and_stops_when_dropped() {
+async fn a_stream_continues_only_while_it_is_read_and_stops_when_dropped() {
     let clock = Arc::default();
     let model = Endless::new(&[r#"{"name": ""#], Then::Repeat("x", Arc::clone(&clock)));
     let mut updates = persons(&model).0.build().unwrap().stream(TEXT);

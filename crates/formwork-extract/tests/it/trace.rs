@@ -71,7 +71,7 @@ async fn a_stream_and_a_driver_are_traced_alike() {
 }
 
 #[tokio::test]
-async fn an_error_and_a_fallback_are_told_in_the_span() {
+async fn an_error_and_a_fallback_are_reported_in_the_span() {
     let log = Log::default();
     let guard = log.listen(FmtSpan::CLOSE);
     let failing = || traced([Reply::from(FaultKind::Auth)]);

@@ -38,7 +38,7 @@ async fn a_broken_stream_is_a_fault() {
 }
 
 #[tokio::test]
-async fn the_next_target_is_asked() {
+async fn the_next_target_is_called() {
     let first = Arc::new(Scripted::new([Reply::from(FaultKind::Auth)]).with_name("first"));
     let second = Arc::new(Scripted::new([MARIA]).with_name("second"));
     let builder = persons(&first).0.with_target(backend(&second).with_name("spare"));
@@ -171,7 +171,6 @@ async fn while_the_only_target_cannot_be_reached_one_input_waits_and_the_others_
     let results = many(&extractor, 20, 1).await;
     assert!(results.iter().all(|result| result.as_ref() == Ok(&maria())), "{results:?}");
 
-    // Without `with_fail_fast`, every input makes calls.
     let down = Arc::new(Scripted::new([Reply::from(FaultKind::Unreachable)]));
     let (builder, _) = persons(&down);
     assert!(failed(many(&builder.build().unwrap(), 3, 1).await));

@@ -17,7 +17,7 @@ pub(crate) struct Folder {
 
 #[derive(Debug, Clone)]
 struct Entry {
-    /// When the file was changed, and its length.
+    /// The modification time of the file, and its length in bytes.
     stamp: (Option<SystemTime>, u64),
     contract: Result<Arc<NamedContract>, ContractError>,
 }

@@ -13,7 +13,7 @@ pub(crate) use cache::{Cache, Key};
 pub(crate) use folder::Folder;
 pub(crate) use schema::{Known, Schema};
 
-/// The contract of an answer, and how the answer is asked for.
+/// The contract of an answer, and the form of its request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Spec {
     pub(crate) name: String,

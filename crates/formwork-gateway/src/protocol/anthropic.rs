@@ -278,7 +278,7 @@ const fn stop_reason(finish: Finish) -> &'static str {
 }
 
 fn usage(reply: &Reply, meta: &Meta) -> Value {
-    // Anthropic counts what was read from its cache apart.
+    // Anthropic counts tokens that were read from its cache separately.
     let fresh = reply.usage.input_tokens.saturating_sub(reply.usage.cached_tokens);
     json!({
         "input_tokens": fresh,

@@ -10,7 +10,7 @@ use crate::contracts::Schema;
 use crate::document::Schemas;
 use crate::problem::Problem;
 
-/// The members of an object, and where the object stands in the body. Members that are never taken are ignored by the service:
+/// The members of an object, and the location of the object in the body. Members that are never taken are ignored by the service:
 /// their names are collected when the object is dropped.
 #[derive(Debug)]
 pub(super) struct Fields {

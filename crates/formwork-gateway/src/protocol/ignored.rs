@@ -44,7 +44,7 @@ fn asks_for_nothing(at: &str, name: &str, value: &Value) -> bool {
         || match name {
             // A response has one call at most, and every call is validated.
             "parallel_tool_calls" | "disable_parallel_tool_use" | "strict" => true,
-            // Parts of earlier answers, which clients send back as they came.
+            // Clients send these members of earlier answers back.
             "id" | "status" | "annotations" | "index" => !at.is_empty(),
             "logprobs" => at.contains(".content"),
             "type" => *value == json!("function"),

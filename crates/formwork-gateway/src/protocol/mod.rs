@@ -59,7 +59,7 @@ pub(crate) trait Protocol: Send + Sync {
     /// Returns the body of an error.
     fn problem(&self, problem: &Problem) -> Value;
 
-    /// Returns what writes the response as a stream.
+    /// Returns the writer of a streamed response.
     fn frames(&self, ask: &Ask, meta: &Meta) -> Box<dyn Frames>;
 
     /// Returns the place of the object with the parameters of sampling, with a dot behind it; empty for the body itself.
@@ -76,10 +76,10 @@ pub(crate) trait Protocol: Send + Sync {
 /// Writes a response as a stream: [`open`](Self::open), any number of [`text`](Self::text), and [`close`](Self::close) or
 /// [`fail`](Self::fail).
 pub(crate) trait Frames: Send + Sync {
-    /// Returns what is sent before anything is known of the answer.
+    /// Returns the frames that are sent before the answer begins.
     fn open(&mut self) -> Vec<u8>;
 
-    /// Returns what keeps the connection alive while there is nothing to send.
+    /// Returns the frame that keeps the connection alive while there is nothing to send.
     fn keep_alive(&self) -> Vec<u8> {
         b": keep-alive\n\n".to_vec()
     }

@@ -182,7 +182,7 @@ pub(crate) fn add_message(protocol: Protocol, body: &mut Value, text: &str) {
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     bytes: Vec<u8>,
-    /// How many of the bytes were looked at.
+    /// The number of bytes that were examined.
     seen: usize,
 }
 
@@ -211,7 +211,7 @@ impl Events {
         self.bytes.is_empty()
     }
 
-    /// Returns what came after the last whole event.
+    /// Returns the bytes after the last complete event.
     pub(crate) fn rest(self) -> Vec<u8> {
         self.bytes
     }

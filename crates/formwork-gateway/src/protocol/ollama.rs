@@ -215,7 +215,7 @@ fn message(value: Value, at: &str, before: &[Message], ignored: &Ignored) -> Res
     };
     let text = fields.text("content")?.unwrap_or_default();
     if role == Role::Tool {
-        // Ollama's results name the tool, and answer its last call.
+        // Ollama's tool results have the tool's name in place of an id, and belong to its last call.
         let name = fields.text("tool_name")?.or(fields.text("name")?);
         let calls = before.iter().rev().flat_map(|message| message.parts.iter().rev());
         let called = calls.filter_map(|part| match part {
@@ -293,7 +293,7 @@ fn end(out: &mut Value, reply: &Reply, meta: &Meta) {
     out["done"] = true.into();
     out["done_reason"] = match finish {
         Finish::Length => "length",
-        // The protocol has no word for it; the text is the reason.
+        // The protocol has no finish reason for refusals; the text contains the reason.
         Finish::Refused => "refusal",
         Finish::Stop | Finish::Call => "stop",
     }

@@ -256,7 +256,7 @@ fn call(name: &str, arguments: &str, meta: &Meta, nth: usize) -> Value {
 
 const fn finish(finish: Finish) -> &'static str {
     match finish {
-        // A refusal is told by the message; the official parsers look at the reason first.
+        // The message reports the refusal; the official parsers check the finish reason first.
         Finish::Stop | Finish::Refused => "stop",
         Finish::Length => "length",
         Finish::Call => "tool_calls",

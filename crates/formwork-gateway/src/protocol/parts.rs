@@ -100,7 +100,7 @@ pub(super) fn choice(
     }
 }
 
-/// Returns what is wanted: a format of the answer, or calls of tools.
+/// Returns the requested result: an answer in a format, or calls of tools.
 ///
 /// # Errors
 /// [`Problem`] if a tool is forced that does not exist, or both a format and a tool are.

@@ -67,7 +67,7 @@ impl Protocol for Responses {
     fn ask(&self, body: Value, schemas: Schemas) -> Result<Ask, Problem> {
         let mut body = Fields::body(body, schemas)?;
         body.known(FIELDS)?;
-        // Nothing is kept from one request to the next.
+        // The gateway stores no conversations, so it cannot continue one.
         for name in ["conversation", "previous_response_id", "prompt"] {
             if body.take(name).is_some() {
                 return Err(body.refuse(name, "is not supported: send the whole dialogue as `input`"));
@@ -171,7 +171,7 @@ fn message(value: Value, at: &str, ignored: &Ignored) -> Result<Option<Message>,
             };
             Message { role: Role::Tool, parts: vec![Part::ToolResult { id, text }] }
         }
-        // The model's own thoughts, which no other protocol takes back.
+        // The reasoning of earlier turns cannot be sent to other protocols, so it is dropped.
         "reasoning" => {
             item.skip("reasoning");
             return Ok(None);

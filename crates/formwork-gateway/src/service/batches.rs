@@ -19,7 +19,7 @@ const MAX: usize = 100;
 #[derive(Debug)]
 pub(crate) struct Batches {
     folder: PathBuf,
-    /// When each batch was shown last, and how many of its rows had a result then.
+    /// The time at which each batch was displayed last, and the number of its rows with a result at that time.
     shown: Mutex<HashMap<PathBuf, (Instant, u64)>>,
 }
 
@@ -40,7 +40,7 @@ impl Batches {
             let view = match View::open(&folder) {
                 Ok(view) => view,
                 Err(BatchError::NoBatch(_)) => continue,
-                // A file of another version, or one that is not a batch's.
+                // The file was written by another version, or is not a batch's.
                 Err(error) => {
                     row(out, &[&name, "", &error.to_string()]);
                     continue;
@@ -100,7 +100,7 @@ fn state(view: &View, progress: &Progress) -> Result<&'static str, BatchError> {
     if progress.open() == 0 {
         return Ok("done");
     }
-    Ok(match (view.process(), view.wanted()?) {
+    Ok(match (view.process(), view.control()?) {
         (Some(_), Control::Run) => "running",
         (Some(_), _) => "stopping",
         (None, Control::Stop(Stop::Paused)) => "paused",
@@ -144,7 +144,6 @@ mod tests {
             assert!(out.contains("<td>interrupted<td>3<td>0<td>0<td>0<td>-<td>"), "{out}");
             assert!(!out.contains("<script>") && !out.contains("<td>other"), "{out}");
             assert_eq!(out.contains("<td>broken"), root == folder.path(), "{out}");
-            // The second look has a rate.
             let mut out = String::new();
             batches.write(&mut out);
             assert!(out.contains("<td>0<td>0<td>0<td>0<td>"), "{out}");

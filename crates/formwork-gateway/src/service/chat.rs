@@ -34,7 +34,6 @@ pub(super) async fn answer(
     request: Request<Body>,
 ) -> Response {
     let trace = trace::of(request.headers());
-    // Boxed, because futures are copied whole into those that contain them.
     let work = Box::pin(work(protocol, shared, request));
     let response = if trace.is_empty() { work.await } else { with_trace(trace, work).await };
     response.unwrap_or_else(|problem| refused(protocol, &problem))
@@ -125,7 +124,7 @@ impl ChatRequest {
         let Self { protocol, shared, parts, document, targets, options, meta, client, record, turn, id } =
             self;
         let length = document.text().len();
-        // Where tools are passed on, the target gets the request as it is.
+        // A target that receives the tools gets the request unchanged.
         let is_native = {
             let (own, _) = protocol.own();
             let first = targets.first().and_then(|nth| shared.engine.names.targets()[*nth].raw(own));

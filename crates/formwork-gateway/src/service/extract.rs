@@ -51,7 +51,7 @@ pub(crate) struct ExtractRequest {
     /// Instructions for the model, as a system message.
     #[serde(default)]
     instructions: Option<String>,
-    /// Which targets are asked, in order (default: those of the configuration).
+    /// The targets, in the order in which they are called (default: those of the configuration).
     #[serde(default)]
     targets: Vec<String>,
     /// The most that it may cost, in US dollars.
@@ -187,7 +187,7 @@ fn body(id: RecordId, result: &Result<Outcome<Value>, Error>) -> Result<Value, P
     let want = Want::Json { name: String::new(), schema: Schema::default() };
     match reply(&want, std::slice::from_ref(result)) {
         Err(problem) => Err(problem),
-        // Chat protocols have words for a refusal and a truncation; here there is no value.
+        // Chat protocols can report a refusal or a truncation; here a missing value is an error.
         Ok(_) => {
             let message = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
             Err(Problem::new(Kind::Unmendable, message))
@@ -227,7 +227,7 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
     tokio::spawn(with_trace(trace, async move {
         let _held = (turn, open);
         let keep_alive = shared.engine.limits.keep_alive;
-        // A client that does not read on counts as gone.
+        // A client that stops reading counts as disconnected.
         let patience = shared.engine.limits.read_timeout;
         let result = loop {
             let update = tokio::select! {

@@ -1,4 +1,4 @@
-//! One request that is worked on: its contract, what it may cost, its runs and its response.
+//! One request in progress: its contract, its maximum cost, its runs and its response.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -24,7 +24,7 @@ use crate::protocol::Protocol;
 use crate::record::Record;
 use crate::reply::{Meta, Reply};
 
-/// A request that is understood, and may be worked on.
+/// A valid request that is allowed.
 pub(super) struct Job {
     pub(super) shared: Arc<Shared>,
     pub(super) protocol: &'static dyn Protocol,
@@ -38,7 +38,7 @@ pub(super) struct Job {
     pub(super) _turn: Turn,
 }
 
-/// Reserves what a request may cost. Returns the hold, and the limit that the run keeps to.
+/// Reserves the maximum cost of a request. Returns the hold, and the limit for the run.
 pub(super) async fn reserve(
     shared: &Shared,
     client: &Client,
@@ -59,7 +59,7 @@ pub(super) async fn reserve(
             return Err(Problem::new(Kind::Forbidden, message));
         }
     };
-    // Few different limits, because each is a plan of its own.
+    // Limits are rounded, because each different limit needs its own plan.
     let whole = whole.checked_next_power_of_two().unwrap_or(whole);
     let amount = match (key.left(), bounds.budget) {
         (left, Some(own)) => own.min(left.unwrap_or(own).max(call)),
@@ -72,7 +72,7 @@ pub(super) async fn reserve(
 }
 
 impl Job {
-    /// Returns the contract of the request, its own or a named one, and what the model is told of it beside the dialogue.
+    /// Returns the contract of the request, its own or a named one, and its instructions for the model in addition to the dialogue.
     async fn spec(&self) -> Result<Option<(Spec, Option<formwork_core::Message>)>, Problem> {
         let own = engine::spec_of(&self.ask.want);
         let Some(name) = &self.options.contract else { return Ok(own) };
@@ -84,7 +84,7 @@ impl Job {
         named(&self.shared, name).await.map(|spec| Some((spec, None)))
     }
 
-    /// Returns the contract of the request, and reserves what it may cost.
+    /// Returns the contract of the request, and reserves its maximum cost.
     pub(super) async fn prepared(
         &mut self,
         bytes: usize,
@@ -177,7 +177,7 @@ impl Job {
         ledger.cache_put(self.client.id(), digest, outcome.value.to_string(), ttl, access::now());
     }
 
-    /// Notes what the contract is.
+    /// Records the contract.
     pub(super) fn note(&mut self, spec: &Spec, ready: &Ready) {
         if !self.record.is_kept() {
             return;
@@ -221,7 +221,7 @@ impl Job {
                 response
             }
         };
-        // A client that leaves cancels the runs, which are counted and settled all the same.
+        // If the client disconnects, the runs are cancelled, and still recorded and settled.
         Kept::new(run, cancel).await
     }
 
@@ -294,7 +294,6 @@ fn ignored(places: &[String]) -> Option<HeaderValue> {
         }
         let comma = if nth == 0 { "" } else { ", " };
         text.push_str(comma);
-        // Names within objects are the client's own.
         text.extend(place.chars().map(|letter| match letter {
             ' '..='~' => letter,
             _ => '?',

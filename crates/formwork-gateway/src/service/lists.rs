@@ -13,7 +13,7 @@ use super::refused::refused;
 use super::{Shared, job};
 use crate::protocol::{Anthropic, OllamaChat, OpenAi, Protocol, timestamp};
 
-/// The moment that stands for the creation of every model, which the service does not know.
+/// The creation time that is returned for every model, because the real one is unknown.
 const CREATED: u64 = 0;
 
 pub(super) async fn models(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
@@ -89,6 +89,6 @@ pub(super) async fn show(State(shared): State<Arc<Shared>>, request: Request<Bod
 }
 
 pub(super) async fn version() -> Response {
-    // A version of Ollama's whose clients send a schema as `format`.
+    // Clients of this version of Ollama send a schema as `format`.
     Json(json!({"version": "0.13.0", "formwork": env!("CARGO_PKG_VERSION")})).into_response()
 }

@@ -29,7 +29,7 @@ use crate::record::Made;
 /// The longest response that is read, in bytes.
 const MAX_RESPONSE: usize = 64 << 20;
 
-/// How much of a call's arguments the model is shown again, in bytes.
+/// The maximum number of bytes of a call's arguments that are repeated to the model.
 const MAX_SHOWN: usize = 4 << 10;
 
 /// A request that is passed on, and its tools.
@@ -81,7 +81,6 @@ pub(super) async fn answer(
         let started = now();
         match pass::send(&raw, path, pass::written(&mut body, &raw), &headers, deadline).await {
             Ok(response) => {
-                // Everything that the request says is sent.
                 job.ask.ignored.clear();
                 let native = Native {
                     job,
@@ -133,7 +132,7 @@ impl Native {
             self.meter.see(&bytes);
             let turn = match serde_json::from_slice(&bytes) {
                 Ok(document) if head.status.is_success() => Turn::whole(self.protocol(), &document),
-                // The target's own error, or no document: passed through as well.
+                // An error of the target, or a body that is not JSON, is passed through as well.
                 _ => Turn { is_unfinished: true, ..Turn::default() },
             };
             let wrong = self.wrong(&turn);
@@ -188,7 +187,7 @@ impl Native {
                     piece = body.next() => piece,
                     () = line.sender.closed() => return Ok(false),
                     () = tokio::time::sleep(line.keep_alive) => {
-                        // Within an event a comment would become part of it.
+                        // A keep-alive comment within an event would become part of it.
                         if !is_shown || events.is_empty() {
                             line.send(line.frames.keep_alive()).await;
                         }
@@ -224,7 +223,7 @@ impl Native {
         }
     }
 
-    /// Sends the request again, with what was wrong.
+    /// Sends the request again, with the violations.
     async fn again(&mut self, wrong: Wrong) -> Result<HttpResponse<formwork_wire::Body>, Problem> {
         let engine = &self.job.shared.engine;
         if self.made.len() >= engine.attempts() as usize {
@@ -296,7 +295,6 @@ impl Native {
             ];
         };
         let value = match call.arguments.trim() {
-            // A call without arguments.
             "" => json!({}),
             text => match serde_json::from_str(text) {
                 Ok(value) => value,
@@ -309,7 +307,7 @@ impl Native {
         tool.plan().contract().judge(&value, &Context::EMPTY).violations
     }
 
-    /// Notes what became of the last call.
+    /// Records the outcome of the last call.
     fn end_call(&mut self, wrong: Option<&Wrong>) {
         let asked = self.body.to_string().len();
         let meter = std::mem::take(&mut self.meter);

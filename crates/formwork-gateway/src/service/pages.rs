@@ -15,7 +15,7 @@ use crate::access::{Client, now};
 use crate::problem::{Kind, Problem};
 use crate::protocol::{OpenAi, timestamp};
 
-/// Nothing is loaded, and nothing runs: the style stands in the page.
+/// The pages load no files and run no scripts: the style is part of each page.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
 
@@ -43,7 +43,7 @@ async fn find(shared: &Shared, client: &Client, id: &str) -> Result<RunDetail, P
     let unknown = || Problem::new(Kind::NotFound, "there is no such run");
     let ledger = ledger(shared)?;
     let id: RecordId = id.parse().map_err(|_| unknown())?;
-    // The run may wait in memory still.
+    // The run may still be in the writer's queue.
     _ = ledger.flush().await;
     let run = ledger
         .run(id)

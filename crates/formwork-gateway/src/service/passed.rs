@@ -31,7 +31,7 @@ pub(super) fn response(
     turn: Turn,
     run: &RecordId,
 ) -> Response {
-    // The number of streams is limited where they are made; this one is only counted.
+    // Another place limits the number of streams; this one is only counted.
     let open = Open::new(shared, client.name()).ok();
     let (head, body) = response.into_parts();
     let held = Held {
@@ -92,7 +92,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // The client or the target left before the end: what came was paid for.
+        // The client or the target disconnected early: the received part was paid for.
         self.end();
     }
 }

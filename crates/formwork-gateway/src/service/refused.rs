@@ -25,7 +25,7 @@ pub(super) fn refused(protocol: &dyn Protocol, problem: &Problem) -> Response {
         headers.insert("x-formwork-attempts", problem.attempts.into());
     }
     if matches!(problem.kind, Kind::ReadTimeout | Kind::TooLarge) {
-        // The rest of the body is not waited for.
+        // The rest of the body is not read, so the connection cannot be reused.
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     if problem.kind == Kind::Unauthorized {

@@ -55,7 +55,7 @@ impl Routes {
         Self { shared, router: TowerToHyperService::new(router) }
     }
 
-    /// Answers one request: its identifier, what is refused before it is read, what is counted and logged.
+    /// Responds to one request: assigns its identifier, rejects it early if possible, counts and logs it.
     pub(super) async fn answer(self, request: Request<Incoming>) -> Result<Response, Infallible> {
         let start = Instant::now();
         let id = RequestId::of(request.headers());
@@ -117,7 +117,7 @@ impl Routes {
             return Err(Problem::new(Kind::Busy, "the service is stopping"));
         }
         if !is_probe && request.method() != Method::OPTIONS {
-            // Handlers ask again for the client; the key is remembered for a second.
+            // Handlers look the client up again; the result is cached for a second.
             self.shared.access.client(request.headers())?;
         }
         if request.method() == Method::POST {

@@ -24,7 +24,7 @@ use crate::problem::{Kind, Problem};
 use crate::protocol::Frames;
 use crate::reply::{Content, Finish, Reply};
 
-/// How many pieces wait for a client that reads slowly; then the answer is not read on either.
+/// The number of pieces that are buffered for a slow client; after that, the answer is not read further.
 const AHEAD: usize = 16;
 
 /// Writes to a client.
@@ -32,7 +32,7 @@ pub(super) struct Line {
     pub(super) sender: mpsc::Sender<Bytes>,
     pub(super) frames: Box<dyn Frames>,
     pub(super) keep_alive: Duration,
-    /// How long a client may take to read on, before it counts as gone.
+    /// The time after which a client that does not read counts as disconnected.
     patience: Duration,
 }
 
@@ -116,7 +116,7 @@ pub(super) async fn contract(mut job: Job, spec: Spec, told: Option<Message>) ->
                 _ = ticks.tick(), if is_there => is_there = line.send(line.frames.keep_alive()).await,
             }
             if !is_there {
-                // The run goes on to where it notices, so that it is recorded.
+                // The run ends at its next check for a cancellation, so that it is recorded.
                 cancel.cancel();
             }
         };
@@ -138,7 +138,7 @@ pub(super) async fn contract(mut job: Job, spec: Spec, told: Option<Message>) ->
     Ok(response)
 }
 
-/// Returns the reply, if what was shown of it holds.
+/// Returns the reply, if it agrees with the part that was already sent.
 fn held(shown: &str, reply: Reply) -> Result<Reply, Problem> {
     let Some(choice) = reply.choices.first().filter(|_| !shown.is_empty()) else { return Ok(reply) };
     let (Content::Text(text) | Content::Call { arguments: text, .. }) = &choice.content else {
@@ -175,7 +175,7 @@ impl Observer for Eager {
         if let Delta::Text(text) = delta
             && self.calls.load(Ordering::Relaxed) == 1
         {
-            // A client that left needs no text.
+            // An error means that the client disconnected.
             _ = self.texts.send(text.clone());
         }
     }

@@ -119,7 +119,7 @@ fn a_client_that_stops_in_the_middle_of_its_request_is_told_so() {
 
 #[test]
 fn answers_go_on_when_the_ledger_has_no_room() {
-    // The size of a file from which nothing is recorded stands for a disk that is full.
+    // A file that cannot grow simulates a full disk.
     let full = Settings { bodies: true, max_bytes: Some(1), ..Settings::default() };
     let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -130,7 +130,7 @@ fn answers_go_on_when_the_ledger_has_no_room() {
     for way in ways() {
         for _ in 0..20 {
             let body = way.body("primary", false);
-            // So long that the pages which are there already have no room for it.
+            // The body is longer than the free space in the existing pages.
             let long = body.to_string().replacen("Maria, 34", &"Maria, 34. ".repeat(2_000), 1);
             let got = gate.post(way.path, &[], &serde_json::from_str(&long).unwrap());
             assert_eq!(got.status, 200, "{}", way.name);

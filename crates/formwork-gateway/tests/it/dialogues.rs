@@ -112,7 +112,7 @@ fn dialogues_of_every_protocol_mean_the_same() {
         let got = gate(&model).post(path, &[], &body);
         assert_eq!(got.status, 200, "{path}: {}", got.text());
         let call = &model.calls()[0];
-        // The schema is shown where the system speaks.
+        // The schema is described in the system message.
         assert!(call.messages[0].text().starts_with("Be brief."), "{path}");
         let expected: Vec<_> = expected().into_iter().map(Arc::new).collect();
         assert_eq!(call.messages[1..], expected[1..], "{path}");

@@ -127,7 +127,6 @@ fn named_contracts_are_files_that_are_read_again_and_stay_in_their_folder() {
     folder.write("broken.json", &json!({"type": "object", "required": ["age"]}).to_string());
     assert_eq!(ask("broken").status, 200);
 
-    // The same names in every protocol, as a header.
     for way in ways() {
         let mut body = way.body("primary", false);
         for name in ["response_format", "tools", "tool_choice", "text", "output_config", "format"] {

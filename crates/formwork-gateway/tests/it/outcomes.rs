@@ -117,7 +117,7 @@ fn in_process(model: Arc<dyn Provider>) -> Gate {
 
 #[test]
 fn a_deadline_is_a_504() {
-    // Nothing else can happen, however slow the machine is: the first deadline passes before the call, the second during it.
+    // The result is the same on a slow machine: the first deadline passes before the call, the second during it.
     for deadline in ["0.000001", "0.05"] {
         for way in ways() {
             let gate = in_process(Arc::new(Silent(Capabilities::new(Enforcement::Schema))));

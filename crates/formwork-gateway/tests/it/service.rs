@@ -155,7 +155,7 @@ fn a_stream_sends_its_head_at_once_and_comments_while_it_waits() {
 
 #[test]
 fn the_end_waits_for_streams_and_refuses_new_requests() {
-    // Long enough for a request to be refused meanwhile, on a busy machine too: the service ends with the stream.
+    // Even on a busy machine a request is refused within this time; the service ends with the stream.
     let pause = std::time::Duration::from_secs(3);
     let server = Server::start([said(r#"{"age": 34}"#).with_pause(pause)]).unwrap();
     let mut gate = Gate::new(&openai(&server.url()));

@@ -156,7 +156,7 @@ impl Watched {
             let _ =
                 socket.write_all(b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"{\"}}]}\n\n");
             let _ = ask.send(());
-            // Reads the end of the connection, which is the gateway's doing.
+            // The gateway closes the connection.
             let mut rest = Vec::new();
             let _ = socket.read_to_end(&mut rest);
             let _ = end.send(());

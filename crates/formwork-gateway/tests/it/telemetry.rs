@@ -32,7 +32,6 @@ fn runs_and_their_calls_are_spans_of_the_callers_trace_and_calls_are_metrics() {
     let contract = gate.post("/v1/chat/completions", &[("traceparent", PARENT)], &body);
     assert_eq!((plain.status, contract.status), (200, 200));
     let _ = plain.text();
-    // The end of the service exports the rest.
     gate.join();
 
     let received = collector.received();
@@ -48,7 +47,6 @@ fn runs_and_their_calls_are_spans_of_the_callers_trace_and_calls_are_metrics() {
         .collect();
     let (of_trace, others): (Vec<_>, Vec<_>) =
         spans.iter().partition(|span| span["traceId"] == "4bf92f3577b34da6a3ce929d0e0e4736");
-    // The run with its calls, the first of which was rejected.
     let run = of_trace.iter().find(|span| span["kind"] == 2);
     let run = run.unwrap_or_else(|| panic!("{spans:#?}"));
     assert_eq!(run["parentSpanId"], "00f067aa0ba902b7");

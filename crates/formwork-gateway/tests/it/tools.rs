@@ -296,7 +296,6 @@ fn calls_that_stay_wrong_are_the_protocols_error() {
             assert!(!got.text().contains("function_call"), "{at}: {}", got.text());
             if stream {
                 assert_eq!(got.status, 200, "{at}");
-                // The text is shown as it comes.
                 assert_eq!(got.text().contains("I sa"), !text.is_empty(), "{at}: {}", got.text());
                 assert!(
                     got.documents().last().unwrap().to_string().contains("error"),

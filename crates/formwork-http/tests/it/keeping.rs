@@ -33,7 +33,6 @@ async fn forty_streamed_answers_one_after_another_use_one_connection() {
 #[tokio::test]
 async fn a_body_that_does_not_end_behind_its_answer_takes_nothing_from_it() {
     for reply in [
-        // The server sends nothing more.
         Reply::pieces(["one\n", ".\n", "more\n"]).cut_at(6, End::Stall),
         // The rest is longer than the client reads.
         Reply::pieces(["one\n".to_owned(), ".\n".to_owned(), "x".repeat(1_000_000)]),

@@ -2,7 +2,7 @@
 //!
 //! It does not search for the value (`find` does): it starts at a given byte. Damage that the level does not allow ends the
 //! parse with a [`Stop`]. Work is bounded: look-ahead and depth are capped, and every byte that is read is counted by the
-//! [`Source`], so that text which would have to be read again and again is given up.
+//! [`Source`], so that reading stops at text that would have to be read again and again.
 
 mod scalar;
 mod space;

@@ -13,8 +13,8 @@ async fn no_more_than_so_many_run_at_once() {
     let slow = Arc::new(Slow { before: seconds(1), pieces: vec![seconds(1); 2], ..Slow::default() });
     let limited = Concurrency::new(3).wrap(slow.clone());
     let call = call();
-    let asked = (0..10).map(|_| async { limited.call(&call).await?.collect().await });
-    assert!(join_all(asked).await.iter().all(Result::is_ok));
+    let calls = (0..10).map(|_| async { limited.call(&call).await?.collect().await });
+    assert!(join_all(calls).await.iter().all(Result::is_ok));
     assert_eq!(slow.most.load(Ordering::SeqCst), 3);
 }
 
@@ -23,14 +23,11 @@ async fn a_permit_comes_back_from_whatever_end() {
     let call = call();
     let limit = Concurrency::new(1);
     let limited = limit.wrap(Arc::new(Slow { pieces: vec![seconds(1); 3], ..Slow::default() }));
-    // dropped before its end
     let mut answer = limited.call(&call).await.unwrap();
     answer.next().await;
     drop(answer);
-    // read to its end, and kept
     let mut answer = limited.call(&call).await.unwrap();
     while answer.next().await.is_some() {}
-    // failed; the limit is shared
     let failing = limit.wrap(Arc::new(Slow { fails: true, ..Slow::default() }));
     assert!(failing.call(&call).await.is_err());
     assert!(limited.call(&call).await.unwrap().collect().await.is_ok());

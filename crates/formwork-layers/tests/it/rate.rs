@@ -15,11 +15,11 @@ use crate::slow::{Slow, call, seconds};
 /// Returns when each of these simultaneous calls begins, in milliseconds.
 async fn begins(limited: &SharedProvider, calls: usize) -> Vec<u128> {
     let (call, start) = (call(), Instant::now());
-    let asked = (0..calls).map(|_| async {
+    let calls_made = (0..calls).map(|_| async {
         limited.call(&call).await.unwrap();
         start.elapsed().as_millis()
     });
-    join_all(asked).await
+    join_all(calls_made).await
 }
 
 #[tokio::test(start_paused = true)]
@@ -90,23 +90,23 @@ proptest! {
             let limited = Rate::new(calls, seconds(per)).wrap(Arc::new(Slow::default()));
             let (call, start, begun) = (call(), Instant::now(), Arc::new(Mutex::new(Vec::new())));
             let mut at = 0;
-            let asked = script.iter().enumerate().map(|(n, (after, patience))| {
+            let calls_made = script.iter().enumerate().map(|(n, (after, patience))| {
                 at += after;
                 let (limited, call, begun) = (limited.clone(), call.clone(), Arc::clone(&begun));
                 let (come, patience) = (Duration::from_millis(at), patience.map(Duration::from_millis));
                 async move {
                     sleep(come).await;
-                    let asked = async {
+                    let calls_made = async {
                         limited.call(&call).await.unwrap();
                         begun.lock().unwrap().push((n, come, start.elapsed()));
                     };
                     match patience {
-                        Some(patience) => _ = tokio::time::timeout(patience, asked).await,
-                        None => asked.await,
+                        Some(patience) => _ = tokio::time::timeout(patience, calls_made).await,
+                        None => calls_made.await,
                     }
                 }
             });
-            join_all(asked).await;
+            join_all(calls_made).await;
             begun.lock().unwrap().clone()
         });
         let spacing = seconds(per) / u32::try_from(calls).unwrap();

@@ -17,7 +17,7 @@ async fn each_limit_is_kept() {
     assert_eq!(ask(all, 5, &[4, 4, 4]).await.unwrap().text, "xxx");
     for (before, pieces, words) in [
         (11, &[][..], "its first piece was not there after 10.0 s"),
-        // the head came in time, the first piece did not
+        // The head arrived in time, and the first piece did not.
         (5, &[6], "its first piece"),
         (5, &[4, 6], "its next piece was not there after 5.0 s"),
         (5, &[4, 4, 4, 4], "the end of the answer"),

@@ -64,7 +64,6 @@ fn a_killed_process_loses_at_most_its_last_group_and_no_spending() {
             );
             count(&line);
         }
-        // On Unix this is signal 9.
         child.kill().unwrap();
         child.wait().unwrap();
         output.map_while(Result::ok).for_each(|line| count(&line));

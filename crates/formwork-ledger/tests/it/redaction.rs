@@ -107,7 +107,7 @@ fn keys_are_removed_from_every_text_without_any_rule() {
 }
 
 #[test]
-fn bodies_are_kept_only_if_asked_for() {
+fn bodies_are_kept_only_if_requested() {
     for bodies in [false, true] {
         let bytes = bytes_after(
             Settings { bodies, ..Settings::default() },
@@ -173,7 +173,6 @@ proptest! {
                 prop_assert_eq!(value, "[redacted]", "{}", path);
             }
         }
-        // Values without a matching rule stay unchanged.
         if !document.to_string().contains("email") {
             let expected = document.to_string().replace("DE02120300000000202051", "[redacted]");
             prop_assert_eq!((&request, &answer), (&expected, &expected));

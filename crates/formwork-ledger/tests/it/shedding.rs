@@ -14,7 +14,7 @@ fn room_for(more: u64) -> u64 {
 }
 
 #[test]
-fn a_full_file_sheds_bodies_first_then_runs_and_counts_both_while_spending_goes_on() {
+fn a_full_file_sheds_bodies_first_then_runs_and_counts_both_while_spending_continues() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.db");
     let max_bytes = Some(room_for(200_000));
@@ -43,7 +43,6 @@ fn a_full_file_sheds_bodies_first_then_runs_and_counts_both_while_spending_goes_
     let mut stored = Vec::new();
     assert_eq!(ledger.export(&RunQuery::default(), &mut stored).unwrap(), health.recorded);
 
-    // Recording continues without a restart when there is space again.
     let all = formwork_ledger::Prune { runs: Some(formwork_core::Time(u64::MAX)), ..Default::default() };
     ledger.prune(all).unwrap();
     ledger.record(retried(NOW));
@@ -81,7 +80,7 @@ fn a_full_queue_sheds_bodies_first_then_runs() {
 }
 
 #[test]
-fn a_body_that_is_too_long_is_left_out_and_counted() {
+fn a_body_that_is_too_long_is_omitted_and_counted() {
     let ledger = Ledger::in_memory(Settings { max_body: 100, ..with_bodies() }).unwrap();
     for length in [100, 101] {
         let mut run = retried(NOW);

@@ -140,7 +140,7 @@ async fn what_is_reserved_survives_the_process_and_counts_as_spent() {
     let (key, _) = ledger.add_key(NewKey { budget: Some(100), ..NewKey::new("k") }, NOW).unwrap();
     let settled = ledger.reserve(key.id, 30, None, NOW).await.unwrap();
     settled.settle(10).await.unwrap();
-    // A process that dies does not drop.
+    // A process that is killed does not run destructors.
     std::mem::forget(ledger.reserve(key.id, 60, None, NOW).await.unwrap());
     ledger.close();
     let again = Ledger::open(&path, Settings::default()).unwrap();

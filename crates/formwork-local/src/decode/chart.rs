@@ -324,7 +324,6 @@ mod tests {
             (json!({}), 1),
             (linked(json!([node, {"type": "null"}])), r#"{"value": 0, "next": null}"#.len()),
             (linked(json!([{"type": "null"}, node])), r#"{"value": 0, "next": null}"#.len()),
-            // Recursion that is required, through an array.
             (
                 with(
                     node.clone(),
@@ -332,7 +331,6 @@ mod tests {
                 ),
                 r#"{"children": []}"#.len(),
             ),
-            // Two levels at least, by `minItems` in a variant.
             (
                 with(
                     node.clone(),
@@ -353,10 +351,8 @@ mod tests {
                 ),
                 r#"{"left": {"end": true}}"#.len(),
             ),
-            // The first member that may come is optional, and leads round again.
             (with(node.clone(), json!({"node": optional})), r#"{"name": ""}"#.len()),
             (with(elsewhere, json!({"node": inner})), r#"{"next": 0, "inner": {"value": 0}}"#.len()),
-            // A map of maps of anything.
             (
                 json!({"type": "object", "additionalProperties": {"type": "object", "additionalProperties": true}}),
                 2,

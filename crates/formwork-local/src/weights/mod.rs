@@ -330,13 +330,15 @@ mod tests {
         };
         assert_eq!(fetch().unwrap(), place);
         assert_eq!((fetch().unwrap(), notices.take()), (place.clone(), vec![]));
-        // Each byte, none, and one too many.
         for damage in ["Weights", "weightz", "", "weights!"] {
             std::fs::write(&place, damage).unwrap();
             fetch().unwrap();
             assert_eq!(std::fs::read_to_string(&place).unwrap(), "weights", "{damage}");
-            let said = notices.take();
-            assert!(said.len() == 1 && said[0].contains("is damaged: it is fetched anew"), "{said:?}");
+            let printed = notices.take();
+            assert!(
+                printed.len() == 1 && printed[0].contains("is damaged: it is fetched anew"),
+                "{printed:?}"
+            );
         }
         assert_eq!(fetched, 5);
         std::fs::write(&place, "Weights").unwrap();

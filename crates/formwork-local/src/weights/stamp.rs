@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(verified(&sha256, later), (Found::Whole, false));
         assert_eq!(noted(&file), Some(sha256.clone()));
         assert_eq!(verified("another", later), (Found::Damaged(sha256.clone()), true));
-        // The same length, and the same time of the last write: the change of that time shows.
+        // The length and the last write time stay the same, but the change time differs.
         let modified = fs::metadata(&file).unwrap().modified().unwrap();
         fs::write(&file, "wrights").unwrap();
         fs::File::options().write(true).open(&file).unwrap().set_modified(modified).unwrap();
@@ -144,7 +144,7 @@ mod tests {
         }
         fs::write(&file, "weights").unwrap();
         assert_eq!(verified(&sha256, later), (Found::Whole, true));
-        // A stamp that says only the hash is none yet.
+        // A stamp with nothing but the hash does not prove that the file is unchanged.
         note(&store, &file, &sha256).unwrap();
         assert_eq!(noted(&file), Some(sha256.clone()));
         assert_eq!(verified(&sha256, later), (Found::Whole, true));

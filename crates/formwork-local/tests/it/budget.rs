@@ -88,13 +88,13 @@ fn without_dates(schema: Value) -> Value {
 /// the model.
 async fn check(local: &Local, schema: &Value, seed: u64, room: u32) -> bool {
     let answer = answer(local, &drawn(call(Some(schema.clone()), "x"), seed, room)).await.unwrap();
-    let told = || format!("seed {seed}, room {room}, {schema}: {}", answer.text);
-    let value = serde_json::from_str(&answer.text).unwrap_or_else(|error| panic!("{error}: {}", told()));
-    assert!(fits(schema, &value), "{}", told());
-    assert!(answer.usage.output_tokens <= u64::from(room), "{}: {}", answer.usage.output_tokens, told());
-    assert_eq!(answer.finish == Finish::Length, answer.closed_at.is_some(), "{}", told());
-    assert!(matches!(answer.finish, Finish::Length | Finish::Stop), "{}", told());
-    assert!(answer.closed_at.is_none_or(|at| answer.text.is_char_boundary(at)), "{}", told());
+    let details = || format!("seed {seed}, room {room}, {schema}: {}", answer.text);
+    let value = serde_json::from_str(&answer.text).unwrap_or_else(|error| panic!("{error}: {}", details()));
+    assert!(fits(schema, &value), "{}", details());
+    assert!(answer.usage.output_tokens <= u64::from(room), "{}: {}", answer.usage.output_tokens, details());
+    assert_eq!(answer.finish == Finish::Length, answer.closed_at.is_some(), "{}", details());
+    assert!(matches!(answer.finish, Finish::Length | Finish::Stop), "{}", details());
+    assert!(answer.closed_at.is_none_or(|at| answer.text.is_char_boundary(at)), "{}", details());
     answer.closed_at.is_some()
 }
 
@@ -125,7 +125,6 @@ async fn without_a_restraint_a_value_grows_until_the_tokens_are_used_up() {
             let answer = answer(local, &drawn(call(Some(closed.clone()), "x"), seed, room)).await.unwrap();
             if answer.finish == Finish::Length {
                 full += 1;
-                // The last tokens may not suffice for the end.
                 assert!(answer.usage.output_tokens + 4 > u64::from(room), "{room}: {:?}", answer.usage);
                 assert!(!answer.restrained);
             }

@@ -51,7 +51,7 @@ fn absurd_numbers_are_damage() {
 }
 
 #[test]
-fn other_files_are_told_apart() {
+fn other_files_are_distinguished() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("x.gguf");
     for (content, words) in [

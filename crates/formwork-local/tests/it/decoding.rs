@@ -91,8 +91,8 @@ async fn slow_types_are_converted_once_and_say_the_same() {
         let options = options().with_cache(folder.path().join("cache")).with_progress(heard);
         let local = Local::open(options).unwrap();
         assert_eq!(answer(&local, &request).await.unwrap().text, texts[0]);
-        let said = notices.lock().unwrap().join("\n");
-        assert!(said.ends_with("is damaged: it is made anew"), "{said}");
+        let log = notices.lock().unwrap().join("\n");
+        assert!(log.ends_with("is damaged: it is made anew"), "{log}");
         // The order of tensors is not stable, so the bytes may differ.
         assert_eq!(std::fs::read(&kept[0]).unwrap().len(), whole.len());
         let again = Arc::new(Notices::default());
@@ -135,7 +135,7 @@ async fn a_rule_is_kept_while_decoding() {
         tolerance: 3.0,
     };
     let local = tiny("llama", Restraint::TinyModel);
-    let asked = |seed, room, rules: Vec<Rule>| {
+    let answer_with = |seed, room, rules: Vec<Rule>| {
         let mut request = drawn(call(Some(schema.clone()), "x"), seed, room);
         request.rules = rules;
         // The original schema has the score first.
@@ -146,7 +146,7 @@ async fn a_rule_is_kept_while_decoding() {
     let mut broken = 0;
     for seed in 0..40 {
         for kept in [true, false] {
-            let request = asked(seed, 200, kept.then(|| rule.clone()).into_iter().collect());
+            let request = answer_with(seed, 200, kept.then(|| rule.clone()).into_iter().collect());
             let answer = answer(&local, &request).await.unwrap();
             let value: Value = serde_json::from_str(&answer.text).unwrap();
             let mut report = Report::default();
@@ -163,12 +163,12 @@ async fn a_rule_is_kept_while_decoding() {
 
     // A small budget does not break the rule, unless the answer reports that it was completed.
     let least = shortest(&local, &schema).await + 8;
-    let short = answer(&local, &asked(0, least - 1, vec![rule.clone()])).await.unwrap_err();
+    let short = answer(&local, &answer_with(0, least - 1, vec![rule.clone()])).await.unwrap_err();
     assert!(short.message.contains(&format!("({least} tokens)")), "{}", short.message);
     let mut whole = 0;
     for seed in 0..20 {
         for room in least..least + 12 {
-            let answer = answer(&local, &asked(seed, room, vec![rule.clone()])).await.unwrap();
+            let answer = answer(&local, &answer_with(seed, room, vec![rule.clone()])).await.unwrap();
             let value: Value = serde_json::from_str(&answer.text).unwrap();
             let mut report = Report::default();
             rule.validate(&value, &Context::EMPTY, &mut report);

@@ -52,9 +52,9 @@ async fn long_numbers_and_equal_items_are_written_where_the_model_is_not_tiny() 
         assert!(free.iter().all(|(_, answer)| !answer.restrained));
         let restrained = answers(&RESTRAINED, &schema, 60, 200).await;
         assert!(restrained.iter().all(|answer| measure(answer) <= most), "{schema}");
-        let told = restrained.iter().filter(|(_, answer)| answer.restrained);
+        let reported = restrained.iter().filter(|(_, answer)| answer.restrained);
         assert!(
-            told.clone().count() > 0 && told.clone().all(|answer| measure(answer) + 1 >= most),
+            reported.clone().count() > 0 && reported.clone().all(|answer| measure(answer) + 1 >= most),
             "{schema}"
         );
     }

@@ -98,7 +98,6 @@ async fn a_deadline_while_it_answers_closes_the_answer() {
     request.deadline = Some(now);
     let fault = answer(&local, &request).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::Timeout);
-    // The model answers the next call.
     answer(&local, &drawn(call(Some(person()), "x"), 1, 60)).await.unwrap();
 }
 

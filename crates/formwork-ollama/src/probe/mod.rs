@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::asked::RequestInfo;
 use crate::capabilities::enforcing;
+use crate::request_info::RequestInfo;
 use crate::{Ollama, Think, fault, request};
 use canary::Verdict;
 use show::ModelInfo;
@@ -238,8 +238,8 @@ async fn fetched(
     let (head, body) = transport.send(request, None).await?.into_parts();
     if !head.status.is_success() {
         let body = body.beginning(ANSWER_BYTES).await;
-        let asked = RequestInfo::nothing(&wire.model);
-        return Ok(Err(fault::of_response(&asked, &head, &body, transport.now())));
+        let probed = RequestInfo::nothing(&wire.model);
+        return Ok(Err(fault::of_response(&probed, &head, &body, transport.now())));
     }
     let body = body.collect(max_bytes).await?;
     serde_json::from_slice(&body).map(Ok).map_err(|_| {

@@ -26,9 +26,9 @@ const IMAGE: u64 = 2048;
 /// Returns the context size for these messages and a completion of `answer` tokens: a power of two, so that calls of similar
 /// length request the same size.
 pub(super) fn size(messages: &[Arc<Message>], answer: Option<u64>) -> u64 {
-    let asked: u64 =
+    let prompt_bytes: u64 =
         messages.iter().map(|message| AROUND + message.parts.iter().map(part).sum::<u64>()).sum();
-    let needed = asked.saturating_add(TEMPLATE).saturating_add(answer.unwrap_or(ANSWER));
+    let needed = prompt_bytes.saturating_add(TEMPLATE).saturating_add(answer.unwrap_or(ANSWER));
     needed.clamp(MIN, MAX).next_power_of_two()
 }
 

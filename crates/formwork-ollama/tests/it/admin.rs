@@ -20,7 +20,7 @@ fn admin(url: &str) -> Admin {
 }
 
 /// Returns the requests in the form of a server log.
-fn asked(server: &Server) -> Vec<String> {
+fn paths(server: &Server) -> Vec<String> {
     server.received().iter().map(|request| format!("{} {}", request.method, request.path)).collect()
 }
 
@@ -40,7 +40,7 @@ async fn models_are_listed_and_shown() {
     );
     let fault = admin.show("nope").await.unwrap_err();
     assert!(fault.kind == FaultKind::Unsupported && fault.message.contains("'nope' not found"), "{fault}");
-    assert_eq!(asked(&server), ["GET /api/tags", "POST /api/show", "POST /api/show"]);
+    assert_eq!(paths(&server), ["GET /api/tags", "POST /api/show", "POST /api/show"]);
     assert_eq!(server.received()[1].body, br#"{"model":"smollm2"}"#);
     assert_eq!(server.connections(), 1);
 }
@@ -65,7 +65,7 @@ async fn a_pull_says_how_far_it_is_and_is_done_only_when_it_is() {
     for kind in kinds {
         assert_eq!(admin.pull("nope", |_| {}).await.unwrap_err().kind, kind);
     }
-    assert_eq!(asked(&server)[0], "POST /api/pull");
+    assert_eq!(paths(&server)[0], "POST /api/pull");
 }
 
 #[tokio::test]

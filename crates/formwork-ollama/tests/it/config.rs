@@ -40,7 +40,7 @@ fn everything_that_is_said_reaches_the_wire() {
 }
 
 #[test]
-fn a_word_that_is_not_known_is_an_error() {
+fn an_unknown_word_is_an_error() {
     for document in
         [json!({"model": "m", "modell": 1}), json!({"model": "m", "api": "completions"}), json!({})]
     {

@@ -91,7 +91,7 @@ async fn generate_says_it_in_other_words() {
 }
 
 #[tokio::test]
-async fn why_it_stopped_is_told_apart() {
+async fn the_reasons_for_the_end_are_distinguished() {
     for (reason, finish) in [("stop", Finish::Stop), ("length", Finish::Length), ("novel", Finish::Stop)] {
         let completion =
             answered(Ollama::new("m"), &enforcing(Enforcement::None), says("{}", reason)).await.unwrap();
@@ -123,7 +123,7 @@ async fn an_old_servers_cut_answer_shows_by_its_length() {
 }
 
 #[tokio::test]
-async fn counts_that_are_left_out_are_estimated() {
+async fn counts_that_are_omitted_are_estimated() {
     let last = json!({"message": {"content": "12345678"}, "done": true, "done_reason": "stop", "eval_count": "many"});
     let completion =
         answered(Ollama::new("m"), &enforcing(Enforcement::None), ok(last.to_string())).await.unwrap();

@@ -16,7 +16,7 @@ async fn fault(call: &Call, reply: Reply) -> Fault {
 }
 
 #[tokio::test]
-async fn every_class_is_told_by_its_words() {
+async fn every_class_is_recognised_by_its_words() {
     let schema = with_schema(person());
     let plain = enforcing(Enforcement::None);
     let stopped = "model runner has unexpectedly stopped, this may be due to resource limitations or an internal error, check ollama server logs for details";

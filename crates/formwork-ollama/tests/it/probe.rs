@@ -75,14 +75,14 @@ async fn what_is_not_enforced_is_not_promised() {
 }
 
 #[tokio::test]
-async fn mlx_models_are_not_asked_at_all() {
+async fn mlx_models_are_not_called_at_all() {
     let replies = vec![version(), model("safetensors", json!(["completion"]))];
     let (found, requests) = probed(&Ollama::new("m"), replies).await;
     assert_eq!((found.unwrap().enforced, requests.len()), (Enforcement::None, 2));
 }
 
 #[tokio::test]
-async fn a_thinking_model_is_told_not_to_where_that_has_schemas_enforced() {
+async fn a_thinking_model_does_not_think_where_that_has_schemas_enforced() {
     let shown = || model("gguf", json!(["completion", "thinking"]));
     let wire = Ollama::new("qwen3:8b");
     let sent =
@@ -128,7 +128,6 @@ async fn a_thinking_model_is_told_not_to_where_that_has_schemas_enforced() {
 async fn what_is_promised_was_seen_with_the_setting_that_calls_have() {
     let (kept, free) = (|| says("{\"fw\":\"q7\"}", "stop"), || says("Hello!", "stop"));
     for set in [None, Some(Think::Switch(false)), Some(Think::Switch(true))] {
-        // Each of the calls of the probe in turn fails first.
         for nth in 0..4 {
             let wire = set.iter().fold(Ollama::new("qwen3:8b"), |wire, think| wire.with_think(think.clone()));
             let shown = model("gguf", json!(["completion", "thinking"]));

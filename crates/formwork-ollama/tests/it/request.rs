@@ -96,7 +96,7 @@ fn settings_are_sent_only_if_they_are_set() {
 }
 
 #[test]
-fn every_kind_of_message_is_told_in_chat() {
+fn every_kind_of_message_is_reported_in_chat() {
     let parts = |role, parts| Message { role, parts };
     let image = Part::Image { media_type: "image/png".into(), data: "aGk=".into() };
     let messages = vec![

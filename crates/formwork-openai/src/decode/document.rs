@@ -10,14 +10,14 @@ pub(super) fn document(reader: &mut Reader, body: &[u8], out: &mut Deltas) -> Re
     if body.trim_ascii().is_empty() {
         return Err(bad("the server sent an empty response".to_owned()));
     }
-    let said = || quoted(&String::from_utf8_lossy(body));
-    let Maybe(shape) =
-        serde_json::from_slice(body).map_err(|_| bad(format!("the response is not JSON: {}", said())))?;
+    let body_text = || quoted(&String::from_utf8_lossy(body));
+    let Maybe(shape) = serde_json::from_slice(body)
+        .map_err(|_| bad(format!("the response is not JSON: {}", body_text())))?;
     if reader.take(shape.unwrap_or_default(), body, Framing::Document, out)? {
         return Ok(());
     }
     if !reader.has_choice() {
-        return Err(bad(format!("the response has no `choices`: {}", said())));
+        return Err(bad(format!("the response has no `choices`: {}", body_text())));
     }
     reader.end(out);
     Ok(())

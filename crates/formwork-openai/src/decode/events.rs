@@ -21,7 +21,7 @@ impl Messages for Events {
     fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault> {
         let bad = |message: String| Fault::new(FaultKind::BadWire, message);
         match text.trim() {
-            // a keep-alive
+            // An empty event is a keep-alive.
             "" => Ok(()),
             "[DONE]" if self.reader.has_choice() => {
                 self.reader.end(out);

@@ -20,12 +20,12 @@ use reader::Reader;
 
 /// Returns the decoder of a successful response: an event stream or one JSON document. The first bytes override the media type,
 /// because servers declare error documents as streams, and streams as `application/json` or `text/plain`.
-pub(crate) fn decoder(asked: RequestInfo, head: &Parts) -> Box<dyn Decoder> {
+pub(crate) fn decoder(request: RequestInfo, head: &Parts) -> Box<dyn Decoder> {
     let declared = match media_type(head) {
         Some(name) if name.eq_ignore_ascii_case("text/event-stream") => Kind::Stream,
         _ => Kind::Document,
     };
-    Box::new(Undecided { declared, beginning: Vec::new(), asked: Some(asked), decided: None })
+    Box::new(Undecided { declared, beginning: Vec::new(), request: Some(request), decided: None })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,19 +35,19 @@ enum Kind {
 }
 
 impl Kind {
-    fn decoder(self, asked: RequestInfo) -> Box<dyn Decoder> {
-        match (asked.api, self) {
-            (Api::Chat, Self::Stream) => Box::new(Framed::<Sse, _>::new(Events::new(Reader::new(asked)))),
+    fn decoder(self, request: RequestInfo) -> Box<dyn Decoder> {
+        match (request.api, self) {
+            (Api::Chat, Self::Stream) => Box::new(Framed::<Sse, _>::new(Events::new(Reader::new(request)))),
             (Api::Chat, Self::Document) => {
-                let mut reader = Reader::new(asked);
+                let mut reader = Reader::new(request);
                 Box::new(Whole::new(move |body: &[u8], out: &mut Deltas| document(&mut reader, body, out)))
             }
             (Api::Responses, Self::Stream) => {
-                let events = responses::Events::new(responses::Reader::new(asked));
+                let events = responses::Events::new(responses::Reader::new(request));
                 Box::new(Framed::<Sse, _>::new(events))
             }
             (Api::Responses, Self::Document) => {
-                let mut reader = responses::Reader::new(asked);
+                let mut reader = responses::Reader::new(request);
                 let document =
                     move |body: &[u8], out: &mut Deltas| responses::document(&mut reader, body, out);
                 Box::new(Whole::new(document))
@@ -77,14 +77,14 @@ const FIELDS: &[&[u8]] = &[b"data:", b"event:", b"id:", b"retry:", b":"];
 struct Undecided {
     declared: Kind,
     beginning: Vec<u8>,
-    asked: Option<RequestInfo>,
+    request: Option<RequestInfo>,
     decided: Option<Box<dyn Decoder>>,
 }
 
 impl Undecided {
     fn decide(&mut self, kind: Kind, out: &mut Deltas) -> Result<(), Fault> {
-        let Some(asked) = self.asked.take() else { return Ok(()) };
-        let decoder = self.decided.insert(kind.decoder(asked));
+        let Some(request) = self.request.take() else { return Ok(()) };
+        let decoder = self.decided.insert(kind.decoder(request));
         let beginning = std::mem::take(&mut self.beginning);
         if beginning.is_empty() { Ok(()) } else { decoder.push(&beginning, out) }
     }

@@ -19,7 +19,7 @@ pub(super) enum Framing {
 
 /// Reads documents and chunks of Chat Completions, and collects usage, model and finish reason for the final delta.
 pub(super) struct Reader {
-    asked: RequestInfo,
+    request: RequestInfo,
     finish: Option<Finish>,
     usage: Option<Usage>,
     model: Option<String>,
@@ -37,9 +37,9 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) const fn new(asked: RequestInfo) -> Self {
+    pub(super) const fn new(request: RequestInfo) -> Self {
         Self {
-            asked,
+            request,
             finish: None,
             usage: None,
             model: None,
@@ -66,7 +66,7 @@ impl Reader {
         &mut self,
         mut document: Box<Shape>,
         text: &[u8],
-        said: Framing,
+        framing: Framing,
         out: &mut Deltas,
     ) -> Result<bool, Fault> {
         if document.may_be_error {
@@ -85,7 +85,7 @@ impl Reader {
             return self.broken(&document, &words, out);
         }
         let reason = choice.finish_reason.take();
-        self.choice(*choice, said, out);
+        self.choice(*choice, framing, out);
         match reason.as_ref().and_then(Value::as_str) {
             None | Some("") => {}
             Some(reason) => self.finish = Some(finish(reason)?),
@@ -93,10 +93,10 @@ impl Reader {
         Ok(false)
     }
 
-    fn choice(&mut self, choice: Choice, said: Framing, out: &mut Deltas) {
+    fn choice(&mut self, choice: Choice, framing: Framing, out: &mut Deltas) {
         let Choice { delta: Maybe(delta), message: Maybe(message), itself, .. } = choice;
         // Some servers repeat the whole text as `message` beside or after the last `delta`.
-        let message = match said {
+        let message = match framing {
             Framing::Chunk => delta.or_else(|| message.filter(|_| !self.has_text)),
             Framing::Document => message.or(delta),
         };
@@ -109,7 +109,7 @@ impl Reader {
             self.answered += thoughts.len();
             out.push_back(Delta::Reasoning(thoughts));
         }
-        if self.asked.tool.is_some() {
+        if self.request.tool.is_some() {
             self.aside.push_str(&content);
         } else {
             self.text(content, out);
@@ -121,7 +121,7 @@ impl Reader {
 
     /// Emits the arguments of the forced tool call as text. Collects the calls of other tools.
     fn arguments(&mut self, message: &Message, out: &mut Deltas) {
-        let Some(tool) = self.asked.tool.clone() else {
+        let Some(tool) = self.request.tool.clone() else {
             for piece in calls(message) {
                 self.answered += piece.arguments.len();
                 match self.calls.iter_mut().find(|(index, _)| *index == piece.index) {
@@ -156,8 +156,8 @@ impl Reader {
 
     /// Reads an error: the end of the response if it contains the model's completion ([`rescue`]), a fault otherwise.
     fn broken(&mut self, document: &Value, words: &str, out: &mut Deltas) -> Result<bool, Fault> {
-        let Some(rescued) = rescue(&self.asked, document) else {
-            return Err(fault_within(&self.asked, document, words));
+        let Some(rescued) = rescue(&self.request, document) else {
+            return Err(fault_within(&self.request, document, words));
         };
         self.finish = Some(rescued.finish);
         self.aside.clear();
@@ -182,7 +182,7 @@ impl Reader {
             finish => finish.unwrap_or(Finish::Stop),
         };
         out.extend(self.calls.drain(..).map(|(_, call)| Delta::ToolCall(call)));
-        let usage = self.usage.unwrap_or_else(|| self.asked.estimate(self.answered));
+        let usage = self.usage.unwrap_or_else(|| self.request.estimate(self.answered));
         out.push_back(Delta::End {
             finish,
             usage,

@@ -153,7 +153,6 @@ fn user_content(message: &Message) -> Result<Content<'_>, Fault> {
         match part {
             Part::Text { text } => parts.push(ContentPart::Text { text }),
             Part::Image { media_type, data } => {
-                // A data URL (RFC 2397).
                 let image_url = ImageUrl { url: format!("data:{media_type};base64,{data}") };
                 parts.push(ContentPart::ImageUrl { image_url });
             }

@@ -89,7 +89,6 @@ fn write<'a>(message: &'a Message, system: SystemRole, items: &mut Vec<Item<'a>>
                 return Err(bad_request("a tool message can contain only tool results"));
             }
             Part::Image { media_type, data } if message.role == Role::User => {
-                // A data URL (RFC 2397).
                 let image_url = format!("data:{media_type};base64,{data}");
                 content.push(Content::InputImage { image_url });
             }

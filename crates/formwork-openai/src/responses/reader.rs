@@ -6,7 +6,7 @@ use crate::fault::{RequestInfo, fault_within, rescue};
 
 /// Reads the output items of a response, whole or streamed, and collects usage, model and status for the final delta.
 pub(crate) struct Reader {
-    asked: RequestInfo,
+    request: RequestInfo,
     /// The items of a stream so far.
     items: Vec<Open>,
     /// Whether the tool whose arguments are the document was called.
@@ -55,9 +55,9 @@ pub(super) struct Place<'a> {
 }
 
 impl Reader {
-    pub(crate) const fn new(asked: RequestInfo) -> Self {
+    pub(crate) const fn new(request: RequestInfo) -> Self {
         Self {
-            asked,
+            request,
             items: Vec::new(),
             is_carried: false,
             calls_tool: false,
@@ -89,7 +89,7 @@ impl Reader {
                 self.items.len() - 1
             }
         };
-        if self.asked.tool.is_none() && item["type"] == "function_call" {
+        if self.request.tool.is_none() && item["type"] == "function_call" {
             // The end of an item has all of its arguments.
             let text = |name: &str| item[name].as_str().unwrap_or_default();
             self.calls.push(ToolCall::new(text("call_id"), text("name"), arguments(item)));
@@ -100,7 +100,7 @@ impl Reader {
 
     /// Reads a piece of text.
     pub(super) fn text_delta(&mut self, place: Place<'_>, text: &str, out: &mut Deltas) {
-        let kind = if self.asked.tool.is_some() { Kind::Aside } else { Kind::Answer };
+        let kind = if self.request.tool.is_some() { Kind::Aside } else { Kind::Answer };
         match self.touch(place, kind) {
             (_, Kind::Aside) => self.aside.push_str(text),
             _ => self.text(text, out),
@@ -169,9 +169,9 @@ impl Reader {
 
     /// Reads an error: the end of the response if a content filter stopped the model, a fault otherwise.
     pub(super) fn broken(&mut self, document: &Value, out: &mut Deltas) -> Result<(), Fault> {
-        let Some(rescued) = rescue(&self.asked, document) else {
+        let Some(rescued) = rescue(&self.request, document) else {
             let words = error_in(document).unwrap_or_default();
-            return Err(fault_within(&self.asked, document, &words));
+            return Err(fault_within(&self.request, document, &words));
         };
         self.aside.clear();
         if !self.has_text {
@@ -193,7 +193,7 @@ impl Reader {
             None => Finish::Stop,
         };
         out.extend(self.calls.drain(..).map(Delta::ToolCall));
-        let usage = usage.unwrap_or_else(|| self.asked.estimate(self.answered));
+        let usage = usage.unwrap_or_else(|| self.request.estimate(self.answered));
         let model = self.model.take();
         out.push_back(Delta::End { finish, usage, closed_at: None, restrained: false, model });
     }
@@ -232,12 +232,12 @@ impl Reader {
     /// Returns the kind of an item, and records whether it is a tool call.
     fn kind_of(&mut self, item: &Value) -> Kind {
         match item["type"].as_str() {
-            Some("message") if self.asked.tool.is_some() || item["phase"] == "commentary" => Kind::Aside,
+            Some("message") if self.request.tool.is_some() || item["phase"] == "commentary" => Kind::Aside,
             Some("message") => Kind::Answer,
             Some("function_call") => {
                 let name = item["name"].as_str();
                 // Only the first call is the document; the request disables parallel tool calls.
-                if !self.is_carried && self.asked.tool.is_some() && self.asked.tool.as_deref() == name {
+                if !self.is_carried && self.request.tool.is_some() && self.request.tool.as_deref() == name {
                     self.is_carried = true;
                     return Kind::Carrier;
                 }

@@ -77,7 +77,7 @@ fn azure() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_reported() {
     assert!(error(r#"model = "m""preset = "gorq""#.replace("\"\"", "\"\n").as_str()).contains("groq"));
     assert!(error("model = \"m\"\npreset = \"azure\"").contains("base_url"));
     assert!(error("model = \" \"").contains("`model`"));

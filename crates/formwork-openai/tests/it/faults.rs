@@ -48,7 +48,7 @@ fn classes() {
 
 #[test]
 fn schemas_that_are_refused() {
-    let said = [
+    let cases = [
         (
             400,
             json!({"message": "Invalid schema for response_format 'x': In context=(), 'oneOf' is not permitted.", "param": "response_format"}),
@@ -69,7 +69,7 @@ fn schemas_that_are_refused() {
         ),
         (422, json!({"message": "structured outputs are not available"})),
     ];
-    for (status, error) in said {
+    for (status, error) in cases {
         let refused = fault(Enforcement::Schema, status, error.clone());
         assert_eq!(refused.kind, FaultKind::SchemaRefused, "{error}");
         // A request without a schema cannot be refused because of it.

@@ -34,7 +34,7 @@ fn a_schema_is_enforced_by_the_response_format() {
 }
 
 #[test]
-fn a_json_object_is_asked_for_without_a_schema() {
+fn a_json_object_is_requested_without_a_schema() {
     let body = sent(&OpenAi::new("m").with_stream(false), &call(Enforcement::JsonObject));
     assert_eq!(body["response_format"], json!({"type": "json_object"}));
     assert_eq!((&body["stream"], body.get("stream_options"), body.get("tools")), (&json!(false), None, None));
@@ -141,14 +141,14 @@ fn every_kind_of_part_has_its_place() {
     let mut call = call(Enforcement::None);
     let text = |text: &str| Part::Text { text: text.to_owned() };
     let image = Part::Image { media_type: "image/png".to_owned(), data: "AAAA".to_owned() };
-    let wanted =
+    let tool_call =
         Part::ToolCall { id: "c1".to_owned(), name: "look".to_owned(), arguments: json!({"at": "Lisbon"}) };
     let result = Part::ToolResult { id: "c1".to_owned(), text: "sunny".to_owned() };
     let thought = Part::Reasoning { text: "hm".to_owned() };
     call.messages = shared([
         Message::system("s"),
         Message { role: Role::User, parts: vec![text("what"), image] },
-        Message { role: Role::Assistant, parts: vec![thought.clone(), wanted] },
+        Message { role: Role::Assistant, parts: vec![thought.clone(), tool_call] },
         Message { role: Role::Tool, parts: vec![result.clone()] },
         Message { role: Role::User, parts: vec![result, text("a"), text("b")] },
         Message { role: Role::Assistant, parts: vec![thought] },

@@ -53,8 +53,8 @@ fn reasons_to_finish() {
 fn cut_off_while_reasoning() {
     let message = json!({"role": "assistant", "content": null, "reasoning_content": "Let me see"});
     let answer = decode(&call(Enforcement::Schema), JSON, &document(message, json!("length"))).unwrap();
-    let said = (answer.text.as_str(), answer.reasoning.as_str(), answer.finish);
-    assert_eq!(said, ("", "Let me see", Finish::Length));
+    let found = (answer.text.as_str(), answer.reasoning.as_str(), answer.finish);
+    assert_eq!(found, ("", "Let me see", Finish::Length));
 }
 
 #[test]
@@ -148,9 +148,9 @@ fn the_arguments_of_the_tool_are_the_answer() {
     let both = json!({"content": "I'll call it.", "function_call": {"name": "Person", "arguments": "{}"}});
     assert_eq!(decode(&ask, JSON, &document(both, json!("stop"))).unwrap().text, "{}");
     // Calls of the caller's tools are not the document.
-    let wanted =
+    let expected =
         decode(&call(Enforcement::None), JSON, &document(tool("look", json!("{}")), json!("tool_calls")));
-    assert_eq!(wanted.unwrap().finish, Finish::ToolCall);
+    assert_eq!(expected.unwrap().finish, Finish::ToolCall);
 }
 
 #[test]

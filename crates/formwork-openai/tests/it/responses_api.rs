@@ -206,14 +206,14 @@ fn every_kind_of_part_has_its_place() {
     let mut call = call(Enforcement::None);
     let words = |text: &str| Part::Text { text: text.to_owned() };
     let image = Part::Image { media_type: "image/png".to_owned(), data: "AAAA".to_owned() };
-    let wanted =
+    let tool_call =
         Part::ToolCall { id: "c1".to_owned(), name: "look".to_owned(), arguments: json!({"at": "Lisbon"}) };
     let result = Part::ToolResult { id: "c1".to_owned(), text: "sunny".to_owned() };
     let thought = Part::Reasoning { text: "hm".to_owned() };
     call.messages = shared([
         Message::system("s"),
         Message { role: Role::User, parts: vec![words("what"), image.clone()] },
-        Message { role: Role::Assistant, parts: vec![thought.clone(), words("I look."), wanted] },
+        Message { role: Role::Assistant, parts: vec![thought.clone(), words("I look."), tool_call] },
         Message { role: Role::Tool, parts: vec![result.clone()] },
         Message { role: Role::User, parts: vec![result, words("a")] },
         Message { role: Role::Assistant, parts: vec![thought] },
@@ -292,7 +292,6 @@ fn the_answer_is_the_same_in_one_piece_and_as_a_stream() {
             "Hm.",
             Finish::Length,
         ),
-        // A second call is not part of the completion.
         (
             &tool,
             vec![function("Person", "{}"), function("Person", "{\"b\": 1}")],
@@ -302,7 +301,6 @@ fn the_answer_is_the_same_in_one_piece_and_as_a_stream() {
             Finish::Stop,
         ),
         (&tool, vec![message(&[text("Sure.")]), function("Person", "{}")], None, "{}", "", Finish::Stop),
-        // A model that does not call the tool.
         (&tool, vec![message(&[text("{}")])], None, "{}", "", Finish::Stop),
         (&tool, vec![function("look", "{}")], None, "", "", Finish::ToolCall),
         (&tool, vec![message(&[refusal])], None, "I can't help.", "", Finish::Refused),
@@ -428,7 +426,7 @@ fn members_of_another_kind_are_passed_over() {
 
 #[test]
 fn errors_are_those_of_chat_completions() {
-    let said = |enforcement, status, error: Value| {
+    let fault_kind = |enforcement, status, error: Value| {
         let body = json!({"error": error}).to_string();
         wire().fault(&call(enforcement), &head(status, JSON), body.as_bytes(), Time(0))
     };
@@ -437,12 +435,16 @@ fn errors_are_those_of_chat_completions() {
         json!({"message": "no", "param": "text.format"}),
         json!({"message": "Unsupported parameter: 'text.format' is not supported with this model."}),
     ] {
-        assert_eq!(said(Enforcement::Schema, 400, error.clone()).kind, FaultKind::SchemaRefused, "{error}");
-        assert_eq!(said(Enforcement::None, 400, error.clone()).kind, FaultKind::BadRequest, "{error}");
+        assert_eq!(
+            fault_kind(Enforcement::Schema, 400, error.clone()).kind,
+            FaultKind::SchemaRefused,
+            "{error}"
+        );
+        assert_eq!(fault_kind(Enforcement::None, 400, error.clone()).kind, FaultKind::BadRequest, "{error}");
     }
-    let missing = said(Enforcement::None, 404, json!({"message": "Not Found"}));
+    let missing = fault_kind(Enforcement::None, 404, json!({"message": "Not Found"}));
     assert!(missing.kind == FaultKind::Unsupported && missing.message.contains("Responses"), "{missing}");
-    assert_eq!(said(Enforcement::None, 429, json!({"message": "slow"})).kind, FaultKind::RateLimited);
+    assert_eq!(fault_kind(Enforcement::None, 429, json!({"message": "slow"})).kind, FaultKind::RateLimited);
 }
 
 #[test]

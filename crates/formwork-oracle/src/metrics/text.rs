@@ -14,7 +14,6 @@ pub(super) type Labels<'l> = [(&'l str, &'l str)];
 impl Page {
     /// Starts a family; its samples follow.
     pub(super) fn family(&mut self, name: &str, kind: &str, help: &str) {
-        // Writing to memory cannot fail.
         _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 

@@ -121,7 +121,7 @@ mod tests {
         let noise = [
             point(800, 1000, 150, 870, Ai),
             point(0, 100, 700, 70, Ai),
-            // The fallback gave this wallet's score, which is no evidence about the model.
+            // The fallback computed this wallet's score, so it is no evidence about the model.
             point(400, 500, 0, 0, Fallback),
         ];
         let expected = Expected::of(&noise).unwrap();

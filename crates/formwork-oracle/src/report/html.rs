@@ -27,7 +27,6 @@ pub(super) fn page(report: &Report, title: &str) -> String {
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
          <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
     );
-    // Writing to memory cannot fail.
     _ = writeln!(
         out,
         "<p>{} scores by {}, prompt {}.</p>",

@@ -35,7 +35,6 @@ impl Svg {
     /// Draws a rectangle with `title` as its tooltip.
     pub(super) fn bar(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), title: &str) {
         let title = escape(title);
-        // Writing to memory cannot fail.
         _ = writeln!(
             self.0,
             "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\">\

@@ -125,7 +125,7 @@ async fn score(
         Err(Problem::new(Kind::Timeout, &id, detail))
     })?;
     let mut body = Vec::with_capacity(1 << 10);
-    // Texts and numbers always serialise.
+    // Strings and numbers can always be serialized.
     _ = serde_json::to_writer(&mut body, &scored);
     let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, body).into_response())

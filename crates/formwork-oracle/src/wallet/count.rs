@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_count_is_told_why() {
+    fn an_invalid_count_is_reported_with_the_reason() {
         for (json, words) in [
             ("-5", "-5 is negative"),
             ("-5.5", "negative"),

@@ -265,9 +265,9 @@ fn typed<'de, T: serde::Deserialize<'de>>(read: impl de::Read<'de>, root: &str) 
     read.map_err(|error| {
         let (line, column) = (error.line(), error.column());
         let place = format!(" at line {line} column {column}");
-        let said = error.to_string();
+        let text_of_error = error.to_string();
         // serde repeats names of the document verbatim, so they may contain control characters.
-        let message = text::plain(said.strip_suffix(&place).unwrap_or(&said), MAX_MESSAGE);
+        let message = text::plain(text_of_error.strip_suffix(&place).unwrap_or(&text_of_error), MAX_MESSAGE);
         let error = if error.is_data() {
             let path = text::plain(&track.path().to_string(), MAX_PATH);
             let path = match path.as_str() {

@@ -35,7 +35,6 @@ impl Features {
         out
     }
 
-    // Writing to memory cannot fail.
     fn facts(&self, out: &mut String) {
         if self.transactions == 0 {
             out.push_str("transactions: 0 (this wallet never did anything)\n");

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_is_told_why() {
+    fn an_invalid_moment_is_reported_with_the_reason() {
         for (text, words) in [
             ("", "RFC 3339"),
             ("yesterday", "RFC 3339"),

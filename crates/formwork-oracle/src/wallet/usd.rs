@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_amount_is_told_why() {
+    fn an_invalid_amount_is_reported_with_the_reason() {
         for (text, words) in [
             ("NaN", "no amount"),
             ("-inf", "no amount"),

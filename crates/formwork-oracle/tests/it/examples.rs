@@ -25,7 +25,6 @@ fn lists_of_transactions_are_the_summaries_beside_them() {
         let summary = folder().join(list.with_extension("json").file_name().unwrap());
         let mut wallet = Reader::new().file(&list).unwrap().summary;
         let same = Reader::new().file(&summary).unwrap().summary;
-        // A list has no balance.
         wallet.balance_usd = same.balance_usd;
         assert_eq!(wallet, same, "{}", list.display());
     }

@@ -28,7 +28,6 @@ fn csv(text: &str) -> (Wallet, Vec<String>) {
 
 #[test]
 fn an_export_as_csv_is_a_wallet() {
-    // Some exports have the newest transaction first.
     let rows = [
         format!(
             r#""0x3","30","1709251200","2024-03-01 00:00:00","{OWNER}","{MIXER}","","0","1","$3,456.78","0.001","","2000","Success","","Deposit""#
@@ -134,7 +133,6 @@ fn an_answer_to_txlist_is_a_wallet_in_every_shape() {
         Value::from_iter((0..4000).map(|nth| tx(1_704_067_200 + nth, OWNER, "0xBB", json!("1"), json!({}))));
     assert!(long.to_string().len() > 1 << 20);
     assert_eq!(Reader::new().json(long.to_string().as_bytes(), "a.json").unwrap().summary.transactions, 4000);
-    // A wallet without transactions.
     let none = br#"{"status":"0","message":"No transactions found","result":[]}"#;
     assert_eq!(Reader::new().slice(none).unwrap().summary.transactions, 0);
 }

@@ -41,7 +41,7 @@ async fn prose_three_times_is_the_fallback_with_the_same_fields() {
 }
 
 #[tokio::test]
-async fn a_score_out_of_range_is_asked_for_again_and_never_clamped() {
+async fn a_score_out_of_range_is_requested_again_and_never_clamped() {
     let log = Log::default();
     let model = documents(&[answer(1001), {
         let mut high = answer(640);
@@ -92,10 +92,10 @@ async fn a_way_of_asking_that_is_refused_uses_no_attempt() {
         scored(&model).await
     };
     let calls = model.calls();
-    let asked: Vec<_> =
+    let requested: Vec<_> =
         calls.iter().map(|call| (call.enforcement(), call.sampling.temperature.unwrap())).collect();
     assert_eq!(
-        asked,
+        requested,
         [
             (Enforcement::Schema, 0.3),
             (Enforcement::JsonObject, 0.3),
@@ -227,7 +227,7 @@ async fn what_comes_before_the_wallet_is_the_same_for_all() {
 }
 
 #[tokio::test]
-async fn a_provider_that_keeps_rules_is_asked_for_the_breakdown_first() {
+async fn a_provider_that_keeps_rules_generates_the_breakdown_first() {
     let capabilities =
         Capabilities::new(Enforcement::Schema).with_dialect("llguidance").with_rules().with_temperature();
     let model = Arc::new(Scripted::new([answer(610).to_string().as_str()]).with_capabilities(capabilities));
@@ -248,7 +248,7 @@ async fn a_provider_that_keeps_rules_is_asked_for_the_breakdown_first() {
 }
 
 #[tokio::test]
-async fn a_temperature_that_is_not_taken_is_left_out_and_the_skip_is_told() {
+async fn a_temperature_that_is_not_taken_is_omitted_and_the_skip_is_reported() {
     let log = Log::default();
     let model = Arc::new(Scripted::new(["no"]).with_capabilities(Capabilities::new(Enforcement::JsonObject)));
     let scored = {
@@ -285,10 +285,10 @@ async fn a_patch_stays_within_its_attempt_and_has_the_range() {
     assert_eq!((scored.answer.score, scored.attempts, scored.source), (612, 1, ScoreSource::Ai));
     assert_eq!(temperatures(&model.calls()), [Some(0.3), Some(0.3)]);
     let patch = model.calls()[1].clone();
-    let asked = patch.schema().map(|schema| schema["properties"]["score"].clone());
+    let requested = patch.schema().map(|schema| schema["properties"]["score"].clone());
     let words = patch.messages.last().unwrap().text();
     assert!(
-        asked.is_some_and(|asked| asked["minimum"] == 588 && asked["maximum"] == 627)
+        requested.is_some_and(|requested| requested["minimum"] == 588 && requested["maximum"] == 627)
             || words.contains("627.5"),
         "{words}"
     );
@@ -296,7 +296,7 @@ async fn a_patch_stays_within_its_attempt_and_has_the_range() {
 }
 
 #[tokio::test]
-async fn what_the_model_calls_itself_and_used_up_is_told() {
+async fn what_the_model_calls_itself_and_used_up_is_reported() {
     let completion = formwork_core::Completion::new(answer(610).to_string())
         .with_usage(Usage::new(700, 120))
         .with_model(Some("qwen3:8b".to_owned()));

@@ -116,7 +116,6 @@ async fn many_write_at_once_and_every_line_is_whole() {
     let (folder, events) = (Folder::new("many"), events().await);
     std::thread::scope(|scope| {
         for event in &events {
-            // Opens one file twice, as two processes do.
             let (one, other) = (Ledger::open(folder.file()).unwrap(), Ledger::open(folder.file()).unwrap());
             scope.spawn(move || (0..100).for_each(|_| one.append(event).unwrap()));
             scope.spawn(move || (0..100).for_each(|_| other.append(event).unwrap()));

@@ -72,7 +72,6 @@ async fn a_hundred_scores_are_counted_as_the_document_counts_them() {
     assert_eq!(rates.retry, Some(0.05));
     assert_eq!(rates.fallback, Some(0.01));
     assert_eq!(rates.validation_failures, 7);
-    // 99 accepted answers, and one with a wrong sum.
     assert_eq!((rates.cross_checks, rates.cross_check_pass), (100, Some(0.99)));
 
     let page = metrics.render();
@@ -192,7 +191,6 @@ async fn a_report_holds_the_measured_against_the_document() {
     );
     assert!(table.contains("attempts: 95 with 1, 4 with 2, 1 with 3\n"), "{table}");
     assert!(table.contains("rejected: invalid at $.score, 6 times\n"), "{table}");
-    // 99 by the model, whose band is far from the fallback's score; the last one is the fallback's.
     assert!(
         table.contains("  the model                                99         10       99  -\n"),
         "{table}"

@@ -201,7 +201,7 @@ async fn a_list_of_transactions_is_a_wallet_too() {
 }
 
 #[tokio::test]
-async fn each_bad_request_is_told_what_would_be_right() {
+async fn each_bad_request_is_reported_with_what_would_be_right() {
     let running = Running::good();
     for (headers, body, status, kind, words) in [
         ("content-type: application/json\r\n", "{", 400, "invalid-json", "no JSON"),
@@ -293,7 +293,7 @@ async fn names_of_requests_are_kept_or_made() {
 }
 
 #[tokio::test]
-async fn a_key_is_asked_for_where_there_is_one() {
+async fn a_key_is_requested_where_there_is_one() {
     let key = ApiKey::new("correct-horse-battery").unwrap();
     let running = Running::new(good(), |service| service.with_api_key(key));
     let refused = running.score(WALLET).await;
@@ -398,7 +398,7 @@ async fn a_client_that_leaves_is_in_the_ledger() {
 }
 
 #[tokio::test]
-async fn more_than_can_wait_are_told_to_come_back() {
+async fn requests_beyond_the_queue_get_retry_after() {
     let mut limits = Limits::default();
     (limits.max_concurrent, limits.max_waiting) = (1, 1);
     limits.timeout = Duration::from_millis(400);

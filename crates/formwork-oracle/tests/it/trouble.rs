@@ -22,7 +22,7 @@ fn is_fallback(scored: &Scored, class: ErrorKind) {
     assert_eq!(against(scored, &CrossCheck::default()), [""; 0]);
 }
 
-async fn asked(replies: impl IntoIterator<Item = Reply>) -> (Scored, usize) {
+async fn scored_after(replies: impl IntoIterator<Item = Reply>) -> (Scored, usize) {
     let model = model(replies);
     let clock = Arc::new(VirtualClock::default());
     let scored = builder(&model).with_clock(clock).build().unwrap().score(&wallet()).await.unwrap();
@@ -31,9 +31,9 @@ async fn asked(replies: impl IntoIterator<Item = Reply>) -> (Scored, usize) {
 
 #[tokio::test]
 async fn a_model_that_refuses_leaves_the_fallback() {
-    let (scored, calls) = asked([Reply::refusal("I give no scores.")]).await;
+    let (scored, calls) = scored_after([Reply::refusal("I give no scores.")]).await;
     is_fallback(&scored, ErrorKind::Refused);
-    // Finding C4: the oracle's document counts attempts, whatever an answer is rejected for.
+    // The document of the oracle counts every rejected answer as an attempt.
     assert_eq!(calls, 3);
     let rejection = scored.event.rejections().next().unwrap();
     assert_eq!(rejection.reasons(), [("refused", "$".to_owned())]);
@@ -41,7 +41,7 @@ async fn a_model_that_refuses_leaves_the_fallback() {
 
 #[tokio::test]
 async fn a_model_that_is_always_cut_off_leaves_the_fallback() {
-    let (scored, calls) = asked([Reply::truncated(r#"{"score": 610, "scoreBre"#)]).await;
+    let (scored, calls) = scored_after([Reply::truncated(r#"{"score": 610, "scoreBre"#)]).await;
     is_fallback(&scored, ErrorKind::Rejected);
     assert_eq!(calls, 3);
     assert!(scored.event.rejections().all(|rejection| rejection.failure.class() == "truncated"));
@@ -56,7 +56,7 @@ async fn an_answer_whose_last_text_was_cut_is_a_score_that_says_so_and_is_not_co
         Reply::completion(completion)
     };
     // In the last string, before its quotation mark and two brackets.
-    let (scored, calls) = asked([closed(text.len() - 4)]).await;
+    let (scored, calls) = scored_after([closed(text.len() - 4)]).await;
     assert_eq!((scored.source, scored.attempts, calls), (ScoreSource::Ai, 1, 1), "{scored:?}");
     let paths: Vec<_> = scored.closed.iter().map(ToString::to_string).collect();
     assert_eq!(paths, ["$", "$.strengths", "$.strengths[0]"]);
@@ -64,7 +64,7 @@ async fn an_answer_whose_last_text_was_cut_is_a_score_that_says_so_and_is_not_co
     assert!(!scored.event.is_compliant());
     // Supplied values make it a failed attempt.
     let (scored, calls) =
-        asked([closed(text.find("\"strengths\"").unwrap()), Reply::text(text.clone())]).await;
+        scored_after([closed(text.find("\"strengths\"").unwrap()), Reply::text(text.clone())]).await;
     assert_eq!((scored.source, scored.attempts, calls), (ScoreSource::Ai, 2, 2));
     assert_eq!(scored.event.rejections().next().unwrap().failure.class(), "truncated");
     assert!(scored.closed.is_empty() && json!(scored).get("closed").is_none());
@@ -72,7 +72,7 @@ async fn an_answer_whose_last_text_was_cut_is_a_score_that_says_so_and_is_not_co
 
 #[tokio::test]
 async fn a_model_that_always_breaks_the_sum_leaves_the_fallback() {
-    let (scored, calls) = asked([Reply::text(answer(100).to_string())]).await;
+    let (scored, calls) = scored_after([Reply::text(answer(100).to_string())]).await;
     is_fallback(&scored, ErrorKind::Rejected);
     assert_eq!((calls, scored.event.cross_checks().failed), (3, 3));
 }
@@ -158,7 +158,7 @@ async fn a_wallet_without_history_is_scored_too() {
 }
 
 #[tokio::test]
-async fn hostile_words_are_told_as_data() {
+async fn hostile_words_are_quoted_as_data() {
     let hostile = json!({
         "transactions": [],
         "survey": {"answers": [{
@@ -177,7 +177,7 @@ async fn hostile_words_are_told_as_data() {
 }
 
 #[test]
-fn what_cannot_work_is_told_when_it_is_built() {
+fn what_cannot_work_is_reported_when_it_is_built() {
     let refused = |builder: formwork_oracle::OracleBuilder, words: &str| {
         let error = builder.build().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config);

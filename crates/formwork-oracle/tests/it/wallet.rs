@@ -313,7 +313,7 @@ fn a_million_transactions_are_folded_without_being_kept() {
     assert_eq!((wallet.summary.transactions, wallet.summary.counterparties), (MILLION, MILLION));
     assert_eq!(wallet.summary.volume_usd.cents(), 150 * MILLION);
     if let (Some(before), Some(after)) = (before, peak()) {
-        // The text has 80 MB, and a million addresses have 19.
+        // The text takes 80 MB; a million addresses alone take 19 MB.
         assert!(after - before < 40 << 20, "{} MB more", (after - before) >> 20);
     }
 }

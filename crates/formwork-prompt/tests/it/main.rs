@@ -30,22 +30,22 @@ fn native() -> Arc<Scripted> {
 
 #[tokio::test]
 async fn only_what_enforces_is_taken_back() {
-    let told = Prompt::new(native());
+    let described = Prompt::new(native());
     let expected = Capabilities::new(Enforcement::None)
         .with_dialect("prompt")
         .with_temperature()
         .with_context_tokens(8192);
-    assert_eq!((told.name(), told.capabilities()), ("native", &expected));
-    assert_eq!(told.probe().await.unwrap(), expected);
+    assert_eq!((described.name(), described.capabilities()), ("native", &expected));
+    assert_eq!(described.probe().await.unwrap(), expected);
 }
 
 #[tokio::test]
 async fn a_call_in_its_dialect_goes_through_as_it_is() {
     let native = native();
-    let told = Prompt::new(native.clone());
+    let described = Prompt::new(native.clone());
     let shown = Some(SchemaText::JsonSchema("{}".to_owned()));
     let call = call(Lowered::default().with_shown(shown));
-    let answer = told.call(&call).await.unwrap().collect().await.unwrap();
+    let answer = described.call(&call).await.unwrap().collect().await.unwrap();
     assert_eq!(answer.text, r#"{"age": 34}"#);
     assert_eq!(native.calls(), [call]);
 }
@@ -53,21 +53,21 @@ async fn a_call_in_its_dialect_goes_through_as_it_is() {
 #[tokio::test]
 async fn nothing_is_enforced_if_the_prompt_tells_it_anyway() {
     let native = native();
-    let told = Prompt::new(native.clone());
+    let described = Prompt::new(native.clone());
     let lowered = Lowered::new(Enforcement::Schema, json!({"type": "object"}))
         .with_shown(Some(SchemaText::JsonSchema("{}".to_owned())));
-    told.call(&call(lowered)).await.unwrap().collect().await.unwrap();
+    described.call(&call(lowered)).await.unwrap().collect().await.unwrap();
     let sent = native.calls().remove(0);
     assert_eq!((sent.enforcement(), sent.schema()), (Enforcement::None, None));
     assert_eq!((sent.max_tokens, sent.sampling.temperature), (Some(100), Some(0.3)));
 }
 
 #[tokio::test]
-async fn a_schema_that_stands_nowhere_is_refused() {
+async fn a_schema_that_is_nowhere_is_refused() {
     let native = native();
-    let told = Prompt::new(native.clone());
+    let described = Prompt::new(native.clone());
     let lowered = Lowered::new(Enforcement::Schema, json!({}));
-    let fault = told.call(&call(lowered)).await.unwrap_err();
+    let fault = described.call(&call(lowered)).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::SchemaRefused);
     assert!(fault.message.contains("`prompt`"), "{fault}");
     assert!(native.calls().is_empty());
@@ -75,8 +75,8 @@ async fn a_schema_that_stands_nowhere_is_refused() {
 
 #[tokio::test]
 async fn faults_go_through() {
-    let told = Prompt::new(Arc::new(Scripted::new([FaultKind::RateLimited])));
-    assert_eq!(told.call(&call(Lowered::default())).await.unwrap_err().kind, FaultKind::RateLimited);
+    let described = Prompt::new(Arc::new(Scripted::new([FaultKind::RateLimited])));
+    assert_eq!(described.call(&call(Lowered::default())).await.unwrap_err().kind, FaultKind::RateLimited);
 }
 
 #[test]

@@ -285,7 +285,7 @@ mod tests {
         let block: String = (0..500).map(|n| format!("{}- \n", " ".repeat(n * 2))).collect();
         let wide = format!("a: [{}]", "1,".repeat(400_000));
         for text in [bomb, deep, block, wide, "x".repeat(MAX_BYTES + 1)] {
-            // Expanded, the first one has 9^12 strings: reading it would not end.
+            // Expanding the aliases of the first one would give 9^12 strings.
             let found = says(Format::Yaml, &text);
             assert!(found.len() == 1 && found[0].len() < 400, "{found:?}");
         }

@@ -16,10 +16,10 @@ async fn compare(judge: std::sync::Arc<Says>) -> Comparison {
 }
 
 #[tokio::test]
-async fn both_orders_are_asked_and_have_to_agree() {
+async fn both_orders_are_called_and_have_to_agree() {
     let fair = Says::new(|call, _| {
-        let asked = last(call);
-        says(if asked.find("Red.") < asked.find("Lovely") { "first" } else { "second" }, 90)
+        let prompt = last(call);
+        says(if prompt.find("Red.") < prompt.find("Lovely") { "first" } else { "second" }, 90)
     });
     let comparison = compare(fair.clone()).await;
     assert_eq!(
@@ -30,7 +30,7 @@ async fn both_orders_are_asked_and_have_to_agree() {
 }
 
 #[tokio::test]
-async fn a_judge_that_favours_a_place_prefers_nobody() {
+async fn a_judge_that_favours_a_place_has_no_preference() {
     let comparison = compare(Says::new(|_, _| says("first", 99))).await;
     assert_eq!((comparison.preferred, comparison.consistent), (Preferred::Indeterminate, false));
     assert_eq!((comparison.forward.preferred, comparison.swapped.preferred), (Preferred::A, Preferred::B));

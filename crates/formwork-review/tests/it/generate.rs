@@ -177,9 +177,9 @@ async fn a_long_critique_is_cut() {
     let critique = Critique { issues: vec!["x\n- forged ".repeat(500); 100], suggestions: Vec::new() };
     let input = GenerationInput::new("x").with_critique(critique);
     LlmGenerationService::new(agent).generate(&input, &person()).await;
-    let told = last(&model.calls()[0]);
-    assert!(told.len() < 12_000 && !told.contains("Suggestions"), "{}", told.len());
-    assert_eq!(told.lines().filter(|line| line.starts_with("- ")).count(), 20, "nothing forges a point");
+    let prompt = last(&model.calls()[0]);
+    assert!(prompt.len() < 12_000 && !prompt.contains("Suggestions"), "{}", prompt.len());
+    assert_eq!(prompt.lines().filter(|line| line.starts_with("- ")).count(), 20, "nothing forges a point");
 }
 
 #[test]

@@ -31,7 +31,6 @@ fn a_rubric_is_yaml_or_toml() {
     let toml = "name = \"r\"\n[[criteria]]\nid = \"a\"\ndescription = \"b\"\nneeds = [\"c\"]\n";
     let rubric = ReviewRubric::parse("r.toml", toml, Format::Toml).unwrap();
     assert_eq!(rubric.criteria[0].needs, ["c"]);
-    // A serialized rubric parses to an equal one.
     let json = serde_json::to_string(&parse(GOOD).unwrap()).unwrap();
     assert_eq!(parse(&json).unwrap(), parse(GOOD).unwrap());
 }
@@ -94,7 +93,7 @@ fn what_is_wrong_has_line_column_caret_and_what_was_expected() {
 }
 
 #[test]
-fn all_of_it_is_told_at_once() {
+fn all_of_it_is_reported_at_once() {
     let error = ReviewRubric::parse("r.yaml", "nam: r\ncriteria:\n  - id: 7\n", Format::Yaml).unwrap_err();
     assert_eq!(error.findings().len(), 4, "{error:#}");
     assert!(error.to_string().ends_with("(and 3 more)"), "{error}");

@@ -62,7 +62,6 @@ async fn a_first_vote_that_contradicts_itself_is_one_of_many_where_all_are_voted
     let contradiction =
         json!({"reasoning": "It does not meet the criterion.", "verdict": "pass", "confidence": 95});
     let judge = Says::new(move |_, nth| match nth {
-        // The second answer contradicts itself in the same way.
         0 | 1 => contradiction.to_string(),
         2 => verdict("fail", 20),
         _ => verdict("pass", 80),

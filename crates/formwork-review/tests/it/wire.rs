@@ -57,11 +57,11 @@ const GOOD: &str = r#"{"name": "Maria", "age": 34}"#;
 const BAD: &str = r#"{"name": "Maria", "age": 340}"#;
 
 #[tokio::test]
-async fn a_model_that_enforces_schemas_is_asked_strictly_and_judged_all_the_same() {
-    let asked = generate("gpt-4o", vec![says(BAD), says(GOOD)]).await;
-    assert_eq!(asked.result.data, Some(json!({"name": "Maria", "age": 34})));
-    assert_eq!(asked.bodies.len(), 2, "out of range is asked again");
-    for body in &asked.bodies {
+async fn a_model_that_enforces_schemas_is_called_strictly_and_judged_all_the_same() {
+    let generated = generate("gpt-4o", vec![says(BAD), says(GOOD)]).await;
+    assert_eq!(generated.result.data, Some(json!({"name": "Maria", "age": 34})));
+    assert_eq!(generated.bodies.len(), 2, "out of range is asked again");
+    for body in &generated.bodies {
         let format = &body["response_format"];
         assert_eq!(format["type"], "json_schema");
         assert_eq!(
@@ -75,10 +75,10 @@ async fn a_model_that_enforces_schemas_is_asked_strictly_and_judged_all_the_same
 #[tokio::test]
 async fn one_that_does_not_is_validated_in_a_loop() {
     for model in ["gemini-1.5-pro", "gemini/gemini-1.5-flash"] {
-        let asked = generate(model, vec![says("Sure: Maria is 34."), says(GOOD)]).await;
-        assert!(asked.result.success, "{model}: {:?}", asked.result.error);
-        assert_eq!(asked.bodies.len(), 2);
-        for body in &asked.bodies {
+        let generated = generate(model, vec![says("Sure: Maria is 34."), says(GOOD)]).await;
+        assert!(generated.result.success, "{model}: {:?}", generated.result.error);
+        assert_eq!(generated.bodies.len(), 2);
+        for body in &generated.bodies {
             assert_eq!(body.get("response_format"), None, "{model}");
             assert_eq!(body.get("tools"), None, "{model}");
             let system = body["messages"][0]["content"].as_str().unwrap();
@@ -88,13 +88,13 @@ async fn one_that_does_not_is_validated_in_a_loop() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_once_in_the_documents_words() {
+async fn what_is_wrong_is_reported_once_in_the_documents_words() {
     let both = r#"{"name": 7, "age": 340}"#;
-    let asked = generate("gpt-4o", vec![says(both), says(both)]).await;
-    assert!(!asked.result.success, "it fails after two");
-    let error = asked.result.error.unwrap();
-    assert_eq!((error.kind, error.violations.len(), asked.bodies.len()), (ErrorKind::Rejected, 2, 2));
-    let (first, second) = (&asked.bodies[0], &asked.bodies[1]);
+    let generated = generate("gpt-4o", vec![says(both), says(both)]).await;
+    assert!(!generated.result.success, "it fails after two");
+    let error = generated.result.error.unwrap();
+    assert_eq!((error.kind, error.violations.len(), generated.bodies.len()), (ErrorKind::Rejected, 2, 2));
+    let (first, second) = (&generated.bodies[0], &generated.bodies[1]);
     assert_eq!((first["temperature"].as_f64(), second["temperature"].as_f64()), (Some(0.7), Some(0.2)));
     let messages = second["messages"].as_array().unwrap();
     assert_eq!(messages[messages.len() - 2], json!({"role": "assistant", "content": both}));
@@ -106,38 +106,41 @@ async fn what_is_wrong_is_told_once_in_the_documents_words() {
 }
 
 #[tokio::test]
-async fn a_busy_server_is_asked_again_after_2_4_and_8_seconds() {
+async fn a_busy_server_is_called_again_after_2_4_and_8_seconds() {
     let busy = || Reply::status(503);
-    let asked = generate("gpt-4o", vec![busy(), busy(), busy(), says(GOOD)]).await;
-    assert!(asked.result.success);
-    assert_eq!((asked.bodies.len(), asked.waits), (4, vec![2, 4, 8]));
-    assert!(asked.result.attempts.iter().all(|attempt| attempt.attempt == 1), "one content attempt");
-    assert_eq!(asked.result.retries(), 0);
+    let generated = generate("gpt-4o", vec![busy(), busy(), busy(), says(GOOD)]).await;
+    assert!(generated.result.success);
+    assert_eq!((generated.bodies.len(), generated.waits), (4, vec![2, 4, 8]));
+    assert!(generated.result.attempts.iter().all(|attempt| attempt.attempt == 1), "one content attempt");
+    assert_eq!(generated.result.retries(), 0);
 
-    let asked = generate("gpt-4o", vec![busy()]).await;
-    let error = asked.result.error.unwrap();
-    assert_eq!((error.kind, asked.bodies.len(), asked.waits), (ErrorKind::Unavailable, 4, vec![2, 4, 8]));
+    let generated = generate("gpt-4o", vec![busy()]).await;
+    let error = generated.result.error.unwrap();
+    assert_eq!(
+        (error.kind, generated.bodies.len(), generated.waits),
+        (ErrorKind::Unavailable, 4, vec![2, 4, 8])
+    );
 }
 
 #[tokio::test]
 async fn a_longer_retry_after_wins_and_budgets_are_apart() {
     let slow = Reply::status(429).with_header("retry-after", "20");
-    let asked =
+    let generated =
         generate("gpt-4o", vec![Reply::status(503), slow, says(BAD), Reply::status(503), says(GOOD)]).await;
-    assert!(asked.result.success);
-    assert_eq!(asked.waits, [2, 20, 2], "counted anew for the second attempt");
-    assert_eq!(asked.result.retries(), 1);
+    assert!(generated.result.success);
+    assert_eq!(generated.waits, [2, 20, 2], "counted anew for the second attempt");
+    assert_eq!(generated.result.retries(), 1);
     let temperatures: Vec<_> =
-        asked.bodies.iter().map(|body| body["temperature"].as_f64().unwrap()).collect();
+        generated.bodies.iter().map(|body| body["temperature"].as_f64().unwrap()).collect();
     assert_eq!(temperatures, [0.7, 0.7, 0.7, 0.2, 0.2]);
 }
 
 #[tokio::test]
-async fn a_wrong_key_is_asked_with_once() {
-    let asked = generate("gpt-4o", vec![Reply::status(401)]).await;
-    let error = asked.result.error.unwrap();
-    assert_eq!((error.kind, asked.bodies.len(), asked.waits.len()), (ErrorKind::Unavailable, 1, 0));
-    let fault = asked.result.attempts[0].verdict.failure().unwrap();
+async fn a_wrong_key_is_used_once() {
+    let generated = generate("gpt-4o", vec![Reply::status(401)]).await;
+    let error = generated.result.error.unwrap();
+    assert_eq!((error.kind, generated.bodies.len(), generated.waits.len()), (ErrorKind::Unavailable, 1, 0));
+    let fault = generated.result.attempts[0].verdict.failure().unwrap();
     assert!(matches!(fault, formwork_core::Failure::Fault(fault) if fault.kind == FaultKind::Auth));
 }
 
@@ -145,9 +148,9 @@ async fn a_wrong_key_is_asked_with_once() {
 async fn a_minute_is_all_there_is() {
     // Delays of 2, 4 and 8 seconds fit; a delay of 59 seconds after them does not.
     let slow = || Reply::status(503).with_header("retry-after", "40");
-    let asked = generate("gpt-4o", vec![slow()]).await;
-    let error = asked.result.error.unwrap();
-    assert_eq!((asked.bodies.len(), asked.waits), (2, vec![40]), "{error:?}");
+    let generated = generate("gpt-4o", vec![slow()]).await;
+    let error = generated.result.error.unwrap();
+    assert_eq!((generated.bodies.len(), generated.waits), (2, vec![40]), "{error:?}");
 }
 
 #[tokio::test]

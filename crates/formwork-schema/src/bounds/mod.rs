@@ -36,7 +36,7 @@ use measure::{Measure, Reach};
 
 pub(crate) use cheap::{MAX_CANONICAL, is_cheap};
 pub(crate) use stepwise::{stepwise, vague};
-pub(crate) use work::{MAX_ASKED as MAX_WORK, MAX_REPORTED as MAX_REPORTED_WORK, is_more_work};
+pub(crate) use work::{MAX_REPORTED as MAX_REPORTED_WORK, MAX_VALIDATED as MAX_WORK, is_more_work};
 
 /// The maximum depth of values in a schema, which is that of JSON readers.
 const MAX_DEPTH: usize = 127;
@@ -48,7 +48,7 @@ const MAX_COMPILING: usize = 250;
 const MAX_LEVELS: usize = 400;
 
 /// The maximum depth of parts and values while a value is validated without collecting errors.
-const MAX_ASKED: usize = 2000;
+const MAX_VALIDATED: usize = 2000;
 
 /// The maximum depth of parts and values while errors are collected.
 const MAX_REPORTED: usize = 500;
@@ -132,7 +132,7 @@ impl Bounded {
             Some(all) if all <= limit => None,
             _ => Some(limit / levels),
         };
-        Deepest { asked: within(MAX_ASKED), reported: within(MAX_REPORTED) }
+        Deepest { validated: within(MAX_VALIDATED), reported: within(MAX_REPORTED) }
     }
 }
 
@@ -140,7 +140,7 @@ impl Bounded {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deepest {
     /// The maximum depth for validating without collecting errors.
-    pub(crate) asked: Option<usize>,
+    pub(crate) validated: Option<usize>,
     /// The maximum depth for collecting all errors at once.
     pub(crate) reported: Option<usize>,
 }

@@ -14,7 +14,7 @@ use super::graph::parts;
 use super::guard::guarded;
 use super::is_deeper;
 use super::measure::size;
-use super::work::{MAX_ASKED, MAX_REPORTED, is_more_work};
+use super::work::{MAX_REPORTED, MAX_VALIDATED, is_more_work};
 use crate::build::{Formats, build};
 use crate::shape::shape;
 use crate::subschema::{governing, subschema};
@@ -122,7 +122,7 @@ impl Search<'_> {
         // Schemas without subschemas were evaluated with the value around it.
         let schema = subschema(self.normal, path, self.value).filter(|schema| !is_leaf(schema))?;
         self.looked = self.looked.saturating_sub(all_parts(&schema));
-        let is_wrong = !is_more_work(&schema, value, true, MAX_ASKED)
+        let is_wrong = !is_more_work(&schema, value, true, MAX_VALIDATED)
             && self.compiled(&schema, true).is_some_and(|validator| !validator.is_valid(value));
         is_wrong.then_some(schema)
     }

@@ -16,7 +16,7 @@ use super::guard::is_ruled_out;
 pub(crate) const MAX_REPORTED: u64 = 50_000;
 
 /// The number of comparisons from which on a value is not validated at all.
-pub(crate) const MAX_ASKED: u64 = 20_000_000;
+pub(crate) const MAX_VALIDATED: u64 = 20_000_000;
 
 /// The maximum number of counted pairs of a part and a value; a value with more is not validated either.
 const MAX_COUNTED: usize = 1_000_000;

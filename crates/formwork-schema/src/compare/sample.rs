@@ -105,8 +105,8 @@ impl Sampler<'_> {
         let prefix =
             schema.get("prefixItems").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let mut items: Vec<Value> = prefix.iter().map(|item| self.value(item, depth + 1)).collect();
-        let wanted = length(schema, "minItems").max(usize::from(!self.number.is_multiple_of(3)));
-        while items.len() < wanted && self.left > 0 {
+        let items_length = length(schema, "minItems").max(usize::from(!self.number.is_multiple_of(3)));
+        while items.len() < items_length && self.left > 0 {
             items.push(self.value(schema.get("items").unwrap_or(&Value::Bool(true)), depth + 1));
         }
         Value::Array(items)

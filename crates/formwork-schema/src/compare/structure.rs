@@ -177,11 +177,11 @@ fn member_of<'s>(object: &'s Map<String, Value>, name: &str) -> Option<&'s Value
 /// Returns whether the keywords of `inner` imply one constraint of `outer`, without a look at subschemas.
 fn implied(keyword: &str, value: &Value, outer: &Map<String, Value>, inner: &Map<String, Value>) -> bool {
     let own = inner.get(keyword);
-    let bound = |wanted: Ordering| {
+    let bound = |expected: Ordering| {
         own.and_then(Value::as_number)
             .zip(value.as_number())
             .and_then(|(own, value)| order(own, value))
-            .is_some_and(|found| found == wanted || found == Ordering::Equal)
+            .is_some_and(|found| found == expected || found == Ordering::Equal)
     };
     match keyword {
         "type" => types(inner).is_some_and(|own| {

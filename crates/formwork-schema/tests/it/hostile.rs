@@ -181,8 +181,8 @@ fn ten_thousand_levels_are_refused_on_a_stack_that_can_hold_them() {
     // `serde_json` itself needs the stack, to drop such a value.
     // `json!` would copy what is inside of it.
     let items = |inner| Value::Object(Map::from_iter([("items".to_owned(), inner)]));
-    let asked = move || refused(&nested(10_000, items), "nested deeper than 127 levels");
-    std::thread::Builder::new().stack_size(64 << 20).spawn(asked).unwrap().join().unwrap();
+    let build = move || refused(&nested(10_000, items), "nested deeper than 127 levels");
+    std::thread::Builder::new().stack_size(64 << 20).spawn(build).unwrap().join().unwrap();
 }
 
 #[test]
@@ -277,7 +277,6 @@ fn errors_deep_inside_of_unions_are_found_level_by_level() {
     let found = messages(&schema, &expression(12, json!("x")));
     assert_eq!(found.len(), 1);
     assert!(found[0].contains(&format!("${}: ", left(12))), "{found:?}");
-    // Two levels, each with an error of its own.
     let mut value = expression(6, json!({"kind": "k2", "left": 1, "right": 2, "more": 3}));
     value = json!({"kind": "k3", "left": value, "right": {"kind": "k4", "left": 1}});
     let found = messages(&schema, &value);
@@ -285,7 +284,7 @@ fn errors_deep_inside_of_unions_are_found_level_by_level() {
 }
 
 #[test]
-fn a_value_without_a_tag_in_unions_without_end_is_told_in_time() {
+fn a_value_without_a_tag_in_unions_without_end_is_reported_in_time() {
     let variant = |name: &str| json!({"properties": {"next": {"$ref": "#"}}, "minProperties": name.len()});
     let schema = json!({"oneOf": [variant("a"), variant("ab"), {"properties": {"next": {"$ref": "#"}}}]});
     let value = (0..100).fold(json!({}), |inner, _| json!({"next": inner}));

@@ -113,7 +113,7 @@ fn a_contract_of_a_type_decodes_integral_numbers() {
 }
 
 #[test]
-fn what_the_schema_allows_and_the_type_does_not_is_told_with_its_path() {
+fn what_the_schema_allows_and_the_type_does_not_is_reported_with_its_path() {
     #[derive(Debug, serde::Deserialize)]
     struct Small {
         #[expect(dead_code, reason = "only decoded")]

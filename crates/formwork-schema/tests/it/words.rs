@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use crate::{messages, violations};
 
-fn said(schema: Value, value: Value) -> Vec<String> {
+fn messages_of(schema: Value, value: Value) -> Vec<String> {
     messages(&schema, &value)
 }
 
@@ -130,26 +130,29 @@ fn every_keyword_has_its_words() {
             "Value not allowed at $[1]: expected nothing here, found 1",
         ),
     ] {
-        assert_eq!(said(schema.clone(), value), [message], "{schema}");
+        assert_eq!(messages_of(schema.clone(), value), [message], "{schema}");
     }
 }
 
 #[test]
 fn one_place_has_one_root_cause() {
     let schema = json!({"type": "integer", "maximum": 1000, "multipleOf": 2});
-    assert_eq!(said(schema.clone(), json!(1001.5)), ["Type mismatch at $: expected integer, found 1001.5"]);
-    assert_eq!(said(schema, json!(1001)).len(), 2, "different causes are all told");
+    assert_eq!(
+        messages_of(schema.clone(), json!(1001.5)),
+        ["Type mismatch at $: expected integer, found 1001.5"]
+    );
+    assert_eq!(messages_of(schema, json!(1001)).len(), 2, "different causes are all told");
     let twice = json!({"allOf": [{"type": "string"}, {"type": "string"}]});
-    assert_eq!(said(twice, json!(1)).len(), 1);
+    assert_eq!(messages_of(twice, json!(1)).len(), 1);
     let required = json!({"allOf": [{"required": ["a"]}, {"required": ["a", "b"]}]});
     assert_eq!(
-        said(required, json!({})),
+        messages_of(required, json!({})),
         ["Missing required field at path $.a", "Missing required field at path $.b"]
     );
 }
 
 #[test]
-fn of_variants_the_one_that_was_meant_is_told() {
+fn of_variants_the_one_that_was_meant_is_reported() {
     let shape = |kind: &str, field: &str| {
         json!({
             "type": "object",
@@ -175,16 +178,16 @@ fn of_variants_the_one_that_was_meant_is_told() {
         );
     }
     let nullable = json!({"anyOf": [{"type": "object", "required": ["a"]}, {"type": "null"}]});
-    assert_eq!(said(nullable.clone(), json!({})), ["Missing required field at path $.a"]);
-    assert_eq!(said(nullable, json!(7)), ["No variant fits at $: expected object or null, found 7"]);
+    assert_eq!(messages_of(nullable.clone(), json!({})), ["Missing required field at path $.a"]);
+    assert_eq!(messages_of(nullable, json!(7)), ["No variant fits at $: expected object or null, found 7"]);
     let scalars = json!({"oneOf": [{"type": "string", "maxLength": 2}, {"type": "integer"}]});
     assert_eq!(
-        said(scalars, json!("abc")),
+        messages_of(scalars, json!("abc")),
         ["String too long at $: expected at most 2 characters, found 3 characters"]
     );
     let both = json!({"oneOf": [{"minimum": 0}, {"maximum": 10}]});
     assert_eq!(
-        said(both, json!(5)),
+        messages_of(both, json!(5)),
         ["No variant fits at $: expected exactly one variant to fit, found 2 variants"]
     );
 }

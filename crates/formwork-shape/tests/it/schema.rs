@@ -69,7 +69,6 @@ fn the_examples_of_the_repository() {
     let schema: Value = serde_json::from_str(&file("structured-answer-lite.schema.json")).unwrap();
     let (shape, unsaid) = Shape::from_schema(&schema).unwrap();
     assert!(shape.to_string().contains("\"schema_version\": \"1.0\""), "{shape}");
-    // Two bounds, and at least four closed objects.
     assert!(unsaid.iter().filter(|one| one.keyword == "additionalProperties").count() == 5, "{unsaid:?}");
     let feature = Shape::parse(&file("feature-design.shape")).unwrap();
     assert_eq!(feature, Shape::parse(crate::DOCUMENT).unwrap());
@@ -122,7 +121,6 @@ fn three_errors_at_once_with_their_paths() {
             "Type mismatch at $.risks: expected array, found string",
         ]
     );
-    // Shapes are open.
     let whole = json!({"name": "a", "rationale": "", "components": [], "risks": [], "more": 1});
     assert_eq!(shape.validate(&whole), []);
     assert_eq!(shape.document()["additionalProperties"], Value::Null);

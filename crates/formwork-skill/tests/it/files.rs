@@ -15,7 +15,7 @@ fn wrong(text: &str) -> String {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn what_is_wrong_is_reported_with_its_place() {
     let with = |line: &str| format!("{PERSON}{line}\n");
     let last = PERSON.lines().count() + 1;
     for (text, says) in [

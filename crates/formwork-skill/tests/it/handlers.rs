@@ -41,13 +41,12 @@ async fn without_a_template_type_the_handler_runs() {
         let outcome = runner.execute("plain", json!({})).await.unwrap();
         assert_eq!((outcome.output, outcome.template_type), (json!({"echo": "hello"}), None));
         assert!(model.calls().is_empty());
-        // The inputs of handlers are validated too.
         assert!(runner.execute("plain", json!({"text": 7})).await.is_err());
     }
 }
 
 #[tokio::test]
-async fn a_handler_that_nobody_registered_is_an_error() {
+async fn a_handler_without_a_registration_is_an_error() {
     let nothing: [&str; 0] = [];
     let named = format!("{PLAIN}handler: ecko\n");
     let (runner, _) = runner(&[&named], nothing);

@@ -23,7 +23,7 @@ async fn json_is_generated_as_the_file_says() {
 }
 
 #[tokio::test]
-async fn a_wrong_answer_is_asked_for_once_more() {
+async fn a_wrong_answer_is_requested_once_more() {
     let (right_then, model) = runner(&[PERSON], ["no JSON", YOUNG]);
     let outcome = right_then.execute("person", json!({"country": "Portugal"})).await.unwrap();
     assert_eq!((outcome.generation.unwrap().retries(), model.calls().len()), (1, 2));
@@ -34,7 +34,7 @@ async fn a_wrong_answer_is_asked_for_once_more() {
 }
 
 #[tokio::test]
-async fn a_failing_review_generates_once_more_only_if_told_to() {
+async fn a_failing_review_generates_once_more_only_on_request() {
     let (once, model) = runner(&[&reviewed(true)], [OLD, YOUNG]);
     let outcome = once.execute("person", json!({"country": "Portugal"})).await.unwrap();
     assert_eq!((outcome.output["age"].as_u64(), model.calls().len()), (Some(20), 2));
@@ -72,8 +72,8 @@ async fn an_input_is_reviewed() {
     let review = outcome.review.unwrap();
     assert_eq!((review.pass, review.issues.len(), review.indeterminate.len()), (false, 1, 1));
     assert_eq!(outcome.output["pass"], false);
-    let asked = model.calls()[0].messages.last().unwrap().text();
-    assert!(asked.contains("Answer the customer.") && asked.contains("---\nNo.\n---"), "{asked}");
+    let prompt = model.calls()[0].messages.last().unwrap().text();
+    assert!(prompt.contains("Answer the customer.") && prompt.contains("---\nNo.\n---"), "{prompt}");
 
     let with = json!({"reply": "No.", "price_list": [3]});
     let review = runner.execute("review-reply", with).await.unwrap().review.unwrap();
@@ -101,7 +101,7 @@ async fn a_skill_whose_judge_cannot_be_reached_does_not_pass() {
 }
 
 #[tokio::test]
-async fn what_is_not_right_is_told_before_a_model_is_asked() {
+async fn what_is_not_right_is_reported_before_a_model_is_called() {
     let missing_provider = PERSON.replace("system:", "provider: fast\nsystem:");
     let nothing: [&str; 0] = [];
     let (runner, model) =
@@ -154,10 +154,10 @@ async fn the_policy_of_the_file_counts() {
         .with_skill(skill(&text))
         .with_agent(move |agent| agent.with_clock(mine.clone()).with_seed(5));
     runner.execute("person", json!({"country": "x"})).await.unwrap();
-    let asked: Vec<_> =
+    let prompt: Vec<_> =
         model.calls().iter().map(|call| (call.sampling.temperature, call.max_tokens)).collect();
     assert_eq!(
-        asked,
+        prompt,
         [(Some(0.5), Some(77)), (Some(0.5), Some(77)), (Some(0.1), Some(77)), (Some(0.1), Some(77))]
     );
     assert_eq!(clock.waits(), [std::time::Duration::from_secs(1)]);
@@ -217,13 +217,13 @@ async fn without_a_miss() -> Tally {
 }
 
 #[tokio::test]
-async fn no_target_is_met_by_a_run_that_is_left_out() {
+async fn no_target_is_met_by_a_run_that_is_omitted() {
     let missed = |tally: &Tally| -> Vec<String> {
         let targets = tally.report().targets;
         targets.into_iter().filter(|row| row.met == Some(false)).map(|row| row.metric).collect()
     };
     let late = Duration::from_secs(60);
-    // A run without an output is a miss, whether it failed, timed out or got no answer.
+    // A run without an output counts as a failure, whatever its reason is.
     for reply in [Reply::from("no"), FaultKind::Auth.into(), FaultKind::Timeout.into(), Reply::refusal("no")]
     {
         let mut tally = without_a_miss().await;

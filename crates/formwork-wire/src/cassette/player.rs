@@ -53,13 +53,13 @@ impl Player {
         self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).iter().flatten().count()
     }
 
-    fn take(&self, asked: &Recorded) -> Result<Exchange, Fault> {
+    fn take(&self, request_now: &Recorded) -> Result<Exchange, Fault> {
         let mut exchanges = self.exchanges.lock().unwrap_or_else(PoisonError::into_inner);
         let differences = |exchange: &Exchange| {
             if exchange.schema_dropped {
-                exchange.request.without_schema().difference(&asked.without_schema())
+                exchange.request.without_schema().difference(&request_now.without_schema())
             } else {
-                exchange.request.difference(asked)
+                exchange.request.difference(request_now)
             }
         };
         let same = exchanges
@@ -68,12 +68,16 @@ impl Player {
         if let Some(exchange) = same.and_then(Option::take) {
             return Ok(exchange);
         }
-        let nearest = exchanges.iter().flatten().max_by_key(|exchange| exchange.request.likeness(asked));
-        let why = match nearest.and_then(|exchange| exchange.request.difference(asked)) {
+        let nearest =
+            exchanges.iter().flatten().max_by_key(|exchange| exchange.request.likeness(request_now));
+        let why = match nearest.and_then(|exchange| exchange.request.difference(request_now)) {
             Some(difference) => format!("the nearest recorded request differs: {difference}"),
             None => "every recorded exchange has been replayed already".to_owned(),
         };
-        let message = format!("the cassette has no {} {}: {why}; record it again", asked.method, asked.path);
+        let message = format!(
+            "the cassette has no {} {}: {why}; record it again",
+            request_now.method, request_now.path
+        );
         Err(Fault::new(FaultKind::BadRequest, message))
     }
 }

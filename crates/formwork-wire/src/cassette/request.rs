@@ -68,7 +68,7 @@ impl Recorded {
     }
 }
 
-fn difference(recorded: &Value, asked: &Value, pointer: &mut String) -> Option<String> {
+fn difference(recorded: &Value, sent: &Value, pointer: &mut String) -> Option<String> {
     let below = |key: &str, a: &Value, b: &Value, pointer: &mut String| {
         let length = pointer.len();
         pointer.push('/');
@@ -77,7 +77,7 @@ fn difference(recorded: &Value, asked: &Value, pointer: &mut String) -> Option<S
         pointer.truncate(length);
         found
     };
-    match (recorded, asked) {
+    match (recorded, sent) {
         (Value::Object(a), Value::Object(b)) => {
             // The order of properties counts, because a model generates them in the order of the schema.
             let names = |object: &serde_json::Map<String, Value>| object.keys().cloned().collect::<Vec<_>>();

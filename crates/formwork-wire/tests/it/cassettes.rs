@@ -31,7 +31,6 @@ async fn what_was_recorded_is_played() {
     let cassette = Cassette::from_json(&text).unwrap();
     assert_eq!(cassette, recorded().await);
     let player = Arc::new(Player::new(cassette));
-    // The exchanges are replayed in another order.
     assert_eq!(ask(player.clone(), "two, [redacted]").await.unwrap().text, "two");
     assert_eq!(ask(player.clone(), "one").await.unwrap().text, "🦀 [redacted]");
     assert_eq!(ask(player.clone(), "three").await.unwrap_err().kind, FaultKind::Unreachable);
@@ -51,7 +50,6 @@ async fn what_was_not_recorded_is_refused_with_the_difference() {
     assert_eq!(fault.kind, FaultKind::BadRequest);
     assert!(fault.message.contains(r#"/ask: recorded "one", sent "on""#), "{fault}");
 
-    // A different order of a schema's properties is a difference, too.
     let schema = Some(json!({"type": "object", "properties": {"a": {}, "b": {}}}));
     let fault = Http::new(Toy::default(), player.clone()).call(&call("one", schema)).await.unwrap_err();
     assert!(fault.message.contains("/format/properties: recorded properties"), "{fault}");

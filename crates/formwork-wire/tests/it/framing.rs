@@ -61,7 +61,6 @@ fn events_are_read_as_the_standard_says() {
         ("\u{feff}data: a\n\n", vec!["a"]),
         ("data\n\n", vec![""]),
         ("datas: a\n\n\n\n", vec![]),
-        // no empty line at the end
         ("data: a\n\ndata: [DONE]", vec!["a", "[DONE]"]),
         ("data: a\n\ndata: [DONE]\n", vec!["a", "[DONE]"]),
     ] {

@@ -85,7 +85,7 @@ pub struct Common {
     /// the model at its own vendor; otherwise unknown).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// How far the sent schema may be stricter than the contract. `closed` (the default) excludes additional properties of
+    /// The degree to which the sent schema may be stricter than the contract. `closed` (the default) excludes additional properties of
     /// objects with `properties` if the schema has no `additionalProperties`; and, for one call after an endless or truncated
     /// completion, documents above the token limit. `none` excludes nothing. `bounded` (the default for tiny models) always
     /// also excludes documents above the token limit.

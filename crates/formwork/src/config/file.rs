@@ -235,20 +235,20 @@ impl Config {
 
     fn check_aliases(&self) -> Result<(), ConfigError> {
         let names = || self.sections.iter().map(|section| &section.name).chain(self.lists.keys());
-        for (alias, meant) in &self.aliases {
+        for (alias, aliased) in &self.aliases {
             if names().any(|name| name == alias) {
                 let message = format!("`{alias}` names an alias and a provider or list: rename one of them");
                 return Err(self.document.error(None, &message));
             }
-            if !meant.contains('/') && !names().any(|name| name == meant) {
+            if !aliased.contains('/') && !names().any(|name| name == aliased) {
                 let names = names().map(String::as_str);
-                let nearest = nearest(meant, names).map(|name| format!(": did you mean `{name}`?"));
+                let nearest = nearest(aliased, names).map(|name| format!(": did you mean `{name}`?"));
                 let message = format!(
-                    "the alias `{alias}` names `{meant}`, which is no provider and no list of this file, and no model \
+                    "the alias `{alias}` names `{aliased}`, which is no provider and no list of this file, and no model \
                      with its kind such as `openai/gpt-4o-mini`{}",
                     nearest.unwrap_or_default()
                 );
-                return Err(self.document.error(self.document.quoted(meant), &message));
+                return Err(self.document.error(self.document.quoted(aliased), &message));
             }
         }
         Ok(())
@@ -301,11 +301,11 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] if the name is unknown. The message has the most similar name, or all names.
     pub fn named(&self, name: &str) -> Result<Named<'_>, ConfigError> {
-        let meant = self.aliases.get(name).map_or(name, String::as_str);
-        if let Some(list) = self.lists.get(meant) {
+        let aliased = self.aliases.get(name).map_or(name, String::as_str);
+        if let Some(list) = self.lists.get(aliased) {
             return Ok(Named::List(list));
         }
-        if let Some(section) = self.sections.iter().find(|section| section.name == meant) {
+        if let Some(section) = self.sections.iter().find(|section| section.name == aliased) {
             return Ok(Named::Provider(section));
         }
         if let Some(model) = self.aliases.get(name) {
@@ -397,7 +397,7 @@ pub(super) fn parted(table: DeTable<'_>) -> (DeTable<'_>, DeTable<'_>) {
 
 fn unknown_provider<'n>(unknown: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {
     match nearest(unknown, names.clone()) {
-        Some(meant) => format!("there is no provider `{unknown}`: did you mean `{meant}`?"),
+        Some(aliased) => format!("there is no provider `{unknown}`: did you mean `{aliased}`?"),
         None => {
             let names: Vec<_> = names.collect();
             format!("there is no provider `{unknown}`; there are: {}", names.join(", "))

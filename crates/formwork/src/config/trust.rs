@@ -44,8 +44,8 @@ impl TrustedFiles {
     /// Returns whether a file is trusted with these contents.
     pub fn contains(&self, file: &Path, text: &str) -> bool {
         let Ok(path) = file.canonicalize() else { return false };
-        let wanted = line(&path, text);
-        fs::read_to_string(&self.0).is_ok_and(|list| list.lines().any(|line| line == wanted))
+        let entry = line(&path, text);
+        fs::read_to_string(&self.0).is_ok_and(|list| list.lines().any(|line| line == entry))
     }
 
     /// Adds a file with its current contents, and removes its earlier entry.

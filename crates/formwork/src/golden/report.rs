@@ -75,15 +75,15 @@ pub enum FileChangeKind {
 impl Report {
     pub(super) fn new(
         folder: &str,
-        wanted: &BTreeMap<String, File>,
+        expected: &BTreeMap<String, File>,
         there: &BTreeMap<String, String>,
         advice: String,
     ) -> Self {
-        let changed = wanted.iter().filter_map(|(name, file)| change(folder, name, file, there.get(name)));
+        let changed = expected.iter().filter_map(|(name, file)| change(folder, name, file, there.get(name)));
         let mut files: Vec<FileChange> = changed.collect();
         // Writing the files does not remove stale files.
         let advice = if files.is_empty() { String::new() } else { advice };
-        files.extend(there.keys().filter(|name| !wanted.contains_key(*name)).cloned().map(stale));
+        files.extend(there.keys().filter(|name| !expected.contains_key(*name)).cloned().map(stale));
         Self { folder: folder.to_owned(), files, advice }
     }
 
@@ -137,8 +137,8 @@ fn stale(file: String) -> FileChange {
 }
 
 /// Returns the difference between a file and its schema, if there is one.
-fn change(folder: &str, name: &str, wanted: &File, there: Option<&String>) -> Option<FileChange> {
-    let text = document::text(&wanted.document);
+fn change(folder: &str, name: &str, expected: &File, there: Option<&String>) -> Option<FileChange> {
+    let text = document::text(&expected.document);
     let old = there.map_or("", String::as_str);
     if old == text {
         return None;
@@ -147,13 +147,13 @@ fn change(folder: &str, name: &str, wanted: &File, there: Option<&String>) -> Op
     let (before, after) = (format!("a/{relative}/{name}"), format!("b/{relative}/{name}"));
     let diff = TextDiff::from_lines(old, text.as_str());
     let diff = diff.unified_diff().header(&before, &after).to_string();
-    let kind = match (there, &wanted.dialect) {
+    let kind = match (there, &expected.dialect) {
         (None, _) => FileChangeKind::Added,
         (_, Some(dialect)) => FileChangeKind::Lowered { dialect: dialect.clone() },
         // A file that is not JSON counts as `null`, which is not a schema, so nothing can be proved.
         _ => {
             let old: Value = serde_json::from_str(old).unwrap_or_default();
-            FileChangeKind::Altered(compare(&old, &wanted.document))
+            FileChangeKind::Altered(compare(&old, &expected.document))
         }
     };
     Some(FileChange { file: name.to_owned(), kind, diff })

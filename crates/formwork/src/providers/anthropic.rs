@@ -38,7 +38,7 @@ fn server(config: &Config) -> Server<'_> {
     }
 }
 
-/// Returns the protocol of a section, with what is known of the model.
+/// Returns the protocol of a section, with the known facts about the model.
 fn wire(section: &Section, config: &Config) -> Result<Anthropic, ConfigError> {
     let row = section.registry().lookup(&format!("anthropic/{}", config.model));
     promised(config.clone(), row).map_err(|message| section.error(message))

@@ -197,9 +197,10 @@ impl Providers {
     pub fn kind(&self, name: &str) -> Result<&Kind, String> {
         self.kinds.iter().find(|kind| kind.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.kinds.iter().map(|kind| kind.name.as_str()).collect();
-            let meant = formwork_schema::nearest(name, names.iter().copied());
-            let meant = meant.map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
-            format!("no provider kind `{name}`: {meant}this build has {}", names.join(", "))
+            let suggestion = formwork_schema::nearest(name, names.iter().copied());
+            let suggestion =
+                suggestion.map(|suggestion| format!("did you mean `{suggestion}`? ")).unwrap_or_default();
+            format!("no provider kind `{name}`: {suggestion}this build has {}", names.join(", "))
         })
     }
 

@@ -17,15 +17,15 @@ pub(super) fn kind() -> Kind {
         let config = configured(section)?;
         let transport = transport(section, &server(&config))?;
         let address = Some(config.base_url.clone());
-        let asked = Asked { name: section.name.clone(), transport, config };
-        let provider = asked.provider(asked.config.wire());
-        let model = asked.config.model.clone();
+        let probed = Asked { name: section.name.clone(), transport, config };
+        let provider = probed.provider(probed.config.wire());
+        let model = probed.config.model.clone();
         // A cassette contains recorded calls, and a probe only if one was recorded.
-        let probes = asked.config.probe && section.common.cassette.is_none();
+        let probes = probed.config.probe && section.common.cassette.is_none();
         let probe = probes.then(|| {
             Probe::new(move |fresh| {
-                let asked = asked.clone();
-                async move { asked.probe(fresh).await }
+                let probed = probed.clone();
+                async move { probed.probe(fresh).await }
             })
         });
         Ok(Made { provider, system: "ollama".to_owned(), model, address, probe })
@@ -45,7 +45,7 @@ impl Asked {
         Arc::new(Http::new(wire, Arc::clone(&self.transport)).with_name(&self.name))
     }
 
-    /// Probes what the server enforces, unless a result for this version and this model is cached.
+    /// Probes the enforcement of the server, unless a result for this version and this model is cached.
     async fn probe(&self, fresh: bool) -> Result<Probed, Fault> {
         let wire = self.config.wire();
         let identity = wire.identity(&*self.transport).await?;
@@ -78,8 +78,8 @@ pub(super) fn raw(section: &Section) -> Result<Raw, ConfigError> {
     Ok(Raw { protocol: Protocol::Ollama, transport, model: config.model })
 }
 
-/// Returns what administers the models of the server of a section, over the transport that its calls use: with its TLS, key,
-/// headers, proxy and time limits. The section's model is not needed.
+/// Returns a client that manages the models of the server of a section. It uses the transport of the section, with its TLS, key,
+/// headers, proxy and time limits. The section needs no model.
 ///
 /// # Errors
 /// [`ConfigError`] if the section's kind is not `ollama`, or its address or key is invalid.

@@ -29,7 +29,7 @@ pub(super) fn kinds() -> Vec<Kind> {
         .collect()
 }
 
-/// Returns a section with what the preset of its kind and the environment say, and its settings.
+/// Returns a section with the values of the preset of its kind, of the environment, and its settings.
 fn configured(section: &Section, preset: &str) -> Result<(Section, Config), ConfigError> {
     /// The variable of OpenAI's own libraries.
     const BASE_URL: &str = "OPENAI_BASE_URL";
@@ -47,7 +47,7 @@ fn configured(section: &Section, preset: &str) -> Result<(Section, Config), Conf
     Ok((section, config))
 }
 
-/// Returns the section with its configuration, resolved with what is known of the model.
+/// Returns the section with its configuration, resolved with the known facts about the model.
 fn resolved(section: &Section, preset: &str) -> Result<(Section, Config, Resolved), ConfigError> {
     let (section, config) = configured(section, preset)?;
     let resolve = |config: &Config| config.resolve().map_err(|error| section.error(error.to_string()));

@@ -17,7 +17,7 @@ const OWN_ENFORCEMENT: [&str; 5] = ["llama-server", "lm-studio", "ollama-v1", "s
 #[cfg(feature = "openai")]
 const STRICT_FLAG: [&str; 5] = ["azure", "groq", "mistral", "openai", "xai"];
 
-/// The same configuration with what a model's row says, where the configuration says nothing; `None` if no row is about
+/// The configuration, completed with the row of the model in the registry; `None` if no row is about
 /// it: then the vendor's values hold, and a schema that is refused costs one call.
 ///
 /// A row describes the model at its own vendor. For another host it removes capabilities that the model lacks, and adds

@@ -2,7 +2,7 @@ use formwork::config::Config;
 use formwork::providers::Providers;
 
 /// Returns the first error about a configuration.
-fn said(text: &str) -> String {
+fn message(text: &str) -> String {
     match Config::from_toml(text) {
         Err(error) => error.to_string(),
         Ok(config) => Providers::builtin().backends(&config).unwrap_err().to_string(),
@@ -87,9 +87,9 @@ fn each_mistake_is_one_line_with_its_place() {
             "the cassette no-such-file.json: ",
         ),
     ] {
-        let said = said(text);
-        assert!(said.contains(says), "{text}\n{said}\n{says}");
-        assert!(!said.contains('\n'), "{said}");
+        let message = message(text);
+        assert!(message.contains(says), "{text}\n{message}\n{says}");
+        assert!(!message.contains('\n'), "{message}");
     }
 }
 

@@ -3,7 +3,7 @@ use formwork::providers::{Kind, Providers};
 use serde_json::{Value, json};
 
 #[test]
-fn targets_are_asked_in_the_order_of_the_file_by_default() {
+fn targets_are_called_in_the_order_of_the_file_by_default() {
     let text = "[providers.zulu]\nkind = \"ollama\"\nmodel = \"a\"\n[providers.alpha]\nkind = \"ollama\"\nmodel = \"b\"";
     assert_eq!(Config::from_toml(text).unwrap().targets(), ["zulu", "alpha"]);
     let text = format!("targets = [\"alpha\"]\n{text}");

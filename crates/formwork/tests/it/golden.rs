@@ -75,7 +75,6 @@ fn what_is_written_passes_and_is_not_written_again() {
     place.folder().check().unwrap();
     place.folder().check_or_write().unwrap();
     assert!(place.folder().write().unwrap().files.is_empty());
-    // A checkout with line ends of Windows.
     let path = place.0.join("ticket.json");
     fs::write(&path, fs::read_to_string(&path).unwrap().replace('\n', "\r\n")).unwrap();
     place.folder().check().unwrap();

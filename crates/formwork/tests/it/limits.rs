@@ -70,7 +70,6 @@ async fn a_recording_stays_below_the_folder_and_replaces_cassettes_alone() {
             assert_eq!(person, Person { name: "Maria".to_owned(), age: 34 });
             assert!(fs::read_to_string(folder.join(path)).unwrap().contains("formwork_cassette"), "{path}");
         }
-        // Without requests the last recording stays as it is.
         let before = fs::read(folder.join(path)).unwrap();
         drop(Providers::builtin().backends(&config).unwrap());
         assert_eq!(fs::read(folder.join(path)).unwrap(), before);

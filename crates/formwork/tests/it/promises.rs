@@ -12,7 +12,7 @@ fn capabilities(section: &str) -> Capabilities {
 }
 
 #[test]
-fn a_model_with_strict_schemas_is_asked_with_one() {
+fn a_model_with_strict_schemas_is_called_with_one() {
     let gpt = capabilities("model = \"gpt-4o\"");
     assert_eq!(gpt.dialects, ["openai", "json-object", "prompt"]);
     assert!(gpt.temperature && gpt.seed);
@@ -29,7 +29,7 @@ fn the_responses_api_keeps_the_promises_but_the_seed() {
 }
 
 #[test]
-fn a_model_without_a_native_mode_is_asked_in_the_prompt() {
+fn a_model_without_a_native_mode_is_called_in_the_prompt() {
     let gemini = capabilities("model = \"gemini-1.5-pro\"");
     assert_eq!((gemini.dialects, gemini.temperature), (vec!["prompt".to_owned()], true));
 }
@@ -41,7 +41,7 @@ fn a_model_that_refuses_a_temperature_is_sent_none() {
 }
 
 #[test]
-fn what_nobody_knows_is_asked_as_its_vendor_takes_it() {
+fn an_unknown_model_is_called_as_its_vendor_expects() {
     let unknown = capabilities("model = \"ours-7b\"");
     assert_eq!((unknown.enforcement, unknown.dialects.len()), (Enforcement::Schema, 3));
 }
@@ -55,8 +55,8 @@ fn a_server_that_enforces_schemas_itself_does_so_for_every_model() {
 
 #[test]
 fn what_is_said_wins_over_what_is_known() {
-    let said = capabilities("model = \"gemini-1.5-pro\"\ndialects = [\"json-object\", \"prompt\"]");
-    assert_eq!(said.dialects, ["json-object", "prompt"]);
+    let supported = capabilities("model = \"gemini-1.5-pro\"\ndialects = [\"json-object\", \"prompt\"]");
+    assert_eq!(supported.dialects, ["json-object", "prompt"]);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn an_unknown_dialect_is_refused_with_the_nearest_name_or_all_names() {
 }
 
 #[test]
-fn a_gemini_model_is_asked_as_the_registry_knows_it() {
+fn a_gemini_model_is_called_as_the_registry_knows_it() {
     let capabilities = |section: &str| {
         let text = format!("[providers.it]\nkind = \"gemini\"\napi_key_env = \"\"\n{section}");
         let made = Providers::builtin().make(&Config::from_toml(&text).unwrap().sections()[0]).unwrap();
@@ -106,10 +106,10 @@ fn a_gemini_model_is_asked_as_the_registry_knows_it() {
     assert_eq!((image.dialects, image.enforcement), (vec!["prompt".to_owned()], Enforcement::None));
     // A model with an unknown name behind a proxy gets all modes.
     assert_eq!(capabilities("model = \"smollm2\"\nbase_url = \"http://127.0.0.1:1\"").dialects.len(), 4);
-    let said = capabilities(
+    let supported = capabilities(
         "model = \"gemini-3.8-flash\"\ndialects = [\"gemini-openapi\"]\ncapabilities = { temperature = true }",
     );
-    assert_eq!((said.dialects, said.temperature), (vec!["gemini-openapi".to_owned()], true));
+    assert_eq!((supported.dialects, supported.temperature), (vec!["gemini-openapi".to_owned()], true));
 }
 
 #[cfg(feature = "anthropic")]
@@ -130,7 +130,6 @@ mod anthropic {
 
     #[test]
     fn a_row_says_what_a_claude_model_takes() {
-        // Temperature, and limits.
         for (model, temperature, output, context) in [
             ("claude-sonnet-4-6", true, Some(128_000), Some(1_000_000)),
             ("claude-haiku-4-5-20251001", true, Some(64_000), Some(200_000)),
@@ -151,7 +150,7 @@ mod anthropic {
     }
 
     #[test]
-    fn a_model_that_refuses_forced_tools_is_not_asked_with_one() {
+    fn a_model_that_refuses_forced_tools_is_not_called_with_one() {
         assert_eq!(promises("model = \"claude-opus-4-8\"\nmode = \"tool\"").enforcement, Enforcement::Schema);
         let error = made("model = \"claude-fable-5\"\nmode = \"tool\"").unwrap_err().to_string();
         assert!(error.contains("cannot be forced") && error.contains("provider `it`"), "{error}");

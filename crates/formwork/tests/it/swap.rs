@@ -35,7 +35,7 @@ fn cassette(path: &str, request: &serde_json::Value, media_type: &str, body: &st
 }
 
 #[tokio::test]
-async fn what_is_not_recorded_is_told_with_the_difference() {
+async fn what_is_not_recorded_is_reported_with_the_difference() {
     let file = cassette("/api/chat", &serde_json::json!({"model": "other"}), "application/x-ndjson", "");
     let text = format!("[providers.a]\nkind = \"ollama\"\nmodel = \"smollm2\"\ncassette = {file:?}\n");
     let error = program(&Config::from_toml(&text).unwrap()).await.unwrap_err();
@@ -43,7 +43,7 @@ async fn what_is_not_recorded_is_told_with_the_difference() {
 }
 
 /// Returns the request of each kind, found by a call with an empty cassette.
-async fn asked(kind: &str) -> serde_json::Value {
+async fn sent(kind: &str) -> serde_json::Value {
     let server =
         formwork_testkit::server::Server::start([formwork_testkit::server::Reply::status(400)]).unwrap();
     let url = server.url();
@@ -70,7 +70,7 @@ async fn a_swap_of_the_provider_changes_the_file_alone() {
         ("llama-server", "/chat/completions", "text/event-stream", openai.clone()),
         ("groq", "/chat/completions", "text/event-stream", openai),
     ] {
-        let request = asked(kind).await;
+        let request = sent(kind).await;
         let file = cassette(path, &request, media_type, &body);
         let config = format!(
             "[defaults]\nmax_attempts = 1\n[providers.a]\nkind = \"{kind}\"\nmodel = \"m\"\ncassette = {file:?}\n"

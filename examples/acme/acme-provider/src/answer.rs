@@ -91,6 +91,6 @@ fn end(body: &Body) -> Option<(Finish, Usage)> {
 
 /// Returns the fault of a body that is not Acme's protocol.
 fn bad(bytes: &[u8]) -> Fault {
-    let said = quoted(&String::from_utf8_lossy(bytes));
-    Fault::new(FaultKind::BadWire, format!("this is no answer of Acme's API: {said}"))
+    let body_text = quoted(&String::from_utf8_lossy(bytes));
+    Fault::new(FaultKind::BadWire, format!("this is no answer of Acme's API: {body_text}"))
 }

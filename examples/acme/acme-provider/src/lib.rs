@@ -48,7 +48,7 @@ fn make(section: &Section) -> Result<Made, ConfigError> {
     };
     let wire = Acme::new(&config.model).with_stream(config.stream);
     let provider = Http::new(wire, transport(section, &server)?).with_name(&section.name);
-    // A price in a registry is the vendor's own, so that it does not hold at another address.
+    // The price in the registry is the vendor's, so it does not apply at another address.
     let address = Some(config.base_url).filter(|url| url != config::DEFAULT_URL);
     Ok(Made {
         provider: Arc::new(provider),

@@ -81,9 +81,9 @@ impl Wire for Acme {
 
     fn fault(&self, call: &Call, head: &Parts, body: &[u8], now: Time) -> Fault {
         let problem = answer::problem(body);
-        let said = problem.as_ref().map_or(body, |problem| problem.as_bytes());
-        // Status, delay and request id are read by Formwork; the words for a schema that is refused are Acme's own.
-        let mut fault = fault_of(head, said, call.schema().is_some(), now);
+        let body_text = problem.as_ref().map_or(body, |problem| problem.as_bytes());
+        // Formwork reads status, delay and request id; only the messages about a refused schema are specific to Acme.
+        let mut fault = fault_of(head, body_text, call.schema().is_some(), now);
         if call.schema().is_some() && problem.is_some_and(|problem| problem.starts_with("shape not accepted"))
         {
             fault.kind = FaultKind::SchemaRefused;

@@ -23,7 +23,7 @@ impl Protocol for Server {
     }
 
     fn say(&self, said: &ServerAnswer) -> Vec<Reply> {
-        // The API has no place for what a model thinks.
+        // The API does not return reasoning.
         if !said.reasoning.is_empty() {
             return Vec::new();
         }
@@ -38,7 +38,7 @@ impl Protocol for Server {
         let mut document = end.clone();
         document["reply"] = json!(said.text);
         let characters: Vec<char> = said.text.chars().collect();
-        // Few characters a line, as models write; for long texts more, so that the suite ends.
+        // Few characters per line, as real models send; more for long texts, to limit the duration of the suite.
         let pieces = characters.chunks((characters.len() / 500).max(3));
         let pieces = pieces.map(|piece| json!({"piece": piece.iter().collect::<String>()}));
         let lines: String = pieces.chain([end]).map(|line| format!("{line}\n")).collect();

@@ -55,7 +55,7 @@ impl Project {
 
     fn run(&self, arguments: &[&str]) -> Ran {
         let mut command = Command::new(env!("CARGO_BIN_EXE_acme"));
-        // The user's own configuration and keys count for nothing; the cache is the test's own.
+        // The test ignores the user's configuration and keys, and has its own cache.
         command.env_clear().env("HOME", &self.folder).env("XDG_CACHE_HOME", self.folder.join("cache"));
         let command = command.env("ACME_KEY", "sk-acme-1").current_dir(&self.folder);
         let output = command.args(["--color", "never"]).args(arguments).output().unwrap();

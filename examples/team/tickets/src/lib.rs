@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_priority_that_does_not_exist_is_asked_for_again() {
+    fn a_priority_that_does_not_exist_is_requested_again() {
         let model = Scripted::new([
             r#"{"title": "Parcel lost", "area": "delivery", "priority": 9, "order": "A-17"}"#,
             r#"{"priority": 2}"#,

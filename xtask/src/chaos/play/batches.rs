@@ -1,4 +1,4 @@
-//! A server of OpenAI's Files and Batches APIs. It processes a part of what it is given, answers some of it wrongly, and has its
+//! A server of OpenAI's Files and Batches APIs. It processes a part of its requests, answers some of them wrongly, and has its
 //! client killed at chosen requests.
 
 use std::collections::{HashMap, HashSet};
@@ -19,7 +19,7 @@ struct Accepted {
     key: Value,
     /// The id and the row of each request.
     requests: Vec<(String, u64)>,
-    /// How often its state was asked for.
+    /// The number of requests for its state.
     polls: u32,
     is_processed: bool,
     is_expired: bool,
@@ -92,7 +92,7 @@ impl Batches {
         self.lock().batches.len()
     }
 
-    /// Returns how many requests were accepted while an earlier one of their row was open or had results that nobody had fetched.
+    /// Returns the number of requests that were accepted while an earlier one of their row was open or had unfetched results.
     pub(crate) fn twice(&self) -> usize {
         self.lock().twice
     }
@@ -164,7 +164,6 @@ impl State {
             }
             ("GET", _) => {
                 let id = path.strip_prefix("/files/")?.strip_suffix("/content")?;
-                // The second of the two files of a batch is fetched last.
                 if let Some(nth) = id.strip_prefix("errors-").and_then(|nth| nth.parse::<usize>().ok()) {
                     self.batches.get_mut(nth)?.is_fetched = true;
                 }
@@ -203,7 +202,7 @@ impl State {
         Some(self.document(nth).to_string())
     }
 
-    /// Processes a batch when its state is asked for the second time.
+    /// Processes a batch at the second request for its state.
     fn poll(&mut self, nth: usize, faults: Faults) -> Option<()> {
         let batch = self.batches.get_mut(nth)?;
         batch.polls += 1;

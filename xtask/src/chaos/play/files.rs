@@ -16,7 +16,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Writes the files of a batch of so many rows, whose only provider has this section.
+    /// Writes the files of a batch with this number of rows, whose only provider has this section.
     pub(crate) fn write(folder: &Path, count: u64, provider: &str) -> Result<Self, String> {
         let text = |error: std::io::Error| error.to_string();
         fs::create_dir_all(folder).map_err(text)?;
@@ -40,12 +40,12 @@ impl Files {
         Ok(files)
     }
 
-    /// Returns the command that starts the batch, or goes on with it, with a clock that is right or an hour slow. Its standard error
+    /// Returns the command that starts or continues the batch, with a clock that is right or an hour slow. Its standard error
     /// is to be read.
     pub(crate) fn command(&self, formwork: &Path, is_first: bool, is_slow: bool) -> Command {
         let mut command = Command::new(formwork);
         if let Some(library) = is_slow.then(faketime).flatten() {
-            // A clock that is set back does not move the one that timers use.
+            // A clock that is set back does not affect the monotonic clock of timers.
             command.envs([
                 ("LD_PRELOAD", library.as_str()),
                 ("FAKETIME", "-1h"),
@@ -58,7 +58,7 @@ impl Files {
         }
         command.arg(&self.out).arg("--config").arg(&self.config).arg("--json");
         command.env_remove("FORMWORK_MODEL").env_remove("FORMWORK_CONFIG");
-        // No file of this play is another one's, what was learnt of the provider included.
+        // A separate cache keeps observations of other tests away.
         command.env("FORMWORK_CACHE", self.folder.join("cache"));
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         command

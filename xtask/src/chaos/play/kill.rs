@@ -123,17 +123,17 @@ fn kill_and_resume(
             thread::sleep(Duration::from_millis(1));
         };
         let Some(status) = status else { continue };
-        let mut said = String::new();
+        let mut line = String::new();
         if let Some(mut stderr) = child.stderr.take() {
-            _ = std::io::Read::read_to_string(&mut stderr, &mut said);
+            _ = std::io::Read::read_to_string(&mut stderr, &mut line);
         }
         match (status.code(), &play.disk) {
             (Some(0 | 1), _) => return Ok((kills, open, full)),
-            (Some(2), Some(disk)) if said.contains("full") && full == 0 => {
+            (Some(2), Some(disk)) if line.contains("full") && full == 0 => {
                 full += 1;
                 mount(&["-o", &format!("remount,size={}", disk.large)], &files.out)?;
             }
-            (code, _) => return Err(format!("the batch ended with {code:?}: {said}")),
+            (code, _) => return Err(format!("the batch ended with {code:?}: {line}")),
         }
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Submit {
     /// A folder for the files of the play; it must not exist.
     pub(crate) folder: PathBuf,
     pub(crate) rows: u64,
-    /// How many rows a file of calls has at most.
+    /// The maximum number of rows per file of calls.
     pub(crate) file_rows: u64,
     pub(crate) kills: usize,
     pub(crate) faults: Faults,
@@ -41,7 +41,7 @@ pub(crate) struct Submitted {
 }
 
 impl Submitted {
-    /// Returns what is wrong. No call may be repeated: its file is with the provider, whoever died.
+    /// Returns the errors. No call may be repeated: its file stays at the provider after every crash.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut wrong = self.found.faults(0);
         if self.twice > 0 {
@@ -77,7 +77,7 @@ pub(crate) fn submit(play: &Submit) -> Result<Submitted, String> {
         command.args(["--mode", "provider-batch", "--file-rows", &play.file_rows.to_string()]);
         command.args(["--poll", &play.poll.to_string()]);
         let mut child = command.spawn().map_err(|error| format!("{}: {error}", play.formwork.display()))?;
-        // A process that died before it had a batch left nothing to go on with.
+        // A process that died before it created a batch left nothing to resume.
         is_first = false;
         match until_dead(&mut child, &provider, started)? {
             Some(moment) => kills[moment as usize] += 1,
@@ -108,11 +108,11 @@ fn until_dead(child: &mut Child, provider: &Batches, started: Instant) -> Result
             if matches!(status.code(), Some(0 | 1)) {
                 return Ok(None);
             }
-            let mut said = String::new();
+            let mut line = String::new();
             if let Some(mut stderr) = child.stderr.take() {
-                _ = std::io::Read::read_to_string(&mut stderr, &mut said);
+                _ = std::io::Read::read_to_string(&mut stderr, &mut line);
             }
-            return Err(format!("the batch ended with {:?}: {said}", status.code()));
+            return Err(format!("the batch ended with {:?}: {line}", status.code()));
         }
         if started.elapsed() > PATIENCE {
             _ = child.kill();

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::exit::Failed;
 use crate::targets::Opened;
 
-/// How many differences a message names.
+/// The maximum number of differences that a message names.
 const SHOWN: usize = 3;
 
 /// Reads a contract as a batch keeps it.

@@ -1,4 +1,4 @@
-//! `formwork batch`: many rows, each with one result, whatever happens to the process.
+//! `formwork batch`: processes many rows with durable results, so that an interrupted batch can be resumed.
 
 pub(super) mod contract;
 mod numbers;
@@ -22,11 +22,18 @@ use crate::targets::{Named, dollars};
 
 const EXITS: &str = "\
 Exit codes:
-  0    every row has a value (with --limit or --estimate: every row that was asked about)
-  1    one row or more has none (unless --allow-failures), the budget is used up, or too many rows were rejected
+  0    every row has a value (with --limit or --estimate: every processed row)
+  1    at least one row was rejected (unless --allow-failures), the budget is exhausted, or too many rows were rejected
   2    wrong usage, a file that cannot be used, or a full disk
   3    no provider answered; the rows stay open
   130  interrupted, paused or cancelled; the rows stay open";
+
+const GROUP_HELP: &str = "\
+Examples:
+  formwork batch run letters.jsonl --contract person.schema.json --out letters
+  formwork batch status letters
+  formwork batch resume letters
+  formwork batch export letters > values.jsonl";
 
 const RUN_HELP: &str = "\
 Examples:
@@ -40,9 +47,9 @@ Examples:
 Rows are JSON Lines ({\"id\": ..., \"input\": \"...\"}), a CSV file with the columns `id` and `input`, or a folder of files. The
 contract is a JSON Schema, a shape, or YAML with `schema`, `rules`, `instructions` and `examples`.
 
-The folder gets part-*.jsonl with the values ({\"id\", \"value\", ...}) and rejected-*.jsonl with the rows that have none and every
-attempt of them. ledger.db has the state: whenever the process ends, `formwork batch resume` goes on where it was. The same `run`
-again does so as well.";
+The folder receives part-*.jsonl with the values ({\"id\", \"value\", ...}), rejected-*.jsonl with the rows without a valid value and
+their attempts, and ledger.db with the state. If the process ends early, `formwork batch resume FOLDER` or the same `run` command
+continues the batch.";
 
 const RESUME_HELP: &str = "\
 Examples:
@@ -59,31 +66,32 @@ Exit codes:
   0    done
   2    wrong usage, or a folder without a batch";
 
-/// Get a valid value for each of many rows, and survive anything
+/// Process many rows into valid values, stored in a folder; an interrupted batch can be resumed
 #[derive(clap::Subcommand)]
+#[command(after_help = GROUP_HELP)]
 pub(crate) enum Command {
-    /// Start a batch, or go on with it
+    /// Start a batch, or continue it
     #[command(after_help = format!("{RUN_HELP}\n\n{EXITS}"))]
     Run(RunArgs),
-    /// Go on with a batch that was interrupted, paused or limited
+    /// Continue a batch that was interrupted, paused or limited
     #[command(after_help = format!("{RESUME_HELP}\n\n{EXITS}"))]
     Resume(ResumeArgs),
-    /// Ask about the rejected rows once more, and about the open ones of a batch that was cancelled
+    /// Process the rejected rows again, and the open rows of a cancelled batch
     #[command(after_help = format!("{RETRY_HELP}\n\n{EXITS}"))]
     Retry(ResumeArgs),
-    /// Say how far a batch is
+    /// Print the progress of a batch
     #[command(after_help = format!("Examples:\n  formwork batch status letters\n  formwork batch status letters --json\n\n{STATUS_EXITS}"))]
     Status(StatusArgs),
-    /// Say how far a batch is, again and again, until nobody works on it
+    /// Print the progress of a batch repeatedly, until no process works on it
     #[command(after_help = format!("Examples:\n  formwork batch watch letters\n  formwork batch watch letters --json --interval 10\n\n{STATUS_EXITS}"))]
     Watch(WatchArgs),
-    /// Start no further row; the process that works on the batch finishes the open ones and ends
+    /// Pause a batch: its process finishes the rows in progress, and ends
     #[command(after_help = format!("Examples:\n  formwork batch pause letters\n\n{STATUS_EXITS}"))]
     Pause(FolderArgs),
-    /// End a batch: open calls are given up, and rows without a result stay without one
+    /// Cancel a batch: calls in flight are dropped, and open rows get no result
     #[command(after_help = format!("Examples:\n  formwork batch cancel letters\n\n{STATUS_EXITS}"))]
     Cancel(FolderArgs),
-    /// Write all results in the order of the rows, as JSON Lines
+    /// Print all results as JSON Lines, in the order of the rows
     #[command(after_help = format!("Examples:\n  formwork batch export letters > values.jsonl\n  formwork batch export letters --rejected --to rejected.jsonl\n\n{STATUS_EXITS}"))]
     Export(ExportArgs),
 }
@@ -95,16 +103,17 @@ pub(crate) struct RunArgs {
     /// The contract of the values: a file with a JSON Schema or a shape, or YAML with schema, rules, instructions and examples
     #[arg(long, short, value_name = "FILE")]
     contract: PathBuf,
-    /// The folder of the batch; a new one, or that of the same batch
+    /// The folder of the batch: a new folder, or that of the same batch to continue it
     #[arg(long, short, value_name = "DIR")]
     out: PathBuf,
-    /// Ask about rows with the same input once
+    /// Process rows with the same input only once, and share the result
     #[arg(long)]
     dedupe: bool,
-    /// How many rows a file of results has
+    /// Rows per file of results
     #[arg(long, value_name = "ROWS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     part_rows: u64,
-    /// Replace the contract of the batch: values that do not satisfy the new one, rejected rows and open ones start anew
+    /// Replace the contract of an existing batch. Rows whose value violates the new contract, rejected rows and open rows are processed
+    /// again
     #[arg(long)]
     new_contract: bool,
     #[command(flatten)]
@@ -119,71 +128,71 @@ pub(crate) struct ResumeArgs {
     work: WorkArgs,
 }
 
-/// How a batch is worked on.
+/// Options of the processing of a batch.
 #[derive(clap::Args)]
 pub(crate) struct WorkArgs {
     #[command(flatten)]
     named: Named,
-    /// How models are asked: directly, or through the batch API of OpenAI or Anthropic, which costs half and takes up to a day for each
+    /// Call models directly, or through the batch API of OpenAI or Anthropic, which costs half and takes up to a day for each
     /// round of calls [default: direct]
     #[arg(long, value_name = "MODE", value_enum)]
     mode: Option<Mode>,
-    /// How many rows a file of `--mode provider-batch` has at most [default: as many as the provider takes in 64 MiB]
+    /// Maximum number of rows per file of `--mode provider-batch` [default: as many as the provider accepts in 64 MiB]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..))]
     file_rows: Option<u32>,
-    /// Seconds between two questions for the state of the files of `--mode provider-batch`
+    /// Seconds between two requests for the state of the files of `--mode provider-batch`
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = super::extract::seconds)]
     poll: f64,
-    /// Where rows are asked about: in this process, or by the workers of a Restate server (`formwork worker`), which have the
+    /// Process rows in this process, or in the workers of a Restate server (`formwork worker`), which have the
     /// providers [default: in-process]
     #[arg(long, value_name = "ENGINE", value_enum)]
     engine: Option<Engine>,
-    /// The address of Restate's ingress, for --engine restate, such as http://127.0.0.1:8080
+    /// The address of Restate's ingress, such as http://127.0.0.1:8080; required by --engine restate
     #[arg(long, value_name = "URL")]
     ingress: Option<String>,
-    /// How many rows are asked about at a time [default: as many as the targets take, at most 256; 1 for a model in this process]
+    /// Maximum number of rows in progress [default: as many as the targets sustain, at most 256; 1 for a model in this process]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u16).range(1..=4096))]
     concurrency: Option<u16>,
-    /// The most US dollars that the batch may cost, over all its processes: the worst case of each call is reserved before it is
-    /// made, and every provider needs a price [default: none]
+    /// Maximum cost of the batch in US dollars, over all its processes. The maximum cost of each call is reserved before the call, so
+    /// every provider needs a price [default: no limit]
     #[arg(long, value_name = "USD", value_parser = dollars)]
     budget: Option<f64>,
-    /// Stop when more rows are rejected than this number, or this share of the rows with a result (such as 2%) [default: never]
+    /// Stop when more rows are rejected than this number, or than this share of the rows with a result, such as 2% [default: no limit]
     #[arg(long, value_name = "ROWS", value_parser = failures)]
     max_failures: Option<MaxFailures>,
-    /// Ask about so many rows at most, and leave the others open
+    /// Maximum number of rows to process; the others stay open [default: all]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
-    /// Ask about so many rows, picked by chance, and say what the whole batch would cost, with an interval of 90 %; their results are
+    /// Process this number of random rows, and estimate the cost of the whole batch with a 90 % interval; the results of these rows are
     /// kept
     #[arg(long, value_name = "ROWS", conflicts_with = "limit", value_parser = clap::value_parser!(u64).range(2..))]
     estimate: Option<u64>,
-    /// Exit with 0 although rows were rejected
+    /// Exit with 0 even if rows were rejected
     #[arg(long)]
     allow_failures: bool,
     /// Print the numbers of the batch as one JSON object at the end
     #[arg(long)]
     json: bool,
-    /// Say where the configuration comes from
+    /// Print the source of the configuration on standard error
     #[arg(long, short)]
     verbose: bool,
 }
 
-/// How models are asked.
+/// The way in which models are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Mode {
     /// One request for each call
     Direct,
-    /// Files of calls, for the batch API of the provider
+    /// Files of requests for the batch API of the provider
     ProviderBatch,
 }
 
-/// Where rows are asked about.
+/// The place where rows are processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Engine {
     /// In this process
     InProcess,
-    /// By the workers of a Restate server
+    /// In the workers of a Restate server
     Restate,
 }
 
@@ -209,7 +218,7 @@ pub(crate) struct WatchArgs {
     /// Print JSON objects instead of text, one per line
     #[arg(long)]
     json: bool,
-    /// Seconds between two lines
+    /// Seconds between two lines of output
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = super::extract::seconds)]
     interval: f64,
 }
@@ -293,13 +302,15 @@ fn want(args: &FolderArgs, stop: Stop) -> Result<Status, Failed> {
     let folder = args.folder.display();
     let is_worked_on = view.process().is_some();
     if stop == Stop::Paused && !is_worked_on {
-        say!("nobody works on the batch in {folder}: `formwork batch resume {folder}` goes on with it");
+        say!("no process works on the batch in {folder}: `formwork batch resume {folder}` continues it");
         return Ok(Status::Ok);
     }
-    view.want(Control::Stop(stop)).map_err(failed)?;
+    view.set_control(Control::Stop(stop)).map_err(failed)?;
     match stop {
-        Stop::Paused => say!("paused: the open rows are finished; `formwork batch resume {folder}` goes on"),
-        _ => say!("cancelled: `formwork batch retry {folder}` takes it back"),
+        Stop::Paused => say!(
+            "paused: the rows in progress are finished; `formwork batch resume {folder}` continues the batch"
+        ),
+        _ => say!("cancelled: `formwork batch retry {folder}` processes its open rows again"),
     }
     Ok(Status::Ok)
 }
@@ -316,7 +327,7 @@ fn export(args: &ExportArgs) -> Result<Status, Failed> {
     let mut out = Printed(None);
     let written = view.export(args.rejected, &mut out);
     match out.0 {
-        // A reader that has enough ends the command quietly.
+        // A closed pipe (`| head`) ends the command without a message.
         Some(failed) => Err(failed),
         None => written.map(|_| Status::Ok).map_err(failed),
     }

@@ -8,14 +8,14 @@ use formwork_batch::{BatchError, Control, Stop, View, estimate};
 use crate::rows::{BatchEstimate, BatchOutput, BatchState};
 use crate::terminal;
 
-/// How far back the rate looks.
+/// The time over which the rate is measured.
 const WINDOW: Duration = Duration::from_secs(30);
 
 /// Returns the numbers of a batch.
 pub(super) fn of(view: &View) -> Result<BatchOutput, BatchError> {
     let progress = view.progress()?;
     let process = view.process();
-    let state = match (view.wanted()?, process) {
+    let state = match (view.control()?, process) {
         (Control::Stop(Stop::Cancelled), _) => BatchState::Cancelled,
         (_, Some(_)) => BatchState::Running,
         (Control::Stop(_), None) => BatchState::Paused,
@@ -50,7 +50,7 @@ pub(super) fn estimated(view: &View) -> Result<Option<BatchEstimate>, BatchError
     let costs = view.row_costs()?;
     let money: Option<Vec<f64>> =
         costs.iter().map(|(micro_usd, _)| micro_usd.map(|micro_usd| micro_usd as f64 / 1e6)).collect();
-    // Calls that cost nothing are of a model whose price nobody has said.
+    // A cost of 0 means that the price of the model is unknown.
     let money = money.filter(|money| money.iter().any(|cost| *cost > 0.0));
     let unit = if money.is_some() { "usd" } else { "tokens" };
     let sample = money.unwrap_or_else(|| costs.iter().map(|(_, tokens)| *tokens as f64).collect());
@@ -127,7 +127,7 @@ pub(super) fn page(numbers: &BatchOutput) -> String {
     text
 }
 
-/// The speed of a batch, by what was seen of it.
+/// The measured speed of a batch.
 #[derive(Debug, Default)]
 pub(super) struct Rate(VecDeque<(Instant, u64)>);
 

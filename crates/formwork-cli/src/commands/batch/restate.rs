@@ -1,4 +1,4 @@
-//! Batches whose rows the workers of a Restate server ask about.
+//! Batches whose rows are processed by the workers of a Restate server.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(super) fn work(
     if let Some(new) = new_contract {
         let keeps = keeps(&batch.view().spec().contract, &new)?;
         let opened = batch.replace_contract(new, keeps).map_err(failed)?;
-        say!("the contract is replaced: {opened} rows start anew");
+        say!("the contract was replaced: {opened} rows are processed again");
     }
     let contract = batch.view().spec().contract.clone();
     let rows = usize::from(settings.concurrency.unwrap_or(MAX_ROWS));

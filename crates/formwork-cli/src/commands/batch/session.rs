@@ -1,4 +1,4 @@
-//! How a batch is worked on, wherever its rows are asked about: what is kept for the next process, its limits, and its end.
+//! The processing of a batch by any engine: the settings that are stored for the next process, the limits, and the end.
 
 use std::future::Future;
 use std::time::Duration;
@@ -23,7 +23,7 @@ const SETTINGS: &str = "settings";
 /// The order in which the rows of `--estimate` are picked.
 const SEED: u64 = 19;
 
-/// How a batch is worked on, as it is kept for the next process.
+/// The settings of the processing of a batch, which are stored for the next process.
 pub(super) struct Settings {
     named: [Option<String>; 3],
     pub(super) mode: Mode,
@@ -35,7 +35,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Returns what the command line says, else what an earlier one said, and keeps it.
+    /// Returns the settings of the command line, else those that an earlier command stored, and stores them.
     pub(super) fn of(batch: &Batch, args: &WorkArgs) -> Result<(Self, crate::targets::Named), BatchError> {
         let kept = batch.view().note(SETTINGS)?.unwrap_or_default();
         let text = |key: &str| kept.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -52,7 +52,9 @@ impl Settings {
         let kept_mode = if is_provider_batch { Mode::ProviderBatch } else { Mode::Direct };
         let is_restate = text("engine").as_deref() == Some("restate");
         if is_restate && args.engine == Some(Engine::InProcess) {
-            say!("warning: rows that are open in Restate go on there, and are asked about here as well");
+            say!(
+                "warning: rows that are open in Restate continue there, so their calls are made and paid for twice"
+            );
         }
         let kept_engine = if is_restate { Engine::Restate } else { Engine::InProcess };
         let settings = Self {
@@ -95,7 +97,7 @@ pub(super) fn limited(batch: Batch, args: &WorkArgs, settings: &Settings) -> Res
     Ok(batch)
 }
 
-/// Writes what there is of results, however the engine ended, and says what came of it.
+/// Writes all available results after any end of the engine, and reports the outcome.
 pub(super) fn closed(
     batch: &Batch,
     ended: Result<Ended, BatchError>,
@@ -126,11 +128,11 @@ pub(super) async fn shown<T>(batch: &Batch, work: impl Future<Output = T>) -> T 
     }
 }
 
-/// Says what came of it.
+/// Reports the outcome.
 fn report(batch: &Batch, ended: Ended, args: &WorkArgs) -> Result<Status, Failed> {
     let view = batch.view();
     let mut found: BatchOutput = numbers::of(view).map_err(failed)?;
-    // This process is about to end.
+    // The stored state still names this process, which is about to end.
     (found.process, found.state) = (
         None,
         match (found.open, &ended) {
@@ -150,7 +152,7 @@ fn report(batch: &Batch, ended: Ended, args: &WorkArgs) -> Result<Status, Failed
         if let Some(estimate) = &found.estimate {
             let amount = |number| numbers::amount(number, estimate.unit);
             say!(
-                "estimate  {} for all {} rows (90 %: {} to {}), by {} of them",
+                "estimate  {} for all {} rows (90 %: {} to {}), from {} of them",
                 amount(estimate.expected),
                 numbers::grouped(estimate.rows),
                 amount(estimate.low),

@@ -22,7 +22,7 @@ use crate::targets::Targets;
 
 pub(super) fn start(args: &RunArgs, providers: &Providers) -> Result<Status, Failed> {
     let contract = contract::read(&args.contract)?;
-    // A contract that cannot be asked for must not leave a folder behind.
+    // A contract that the targets cannot express must not leave a folder behind.
     let schema = contract.get("schema").unwrap_or(&Value::Null);
     formwork_schema::compile(schema)
         .map_err(|error| Failed::usage(format!("{}: {error}", args.contract.display())))?;
@@ -76,7 +76,7 @@ pub(super) fn resume(args: &ResumeArgs, providers: &Providers, retries: bool) ->
     if retries {
         start_anew(batch.view()).map_err(failed)?;
         let rows = batch.retry().map_err(failed)?;
-        say!("{rows} rejected rows are asked about once more");
+        say!("{rows} rejected rows are processed again");
     }
     work(batch, &args.work, providers, None)
 }
@@ -87,16 +87,16 @@ fn work(
     providers: &Providers,
     new_contract: Option<Value>,
 ) -> Result<Status, Failed> {
-    if batch.view().wanted().map_err(failed)? == Control::Stop(Stop::Cancelled) {
+    if batch.view().control().map_err(failed)? == Control::Stop(Stop::Cancelled) {
         return Err(failed(BatchError::Cancelled(batch.view().folder().to_owned())));
     }
-    batch.view().want(Control::Run).map_err(failed)?;
+    batch.view().set_control(Control::Run).map_err(failed)?;
     let (settings, named) = Settings::of(&batch, args).map_err(failed)?;
     let files = open_files(batch.view()).map_err(failed)?;
     if settings.mode == Mode::Direct && files > 0 {
         say!(
-            "warning: {files} files of this batch are with a provider; --mode direct asks for their rows again and pays for \
-             both: use --mode provider-batch to wait for them"
+            "warning: {files} files of this batch are open at a provider; --mode direct requests their rows again, so both are paid for: \
+             use --mode provider-batch to wait for the files"
         );
     }
     if settings.engine == Engine::Restate {
@@ -133,7 +133,7 @@ fn work(
             let plan = Arc::clone(extractor.plan());
             let keeps = |value: &Value| alike && plan.contract().judge(value, &Context::EMPTY).is_accepted();
             let opened = batch.replace_contract(new.clone(), keeps).map_err(failed)?;
-            say!("the contract is replaced: {opened} rows start anew");
+            say!("the contract was replaced: {opened} rows are processed again");
         }
         let batch = Arc::new(limited(batch, args, &settings)?);
         let ended = match files {

@@ -41,6 +41,7 @@ Exit codes: 0 done, 1 the file was not trusted (--remove), 2 there is no such fi
 
 /// Print the effective configuration, or allow a file to run programs
 #[derive(Subcommand)]
+#[command(after_help = "Examples:\n  formwork config show\n  formwork config trust team/formwork.toml")]
 pub(crate) enum Command {
     /// Print each setting with its source, and the providers with their effective settings
     #[command(after_help = SHOW)]

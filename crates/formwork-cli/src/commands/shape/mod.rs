@@ -59,7 +59,7 @@ pub(crate) fn run(command: &Command, providers: &Providers) -> Result<Status, Fa
     about = "Generate JSON of one shape with a model, in up to three attempts"
 )]
 struct Runner {
-    /// When to color diagnostics; `auto`: on a terminal, unless NO_COLOR is set
+    /// Color diagnostics; `auto`: on a terminal, unless NO_COLOR is set
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     color: Color,
     #[command(flatten)]
