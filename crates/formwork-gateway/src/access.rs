@@ -74,7 +74,7 @@ impl Access {
     pub(crate) fn client(&self, headers: &HeaderMap) -> Result<Client, Problem> {
         let Some(ledger) = &self.ledger else { return Ok(Client::default()) };
         if !self.has_keys.load(Ordering::Relaxed) {
-            if !ledger.has_keys_at(now()).map_err(|error| Problem::new(Kind::Internal, error.to_string()))? {
+            if !ledger.has_keys().map_err(|error| Problem::new(Kind::Internal, error.to_string()))? {
                 return Ok(Client::default());
             }
             self.has_keys.store(true, Ordering::Relaxed);

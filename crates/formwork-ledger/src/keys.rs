@@ -230,27 +230,17 @@ fn hash(secret: &str) -> Hash {
 
 /// Keys that were found lately, so that a request does not read the file.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
-    found: Mutex<HashMap<Hash, (Key, Time)>>,
-    /// When the ledger was last seen without keys. The lock is held while the file is read for that, so that a key that is
-    /// added meanwhile is not overlooked.
-    absent: Mutex<Option<Time>>,
-}
-
-/// Returns whether something that was read at a time need not be read again.
-const fn is_fresh(read: Time, now: Time) -> bool {
-    now.0 >= read.0 && now.0 - read.0 < FRESH
-}
+pub(crate) struct Known(Mutex<HashMap<Hash, (Key, Time)>>);
 
 impl Known {
     fn get(&self, hash: &Hash, now: Time) -> Option<Key> {
-        let known = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (key, found) = known.get(hash)?;
-        is_fresh(*found, now).then(|| key.clone())
+        (now >= *found && now.0 - found.0 < FRESH).then(|| key.clone())
     }
 
     fn put(&self, hash: Hash, key: Key, now: Time) {
-        let mut known = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_KNOWN {
             known.clear();
         }
@@ -258,8 +248,7 @@ impl Known {
     }
 
     fn clear(&self) {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        *self.absent.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 
@@ -356,21 +345,6 @@ impl Ledger {
     pub fn has_keys(&self) -> Result<bool, Error> {
         let sql = "SELECT EXISTS (SELECT 1 FROM key)";
         self.core().store.read(|connection| connection.prepare_cached(sql)?.query_row([], |row| row.get(0)))
-    }
-
-    /// Returns what [`has_keys`](Self::has_keys) does. A ledger without keys is remembered for a second; a key that this
-    /// process adds is noticed at once.
-    ///
-    /// # Errors
-    /// [`Error::Storage`].
-    pub fn has_keys_at(&self, now: Time) -> Result<bool, Error> {
-        let mut absent = self.core().known.absent.lock().unwrap_or_else(PoisonError::into_inner);
-        if absent.is_some_and(|read| is_fresh(read, now)) {
-            return Ok(false);
-        }
-        let has_keys = self.has_keys()?;
-        *absent = (!has_keys).then_some(now);
-        Ok(has_keys)
     }
 
     /// Ends a key for good. Its runs and its spending stay. Revoking again changes nothing.

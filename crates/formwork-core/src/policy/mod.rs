@@ -90,7 +90,7 @@ pub struct Reask {
     /// The sampling parameters. On the same target, a temperature above that of the last call is lowered to it.
     pub sampling: Sampling,
     /// The message that asks for the correction.
-    pub feedback: Feedback,
+    pub feedback: Arc<Feedback>,
     /// The maximum number of tokens of the answers from now on. The next target has its own default instead if the plan
     /// sets no limit.
     pub max_tokens: Option<u32>,
@@ -99,7 +99,7 @@ pub struct Reask {
 impl Reask {
     /// Requests a further attempt of the same target, with the standard feedback and the target's own token limit.
     pub fn new(ask: Ask, sampling: Sampling) -> Self {
-        let feedback = Feedback::standard();
+        let feedback = Arc::new(Feedback::standard());
         Self { ask, counts: true, next_target: false, sampling, feedback, max_tokens: None }
     }
 
@@ -119,8 +119,8 @@ impl Reask {
 
     /// Sets the message that asks for the correction (default: [`Feedback::standard`]).
     #[must_use]
-    pub fn with_feedback(mut self, feedback: Feedback) -> Self {
-        self.feedback = feedback;
+    pub fn with_feedback(mut self, feedback: impl Into<Arc<Feedback>>) -> Self {
+        self.feedback = feedback.into();
         self
     }
 

@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -126,7 +127,7 @@ pub struct Policy {
     /// The delays between retries of a failed call.
     pub backoff: Backoff,
     /// The message that asks for a correction.
-    pub feedback: Feedback,
+    pub feedback: Arc<Feedback>,
     /// Whether to leave a target that gave the same wrong answer twice.
     pub stop_on_repeat: bool,
     /// Whether to accept an answer in which the token limit cut values off; see [`RetryPolicy::accepts_cut`].
@@ -147,7 +148,7 @@ impl Policy {
             temperature: Temperature::Own,
             patching: Patching::Attempt,
             backoff: Backoff::exponential(),
-            feedback: Feedback::standard(),
+            feedback: Arc::new(Feedback::standard()),
             stop_on_repeat: true,
             accept_cut: false,
             ask_after_refusal: false,
@@ -184,8 +185,8 @@ impl Policy {
 
     /// Sets the message that asks for a correction (default: [`Feedback::standard`]).
     #[must_use]
-    pub fn with_feedback(mut self, feedback: Feedback) -> Self {
-        self.feedback = feedback;
+    pub fn with_feedback(mut self, feedback: impl Into<Arc<Feedback>>) -> Self {
+        self.feedback = feedback.into();
         self
     }
 
@@ -275,7 +276,7 @@ impl Policy {
             counts,
             next_target,
             sampling: Sampling { temperature, ..seen.sampling },
-            feedback: self.feedback.clone(),
+            feedback: Arc::clone(&self.feedback),
             // The same limit would cut the same answer at the same place.
             max_tokens: seen
                 .max_tokens

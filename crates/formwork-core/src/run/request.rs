@@ -1,5 +1,7 @@
 //! The parameters of the next call.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Ask, Feedback, Plan, Reask, Sampling};
@@ -10,7 +12,7 @@ pub(super) struct Request {
     asked: Ask,
     /// Whether the answer counts as an attempt.
     counts: bool,
-    feedback: Option<Feedback>,
+    feedback: Option<Arc<Feedback>>,
     sampling: Sampling,
     /// The token limit of the plan or the policy; `None` for the target's own default.
     max_tokens: Option<u32>,
@@ -40,8 +42,8 @@ impl Request {
         self.counts
     }
 
-    pub(super) const fn feedback(&self) -> Option<&Feedback> {
-        self.feedback.as_ref()
+    pub(super) fn feedback(&self) -> Option<&Feedback> {
+        self.feedback.as_deref()
     }
 
     pub(super) const fn sampling(&self) -> Sampling {

@@ -16,7 +16,7 @@ use crate::place::PlaceId;
 const MAX_OUTLINE: usize = 400;
 
 /// The outlines of encoded values. A reshaper that starts again with more encoded values needs the same ones.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Outlines(RefCell<HashMap<FormId, String>>);
 
 impl Outlines {
@@ -35,7 +35,7 @@ impl Reshaper<'_> {
     /// Returns JSON in a string, in place of a form.
     pub(super) fn json_text(&mut self, source: FormId) -> Alternative {
         let origin = self.lose_encoded(source);
-        let holds = Some(self.outlines.of(self.source, source));
+        let holds = Some(self.texts.outlines.of(self.source, source));
         let string = StringForm { role: Role::Json, origin, holds, ..StringForm::default() };
         Alternative::of(Shape::String(string)).with_lifts(vec![Lift::ParseJson])
     }
@@ -48,7 +48,8 @@ impl Reshaper<'_> {
         let words = if texts::is_any(&self.source[source]) {
             "(Any value, as the list of its leaves.)".to_owned()
         } else {
-            let outline: String = self.outlines.of(self.source, source).chars().take(MAX_OUTLINE).collect();
+            let outline: String =
+                self.texts.outlines.of(self.source, source).chars().take(MAX_OUTLINE).collect();
             format!("(As the list of its leaves: {outline})")
         };
         let notes = Notes::described(&words);

@@ -50,10 +50,8 @@ pub(crate) fn reshape(
     spread_texts(source, &mut texts);
     let siblings = Siblings::all(source, profile);
     let mut savings = Savings::default();
-    let outlines = Outlines::default();
     loop {
-        let mut work =
-            Reshaper::new(source, profile, is_bounded, &names, &siblings, &texts, &savings, &outlines);
+        let mut work = Reshaper::new(source, profile, is_bounded, &names, &siblings, &texts, &savings);
         work.run(order);
         let Reshaper { out, sources, losses: own, .. } = work;
         let mut deep = profile.limits.as_ref().map(|limits| too_deep(&out, limits.depth)).unwrap_or_default();
@@ -84,6 +82,7 @@ struct Texts {
     json: HashSet<FormId>,
     /// The forms that become lists of leaves.
     leaves: HashSet<FormId>,
+    outlines: Outlines,
 }
 
 impl Texts {
@@ -141,7 +140,6 @@ struct Reshaper<'p> {
     siblings: &'p HashMap<FormId, Siblings>,
     texts: &'p Texts,
     savings: &'p Savings,
-    outlines: &'p Outlines,
     out: Forms,
     /// The source of each resulting form.
     sources: Vec<Option<FormId>>,
@@ -164,7 +162,6 @@ impl<'p> Reshaper<'p> {
         siblings: &'p HashMap<FormId, Siblings>,
         texts: &'p Texts,
         savings: &'p Savings,
-        outlines: &'p Outlines,
     ) -> Self {
         Self {
             source,
@@ -174,7 +171,6 @@ impl<'p> Reshaper<'p> {
             siblings,
             texts,
             savings,
-            outlines,
             out: Forms::new(source.places.clone()),
             sources: Vec::new(),
             losses: Losses::new(),

@@ -66,24 +66,6 @@ fn another_handle_on_the_file_notices_within_a_second() {
 }
 
 #[test]
-fn the_first_key_is_noticed_at_once_and_one_of_another_process_within_a_second() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("ledger.db");
-    let open = || Ledger::open(&path, Settings::default()).unwrap();
-    let (one, two) = (open(), open());
-    for millis in [0, 500, 999] {
-        assert_eq!(one.has_keys_at(Time(NOW.0 + millis)), Ok(false));
-        assert_eq!(two.has_keys_at(Time(NOW.0 + millis)), Ok(false));
-    }
-    one.add_key(NewKey::new("alice"), NOW).unwrap();
-    assert_eq!(one.has_keys_at(Time(NOW.0 + 999)), Ok(true));
-    assert_eq!(two.has_keys_at(Time(NOW.0 + 1000)), Ok(true));
-    // A clock that was set back remembers nothing.
-    let three = open();
-    assert_eq!(three.has_keys_at(Time(NOW.0 - 1)), Ok(true));
-}
-
-#[test]
 fn secrets_are_random_and_stand_nowhere_in_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.db");
