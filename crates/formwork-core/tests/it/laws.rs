@@ -198,7 +198,7 @@ fn any_policy() -> impl Strategy<Value = Policy> {
         prop_oneof![Just(Patching::Never), Just(Patching::Attempt), (0u32..4).prop_map(Patching::Within)];
     let backoff = (prop::collection::vec(0u64..5000, 0..4), 0.0..1.0f64);
     let feedback = prop_oneof![
-        Just(Feedback::standard()),
+        Just(Policy::new(1).feedback),
         Just(at_most(0.7).feedback),
         Just(corrective(1).feedback),
         Just(folded().feedback)
