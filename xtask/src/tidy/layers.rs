@@ -69,7 +69,7 @@ const WAITS: &[&str] = &["reqwest", "tokio"];
 
 /// The rules of all crates, from the lowest layer. A new crate needs a line here.
 pub(super) const TABLE: &[Rule] = &[
-    Rule::at("formwork-json", 0).only(&["serde", "serde_json"]).never(&[
+    Rule::at("formwork-json", 0).only(&["memchr", "serde", "serde_json"]).never(&[
         "tokio",
         "http",
         "reqwest",
