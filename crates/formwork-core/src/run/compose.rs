@@ -59,10 +59,11 @@ impl Run {
         let (sampling, skipped) = self.sampling_for(target);
         let is_prompt = lowered.enforcement == Enforcement::None && target.capabilities.prefill;
         let prefill = match self.request.asked() {
+            _ if !is_prompt => None,
             Ask::Whole => opening(plan.contract.schema().document()),
             Ask::Patch(_) => Some("{"),
         };
-        let prefill = prefill.filter(|_| is_prompt).map(Cow::Borrowed);
+        let prefill = prefill.map(Cow::Borrowed);
         let call = Call {
             messages,
             schema_name: plan.contract.schema().name().to_owned(),
