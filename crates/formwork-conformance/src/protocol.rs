@@ -87,7 +87,7 @@ pub trait Protocol: Send + Sync + 'static {
     }
 
     /// Returns the contents of a request.
-    fn asked(&self, request: &Request<Bytes>) -> SentRequest;
+    fn read_request(&self, request: &Request<Bytes>) -> SentRequest;
 }
 
 /// The completion that a simulated server sends, independent of the protocol.

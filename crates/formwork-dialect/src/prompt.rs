@@ -57,14 +57,14 @@ impl Lower for Prompt {
     }
 
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
-        let shown = if self.outline {
+        let text = if self.outline {
             let Expanded { mut forms, mut losses } = expand(request.schema, self.name())?;
             close(&mut forms, &mut losses);
             SchemaText::Outline(outline(&forms, forms.root, MAX_OUTLINE))
         } else {
             SchemaText::JsonSchema(spaced(&without_identity(request.schema)))
         };
-        Ok(Lowered::told(shown))
+        Ok(Lowered::described(text))
     }
 }
 

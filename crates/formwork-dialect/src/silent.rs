@@ -42,7 +42,7 @@ impl Lower for Silent {
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
         let mut lowered = self.0.lower(request)?;
         if lowered.lift.is_empty() {
-            lowered.shown = None;
+            lowered.prompt_schema = None;
         }
         Ok(lowered)
     }

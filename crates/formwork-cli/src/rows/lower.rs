@@ -121,12 +121,12 @@ impl LowerOutput {
     }
 
     pub(crate) fn new(id: Value, lowered: Lowered, explained: bool) -> Self {
-        let Lowered { schema, enforcement, shown, lift, bounds, losses, .. } = lowered;
+        let Lowered { schema, enforcement, prompt_schema, lift, bounds, losses, .. } = lowered;
         Self {
             schema,
             losses: Some(losses),
             enforcement: explained.then_some(enforcement),
-            shown: shown.filter(|_| explained),
+            shown: prompt_schema.filter(|_| explained),
             lift: explained.then_some(lift),
             bounds: Some(bounds).filter(|bounds| explained && !bounds.is_empty()),
             ..Self::empty(id)
