@@ -17,7 +17,7 @@ use crate::tighten::close;
 ///
 /// let schema = serde_json::json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]});
 /// let lowered = Prompt::outline().lower(&LowerRequest::new(&schema))?;
-/// assert_eq!(lowered.shown, Some(SchemaText::Outline(r#"{"age": integer}"#.into())));
+/// assert_eq!(lowered.prompt_schema, Some(SchemaText::Outline(r#"{"age": integer}"#.into())));
 /// # Ok::<(), formwork_core::Refused>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default)]

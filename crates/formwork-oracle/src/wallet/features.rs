@@ -126,7 +126,7 @@ pub struct SurveyMatch {
 ///
 /// let text = br#"{"transactions": [{"time": "2026-01-01"}], "survey": {"experience": "newcomer"}}"#;
 /// let claim = &Wallet::from_json(text)?.features().survey.unwrap().claims[0];
-/// assert_eq!((claim.about, claim.said.as_ref(), claim.percent), ("experience", "newcomer", 100));
+/// assert_eq!((claim.about, claim.claimed.as_ref(), claim.percent), ("experience", "newcomer", 100));
 /// # Ok::<(), formwork_oracle::wallet::WalletError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
