@@ -33,7 +33,8 @@ impl Protocol for Server {
             Finish::Filtered => "filtered",
             _ => "end",
         };
-        let tokens = json!({"read": completion.usage.input_tokens, "written": completion.usage.output_tokens});
+        let tokens =
+            json!({"read": completion.usage.input_tokens, "written": completion.usage.output_tokens});
         let end = json!({"stopped": stopped, "tokens": tokens, "engine": "anvil-1"});
         let mut document = end.clone();
         document["reply"] = json!(completion.text);
