@@ -82,13 +82,13 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     let mut failed = Vec::new();
     let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     for Step { variables, command } in steps(seed) {
-        let shown = format!("cargo {}", command.replace("{text}", &format!("{TEXT:?}")));
+        let command_line = format!("cargo {}", command.replace("{text}", &format!("{TEXT:?}")));
         let set: String = variables.iter().map(|(name, value)| format!("{name}={value} ")).collect();
         if args.list {
-            println!("{set}{shown}");
+            println!("{set}{command_line}");
             continue;
         }
-        eprintln!("\n== {set}{shown}");
+        eprintln!("\n== {set}{command_line}");
         let start = Instant::now();
         let mut cargo = workspace::cargo();
         cargo.envs(variables);
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
             start.elapsed().as_secs_f64()
         );
         if !is_fine {
-            failed.push(shown);
+            failed.push(command_line);
         }
     }
     if failed.is_empty() { Ok(()) } else { Err(format!("failed:\n{}", failed.join("\n"))) }

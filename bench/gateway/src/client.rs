@@ -167,7 +167,7 @@ pub(crate) async fn load(
             let (address, request) = (address.to_owned(), Rc::clone(&request));
             local.spawn_local(async move {
                 let mut done = 0;
-                let asked = async {
+                let load = async {
                     let mut connection = Connection::open(&address).await?;
                     for _ in 0..each {
                         connection.ask(&request).await?;
@@ -175,7 +175,7 @@ pub(crate) async fn load(
                     }
                     Ok::<_, Failure>(())
                 };
-                if let Err(error) = asked.await {
+                if let Err(error) = load.await {
                     eprintln!("after {done} requests: {error}");
                 }
                 each - done

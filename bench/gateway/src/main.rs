@@ -46,8 +46,8 @@ async fn main() -> Result<(), Failure> {
         ["compare", side, workload, connections, requests, rounds] => {
             compare(side, workload, connections.parse()?, requests.parse()?, rounds.parse()?).await?
         }
-        ["load", address, asked, connections, requests] => {
-            let request = request(&body(asked));
+        ["load", address, kind, connections, requests] => {
+            let request = request(&body(kind));
             let errors = client::load(address, &request, connections.parse()?, requests.parse()?).await?;
             json!({"errors": errors})
         }

@@ -42,13 +42,13 @@ impl RequestInfo {
 }
 
 /// Returns the fault for a response with an error status.
-pub(crate) fn of_response(asked: &RequestInfo, head: &Parts, body: &[u8], now: Time) -> Fault {
+pub(crate) fn of_response(request: &RequestInfo, head: &Parts, body: &[u8], now: Time) -> Fault {
     let document: Value = serde_json::from_slice(body).unwrap_or_default();
-    let mut fault = fault_of(head, body, asked.has_schema, now);
+    let mut fault = fault_of(head, body, request.has_schema, now);
     let request_id = || document.get("request_id").and_then(Value::as_str).map(str::to_owned);
     fault.request_id = fault.request_id.or_else(request_id);
-    let said = error_in(&document).unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
-    if let Some((kind, advice)) = special(asked, head.status, &said.to_lowercase()) {
+    let message = error_in(&document).unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
+    if let Some((kind, advice)) = special(request, head.status, &message.to_lowercase()) {
         fault.kind = kind;
         if !advice.is_empty() {
             fault.message = format!("{advice}: {}", fault.message);
@@ -58,14 +58,14 @@ pub(crate) fn of_response(asked: &RequestInfo, head: &Parts, body: &[u8], now: T
 }
 
 /// Returns the fault for an error event inside a successful response.
-pub(crate) fn within(asked: &RequestInfo, document: &Value) -> Fault {
+pub(crate) fn within(request: &RequestInfo, document: &Value) -> Fault {
     let kind = document.pointer("/error/type").and_then(Value::as_str).unwrap_or_default();
     let (mut head, ()) = Response::new(()).into_parts();
     head.status = status_of(kind);
-    let fault = of_response(asked, &head, document.to_string().as_bytes(), Time(0));
-    let said = error_in(document).unwrap_or_default();
+    let fault = of_response(request, &head, document.to_string().as_bytes(), Time(0));
+    let message = error_in(document).unwrap_or_default();
     // The status was derived from the type of the error and not received, so the message does not name it.
-    Fault::new(fault.kind, format!("the server ended the response with an error: {}", quoted(&said)))
+    Fault::new(fault.kind, format!("the server ended the response with an error: {}", quoted(&message)))
         .with_request_id(fault.request_id)
 }
 
@@ -99,12 +99,12 @@ const SCHEMA_WORDS: &[&str] = &[
 ];
 
 /// Returns the class of an error that is not determined by its status alone, with advice on what to do.
-fn special(asked: &RequestInfo, status: StatusCode, said: &str) -> Option<(FaultKind, String)> {
-    let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
+fn special(request: &RequestInfo, status: StatusCode, message: &str) -> Option<(FaultKind, String)> {
+    let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
     let found = |kind: FaultKind, advice: &str| Some((kind, advice.to_owned()));
     match status.as_u16() {
-        404 if said.contains("model") => {
-            let advice = format!("the model `{}` does not exist for this key", asked.model);
+        404 if message.contains("model") => {
+            let advice = format!("the model `{}` does not exist for this key", request.model);
             Some((FaultKind::Unsupported, advice))
         }
         404 | 405 => {
@@ -133,7 +133,7 @@ fn special(asked: &RequestInfo, status: StatusCode, said: &str) -> Option<(Fault
         400 if says(&["effort"]) => {
             found(FaultKind::BadRequest, "the model does not support the configured `effort`")
         }
-        400 | 422 if asked.has_schema && says(SCHEMA_WORDS) => {
+        400 | 422 if request.has_schema && says(SCHEMA_WORDS) => {
             found(FaultKind::SchemaRefused, "the server refused the schema")
         }
         _ => None,

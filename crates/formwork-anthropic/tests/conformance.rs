@@ -46,7 +46,7 @@ fn reason(finish: Finish) -> &'static str {
 }
 
 impl Messages {
-    fn begin(&self, said: &str, reasoning: &str) -> Vec<Value> {
+    fn begin(&self, text: &str, reasoning: &str) -> Vec<Value> {
         let usage = json!({"input_tokens": 4, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 2, "output_tokens": 1});
         let mut events = vec![
             json!({"type": "message_start", "message": {"type": "message", "role": "assistant", "model": "claude-test", "content": [], "stop_reason": null, "usage": usage}}),
@@ -61,7 +61,7 @@ impl Messages {
             ]);
         }
         events.push(json!({"type": "content_block_start", "index": 1, "content_block": self.block("")}));
-        let characters: Vec<char> = said.chars().collect();
+        let characters: Vec<char> = text.chars().collect();
         // Few characters per event, as real models send; more for long texts, to limit the duration of the suite.
         for piece in characters.chunks((characters.len() / 500).max(3)) {
             let piece: String = piece.iter().collect();
@@ -98,24 +98,24 @@ impl Protocol for Messages {
         Arc::new(Http::new(wire, transport))
     }
 
-    fn say(&self, said: &ServerAnswer) -> Vec<Reply> {
+    fn say(&self, completion: &ServerAnswer) -> Vec<Reply> {
         let mut content = Vec::new();
-        if !said.reasoning.is_empty() {
-            content.push(json!({"type": "thinking", "thinking": said.reasoning, "signature": "EqQB"}));
+        if !completion.reasoning.is_empty() {
+            content.push(json!({"type": "thinking", "thinking": completion.reasoning, "signature": "EqQB"}));
         }
-        content.push(self.block(&said.text));
+        content.push(self.block(&completion.text));
         let whole = json!({
             "type": "message",
             "role": "assistant",
             "model": "claude-test",
             "content": content,
-            "stop_reason": reason(said.finish),
-            "usage": {"input_tokens": said.usage.input_tokens, "output_tokens": said.usage.output_tokens},
+            "stop_reason": reason(completion.finish),
+            "usage": {"input_tokens": completion.usage.input_tokens, "output_tokens": completion.usage.output_tokens},
         });
-        let mut streamed = self.begin(&said.text, &said.reasoning);
+        let mut streamed = self.begin(&completion.text, &completion.reasoning);
         streamed.extend([
             json!({"type": "content_block_stop", "index": 1}),
-            json!({"type": "message_delta", "delta": {"stop_reason": reason(said.finish)}, "usage": {"output_tokens": said.usage.output_tokens}}),
+            json!({"type": "message_delta", "delta": {"stop_reason": reason(completion.finish)}, "usage": {"output_tokens": completion.usage.output_tokens}}),
             json!({"type": "message_stop"}),
         ]);
         vec![
@@ -137,8 +137,8 @@ impl Protocol for Messages {
         Reply::new(status, "application/json", document.to_string())
     }
 
-    fn error_within(&self, said: &str, words: &str) -> Option<Reply> {
-        let mut begun = self.begin(said, "");
+    fn error_within(&self, text: &str, words: &str) -> Option<Reply> {
+        let mut begun = self.begin(text, "");
         begun.push(json!({"type": "error", "error": {"type": "overloaded_error", "message": words}}));
         Some(Reply::new(200, "text/event-stream; charset=utf-8", events(&begun)))
     }
@@ -221,7 +221,7 @@ impl Protocol for Messages {
         ]
     }
 
-    fn asked(&self, request: &Request<Bytes>) -> SentRequest {
+    fn read_request(&self, request: &Request<Bytes>) -> SentRequest {
         let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
         let some = |value: &Value| (!value.is_null()).then(|| value.clone());
         let tool = &body["tools"][0];

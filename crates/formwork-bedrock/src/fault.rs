@@ -24,9 +24,9 @@ pub(crate) fn of_response(wire: &Bedrock, call: &Call, head: &Parts, body: &[u8]
     let has_schema = matches!(call.enforcement(), Enforcement::Schema | Enforcement::Tool);
     let mut fault = fault_of(head, body, has_schema, now);
     let document = serde_json::from_slice(body).unwrap_or_default();
-    let said = error_in(&document).unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
-    let said = said.to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    let message = error_in(&document).unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
+    let message = message.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
     let found = match head.status.as_u16() {
         400 | 404 if says(&["model identifier is invalid", "end of its life", "on-demand throughput"]) => {
             let advice = format!("the model `{}` cannot be called in this region", wire.model);

@@ -30,16 +30,16 @@ impl Protocol for Converse {
         Arc::new(Http::new(Bedrock::new("amazon.test-v1:0").with_mode(self.mode), transport))
     }
 
-    fn say(&self, said: &ServerAnswer) -> Vec<Reply> {
+    fn say(&self, completion: &ServerAnswer) -> Vec<Reply> {
         let mut content = Vec::new();
-        if !said.reasoning.is_empty() {
-            content.push(json!({"reasoningContent": {"reasoningText": {"text": said.reasoning}}}));
+        if !completion.reasoning.is_empty() {
+            content.push(json!({"reasoningContent": {"reasoningText": {"text": completion.reasoning}}}));
         }
         content.push(match self.mode {
-            Mode::Schema => json!({"text": said.text}),
-            Mode::Tool => json!({"toolUse": {"toolUseId": "t", "name": "thing", "input": said.text}}),
+            Mode::Schema => json!({"text": completion.text}),
+            Mode::Tool => json!({"toolUse": {"toolUseId": "t", "name": "thing", "input": completion.text}}),
         });
-        let reason = match said.finish {
+        let reason = match completion.finish {
             Finish::Length => "max_tokens",
             Finish::Refused => "refusal",
             Finish::Filtered => "content_filtered",
@@ -49,7 +49,7 @@ impl Protocol for Converse {
         let whole = json!({
             "output": {"message": {"role": "assistant", "content": content}},
             "stopReason": reason,
-            "usage": {"inputTokens": said.usage.input_tokens, "outputTokens": said.usage.output_tokens},
+            "usage": {"inputTokens": completion.usage.input_tokens, "outputTokens": completion.usage.output_tokens},
         });
         vec![Reply::new(200, "application/json", whole.to_string())]
     }
@@ -109,7 +109,7 @@ impl Protocol for Converse {
         ]
     }
 
-    fn asked(&self, request: &Request<Bytes>) -> SentRequest {
+    fn read_request(&self, request: &Request<Bytes>) -> SentRequest {
         let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
         let format = &body["outputConfig"]["textFormat"]["structure"]["jsonSchema"]["schema"];
         let format = format.as_str().and_then(|text| serde_json::from_str(text).ok());

@@ -14,14 +14,14 @@ struct City {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let wanted = json!({"tool": {"name": "weather", "arguments": {"city": "Lisbon"}}}).to_string();
+    let tool_call = json!({"tool": {"name": "weather", "arguments": {"city": "Lisbon"}}}).to_string();
     let answer = json!({
         "task": {"type": "qa", "user_intent": "know the weather"},
         "answer": {"text": "It is sunny in Lisbon."},
         "quality": {"confidence": 0.9, "assumptions": [], "risks": []},
         "debug": {"schema_version": "1.0", "model": "a script"},
     });
-    let model = Arc::new(Scripted::new([wanted.as_str(), "Sunny!", &answer.to_string(), "{}"]));
+    let model = Arc::new(Scripted::new([tool_call.as_str(), "Sunny!", &answer.to_string(), "{}"]));
     let weather = ChatTool::new("weather", "Says what the weather is.", |City { city }| async move {
         Ok::<_, String>(format!("sunny in {city}"))
     })?;

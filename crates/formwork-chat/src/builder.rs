@@ -331,7 +331,7 @@ impl<A: AnswerContract> ChatBuilder<A> {
         let rate = self.rate.as_ref();
         let forced_tool = self.forced_tool;
         let native_tools = self.native_tools;
-        let asked = |backend| {
+        let target = |backend| {
             let backend = mode(backend, forced_tool);
             let backend = if tools.is_empty() { backend } else { offered(backend, tools, native_tools) };
             match rate {
@@ -339,7 +339,7 @@ impl<A: AnswerContract> ChatBuilder<A> {
                 None => backend,
             }
         };
-        extractor = self.backends.into_iter().map(asked).fold(extractor, ExtractorBuilder::with_target);
+        extractor = self.backends.into_iter().map(target).fold(extractor, ExtractorBuilder::with_target);
         if let Some(timeout) = self.timeout {
             extractor = extractor.with_deadline(timeout);
         }

@@ -14,7 +14,7 @@ use futures_util::Stream;
 use serde_json::Value;
 
 use crate::ChatTool;
-use crate::turn::{Wanted, told};
+use crate::turn::{Wanted, tools_prompt};
 
 /// Offers tools to a model. Messages have calls and results as parts of their own; answers of the model that are calls come back as
 /// a text: `{"tool": {"name": …, "arguments": …}}`, or `{"tools": […]}` for several calls.
@@ -30,7 +30,7 @@ pub(crate) struct Offer {
 impl Offer {
     /// Creates an offer in the prompt.
     pub(crate) fn in_prompt(tools: &[ChatTool]) -> Self {
-        Self { prompt: told(tools), tools: Vec::new(), refusal: Arc::default() }
+        Self { prompt: tools_prompt(tools), tools: Vec::new(), refusal: Arc::default() }
     }
 
     /// Creates an offer by the provider's own interface. For a `refusal`, or if the provider refuses tools, they are in the prompt,
@@ -42,7 +42,11 @@ impl Offer {
             parameters: tool.arguments().clone(),
         };
         let refusal = refusal.map(|refusal| refusal.to_owned().into()).unwrap_or_default();
-        Self { prompt: told(tools), tools: tools.iter().map(native).collect(), refusal: Arc::new(refusal) }
+        Self {
+            prompt: tools_prompt(tools),
+            tools: tools.iter().map(native).collect(),
+            refusal: Arc::new(refusal),
+        }
     }
 
     fn written(&self, call: &Call) -> Call {
@@ -112,9 +116,10 @@ impl Provider for Offering {
 /// Returns whether a fault says that the model or its server takes no tools. Self-hosted servers without a parser for tool calls
 /// answer with status 400 or 500 and the flag that they were started without.
 fn refuses_tools(fault: &Fault) -> bool {
-    let said = fault.message.to_lowercase();
-    let is_about_tools = said.contains("tool") || said.contains("function call");
-    let is_refusal = ["not support", "unsupported", "requires --"].iter().any(|words| said.contains(words));
+    let message = fault.message.to_lowercase();
+    let is_about_tools = message.contains("tool") || message.contains("function call");
+    let is_refusal =
+        ["not support", "unsupported", "requires --"].iter().any(|words| message.contains(words));
     fault.kind == FaultKind::Unsupported || (is_about_tools && is_refusal)
 }
 
@@ -163,7 +168,7 @@ fn turn(calls: &[ToolCall]) -> String {
 
 /// A tool call of a turn, and the text of its result.
 pub(crate) struct Done {
-    pub(crate) wanted: Wanted,
+    pub(crate) call: Wanted,
     pub(crate) result: String,
 }
 
@@ -172,7 +177,7 @@ pub(crate) struct Done {
 pub(crate) fn messages(before: usize, done: Vec<Done>, original: Option<&Original>) -> [Message; 2] {
     let (mut calls, mut results) = (Vec::new(), Vec::new());
     calls.extend(original.cloned().map(Part::Original));
-    for (index, Done { wanted: Wanted { name, arguments }, result }) in done.into_iter().enumerate() {
+    for (index, Done { call: Wanted { name, arguments }, result }) in done.into_iter().enumerate() {
         let given = original.and_then(|original| original.call_ids.get(index)).filter(|id| !id.is_empty());
         // Mistral takes nine letters and digits, the others more.
         let id = given.cloned().unwrap_or_else(|| format!("call{:05}", before + index));

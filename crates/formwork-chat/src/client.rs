@@ -162,16 +162,16 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
                 Err(error) => return End::Error(error),
             };
             history.calls.extend(attempts);
-            let wanted = match value {
+            let calls = match value {
                 Turn::Answer(answer) => return End::Answer(answer),
-                Turn::Tools(wanted) => wanted,
+                Turn::Tools(calls) => calls,
             };
-            if let Some(message) = looped(&wanted, &history.tools, toolbox.most) {
+            if let Some(message) = looped(&calls, &history.tools, toolbox.most) {
                 return End::Code(ChatCode::ToolLoop, message);
             }
             let (before, mut done) = (history.tools.len(), Vec::new());
-            for wanted in wanted {
-                let Wanted { name, arguments } = &wanted;
+            for call in calls {
+                let Wanted { name, arguments } = &call;
                 if is_reached(toolbox.most, history.tools.len()) {
                     let most = toolbox.most;
                     let warning = format!(
@@ -181,10 +181,10 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
                     self.note(&warning);
                     history.warnings.push(warning);
                     let result = format!("not called, because the limit of {most} tool calls is reached");
-                    done.push(Done { wanted, result });
+                    done.push(Done { call, result });
                     continue;
                 }
-                let result = match self.call_tool(toolbox, &wanted, cancel).await {
+                let result = match self.call_tool(toolbox, &call, cancel).await {
                     Ok(result) => result,
                     Err((code, message)) => return End::Code(code, message),
                 };
@@ -194,7 +194,7 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
                     result: result.clone(),
                 });
                 let result = cut(&formwork_core::spaced(&result), MAX_RESULT);
-                done.push(Done { wanted, result });
+                done.push(Done { call, result });
             }
             let original = history.calls.last().and_then(|call| call.original.as_deref());
             messages.extend(calls::messages(before, done, original));
@@ -205,10 +205,10 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
     async fn call_tool(
         &self,
         toolbox: &Toolbox,
-        wanted: &Wanted,
+        call: &Wanted,
         cancel: &CancellationToken,
     ) -> Result<Value, (ChatCode, String)> {
-        let Wanted { name, arguments } = wanted;
+        let Wanted { name, arguments } = call;
         let Some(tool) = toolbox.tools.iter().find(|tool| tool.name() == name) else {
             return Err((ChatCode::ToolFailed, format!("there is no tool `{name}`")));
         };
@@ -241,12 +241,12 @@ enum End<A> {
 }
 
 /// Returns the reason to stop calling tools: the maximum is reached, or the model repeats the calls of its last turn.
-fn looped(wanted: &[Wanted], before: &[ToolUse], most: u32) -> Option<String> {
-    let names = wanted.iter().map(|wanted| format!("`{}`", wanted.name)).collect::<Vec<_>>().join(", ");
-    let last = before.len().checked_sub(wanted.len()).and_then(|from| before.get(from..));
+fn looped(calls: &[Wanted], before: &[ToolUse], most: u32) -> Option<String> {
+    let names = calls.iter().map(|call| format!("`{}`", call.name)).collect::<Vec<_>>().join(", ");
+    let last = before.len().checked_sub(calls.len()).and_then(|from| before.get(from..));
     let is_same =
-        |(last, wanted): (&ToolUse, &Wanted)| last.name == wanted.name && last.arguments == wanted.arguments;
-    if last.is_some_and(|last| last.iter().zip(wanted).all(is_same)) {
+        |(last, call): (&ToolUse, &Wanted)| last.name == call.name && last.arguments == call.arguments;
+    if last.is_some_and(|last| last.iter().zip(calls).all(is_same)) {
         return Some(format!("the model called the tool {names} twice with the same arguments"));
     }
     let called = before.len();

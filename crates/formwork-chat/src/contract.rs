@@ -73,14 +73,14 @@ pub const CONTRACT_1_1: &str = r#"{
 /// use formwork_chat::{AnswerContract, StructuredAnswerLite};
 ///
 /// assert_eq!(StructuredAnswerLite::VERSION, "1.0");
-/// assert!(StructuredAnswerLite::told().contains(formwork_chat::CONTRACT_1_0));
+/// assert!(StructuredAnswerLite::prompt_text().contains(formwork_chat::CONTRACT_1_0));
 /// ```
 pub trait AnswerContract: sealed::Sealed + DeserializeOwned + JsonSchema + Send + Sync + 'static {
     /// The version of the contract.
     const VERSION: &'static str;
 
     /// Returns the contract's text in the prompt.
-    fn told() -> String;
+    fn prompt_text() -> String;
 
     /// Returns a question with an answer for the prompt, if one suits every payload. Without an example, very small
     /// models copy the contract's own words.
@@ -98,7 +98,7 @@ pub trait AnswerContract: sealed::Sealed + DeserializeOwned + JsonSchema + Send 
 impl AnswerContract for StructuredAnswerLite {
     const VERSION: &'static str = V1_0::TEXT;
 
-    fn told() -> String {
+    fn prompt_text() -> String {
         format!("StructuredAnswerLite 1.0:\n\n{CONTRACT_1_0}")
     }
 
@@ -114,7 +114,7 @@ impl AnswerContract for StructuredAnswerLite {
 impl<T: DeserializeOwned + JsonSchema + Send + Sync + 'static> AnswerContract for StructuredAnswer<T> {
     const VERSION: &'static str = V1_1::TEXT;
 
-    fn told() -> String {
+    fn prompt_text() -> String {
         let data = spaced(&identified(Typed::<T>::new().document().clone()));
         format!("StructuredAnswer 1.1:\n\n{CONTRACT_1_1}\n\nThe JSON Schema of answer.data:\n{data}")
     }
@@ -135,7 +135,7 @@ pub(crate) fn identified(mut schema: serde_json::Value) -> serde_json::Value {
 
 /// Returns the governing system prompt, which callers cannot replace.
 pub(crate) fn governance<A: AnswerContract>() -> String {
-    let (told, version) = (A::told(), A::VERSION);
+    let (contract, version) = (A::prompt_text(), A::VERSION);
     let example = A::example()
         .map(|Example { question, answer, .. }| {
             format!(" The question \"{question}\" would be answered:\n{answer}")
@@ -143,7 +143,7 @@ pub(crate) fn governance<A: AnswerContract>() -> String {
         .unwrap_or_default();
     format!(
         "You answer with exactly one JSON object and with nothing else: no prose, no explanations, no markdown fence. It \
-         conforms exactly to the contract {told}\n\n\
+         conforms exactly to the contract {contract}\n\n\
          All fields are required; arrays may be empty, but must be there. Extra keys and renamed keys are forbidden at \
          every level. Its words stand for values of your own: \"text\" is your whole answer. \"type\" is one of the five \
          words. \"schema_version\" is exactly \"{version}\". \"model\" is your name.{example}"
@@ -163,8 +163,8 @@ mod tests {
         let validator = StructuredAnswerLite::validator().unwrap();
         validator.validate(&value, &formwork_core::Context::EMPTY, &mut report);
         assert!(report.is_empty(), "{:?}", report.violations());
-        let told = governance::<StructuredAnswerLite>();
-        assert!(told.contains(CONTRACT_1_0) && told.contains(question) && told.ends_with(answer));
+        let prompt = governance::<StructuredAnswerLite>();
+        assert!(prompt.contains(CONTRACT_1_0) && prompt.contains(question) && prompt.ends_with(answer));
     }
 }
 

@@ -56,11 +56,11 @@ impl<A: AnswerContract> Conversation<A> {
         let messages = self.turns.iter().flatten().cloned().chain([question.clone()]).collect();
         let result = self.client.answer(messages, cancel).await;
         if let ChatResult::Answered(reply) = &result {
-            let said = reply.calls.last().map(|call| call.text.as_str()).unwrap_or_default();
+            let text = reply.calls.last().map(|call| call.text.as_str()).unwrap_or_default();
             if self.turns.len() >= Self::MAX_TURNS {
                 self.turns.remove(0);
             }
-            self.turns.push([question, Message::assistant(said)]);
+            self.turns.push([question, Message::assistant(text)]);
         }
         result
     }

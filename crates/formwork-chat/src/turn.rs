@@ -33,7 +33,7 @@ impl<'de, A: DeserializeOwned> Deserialize<'de> for Turn<A> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
         match (value.get("tool"), value.get("tools")) {
-            (Some(tool), _) => Wanted::deserialize(tool).map(|wanted| Self::Tools(vec![wanted])),
+            (Some(tool), _) => Wanted::deserialize(tool).map(|call| Self::Tools(vec![call])),
             (None, Some(tools)) => Vec::deserialize(tools).map(Self::Tools),
             (None, None) => A::deserialize(&value).map(Self::Answer),
         }
@@ -51,13 +51,13 @@ pub(crate) struct Judge {
 impl Validator for Judge {
     fn validate(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
         let root = JsonPath::root();
-        if let Some(wanted) = value.get("tool") {
+        if let Some(call) = value.get("tool") {
             closed(value, &root, &["tool"], out);
-            self.call(wanted, &root.key("tool"), cx, out);
-        } else if let Some(wanted) = value.get("tools") {
+            self.call(call, &root.key("tool"), cx, out);
+        } else if let Some(tools) = value.get("tools") {
             closed(value, &root, &["tools"], out);
             let at = root.key("tools");
-            match wanted.as_array().map(Vec::as_slice) {
+            match tools.as_array().map(Vec::as_slice) {
                 None | Some([]) => {
                     out.push(Violation::new(at, "minItems", Stage::Schema).with_expected("a list of calls"));
                 }
@@ -75,11 +75,11 @@ impl Validator for Judge {
 
 impl Judge {
     /// Validates one call.
-    fn call(&self, wanted: &Value, at: &JsonPath, cx: &Context<'_>, out: &mut Report) {
-        closed(wanted, at, &["name", "arguments"], out);
-        let Some(name) = wanted.get("name") else { return };
+    fn call(&self, call: &Value, at: &JsonPath, cx: &Context<'_>, out: &mut Report) {
+        closed(call, at, &["name", "arguments"], out);
+        let Some(name) = call.get("name") else { return };
         let tool = self.tools.iter().find(|tool| name.as_str() == Some(tool.name()));
-        match (tool, wanted.get("arguments")) {
+        match (tool, call.get("arguments")) {
             (Some(tool), Some(arguments)) => {
                 let judge =
                     |value: &Value, cx: &Context<'_>, out: &mut Report| out.extend(tool.judge(value, cx));
@@ -154,7 +154,7 @@ fn rename(schema: &mut Value, prefix: &str) {
 }
 
 /// Returns the prompt about the tools, below the contract.
-pub(crate) fn told(tools: &[ChatTool]) -> String {
+pub(crate) fn tools_prompt(tools: &[ChatTool]) -> String {
     let mut words = "Before you answer you may call tools, one at a time. To call one, return in the place of the contract only \
                      {\"tool\": {\"name\": \"...\", \"arguments\": {...}}}; its result comes back, and then you go on. The tools:"
         .to_owned();

@@ -63,7 +63,7 @@ impl Envelope {
             let names = TaskKind::NAMES.map(|name| format!("\"{name}\""));
             let [first @ .., last] = &names;
             let violation = wrong(&at, "enum").with_expected(format!("{} or {last}", first.join(", ")));
-            task.out.push(violation.with_found(shown(kind)));
+            task.out.push(violation.with_found(quoted(kind)));
         }
         if let Some((intent, at)) = task.take("user_intent") {
             string(intent, &at, task.out);
@@ -94,11 +94,11 @@ impl Envelope {
                 Some(number) => {
                     if number < 0.0 {
                         let violation = wrong(&at, "minimum").with_expected("at least 0.0");
-                        quality.out.push(violation.with_found(shown(confidence)));
+                        quality.out.push(violation.with_found(quoted(confidence)));
                     }
                     if number > 1.0 {
                         let violation = wrong(&at, "maximum").with_expected("at most 1.0");
-                        quality.out.push(violation.with_found(shown(confidence)));
+                        quality.out.push(violation.with_found(quoted(confidence)));
                     }
                 }
             }
@@ -124,7 +124,7 @@ impl Envelope {
             && version.as_str() != Some(self.version)
         {
             let violation = wrong(&at, "const").with_expected(format!("\"{}\"", self.version));
-            debug.out.push(violation.with_found(shown(version)));
+            debug.out.push(violation.with_found(quoted(version)));
         }
         if let Some((model, at)) = debug.take("model") {
             string(model, &at, debug.out);
@@ -204,7 +204,7 @@ fn mismatch(value: &Value, at: &JsonPath, expected: &str) -> Violation {
 }
 
 /// Returns a value for a message: scalars as JSON, containers as their type.
-fn shown(value: &Value) -> String {
+fn quoted(value: &Value) -> String {
     match value {
         Value::Array(_) | Value::Object(_) => type_name(value).to_owned(),
         scalar => scalar.to_string(),
@@ -256,8 +256,8 @@ fn copied(value: &Value, cx: &Context<'_>, example: Option<Example>, out: &mut R
         answer == WORD && elsewhere.iter().any(|pointer| value.pointer(pointer).is_some_and(is_word));
     let source = cx.source.to_lowercase();
     let of_example = example.is_some_and(|example| {
-        let shown: Value = serde_json::from_str(example.answer).unwrap_or_default();
-        answer.starts_with(&text(&shown, "/answer/text")) && !source.contains(example.subject)
+        let example_answer: Value = serde_json::from_str(example.answer).unwrap_or_default();
+        answer.starts_with(&text(&example_answer, "/answer/text")) && !source.contains(example.subject)
     });
     if of_contract || of_example {
         let found = if of_contract { "the contract's own word" } else { "the example's answer" };

@@ -66,12 +66,12 @@ fn at(file: &str, text: &str, span: Span, level: Level<'_>, message: &str, label
     let boundary = |offset: usize| (0..=offset).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let from = boundary(span.start.saturating_sub(MARGIN)).max(line_start);
     let to = boundary((span.end.min(line_end) + MARGIN).min(text.len())).min(line_end).max(from);
-    let shown = text.get(from..to).unwrap_or_default();
+    let excerpt = text.get(from..to).unwrap_or_default();
     let marked = span.start.saturating_sub(from)
         ..span.end.min(to).saturating_sub(from).max(span.start.saturating_sub(from));
     let marked_start = marked.start;
     let (line, column) = line_column(text, span.start);
-    let snippet = Snippet::source(shown)
+    let snippet = Snippet::source(excerpt)
         .path(file)
         .line_start(line)
         .annotation(AnnotationKind::Primary.span(marked).label(label));
@@ -79,7 +79,7 @@ fn at(file: &str, text: &str, span: Span, level: Level<'_>, message: &str, label
     let renderer = if color::is_on(&std::io::stdout()) { Renderer::styled() } else { Renderer::plain() };
     let rendered = renderer.render(&[group]);
     // The renderer counts columns from the start of the part.
-    let (_, of_part) = line_column(shown, marked_start);
+    let (_, of_part) = line_column(excerpt, marked_start);
     let place = |column| format!("{file}:{line}:{column}");
     format!("{}\n", rendered.replacen(&place(of_part), &place(column), 1))
 }

@@ -21,19 +21,18 @@ impl Protocol for Chat {
         Arc::new(Http::new(Cohere::new("command-test"), transport))
     }
 
-    fn say(&self, said: &ServerAnswer) -> Vec<Reply> {
+    fn say(&self, completion: &ServerAnswer) -> Vec<Reply> {
         let mut content = Vec::new();
-        if !said.reasoning.is_empty() {
-            content.push(json!({"type": "thinking", "thinking": said.reasoning}));
+        if !completion.reasoning.is_empty() {
+            content.push(json!({"type": "thinking", "thinking": completion.reasoning}));
         }
-        content.push(json!({"type": "text", "text": said.text}));
-        let reason = match said.finish {
+        content.push(json!({"type": "text", "text": completion.text}));
+        let reason = match completion.finish {
             Finish::Length => "MAX_TOKENS",
             Finish::Filtered | Finish::Refused => "ERROR_TOXIC",
             _ => "COMPLETE",
         };
-        let tokens =
-            json!({"input_tokens": said.usage.input_tokens, "output_tokens": said.usage.output_tokens});
+        let tokens = json!({"input_tokens": completion.usage.input_tokens, "output_tokens": completion.usage.output_tokens});
         let whole = json!({
             "id": "1",
             "finish_reason": reason,
@@ -82,7 +81,7 @@ impl Protocol for Chat {
         vec![(400, "invalid request: schema is not valid: unsupported keyword allOf")]
     }
 
-    fn asked(&self, request: &Request<Bytes>) -> SentRequest {
+    fn read_request(&self, request: &Request<Bytes>) -> SentRequest {
         let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
         let some = |value: &Value| (!value.is_null()).then(|| value.clone());
         let schema = some(&body["response_format"]["schema"]);

@@ -31,7 +31,7 @@ use crate::{Reply, Trouble};
 ///     fn schema_complaints(&self) -> Vec<(u16, &'static str)> {
 ///         vec![(400, "the schema is invalid")]
 ///     }
-///     fn asked(&self, request: &Request<Bytes>) -> SentRequest {
+///     fn read_request(&self, request: &Request<Bytes>) -> SentRequest {
 ///         let text = String::from_utf8_lossy(request.body()).into_owned();
 ///         SentRequest { messages: vec![("user".to_owned(), text)], ..SentRequest::default() }
 ///     }
@@ -87,7 +87,7 @@ pub trait Protocol: Send + Sync + 'static {
     }
 
     /// Returns the contents of a request.
-    fn asked(&self, request: &Request<Bytes>) -> SentRequest;
+    fn read_request(&self, request: &Request<Bytes>) -> SentRequest;
 }
 
 /// The completion that a simulated server sends, independent of the protocol.

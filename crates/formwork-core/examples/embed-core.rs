@@ -82,6 +82,6 @@ impl Lower for InWords {
     }
 
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
-        Ok(Lowered::told(SchemaText::JsonSchema(spaced(request.schema))))
+        Ok(Lowered::described(SchemaText::JsonSchema(spaced(request.schema))))
     }
 }

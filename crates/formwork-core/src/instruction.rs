@@ -31,8 +31,8 @@ impl Default for Instruction {
 
 impl Instruction {
     /// Returns the system message that describes a schema; `kind` is what it calls the values.
-    pub(crate) fn message(&self, shown: &SchemaText, kind: &str) -> Message {
-        let (before, text) = match shown {
+    pub(crate) fn message(&self, schema: &SchemaText, kind: &str) -> Message {
+        let (before, text) = match schema {
             SchemaText::JsonSchema(text) => (&self.json_schema, text),
             SchemaText::Outline(text) => (&self.outline, text),
         };

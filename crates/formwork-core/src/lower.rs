@@ -30,7 +30,7 @@ use crate::{Enforcement, LiftOp};
 ///         Enforcement::None
 ///     }
 ///     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
-///         Ok(Lowered::told(SchemaText::JsonSchema(spaced(request.schema))))
+///         Ok(Lowered::described(SchemaText::JsonSchema(spaced(request.schema))))
 ///     }
 /// }
 /// ```
@@ -149,7 +149,8 @@ pub struct Lowered {
     /// The degree of enforcement that is requested.
     pub enforcement: Enforcement,
     /// The schema as it is written into the prompt; `None` if the provider itself adds the schema to the prompt.
-    pub shown: Option<SchemaText>,
+    #[serde(rename = "shown")]
+    pub prompt_schema: Option<SchemaText>,
     /// The operations that map an answer back; see [`lift`](crate::lift). They are data, so that a stored run can resume.
     pub lift: Vec<LiftOp>,
     /// The bounds that [`Tighten::Bounded`] added. A value that fills one of them is incomplete.
@@ -202,8 +203,8 @@ impl Lowered {
     }
 
     /// Creates a schema that is written into the prompt and not enforced.
-    pub fn told(schema: SchemaText) -> Self {
-        Self { shown: Some(schema), ..Self::default() }
+    pub fn described(schema: SchemaText) -> Self {
+        Self { prompt_schema: Some(schema), ..Self::default() }
     }
 
     /// Returns the schema as JSON text, for requests; `None` if no schema is sent. It is written at the first call of this
@@ -222,8 +223,8 @@ impl Lowered {
 
     /// Sets the schema as it is written into the prompt (default: none).
     #[must_use]
-    pub fn with_shown(mut self, shown: Option<SchemaText>) -> Self {
-        self.shown = shown;
+    pub fn with_prompt_schema(mut self, prompt_schema: Option<SchemaText>) -> Self {
+        self.prompt_schema = prompt_schema;
         self
     }
 

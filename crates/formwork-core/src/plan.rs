@@ -149,8 +149,10 @@ impl Target {
                 Ok(whole) => {
                     let schema_bytes = whole.schema.as_ref().map_or(0, written);
                     let kind = kind(contract.schema().document());
-                    let instruction =
-                        whole.shown.as_ref().map(|shown| Arc::new(instruction.message(shown, kind)));
+                    let instruction = whole
+                        .prompt_schema
+                        .as_ref()
+                        .map(|prompt_schema| Arc::new(instruction.message(prompt_schema, kind)));
                     let (lower, whole) = (Arc::clone(lower), Arc::new(whole));
                     self.modes.push(Mode { lower, whole, instruction, schema_bytes });
                 }

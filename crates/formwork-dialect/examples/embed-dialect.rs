@@ -16,7 +16,7 @@ fn main() -> Result<(), Refused> {
     });
     for dialect in formwork_dialect::Dialects::builtin().iter() {
         let lowered = dialect.lower(&LowerRequest::new(&schema))?;
-        println!("{}:\n  sent {:?}\n  shown {:?}", dialect.name(), lowered.schema, lowered.shown);
+        println!("{}:\n  sent {:?}\n  shown {:?}", dialect.name(), lowered.schema, lowered.prompt_schema);
         lowered.losses.iter().for_each(|loss| println!("  {loss}"));
     }
     Ok(())

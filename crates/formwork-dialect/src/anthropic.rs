@@ -19,7 +19,7 @@ pub(crate) const ANTHROPIC: Profile = Profile {
     about: "structured outputs and strict tools of Anthropic",
     engine: Engine::Other,
     rules: RULES,
-    shown: false,
+    describes_schema: false,
     wrap: Some("value"),
     refers_to_root: false,
     recursion: false,

@@ -18,7 +18,7 @@ pub(crate) const GEMINI: Profile = Profile {
     about: "Gemini's JSON Schema mode",
     engine: Engine::Other,
     rules: GEMINI_RULES,
-    shown: false,
+    describes_schema: false,
     wrap: None,
     references: References::Native,
     refers_to_root: false,

@@ -52,24 +52,25 @@ impl Lower for JsonObject {
             // The answer will be an object, and the schema constrains objects.
             _ => !alternative.is_unsaid,
         });
-        let mut shown = Map::from_iter([("$comment".to_owned(), json!("The answer is one JSON object."))]);
+        let mut prompt_schema =
+            Map::from_iter([("$comment".to_owned(), json!("The answer is one JSON object."))]);
         let mut lift = Vec::new();
         if is_object {
             if let Value::Object(keywords) = request.schema {
                 let says = |keyword: &str| !matches!(keyword, "$schema" | "$id" | "$comment");
-                shown.extend(keywords.clone().into_iter().filter(|(keyword, _)| says(keyword)));
+                prompt_schema.extend(keywords.clone().into_iter().filter(|(keyword, _)| says(keyword)));
             }
         } else {
             let (inner, definitions) = apart(request.schema);
-            shown.insert("type".to_owned(), json!("object"));
-            shown.insert("properties".to_owned(), json!({VALUE: inner}));
-            shown.insert("required".to_owned(), json!([VALUE]));
-            shown.insert("additionalProperties".to_owned(), json!(false));
-            shown.extend(definitions.map(|definitions| ("$defs".to_owned(), definitions)));
+            prompt_schema.insert("type".to_owned(), json!("object"));
+            prompt_schema.insert("properties".to_owned(), json!({VALUE: inner}));
+            prompt_schema.insert("required".to_owned(), json!([VALUE]));
+            prompt_schema.insert("additionalProperties".to_owned(), json!(false));
+            prompt_schema.extend(definitions.map(|definitions| ("$defs".to_owned(), definitions)));
             lift.push(LiftOp { at: String::new(), lift: Lift::Unwrap(VALUE.to_owned()) });
         }
         let mut lowered =
-            Lowered::told(SchemaText::JsonSchema(spaced(&Value::Object(shown)))).with_lift(lift);
+            Lowered::described(SchemaText::JsonSchema(spaced(&Value::Object(prompt_schema)))).with_lift(lift);
         lowered.enforcement = self.enforcement();
         Ok(lowered)
     }

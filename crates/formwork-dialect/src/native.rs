@@ -173,7 +173,11 @@ impl Lower for Native {
         losses.extend(written.losses);
         Ok(Lowered::new(self.enforcement(), written.schema)
             .with_dialect(profile.name)
-            .with_shown(profile.shown.then(|| SchemaText::Outline(outline(&forms, forms.root, MAX_OUTLINE))))
+            .with_prompt_schema(
+                profile
+                    .describes_schema
+                    .then(|| SchemaText::Outline(outline(&forms, forms.root, MAX_OUTLINE))),
+            )
             .with_lift(written.lift)
             .with_bounds(written.bounds)
             .with_losses(reported(losses)))

@@ -17,7 +17,7 @@ use crate::tighten::close;
 ///
 /// let schema = serde_json::json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]});
 /// let lowered = Prompt::outline().lower(&LowerRequest::new(&schema))?;
-/// assert_eq!(lowered.shown, Some(SchemaText::Outline(r#"{"age": integer}"#.into())));
+/// assert_eq!(lowered.prompt_schema, Some(SchemaText::Outline(r#"{"age": integer}"#.into())));
 /// # Ok::<(), formwork_core::Refused>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default)]
@@ -57,14 +57,14 @@ impl Lower for Prompt {
     }
 
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
-        let shown = if self.outline {
+        let text = if self.outline {
             let Expanded { mut forms, mut losses } = expand(request.schema, self.name())?;
             close(&mut forms, &mut losses);
             SchemaText::Outline(outline(&forms, forms.root, MAX_OUTLINE))
         } else {
             SchemaText::JsonSchema(spaced(&without_identity(request.schema)))
         };
-        Ok(Lowered::told(shown))
+        Ok(Lowered::described(text))
     }
 }
 

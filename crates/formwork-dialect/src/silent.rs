@@ -15,9 +15,9 @@ use formwork_core::{Enforcement, Lower, LowerRequest, Lowered, Refused};
 ///
 /// let silent = Silent::new(Arc::new(JsonObject));
 /// let object = silent.lower(&LowerRequest::new(&serde_json::json!({"type": "object"})))?;
-/// assert_eq!((object.shown, object.enforcement), (None, Enforcement::JsonObject));
+/// assert_eq!((object.prompt_schema, object.enforcement), (None, Enforcement::JsonObject));
 /// let list = silent.lower(&LowerRequest::new(&serde_json::json!({"type": "array"})))?;
-/// assert!(list.shown.is_some());
+/// assert!(list.prompt_schema.is_some());
 /// # Ok::<(), formwork_core::Refused>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ impl Lower for Silent {
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
         let mut lowered = self.0.lower(request)?;
         if lowered.lift.is_empty() {
-            lowered.shown = None;
+            lowered.prompt_schema = None;
         }
         Ok(lowered)
     }

@@ -350,7 +350,7 @@ impl Drive<'_> {
         };
         let name = self.target(target);
         self.observers.notify(|observer, run_id| {
-            let started = Started { attempt: run.attempt(), target: name, ask: run.asked(), call };
+            let started = Started { attempt: run.attempt(), target: name, ask: run.ask(), call };
             observer.attempt_started(run_id, &started);
         });
         self.observers.pause().await;
@@ -499,7 +499,7 @@ impl Drive<'_> {
         }
         let target = self.target(run.target());
         self.observers.notify(|observer, id| {
-            observer.asking(id, &Next { attempt: run.attempt(), target, ask: run.asked(), wait });
+            observer.asking(id, &Next { attempt: run.attempt(), target, ask: run.ask(), wait });
         });
     }
 

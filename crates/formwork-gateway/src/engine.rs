@@ -231,13 +231,13 @@ pub(crate) fn spec_of(want: &Want) -> Option<(Spec, Option<Message>)> {
 }
 
 /// Takes the dialogue of a request as the input of its runs, which share it.
-pub(crate) fn input(ask: &mut Ask, told: Option<Message>) -> Input {
+pub(crate) fn input(ask: &mut Ask, instructions: Option<Message>) -> Input {
     let messages = std::mem::take(&mut ask.messages);
     let messages = match ask.want {
         Want::Tools { .. } => tools::retold(messages),
         _ => messages,
     };
-    let mut input = Input::new(told.into_iter().chain(messages));
+    let mut input = Input::new(instructions.into_iter().chain(messages));
     input.seed = ask.sampling.seed;
     input
 }

@@ -28,7 +28,7 @@ impl Meter {
     }
 
     /// Returns the usage that the body says, or a guess from its length and that of the request.
-    pub(crate) fn usage(&self, asked: usize) -> Usage {
+    pub(crate) fn usage(&self, request_bytes: usize) -> Usage {
         let mut seen = self.head.clone();
         seen.extend_from_slice(&self.tail);
         let text = String::from_utf8_lossy(&seen);
@@ -36,9 +36,8 @@ impl Meter {
         let input = most(&["prompt_tokens", "input_tokens", "prompt_eval_count"]);
         let output = most(&["completion_tokens", "output_tokens", "eval_count"]);
         match (input, output) {
-            (None, None) => {
-                Usage::new(asked.div_ceil(4) as u64, self.length.div_ceil(4) as u64).with_estimated(true)
-            }
+            (None, None) => Usage::new(request_bytes.div_ceil(4) as u64, self.length.div_ceil(4) as u64)
+                .with_estimated(true),
             (input, output) => Usage::new(input.unwrap_or(0), output.unwrap_or(0)),
         }
     }

@@ -47,7 +47,7 @@ impl RequestInfo {
 }
 
 /// Returns the fault for a response with an error status.
-pub(crate) fn of_response(asked: &RequestInfo, head: &Parts, body: &[u8], now: Time) -> Fault {
+pub(crate) fn of_response(request: &RequestInfo, head: &Parts, body: &[u8], now: Time) -> Fault {
     let document = match serde_json::from_slice(body) {
         Ok(Value::Array(mut all)) if !all.is_empty() => all.swap_remove(0),
         Ok(document) => document,
@@ -55,12 +55,12 @@ pub(crate) fn of_response(asked: &RequestInfo, head: &Parts, body: &[u8], now: T
     };
     let alone = if document.is_object() { document.to_string() } else { String::new() };
     let body = if alone.is_empty() { body } else { alone.as_bytes() };
-    let mut fault = fault_of(head, body, asked.enforcement != Enforcement::None, now);
-    let said = ErrorObject::of(&document, body);
+    let mut fault = fault_of(head, body, request.enforcement != Enforcement::None, now);
+    let error = ErrorObject::of(&document, body);
     if fault.retry_after.is_none() {
-        fault.retry_after = said.retry_delay();
+        fault.retry_after = error.retry_delay();
     }
-    if let Some((kind, advice)) = special(asked, head.status.as_u16(), &said) {
+    if let Some((kind, advice)) = special(request, head.status.as_u16(), &error) {
         fault.kind = kind;
         if !advice.is_empty() {
             fault.message = format!("{advice}: {}", fault.message);
@@ -71,9 +71,9 @@ pub(crate) fn of_response(asked: &RequestInfo, head: &Parts, body: &[u8], now: T
 
 /// Returns the fault for an error inside a successful response. Once the model has sent text, the server has accepted the
 /// schema, so the error is not a refusal of it.
-pub(crate) fn within(asked: &RequestInfo, document: &Value, words: &str, after_text: bool) -> Fault {
-    let enforcement = if after_text { Enforcement::None } else { asked.enforcement };
-    let asked = RequestInfo { enforcement, ..asked.clone() };
+pub(crate) fn within(request: &RequestInfo, document: &Value, words: &str, after_text: bool) -> Fault {
+    let enforcement = if after_text { Enforcement::None } else { request.enforcement };
+    let request = RequestInfo { enforcement, ..request.clone() };
     let code = &document["error"]["code"];
     let code =
         code.as_u64().or_else(|| code.as_str()?.parse().ok()).and_then(|code| u16::try_from(code).ok());
@@ -83,7 +83,7 @@ pub(crate) fn within(asked: &RequestInfo, document: &Value, words: &str, after_t
     head.status = status
         .filter(|status| status.is_client_error() || status.is_server_error())
         .unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
-    let known = of_response(&asked, &head, document.to_string().as_bytes(), Time(0));
+    let known = of_response(&request, &head, document.to_string().as_bytes(), Time(0));
     Fault::new(known.kind, format!("the server ended the response with an error: {}", quoted(words)))
         .with_retry_after(known.retry_after)
 }
@@ -162,21 +162,21 @@ const SCHEMA_WORDS: &[&str] = &[
 ];
 
 /// Returns the class of an error that is not determined by its status alone, with advice on what to do.
-fn special(asked: &RequestInfo, status: u16, said: &ErrorObject<'_>) -> Option<(FaultKind, String)> {
-    let model = &asked.model;
+fn special(request: &RequestInfo, status: u16, error: &ErrorObject<'_>) -> Option<(FaultKind, String)> {
+    let model = &request.model;
     let is = |kind, advice: &str| Some((kind, advice.to_owned()));
-    if said.has_reason(&["API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED"])
-        || status == 400 && said.says(&["api key not valid", "api key expired", "api key not found"])
+    if error.has_reason(&["API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED"])
+        || status == 400 && error.says(&["api key not valid", "api key expired", "api key not found"])
     {
         return is(FaultKind::Auth, "the server refused the API key");
     }
-    if status == 403 && said.has_reason(&["SERVICE_DISABLED"]) {
+    if status == 403 && error.has_reason(&["SERVICE_DISABLED"]) {
         return is(FaultKind::Auth, "the API is not enabled for this project");
     }
     if status == 429 {
-        return if said.is_daily() {
+        return if error.is_daily() {
             is(FaultKind::NoCredit, "the daily quota is exhausted")
-        } else if said.says(&["limit: 0,", "limit: 0\n", "prepayment credits", "spending cap"]) {
+        } else if error.says(&["limit: 0,", "limit: 0\n", "prepayment credits", "spending cap"]) {
             is(FaultKind::NoCredit, "the account has no quota for this model")
         } else {
             // Limits per minute have the same message about plan and billing, so it does not mean missing credit.
@@ -191,32 +191,37 @@ fn special(asked: &RequestInfo, status: u16, said: &ErrorObject<'_>) -> Option<(
             ),
         ));
     }
-    if status == 499 || said.status == "UNAVAILABLE" {
+    if status == 499 || error.status == "UNAVAILABLE" {
         return is(FaultKind::Overloaded, "");
     }
     if status != 400 {
         return None;
     }
-    if said.says(&["exceeds the maximum number of tokens", "input token count"]) {
+    if error.says(&["exceeds the maximum number of tokens", "input token count"]) {
         return is(FaultKind::BadRequest, "the prompt exceeds the model's context window, shorten the input");
     }
-    if said.says(&["user location is not supported", "not available in your country"]) {
+    if error.says(&["user location is not supported", "not available in your country"]) {
         return is(FaultKind::Unsupported, "the vendor does not offer the API in this region");
     }
-    if said.says(&["thinking_budget", "thinking budget", "thinking level", "thinking_level", "thinking mode"])
-    {
+    if error.says(&[
+        "thinking_budget",
+        "thinking budget",
+        "thinking level",
+        "thinking_level",
+        "thinking mode",
+    ]) {
         return is(
             FaultKind::BadRequest,
             "the model refuses the thinking settings: set `thinking_budget` before Gemini 3, `thinking_level` from Gemini 3 on, or neither",
         );
     }
     // This is the message of LiteLLM's proxy.
-    if said.says(&["invalid model name"]) {
+    if error.says(&["invalid model name"]) {
         return Some((FaultKind::Unsupported, format!("the model `{model}` does not exist on this server")));
     }
-    let names_nothing = said.message.trim_end_matches('.') == "request contains an invalid argument";
-    let has_schema = asked.enforcement != Enforcement::None;
+    let names_nothing = error.message.trim_end_matches('.') == "request contains an invalid argument";
+    let has_schema = request.enforcement != Enforcement::None;
     // The API refuses a schema that exceeds some limits without giving a reason.
-    (has_schema && (said.says(SCHEMA_WORDS) || names_nothing))
+    (has_schema && (error.says(SCHEMA_WORDS) || names_nothing))
         .then(|| (FaultKind::SchemaRefused, "the server refused the schema".to_owned()))
 }

@@ -35,27 +35,27 @@ impl Protocol for Generate {
         Arc::new(Http::new(Gemini::new("gemini-2.5-flash"), transport))
     }
 
-    fn say(&self, said: &ServerAnswer) -> Vec<Reply> {
+    fn say(&self, completion: &ServerAnswer) -> Vec<Reply> {
         // The API does not mark a refusal that the model writes as text.
-        if said.finish == Finish::Refused {
+        if completion.finish == Finish::Refused {
             return Vec::new();
         }
         let mut parts = Vec::new();
-        if !said.reasoning.is_empty() {
-            parts.push(json!({"text": said.reasoning, "thought": true}));
+        if !completion.reasoning.is_empty() {
+            parts.push(json!({"text": completion.reasoning, "thought": true}));
         }
-        parts.push(json!({"text": said.text}));
-        let whole = end(said, parts);
+        parts.push(json!({"text": completion.text}));
+        let whole = end(completion, parts);
         let mut events = Vec::new();
-        if !said.reasoning.is_empty() {
-            events.push(piece(&json!({"text": said.reasoning, "thought": true})));
+        if !completion.reasoning.is_empty() {
+            events.push(piece(&json!({"text": completion.reasoning, "thought": true})));
         }
-        let characters: Vec<char> = said.text.chars().collect();
+        let characters: Vec<char> = completion.text.chars().collect();
         // Few characters per event, as real models send; more for long texts, to limit the duration of the suite.
         for letters in characters.chunks((characters.len() / 500).max(3)) {
             events.push(piece(&json!({"text": letters.iter().collect::<String>()})));
         }
-        events.push(end(said, vec![json!({"text": ""})]));
+        events.push(end(completion, vec![json!({"text": ""})]));
         let stream: String = events.iter().map(event).collect();
         vec![
             Reply::new(200, "application/json; charset=UTF-8", whole.to_string()),
@@ -67,8 +67,8 @@ impl Protocol for Generate {
         Reply::new(status, "application/json; charset=UTF-8", error(status, words).to_string())
     }
 
-    fn error_within(&self, said: &str, words: &str) -> Option<Reply> {
-        let begin = if said.is_empty() { String::new() } else { event(&piece(&json!({"text": said}))) };
+    fn error_within(&self, text: &str, words: &str) -> Option<Reply> {
+        let begin = if text.is_empty() { String::new() } else { event(&piece(&json!({"text": text}))) };
         Some(Reply::new(200, "text/event-stream", begin + &event(&error(503, words))))
     }
 
@@ -142,7 +142,7 @@ impl Protocol for Generate {
         ]
     }
 
-    fn asked(&self, request: &Request<Bytes>) -> SentRequest {
+    fn read_request(&self, request: &Request<Bytes>) -> SentRequest {
         let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
         let generation = &body["generationConfig"];
         let text = |content: &Value| {
@@ -183,13 +183,13 @@ fn piece(part: &Value) -> Value {
     })
 }
 
-fn end(said: &ServerAnswer, parts: Vec<Value>) -> Value {
-    let reason = match said.finish {
+fn end(completion: &ServerAnswer, parts: Vec<Value>) -> Value {
+    let reason = match completion.finish {
         Finish::Length => "MAX_TOKENS",
         Finish::Filtered => "SAFETY",
         _ => "STOP",
     };
-    let (input, output) = (said.usage.input_tokens, said.usage.output_tokens);
+    let (input, output) = (completion.usage.input_tokens, completion.usage.output_tokens);
     json!({
         "candidates": [{"content": {"parts": parts, "role": "model"}, "finishReason": reason, "index": 0}],
         "usageMetadata": {"promptTokenCount": input, "candidatesTokenCount": output, "totalTokenCount": input + output},

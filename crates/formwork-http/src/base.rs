@@ -22,8 +22,8 @@ pub(crate) struct Base {
 impl Base {
     pub(crate) fn new(text: &str) -> Result<Self, ConfigError> {
         let wrong = || {
-            let shown = if text.contains('@') { "what was given".to_owned() } else { format!("{text:?}") };
-            ConfigError::BaseUrl { shown }
+            let value = if text.contains('@') { "what was given".to_owned() } else { format!("{text:?}") };
+            ConfigError::BaseUrl { value }
         };
         let url = Url::parse(text.trim()).map_err(|_| wrong())?;
         let bare = url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
@@ -99,7 +99,7 @@ impl Base {
     }
 
     /// Returns the URL without its query, which may contain secrets.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn display(&self) -> String {
         let mut url = self.url.clone();
         url.set_query(None);
         url.into()

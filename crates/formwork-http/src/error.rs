@@ -11,12 +11,12 @@
 pub enum ConfigError {
     /// The base URL is invalid.
     #[error(
-        "{shown} is no base URL: expected http:// or https:// and a host, without a user name, a password or a \
+        "{value} is no base URL: expected http:// or https:// and a host, without a user name, a password or a \
          #fragment, such as http://localhost:11434 or https://api.openai.com/v1"
     )]
     BaseUrl {
         /// The value in quotation marks, without the parts that may contain a password.
-        shown: String,
+        value: String,
     },
     /// The environment variable of the key is not set.
     #[error("the environment variable `{variable}` is not set: it has to hold the API key")]

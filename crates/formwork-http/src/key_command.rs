@@ -88,13 +88,13 @@ impl KeyCommand {
         let output = output.map_err(|_| format!("it did not end within {} s", LIMIT.as_secs()))?;
         let output = output.map_err(|error| format!("it could not be started: {error}"))?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let said = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            let said: String = said.trim().chars().take(200).collect();
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let stderr = stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            let stderr: String = stderr.trim().chars().take(200).collect();
             return Err(format!(
-                "it ended with {}{}{said}",
+                "it ended with {}{}{stderr}",
                 output.status,
-                if said.is_empty() { "" } else { ": " }
+                if stderr.is_empty() { "" } else { ": " }
             ));
         }
         let printed = String::from_utf8(output.stdout).map_err(|_| "it did not print text".to_owned())?;

@@ -87,11 +87,11 @@ mod tests {
             (file("both", &both), system, Ok(1)),
             (CertificateResult::default(), system, Ok(webpki_roots::TLS_SERVER_ROOTS.len())),
         ] {
-            let shown = format!("{loaded:?} {named:?}");
+            let case = format!("{loaded:?} {named:?}");
             match (store(loaded, named), expected) {
-                (Ok(store), Ok(count)) => assert_eq!(store.len(), count, "{shown}"),
-                (Err(error), Err(words)) => assert!(error.contains(words), "{error} {shown}"),
-                (found, _) => panic!("{found:?} {shown}"),
+                (Ok(store), Ok(count)) => assert_eq!(store.len(), count, "{case}"),
+                (Err(error), Err(words)) => assert!(error.contains(words), "{error} {case}"),
+                (found, _) => panic!("{found:?} {case}"),
             }
         }
         fs::remove_dir_all(folder).unwrap();

@@ -79,7 +79,7 @@ mod tests {
     fn a_secret_is_found_where_it_is_quoted() {
         let mut secrets = Secrets::default();
         secrets.add(r#"pass"word\secret"#);
-        let said = format!("{:?}", r#"you sent pass"word\secret!"#);
-        assert_eq!(secrets.redact(&said), r#""you sent [redacted]!""#);
+        let message = format!("{:?}", r#"you sent pass"word\secret!"#);
+        assert_eq!(secrets.redact(&message), r#""you sent [redacted]!""#);
     }
 }

@@ -315,7 +315,7 @@ impl fmt::Debug for HttpTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Settings { base, headers, connect, first_byte, idle, max_bytes, .. } = self.settings();
         f.debug_struct("HttpTransport")
-            .field("base_url", &self.redact(&base.shown()))
+            .field("base_url", &self.redact(&base.display()))
             .field("headers", &headers.keys().map(HeaderName::as_str).collect::<Vec<_>>())
             .field("connect_timeout", connect)
             .field("first_byte_timeout", first_byte)

@@ -108,8 +108,8 @@ impl<'t> Source<'t> {
     }
 
     /// Returns the offset of the first character from `at` on that `wanted` accepts; the end if there is none.
-    pub(crate) fn find(&self, at: usize, wanted: impl FnMut(char) -> bool) -> usize {
-        self.found(at, self.uncounted(at).find(wanted))
+    pub(crate) fn find(&self, at: usize, matches: impl FnMut(char) -> bool) -> usize {
+        self.found(at, self.uncounted(at).find(matches))
     }
 
     /// Returns the offset of the first `word` from `at` on; `None` if there is none.

@@ -88,9 +88,9 @@ fn names(known: &[String]) -> String {
     if known.is_empty() {
         return ": it has no keys yet".to_owned();
     }
-    let shown: Vec<_> = known.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+    let listed: Vec<_> = known.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
     let more = if known.len() > SHOWN { ", …" } else { "" };
-    format!("; its keys are {}{more}", shown.join(", "))
+    format!("; its keys are {}{more}", listed.join(", "))
 }
 
 impl Error {

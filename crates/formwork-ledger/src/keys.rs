@@ -352,11 +352,11 @@ impl Ledger {
     /// # Errors
     /// [`Error::NoSuchKey`], [`Error::Storage`].
     pub fn revoke_key(&self, name: &str, now: Time) -> Result<Key, Error> {
-        let wanted = name.to_owned();
+        let key_name = name.to_owned();
         let revoked = self.key_job(move |connection| {
             let sql = "UPDATE key SET revoked = coalesce(revoked, ?2) WHERE name = ?1";
-            connection.execute(sql, params![wanted, number(now.0)])?;
-            by_name(connection, &wanted)
+            connection.execute(sql, params![key_name, number(now.0)])?;
+            by_name(connection, &key_name)
         });
         revoked.wait()?.ok_or_else(|| self.no_such_key(name))
     }
@@ -367,11 +367,11 @@ impl Ledger {
     /// [`Error::NoSuchKey`], [`Error::Invalid`] for a revoked key, [`Error::Storage`].
     pub fn rotate_key(&self, name: &str) -> Result<(Key, Secret), Error> {
         let secret = Secret::random()?;
-        let (wanted, hint, hashed) = (name.to_owned(), secret.hint(), hash(secret.reveal()));
+        let (key_name, hint, hashed) = (name.to_owned(), secret.hint(), hash(secret.reveal()));
         let rotated = self.key_job(move |connection| {
             let sql = "UPDATE key SET hash = ?2, hint = ?3 WHERE name = ?1 AND revoked IS NULL";
-            let rows = connection.execute(sql, params![wanted, hashed, hint])?;
-            Ok(by_name(connection, &wanted)?.map(|key| (key, rows > 0)))
+            let rows = connection.execute(sql, params![key_name, hashed, hint])?;
+            Ok(by_name(connection, &key_name)?.map(|key| (key, rows > 0)))
         });
         match rotated.wait()? {
             Some((key, true)) => Ok((key, secret)),

@@ -40,6 +40,6 @@ pub fn parse(text: &str) -> Result<u64, Error> {
 /// ```
 pub fn format(micro: u64) -> String {
     let decimals = format!("{:06}", micro % MICRO);
-    let shown = decimals.trim_end_matches('0').len().max(2);
-    format!("{}.{}", micro / MICRO, &decimals[..shown])
+    let digits = decimals.trim_end_matches('0').len().max(2);
+    format!("{}.{}", micro / MICRO, &decimals[..digits])
 }

@@ -156,17 +156,17 @@ impl Admin {
     /// [`FaultKind::Unsupported`] if the server does not have the model, or another [`Fault`] if the request fails.
     pub async fn show(&self, model: &str) -> Result<ModelDetails, Fault> {
         let body = json!({ "model": model }).to_string().into();
-        let shown: ModelInfo = self.document(Method::POST, "/api/show", body).await?;
-        let known = |name: &str| shown.model_info.get(name);
+        let info: ModelInfo = self.document(Method::POST, "/api/show", body).await?;
+        let known = |name: &str| info.model_info.get(name);
         let architecture = known("general.architecture").and_then(Value::as_str).map(str::to_owned);
         let context = architecture.as_ref().and_then(|name| known(&format!("{name}.context_length")));
         Ok(ModelDetails {
             context_tokens: context.and_then(Value::as_u64),
             architecture,
-            licence: shown.license,
-            template: shown.template,
-            parameters: shown.parameters,
-            capabilities: shown.capabilities,
+            licence: info.license,
+            template: info.template,
+            parameters: info.parameters,
+            capabilities: info.capabilities,
         })
     }
 

@@ -110,7 +110,7 @@ impl Messages for Lines {
         }
         self.has_line = true;
         self.has_answer |= line.message.is_some() || line.response.is_some() || line.thinking.is_some();
-        let (said, thought, calls) = match &line.message {
+        let (content, thought, calls) = match &line.message {
             Some(message) => (&message.content, &message.thinking, message.tool_calls.as_deref()),
             None => (&line.response, &line.thinking, None),
         };
@@ -118,9 +118,9 @@ impl Messages for Lines {
             self.reasoning += thought.len();
             out.push_back(Delta::Reasoning(thought.clone()));
         }
-        if let Some(said) = said.as_ref().filter(|said| !said.is_empty()) {
-            self.text += said.len();
-            out.push_back(Delta::Text(said.clone()));
+        if let Some(content) = content.as_ref().filter(|content| !content.is_empty()) {
+            self.text += content.len();
+            out.push_back(Delta::Text(content.clone()));
         }
         for call in calls.unwrap_or_default() {
             self.calls_tools = true;

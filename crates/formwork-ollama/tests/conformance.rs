@@ -51,11 +51,11 @@ impl Native {
         piece
     }
 
-    fn end(&self, mut piece: Value, said: &ServerAnswer) -> Value {
+    fn end(&self, mut piece: Value, completion: &ServerAnswer) -> Value {
         piece["done"] = json!(true);
-        piece["done_reason"] = json!(if said.finish == Finish::Length { "length" } else { "stop" });
-        piece["prompt_eval_count"] = json!(said.usage.input_tokens);
-        piece["eval_count"] = json!(said.usage.output_tokens);
+        piece["done_reason"] = json!(if completion.finish == Finish::Length { "length" } else { "stop" });
+        piece["prompt_eval_count"] = json!(completion.usage.input_tokens);
+        piece["eval_count"] = json!(completion.usage.output_tokens);
         piece
     }
 }
@@ -71,21 +71,21 @@ impl Protocol for Native {
         Arc::new(Http::new(wire, transport))
     }
 
-    fn say(&self, said: &ServerAnswer) -> Vec<Reply> {
-        if matches!(said.finish, Finish::Refused | Finish::Filtered) {
+    fn say(&self, completion: &ServerAnswer) -> Vec<Reply> {
+        if matches!(completion.finish, Finish::Refused | Finish::Filtered) {
             return Vec::new();
         }
-        let whole = self.end(self.piece(&said.text, &said.reasoning), said);
+        let whole = self.end(self.piece(&completion.text, &completion.reasoning), completion);
         let mut lines = String::new();
-        if !said.reasoning.is_empty() {
-            lines += &format!("{}\n", self.piece("", &said.reasoning));
+        if !completion.reasoning.is_empty() {
+            lines += &format!("{}\n", self.piece("", &completion.reasoning));
         }
-        let characters: Vec<char> = said.text.chars().collect();
+        let characters: Vec<char> = completion.text.chars().collect();
         // Few characters per line, as real models send; more for long texts, to limit the duration of the suite.
         for piece in characters.chunks((characters.len() / 500).max(3)) {
             lines += &format!("{}\n", self.piece(&piece.iter().collect::<String>(), ""));
         }
-        lines += &format!("{}\n", self.end(self.piece("", ""), said));
+        lines += &format!("{}\n", self.end(self.piece("", ""), completion));
         vec![
             Reply::new(200, "application/json; charset=utf-8", whole.to_string()),
             Reply::new(200, "application/x-ndjson", lines),
@@ -96,8 +96,8 @@ impl Protocol for Native {
         Reply::new(status, "application/json; charset=utf-8", json!({"error": words}).to_string())
     }
 
-    fn error_within(&self, said: &str, words: &str) -> Option<Reply> {
-        let begin = if said.is_empty() { String::new() } else { format!("{}\n", self.piece(said, "")) };
+    fn error_within(&self, text: &str, words: &str) -> Option<Reply> {
+        let begin = if text.is_empty() { String::new() } else { format!("{}\n", self.piece(text, "")) };
         Some(Reply::new(200, "application/x-ndjson", format!("{begin}{}\n", json!({"error": words}))))
     }
 
@@ -111,7 +111,7 @@ impl Protocol for Native {
         ]
     }
 
-    fn asked(&self, request: &Request<Bytes>) -> SentRequest {
+    fn read_request(&self, request: &Request<Bytes>) -> SentRequest {
         let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
         let options = &body["options"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

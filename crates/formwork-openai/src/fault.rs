@@ -100,14 +100,14 @@ fn extra_member(document: &Value) -> Option<String> {
 /// Returns the fault for a response with an error status.
 pub(crate) fn fault(request: &RequestInfo, head: &Parts, body: &[u8], now: Time) -> Fault {
     let document = serde_json::from_slice(body).unwrap_or(Value::Null);
-    let said = match &document {
+    let error = match &document {
         Value::Null => {
             ErrorBody { message: String::from_utf8_lossy(body).to_lowercase(), ..ErrorBody::default() }
         }
         document => ErrorBody::of(document),
     };
     let mut fault = fault_of(head, body, request.enforcement != Enforcement::None, now);
-    if let Some((kind, advice)) = special(request, head.status.as_u16(), &said) {
+    if let Some((kind, advice)) = special(request, head.status.as_u16(), &error) {
         fault.kind = kind;
         fault.message = format!("{advice}: {}", fault.message);
     }
@@ -116,7 +116,7 @@ pub(crate) fn fault(request: &RequestInfo, head: &Parts, body: &[u8], now: Time)
 
 /// Returns the fault for an error inside a successful response.
 pub(crate) fn fault_within(request: &RequestInfo, document: &Value, words: &str) -> Fault {
-    let said = ErrorBody::of(document);
+    let error = ErrorBody::of(document);
     let numbers = ["/error/code", "/error/status", "/code", "/status"].iter();
     let number = numbers.filter_map(|place| {
         let number = document.pointer(place)?;
@@ -124,7 +124,7 @@ pub(crate) fn fault_within(request: &RequestInfo, document: &Value, words: &str)
     });
     let status =
         number.filter(|number| (400..600).contains(number)).find_map(|number| u16::try_from(number).ok());
-    let status = status.unwrap_or_else(|| status_of(&said));
+    let status = status.unwrap_or_else(|| status_of(&error));
     let (mut head, ()) = Response::new(()).into_parts();
     head.status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let known = fault(request, &head, document.to_string().as_bytes(), Time(0));
@@ -133,8 +133,8 @@ pub(crate) fn fault_within(request: &RequestInfo, document: &Value, words: &str)
 }
 
 /// Returns the HTTP status that corresponds to the code of an error.
-fn status_of(said: &ErrorBody) -> u16 {
-    let codes = said.codes.join(" ");
+fn status_of(error: &ErrorBody) -> u16 {
+    let codes = error.codes.join(" ");
     let has = |words: &[&str]| words.iter().any(|word| codes.contains(word));
     match () {
         () if has(&["insufficient_quota", "billing"]) => 402,
@@ -180,31 +180,31 @@ const SCHEMA_WORDS: &[&str] = &[
 ];
 
 /// Returns the class of an error that is not determined by its status alone, with advice on what to do.
-fn special(request: &RequestInfo, status: u16, said: &ErrorBody) -> Option<(FaultKind, String)> {
+fn special(request: &RequestInfo, status: u16, error: &ErrorBody) -> Option<(FaultKind, String)> {
     let is_refused = matches!(status, 400 | 422);
-    if said.has_code(&["insufficient_quota"]) {
+    if error.has_code(&["insufficient_quota"]) {
         return Some((FaultKind::NoCredit, "the account has no credit left".to_owned()));
     }
     // Groq sends 498 if the service tier has no capacity.
     if status == 498 {
         return Some((FaultKind::Overloaded, "the server has no capacity at the moment".to_owned()));
     }
-    if matches!(status, 400 | 413 | 422 | 500) && is_too_long(said) {
+    if matches!(status, 400 | 413 | 422 | 500) && is_too_long(error) {
         let advice = "prompt and completion exceed the model's context window, shorten the input or lower `max_tokens`";
         return Some((FaultKind::BadRequest, advice.to_owned()));
     }
-    if matches!(status, 400 | 404 | 410) && is_model_missing(said) {
+    if matches!(status, 400 | 404 | 410) && is_model_missing(error) {
         let advice = format!(
             "the model `{}` does not exist on this server, or this key has no access to it",
             request.model
         );
         return Some((FaultKind::Unsupported, advice));
     }
-    if request.enforcement != Enforcement::None && is_schema_refused(request, status, said) {
+    if request.enforcement != Enforcement::None && is_schema_refused(request, status, error) {
         return Some((FaultKind::SchemaRefused, "the server refused the schema".to_owned()));
     }
-    if is_refused && is_parameter_refused(said) {
-        return said.parameter().map(|name| (FaultKind::BadRequest, parameter_advice(name)));
+    if is_refused && is_parameter_refused(error) {
+        return error.parameter().map(|name| (FaultKind::BadRequest, parameter_advice(name)));
     }
     if matches!(status, 404 | 405) {
         let api = match request.api {
@@ -219,9 +219,9 @@ fn special(request: &RequestInfo, status: u16, said: &ErrorBody) -> Option<(Faul
     None
 }
 
-fn is_too_long(said: &ErrorBody) -> bool {
-    said.has_code(&["context_length_exceeded", "exceed_context_size_error", "string_above_max_length"])
-        || said.says(&[
+fn is_too_long(error: &ErrorBody) -> bool {
+    error.has_code(&["context_length_exceeded", "exceed_context_size_error", "string_above_max_length"])
+        || error.says(&[
             "maximum context length",
             "context length exceeded",
             "exceeds the context",
@@ -231,26 +231,27 @@ fn is_too_long(said: &ErrorBody) -> bool {
         ])
 }
 
-fn is_model_missing(said: &ErrorBody) -> bool {
+fn is_model_missing(error: &ErrorBody) -> bool {
     let gone =
         ["not found", "not exist", "does not exist", "invalid model", "unknown model", "decommissioned"];
-    said.has_code(&["model_not_found", "model_decommissioned", "invalid_model"])
-        || (said.message.contains("model") && said.says(&gone))
+    error.has_code(&["model_not_found", "model_decommissioned", "invalid_model"])
+        || (error.message.contains("model") && error.says(&gone))
 }
 
-fn is_schema_refused(request: &RequestInfo, status: u16, said: &ErrorBody) -> bool {
+fn is_schema_refused(request: &RequestInfo, status: u16, error: &ErrorBody) -> bool {
     // OpenRouter sends 404 with `require_parameters` if no host of the model supports the schema.
     if status == 404 {
-        return said.says(&["no endpoints found that"]);
+        return error.says(&["no endpoints found that"]);
     }
     let about = |param: &String| SCHEMA_PARAMS.iter().any(|member| param.starts_with(member));
-    let tool = request.enforcement == Enforcement::Tool && said.says(&["tool", "function"]);
-    matches!(status, 400 | 422) && (said.param.as_ref().is_some_and(about) || said.says(SCHEMA_WORDS) || tool)
+    let tool = request.enforcement == Enforcement::Tool && error.says(&["tool", "function"]);
+    matches!(status, 400 | 422)
+        && (error.param.as_ref().is_some_and(about) || error.says(SCHEMA_WORDS) || tool)
 }
 
-fn is_parameter_refused(said: &ErrorBody) -> bool {
-    said.has_code(&["unsupported_parameter", "unsupported_value", "unknown_parameter"])
-        || said.says(&[
+fn is_parameter_refused(error: &ErrorBody) -> bool {
+    error.has_code(&["unsupported_parameter", "unsupported_value", "unknown_parameter"])
+        || error.says(&[
             "unsupported parameter",
             "unsupported value",
             "unknown parameter",
@@ -274,19 +275,19 @@ fn parameter_advice(name: &str) -> String {
 /// for a prompt that a content filter stopped.
 pub(crate) fn rescue(request: &RequestInfo, document: &Value) -> Option<Completion> {
     let error = document.get("error")?;
-    let said = ErrorBody::of(document);
-    if said.has_code(&["json_validate_failed", "tool_use_failed"]) {
+    let body = ErrorBody::of(document);
+    if body.has_code(&["json_validate_failed", "tool_use_failed"]) {
         let text = match error.get("failed_generation") {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.clone(),
             Some(other) => other.to_string(),
         };
-        let cut = said.says(&["max completion tokens", "max_completion_tokens", "max_tokens"]);
+        let cut = body.says(&["max completion tokens", "max_completion_tokens", "max_tokens"]);
         let usage = request.estimate(text.len());
         let finish = if cut { Finish::Length } else { Finish::Stop };
         return Some(Completion::new(text).with_finish(finish).with_usage(usage));
     }
-    let filtered = said.has_code(&["content_filter", "content_policy_violation"])
+    let filtered = body.has_code(&["content_filter", "content_policy_violation"])
         || error.pointer("/metadata/reasons").is_some_and(Value::is_array);
     filtered.then(|| {
         let words = error_in(document).unwrap_or_default();

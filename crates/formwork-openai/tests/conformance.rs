@@ -46,16 +46,16 @@ impl Protocol for Chat {
         Arc::new(Http::new(OpenAi::new("gpt-4o-mini"), transport))
     }
 
-    fn say(&self, said: &ServerAnswer) -> Vec<Reply> {
-        vec![whole(said), streamed(said)]
+    fn say(&self, completion: &ServerAnswer) -> Vec<Reply> {
+        vec![whole(completion), streamed(completion)]
     }
 
     fn error(&self, status: u16, words: &str) -> Reply {
         Reply::new(status, "application/json", error(words).to_string())
     }
 
-    fn error_within(&self, said: &str, words: &str) -> Option<Reply> {
-        let begin = if said.is_empty() { String::new() } else { event(&delta(json!({"content": said}))) };
+    fn error_within(&self, text: &str, words: &str) -> Option<Reply> {
+        let begin = if text.is_empty() { String::new() } else { event(&delta(json!({"content": text}))) };
         Some(Reply::new(200, "text/event-stream", begin + &event(&error(words))))
     }
 
@@ -100,7 +100,7 @@ impl Protocol for Chat {
         ]
     }
 
-    fn asked(&self, request: &Request<Bytes>) -> SentRequest {
+    fn read_request(&self, request: &Request<Bytes>) -> SentRequest {
         let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
         let format = &body["response_format"];
         let messages = body["messages"].as_array().into_iter().flatten();
@@ -136,9 +136,9 @@ impl Protocol for Responses {
         Arc::new(Http::new(OpenAi::new("gpt-4o-mini").with_api(Api::Responses), transport))
     }
 
-    fn say(&self, said: &ServerAnswer) -> Vec<Reply> {
-        let body = response(said);
-        let streamed = response_events(said, &body);
+    fn say(&self, completion: &ServerAnswer) -> Vec<Reply> {
+        let body = response(completion);
+        let streamed = response_events(completion, &body);
         vec![
             Reply::new(200, "application/json", body.to_string()),
             Reply::new(200, "text/event-stream", streamed),
@@ -149,10 +149,10 @@ impl Protocol for Responses {
         Chat.error(status, words)
     }
 
-    fn error_within(&self, said: &str, words: &str) -> Option<Reply> {
+    fn error_within(&self, text: &str, words: &str) -> Option<Reply> {
         let mut body = event(&json!({"type": "response.created", "response": {"status": "in_progress"}}));
-        if !said.is_empty() {
-            body += &event(&json!({"type": "response.output_text.delta", "output_index": 0, "delta": said}));
+        if !text.is_empty() {
+            body += &event(&json!({"type": "response.output_text.delta", "output_index": 0, "delta": text}));
         }
         body += &event(&json!({"type": "error", "code": "server_error", "message": words, "param": null}));
         Some(Reply::new(200, "text/event-stream", body))
@@ -206,7 +206,7 @@ impl Protocol for Responses {
         ]
     }
 
-    fn asked(&self, request: &Request<Bytes>) -> SentRequest {
+    fn read_request(&self, request: &Request<Bytes>) -> SentRequest {
         let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
         let format = &body["text"]["format"];
         let text = |item: &Value| {
@@ -230,26 +230,26 @@ impl Protocol for Responses {
 }
 
 /// A response that is not streamed.
-fn response(said: &ServerAnswer) -> Value {
-    let reason = match said.finish {
+fn response(completion: &ServerAnswer) -> Value {
+    let reason = match completion.finish {
         Finish::Length => Some("max_output_tokens"),
         Finish::Filtered => Some("content_filter"),
         _ => None,
     };
-    let part = match said.finish {
-        Finish::Refused => json!({"type": "refusal", "refusal": said.text}),
-        _ => json!({"type": "output_text", "text": said.text, "annotations": []}),
+    let part = match completion.finish {
+        Finish::Refused => json!({"type": "refusal", "refusal": completion.text}),
+        _ => json!({"type": "output_text", "text": completion.text, "annotations": []}),
     };
     let mut output = vec![json!({"type": "message", "id": "msg_1", "role": "assistant", "content": [part]})];
-    if !said.reasoning.is_empty() {
-        let summary = json!([{"type": "summary_text", "text": said.reasoning}]);
+    if !completion.reasoning.is_empty() {
+        let summary = json!([{"type": "summary_text", "text": completion.reasoning}]);
         output.insert(0, json!({"type": "reasoning", "id": "rs_1", "summary": summary}));
     }
-    if said.finish == Finish::ToolCall {
+    if completion.finish == Finish::ToolCall {
         let call = json!({"type": "function_call", "id": "fc_1", "name": "look", "arguments": "{}"});
         output.push(call);
     }
-    let (input_tokens, output_tokens) = (said.usage.input_tokens, said.usage.output_tokens);
+    let (input_tokens, output_tokens) = (completion.usage.input_tokens, completion.usage.output_tokens);
     json!({
         "id": "resp_1",
         "object": "response",
@@ -268,15 +268,17 @@ fn response(said: &ServerAnswer) -> Value {
 }
 
 /// The stream of the same response.
-fn response_events(said: &ServerAnswer, response: &Value) -> String {
+fn response_events(completion: &ServerAnswer, response: &Value) -> String {
     let mut body = event(&json!({"type": "response.created", "response": {"status": "in_progress"}}));
     for (index, item) in response["output"].as_array().into_iter().flatten().enumerate() {
         let begun = json!({"type": item["type"], "id": item["id"], "name": item["name"]});
         body += &event(&json!({"type": "response.output_item.added", "output_index": index, "item": begun}));
         let (kind, text) = match item["type"].as_str() {
-            Some("reasoning") => ("response.reasoning_summary_text.delta", said.reasoning.as_str()),
-            Some("message") if said.finish == Finish::Refused => ("response.refusal.delta", &*said.text),
-            Some("message") => ("response.output_text.delta", &*said.text),
+            Some("reasoning") => ("response.reasoning_summary_text.delta", completion.reasoning.as_str()),
+            Some("message") if completion.finish == Finish::Refused => {
+                ("response.refusal.delta", &*completion.text)
+            }
+            Some("message") => ("response.output_text.delta", &*completion.text),
             _ => ("response.function_call_arguments.delta", "{}"),
         };
         let characters: Vec<char> = text.chars().collect();
@@ -323,38 +325,38 @@ const fn reason(finish: Finish) -> &'static str {
     }
 }
 
-fn usage(said: &ServerAnswer) -> Value {
-    let (input, output) = (said.usage.input_tokens, said.usage.output_tokens);
+fn usage(completion: &ServerAnswer) -> Value {
+    let (input, output) = (completion.usage.input_tokens, completion.usage.output_tokens);
     json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output})
 }
 
 /// The model's text with the name of its property: a refusal has a property of its own.
-fn content(said: &ServerAnswer) -> (&'static str, &str) {
-    (if said.finish == Finish::Refused { "refusal" } else { "content" }, &said.text)
+fn content(completion: &ServerAnswer) -> (&'static str, &str) {
+    (if completion.finish == Finish::Refused { "refusal" } else { "content" }, &completion.text)
 }
 
-fn whole(said: &ServerAnswer) -> Reply {
-    let (name, text) = content(said);
+fn whole(completion: &ServerAnswer) -> Reply {
+    let (name, text) = content(completion);
     let mut message = json!({"role": "assistant", "content": null, name: text});
-    if !said.reasoning.is_empty() {
-        message["reasoning_content"] = json!(said.reasoning);
+    if !completion.reasoning.is_empty() {
+        message["reasoning_content"] = json!(completion.reasoning);
     }
     let body = json!({
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 1_790_000_000,
         "model": "gpt-4o-mini-2024-07-18",
-        "choices": [{"index": 0, "message": message, "finish_reason": reason(said.finish)}],
-        "usage": usage(said),
+        "choices": [{"index": 0, "message": message, "finish_reason": reason(completion.finish)}],
+        "usage": usage(completion),
     });
     Reply::new(200, "application/json", body.to_string())
 }
 
-fn streamed(said: &ServerAnswer) -> Reply {
-    let (name, text) = content(said);
+fn streamed(completion: &ServerAnswer) -> Reply {
+    let (name, text) = content(completion);
     let mut body = event(&delta(json!({"role": "assistant", "content": ""})));
-    if !said.reasoning.is_empty() {
-        body += &event(&delta(json!({"reasoning_content": said.reasoning})));
+    if !completion.reasoning.is_empty() {
+        body += &event(&delta(json!({"reasoning_content": completion.reasoning})));
     }
     let characters: Vec<char> = text.chars().collect();
     // Few characters per event, as real models send; more for long texts, to limit the duration of the suite.
@@ -362,9 +364,9 @@ fn streamed(said: &ServerAnswer) -> Reply {
         body += &event(&delta(json!({name: piece.iter().collect::<String>()})));
     }
     let mut end = delta(json!({}));
-    end["choices"][0]["finish_reason"] = json!(reason(said.finish));
+    end["choices"][0]["finish_reason"] = json!(reason(completion.finish));
     body += &event(&end);
-    body += &event(&json!({"object": "chat.completion.chunk", "choices": [], "usage": usage(said)}));
+    body += &event(&json!({"object": "chat.completion.chunk", "choices": [], "usage": usage(completion)}));
     body += "data: [DONE]\n\n";
     Reply::new(200, "text/event-stream", body)
 }

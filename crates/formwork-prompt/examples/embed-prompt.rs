@@ -20,7 +20,7 @@ async fn main() -> Result<(), Fault> {
             Fault::new(formwork_core::FaultKind::BadRequest, refused.to_string())
         })?;
         // A `Run` writes this text into the prompt.
-        let words = match &lowered.shown {
+        let words = match &lowered.prompt_schema {
             Some(SchemaText::Outline(text) | SchemaText::JsonSchema(text)) => {
                 format!("Answer with JSON of this shape: {text}")
             }

@@ -108,7 +108,7 @@ impl Provider for Prompt {
         if call.enforcement() == Enforcement::None && call.rules.is_empty() {
             return self.inner.call(call).await;
         }
-        if call.schema().is_some() && call.lowered.shown.is_none() {
+        if call.schema().is_some() && call.lowered.prompt_schema.is_none() {
             let dialect = self.form.dialect();
             let message = format!("`{}` enforces nothing, use the dialect `{dialect}`", self.name());
             return Err(Fault::new(FaultKind::SchemaRefused, message));

@@ -78,7 +78,7 @@ mod tests {
             let error = Error::new(ErrorKind::Unavailable, "no judge");
             let error = (!carried_out).then(|| GenerationError::from(&error));
             let review = aggregate(results.collect(), error, ReviewPrice::default());
-            let of = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
+            let of = |kind| verdicts.iter().filter(|verdict| **verdict == kind).count();
             prop_assert_eq!(review.pass, carried_out && of(Verdict::Fail) == 0);
             prop_assert_eq!(review.passes(false), review.pass);
             prop_assert_eq!(review.passes(true), review.pass && of(Verdict::Indeterminate) == 0);

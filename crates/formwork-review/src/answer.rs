@@ -86,20 +86,20 @@ pub(crate) fn question(criterion: &Criterion, material: &Material, most: usize) 
     }
     for name in &criterion.needs {
         if let Some(data) = material.data.get(name) {
-            parts.push(quoted(&format!("Data `{}`", line(name, 60)), &shown(data), most));
+            parts.push(quoted(&format!("Data `{}`", line(name, 60)), &as_text(data), most));
         }
     }
-    parts.push(quoted("The output to judge", &shown(&material.output), most));
+    parts.push(quoted("The output to judge", &as_text(&material.output), most));
     parts.push(
         "Does the output meet the criterion? Reason first, then give your verdict and how sure you are."
             .to_owned(),
     );
     let messages = [Message::system(SYSTEM), Message::user(parts.join("\n\n"))];
-    Input::new(messages).with_source(shown(&material.output))
+    Input::new(messages).with_source(as_text(&material.output))
 }
 
 /// Returns a value as the judge sees it: a string verbatim, anything else as JSON.
-pub(crate) fn shown(value: &Value) -> String {
+pub(crate) fn as_text(value: &Value) -> String {
     value.as_str().map_or_else(|| spaced(value), ToOwned::to_owned)
 }
 

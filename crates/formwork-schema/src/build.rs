@@ -88,11 +88,11 @@ fn mistake(pointer: &str, kind: &Kind, value: &Value) -> Option<String> {
         return Some(match words.find(|word| !TYPES.contains(word)) {
             Some(word) => match nearest(word, TYPES) {
                 Some(meant) => format!("there is no type `{word}`: did you mean `{meant}`? There are {all}"),
-                None => format!("there is no type {}; there are {all}", crate::words::shown(&word.into())),
+                None => format!("there is no type {}; there are {all}", crate::words::quoted(&word.into())),
             },
             None => format!(
                 "expected a type or a list of different types ({all}), found {}",
-                crate::words::shown(value)
+                crate::words::quoted(value)
             ),
         });
     }

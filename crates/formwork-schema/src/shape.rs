@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::location::path;
 use crate::variant::{expected_variants, meant_variant};
-use crate::words::{bound, count, either, shown, type_names};
+use crate::words::{bound, count, either, quoted, type_names};
 
 /// Reports every error in `document`.
 pub(crate) fn shape<'e>(
@@ -70,7 +70,7 @@ fn flatten(error: &ValidationError<'_>, document: &Value, out: &mut Found) {
                 Some(errors) => errors.iter().for_each(|error| flatten(error, document, out)),
                 None => {
                     let violation = Violation::new(path.clone(), error.kind().keyword(), Stage::Schema);
-                    let found = path.get(document).map(shown).unwrap_or_default();
+                    let found = path.get(document).map(quoted).unwrap_or_default();
                     out.push(
                         violation
                             .with_expected(expected_variants(context, &path, document))
@@ -105,7 +105,7 @@ fn flatten(error: &ValidationError<'_>, document: &Value, out: &mut Found) {
             let (expected, _) = words(error.kind(), error.instance());
             let violation = Violation::new(path.key(name), "propertyNames", Stage::Schema);
             out.push(
-                violation.with_expected(format!("a name: {expected}")).with_found(shown(error.instance())),
+                violation.with_expected(format!("a name: {expected}")).with_found(quoted(error.instance())),
             );
         }
         kind => {
@@ -131,33 +131,33 @@ pub(crate) fn words(kind: &Kind, value: &Value) -> (String, String) {
             let names = type_names(kind);
             // For a number that should be an integer, the value is more helpful than its type.
             let shows = value.is_number() && names.contains(&"integer");
-            (either(&names), if shows { shown(value) } else { type_name(value).to_owned() })
+            (either(&names), if shows { quoted(value) } else { type_name(value).to_owned() })
         }
         Kind::Enum { options } => {
             let options: Vec<String> =
                 options.as_array().into_iter().flatten().map(ToString::to_string).collect();
-            (either(&options), shown(value))
+            (either(&options), quoted(value))
         }
-        Kind::Constant { expected_value } => (expected_value.to_string(), shown(value)),
-        Kind::Minimum { limit } => (bound("at least ", limit), shown(value)),
-        Kind::Maximum { limit } => (bound("at most ", limit), shown(value)),
-        Kind::ExclusiveMinimum { limit } => (bound("more than ", limit), shown(value)),
-        Kind::ExclusiveMaximum { limit } => (bound("less than ", limit), shown(value)),
-        Kind::MultipleOf { multiple_of } => (bound("a multiple of ", multiple_of), shown(value)),
+        Kind::Constant { expected_value } => (expected_value.to_string(), quoted(value)),
+        Kind::Minimum { limit } => (bound("at least ", limit), quoted(value)),
+        Kind::Maximum { limit } => (bound("at most ", limit), quoted(value)),
+        Kind::ExclusiveMinimum { limit } => (bound("more than ", limit), quoted(value)),
+        Kind::ExclusiveMaximum { limit } => (bound("less than ", limit), quoted(value)),
+        Kind::MultipleOf { multiple_of } => (bound("a multiple of ", multiple_of), quoted(value)),
         Kind::MinLength { limit } => (count("at least ", *limit, "character"), characters()),
         Kind::MaxLength { limit } => (count("at most ", *limit, "character"), characters()),
-        Kind::Pattern { pattern } => (format!("text that matches `{pattern}`"), shown(value)),
+        Kind::Pattern { pattern } => (format!("text that matches `{pattern}`"), quoted(value)),
         Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } => {
-            ("text on which the pattern can be decided".to_owned(), shown(value))
+            ("text on which the pattern can be decided".to_owned(), quoted(value))
         }
-        Kind::Format { format } => (format!("text of the format `{format}`"), shown(value)),
+        Kind::Format { format } => (format!("text of the format `{format}`"), quoted(value)),
         Kind::ContentEncoding { content_encoding } => {
-            (format!("text encoded as {content_encoding}"), shown(value))
+            (format!("text encoded as {content_encoding}"), quoted(value))
         }
         Kind::ContentMediaType { content_media_type } => {
-            (format!("text of the type {content_media_type}"), shown(value))
+            (format!("text of the type {content_media_type}"), quoted(value))
         }
-        Kind::FromUtf8 { .. } => ("encoded text".to_owned(), shown(value)),
+        Kind::FromUtf8 { .. } => ("encoded text".to_owned(), quoted(value)),
         Kind::MinItems { limit } => (count("at least ", *limit, "item"), items()),
         Kind::MaxItems { limit } => (count("at most ", *limit, "item"), items()),
         Kind::AdditionalItems { limit } => (count("at most ", *limit as u64, "item"), items()),
@@ -170,11 +170,11 @@ pub(crate) fn words(kind: &Kind, value: &Value) -> (String, String) {
             let fitting = context.iter().filter(|errors| errors.is_empty()).count();
             ("exactly one variant to fit".to_owned(), count("", fitting as u64, "variant"))
         }
-        Kind::Not { .. } => ("anything that `not` does not describe".to_owned(), shown(value)),
-        Kind::FalseSchema => ("nothing here".to_owned(), shown(value)),
-        Kind::Custom { message, .. } => (message.clone(), shown(value)),
+        Kind::Not { .. } => ("anything that `not` does not describe".to_owned(), quoted(value)),
+        Kind::FalseSchema => ("nothing here".to_owned(), quoted(value)),
+        Kind::Custom { message, .. } => (message.clone(), quoted(value)),
         Kind::Referencing(reason) => (reason.to_string(), String::new()),
         // The other kinds are handled before.
-        _ => (String::new(), shown(value)),
+        _ => (String::new(), quoted(value)),
     }
 }

@@ -8,7 +8,7 @@ use jsonschema::error::TypeKind;
 use serde_json::Value;
 
 /// Returns a value for a message: scalars as JSON, containers by their type.
-pub(crate) fn shown(value: &Value) -> String {
+pub(crate) fn quoted(value: &Value) -> String {
     match value {
         Value::Array(_) | Value::Object(_) => type_name(value).to_owned(),
         Value::Number(number) => number.to_string(),

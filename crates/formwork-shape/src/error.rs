@@ -44,11 +44,11 @@ impl ShapeError {
     /// Returns the message with the file's name, the line of the shape, and a caret below the mistake. Ends in a
     /// newline.
     pub fn pointed(&self, file: &str) -> String {
-        let Self { line, column, message, excerpt: (shown, from, marked), .. } = self;
+        let Self { line, column, message, excerpt: (snippet, from, marked), .. } = self;
         let number = line.to_string();
         let gutter = " ".repeat(number.len());
         let mut out =
-            format!("{file}:{line}:{column}: {message}\n{gutter} |\n{number} | {shown}\n{gutter} | ");
+            format!("{file}:{line}:{column}: {message}\n{gutter} |\n{number} | {snippet}\n{gutter} | ");
         _ = writeln!(out, "{}{}", " ".repeat(*from), "^".repeat(*marked));
         out
     }
@@ -62,14 +62,14 @@ fn excerpt(text: &str, span: Span, column: usize) -> (String, usize, usize) {
     let first = column.saturating_sub(1).saturating_sub(MARGIN);
     let marked = span.of(text).lines().next().unwrap_or_default().chars().count().clamp(1, MARGIN);
     let visible = |c: char| if c.is_control() { ' ' } else { c };
-    let mut shown: String = line.chars().skip(first).take(2 * MARGIN).map(visible).collect();
+    let mut snippet: String = line.chars().skip(first).take(2 * MARGIN).map(visible).collect();
     let mut from = column.saturating_sub(1) - first;
     if first > 0 {
-        shown.insert(0, '…');
+        snippet.insert(0, '…');
         from += 1;
     }
     if line.chars().nth(first + 2 * MARGIN).is_some() {
-        shown.push('…');
+        snippet.push('…');
     }
-    (shown.trim_end().to_owned(), from, marked)
+    (snippet.trim_end().to_owned(), from, marked)
 }

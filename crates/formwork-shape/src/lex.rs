@@ -177,8 +177,11 @@ impl<'t> Lexer<'t> {
         let span = Span::new(self.at, self.at + end.unwrap_or(rest.len()));
         let number = serde_json::from_str(span.of(self.text));
         let number = number.map_err(|_| {
-            let shown = cut(span.of(self.text));
-            self.error(span, format!("`{shown}` is no JSON number: expected one such as -1.5, or a \"text\""))
+            let excerpt = cut(span.of(self.text));
+            self.error(
+                span,
+                format!("`{excerpt}` is no JSON number: expected one such as -1.5, or a \"text\""),
+            )
         })?;
         self.at = span.end;
         Ok(Kind::Number(number))

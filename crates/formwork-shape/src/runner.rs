@@ -224,10 +224,10 @@ impl Prompt {
     }
 
     fn words(&self, input: &Value) -> String {
-        let shown = match input {
+        let display = match input {
             Value::String(text) => text.clone(),
             other => format!("{other:#}"),
         };
-        format!("{}{shown}{}", self.before, self.after)
+        format!("{}{display}{}", self.before, self.after)
     }
 }

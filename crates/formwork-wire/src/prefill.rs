@@ -20,9 +20,9 @@ pub(crate) fn prefilled(call: &Call) -> Option<(Call, Cow<'static, str>)> {
 
 /// Returns whether a fault says that the model accepts no last message of the assistant.
 pub(crate) fn refuses(fault: &Fault) -> bool {
-    let said = fault.message.to_lowercase();
+    let message = fault.message.to_lowercase();
     let is_refusal = fault.kind == FaultKind::BadRequest || fault.kind == FaultKind::Unsupported;
-    is_refusal && ["prefill", "must end with a user message"].iter().any(|words| said.contains(words))
+    is_refusal && ["prefill", "must end with a user message"].iter().any(|words| message.contains(words))
 }
 
 /// Joins an opening with the answer that continues it. An answer that begins anew, with the opening or with prose, is left as it is.

@@ -79,8 +79,8 @@ struct Example {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read_contract(path: &Path) -> Result<NamedContract, ContractError> {
-    let shown = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let unusable = |reason: String| ContractError::Unusable(format!("{shown}: {reason}"));
+    let file_name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let unusable = |reason: String| ContractError::Unusable(format!("{file_name}: {reason}"));
     let length = fs::metadata(path).map_err(|error| unusable(error.to_string()))?.len();
     if length > MAX {
         return Err(unusable(format!("a contract has at most {MAX} bytes")));
@@ -93,13 +93,14 @@ pub fn read_contract(path: &Path) -> Result<NamedContract, ContractError> {
         "json" => plain(serde_json::from_str(&text).map_err(|error| unusable(error.to_string()))?),
         "shape" => {
             let shape =
-                Shape::parse(&text).map_err(|error| ContractError::Unusable(error.pointed(&shown)))?;
+                Shape::parse(&text).map_err(|error| ContractError::Unusable(error.pointed(&file_name)))?;
             plain(shape.document().clone())
         }
         _ => serde_saphyr::from_str(&text).map_err(|error| unusable(error.to_string()))?,
     };
     if let Value::String(shape) = &written.schema {
-        let shape = Shape::parse(shape).map_err(|error| ContractError::Unusable(error.pointed(&shown)))?;
+        let shape =
+            Shape::parse(shape).map_err(|error| ContractError::Unusable(error.pointed(&file_name)))?;
         written.schema = shape.document().clone();
     }
     if let Some(rules) = written.schema.as_object_mut().and_then(|schema| schema.remove(RULES)) {

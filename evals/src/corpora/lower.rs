@@ -208,10 +208,10 @@ impl Score {
             percent(self.kept_out, self.invalid)
         );
         if self.generated.1 > 0 {
-            let (written, asked) = self.generated;
+            let (written, total) = self.generated;
             println!(
-                "  {written} of {asked} answers are written by llguidance itself = {:.2} %",
-                percent(written, asked)
+                "  {written} of {total} answers are written by llguidance itself = {:.2} %",
+                percent(written, total)
             );
         }
         self.times.sort();

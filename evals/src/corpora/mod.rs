@@ -35,7 +35,7 @@ pub(crate) struct Args {
 impl Args {
     /// Returns whether failures of this kind are printed.
     fn prints(&self, kind: &str) -> bool {
-        self.failures.as_deref().is_some_and(|wanted| wanted.is_empty() || kind.contains(wanted))
+        self.failures.as_deref().is_some_and(|pattern| pattern.is_empty() || kind.contains(pattern))
     }
 }
 

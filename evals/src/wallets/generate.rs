@@ -183,12 +183,12 @@ impl Dice {
 
     /// Returns `count` different items in their original order.
     fn some<T: Copy>(&mut self, of: &[T], count: usize) -> Vec<T> {
-        let (mut left, mut wanted) = (of.len(), count.min(of.len()));
-        let mut some = Vec::with_capacity(wanted);
+        let (mut left, mut missing) = (of.len(), count.min(of.len()));
+        let mut some = Vec::with_capacity(missing);
         for one in of {
-            if self.below(left as u64) < wanted as u64 {
+            if self.below(left as u64) < missing as u64 {
                 some.push(*one);
-                wanted -= 1;
+                missing -= 1;
             }
             left -= 1;
         }

@@ -76,6 +76,6 @@ impl Lower for Prompt {
     }
 
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
-        Ok(Lowered::told(SchemaText::JsonSchema(spaced(request.schema))))
+        Ok(Lowered::described(SchemaText::JsonSchema(spaced(request.schema))))
     }
 }

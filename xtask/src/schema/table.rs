@@ -114,8 +114,8 @@ mod tests {
 
     #[test]
     fn what_serde_writes_satisfies_its_schema() {
-        let schema = |wanted: &str| {
-            let text = &files()[&format!("{wanted}.json")];
+        let schema = |name: &str| {
+            let text = &files()[&format!("{name}.json")];
             formwork_schema::compile(&serde_json::from_str(text).unwrap()).unwrap()
         };
         let violation = Violation::new("$.a[0]".parse().unwrap(), "type", formwork_core::Stage::Schema);

@@ -18,10 +18,10 @@ pub(super) struct Item {
 /// documentation or the page of its type has one, because rustdoc shows both on the same page.
 pub(super) fn items<'t>(sources: impl IntoIterator<Item = (&'t str, &'t str)>) -> Vec<Item> {
     let mut found: Vec<Item> = sources.into_iter().flat_map(|(name, text)| in_file(name, text)).collect();
-    let shown: BTreeSet<String> =
+    let pages: BTreeSet<String> =
         found.iter().filter(|item| item.example).map(|item| item.page.clone()).collect();
     for item in &mut found {
-        item.example = shown.contains(&item.page);
+        item.example = pages.contains(&item.page);
     }
     found
 }
@@ -140,10 +140,11 @@ mod tests {
 
     #[test]
     fn the_example_of_a_type_is_on_the_page_of_its_methods_in_every_file_of_the_crate() {
-        let shown = "/// A.\n///\n/// ```\n/// let a = A;\n/// ```\npub struct A<T>(T);\n\npub struct B;\n";
+        let with_example =
+            "/// A.\n///\n/// ```\n/// let a = A;\n/// ```\npub struct A<T>(T);\n\npub struct B;\n";
         let elsewhere = "impl<T: Into<u8>> super::A<T> {\n    pub fn a(&self) {}\n}\nimpl From<A<u8>> for B {\n    pub const NEW: u8 = 1;\n}\npub const fn free() {}\n";
         let found = items([
-            ("crates/a/src/lib.rs", shown),
+            ("crates/a/src/lib.rs", with_example),
             ("crates/a/src/more.rs", elsewhere),
             ("crates/b/src/more.rs", elsewhere),
         ]);

@@ -14,8 +14,8 @@ use events::Events;
 use reader::Reader;
 
 /// Returns the decoder of a successful response: an event stream or one JSON document, by its media type.
-pub(crate) fn decoder(asked: RequestInfo, head: &Parts) -> Box<dyn Decoder> {
-    let mut reader = Reader::new(asked);
+pub(crate) fn decoder(request: RequestInfo, head: &Parts) -> Box<dyn Decoder> {
+    let mut reader = Reader::new(request);
     if media_type(head).is_some_and(|name| name.eq_ignore_ascii_case("text/event-stream")) {
         Box::new(Framed::<Sse, _>::new(Events::new(reader)))
     } else {

@@ -8,7 +8,7 @@ use crate::fault::{RequestInfo, within};
 
 /// Reads the content blocks of a message, whole or streamed, and collects usage, model and stop reason for the final delta.
 pub(super) struct Reader {
-    asked: RequestInfo,
+    request: RequestInfo,
     counts: Counts,
     model: Option<String>,
     finish: Option<Finish>,
@@ -62,9 +62,9 @@ struct Input {
 }
 
 impl Reader {
-    pub(super) fn new(asked: RequestInfo) -> Self {
+    pub(super) fn new(request: RequestInfo) -> Self {
         Self {
-            asked,
+            request,
             counts: Counts::default(),
             model: None,
             finish: None,
@@ -92,7 +92,7 @@ impl Reader {
     }
 
     pub(super) fn broken_off(&self, error: Value) -> Fault {
-        within(&self.asked, &json!({"type": "error", "error": error}))
+        within(&self.request, &json!({"type": "error", "error": error}))
     }
 
     /// Reads a block of a message that is not streamed.
@@ -216,7 +216,7 @@ impl Reader {
             let (blocks, ids) = (std::mem::take(&mut self.blocks), std::mem::take(&mut self.call_ids));
             out.push_back(Delta::Original(Box::new(Original::new(API, Value::Array(blocks), ids))));
         }
-        let usage = self.counts.usage().unwrap_or_else(|| self.asked.estimate(self.answered));
+        let usage = self.counts.usage().unwrap_or_else(|| self.request.estimate(self.answered));
         let model = self.model.take();
         out.push_back(Delta::End { finish, usage, closed_at: None, restrained: false, model });
     }
@@ -228,11 +228,13 @@ impl Reader {
             "redacted_thinking" => Kind::Redacted(block.data.clone().unwrap_or_default()),
             // Only the first call is the document; the request disables parallel tool calls.
             "tool_use"
-                if !self.is_carried && self.asked.carrier.is_some() && self.asked.carrier == block.name =>
+                if !self.is_carried
+                    && self.request.carrier.is_some()
+                    && self.request.carrier == block.name =>
             {
                 Kind::Input(Input::default())
             }
-            "tool_use" if self.asked.carrier.is_none() => {
+            "tool_use" if self.request.carrier.is_none() => {
                 let text = |value: &Option<String>| value.clone().unwrap_or_default();
                 Kind::Call(text(&block.id), text(&block.name), Input::default())
             }
@@ -241,7 +243,7 @@ impl Reader {
     }
 
     fn text(&mut self, text: &str, out: &mut Deltas) {
-        if self.asked.carrier.is_some() {
+        if self.request.carrier.is_some() {
             self.aside.push_str(text);
         } else {
             self.answer(text, out);
@@ -258,7 +260,7 @@ impl Reader {
 
     fn call(&mut self, id: String, name: String, arguments: String, out: &mut Deltas) {
         self.answered += arguments.len();
-        if self.asked.has_tools {
+        if self.request.has_tools {
             let input: Value = serde_json::from_str(&arguments).unwrap_or_else(|_| json!({}));
             self.blocks.push(json!({"type": "tool_use", "id": id, "name": name, "input": input}));
             self.call_ids.push(id.clone());
@@ -269,7 +271,7 @@ impl Reader {
     /// Keeps a block for the next request, which requires signed thoughts unchanged before the calls that they led to. The API
     /// refuses empty texts and thoughts without a signature.
     fn keep(&mut self, kind: &Kind, words: String, signature: String) {
-        if !self.asked.has_tools {
+        if !self.request.has_tools {
             return;
         }
         match kind {

@@ -92,8 +92,8 @@ fn body(wire: &Anthropic, call: &Call) -> Result<Vec<u8>, Fault> {
 /// Returns `max_tokens`, which the API requires, limited to the model's output limit.
 fn max_tokens(wire: &Anthropic, call: &Call) -> u32 {
     let known = &wire.capabilities;
-    let wanted = call.max_tokens.or(known.default_max_tokens).or(known.output_tokens);
-    wanted.unwrap_or(DEFAULT_MAX_TOKENS).min(known.output_tokens.unwrap_or(u32::MAX))
+    let limit = call.max_tokens.or(known.default_max_tokens).or(known.output_tokens);
+    limit.unwrap_or(DEFAULT_MAX_TOKENS).min(known.output_tokens.unwrap_or(u32::MAX))
 }
 
 /// Returns the `thinking` parameter, or an error if its budget leaves no tokens for the document.

@@ -79,7 +79,7 @@ fn the_limit_of_tokens_is_the_first_that_is_known_and_never_above_the_model_s() 
         capabilities.output_tokens = output;
         wire().with_capabilities(capabilities)
     };
-    for (wire, asked, limit) in [
+    for (wire, max_tokens, limit) in [
         (known(None), None, DEFAULT_MAX_TOKENS),
         (known(Some(64_000)), None, 64_000),
         (known(Some(64_000)).with_max_tokens(500), None, 500),
@@ -87,8 +87,8 @@ fn the_limit_of_tokens_is_the_first_that_is_known_and_never_above_the_model_s() 
         (known(Some(64_000)), Some(100_000), 64_000),
         (known(None), Some(100_000), 100_000),
     ] {
-        let call = with(call(Enforcement::None), |call| call.max_tokens = asked);
-        assert_eq!(sent(&wire, &call)["max_tokens"], limit, "{asked:?} {:?}", wire.capabilities());
+        let call = with(call(Enforcement::None), |call| call.max_tokens = max_tokens);
+        assert_eq!(sent(&wire, &call)["max_tokens"], limit, "{max_tokens:?} {:?}", wire.capabilities());
     }
 }
 

@@ -130,8 +130,8 @@ impl ProviderBatch {
 
     /// Returns the message for the first target without a batch API.
     fn unsupported(&self, files: &Files) -> Option<String> {
-        let asked = self.extractor.plan().targets();
-        if let Some(name) = asked.into_iter().find(|name| !self.targets.contains_key(*name)) {
+        let targets = self.extractor.plan().targets();
+        if let Some(name) = targets.into_iter().find(|name| !self.targets.contains_key(*name)) {
             return Some(format!(
                 "the provider `{name}` has no batch API that Formwork knows: name a provider of the kind `openai` or `anthropic`, \
                  or leave out --mode provider-batch"

@@ -139,15 +139,15 @@ impl Admin {
     ///
     /// # Errors
     /// [`AdminError::NoContract`] or [`AdminError::Unreachable`].
-    pub async fn contract(&self, wanted: &str) -> Result<Value, AdminError> {
+    pub async fn contract(&self, expected: &str) -> Result<Value, AdminError> {
         // The digest becomes part of the text of a query, so it must not contain anything else.
-        let is_digest = wanted.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let missing = || AdminError::NoContract { url: self.url.clone(), digest: wanted.to_owned() };
+        let is_digest = expected.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let missing = || AdminError::NoContract { url: self.url.clone(), digest: expected.to_owned() };
         if !is_digest {
             return Err(missing());
         }
         let query = format!(
-            "SELECT value_utf8 FROM state WHERE service_name = '{CONTRACTS}' AND service_key = '{wanted}' AND key = '{CONTRACT}'"
+            "SELECT value_utf8 FROM state WHERE service_name = '{CONTRACTS}' AND service_key = '{expected}' AND key = '{CONTRACT}'"
         );
         let body = json!({"query": query}).to_string();
         let response = self.client.post("/query", None, body, Some(LIMIT)).await;
@@ -156,6 +156,6 @@ impl Admin {
             let text = found.get("rows")?.as_array()?.first()?.get("value_utf8")?.as_str()?;
             serde_json::from_str::<Value>(text).ok()
         });
-        found.filter(|contract| digest(contract) == wanted).ok_or_else(missing)
+        found.filter(|contract| digest(contract) == expected).ok_or_else(missing)
     }
 }

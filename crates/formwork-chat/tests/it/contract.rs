@@ -58,5 +58,5 @@ fn version_1_1_is_the_same_with_data() {
     without["debug"]["schema_version"] = json!("1.0");
     assert_eq!(without, old);
     assert_eq!(<StructuredAnswer<u8> as AnswerContract>::VERSION, "1.1");
-    assert!(StructuredAnswer::<u8>::told().contains("\"maximum\": 255"));
+    assert!(StructuredAnswer::<u8>::prompt_text().contains("\"maximum\": 255"));
 }

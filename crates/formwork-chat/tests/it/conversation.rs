@@ -13,8 +13,8 @@ async fn what_was_answered_is_remembered() {
         let answered = conversation.ask(question).await.answer().is_some();
         assert_eq!(answered, question != "three");
     }
-    let said: Vec<_> = conversation.history().map(|message| message.text()).collect();
-    assert_eq!(said, ["one", &answer, "two", &answer, "four", &answer]);
+    let history: Vec<_> = conversation.history().map(|message| message.text()).collect();
+    assert_eq!(history, ["one", &answer, "two", &answer, "four", &answer]);
     let last = model.calls().pop().unwrap();
     let roles: Vec<_> = last.messages.iter().map(|message| message.role).collect();
     use Role::{Assistant, System, User};

@@ -82,8 +82,11 @@ fn the_contracts_own_words_are_no_answer() {
         let builder = if by_schema { builder.with_schema_validation() } else { builder };
         let result = builder.build().unwrap().ask_blocking("What is JSON?");
         assert_eq!(result.answer().unwrap().answer.text, "A text format for data.");
-        let asked = model.calls()[1].messages.last().unwrap().text();
-        assert!(asked.contains("$.answer.text") && asked.contains("an answer to the question"), "{asked}");
+        let correction = model.calls()[1].messages.last().unwrap().text();
+        assert!(
+            correction.contains("$.answer.text") && correction.contains("an answer to the question"),
+            "{correction}"
+        );
     }
     // The contract's word in any second place shows that the first one is copied.
     let mut twice = with("string", "learn");

@@ -127,7 +127,7 @@ fn always_bad_is_a_structured_result() {
 
 #[test]
 fn debug_observes_and_changes_nothing() {
-    let asked = |debug: bool| {
+    let answered = |debug: bool| {
         let server = server(&["no JSON", &good().to_string()]);
         let lines = Arc::new(Mutex::new(Vec::<String>::new()));
         let mut builder = client_of(&server);
@@ -140,7 +140,7 @@ fn debug_observes_and_changes_nothing() {
         let lines = lines.lock().unwrap().clone();
         (sent, result.answer().cloned(), lines)
     };
-    let ((quiet, answer, none), (loud, same, lines)) = (asked(false), asked(true));
+    let ((quiet, answer, none), (loud, same, lines)) = (answered(false), answered(true));
     assert_eq!(quiet, loud, "the same bytes");
     assert_eq!((answer.is_some(), &answer, none.len()), (true, &same, 0));
     assert_eq!(lines.len(), 7, "{lines:#?}");

@@ -186,9 +186,9 @@ fn print(answer: &LowerOutput) -> Result<(), Failed> {
     for finding in answer.findings.iter().flatten() {
         output::line(finding)?;
     }
-    match (&answer.schema, &answer.shown) {
+    match (&answer.schema, &answer.prompt_schema) {
         (Some(schema), _) => output::line(format_args!("{schema:#}")),
-        (None, Some(shown)) => output::line(shown.text()),
+        (None, Some(schema)) => output::line(schema.text()),
         (None, None) => Ok(()),
     }
 }
@@ -203,8 +203,8 @@ fn explain(output: &LowerOutput) {
     for op in output.lift.iter().flatten() {
         say!("mapped back: {op}");
     }
-    match &output.shown {
-        Some(shown) => say!("shown to the model: {}", shown.text()),
+    match &output.prompt_schema {
+        Some(schema) => say!("shown to the model: {}", schema.text()),
         None => say!("shown to the model: nothing, the provider does that"),
     }
 }

@@ -47,8 +47,8 @@ pub struct LowerOutput {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforcement: Option<Enforcement>,
     /// The schema in the prompt, with `--explain`; absent if the provider puts the schema into the prompt itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub shown: Option<SchemaText>,
+    #[serde(rename = "shown", skip_serializing_if = "Option::is_none")]
+    pub prompt_schema: Option<SchemaText>,
     /// The operations that lift an answer, with `--explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lift: Option<Vec<LiftOp>>,
@@ -121,12 +121,12 @@ impl LowerOutput {
     }
 
     pub(crate) fn new(id: Value, lowered: Lowered, explained: bool) -> Self {
-        let Lowered { schema, enforcement, shown, lift, bounds, losses, .. } = lowered;
+        let Lowered { schema, enforcement, prompt_schema, lift, bounds, losses, .. } = lowered;
         Self {
             schema,
             losses: Some(losses),
             enforcement: explained.then_some(enforcement),
-            shown: shown.filter(|_| explained),
+            prompt_schema: prompt_schema.filter(|_| explained),
             lift: explained.then_some(lift),
             bounds: Some(bounds).filter(|bounds| explained && !bounds.is_empty()),
             ..Self::empty(id)
@@ -140,7 +140,7 @@ impl LowerOutput {
             schema: None,
             losses: None,
             enforcement: None,
-            shown: None,
+            prompt_schema: None,
             lift: None,
             bounds: None,
             lowered: None,

@@ -203,8 +203,8 @@ fn the_number_of_violations_is_that_of_all() {
         let check = |more: &[&str]| formwork(&[&["check", "--schema", &schema], more].concat(), &document);
         let row = |more: &[&str]| check(&[more, &["--json"]].concat()).rows().remove(0);
         let (some, all) = (row(&[]), row(&["--all"]));
-        let shown = |row: &Value| row["violations"].as_array().unwrap().len();
-        assert_eq!((shown(&some), shown(&all)), (wrong.min(64), wrong));
+        let count = |row: &Value| row["violations"].as_array().unwrap().len();
+        assert_eq!((count(&some), count(&all)), (wrong.min(64), wrong));
         assert_eq!((&some["total"], &all["total"]), (&json!(wrong), &json!(wrong)));
         let hidden = wrong.saturating_sub(64);
         assert_eq!(some.get("not_shown"), (hidden > 0).then(|| json!(hidden)).as_ref());

@@ -403,7 +403,7 @@ fn another_version_and_another_model_are_probed_again() {
             _ => ollama(r#"{"name": "Maria", "age": 34, "city": "Lisbon"}"#),
         }
     });
-    let mut shown = 0;
+    let mut previous = 0;
     for (version, digest, again) in [
         ("1", "a", true),
         ("1", "a", false),
@@ -416,8 +416,8 @@ fn another_version_and_another_model_are_probed_again() {
         let (ran, _) = extract(&server.url, true, "probe-changes");
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         let found = server.requests().iter().filter(|request| request.path == "/api/show").count();
-        assert_eq!(found, shown + usize::from(again), "{version} {digest}");
-        shown = found;
+        assert_eq!(found, previous + usize::from(again), "{version} {digest}");
+        previous = found;
     }
 }
 

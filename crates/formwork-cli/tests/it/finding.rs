@@ -323,8 +323,8 @@ fn the_key_of_gemini_is_found_and_goes_into_its_header_alone() {
         assert_eq!(received[0].header("x-goog-api-key"), Some(expected));
         let tape = fs::read_to_string(place.0.join("tape.json")).unwrap();
         let called = format!("{} {}", received[0].path, String::from_utf8_lossy(&received[0].body));
-        for shown in [&tape, &called, &ran.stderr, &ran.stdout] {
-            assert!(!shown.contains(expected), "{shown}");
+        for output in [&tape, &called, &ran.stderr, &ran.stdout] {
+            assert!(!output.contains(expected), "{output}");
         }
     }
     // Vertex AI needs an access token, and the project from the environment variable of Google's tools.

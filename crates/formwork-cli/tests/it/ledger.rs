@@ -88,7 +88,7 @@ fn a_run_can_be_listed_shown_exported_praised_and_pruned() {
     assert_eq!(runs(&ledger, &["list", "--outcome", "rejected", "--json"]).stdout, "");
     assert!(run["digest"].as_str().unwrap().len() >= 32, "{run}");
 
-    let shown = runs(&ledger, &["show", id]);
+    let output = runs(&ledger, &["show", id]);
     for says in [
         "attempt 1: invalid",
         "attempt 2: accepted",
@@ -96,9 +96,9 @@ fn a_run_can_be_listed_shown_exported_praised_and_pruned() {
         r#""age": "old""#,
         "[redacted]",
     ] {
-        assert!(shown.stdout.contains(says), "{says}: {}", shown.stdout);
+        assert!(output.stdout.contains(says), "{says}: {}", output.stdout);
     }
-    assert!(!shown.stdout.contains("sk-abc"), "{}", shown.stdout);
+    assert!(!output.stdout.contains("sk-abc"), "{}", output.stdout);
     let exported = runs(&ledger, &["export"]);
     assert_eq!(exported.rows(), runs(&ledger, &["show", id, "--json"]).rows());
     assert_eq!(exported.rows()[0]["attempts"].as_array().unwrap().len(), 2);
@@ -145,8 +145,8 @@ fn what_is_printed_for_people_cannot_drive_their_terminal() {
         ["extract", "--config", &config, "--schema", &person, "--ledger", &ledger, "--ledger-bodies", "x"];
     assert_eq!(formwork(&command_line, "").code, 1);
     let id = runs(&ledger, &["list", "--json"]).rows()[0]["id"].as_str().unwrap().to_owned();
-    let shown = runs(&ledger, &["show", &id]).stdout;
-    assert!(shown.contains("red") && !shown.contains(['\u{1b}', '\u{7}']), "{shown:?}");
+    let output = runs(&ledger, &["show", &id]).stdout;
+    assert!(output.contains("red") && !output.contains(['\u{1b}', '\u{7}']), "{output:?}");
 }
 
 #[test]

@@ -107,7 +107,7 @@ fn the_doctors_report_in_readme_is_the_real_one() {
         let rest = &readme[readme.find(start).unwrap()..];
         rest.split("```").next().unwrap().to_owned()
     };
-    let shown = block("$ formwork doctor\n");
+    let expected = block("$ formwork doctor\n");
     // No server listens on port 9; a developer may have an Ollama server on the usual port.
     let folder = super::folder().join("letters");
     std::fs::create_dir_all(&folder).unwrap();
@@ -119,5 +119,5 @@ fn the_doctors_report_in_readme_is_the_real_one() {
     let printed = format!("$ formwork doctor\n{first}\n{}{last}", ran.stdout);
     let folder = folder.canonicalize().unwrap().display().to_string();
     let printed = printed.replace(&folder, "…/letters").replace("127.0.0.1:9:", "127.0.0.1:11434:");
-    assert_eq!((ran.code, printed), (2, shown));
+    assert_eq!((ran.code, printed), (2, expected));
 }

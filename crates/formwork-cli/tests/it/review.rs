@@ -123,10 +123,10 @@ fn indeterminate_alone_passes_and_data_is_given_by_name() {
 #[test]
 fn what_is_indeterminate_fails_if_that_is_configured() {
     let one = "name: r\ncriteria: [{id: a, description: It is short.}]\n";
-    for (said, sure, code, strict) in
+    for (outcome, sure, code, strict) in
         [("pass", 90, 0, 0), ("pass", 40, 0, 1), ("fail", 90, 1, 1), ("fail", 40, 0, 1)]
     {
-        let answer = verdict(said, sure);
+        let answer = verdict(outcome, sure);
         assert_eq!(review(&chat(&[&answer]), one, &[]).code, code);
         assert_eq!(review(&chat(&[&answer]), one, &["--fail-on-indeterminate"]).code, strict);
     }

@@ -248,8 +248,8 @@ fn tags_of_a_request_are_found_again_in_the_list_of_runs() {
     for (tag, runs) in [("nightly", 1), ("eu-west", 1), ("eu", 1), ("west", 0), ("alice", 0)] {
         assert_eq!(list(&["--tag", tag]).lines().count(), runs, "{tag}");
     }
-    let shown = list(&["--tag", "nightly"]);
-    assert!(["nightly", "eu-west", "alice"].iter().all(|label| shown.contains(label)), "{shown}");
+    let output = list(&["--tag", "nightly"]);
+    assert!(["nightly", "eu-west", "alice"].iter().all(|label| output.contains(label)), "{output}");
 }
 
 #[test]

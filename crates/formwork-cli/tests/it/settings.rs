@@ -43,7 +43,7 @@ fn two(a: &str, b: &str) -> String {
 #[test]
 fn a_list_an_alias_and_the_default_say_which_target_is_called() {
     let rows = "{\"input\": \"Maria\"}\n".repeat(4);
-    for (name, args, asked) in [
+    for (name, args, requests) in [
         ("default", vec![], [4, 0]),
         ("provider", vec!["--provider", "b"], [0, 4]),
         ("list", vec!["--provider", "turns"], [2, 2]),
@@ -62,7 +62,7 @@ fn a_list_an_alias_and_the_default_say_which_target_is_called() {
         let fixed = ["extract", "--config", &file, "--schema", &person, "--jsonl", "--concurrency", "1"];
         let ran = super::formwork(&[&fixed[..], &args].concat(), &rows);
         assert_eq!((ran.code, ran.rows().len()), (0, 4), "{name}: {}", ran.stderr);
-        assert_eq!(servers.map(|server| server.received().len()), asked, "{name}");
+        assert_eq!(servers.map(|server| server.received().len()), requests, "{name}");
     }
     let file = temporary("lists-none.toml", two("http://localhost:1", "http://localhost:1"));
     let person = example("person.schema.json");
@@ -87,8 +87,8 @@ fn a_file_that_was_found_runs_no_program_until_it_is_trusted() {
     let ran = extract(&server);
     refused(&ran, 2, "`api_key_command` runs a program");
     assert!(ran.stderr.contains("formwork config trust") && server.received().is_empty(), "{}", ran.stderr);
-    let shown = config(&["show"]);
-    assert!(shown.code == 2 && shown.stdout.contains("it may run no programs"), "{}", shown.stdout);
+    let output = config(&["show"]);
+    assert!(output.code == 2 && output.stdout.contains("it may run no programs"), "{}", output.stdout);
     assert_eq!(config(&["trust"]).code, 0);
     assert_eq!(extract(&server).code, 0, "trusted");
     assert_eq!(server.received()[0].header("authorization"), Some("Bearer printed-key"));

@@ -165,8 +165,8 @@ fn ctrl_c_leaves_no_progress_line_behind() {
     let config = temporary("terminal-ctrl-c.toml", of(&server));
     let (written, code) =
         on_terminal(&["chat", "--config", &config], &[("> ", "What?\n"), ("attempt", "\u{3}")]);
-    let shown = screen(&written);
-    assert_eq!(code, 130, "{shown:?}");
-    assert_eq!(shown[0], "/new starts a new conversation, /quit ends", "{shown:?}");
-    assert!(!shown.iter().any(|line| line.contains("attempt")), "{shown:?}");
+    let lines = screen(&written);
+    assert_eq!(code, 130, "{lines:?}");
+    assert_eq!(lines[0], "/new starts a new conversation, /quit ends", "{lines:?}");
+    assert!(!lines.iter().any(|line| line.contains("attempt")), "{lines:?}");
 }

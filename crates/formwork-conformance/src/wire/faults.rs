@@ -68,8 +68,8 @@ pub(super) async fn schema(protocol: Shared) -> Result<(), String> {
 }
 
 pub(super) async fn within(protocol: Shared) -> Result<(), String> {
-    for said in ["", "{\"zulu\": "] {
-        let Some(reply) = protocol.error_within(said, "CUDA out of memory") else { continue };
+    for text in ["", "{\"zulu\": "] {
+        let Some(reply) = protocol.error_within(text, "CUDA out of memory") else { continue };
         let fault = fault(&protocol, &strictest(&protocol), reply).await?;
         equal("the fault quotes the server's message", &fault.message.contains("CUDA out of memory"), &true)?;
     }

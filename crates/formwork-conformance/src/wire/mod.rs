@@ -66,15 +66,15 @@ async fn ask(protocol: &Shared, call: &Call, reply: Reply) -> Result<Completion,
 
 /// Returns the completion of one call with this response; an error if the call fails.
 async fn answer(protocol: &Shared, call: &Call, reply: Reply) -> Result<Completion, String> {
-    let shown = format!("{reply:?}");
-    ask(protocol, call, reply).await.map_err(|fault| format!("{fault} for {}", short(&shown)))
+    let described = format!("{reply:?}");
+    ask(protocol, call, reply).await.map_err(|fault| format!("{fault} for {}", short(&described)))
 }
 
 /// Returns the fault of one call with this response; an error if the call succeeds.
 async fn fault(protocol: &Shared, call: &Call, reply: Reply) -> Result<Fault, String> {
-    let shown = format!("{reply:?}");
+    let described = format!("{reply:?}");
     match ask(protocol, call, reply).await {
-        Ok(completion) => Err(format!("an answer, {completion:?}, for {}", short(&shown))),
+        Ok(completion) => Err(format!("an answer, {completion:?}, for {}", short(&described))),
         Err(fault) => Ok(fault),
     }
 }

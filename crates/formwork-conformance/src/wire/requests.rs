@@ -17,7 +17,7 @@ async fn sent_of(protocol: &Shared, call: &Call) -> Result<(SentRequest, String)
     let [request] = requests.as_slice() else {
         return Err(format!("{} requests for one call", requests.len()));
     };
-    Ok((protocol.asked(request), String::from_utf8_lossy(request.body()).into_owned()))
+    Ok((protocol.read_request(request), String::from_utf8_lossy(request.body()).into_owned()))
 }
 
 pub(super) async fn enforcement(protocol: Shared) -> Result<(), String> {

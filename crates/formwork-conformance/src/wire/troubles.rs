@@ -9,9 +9,9 @@ use crate::Trouble;
 pub(super) async fn all(protocol: Shared) -> Result<(), String> {
     for trouble in Trouble::ALL {
         for reply in protocol.trouble(trouble) {
-            let shown = super::short(&format!("{reply:?}"));
+            let described = super::short(&format!("{reply:?}"));
             let found = ask(&protocol, &call_of(&protocol, trouble), reply).await;
-            check(trouble, found).map_err(|wrong| format!("{trouble:?}: {wrong}, for {shown}"))?;
+            check(trouble, found).map_err(|wrong| format!("{trouble:?}: {wrong}, for {described}"))?;
         }
     }
     Ok(())
@@ -24,9 +24,9 @@ pub(super) async fn offered(protocol: Shared) -> Result<(), String> {
     call.tools.push(Tool { name: "answer".to_owned(), description: "Answers.".to_owned(), parameters });
     for trouble in [Trouble::CutToolCall, Trouble::DoubleEncoded] {
         for reply in protocol.trouble(trouble) {
-            let shown = super::short(&format!("{reply:?}"));
+            let described = super::short(&format!("{reply:?}"));
             let found = ask(&protocol, &call, reply).await;
-            reported(trouble, &found).map_err(|wrong| format!("{trouble:?}: {wrong}, for {shown}"))?;
+            reported(trouble, &found).map_err(|wrong| format!("{trouble:?}: {wrong}, for {described}"))?;
         }
     }
     Ok(())

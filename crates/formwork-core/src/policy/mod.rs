@@ -139,7 +139,7 @@ pub struct RetryContext<'a> {
     /// The failure of the last call.
     pub failure: &'a Failure,
     /// The part of the document that the last call requested.
-    pub asked: &'a Ask,
+    pub ask: &'a Ask,
     /// The sampling parameters of the last call.
     pub sampling: Sampling,
     /// The maximum number of tokens of the last answer; `None` if no limit was sent.
@@ -188,10 +188,10 @@ impl<'a> RetryContext<'a> {
     /// context.attempts = 3;
     /// assert_eq!(Policy::new(3).decide(&context), formwork_core::Decision::GiveUp);
     /// ```
-    pub const fn new(failure: &'a Failure, asked: &'a Ask, capabilities: &'a Capabilities) -> Self {
+    pub const fn new(failure: &'a Failure, ask: &'a Ask, capabilities: &'a Capabilities) -> Self {
         Self {
             failure,
-            asked,
+            ask,
             sampling: Sampling { temperature: None, top_p: None, seed: None },
             max_tokens: None,
             token_budget: None,

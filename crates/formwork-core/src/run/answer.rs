@@ -27,7 +27,7 @@ impl Run {
         let question = Question {
             plan,
             call,
-            asked: self.request.asked(),
+            ask: self.request.ask(),
             draft: self.drafts.current(),
             context: self.context(),
             attempt: self.attempt(),
@@ -35,7 +35,7 @@ impl Run {
             cut_by: if self.is_late(plan, now) { "the deadline" } else { "the limit of tokens" },
         };
         let Examined { draft, edits, failure, ignored } = question.examine(&completion, stopped);
-        let is_patch = matches!(self.request.asked(), Ask::Patch(_));
+        let is_patch = matches!(self.request.ask(), Ask::Patch(_));
         let previous = self.drafts.previous();
         // Only a repetition by the same target counts: another target may give the same wrong answer once.
         let target = self.position.target_of(plan).map(|target| target.name.as_str());
@@ -152,7 +152,7 @@ impl Run {
             target: target.name.clone(),
             dialect: self.position.mode_of(plan).map(|mode| mode.lower.name().to_owned()).unwrap_or_default(),
             enforcement: call.enforcement(),
-            patched: if let Ask::Patch(paths) = self.request.asked() { paths.clone() } else { Vec::new() },
+            patched: if let Ask::Patch(paths) = self.request.ask() { paths.clone() } else { Vec::new() },
             sampling: call.sampling,
             skipped: skipped.clone(),
             started: *since,

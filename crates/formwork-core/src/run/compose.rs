@@ -19,7 +19,7 @@ impl Run {
     pub(super) fn compose(&self, plan: &Plan) -> Result<(Call, Vec<String>), String> {
         let target = self.position.target_of(plan).ok_or("the plan has no such target")?;
         let mode = self.position.mode_of(plan).ok_or("the target has no such dialect")?;
-        let (lowered, messages) = match self.request.asked() {
+        let (lowered, messages) = match self.request.ask() {
             Ask::Whole => {
                 let mut messages = self.task(mode.instruction.as_ref());
                 if let Some(feedback) =
@@ -44,21 +44,23 @@ impl Run {
             }
             Ask::Patch(paths) => {
                 let lowered = self.patch(plan, target, mode, paths)?;
-                let instruction =
-                    lowered.shown.as_ref().map(|shown| plan.instruction.message(shown, "object"));
+                let instruction = lowered
+                    .prompt_schema
+                    .as_ref()
+                    .map(|prompt_schema| plan.instruction.message(prompt_schema, "object"));
                 let mut messages = self.task(instruction.map(Arc::new).as_ref());
                 messages.push(Arc::new(Message::user(self.patch_words(paths))));
                 (Arc::new(lowered), messages)
             }
         };
         let max_tokens = self.limit_for(plan, target, &messages);
-        let rules = match self.request.asked() {
+        let rules = match self.request.ask() {
             Ask::Whole if target.capabilities.rules => plan.contract.rules().cloned().collect(),
             _ => Vec::new(),
         };
         let (sampling, skipped) = self.sampling_for(target);
         let is_prompt = lowered.enforcement == Enforcement::None && target.capabilities.prefill;
-        let prefill = match self.request.asked() {
+        let prefill = match self.request.ask() {
             _ if !is_prompt => None,
             Ask::Whole => opening(plan.contract.schema().document()),
             Ask::Patch(_) => Some("{"),

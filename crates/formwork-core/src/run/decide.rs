@@ -44,7 +44,7 @@ impl Run {
     }
 
     fn composed(&mut self, plan: &Plan) -> Result<(Call, Vec<String>), String> {
-        self.compose(plan).or_else(|message| match self.request.asked() {
+        self.compose(plan).or_else(|message| match self.request.ask() {
             // A custom policy chose values that cannot be requested alone.
             Ask::Patch(_) => {
                 self.request.ask_whole();
@@ -74,10 +74,10 @@ impl Run {
         let Some(target) = self.position.target_of(plan) else { return Cost::default() };
         let answer = call.max_tokens.or(target.capabilities.output_tokens).unwrap_or(UNLIMITED);
         let mode = self.position.mode_of(plan).filter(|mode| Arc::ptr_eq(&mode.whole, &call.lowered));
-        let asked = mode
+        let input_tokens = mode
             .map_or_else(|| call.most_input_tokens(), |mode| call.most_input_tokens_with(mode.schema_bytes));
         target.cost(Usage {
-            input_tokens: asked,
+            input_tokens,
             output_tokens: u64::from(answer),
             estimated: true,
             ..Usage::default()
@@ -126,8 +126,8 @@ impl Run {
         draw: f64,
     ) -> Option<Decision> {
         let (failure, target) = (self.failure()?, self.position.target_of(plan)?);
-        let asked = self.request.asked();
-        let about_values = matches!(failure, Failure::Invalid { .. }) || matches!(asked, Ask::Patch(_));
+        let ask = self.request.ask();
+        let about_values = matches!(failure, Failure::Invalid { .. }) || matches!(ask, Ask::Patch(_));
         let mut patchable =
             if about_values && plan.policy.patches() { self.patchable(plan) } else { Vec::new() };
         if !patchable.is_empty() && !self.can_patch(plan, &patchable) {
@@ -135,7 +135,7 @@ impl Run {
         }
         Some(plan.policy.decide(&RetryContext {
             failure,
-            asked,
+            ask,
             sampling: self.request.sampling(),
             max_tokens: self.request.limit(),
             token_budget: self.token_budget(target),

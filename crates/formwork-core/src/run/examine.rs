@@ -18,7 +18,7 @@ use crate::{
 pub(super) struct Question<'a> {
     pub(super) plan: &'a Plan,
     pub(super) call: &'a Call,
-    pub(super) asked: &'a Ask,
+    pub(super) ask: &'a Ask,
     /// The draft that a patch is for.
     pub(super) draft: Option<&'a Draft>,
     pub(super) context: Context<'a>,
@@ -72,7 +72,7 @@ impl Question<'_> {
                 return Examined { ignored, ..failed(Failure::NotJson { violations: vec![violation] }) };
             }
         };
-        match self.asked {
+        match self.ask {
             Ask::Whole => self.examine_whole(completion, candidates),
             Ask::Patch(paths) => self.examine_patch(completion, paths, candidates),
         }
@@ -124,7 +124,7 @@ impl Question<'_> {
 
     /// Returns the call, if the provider promised that its answer follows the schema of the whole document.
     fn promised(&self, completion: &Completion) -> Option<&Call> {
-        (*self.asked == Ask::Whole && compliance::is_armed(self.call, completion)).then_some(self.call)
+        (*self.ask == Ask::Whole && compliance::is_armed(self.call, completion)).then_some(self.call)
     }
 
     /// Lifts and judges one candidate for the whole document, whose value is passed separately.

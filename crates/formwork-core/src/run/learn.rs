@@ -97,7 +97,7 @@ impl Run {
         failure: Option<&Failure>,
     ) -> Option<Bounding> {
         let State::Calling { call, .. } = &self.state else { return None };
-        if *self.request.asked() != Ask::Whole || !self.position.may_bound(plan) || self.is_late(plan, now) {
+        if *self.request.ask() != Ask::Whole || !self.position.may_bound(plan) || self.is_late(plan, now) {
             return None;
         }
         if !call.lowered.bounds.is_empty() {
@@ -146,7 +146,7 @@ impl Run {
     /// Changes to the next mode because the target refused the schema; returns `false` if there is none.
     pub(super) fn was_refused(&mut self, plan: &Plan, reason: &str) -> bool {
         // A patch has a schema of its own, whose refusal is no evidence about the contract's.
-        if *self.request.asked() == Ask::Whole {
+        if *self.request.ask() == Ask::Whole {
             self.learn(plan, ObservationKind::Refused, cut_bytes(reason, MAX_REASON));
         }
         self.position.lower_mode(plan)

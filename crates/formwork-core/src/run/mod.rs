@@ -270,8 +270,8 @@ impl Run {
     }
 
     /// Returns the part of the document that the open or next call requests.
-    pub const fn asked(&self) -> &Ask {
-        self.request.asked()
+    pub const fn ask(&self) -> &Ask {
+        self.request.ask()
     }
 
     /// Returns the number of the attempt that the open or next call belongs to, from 1.

@@ -9,7 +9,8 @@ use crate::{Ask, Feedback, Plan, Reask, Sampling};
 /// The parameters of the next call. Within a target the temperature never rises.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Request {
-    asked: Ask,
+    #[serde(rename = "asked")]
+    ask: Ask,
     /// Whether the answer counts as an attempt.
     counts: bool,
     feedback: Option<Arc<Feedback>>,
@@ -25,7 +26,7 @@ impl Request {
     pub(super) fn first(plan: &Plan) -> Self {
         let sampling = plan.targets.first().map(|target| plan.policy.first(&target.capabilities));
         Self {
-            asked: Ask::Whole,
+            ask: Ask::Whole,
             counts: true,
             feedback: None,
             sampling: sampling.unwrap_or_default(),
@@ -34,8 +35,8 @@ impl Request {
         }
     }
 
-    pub(super) const fn asked(&self) -> &Ask {
-        &self.asked
+    pub(super) const fn ask(&self) -> &Ask {
+        &self.ask
     }
 
     pub(super) const fn counts(&self) -> bool {
@@ -71,12 +72,12 @@ impl Request {
 
     /// Requests the whole document instead of a part.
     pub(super) fn ask_whole(&mut self) {
-        (self.asked, self.counts) = (Ask::Whole, true);
+        (self.ask, self.counts) = (Ask::Whole, true);
     }
 
     /// Resets the parameters that belong to the last target: the next one has no draft to patch.
     pub(super) fn enter_target(&mut self) {
-        if matches!(self.asked, Ask::Patch(_)) {
+        if matches!(self.ask, Ask::Patch(_)) {
             self.ask_whole();
         }
     }
@@ -90,11 +91,11 @@ impl Request {
         };
         self.sampling =
             Sampling { temperature: cooler(sampling.temperature, self.sampling.temperature), ..sampling };
-        self.asked = match ask {
+        self.ask = match ask {
             Ask::Patch(paths) if !next_target && !paths.is_empty() && can_patch => Ask::Patch(paths),
             _ => Ask::Whole,
         };
-        self.counts = counts || self.asked == Ask::Whole;
+        self.counts = counts || self.ask == Ask::Whole;
         self.feedback = Some(feedback);
         if next_target {
             self.max_tokens = plan.max_tokens.map(|own| max_tokens.unwrap_or(own).max(own));

@@ -40,12 +40,12 @@ pub(super) fn refused(fault: &Fault, sampling: &Sampling) -> Option<SamplingPara
     if !is_refusal {
         return None;
     }
-    let said = fault.message.to_lowercase();
-    let words: Vec<&str> = said
+    let message = fault.message.to_lowercase();
+    let words: Vec<&str> = message
         .split(|letter: char| !letter.is_ascii_alphanumeric() && !"_-".contains(letter))
         .filter(|word| !word.is_empty())
         .collect();
-    let is_complaint = COMPLAINTS.iter().any(|complaint| said.contains(complaint));
+    let is_complaint = COMPLAINTS.iter().any(|complaint| message.contains(complaint));
     let is_sent = |parameter: SamplingParameter| match parameter {
         SamplingParameter::Temperature => sampling.temperature.is_some(),
         SamplingParameter::TopP => sampling.top_p.is_some(),

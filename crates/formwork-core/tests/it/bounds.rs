@@ -92,7 +92,7 @@ impl Structure for Map {
 fn size(call: &Call) -> usize {
     call.messages.iter().map(|message| message.text().len()).sum::<usize>()
         + call.schema().map_or(0, |schema| schema.to_string().len())
-        + call.lowered.shown.as_ref().map_or(0, |shown| format!("{shown:?}").len())
+        + call.lowered.prompt_schema.as_ref().map_or(0, |prompt_schema| format!("{prompt_schema:?}").len())
 }
 
 #[test]

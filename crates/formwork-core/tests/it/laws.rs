@@ -404,8 +404,8 @@ proptest! {
             for late in &wrong {
                 prop_assert_eq!(run.on(&plan, Time(0), late.event(first, &first_call)), Err(Misuse::NotExpected));
             }
-            let consulted = Event::checked(id, vec![], Cost::default());
-            prop_assert_eq!(run.on(&plan, Time(0), consulted), Err(Misuse::NotExpected));
+            let checked = Event::checked(id, vec![], Cost::default());
+            prop_assert_eq!(run.on(&plan, Time(0), checked), Err(Misuse::NotExpected));
             prop_assert_eq!(&run, &before);
         }
     }

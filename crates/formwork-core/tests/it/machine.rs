@@ -277,8 +277,8 @@ fn what_validators_reject_is_the_best_only_with_what_they_say() {
     run.on(&plan, Time(1), Reply::Says(GOOD).event(id, &call)).unwrap();
     let Step::Check { id, .. } = run.step(&plan, Time(1)).unwrap() else { panic!() };
     let violations = vec![Violation::new("$.note".parse().unwrap(), "known", Stage::AsyncCheck)];
-    let consulted = Event::checked(id, violations, Cost::default());
-    run.on(&plan, Time(1), consulted).unwrap();
+    let checked = Event::checked(id, violations, Cost::default());
+    run.on(&plan, Time(1), checked).unwrap();
     run.on(&plan, Time(1), Event::Cancelled).unwrap();
     assert_eq!(run.finish().unwrap_err().best().unwrap().violations[0].rule, "known");
 }

@@ -233,8 +233,8 @@ fn warnings_of_validators_are_kept_by_the_run_itself() {
     run.on(&plan, Time(1), RIGHT.event(id, &call)).unwrap();
     let Ok(Step::Check { id, .. }) = run.step(&plan, Time(1)) else { panic!() };
     let warning = Violation::new("$.note".parse().unwrap(), "tone", Stage::AsyncCheck).as_warning();
-    let consulted = Event::checked(id, vec![warning.clone()], Cost::default());
-    run.on(&plan, Time(2), consulted).unwrap();
+    let checked = Event::checked(id, vec![warning.clone()], Cost::default());
+    run.on(&plan, Time(2), checked).unwrap();
     let stored = serde_json::to_string(&run).unwrap();
     let run: Run = serde_json::from_str(&stored).unwrap();
     assert_eq!(run.finish().unwrap().warnings, [warning]);

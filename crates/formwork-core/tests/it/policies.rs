@@ -59,8 +59,8 @@ fn a_refused_schema_steps_down_without_using_up_an_attempt() {
     let dialects: Vec<_> =
         driven.run.ledger().iter().map(|attempt| (attempt.attempt, attempt.dialect.as_str())).collect();
     assert_eq!(dialects, [(1, "strict"), (1, "prompt"), (2, "prompt"), (3, "prompt")]);
-    let shown = |nth: usize| driven.calls[nth].2.messages[0].text().contains("\"maximum\": 1000");
-    assert_eq!([shown(0), shown(1)], [false, true]);
+    let has_maximum = |nth: usize| driven.calls[nth].2.messages[0].text().contains("\"maximum\": 1000");
+    assert_eq!([has_maximum(0), has_maximum(1)], [false, true]);
 }
 
 #[test]

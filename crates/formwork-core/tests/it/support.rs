@@ -108,9 +108,9 @@ impl Lower for AsIs {
 
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
         let text = spaced(request.schema);
-        let shown = (self.1 == Enforcement::None).then_some(SchemaText::JsonSchema(text));
+        let prompt_schema = (self.1 == Enforcement::None).then_some(SchemaText::JsonSchema(text));
         let schema = (self.1 == Enforcement::Schema).then(|| request.schema.clone());
-        Ok(Lowered::new(self.1, schema).with_shown(shown))
+        Ok(Lowered::new(self.1, schema).with_prompt_schema(prompt_schema))
     }
 }
 

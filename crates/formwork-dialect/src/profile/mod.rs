@@ -50,7 +50,7 @@ pub struct Profile {
     /// The rules of the lint in addition to those of the engine.
     pub rules: &'static [LintRule],
     /// Whether the prompt has to describe the schema, because enforcement tells the model nothing about it.
-    pub shown: bool,
+    pub describes_schema: bool,
     /// The member that wraps a root of another type than object; `None` if the dialect accepts every root.
     pub wrap: Option<&'static str>,
     /// The notation of a schema that is used in several places.

@@ -64,7 +64,7 @@ fn glob(pattern: &[u8], name: &[u8]) -> bool {
                 open = Some((p + 1, n));
                 p += 1;
             }
-            Some(wanted) if letter.is_some_and(|letter| letter.eq_ignore_ascii_case(wanted)) => {
+            Some(expected) if letter.is_some_and(|letter| letter.eq_ignore_ascii_case(expected)) => {
                 p += 1;
                 n += 1;
             }
@@ -178,7 +178,7 @@ mod tests {
             (Some('*'), _) => {
                 slowly(&pattern[1..], name) || (!name.is_empty() && slowly(pattern, &name[1..]))
             }
-            (Some(wanted), Some(letter)) => wanted == letter && slowly(&pattern[1..], &name[1..]),
+            (Some(expected), Some(letter)) => expected == letter && slowly(&pattern[1..], &name[1..]),
             _ => false,
         }
     }

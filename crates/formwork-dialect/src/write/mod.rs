@@ -147,13 +147,13 @@ impl Writer<'_> {
     }
 
     /// Writes a form whose annotations may repeat those beside it, which are left out.
-    fn value_within(&mut self, value: &Use, said: &Notes, at: String, depth: usize) -> Value {
+    fn value_within(&mut self, value: &Use, outer: &Notes, at: String, depth: usize) -> Value {
         let is_nested = depth < MAX_NESTING || self.profile.references == References::Inlined;
         if !self.shared.contains(&value.form) && is_nested {
-            return self.inline(value.form, &value.notes, said, at, depth);
+            return self.inline(value.form, &value.notes, outer, at, depth);
         }
         let reference = self.reference(value.form);
-        if self.profile.shown || !self.noted || value.notes.is_empty() {
+        if self.profile.describes_schema || !self.noted || value.notes.is_empty() {
             return reference;
         }
         // OpenAI's strict mode allows no keyword beside a reference.
@@ -178,16 +178,16 @@ impl Writer<'_> {
         }
     }
 
-    fn inline(&mut self, id: FormId, notes: &Notes, said: &Notes, at: String, depth: usize) -> Value {
+    fn inline(&mut self, id: FormId, notes: &Notes, outer: &Notes, at: String, depth: usize) -> Value {
         let form = &self.forms[id];
         let mut notes = notes.clone();
         notes.or(form.notes.clone());
-        if notes == *said {
+        if notes == *outer {
             notes = Notes::NONE;
         }
         if let [only] = form.alternatives.as_slice() {
             notes.or(only.notes.clone());
-            return self.alternative(only, &notes, said, at, depth);
+            return self.alternative(only, &notes, outer, at, depth);
         }
         let mut branches = Vec::with_capacity(form.alternatives.len());
         for (index, alternative) in form.alternatives.iter().enumerate() {
@@ -195,7 +195,7 @@ impl Writer<'_> {
             branches.push(self.alternative(alternative, &alternative.notes, &notes, at, depth + 1));
         }
         let mut schema = json!({"anyOf": branches});
-        if !self.profile.shown {
+        if !self.profile.describes_schema {
             describe::annotate(&mut schema, &notes, &[], self.profile, self.most_values);
         }
         schema
@@ -205,7 +205,7 @@ impl Writer<'_> {
         &mut self,
         alternative: &Alternative,
         notes: &Notes,
-        said: &Notes,
+        outer: &Notes,
         at: String,
         depth: usize,
     ) -> Value {
@@ -214,7 +214,7 @@ impl Writer<'_> {
             Shape::Any => json!({}),
             Shape::Same(inner) => {
                 let value = Use { form: *inner, notes: notes.clone() };
-                return self.value_within(&value, said, at, depth);
+                return self.value_within(&value, outer, at, depth);
             }
             Shape::Literals(literals) => self.literals(literals),
             Shape::Null => json!({"type": "null"}),
@@ -225,9 +225,9 @@ impl Writer<'_> {
             Shape::Object(object) => self.object(object, at, depth),
         };
         // A model with an outline in its prompt reads the descriptions there.
-        if !self.profile.shown {
-            let said = std::slice::from_ref(alternative);
-            describe::annotate(&mut schema, notes, said, self.profile, self.most_values);
+        if !self.profile.describes_schema {
+            let written = std::slice::from_ref(alternative);
+            describe::annotate(&mut schema, notes, written, self.profile, self.most_values);
         }
         schema
     }

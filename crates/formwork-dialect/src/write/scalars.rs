@@ -113,10 +113,10 @@ impl Writer<'_> {
         if !out.contains_key("format") {
             return self.lengths(form, at, out);
         }
-        for (keyword, said) in
+        for (keyword, is_set) in
             [("minLength", form.min > 0), ("maxLength", form.max.is_some() && bound.is_none())]
         {
-            if said {
+            if is_set {
                 self.lose(form.origin, keyword, LossKind::Unenforced);
             }
         }
@@ -124,8 +124,8 @@ impl Writer<'_> {
 
     fn lengths(&mut self, form: &StringForm, at: &str, out: &mut Map<String, Value>) {
         if !self.profile.lengths.of_strings() {
-            for (keyword, said) in [("minLength", form.min > 0), ("maxLength", form.max.is_some())] {
-                if said && form.role == Role::Text && !(form.is_bounded && keyword == "maxLength") {
+            for (keyword, is_set) in [("minLength", form.min > 0), ("maxLength", form.max.is_some())] {
+                if is_set && form.role == Role::Text && !(form.is_bounded && keyword == "maxLength") {
                     self.lose(form.origin, keyword, LossKind::Unenforced);
                 }
             }

@@ -466,7 +466,7 @@ fn json_object_shows_the_schema_and_the_word() {
     use formwork_core::{Enforcement, SchemaText};
     let dialect = formwork_dialect::dialect("json-object").unwrap();
     let lower = |schema: &Value| dialect.lower(&LowerRequest::new(schema)).unwrap();
-    let text = |lowered: &Lowered| match &lowered.shown {
+    let text = |lowered: &Lowered| match &lowered.prompt_schema {
         Some(SchemaText::JsonSchema(text)) => text.clone(),
         other => panic!("{other:?}"),
     };
@@ -479,8 +479,8 @@ fn json_object_shows_the_schema_and_the_word() {
     let list = lower(
         &json!({"type": "array", "items": {"$ref": "#/definitions/x"}, "definitions": {"x": {"type": "integer"}}}),
     );
-    let shown: Value = serde_json::from_str(&text(&list)).unwrap();
-    let compiled = formwork_schema::compile(&shown).unwrap();
+    let described: Value = serde_json::from_str(&text(&list)).unwrap();
+    let compiled = formwork_schema::compile(&described).unwrap();
     assert!(compiled.is_valid(&json!({"value": [1]})) && !compiled.is_valid(&json!({"value": ["x"]})));
     assert_eq!(lift(json!({"value": [1]}), &list).0, json!([1]));
 }

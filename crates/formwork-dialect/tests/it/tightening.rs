@@ -140,7 +140,7 @@ fn a_recursive_definition_is_named_in_the_outline() {
         "value": {"type": "integer"}, "next": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]},
     }, "required": ["value", "next"], "additionalProperties": false}}});
     assert_eq!(
-        lowered(&schema).shown,
+        lowered(&schema).prompt_schema,
         Some(SchemaText::Outline(
             r#"{"value": integer, "next": node | null}
 where node is {"value": integer, "next": node | null}"#
@@ -368,7 +368,7 @@ fn annotations_reach_the_model() {
     ];
     for dialect in crate::laws::ALL {
         let lowered = dialect.lower(&LowerRequest::new(&schema)).unwrap();
-        let read = match lowered.shown {
+        let read = match lowered.prompt_schema {
             Some(SchemaText::Outline(text) | SchemaText::JsonSchema(text)) => text,
             _ => lowered.schema.unwrap().to_string(),
         };
@@ -378,7 +378,7 @@ fn annotations_reach_the_model() {
     }
     let outline = Prompt::outline().lower(&LowerRequest::new(&schema)).unwrap();
     assert!(
-        matches!(outline.shown, Some(SchemaText::Outline(text)) if words.iter().all(|words| text.contains(words)))
+        matches!(outline.prompt_schema, Some(SchemaText::Outline(text)) if words.iter().all(|words| text.contains(words)))
     );
 }
 
@@ -397,10 +397,10 @@ fn what_a_model_is_shown_reads_like_the_answer() {
     });
     let lowered = Prompt::outline().lower(&LowerRequest::new(&schema)).unwrap();
     let outline = "{\n  \"name\": string,\n  \"kind\": \"a\" | \"b\" /* What it is */,\n  \"score\"?: number from 0 to 1,\n  \"tags\"?: [string, ...],\n  \"born\"?: string (date)\n}";
-    assert_eq!(lowered.shown, Some(SchemaText::Outline(outline.into())));
+    assert_eq!(lowered.prompt_schema, Some(SchemaText::Outline(outline.into())));
     let schema = json!({"$schema": "x", "type": "integer"});
     assert_eq!(
-        Prompt::new().lower(&LowerRequest::new(&schema)).unwrap().shown,
+        Prompt::new().lower(&LowerRequest::new(&schema)).unwrap().prompt_schema,
         Some(SchemaText::JsonSchema(r#"{"type": "integer"}"#.into()))
     );
 }

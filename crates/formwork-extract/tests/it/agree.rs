@@ -120,11 +120,11 @@ proptest! {
         // text up to its detection.
         prop_assert_eq!(texts.len(), attempts.len());
         prop_assert_eq!(finished.len(), attempts.len());
-        for ((text, told), attempt) in texts.iter().zip(&finished).zip(attempts) {
+        for ((text, finished_attempt), attempt) in texts.iter().zip(&finished).zip(attempts) {
             let is_stopped = attempt.finish == Some(Finish::Stopped);
             prop_assert!(attempt.text.is_empty() || text == &attempt.text || is_stopped);
             prop_assert!(text.starts_with(&attempt.text));
-            prop_assert_eq!((&told.text, told.cost, told.started), (&attempt.text, attempt.cost, attempt.started));
+            prop_assert_eq!((&finished_attempt.text, finished_attempt.cost, finished_attempt.started), (&attempt.text, attempt.cost, attempt.started));
         }
         if let Ok(outcome) = &awaited {
             prop_assert!(outcome.value.age <= 150);

@@ -76,7 +76,7 @@ impl Turn {
             called.name.push_str(call["function"]["name"].as_str().unwrap_or_default());
             called.arguments.push_str(call["function"]["arguments"].as_str().unwrap_or_default());
         }
-        self.said(&message["content"]);
+        self.push_text(&message["content"]);
         let is_refused = message["refusal"].as_str().is_some_and(|reason| !reason.is_empty());
         self.is_unfinished |=
             is_refused || matches!(choice["finish_reason"].as_str(), Some("length" | "content_filter"));
@@ -96,7 +96,7 @@ impl Turn {
             called.arguments = item["arguments"].as_str().unwrap_or_default().to_owned();
         }
         for part in items(&item["content"]) {
-            self.said(&part["text"]);
+            self.push_text(&part["text"]);
             self.is_unfinished |= part["type"] == "refusal";
         }
     }
@@ -109,7 +109,7 @@ impl Turn {
                 let called = self.called((0, nth));
                 called.arguments.push_str(data["delta"].as_str().unwrap_or_default());
             }
-            "response.output_text.delta" => self.said(&data["delta"]),
+            "response.output_text.delta" => self.push_text(&data["delta"]),
             "response.refusal.delta" | "response.incomplete" => self.is_unfinished = true,
             _ => {}
         }
@@ -123,7 +123,7 @@ impl Turn {
                 called.arguments = block["input"].to_string();
             }
         }
-        self.said(&block["text"]);
+        self.push_text(&block["text"]);
     }
 
     fn anthropic_event(&mut self, data: &Value) {
@@ -134,7 +134,7 @@ impl Turn {
                 if let Some(piece) = data["delta"]["partial_json"].as_str() {
                     self.called((0, nth)).arguments.push_str(piece);
                 }
-                self.said(&data["delta"]["text"]);
+                self.push_text(&data["delta"]["text"]);
             }
             "message_delta" => self.stopped(&data["delta"]["stop_reason"]),
             _ => {}
@@ -156,11 +156,11 @@ impl Turn {
                 arguments => arguments.to_string(),
             };
         }
-        self.said(&data["message"]["content"]);
+        self.push_text(&data["message"]["content"]);
         self.is_unfinished |= data["done_reason"] == "length";
     }
 
-    fn said(&mut self, text: &Value) {
+    fn push_text(&mut self, text: &Value) {
         self.has_text |= text.as_str().is_some_and(|text| !text.is_empty());
     }
 }

@@ -86,7 +86,7 @@ impl Protocol for Chat {
 
     fn reply(&self, _: &Ask, reply: &Reply, meta: &Meta) -> Vec<u8> {
         let mut out = json!({"model": meta.model, "created_at": timestamp(meta.created)});
-        out["message"] = reply.choices.first().map_or(Value::Null, |choice| said(&choice.content));
+        out["message"] = reply.choices.first().map_or(Value::Null, |choice| message_of(&choice.content));
         end(&mut out, reply, meta);
         to_json(&out)
     }
@@ -279,7 +279,7 @@ fn text_of(content: &Content) -> &str {
     }
 }
 
-fn said(content: &Content) -> Value {
+fn message_of(content: &Content) -> Value {
     let mut message = json!({"role": "assistant", "content": text_of(content)});
     if let Content::Call { name, arguments } = content {
         let arguments = serde_json::from_str::<Value>(arguments).unwrap_or_else(|_| json!({}));
@@ -324,7 +324,7 @@ impl Lines {
     fn line(&self, content: &Content) -> Value {
         let mut out = json!({"model": self.meta.model, "created_at": timestamp(self.meta.created)});
         if self.is_chat {
-            out["message"] = said(content);
+            out["message"] = message_of(content);
         } else {
             out["response"] = text_of(content).into();
         }

@@ -20,12 +20,12 @@ const MAX: usize = 100;
 pub(crate) struct Batches {
     folder: PathBuf,
     /// The time at which each batch was displayed last, and the number of its rows with a result at that time.
-    shown: Mutex<HashMap<PathBuf, (Instant, u64)>>,
+    progress: Mutex<HashMap<PathBuf, (Instant, u64)>>,
 }
 
 impl Batches {
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder, shown: Mutex::default() }
+        Self { folder, progress: Mutex::default() }
     }
 
     /// Writes a table of the batches, and the reasons for rows without a value.
@@ -85,8 +85,8 @@ impl Batches {
 
     /// Returns how many rows a minute got a result since the page was shown before.
     fn rate(&self, folder: &Path, finished: u64) -> Option<f64> {
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        let (before, rows) = shown.insert(folder.to_owned(), (Instant::now(), finished))?;
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let (before, rows) = progress.insert(folder.to_owned(), (Instant::now(), finished))?;
         let minutes = before.elapsed().as_secs_f64() / 60.0;
         (minutes > 0.0).then(|| finished.saturating_sub(rows) as f64 / minutes)
     }

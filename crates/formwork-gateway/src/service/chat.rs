@@ -99,9 +99,9 @@ async fn work(
         }
     }
     let meta = Meta { run: id.to_string(), model, created: now() };
-    let asked =
+    let chat =
         ChatRequest { protocol, shared, parts, document, targets, options, meta, client, record, turn, id };
-    Box::pin(asked.understood()).await
+    Box::pin(chat.understood()).await
 }
 
 /// A request that is not passed on as it is.
@@ -161,8 +161,10 @@ impl ChatRequest {
         }
         match prepared {
             Ok(spec) => match (spec, job.ask.stream) {
-                (Some((spec, told)), true) => Box::pin(stream::contract(job, spec, told)).await,
-                (Some((spec, told)), false) => Box::pin(job.contract(spec, told)).await,
+                (Some((spec, instructions)), true) => {
+                    Box::pin(stream::contract(job, spec, instructions)).await
+                }
+                (Some((spec, instructions)), false) => Box::pin(job.contract(spec, instructions)).await,
                 (None, true) => Box::pin(stream::text(job)).await,
                 (None, false) => Box::pin(job.text()).await,
             },
@@ -196,19 +198,20 @@ pub(super) async fn embeddings(State(shared): State<Arc<Shared>>, request: Reque
         let (target, raw) = found.ok_or_else(|| {
             Problem::invalid("model", "no target of this model is a server with OpenAI's embeddings")
         })?;
-        let asked = text.len();
+        let request_bytes = text.len();
         let run = RunRecord::new("/v1/embeddings", access::now())
             .with_key(client.id())
             .with_labels(options.user.clone(), options.tags.clone());
         let id = run.id;
         let (hold, _) =
-            reserve(&shared, &client, &Ask::plain(&model), asked, &[target], options.bounds, id).await?;
+            reserve(&shared, &client, &Ask::plain(&model), request_bytes, &[target], options.bounds, id)
+                .await?;
         let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone());
         record.hold(hold);
         let body = pass::written(&mut body, &raw);
         match pass::send(&raw, "/embeddings", body, &parts.headers, deadline).await {
             Ok(response) => {
-                Ok(passed::response(&shared, &client, response, record, target, asked, turn, &id))
+                Ok(passed::response(&shared, &client, response, record, target, request_bytes, turn, &id))
             }
             Err(problem) => {
                 record.call(target, Usage::default(), Some(&problem)).await;

@@ -95,18 +95,22 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     shared.access.count(&client)?;
     let mut options = Options::of(&parts.headers)?;
     let (body, text) = read_json(&shared, &parts.headers, body).await?;
-    let wanted: ExtractRequest =
+    let extract_request: ExtractRequest =
         serde_json::from_value(body).map_err(|error| Problem::new(Kind::Invalid, error.to_string()))?;
-    let spec = spec(&shared, &wanted, options.contract.as_deref()).await?;
-    let model = if wanted.targets.is_empty() { DEFAULT.to_owned() } else { wanted.targets.join(",") };
+    let spec = spec(&shared, &extract_request, options.contract.as_deref()).await?;
+    let model = if extract_request.targets.is_empty() {
+        DEFAULT.to_owned()
+    } else {
+        extract_request.targets.join(",")
+    };
     client.may_ask(&model)?;
     let targets = shared.engine.names.resolve(&model)?;
-    limit(&wanted, &mut options)?;
+    limit(&extract_request, &mut options)?;
     let sampling = Sampling {
-        temperature: wanted.temperature,
+        temperature: extract_request.temperature,
         top_p: None,
-        seed: wanted.seed,
-        max_tokens: wanted.max_tokens.filter(|tokens| *tokens > 0),
+        seed: extract_request.seed,
+        max_tokens: extract_request.max_tokens.filter(|tokens| *tokens > 0),
     };
     let turn = shared.turns.take(shared.engine.deadline(options.bounds)).await?;
     let ask = Ask {
@@ -133,16 +137,20 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     shared.metrics.contract(ready.was_compiled);
     let digest = ready.extractor.plan().schema_digest().to_owned();
     record.change(|run| run.with_contract(Some(spec.name.clone()), Some(digest)));
-    let mut input = Input::from(wanted.input);
-    input.seed = wanted.seed;
+    let mut input = Input::from(extract_request.input);
+    input.seed = extract_request.seed;
     let client = client.name().to_owned();
     let prepared = Prepared { shared, ready, input, record, id, client, turn, trace: options.trace };
-    if wanted.stream { steps(prepared).await } else { whole(prepared).await }
+    if extract_request.stream { steps(prepared).await } else { whole(prepared).await }
 }
 
 /// Returns the contract of a request.
-async fn spec(shared: &Shared, wanted: &ExtractRequest, header: Option<&str>) -> Result<Spec, Problem> {
-    let mut spec = match (&wanted.schema, wanted.contract.as_deref().or(header)) {
+async fn spec(
+    shared: &Shared,
+    extract_request: &ExtractRequest,
+    header: Option<&str>,
+) -> Result<Spec, Problem> {
+    let mut spec = match (&extract_request.schema, extract_request.contract.as_deref().or(header)) {
         (Some(_), Some(_)) => {
             return Err(Problem::invalid("schema", "a schema and a contract are named: use one of them"));
         }
@@ -150,8 +158,8 @@ async fn spec(shared: &Shared, wanted: &ExtractRequest, header: Option<&str>) ->
         (Some(schema), None) => Spec::new("answer".to_owned(), schema.clone()),
         (None, Some(name)) => named(shared, name).await?,
     };
-    spec.rules.extend(wanted.rules.iter().cloned());
-    if let Some(instructions) = &wanted.instructions {
+    spec.rules.extend(extract_request.rules.iter().cloned());
+    if let Some(instructions) = &extract_request.instructions {
         spec.instructions = Some(match spec.instructions.take() {
             Some(own) => format!("{own}\n\n{instructions}"),
             None => instructions.clone(),
@@ -161,20 +169,20 @@ async fn spec(shared: &Shared, wanted: &ExtractRequest, header: Option<&str>) ->
 }
 
 /// Takes the limits of the body into the options, in place of those of headers.
-fn limit(wanted: &ExtractRequest, options: &mut Options) -> Result<(), Problem> {
+fn limit(extract_request: &ExtractRequest, options: &mut Options) -> Result<(), Problem> {
     let within = |name: &str, value: Option<f64>, max: f64| match value {
         Some(value) if !(value > 0.0 && value <= max) => {
             Err(Problem::invalid(name, format!("`{name}`: expected a number above 0, at most {max}")))
         }
         value => Ok(value),
     };
-    if let Some(usd) = within("budget", wanted.budget, 1e6)? {
+    if let Some(usd) = within("budget", extract_request.budget, 1e6)? {
         options.bounds.budget = Some((usd * 1e6).round() as u64);
     }
-    if let Some(seconds) = within("deadline", wanted.deadline, 86_400.0)? {
+    if let Some(seconds) = within("deadline", extract_request.deadline, 86_400.0)? {
         options.bounds.deadline = Some(Duration::from_secs_f64(seconds));
     }
-    within("temperature", wanted.temperature.map(|temperature| temperature + 1.0), 3.0).map(|_| ())
+    within("temperature", extract_request.temperature.map(|temperature| temperature + 1.0), 3.0).map(|_| ())
 }
 
 /// Returns the body of a result, or the problem of one without a value.

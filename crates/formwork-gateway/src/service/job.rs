@@ -191,7 +191,7 @@ impl Job {
     pub(super) async fn contract(
         mut self,
         spec: Spec,
-        told: Option<formwork_core::Message>,
+        instructions: Option<formwork_core::Message>,
     ) -> Result<Response, Problem> {
         let ready = match Box::pin(self.ready(&spec)).await {
             Ok(ready) => ready,
@@ -207,7 +207,7 @@ impl Job {
             self.record.cached().await;
             return response;
         }
-        let input = engine::input(&mut self.ask, told);
+        let input = engine::input(&mut self.ask, instructions);
         let cancel = CancellationToken::new();
         let run = {
             let cancel = cancel.clone();
@@ -236,11 +236,11 @@ impl Job {
     /// Answers with a model's text.
     pub(super) async fn text(self) -> Result<Response, Problem> {
         let deadline = self.shared.engine.deadline(self.options.bounds);
-        let mut asked = self.targets.last().copied().unwrap_or_default();
+        let mut called = self.targets.last().copied().unwrap_or_default();
         let answered = async {
             let answer = self.shared.engine.text(&self.ask, &self.targets).await;
             let (answer, target) = answer.map_err(|fault| Problem::of_fault(&fault))?;
-            asked = target;
+            called = target;
             answer.collect().await.map_err(|fault| Problem::of_fault(&fault))
         };
         let late = || Problem::new(Kind::Deadline, "there was no answer in time, and the call is broken off");
@@ -248,15 +248,15 @@ impl Job {
         {
             Ok(completion) => completion,
             Err(problem) => {
-                self.record.call(asked, Usage::default(), Some(&problem)).await;
+                self.record.call(called, Usage::default(), Some(&problem)).await;
                 return Err(problem);
             }
         };
         let usage =
             completion.probe.as_deref().map_or(completion.usage, |probe| completion.usage.plus(*probe));
-        let reply = self.shared.engine.text_reply(asked, completion.text, completion.finish, usage);
+        let reply = self.shared.engine.text_reply(called, completion.text, completion.finish, usage);
         let response = self.respond(&reply);
-        self.record.call(asked, usage, None).await;
+        self.record.call(called, usage, None).await;
         response
     }
 

@@ -72,7 +72,7 @@ fn details() -> Value {
 }
 
 pub(super) async fn show(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
-    let shown = async {
+    let info = async {
         let (parts, body) = request.into_parts();
         let (body, _) = job::json(&shared, &parts.headers, body).await?;
         let name = body["model"].as_str().or(body["name"].as_str()).unwrap_or_default();
@@ -82,8 +82,8 @@ pub(super) async fn show(State(shared): State<Arc<Shared>>, request: Request<Bod
             "capabilities": ["completion", "tools"], "modified_at": timestamp(CREATED),
         }))
     };
-    match shown.await {
-        Ok(shown) => Json(shown).into_response(),
+    match info.await {
+        Ok(info) => Json(info).into_response(),
         Err(problem) => refused(&OllamaChat, &problem),
     }
 }

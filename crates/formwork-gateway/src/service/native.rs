@@ -268,9 +268,9 @@ impl Native {
             if violations.is_empty() {
                 continue;
             }
-            let shown = call.arguments.get(..call.arguments.floor_char_boundary(MAX_SHOWN));
-            let shown = shown.unwrap_or_default();
-            message.push_str(&format!("\nYou called `{}` with the arguments {shown}:", call.name));
+            let arguments = call.arguments.get(..call.arguments.floor_char_boundary(MAX_SHOWN));
+            let arguments = arguments.unwrap_or_default();
+            message.push_str(&format!("\nYou called `{}` with the arguments {arguments}:", call.name));
             for violation in &violations {
                 message.push_str(&format!("\n- {violation}"));
             }
@@ -309,10 +309,10 @@ impl Native {
 
     /// Records the outcome of the last call.
     fn end_call(&mut self, wrong: Option<&Wrong>) {
-        let asked = self.body.to_string().len();
+        let request_bytes = self.body.to_string().len();
         let meter = std::mem::take(&mut self.meter);
         let Some(made) = self.made.last_mut() else { return };
-        made.end(meter.usage(asked), wrong.map(|wrong| wrong.violations.as_slice()));
+        made.end(meter.usage(request_bytes), wrong.map(|wrong| wrong.violations.as_slice()));
     }
 
     fn problem(&self, wrong: Wrong) -> Problem {

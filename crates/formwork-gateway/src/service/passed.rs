@@ -27,7 +27,7 @@ pub(super) fn response(
     response: axum::http::Response<formwork_wire::Body>,
     record: Record,
     target: usize,
-    asked: usize,
+    request_bytes: usize,
     turn: Turn,
     run: &RecordId,
 ) -> Response {
@@ -38,7 +38,7 @@ pub(super) fn response(
         record: record.is_kept().then_some(record),
         meter: Meter::default(),
         target,
-        asked,
+        request_bytes,
         _turn: turn,
         _open: open,
     };
@@ -58,7 +58,7 @@ struct Held {
     record: Option<Record>,
     meter: Meter,
     target: usize,
-    asked: usize,
+    request_bytes: usize,
     _turn: Turn,
     _open: Option<Open>,
 }
@@ -82,7 +82,7 @@ impl Held {
     /// Records the call.
     fn end(&mut self) {
         let Some(record) = self.record.take() else { return };
-        let (usage, target) = (self.meter.usage(self.asked), self.target);
+        let (usage, target) = (self.meter.usage(self.request_bytes), self.target);
         // Without a runtime the process ends.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move { record.call(target, usage, None).await });

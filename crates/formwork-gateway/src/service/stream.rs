@@ -66,7 +66,11 @@ pub(super) fn open(job: &Job) -> Result<(Line, Open, Response), Problem> {
 }
 
 /// Answers with the value of a contract: the head at once, the value when it is certain; or the first attempt as it comes.
-pub(super) async fn contract(mut job: Job, spec: Spec, told: Option<Message>) -> Result<Response, Problem> {
+pub(super) async fn contract(
+    mut job: Job,
+    spec: Spec,
+    instructions: Option<Message>,
+) -> Result<Response, Problem> {
     let opened = match job.ready(&spec).await {
         Ok(ready) => open(&job).map(|opened| (ready, opened)),
         Err(problem) => Err(problem),
@@ -93,12 +97,12 @@ pub(super) async fn contract(mut job: Job, spec: Spec, told: Option<Message>) ->
         let cancel = CancellationToken::new();
         let (eager, mut texts) = Eager::new();
         let observer = job.is_eager().then(|| Arc::new(eager) as Arc<dyn Observer>);
-        let input = engine::input(&mut job.ask, told);
+        let input = engine::input(&mut job.ask, instructions);
         let mut run = pin!(engine::extraction(&ready.extractor, input, 0, &cancel, observer).run());
         let mut ticks = interval(line.keep_alive);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         ticks.reset();
-        let mut shown = String::new();
+        let mut sent = String::new();
         let mut is_there = {
             let opening = line.frames.open();
             line.send(opening).await
@@ -108,7 +112,7 @@ pub(super) async fn contract(mut job: Job, spec: Spec, told: Option<Message>) ->
                 biased;
                 Some(text) = texts.recv(), if is_there => {
                     let piece = line.frames.text(&text);
-                    shown.push_str(&text);
+                    sent.push_str(&text);
                     is_there = line.send(piece).await;
                 }
                 result = run.as_mut() => break result,
@@ -122,13 +126,13 @@ pub(super) async fn contract(mut job: Job, spec: Spec, told: Option<Message>) ->
         };
         while let Ok(text) = texts.try_recv() {
             let piece = line.frames.text(&text);
-            shown.push_str(&text);
+            sent.push_str(&text);
             is_there = is_there && line.send(piece).await;
         }
         let results = [result];
         let reply = job.finish(&results);
         job.cache(digest, &results);
-        let last = match reply.and_then(|reply| held(&shown, reply)) {
+        let last = match reply.and_then(|reply| held(&sent, reply)) {
             Ok(reply) => line.frames.close(&reply),
             Err(problem) => line.frames.fail(&problem),
         };
@@ -139,13 +143,13 @@ pub(super) async fn contract(mut job: Job, spec: Spec, told: Option<Message>) ->
 }
 
 /// Returns the reply, if it agrees with the part that was already sent.
-fn held(shown: &str, reply: Reply) -> Result<Reply, Problem> {
-    let Some(choice) = reply.choices.first().filter(|_| !shown.is_empty()) else { return Ok(reply) };
+fn held(sent: &str, reply: Reply) -> Result<Reply, Problem> {
+    let Some(choice) = reply.choices.first().filter(|_| !sent.is_empty()) else { return Ok(reply) };
     let (Content::Text(text) | Content::Call { arguments: text, .. }) = &choice.content else {
         return Ok(reply);
     };
     let value = |text: &str| serde_json::from_str::<Value>(text).ok();
-    if choice.finish == Finish::Length || value(shown) == value(text) {
+    if choice.finish == Finish::Length || value(sent) == value(text) {
         return Ok(reply);
     }
     let message =
@@ -198,14 +202,14 @@ pub(super) async fn text(job: Job) -> Result<Response, Problem> {
         let mut heard =
             Partial { target: job.targets.last().copied().unwrap_or_default(), ..Partial::default() };
         let deadline = job.shared.engine.deadline(job.options.bounds);
-        let told = tokio::time::timeout(deadline, tell(&job, &mut line, &mut heard)).await;
+        let outcome = tokio::time::timeout(deadline, tell(&job, &mut line, &mut heard)).await;
         let late = || Problem::new(Kind::Deadline, "the answer was not complete in time");
         let Partial { text, target, usage, finish } = heard;
         // The received part of a completion was paid for, even if the call failed later.
         let estimate =
             Usage::new(job.bytes().div_ceil(4) as u64, text.len().div_ceil(4) as u64).with_estimated(true);
         let usage = usage.unwrap_or(if text.is_empty() { Usage::default() } else { estimate });
-        match told.unwrap_or_else(|_| Err(late())) {
+        match outcome.unwrap_or_else(|_| Err(late())) {
             Ok(true) => {
                 let reply = job.shared.engine.text_reply(target, text, finish, usage);
                 let last = line.frames.close(&reply);
@@ -242,9 +246,9 @@ impl Default for Partial {
 
 /// Sends the text of an answer as it comes. Returns whether the client is still there.
 async fn tell(job: &Job, line: &mut Line, heard: &mut Partial) -> Result<bool, Problem> {
-    let asked = job.shared.engine.text(&job.ask, &job.targets);
+    let completion = job.shared.engine.text(&job.ask, &job.targets);
     let (mut answer, target) = tokio::select! {
-        asked = asked => asked.map_err(|fault| Problem::of_fault(&fault))?,
+        completion = completion => completion.map_err(|fault| Problem::of_fault(&fault))?,
         () = line.sender.closed() => return Ok(false),
     };
     heard.target = target;

@@ -6,11 +6,11 @@ use formwork_ledger::{Ledger, Settings};
 use formwork_testkit::server::Server;
 use serde_json::{Value, json};
 
-use super::support::{Gate, limits, openai, request, said, schema, targets, ways};
+use super::support::{Gate, completion, limits, openai, request, schema, targets, ways};
 
 #[test]
 fn bad_requests_are_refused_in_their_protocol_and_the_service_goes_on() {
-    let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
     let mut small = limits();
     small.max_body = 100_000;
     small.max_schema = 10_000;
@@ -59,7 +59,7 @@ fn bad_requests_are_refused_in_their_protocol_and_the_service_goes_on() {
 
 #[test]
 fn unusable_schemas_are_refused_before_any_call() {
-    let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
     let mut small = limits();
     small.max_schema = 10_000;
     let gate = Gate::start(targets(&openai(&server.url())).with_limits(small));
@@ -121,7 +121,7 @@ fn a_client_that_stops_in_the_middle_of_its_request_is_told_so() {
 fn answers_go_on_when_the_ledger_has_no_room() {
     // A file that cannot grow simulates a full disk.
     let full = Settings { bodies: true, max_bytes: Some(1), ..Settings::default() };
-    let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(folder.path().join("runs.db"), full).unwrap();
     let gate = Gate::start(

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use formwork_testkit::server::Server;
 use serde_json::{Value, json};
 
-use super::support::{Gate, limits, openai, said, schema, targets, ways};
+use super::support::{Gate, completion, limits, openai, schema, targets, ways};
 
 /// A folder that is removed at the end.
 struct Folder(PathBuf);
@@ -48,7 +48,7 @@ examples:
 
 #[test]
 fn a_value_comes_with_its_history_or_step_by_step() {
-    let server = Server::start([said(r#"{"age": 340}"#), said(r#"{"age": 34}"#)]).unwrap();
+    let server = Server::start([completion(r#"{"age": 340}"#), completion(r#"{"age": 34}"#)]).unwrap();
     let gate = Gate::new(&openai(&server.url()));
     let body = json!({"schema": schema(), "input": "Maria, 34", "instructions": "Extract the person."});
     let got = gate.post("/v1/extract", &[], &body);
@@ -62,7 +62,7 @@ fn a_value_comes_with_its_history_or_step_by_step() {
     let first: Value = serde_json::from_slice(&server.received()[0].body).unwrap();
     assert!(first["messages"][0]["content"].as_str().unwrap().contains("Extract the person."));
 
-    let server = Server::start([said(r#"{"age": 340}"#), said(r#"{"age": 34}"#)]).unwrap();
+    let server = Server::start([completion(r#"{"age": 340}"#), completion(r#"{"age": 34}"#)]).unwrap();
     let gate = Gate::new(&openai(&server.url()));
     let mut body = body;
     body["stream"] = true.into();
@@ -74,7 +74,7 @@ fn a_value_comes_with_its_history_or_step_by_step() {
 
 #[test]
 fn bad_requests_and_failures_are_said() {
-    let server = Server::start([said(r#"{"age": "old"}"#)]).unwrap();
+    let server = Server::start([completion(r#"{"age": "old"}"#)]).unwrap();
     let gate = Gate::new(&openai(&server.url()));
     for (status, body) in [
         (422, json!({"schema": schema(), "input": "Maria"})),
@@ -101,14 +101,14 @@ fn named_contracts_are_files_that_are_read_again_and_stay_in_their_folder() {
     folder.write("plain.json", &schema().to_string());
     folder.write("short.shape", "{age: int}");
     folder.write("broken.json", "{");
-    let server = Server::start([said(r#"{"age": 34, "name": "Maria"}"#)]).unwrap();
+    let server = Server::start([completion(r#"{"age": 34, "name": "Maria"}"#)]).unwrap();
     let gate = Gate::start(targets(&openai(&server.url())).with_limits(limits()).with_contracts(&folder.0));
     let ask = |name: &str| gate.post("/v1/extract", &[], &json!({"contract": name, "input": "Maria, 34"}));
     let got = ask("person");
     assert_eq!((got.status, &got.json()["value"]["name"]), (200, &json!("Maria")), "{}", got.text());
-    let asked: Value = serde_json::from_slice(&server.received()[0].body).unwrap();
-    let asked = asked["messages"].to_string();
-    assert!(asked.contains("Extract the person") && asked.contains("Ada, 36, counts."), "{asked}");
+    let prompt: Value = serde_json::from_slice(&server.received()[0].body).unwrap();
+    let prompt = prompt["messages"].to_string();
+    assert!(prompt.contains("Extract the person") && prompt.contains("Ada, 36, counts."), "{prompt}");
 
     for name in
         ["../outside", "..", "/etc/passwd", "a/b", ".hidden", "", "none", "per%73on", "person.yaml\u{0}"]

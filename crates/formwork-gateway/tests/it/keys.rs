@@ -7,7 +7,7 @@ use formwork_ledger::{KeyRole, Ledger, NewKey, RunOutcome, RunQuery, Settings};
 use formwork_testkit::server::{Reply, Server};
 use serde_json::json;
 
-use super::support::{Gate, limits, openai, said, targets, ways};
+use super::support::{Gate, completion, limits, openai, targets, ways};
 
 fn now() -> Time {
     let passed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
@@ -34,7 +34,7 @@ fn add(ledger: &Ledger, key: NewKey) -> String {
 
 #[test]
 fn keys_are_asked_for_once_there_are_any() {
-    let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
     let ledger = ledger();
     let gate = gate(&server.url(), &ledger);
     for way in ways() {
@@ -67,7 +67,7 @@ fn keys_are_asked_for_once_there_are_any() {
 
 #[test]
 fn a_rate_is_kept_and_says_when_to_come_back() {
-    let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
     let ledger = ledger();
     let secret = add(&ledger, NewKey { rpm: Some(2), ..NewKey::new("alice") });
     let gate = gate(&server.url(), &ledger);
@@ -83,7 +83,7 @@ fn a_rate_is_kept_and_says_when_to_come_back() {
 #[test]
 fn what_is_spent_is_what_the_server_was_asked_for_and_a_budget_is_never_exceeded() {
     for stream in [false, true] {
-        let server = Server::start([said(r#"{"age": 340}"#), said(r#"{"age": 34}"#)]).unwrap();
+        let server = Server::start([completion(r#"{"age": 340}"#), completion(r#"{"age": 34}"#)]).unwrap();
         let ledger = ledger();
         let secret = add(&ledger, NewKey { budget: Some(40_000_000), ..NewKey::new("alice") });
         let gate = gate(&server.url(), &ledger);
@@ -116,7 +116,7 @@ fn what_is_spent_is_what_the_server_was_asked_for_and_a_budget_is_never_exceeded
 
 #[test]
 fn a_budget_that_is_used_up_refuses_before_any_call() {
-    let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
     let ledger = ledger();
     let secret = add(&ledger, NewKey { budget: Some(10), ..NewKey::new("alice") });
     let gate = gate(&server.url(), &ledger);
@@ -145,9 +145,12 @@ fn a_budget_that_is_used_up_refuses_before_any_call() {
 #[test]
 fn a_budget_of_a_header_ends_a_run_in_the_middle() {
     // One call costs 0.015 dollars, and reserves 0.05 dollars for its completion alone.
-    let server =
-        Server::start([said(r#"{"age": "old"}"#), said(r#"{"age": "older"}"#), said(r#"{"age": 34}"#)])
-            .unwrap();
+    let server = Server::start([
+        completion(r#"{"age": "old"}"#),
+        completion(r#"{"age": "older"}"#),
+        completion(r#"{"age": 34}"#),
+    ])
+    .unwrap();
     let gate = Gate::new(&priced(&server.url()));
     let way = ways()[0];
     let mut body = way.body("primary", false);
@@ -163,7 +166,7 @@ fn a_budget_of_a_header_ends_a_run_in_the_middle() {
 
 #[test]
 fn runs_are_recorded_and_belong_to_their_key() {
-    let server = Server::start([said(r#"{"age": 340}"#), said(r#"{"age": 34}"#)]).unwrap();
+    let server = Server::start([completion(r#"{"age": 340}"#), completion(r#"{"age": 34}"#)]).unwrap();
     let ledger = ledger();
     let alice = add(&ledger, NewKey::new("alice"));
     let bob = add(&ledger, NewKey::new("bob"));
@@ -234,7 +237,7 @@ fn streams_text_and_clients_that_leave_are_recorded() {
 fn a_value_that_held_is_answered_from_the_cache_for_the_same_key_alone() {
     for way in ways() {
         // The same question in another protocol would be answered from the cache, too.
-        let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
+        let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
         let ledger = ledger();
         let alice = add(&ledger, NewKey::new("alice"));
         let bob = add(&ledger, NewKey::new("bob"));

@@ -11,7 +11,7 @@ use formwork_testkit::Scripted;
 use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
-use super::support::{Gate, Received, Way, finished, limits, openai, said, ways};
+use super::support::{Gate, Received, Way, completion, finished, limits, openai, ways};
 
 /// The expected response to a client.
 enum Expected {
@@ -28,13 +28,21 @@ fn cases() -> Vec<(&'static str, Vec<Reply>, Expected)> {
         || finished(&json!({"role": "assistant", "content": null, "refusal": "I will not."}), "stop");
     let cut = || finished(&json!({"role": "assistant", "content": "{\"ag"}), "length");
     vec![
-        ("right at once", vec![said(r#"{"age": 34}"#)], Expected::Value(1)),
-        ("right in prose", vec![said("Sure:\n```json\n{\"age\": 34}\n```")], Expected::Value(1)),
-        ("wrong, then right", vec![said(r#"{"age": 340}"#), said(r#"{"age": 34}"#)], Expected::Value(2)),
-        ("no JSON, then right", vec![said("Maria is 34."), said(r#"{"age": 34}"#)], Expected::Value(2)),
+        ("right at once", vec![completion(r#"{"age": 34}"#)], Expected::Value(1)),
+        ("right in prose", vec![completion("Sure:\n```json\n{\"age\": 34}\n```")], Expected::Value(1)),
+        (
+            "wrong, then right",
+            vec![completion(r#"{"age": 340}"#), completion(r#"{"age": 34}"#)],
+            Expected::Value(2),
+        ),
+        (
+            "no JSON, then right",
+            vec![completion("Maria is 34."), completion(r#"{"age": 34}"#)],
+            Expected::Value(2),
+        ),
         ("refused", vec![refusal()], Expected::Refusal),
         ("truncated", vec![cut()], Expected::Truncated),
-        ("unmendable", vec![said(r#"{"age": "old"}"#)], Expected::Error(422, "false", None)),
+        ("unmendable", vec![completion(r#"{"age": "old"}"#)], Expected::Error(422, "false", None)),
         (
             "rate-limited",
             vec![Reply::status(429).with_header("retry-after", "7")],
@@ -148,7 +156,7 @@ fn an_unknown_model_is_a_404_with_the_names() {
 fn the_next_target_answers_when_the_first_is_down() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for way in ways() {
-        let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
+        let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
         let config = format!(
             "targets = [\"down\", \"up\"]\n[lists.best]\ntargets = [\"down\", \"up\"]\n{}{}",
             super::support::section("down", "openai", &format!("http://{free}")),
@@ -168,7 +176,7 @@ fn targets_of_a_list_are_asked_first_as_often_as_their_weights_say() {
     let plain = json!({"messages": [{"role": "user", "content": "Hello"}]});
     let ways = ways();
     for body in [ways[0].body("", false), plain] {
-        let servers = [(); 3].map(|()| Server::start([said(r#"{"age": 34}"#)]).unwrap());
+        let servers = [(); 3].map(|()| Server::start([completion(r#"{"age": 34}"#)]).unwrap());
         let mut config = "[lists.even]\ntargets = [\"a\", \"b\", \"c\"]\norder = \"round-robin\"\n\
                           [lists.uneven]\ntargets = [\"a\", \"b\", \"c\"]\nweights = [2, 1, 0]\n"
             .to_owned();
@@ -186,8 +194,8 @@ fn targets_of_a_list_are_asked_first_as_often_as_their_weights_say() {
                 assert_eq!(gate.get(&format!("/v1/models/{list}")).status, 200);
             }
             expected = [0, 1, 2].map(|nth| expected[nth] + more[nth]);
-            let asked = [0, 1, 2].map(|nth: usize| servers[nth].received().len());
-            assert_eq!(asked, expected, "{list}");
+            let requests = [0, 1, 2].map(|nth: usize| servers[nth].received().len());
+            assert_eq!(requests, expected, "{list}");
         }
     }
 }
@@ -232,7 +240,7 @@ fn several_tools_are_one_contract() {
 
 #[test]
 fn several_answers_are_several_runs() {
-    let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
     let gate = Gate::new(&openai(&server.url()));
     let way = ways()[0];
     let mut body = way.body("primary", false);

@@ -3,7 +3,7 @@
 use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
-use super::support::{Gate, said, schema, section, ways};
+use super::support::{Gate, completion, schema, section, ways};
 
 /// An unusual body, which a reader and writer of JSON would change.
 const BODY: &str =
@@ -47,11 +47,11 @@ fn the_same_protocol_is_passed_through_byte_for_byte() {
             let got = gate.post(path, &[("anthropic-version", "2023-06-01")], &body);
             assert_eq!((got.status, got.body.as_slice()), (200, expected), "{kind} {path}");
             let received = &server.received()[0];
-            let mut asked = body.clone();
-            asked["model"] = "m-1".into();
+            let mut request = body.clone();
+            request["model"] = "m-1".into();
             assert_eq!(
                 (received.path.as_str(), serde_json::from_slice::<Value>(&received.body).unwrap()),
-                (upstream, asked)
+                (upstream, request)
             );
             assert_eq!(received.header("anthropic-version"), Some("2023-06-01"));
         }
@@ -135,7 +135,7 @@ fn the_callers_trace_goes_on_to_the_target() {
     for (path, mut body) in bodies {
         for stream in [false, true] {
             for (parent, expected) in [(PARENT, Some(PARENT)), ("00-1-2-3", None)] {
-                let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
+                let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
                 let gate = Gate::new(&section("primary", "openai", &server.url()));
                 if path != "/v1/extract" {
                     body["model"] = "primary".into();

@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use formwork_testkit::server::{Reply, Server};
 use serde_json::json;
 
-use super::support::{Gate, Received, limits, openai, request, said, targets, ways};
+use super::support::{Gate, Received, completion, limits, openai, request, targets, ways};
 
 #[test]
 fn each_protocol_lists_the_names() {
@@ -32,7 +32,7 @@ fn each_protocol_lists_the_names() {
 
 #[test]
 fn a_contract_is_compiled_once_and_counted() {
-    let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
     let gate = Gate::new(&openai(&server.url()));
     for way in ways().into_iter().take(2) {
         for _ in 0..3 {
@@ -53,7 +53,7 @@ fn a_contract_is_compiled_once_and_counted() {
 
 #[test]
 fn a_schema_is_the_same_in_each_spelling_and_another_one_is_never_mistaken_for_it() {
-    let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
     for way in ways() {
         let gate = Gate::new(&openai(&server.url()));
         let known = way.body("primary", false).to_string();
@@ -157,7 +157,7 @@ fn a_stream_sends_its_head_at_once_and_comments_while_it_waits() {
 fn the_end_waits_for_streams_and_refuses_new_requests() {
     // Even on a busy machine a request is refused within this time; the service ends with the stream.
     let pause = std::time::Duration::from_secs(3);
-    let server = Server::start([said(r#"{"age": 34}"#).with_pause(pause)]).unwrap();
+    let server = Server::start([completion(r#"{"age": 34}"#).with_pause(pause)]).unwrap();
     let mut gate = Gate::new(&openai(&server.url()));
     let way = ways()[0];
     let mut socket = gate.connect();

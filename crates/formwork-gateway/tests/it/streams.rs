@@ -5,14 +5,14 @@ use std::io::{Read as _, Write as _};
 use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
-use super::support::{Gate, finished, openai, request, said, ways};
+use super::support::{Gate, completion, finished, openai, request, ways};
 
 #[test]
 fn a_stream_comes_to_the_same_as_a_whole_answer_and_shows_nothing_wrong() {
     let cases = [
-        vec![said(r#"{"age": 34}"#)],
-        vec![said(r#"{"age": "not-an-age"}"#), said(r#"{"age": 34}"#)],
-        vec![said("no JSON, zebra-stripes"), said(r#"{"age": 34}"#)],
+        vec![completion(r#"{"age": 34}"#)],
+        vec![completion(r#"{"age": "not-an-age"}"#), completion(r#"{"age": 34}"#)],
+        vec![completion("no JSON, zebra-stripes"), completion(r#"{"age": 34}"#)],
     ];
     for way in ways() {
         for replies in &cases {
@@ -36,7 +36,7 @@ fn a_stream_comes_to_the_same_as_a_whole_answer_and_shows_nothing_wrong() {
 #[test]
 fn a_stream_that_fails_ends_with_the_error_of_its_protocol() {
     for way in ways() {
-        let server = Server::start([said(r#"{"age": "old"}"#)]).unwrap();
+        let server = Server::start([completion(r#"{"age": "old"}"#)]).unwrap();
         let gate = Gate::new(&openai(&server.url()));
         let got = gate.post(way.path, &[], &way.body("primary", true));
         let last = got.documents().pop().unwrap();
@@ -137,7 +137,7 @@ fn a_client_that_leaves_ends_the_call_upstream() {
 /// A server with one connection that reports when the client has closed it.
 struct Watched {
     address: std::net::SocketAddr,
-    asked: std::sync::mpsc::Receiver<()>,
+    requested: std::sync::mpsc::Receiver<()>,
     ended: std::sync::mpsc::Receiver<()>,
 }
 
@@ -145,7 +145,7 @@ impl Watched {
     fn start() -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (ask, asked) = std::sync::mpsc::channel();
+        let (ask, requested) = std::sync::mpsc::channel();
         let (end, ended) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let (mut socket, _) = listener.accept().unwrap();
@@ -161,7 +161,7 @@ impl Watched {
             let _ = socket.read_to_end(&mut rest);
             let _ = end.send(());
         });
-        Self { address, asked, ended }
+        Self { address, requested, ended }
     }
 
     fn url(&self) -> String {
@@ -169,7 +169,7 @@ impl Watched {
     }
 
     fn wait_for_request(&self) {
-        self.asked.recv_timeout(std::time::Duration::from_secs(30)).unwrap();
+        self.requested.recv_timeout(std::time::Duration::from_secs(30)).unwrap();
     }
 
     fn wait_for_end(&self) {

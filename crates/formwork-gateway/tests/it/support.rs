@@ -217,7 +217,7 @@ fn dechunked(mut rest: &[u8]) -> Vec<u8> {
 }
 
 /// A response of a Chat Completions server.
-pub(crate) fn said(content: &str) -> Reply {
+pub(crate) fn completion(content: &str) -> Reply {
     finished(&json!({"role": "assistant", "content": content}), "stop")
 }
 

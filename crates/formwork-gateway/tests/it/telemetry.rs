@@ -4,7 +4,7 @@ use formwork_gateway::Telemetry;
 use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
-use super::support::{Gate, openai, said, schema, targets};
+use super::support::{Gate, completion, openai, schema, targets};
 
 const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
@@ -21,7 +21,7 @@ fn attributes(of: &Value) -> Vec<(String, String)> {
 #[test]
 fn runs_and_their_calls_are_spans_of_the_callers_trace_and_calls_are_metrics() {
     let collector = Server::start([Reply::json("{}")]).unwrap();
-    let server = Server::start([said(r#"{"age": "old"}"#), said(r#"{"age": 34}"#)]).unwrap();
+    let server = Server::start([completion(r#"{"age": "old"}"#), completion(r#"{"age": 34}"#)]).unwrap();
     let headers = [("x-team".to_owned(), "forms".to_owned())];
     let telemetry = Telemetry::new(&collector.url(), "tests", &headers).unwrap();
     let gate = Gate::start(targets(&openai(&server.url())).with_telemetry(telemetry));
@@ -81,7 +81,7 @@ fn runs_and_their_calls_are_spans_of_the_callers_trace_and_calls_are_metrics() {
 
 #[test]
 fn requests_do_not_wait_for_a_collector_that_is_gone() {
-    let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
     let telemetry = Telemetry::new("http://127.0.0.1:1", "tests", &[]).unwrap();
     let gate = Gate::start(targets(&openai(&server.url())).with_telemetry(telemetry));
     let body = json!({"model": "primary", "messages": [{"role": "user", "content": "Maria, 34"}]});

@@ -135,12 +135,12 @@ fn protocols() -> Vec<Protocol> {
                 ]})
             },
             whole: |text, calls| {
-                let said = json!({"type": "text", "text": text});
+                let text_part = json!({"type": "text", "text": text});
                 let calls = calls
                     .iter()
                     .map(|call| json!({"type": "tool_use", "id": "c", "name": "save", "input": call}));
                 let content: Vec<Value> =
-                    std::iter::once(said).filter(|_| !text.is_empty()).chain(calls).collect();
+                    std::iter::once(text_part).filter(|_| !text.is_empty()).chain(calls).collect();
                 json!({"id": "x", "type": "message", "content": content, "stop_reason": "tool_use"})
             },
             stream: |text, calls| {
@@ -248,8 +248,8 @@ fn text_and_valid_calls_pass_byte_for_byte() {
                     let mut sent = protocol.body(stream);
                     sent["model"] = "m-1".into();
                     let received = server.received();
-                    let asked: Value = serde_json::from_slice(&received[0].body).unwrap();
-                    assert_eq!((received.len(), asked), (1, sent), "{at}");
+                    let request: Value = serde_json::from_slice(&received[0].body).unwrap();
+                    assert_eq!((received.len(), request), (1, sent), "{at}");
                 }
             }
         }
@@ -271,8 +271,9 @@ fn a_call_with_wrong_arguments_is_never_seen() {
             if !stream {
                 assert_eq!(got.header("x-formwork-attempts"), Some("2"), "{at}");
             }
-            let asked: Value = serde_json::from_slice(&server.received()[1].body).unwrap();
-            let messages = if protocol.name == "responses" { &asked["input"] } else { &asked["messages"] };
+            let request: Value = serde_json::from_slice(&server.received()[1].body).unwrap();
+            let messages =
+                if protocol.name == "responses" { &request["input"] } else { &request["messages"] };
             let last = messages[1]["content"].as_str().unwrap();
             assert_eq!(messages[0]["content"], "Maria, 34", "{at}");
             assert!(
@@ -341,8 +342,8 @@ fn tools_that_are_not_to_be_called_pass_through() {
         let server = Server::start([Reply::json("{ }")]).unwrap();
         let got = protocol.gate(&server).post(protocol.path, &[], &body);
         assert_eq!((got.status, got.text().as_str()), (200, "{ }"), "{}", protocol.name);
-        let asked: Value = serde_json::from_slice(&server.received()[0].body).unwrap();
-        assert_eq!(asked["tools"], body["tools"], "{}", protocol.name);
+        let request: Value = serde_json::from_slice(&server.received()[0].body).unwrap();
+        assert_eq!(request["tools"], body["tools"], "{}", protocol.name);
     }
 }
 

@@ -9,7 +9,7 @@ use crate::fault::{RequestInfo, within};
 /// Reads `GenerateContentResponse`s (one in a document, many in a stream) and collects usage, model and finish reason for the
 /// final delta.
 pub(super) struct Reader {
-    asked: RequestInfo,
+    request: RequestInfo,
     finish: Option<Finish>,
     usage: Option<Usage>,
     model: Option<String>,
@@ -30,9 +30,9 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) const fn new(asked: RequestInfo) -> Self {
+    pub(super) const fn new(request: RequestInfo) -> Self {
         Self {
-            asked,
+            request,
             finish: None,
             usage: None,
             model: None,
@@ -57,7 +57,7 @@ impl Reader {
     /// Reads the next document.
     pub(super) fn take(&mut self, document: &Value, out: &mut Deltas) -> Result<(), Fault> {
         if let Some(words) = error_in(document) {
-            return Err(within(&self.asked, document, &words, self.written > 0));
+            return Err(within(&self.request, document, &words, self.written > 0));
         }
         let has = |name: &str| document.get(name).is_some_and(|value| !value.is_null());
         self.is_answer |= has("candidates") || has("promptFeedback") || has("usageMetadata");
@@ -72,7 +72,7 @@ impl Reader {
         let candidate = &document["candidates"][0];
         for part in candidate.pointer("/content/parts").and_then(Value::as_array).into_iter().flatten() {
             self.part(part, out);
-            if self.asked.has_tools {
+            if self.request.has_tools {
                 self.keep(part);
             }
         }
@@ -88,14 +88,14 @@ impl Reader {
             if part["thought"] == true {
                 self.answered += text.len();
                 out.push_back(Delta::Reasoning(text.to_owned()));
-            } else if self.asked.tool.is_some() {
+            } else if self.request.tool.is_some() {
                 self.aside.push_str(text);
             } else {
                 self.text(text.to_owned(), out);
             }
         }
         let Some(call) = part.get("functionCall") else { return };
-        match self.asked.tool.as_deref() {
+        match self.request.tool.as_deref() {
             Some(tool) if call["name"] == tool && !self.has_carrier => {
                 self.has_carrier = true;
                 let arguments = call.get("args").map_or_else(|| "{}".to_owned(), Value::to_string);
@@ -149,7 +149,7 @@ impl Reader {
             let (parts, ids) = (std::mem::take(&mut self.parts), std::mem::take(&mut self.call_ids));
             out.push_back(Delta::Original(Box::new(Original::new(API, Value::Array(parts), ids))));
         }
-        let usage = self.usage.unwrap_or_else(|| self.asked.estimate(self.answered));
+        let usage = self.usage.unwrap_or_else(|| self.request.estimate(self.answered));
         out.push_back(Delta::End {
             finish,
             usage,

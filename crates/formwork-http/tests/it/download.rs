@@ -29,11 +29,11 @@ async fn fault(transport: &HttpTransport) -> Fault {
 async fn a_file_comes_as_it_is_and_progress_is_told() {
     let whole: Vec<u8> = (0..100_000_u32).map(|n| n as u8).collect();
     let server = server([Reply::status(200).with_body(whole.clone())]);
-    let (mut file, mut told) = (Vec::new(), Vec::new());
+    let (mut file, mut progress) = (Vec::new(), Vec::new());
     let length =
-        with_key(&server).download("m/model.gguf", &mut file, |done, all| told.push((done, all))).await;
+        with_key(&server).download("m/model.gguf", &mut file, |done, all| progress.push((done, all))).await;
     assert_eq!((length.unwrap(), &file), (100_000, &whole));
-    assert_eq!((told[0], *told.last().unwrap()), ((0, Some(100_000)), (100_000, Some(100_000))));
+    assert_eq!((progress[0], *progress.last().unwrap()), ((0, Some(100_000)), (100_000, Some(100_000))));
     let request = &server.received()[0];
     assert_eq!((request.method.as_str(), request.path.as_str()), ("GET", "/m/model.gguf"));
     assert_eq!(request.header("accept-encoding"), Some("identity"));

@@ -79,8 +79,8 @@ async fn closed_connections_cost_no_call_while_others_are_opened() {
     let server = server([Reply::status(200).with_body("one\n.\n").cut_at(6, End::Reset)]);
     let transport = transport(&server);
     for _ in 0..50 {
-        let asked = (0..4).map(|_| ask(transport.clone()));
-        for answer in futures_util::future::join_all(asked).await {
+        let requests = (0..4).map(|_| ask(transport.clone()));
+        for answer in futures_util::future::join_all(requests).await {
             assert_eq!(answer.map(|answer| answer.text), Ok("one".to_owned()));
         }
     }

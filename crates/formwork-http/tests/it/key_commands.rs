@@ -56,8 +56,8 @@ async fn a_key_is_used_until_it_is_too_old_or_refused() {
 
 #[tokio::test]
 async fn no_printed_key_is_in_a_message_and_a_command_that_fails_says_why() {
-    let said = |key: &str| Reply::status(401).with_body(format!("wrong key {key}"));
-    let server = server([said("1-printed-key"), said("1-printed-key then 2-printed-key")]);
+    let rejected = |key: &str| Reply::status(401).with_body(format!("wrong key {key}"));
+    let server = server([rejected("1-printed-key"), rejected("1-printed-key then 2-printed-key")]);
     let command = Counting::new();
     let transport = transport(&server).with_key_command(Auth::BEARER, command.command()).unwrap();
     assert!(!format!("{transport:?}").contains("printed"));

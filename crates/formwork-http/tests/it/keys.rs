@@ -57,22 +57,22 @@ fn nothing_secret_is_in_debug() {
         .unwrap()
         .with_proxy("http://user:proxy-secret@proxy:8080")
         .unwrap();
-    for shown in [format!("{transport:?}"), format!("{transport:#?}"), format!("{:?}", key())] {
+    for text in [format!("{transport:?}"), format!("{transport:#?}"), format!("{:?}", key())] {
         for secret in [SECRET, "tenant-secret", "proxy-secret", "in-the-query"] {
-            assert!(!shown.contains(secret), "{shown}");
+            assert!(!text.contains(secret), "{text}");
         }
     }
     assert!(format!("{transport:?}").contains("https://h/v1"));
-    let said = format!("{SECRET}, tenant-secret, proxy-secret and more");
-    assert_eq!(transport.redact(&said), "[redacted], [redacted], [redacted] and more");
+    let message = format!("{SECRET}, tenant-secret, proxy-secret and more");
+    assert_eq!(transport.redact(&message), "[redacted], [redacted], [redacted] and more");
 }
 
 #[tokio::test]
 async fn a_server_that_repeats_the_key_does_not_get_it_into_a_fault() {
     // The key is cut at the end of a quotation.
     for before in [0, 400, 475, 480, 485, 490] {
-        let said = format!("{} wrong key {SECRET}", "x".repeat(before));
-        let server = server([Reply::status(401).with_body(said)]);
+        let message = format!("{} wrong key {SECRET}", "x".repeat(before));
+        let server = server([Reply::status(401).with_body(message)]);
         let fault = ask(transport(&server).with_key(Auth::BEARER, key()).unwrap()).await.unwrap_err();
         assert_fault(&fault, NotAuthorised, &["401"]);
         assert!(!fault.message.contains("very-secret"), "{fault}");

@@ -34,16 +34,16 @@ async fn too_many_requests_say_when_to_come_back() {
         (Some("-5"), None),
         (Some("99999999999999999999999999"), None),
     ];
-    for (asked, wait) in cases {
+    for (header, wait) in cases {
         let reply = limited().with_header("date", "Wed, 21 Oct 2015 07:28:00 GMT");
-        let reply = match asked {
-            Some(asked) => reply.with_header("retry-after", asked),
+        let reply = match header {
+            Some(header) => reply.with_header("retry-after", header),
             None => reply,
         };
         let server = server([reply]);
         let fault = ask(transport(&server)).await.unwrap_err();
         assert_fault(&fault, RateLimited, &["429", "slow down"]);
-        assert_eq!((fault.retry_after, fault.status), (wait, Some(429)), "{asked:?}");
+        assert_eq!((fault.retry_after, fault.status), (wait, Some(429)), "{header:?}");
     }
 }
 

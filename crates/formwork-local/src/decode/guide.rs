@@ -113,9 +113,9 @@ impl<'g> Guide<'g> {
     /// Returns the mask without the tokens that the restraint excludes, if it excludes this token. `room` is the number
     /// of remaining tokens.
     pub(crate) fn restrain(&mut self, token: TokenId, mask: &SimpleVob, room: usize) -> Option<SimpleVob> {
-        if let Some(wanted) = self.restrained.as_ref()?.wanted() {
-            let share = self.share(wanted, room);
-            self.restrained.as_mut()?.grant(wanted, share);
+        if let Some(part) = self.restrained.as_ref()?.unlimited_part() {
+            let share = self.share(part, room);
+            self.restrained.as_mut()?.grant(part, share);
         }
         let mut left = mask.clone();
         let (trie, table) = (self.grammar.trie(), self.grammar.table());
@@ -125,7 +125,7 @@ impl<'g> Guide<'g> {
 
     /// Returns the share of the remaining tokens for the current value: an equal part for it and for each member still
     /// to come.
-    fn share(&mut self, wanted: Wanted, room: usize) -> usize {
+    fn share(&mut self, part: Wanted, room: usize) -> usize {
         let Some(way) = self.way() else { return 0 };
         let mut cursor = self.cursor;
         let members = self.grammar.trie().decode(&way).into_iter().filter(|byte| {
@@ -134,7 +134,7 @@ impl<'g> Guide<'g> {
             counts
         });
         // An array also shares with itself, because the rest of its current item is no other member's.
-        let others = members.count() + usize::from(wanted == Wanted::Array);
+        let others = members.count() + usize::from(part == Wanted::Array);
         // A few tokens stay in reserve, to finish a character or a word first.
         room.saturating_sub(way.len() + 16) / (others + 1)
     }

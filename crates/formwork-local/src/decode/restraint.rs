@@ -34,8 +34,8 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new(trie: &TokTrie) -> Self {
-        let find = |wanted: &dyn Fn(&[u8]) -> bool| {
-            (0..trie.vocab_size() as TokenId).filter(|token| wanted(trie.token(*token))).collect()
+        let find = |accepts: &dyn Fn(&[u8]) -> bool| {
+            (0..trie.vocab_size() as TokenId).filter(|token| accepts(trie.token(*token))).collect()
         };
         Self {
             quotes: find(&|bytes| bytes.contains(&b'"')),
@@ -186,7 +186,7 @@ impl Restrained {
     }
 
     /// Returns the part that has to share the remaining tokens and has no limit yet.
-    pub(crate) fn wanted(&self) -> Option<Wanted> {
+    pub(crate) fn unlimited_part(&self) -> Option<Wanted> {
         let shares = self.array_limits.last().is_some_and(|(depth, _)| *depth == self.depth);
         if self.string >= self.free && self.string_limit.is_none() {
             Some(Wanted::String)
@@ -198,8 +198,8 @@ impl Restrained {
     }
 
     /// Sets the limit of a part to this number of further tokens.
-    pub(crate) fn grant(&mut self, wanted: Wanted, tokens: usize) {
-        match wanted {
+    pub(crate) fn grant(&mut self, part: Wanted, tokens: usize) {
+        match part {
             Wanted::String => self.string_limit = Some(self.string + tokens),
             Wanted::Array => self.array_limits.push((self.depth, self.tokens + tokens)),
         }

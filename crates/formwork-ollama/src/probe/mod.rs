@@ -68,29 +68,29 @@ pub struct Probed {
 
 pub(crate) async fn examine(wire: &Ollama, transport: &dyn Transport) -> Result<Probed, Fault> {
     let version = version(wire, transport).await?;
-    let shown = model(wire, transport).await?;
+    let info = model(wire, transport).await?;
     let mut found = ProbeState::default();
-    if shown.ignores_format() {
+    if info.ignores_format() {
         found.enforced = Enforcement::None;
         found
             .notes
             .push("Ollama does not enforce schemas for models of this format (MLX, safetensors)".to_owned());
     } else {
-        enforced(wire, transport, shown.thinks(), &mut found).await?;
+        enforced(wire, transport, info.thinks(), &mut found).await?;
     }
-    let context_tokens = shown.context_tokens();
+    let context_tokens = info.context_tokens();
     let mut capabilities = enforcing(wire.capabilities().clone(), found.enforced);
     capabilities.context_tokens = [wire.num_ctx, context_tokens].into_iter().flatten().min();
     Ok(Probed {
         version,
         context_tokens,
-        thinks: shown.thinks(),
+        thinks: info.thinks(),
         better_without_thinking: found.better_without_thinking,
-        tools: shown.can("tools"),
-        family: shown.details.family,
-        format: shown.details.format,
-        parameters: shown.details.parameter_size,
-        quantization: shown.details.quantization_level,
+        tools: info.can("tools"),
+        family: info.details.family,
+        format: info.details.format,
+        parameters: info.details.parameter_size,
+        quantization: info.details.quantization_level,
         enforced: found.enforced,
         notes: found.notes,
         usage: found.usage,

@@ -32,10 +32,10 @@ async fn models_are_listed_and_shown() {
         serving(&[(200, tags), (200, show), (404, r#"{"error":"model 'nope' not found"}"#)]);
     let models = admin.models().await.unwrap();
     assert_eq!((models[0].name.as_str(), models[0].size), ("smollm2:latest", 101));
-    let shown = admin.show("smollm2").await.unwrap();
-    assert_eq!((shown.licence.as_str(), shown.context_tokens), ("Apache-2.0", Some(8192)));
+    let info = admin.show("smollm2").await.unwrap();
+    assert_eq!((info.licence.as_str(), info.context_tokens), ("Apache-2.0", Some(8192)));
     assert_eq!(
-        (shown.architecture.as_deref(), shown.capabilities),
+        (info.architecture.as_deref(), info.capabilities),
         (Some("llama"), vec!["completion".to_owned()])
     );
     let fault = admin.show("nope").await.unwrap_err();

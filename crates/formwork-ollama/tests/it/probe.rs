@@ -57,8 +57,8 @@ async fn a_server_that_enforces_schemas_keeps_its_promises() {
 
 #[tokio::test]
 async fn what_is_not_enforced_is_not_promised() {
-    let shown = || model("gguf", json!(["completion"]));
-    let json_only = vec![version(), shown(), says("Hello!", "stop"), says("{\n}", "stop")];
+    let info = || model("gguf", json!(["completion"]));
+    let json_only = vec![version(), info(), says("Hello!", "stop"), says("{\n}", "stop")];
     let (found, requests) = probed(&Ollama::new("m"), json_only).await;
     let found = found.unwrap();
     assert_eq!((found.enforced, requests[3].1["format"].clone()), (Enforcement::JsonObject, json!("json")));
@@ -67,7 +67,7 @@ async fn what_is_not_enforced_is_not_promised() {
     assert!(found.capabilities.temperature);
 
     let refused = Ok((500, r#"{"error":"invalid JSON schema in format"}"#.to_owned()));
-    let nothing = vec![version(), shown(), refused, says("Hello!", "length")];
+    let nothing = vec![version(), info(), refused, says("Hello!", "length")];
     let found = probed(&Ollama::new("m"), nothing).await.0.unwrap();
     assert_eq!((found.enforced, found.capabilities.enforcement), (Enforcement::None, Enforcement::None));
     assert_eq!(found.capabilities.dialects, ["prompt"]);
@@ -83,12 +83,12 @@ async fn mlx_models_are_not_called_at_all() {
 
 #[tokio::test]
 async fn a_thinking_model_does_not_think_where_that_has_schemas_enforced() {
-    let shown = || model("gguf", json!(["completion", "thinking"]));
+    let info = || model("gguf", json!(["completion", "thinking"]));
     let wire = Ollama::new("qwen3:8b");
     let sent =
         |wire: &Ollama, found: &Probed| body(&wire.clone().with_probed(found), &enforcing(Enforcement::None));
 
-    let (found, requests) = probed(&wire, vec![version(), shown(), says("{\"fw\":\"q7\"}", "stop")]).await;
+    let (found, requests) = probed(&wire, vec![version(), info(), says("{\"fw\":\"q7\"}", "stop")]).await;
     let found = found.unwrap();
     assert_eq!(requests[2].1["think"], false);
     assert!(
@@ -100,26 +100,26 @@ async fn a_thinking_model_does_not_think_where_that_has_schemas_enforced() {
     assert_eq!(sent(&wire.clone().with_think(true), &found)["think"], true);
 
     // A model with its own parser is constrained only after its reasoning, which the probe verifies with more tokens.
-    let replies = vec![version(), shown(), says("Hello!", "stop"), says("{\"fw\":\"q7\"}", "stop")];
+    let replies = vec![version(), info(), says("Hello!", "stop"), says("{\"fw\":\"q7\"}", "stop")];
     let (found, requests) = probed(&wire, replies).await;
     let found = found.unwrap();
     assert_eq!((found.enforced, found.better_without_thinking), (Enforcement::Schema, false));
     assert_eq!((requests[3].1.get("think"), &requests[3].1["options"]["num_predict"]), (None, &json!(512)));
     assert_eq!(sent(&wire, &found).get("think"), None);
     // If `think` is `false` by configuration, only that setting is tried.
-    let replies = vec![version(), shown(), says("Hello!", "stop"), says("Hello!", "stop")];
+    let replies = vec![version(), info(), says("Hello!", "stop"), says("Hello!", "stop")];
     let found = probed(&wire.clone().with_think(false), replies).await.0.unwrap();
     assert_eq!(found.enforced, Enforcement::None);
 
     // A model that reasons despite `think: false` has no text within so few tokens.
-    let found = probed(&wire, vec![version(), shown(), says("", "length")]).await.0.unwrap();
+    let found = probed(&wire, vec![version(), info(), says("", "length")]).await.0.unwrap();
     assert!(
         found.enforced == Enforcement::Schema && found.notes[0].contains("it is unknown whether"),
         "{:?}",
         found.notes
     );
     // If `think` is on by configuration, only that setting is tried.
-    let replies = vec![version(), shown(), says("{\"fw\":\"q7\"}", "stop")];
+    let replies = vec![version(), info(), says("{\"fw\":\"q7\"}", "stop")];
     let (found, requests) = probed(&wire.with_think("low"), replies).await;
     assert_eq!((found.unwrap().enforced, &requests[2].1["think"]), (Enforcement::Schema, &json!("low")));
 }
@@ -130,8 +130,8 @@ async fn what_is_promised_was_seen_with_the_setting_that_calls_have() {
     for set in [None, Some(Think::Switch(false)), Some(Think::Switch(true))] {
         for nth in 0..4 {
             let wire = set.iter().fold(Ollama::new("qwen3:8b"), |wire, think| wire.with_think(think.clone()));
-            let shown = model("gguf", json!(["completion", "thinking"]));
-            let mut replies = vec![version(), shown];
+            let info = model("gguf", json!(["completion", "thinking"]));
+            let mut replies = vec![version(), info];
             replies.extend((0..nth).map(|_| free()));
             replies.push(kept());
             let (found, requests) = probed(&wire, replies).await;

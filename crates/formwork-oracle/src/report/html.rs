@@ -67,7 +67,7 @@ fn targets(targets: &[Target]) -> String {
         "<table>\n<thead><tr><th>Success metric</th><th class=\"n\">Target</th><th class=\"n\">Measured</th>\
                    <th class=\"n\">n</th><th></th></tr></thead>\n<tbody>\n"
             .to_owned();
-    for Target { metric, target, shown, n, is_met, .. } in targets {
+    for Target { metric, target, measured_text, n, is_met, .. } in targets {
         let verdict = match is_met {
             Some(true) => "met",
             Some(false) => "missed",
@@ -79,7 +79,7 @@ fn targets(targets: &[Target]) -> String {
              <td class=\"{verdict}\">{verdict}</td></tr>",
             escape(metric),
             escape(target),
-            escape(shown)
+            escape(measured_text)
         );
     }
     out.push_str("</tbody>\n</table>\n");

@@ -82,7 +82,8 @@ pub struct Target {
     /// The measured value, a ratio or seconds; `None` if nothing was measured.
     pub measured: Option<f64>,
     /// The measured value, as text.
-    pub shown: String,
+    #[serde(rename = "shown")]
+    pub measured_text: String,
     /// The number of scores or answers behind the value.
     pub n: u64,
     /// Whether the target is met; `None` if nothing was measured.
@@ -216,7 +217,7 @@ fn targets(rates: &Rates, latency_ms: Option<Spread>) -> Vec<Target> {
         metric: metric.to_owned(),
         target: target.to_owned(),
         measured,
-        shown: measured.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0)),
+        measured_text: measured.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0)),
         n,
         is_met: measured.map(is_met),
     };
@@ -238,7 +239,7 @@ fn targets(rates: &Rates, latency_ms: Option<Spread>) -> Vec<Target> {
             metric: "latency, p95".to_owned(),
             target: "< 10 s".to_owned(),
             measured: p95,
-            shown: p95.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2} s")),
+            measured_text: p95.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2} s")),
             n: rates.scores,
             is_met: p95.map(|seconds| seconds < 10.0),
         },

@@ -126,7 +126,7 @@ pub struct SurveyMatch {
 ///
 /// let text = br#"{"transactions": [{"time": "2026-01-01"}], "survey": {"experience": "newcomer"}}"#;
 /// let claim = &Wallet::from_json(text)?.features().survey.unwrap().claims[0];
-/// assert_eq!((claim.about, claim.said.as_ref(), claim.percent), ("experience", "newcomer", 100));
+/// assert_eq!((claim.about, claim.claimed.as_ref(), claim.percent), ("experience", "newcomer", 100));
 /// # Ok::<(), formwork_oracle::wallet::WalletError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -134,7 +134,8 @@ pub struct Claim {
     /// The field of the survey.
     pub about: &'static str,
     /// The owner's claim.
-    pub said: Cow<'static, str>,
+    #[serde(rename = "said")]
+    pub claimed: Cow<'static, str>,
     /// The corresponding fact of the history.
     pub found: Cow<'static, str>,
     /// The agreement: 100, 50 or 0; any percentage for `uses`.
@@ -204,17 +205,17 @@ impl Features {
 
     fn claims(&self, survey: &Survey, summary: &Summary) -> Vec<Claim> {
         let mut claims = Vec::new();
-        let mut claim = |about, said: Cow<'static, str>, found: Cow<'static, str>, percent: u8| {
-            claims.push(Claim { about, said, found, percent });
+        let mut claim = |about, claimed: Cow<'static, str>, found: Cow<'static, str>, percent: u8| {
+            claims.push(Claim { about, claimed, found, percent });
         };
-        if let Some(said) = survey.experience {
+        if let Some(claimed) = survey.experience {
             let found = self.experience();
-            claim("experience", said.name().into(), found.name().into(), near(said as u8, found as u8));
+            claim("experience", claimed.name().into(), found.name().into(), near(claimed as u8, found as u8));
         }
-        if let Some(said) = survey.active_since {
+        if let Some(claimed) = survey.active_since {
             let (found, percent): (Cow<'static, str>, u8) = match summary.first {
                 Some(first) => {
-                    let apart = first.days_since(said).max(said.days_since(first));
+                    let apart = first.days_since(claimed).max(claimed.days_since(first));
                     (
                         first.date().into(),
                         if apart <= 90 {
@@ -228,7 +229,7 @@ impl Features {
                 }
                 None => ("never active".into(), 0),
             };
-            claim("active_since", said.date().into(), found, percent);
+            claim("active_since", claimed.date().into(), found, percent);
         }
         if !survey.uses.is_empty() {
             let names = |uses: &mut dyn Iterator<Item = Category>| {
@@ -245,9 +246,14 @@ impl Features {
                 (count * 100 / survey.uses.len()) as u8,
             );
         }
-        if let Some(said) = survey.risk_tolerance {
+        if let Some(claimed) = survey.risk_tolerance {
             let found = self.risk();
-            claim("risk_tolerance", said.name().into(), found.name().into(), near(said as u8, found as u8));
+            claim(
+                "risk_tolerance",
+                claimed.name().into(),
+                found.name().into(),
+                near(claimed as u8, found as u8),
+            );
         }
         claims
     }
@@ -273,8 +279,8 @@ impl Features {
 }
 
 /// Returns 100 for the same step, 50 for the next one, otherwise 0.
-const fn near(said: u8, found: u8) -> u8 {
-    match said.abs_diff(found) {
+const fn near(claimed: u8, found: u8) -> u8 {
+    match claimed.abs_diff(found) {
         0 => 100,
         1 => 50,
         _ => 0,

@@ -99,10 +99,10 @@ impl Features {
 
 impl SurveyMatch {
     fn show(&self, out: &mut String) {
-        for Claim { about, said, found, percent } in &self.claims {
+        for Claim { about, claimed, found, percent } in &self.claims {
             out.push_str("survey, ");
             out.extend(about.chars().map(|letter| if letter == '_' { ' ' } else { letter }));
-            _ = writeln!(out, ": says {said}, history {found} ({percent} % fits)");
+            _ = writeln!(out, ": says {claimed}, history {found} ({percent} % fits)");
         }
         if let Some(percent) = self.percent {
             _ = writeln!(out, "survey fits the history: {percent} %");
@@ -160,13 +160,13 @@ mod tests {
     use super::*;
     use crate::wallet::Wallet;
 
-    fn shown(json: &str) -> String {
+    fn rendered(json: &str) -> String {
         Wallet::from_json(json.as_bytes()).unwrap().features().to_string()
     }
 
     #[test]
     fn every_fact_is_one_line() {
-        let text = shown(
+        let text = rendered(
             r#"{
                 "address": "0xsecret", "as_of": "2026-11-01",
                 "summary": {"transactions": 300, "failed": 3, "first": "2025-06-01", "last": "2026-10-01",
@@ -199,7 +199,7 @@ mod tests {
         let long = "x".repeat(9_000);
         let answers = format!(r#"{{"question": "Why?", "answer": "{hostile}{long}"}}"#);
         let all = vec![answers; 9].join(", ");
-        let text = shown(&format!(r#"{{"transactions": [], "survey": {{"answers": [{all}]}}}}"#));
+        let text = rendered(&format!(r#"{{"transactions": [], "survey": {{"answers": [{all}]}}}}"#));
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 1 + 1 + MAX_SHOWN_ANSWERS + 1, "{text}");
         assert!(

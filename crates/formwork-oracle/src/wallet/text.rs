@@ -12,11 +12,11 @@ pub(super) fn quoted(text: &str, most: usize) -> String {
 pub(super) fn push_quoted(out: &mut String, text: &str, most: usize) {
     out.push('"');
     let end = text.char_indices().nth(most).map_or(text.len(), |(end, _)| end);
-    let (shown, rest) = text.split_at(end);
+    let (kept, rest) = text.split_at(end);
     // Most texts need no escapes, so whole stretches are copied.
     let mut taken = 0;
-    for (at, letter) in shown.char_indices().filter(|(_, letter)| stands_out(*letter)) {
-        out.push_str(&shown[taken..at]);
+    for (at, letter) in kept.char_indices().filter(|(_, letter)| stands_out(*letter)) {
+        out.push_str(&kept[taken..at]);
         taken = at + letter.len_utf8();
         match letter {
             '"' | '\\' => out.extend(['\\', letter]),
@@ -25,7 +25,7 @@ pub(super) fn push_quoted(out: &mut String, text: &str, most: usize) {
             letter => escape(out, letter),
         }
     }
-    out.push_str(&shown[taken..]);
+    out.push_str(&kept[taken..]);
     if !rest.is_empty() {
         out.push('…');
     }

@@ -137,7 +137,7 @@ impl FromStr for Timestamp {
         if (FIRST..END).contains(&seconds) {
             Ok(Self(seconds))
         } else {
-            Err(format!("{} is outside of 2009 to 2199, when there are chains", shown(text)))
+            Err(format!("{} is outside of 2009 to 2199, when there are chains", quoted(text)))
         }
     }
 }
@@ -149,7 +149,7 @@ fn rfc3339(text: &str) -> Result<i64, String> {
     let year = rest.digits(4).ok_or_else(fail)?;
     let month = rest.after('-').and_then(|()| rest.digits(2)).ok_or_else(fail)?;
     let day = rest.after('-').and_then(|()| rest.digits(2)).ok_or_else(fail)?;
-    let days = days(year, month, day).ok_or_else(|| format!("there is no day {}", shown(text)))?;
+    let days = days(year, month, day).ok_or_else(|| format!("there is no day {}", quoted(text)))?;
     let date = days * DAY as i64;
     if rest.0.is_empty() {
         return Ok(date);
@@ -160,14 +160,14 @@ fn rfc3339(text: &str) -> Result<i64, String> {
     let second = rest.after(':').and_then(|()| rest.digits(2)).ok_or_else(fail)?;
     // RFC 3339 allows second 60, a leap second; it becomes the start of the next minute.
     if hour > 23 || minute > 59 || second > 60 {
-        return Err(format!("there is no time of day {}", shown(text)));
+        return Err(format!("there is no time of day {}", quoted(text)));
     }
     if rest.after('.').is_some() {
         let digits = rest.0.bytes().take_while(u8::is_ascii_digit).count();
         rest.0 = rest.0.get(digits..).filter(|_| digits > 0).ok_or_else(fail)?;
     }
     let offset = match rest.0.chars().next() {
-        None => return Err(format!("{} says no time zone: add `Z` for UTC", shown(text))),
+        None => return Err(format!("{} says no time zone: add `Z` for UTC", quoted(text))),
         Some('Z' | 'z') => {
             rest.0 = &rest.0[1..];
             0
@@ -214,12 +214,12 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
 fn wrong(text: &str) -> String {
     format!(
         "{} is no moment: write RFC 3339 as in \"2024-02-29T12:00:00Z\", a date, or seconds since 1970",
-        shown(text)
+        quoted(text)
     )
 }
 
 /// Returns the text, cut for a message.
-fn shown(text: &str) -> String {
+fn quoted(text: &str) -> String {
     super::text::quoted(text, 40)
 }
 

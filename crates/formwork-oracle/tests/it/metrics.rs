@@ -173,7 +173,7 @@ async fn a_report_holds_the_measured_against_the_document() {
     hundred(&Metrics::new(), &events).await;
     let report = Report::of(events.of());
     let met: Vec<(&str, Option<bool>)> =
-        report.targets.iter().map(|target| (target.shown.as_str(), target.is_met)).collect();
+        report.targets.iter().map(|target| (target.measured_text.as_str(), target.is_met)).collect();
     assert_eq!(
         met,
         [

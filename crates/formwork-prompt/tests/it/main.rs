@@ -43,8 +43,8 @@ async fn only_what_enforces_is_taken_back() {
 async fn a_call_in_its_dialect_goes_through_as_it_is() {
     let native = native();
     let described = Prompt::new(native.clone());
-    let shown = Some(SchemaText::JsonSchema("{}".to_owned()));
-    let call = call(Lowered::default().with_shown(shown));
+    let prompt_schema = Some(SchemaText::JsonSchema("{}".to_owned()));
+    let call = call(Lowered::default().with_prompt_schema(prompt_schema));
     let answer = described.call(&call).await.unwrap().collect().await.unwrap();
     assert_eq!(answer.text, r#"{"age": 34}"#);
     assert_eq!(native.calls(), [call]);
@@ -55,7 +55,7 @@ async fn nothing_is_enforced_if_the_prompt_tells_it_anyway() {
     let native = native();
     let described = Prompt::new(native.clone());
     let lowered = Lowered::new(Enforcement::Schema, json!({"type": "object"}))
-        .with_shown(Some(SchemaText::JsonSchema("{}".to_owned())));
+        .with_prompt_schema(Some(SchemaText::JsonSchema("{}".to_owned())));
     described.call(&call(lowered)).await.unwrap().collect().await.unwrap();
     let sent = native.calls().remove(0);
     assert_eq!((sent.enforcement(), sent.schema()), (Enforcement::None, None));

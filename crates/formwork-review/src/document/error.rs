@@ -66,14 +66,14 @@ impl DocumentError {
 impl Finding {
     pub(super) fn new(file: &str, text: &str, at: usize, message: impl Into<String>) -> Self {
         let (line, column) = line_column(text, at);
-        let shown = text.split('\n').nth(line - 1).unwrap_or_default().trim_end_matches('\r');
+        let source_line = text.split('\n').nth(line - 1).unwrap_or_default().trim_end_matches('\r');
         let message: String = message.into().split_whitespace().collect::<Vec<_>>().join(" ");
         let message = if message.chars().count() > MAX_MESSAGE {
             message.chars().take(MAX_MESSAGE).chain(['…']).collect()
         } else {
             message
         };
-        Self { file: file.to_owned(), line, column, message, excerpt: excerpt(line, column, shown) }
+        Self { file: file.to_owned(), line, column, message, excerpt: excerpt(line, column, source_line) }
     }
 }
 
@@ -105,8 +105,8 @@ impl From<DocumentError> for formwork_core::Error {
 }
 
 /// Returns the line, with carets below the word at the column.
-fn excerpt(line: usize, column: usize, shown: &str) -> String {
-    let characters: Vec<char> = shown.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+fn excerpt(line: usize, column: usize, source_line: &str) -> String {
+    let characters: Vec<char> = source_line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let at = (column - 1).min(characters.len());
     let (from, to) = (at.saturating_sub(MARGIN), (at + MARGIN).min(characters.len()));
     let ends = |c: &char| c.is_whitespace() || matches!(c, ':' | ',' | ']' | '}');

@@ -151,7 +151,7 @@ async fn what_ends_every_call_ends_the_review() {
         assert_eq!(model.calls().len(), if gone { last + 1 } else { 4 }, "nobody asks on");
         assert_eq!(review.error.as_ref().map(|error| error.kind), gone.then_some(ErrorKind::Unavailable));
         assert_eq!(review.error.as_ref().is_some_and(|error| error.answered), gone && last > 0);
-        let of = |wanted| review.criteria_results.iter().filter(|result| result.verdict == wanted).count();
+        let of = |kind| review.criteria_results.iter().filter(|result| result.verdict == kind).count();
         assert_eq!((of(Verdict::Pass), of(Verdict::Fail), of(Verdict::Indeterminate)), (last, 1, 4 - last));
         let reasons = review.criteria_results.iter().filter_map(|result| result.reason);
         assert!(reasons.into_iter().all(|reason| reason == Indeterminate::NotReviewed));

@@ -58,7 +58,7 @@ pub(crate) fn stepwise(
 pub(crate) fn vague(path: JsonPath, value: &Value) -> Violation {
     Violation::new(path, "anyOf", Stage::Schema)
         .with_expected("one of the variants that the schema describes")
-        .with_found(crate::words::shown(value))
+        .with_found(crate::words::quoted(value))
 }
 
 struct Search<'s> {

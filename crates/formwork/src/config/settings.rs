@@ -68,7 +68,7 @@ fn collect(document: &Document, table: &DeTable<'_>, path: &str, out: &mut Vec<(
         match value.get_ref() {
             DeValue::Table(inside) => collect(document, inside, &path, out),
             _ => {
-                let value_text = shown(value, is_secret(name));
+                let value_text = display(value, is_secret(name));
                 out.push((
                     key.span().start,
                     Setting { path, value: value_text, source: source(document, &key.span()) },
@@ -99,7 +99,7 @@ fn is_secret(name: &str) -> bool {
     !is_public && WORDS.iter().any(|word| name.contains(word))
 }
 
-fn shown(value: &Spanned<DeValue<'_>>, secret: bool) -> String {
+fn display(value: &Spanned<DeValue<'_>>, secret: bool) -> String {
     match value.get_ref() {
         DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_) if secret => format!("{HIDDEN:?}"),
         DeValue::String(text) => format!("{:?}", without_secrets(text)),
@@ -108,13 +108,13 @@ fn shown(value: &Spanned<DeValue<'_>>, secret: bool) -> String {
         DeValue::Boolean(value) => value.to_string(),
         DeValue::Datetime(date) => date.to_string(),
         DeValue::Array(items) => {
-            let items: Vec<String> = items.iter().map(|item| shown(item, secret)).collect();
+            let items: Vec<String> = items.iter().map(|item| display(item, secret)).collect();
             format!("[{}]", items.join(", "))
         }
         DeValue::Table(members) => {
             let members = members.iter().map(|(name, value)| {
                 let name = name.get_ref();
-                format!("{name} = {}", shown(value, secret || is_secret(name)))
+                format!("{name} = {}", display(value, secret || is_secret(name)))
             });
             format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
         }
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn addresses_lose_passwords_and_queries_and_nothing_else() {
-        for (text, shown) in [
+        for (text, expected) in [
             ("http://localhost:11434", "http://localhost:11434"),
             ("http://user:pass@proxy:8080/x", "http://[hidden]@proxy:8080/x"),
             (
@@ -173,7 +173,7 @@ mod tests {
             ("https://h/a@b", "https://h/a@b"),
             ("https://user@h?k", "https://[hidden]@h?k"),
         ] {
-            assert_eq!(without_secrets(text), shown);
+            assert_eq!(without_secrets(text), expected);
         }
     }
 }

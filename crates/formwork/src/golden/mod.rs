@@ -243,10 +243,10 @@ impl Folder {
     /// # Errors
     /// The errors of [`check`](Self::check); after writing, [`Error::Outdated`] for stale files only.
     pub fn check_or_write(self) -> Result<(), Error> {
-        let shown = shown(&self.path);
+        let folder = display_path(&self.path);
         if std::env::var_os(VARIABLE).is_some_and(|value| !value.is_empty() && value != "0") {
             let stale = self.write()?.stale;
-            return match Report::stale(&shown, stale) {
+            return match Report::stale(&folder, stale) {
                 report if report.files().is_empty() => Ok(()),
                 report => Err(Error::Outdated(report)),
             };
@@ -259,7 +259,7 @@ impl Folder {
         if let Some(mistake) = self.mistake {
             return Err(mistake);
         }
-        let report = Report::new(&shown(&self.path), &self.files, &read(&self.path)?, advice);
+        let report = Report::new(&display_path(&self.path), &self.files, &read(&self.path)?, advice);
         if report.files().is_empty() { Ok(()) } else { Err(Error::Outdated(report)) }
     }
 
@@ -318,7 +318,7 @@ fn read(folder: &Path) -> Result<BTreeMap<String, String>, Error> {
 }
 
 /// Returns the path of the folder for messages: relative to the current directory if it is inside.
-fn shown(folder: &Path) -> String {
+fn display_path(folder: &Path) -> String {
     let here = std::env::current_dir().ok();
     let inside = here.as_ref().and_then(|here| folder.strip_prefix(here).ok());
     inside.unwrap_or(folder).display().to_string()

@@ -61,6 +61,6 @@ pub(super) fn is_possible(dialect: &str, row: &Entry, dialects: &Dialects) -> bo
     match lower.enforcement() {
         Enforcement::None => true,
         Enforcement::JsonObject => row.json_object || row.native.enforcement() != Enforcement::None,
-        asked => row.native.enforcement() == asked,
+        enforcement => row.native.enforcement() == enforcement,
     }
 }

@@ -22,22 +22,23 @@ impl Protocol for Server {
         Arc::new(Http::new(Acme::new("anvil-1"), transport))
     }
 
-    fn say(&self, said: &ServerAnswer) -> Vec<Reply> {
+    fn say(&self, completion: &ServerAnswer) -> Vec<Reply> {
         // The API does not return reasoning.
-        if !said.reasoning.is_empty() {
+        if !completion.reasoning.is_empty() {
             return Vec::new();
         }
-        let stopped = match said.finish {
+        let stopped = match completion.finish {
             Finish::Length => "limit",
             Finish::Refused => "declined",
             Finish::Filtered => "filtered",
             _ => "end",
         };
-        let tokens = json!({"read": said.usage.input_tokens, "written": said.usage.output_tokens});
+        let tokens =
+            json!({"read": completion.usage.input_tokens, "written": completion.usage.output_tokens});
         let end = json!({"stopped": stopped, "tokens": tokens, "engine": "anvil-1"});
         let mut document = end.clone();
-        document["reply"] = json!(said.text);
-        let characters: Vec<char> = said.text.chars().collect();
+        document["reply"] = json!(completion.text);
+        let characters: Vec<char> = completion.text.chars().collect();
         // Few characters per line, as real models send; more for long texts, to limit the duration of the suite.
         let pieces = characters.chunks((characters.len() / 500).max(3));
         let pieces = pieces.map(|piece| json!({"piece": piece.iter().collect::<String>()}));
@@ -52,8 +53,8 @@ impl Protocol for Server {
         Reply::new(status, "application/json", json!({"problem": words}).to_string())
     }
 
-    fn error_within(&self, said: &str, words: &str) -> Option<Reply> {
-        let lines = format!("{}\n{}\n", json!({"piece": said}), json!({"problem": words}));
+    fn error_within(&self, text: &str, words: &str) -> Option<Reply> {
+        let lines = format!("{}\n{}\n", json!({"piece": text}), json!({"problem": words}));
         Some(Reply::new(200, "application/x-ndjson", lines))
     }
 
@@ -61,7 +62,7 @@ impl Protocol for Server {
         vec![(422, "shape not accepted: more than 40 members"), (400, "shape not accepted: unknown format")]
     }
 
-    fn asked(&self, request: &Request<Bytes>) -> SentRequest {
+    fn read_request(&self, request: &Request<Bytes>) -> SentRequest {
         let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let turns = body["turns"].as_array().into_iter().flatten();

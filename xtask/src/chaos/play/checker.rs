@@ -38,8 +38,8 @@ impl Found {
             ("with calls that were never made", &self.invented),
         ] {
             if !rows.is_empty() {
-                let shown: Vec<_> = rows.iter().take(5).collect();
-                faults.push(format!("{} rows {what}: {shown:?}", rows.len()));
+                let first: Vec<_> = rows.iter().take(5).collect();
+                faults.push(format!("{} rows {what}: {first:?}", rows.len()));
             }
         }
         if self.unknown > in_flight {

@@ -74,7 +74,7 @@ impl Files {
 
 /// Returns the library of the command `faketime`, if it is installed. The command itself would be killed in the place of the process.
 pub(super) fn faketime() -> Option<String> {
-    let shown = Command::new("faketime").args(["-f", "-1h", "printenv", "LD_PRELOAD"]).output().ok()?;
-    let library = String::from_utf8(shown.stdout).ok()?;
+    let output = Command::new("faketime").args(["-f", "-1h", "printenv", "LD_PRELOAD"]).output().ok()?;
+    let library = String::from_utf8(output.stdout).ok()?;
     Some(library.trim().to_owned()).filter(|library| !library.is_empty())
 }

@@ -9,7 +9,7 @@ use formwork_core::{Context, Contract, Inline};
 use formwork_extract::CancellationToken;
 use serde_json::Value;
 
-use super::session::{MAX_ROWS, Settings, closed, limited, shown};
+use super::session::{MAX_ROWS, Settings, closed, limited, with_progress};
 use super::{Mode, WorkArgs, contract, failed};
 use crate::exit::{Failed, Status};
 use crate::interrupt;
@@ -47,7 +47,7 @@ pub(super) fn work(
     let batch = Arc::new(limited(batch, args, settings)?);
     let cancel = CancellationToken::new();
     interrupt::run(&cancel, async {
-        let ended = shown(&batch, engine.run(Arc::clone(&batch) as _, &cancel)).await;
+        let ended = with_progress(&batch, engine.run(Arc::clone(&batch) as _, &cancel)).await;
         closed(&batch, ended, args)
     })
 }

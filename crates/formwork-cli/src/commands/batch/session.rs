@@ -110,7 +110,7 @@ pub(super) fn closed(
 }
 
 /// Shows the progress on a terminal while the engine works.
-pub(super) async fn shown<T>(batch: &Batch, work: impl Future<Output = T>) -> T {
+pub(super) async fn with_progress<T>(batch: &Batch, work: impl Future<Output = T>) -> T {
     let style = ProgressStyle::with_template("{spinner} {msg}");
     let bar = style.ok().and_then(|style| Bar::open(ProgressBar::new_spinner(), style));
     let mut rate = numbers::Rate::default();

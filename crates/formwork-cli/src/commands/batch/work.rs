@@ -13,7 +13,7 @@ use formwork_core::{Context, ErrorKind};
 use formwork_extract::CancellationToken;
 use serde_json::Value;
 
-use super::session::{MAX_ROWS, Settings, closed, limited, shown};
+use super::session::{MAX_ROWS, Settings, closed, limited, with_progress};
 use super::{Engine, Mode, ResumeArgs, RunArgs, WorkArgs, contract, failed, provider, restate};
 use crate::exit::{Failed, Status};
 use crate::interrupt;
@@ -139,14 +139,14 @@ fn work(
         let ended = match files {
             Some(files) => {
                 let engine = files.engine(extractor, args);
-                shown(&batch, engine.run(Arc::clone(&batch) as _, &cancel)).await
+                with_progress(&batch, engine.run(Arc::clone(&batch) as _, &cancel)).await
             }
             None => {
                 let mut engine = InProcess::new(extractor, usize::from(rows));
                 if fixed.is_none() {
                     engine = engine.with_paces(paces);
                 }
-                shown(&batch, engine.run(Arc::clone(&batch) as _, &cancel)).await
+                with_progress(&batch, engine.run(Arc::clone(&batch) as _, &cancel)).await
             }
         };
         closed(&batch, ended, args)

@@ -195,7 +195,7 @@ async fn converse(
     conversation: &mut Conversation<StructuredAnswerLite>,
     cancel: &CancellationToken,
 ) -> Result<Status, Failed> {
-    let (mut done, mut said) = (Status::Ok, Vec::new());
+    let (mut done, mut warnings) = (Status::Ok, Vec::new());
     if io::stdin().is_terminal() {
         say!("/new starts a new conversation, /quit ends");
     }
@@ -220,7 +220,7 @@ async fn converse(
             }
             question => {
                 let result = conversation.ask_with(question, cancel).await;
-                warn(args, &result, &mut said);
+                warn(args, &result, &mut warnings);
                 print(args, &result)?;
                 if let Some(failure) = result.failure() {
                     if failure.code == ChatCode::Cancelled {
@@ -247,12 +247,12 @@ fn next_line() -> io::Result<Option<String>> {
 }
 
 /// Prints the warnings of a result that the conversation has not printed yet, one line each. The spinner prints the notes of calls.
-fn warn(args: &Args, result: &ChatResult<StructuredAnswerLite>, said: &mut Vec<String>) {
+fn warn(args: &Args, result: &ChatResult<StructuredAnswerLite>, warnings: &mut Vec<String>) {
     for warning in result.warnings() {
         let is_note = result.calls().iter().any(|call| call.notes.contains(warning));
-        if !said.contains(warning) && (args.debug || !is_note) {
+        if !warnings.contains(warning) && (args.debug || !is_note) {
             say!("warning: {warning}");
-            said.push(warning.clone());
+            warnings.push(warning.clone());
         }
     }
 }

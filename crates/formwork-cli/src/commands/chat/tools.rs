@@ -99,14 +99,14 @@ async fn run(command: &[String], arguments: &Value, limit: Duration) -> Result<V
     };
     // Dropping the child stops a program that prints more than the limit.
     let exchange = async {
-        let (_, printed, said) = tokio::join!(feed, capped(output, MAX_RESULT), capped(errors, MAX_ERROR));
+        let (_, printed, stderr) = tokio::join!(feed, capped(output, MAX_RESULT), capped(errors, MAX_ERROR));
         if printed.len() > MAX_RESULT {
             return Err(format!("`{program}` printed more than {MAX_RESULT} bytes, the maximum of a result"));
         }
         let status = child.wait().await.map_err(failed)?;
         if !status.success() {
-            let said = String::from_utf8_lossy(&said);
-            return Err(format!("`{program}` ended with {status}: {}", said.trim()));
+            let stderr = String::from_utf8_lossy(&stderr);
+            return Err(format!("`{program}` ended with {status}: {}", stderr.trim()));
         }
         Ok(printed)
     };

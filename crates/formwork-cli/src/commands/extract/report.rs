@@ -125,10 +125,10 @@ fn sampling(call: &Call) -> String {
 
 /// Returns a shortened text of a prompt or an answer, without control characters for terminals.
 pub(crate) fn indented(text: &str) -> String {
-    let mut shown: String =
+    let mut excerpt: String =
         text.chars().take(SHOWN).map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect();
     if text.chars().count() > SHOWN {
-        shown.push('…');
+        excerpt.push('…');
     }
-    shown.replace('\n', "\n    ")
+    excerpt.replace('\n', "\n    ")
 }

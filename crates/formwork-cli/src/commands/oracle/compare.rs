@@ -160,14 +160,14 @@ fn table(compared: &OracleCompareOutput) -> String {
         let hash = version.prompt.hash.get(..8).unwrap_or_default();
         format!("{} {hash}", version.prompt.name)
     };
-    let shown = |one: &OracleVersionScore| match one.source {
+    let display = |one: &OracleVersionScore| match one.source {
         ScoreSource::Ai => one.score.to_string(),
         ScoreSource::Fallback => format!("{} (counted)", one.score),
     };
     let mut rows = vec![["wallet".to_owned(), short(first), short(second), "difference".to_owned()]];
     rows.extend(wallets.iter().map(|row| {
         let difference = i32::from(row.second.score) - i32::from(row.first.score);
-        [row.id.clone(), shown(&row.first), shown(&row.second), format!("{difference:+}")]
+        [row.id.clone(), display(&row.first), display(&row.second), format!("{difference:+}")]
     }));
     let mut total = |name: &str, of: fn(&OracleVersion) -> String| {
         rows.push([name.to_owned(), of(first), of(second), String::new()]);

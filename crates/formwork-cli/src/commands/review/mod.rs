@@ -256,9 +256,12 @@ fn compared(comparison: &Comparison, one: &str, other: &str) -> String {
         Preferred::Indeterminate => "neither",
     };
     let mut text = String::new();
-    for (order, said) in [("first", &comparison.forward), ("second", &comparison.swapped)] {
-        let (preferred, why) = (name(said.preferred), plain(&said.reasoning));
-        text.push_str(&format!("{one} shown {order}: {preferred} (confidence {}): {why}\n", said.confidence));
+    for (order, verdict) in [("first", &comparison.forward), ("second", &comparison.swapped)] {
+        let (preferred, why) = (name(verdict.preferred), plain(&verdict.reasoning));
+        text.push_str(&format!(
+            "{one} shown {order}: {preferred} (confidence {}): {why}\n",
+            verdict.confidence
+        ));
     }
     let why = if comparison.consistent { "" } else { ", because the order decides" };
     text.push_str(&format!("better: {}{why} ({})\n", name(comparison.preferred), price(&comparison.price)));

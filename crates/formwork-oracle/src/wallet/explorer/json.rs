@@ -77,8 +77,8 @@ impl Txlist {
         let list = match result {
             Outcome::List(list) => list,
             Outcome::Said(result) => {
-                let (said, message) = (text::quoted(&result, 200), text::plain(&message, 40));
-                return Err(WalletError::at(root, format!("the explorer answered {message}: {said}")));
+                let (result_text, message) = (text::quoted(&result, 200), text::plain(&message, 40));
+                return Err(WalletError::at(root, format!("the explorer answered {message}: {result_text}")));
             }
         };
         if list.is_empty() && root == "$" {
