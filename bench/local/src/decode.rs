@@ -10,7 +10,11 @@ use serde_json::{Value, json};
 
 pub(crate) async fn measure(tokens: u32, system: &str, user: &str) -> Result<Value, Box<dyn Error>> {
     let local = Local::open(LocalOptions::new())?;
-    let call = Call::new(vec![Message::system(system), Message::user(user)], Lowered::new(Enforcement::None, None)).with_schema_name(String::new()).with_sampling(Sampling::default().with_temperature(0.0)).with_max_tokens(tokens + 1);
+    let call =
+        Call::new(vec![Message::system(system), Message::user(user)], Lowered::new(Enforcement::None, None))
+            .with_schema_name(String::new())
+            .with_sampling(Sampling::default().with_temperature(0.0))
+            .with_max_tokens(tokens + 1);
     let mut answer = local.call(&call).await?;
     let (mut text, mut start) = (String::new(), None);
     while let Some(piece) = answer.next().await {

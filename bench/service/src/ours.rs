@@ -44,8 +44,13 @@ impl Provider for Ready {
 
     async fn call(&self, _: &Call) -> Result<Answer, Fault> {
         let usage = Usage::new(700, 140);
-        let end =
-            Delta::End { finish: Finish::Stop, usage, closed_at: None, restrained: false, model: Some("ready-1".to_owned()) };
+        let end = Delta::End {
+            finish: Finish::Stop,
+            usage,
+            closed_at: None,
+            restrained: false,
+            model: Some("ready-1".to_owned()),
+        };
         Ok(Answer::new(Deltas([Some(Delta::Text(ANSWER.to_owned())), Some(end)])))
     }
 }
