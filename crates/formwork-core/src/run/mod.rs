@@ -17,6 +17,7 @@ mod input;
 mod learn;
 mod patch;
 mod position;
+mod random;
 mod request;
 mod sampling;
 mod step;
@@ -341,9 +342,6 @@ impl Run {
     fn draw(&mut self) -> f64 {
         let Some(seed) = self.input.seed.or(self.jitter) else { return 0.0 };
         self.draws += 1;
-        let mut z = seed.wrapping_add(self.draws.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+        random::nth(seed, self.draws)
     }
 }

@@ -1,5 +1,6 @@
 //! The next step is the cheapest one that can help: findings B7, B16 and C1 to C5.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use formwork_core::*;
@@ -253,4 +254,15 @@ fn jitter_is_drawn_from_the_drivers_number_where_the_input_has_no_seed() {
     );
     let seeded = |jitter| wait(Run::new(&plan, input().with_seed(7)).with_jitter(jitter));
     assert_eq!(seeded(1), seeded(2), "the seed decides");
+}
+
+#[test]
+fn each_wait_of_a_run_has_a_jitter_of_its_own() {
+    let backoff = Backoff { waits: vec![40_000; 8], jitter: 0.5 };
+    let plan = planned(1, Policy::new(1).with_backoff(backoff));
+    let script: Vec<Reply> =
+        std::iter::repeat_n(Reply::Fails(FaultKind::Overloaded), 8).chain([RIGHT]).collect();
+    let calls = paced(&drive_run(&plan, Run::new(&plan, input().with_seed(7)), &script));
+    let waits: HashSet<u64> = calls.iter().skip(1).map(|call| call.1).collect();
+    assert!(calls.len() == 9 && waits.len() > 4, "{calls:?}");
 }
