@@ -234,7 +234,7 @@ impl ObservationStore {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        // A change that a panic interrupts leaves observations that are valid, though perhaps not their count, so it can be used even after a panic in another thread.
+        // After a panic in another thread the observations are still valid; at most their count is wrong.
         self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
