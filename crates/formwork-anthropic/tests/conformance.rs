@@ -242,6 +242,7 @@ impl Protocol for Messages {
             temperature: body["temperature"].as_f64(),
             top_p: body["top_p"].as_f64(),
             seed: body["seed"].as_u64(),
+            frequency_penalty: body["frequency_penalty"].as_f64(),
             max_tokens: body["max_tokens"].as_u64(),
             messages: messages.collect(),
         }

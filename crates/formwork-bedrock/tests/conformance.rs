@@ -130,6 +130,7 @@ impl Protocol for Converse {
             temperature: body["inferenceConfig"]["temperature"].as_f64(),
             top_p: body["inferenceConfig"]["topP"].as_f64(),
             seed: None,
+            frequency_penalty: body["frequency_penalty"].as_f64(),
             max_tokens: body["inferenceConfig"]["maxTokens"].as_u64(),
             messages: messages.collect(),
         }

@@ -20,7 +20,7 @@ use crate::contract::governance;
 use crate::debug::{Debug, Sink};
 use crate::turn::{self, Judge, Turn};
 use crate::validator::{BySchema, TopLevel};
-use crate::{AnswerContract, ChatTool, JsonModeChatClient};
+use crate::{AnswerContract, ChatTool, JsonModeChatClient, StructuredAnswerLite};
 
 /// Builds a [`JsonModeChatClient`]. Mistakes in the settings are errors of [`build`](Self::build).
 ///
@@ -77,8 +77,22 @@ pub fn policy(max_retries: u32) -> Policy {
         .with_stop_on_repeat(false)
 }
 
+impl JsonModeChatClient<StructuredAnswerLite> {
+    /// Returns a builder of a client for [`StructuredAnswerLite`] 1.0.
+    pub fn builder() -> ChatBuilder<StructuredAnswerLite> {
+        ChatBuilder::new()
+    }
+}
+
+impl<A: AnswerContract> JsonModeChatClient<A> {
+    /// Returns a builder of a client for either contract: `JsonModeChatClient::<StructuredAnswer<MyData>>::typed()`.
+    pub fn typed() -> ChatBuilder<A> {
+        ChatBuilder::new()
+    }
+}
+
 impl<A: AnswerContract> ChatBuilder<A> {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Self {
             backends: Vec::new(),
             policy: policy(1),

@@ -12,9 +12,7 @@ use crate::calls::{self, Done};
 use crate::debug::Debug;
 use crate::result::History;
 use crate::turn::{Turn, Wanted};
-use crate::{
-    AnswerContract, ChatBuilder, ChatCode, ChatResult, ChatTool, Conversation, StructuredAnswerLite, ToolUse,
-};
+use crate::{AnswerContract, ChatCode, ChatResult, ChatTool, StructuredAnswerLite, ToolUse};
 
 /// Returns answers of language models that satisfy a contract: [`StructuredAnswerLite`] 1.0, or [`StructuredAnswer`] 1.1
 /// with a payload of your own type.
@@ -65,19 +63,7 @@ pub(crate) struct Toolbox {
     pub(crate) most: u32,
 }
 
-impl JsonModeChatClient<StructuredAnswerLite> {
-    /// Returns a builder of a client for [`StructuredAnswerLite`] 1.0.
-    pub fn builder() -> ChatBuilder<StructuredAnswerLite> {
-        ChatBuilder::new()
-    }
-}
-
 impl<A: AnswerContract> JsonModeChatClient<A> {
-    /// Returns a builder of a client for either contract: `JsonModeChatClient::<StructuredAnswer<MyData>>::typed()`.
-    pub fn typed() -> ChatBuilder<A> {
-        ChatBuilder::new()
-    }
-
     pub(crate) fn new(shared: Shared<A>) -> Self {
         Self { shared: Arc::new(shared) }
     }
@@ -97,13 +83,9 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
         }
     }
 
-    /// Starts a conversation, whose questions share a history.
-    pub fn conversation(&self) -> Conversation<A> {
-        Conversation::new(self.clone())
-    }
-
     /// Answers the last message of a dialogue. System messages at its start are added below the governing one.
     pub async fn answer(&self, messages: Vec<Message>, cancel: &CancellationToken) -> ChatResult<A> {
+        let messages = messages.into_iter().map(Arc::new).collect();
         match &self.shared.asker {
             Asker::Plain(extractor) => {
                 let result = extractor.extraction(dialogue(messages)).with_cancel(cancel.clone()).run().await;
@@ -118,7 +100,7 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
         &self,
         extractor: &Extractor<Turn<A>>,
         toolbox: &Toolbox,
-        messages: Vec<Message>,
+        messages: Vec<Arc<Message>>,
         cancel: &CancellationToken,
     ) -> ChatResult<A> {
         let mut history = History::default();
@@ -151,7 +133,7 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
         &self,
         extractor: &Extractor<Turn<A>>,
         toolbox: &Toolbox,
-        mut messages: Vec<Message>,
+        mut messages: Vec<Arc<Message>>,
         cancel: &CancellationToken,
         history: &mut History,
     ) -> End<A> {
@@ -197,7 +179,7 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
                 done.push(Done { call, result });
             }
             let original = history.calls.last().and_then(|call| call.original.as_deref());
-            messages.extend(calls::messages(before, done, original));
+            messages.extend(calls::messages(before, done, original).map(Arc::new));
         }
     }
 
@@ -288,11 +270,11 @@ impl<A> fmt::Debug for JsonModeChatClient<A> {
 
 /// Returns the input of a dialogue. Its source is the whole dialogue, because the last question may refer to earlier
 /// messages.
-fn dialogue(messages: Vec<Message>) -> Input {
+fn dialogue(messages: Vec<Arc<Message>>) -> Input {
     let texts = messages.iter().flat_map(|message| &message.parts).filter_map(|part| match part {
         Part::Text { text } | Part::ToolResult { text, .. } => Some(text.as_str()),
         _ => None,
     });
     let source = texts.collect::<Vec<_>>().join("\n");
-    Input::new(messages).with_source(source)
+    Input { messages, source, data: Value::Null, seed: None }
 }

@@ -37,9 +37,9 @@ pub const CONTRACT_1_0: &str = r#"{
 /// A question whose words recur in the answer. Very small models then copy the words of the user's question; other
 /// examples they copy verbatim.
 const EXAMPLE_1_0: Example = Example {
-    question: "What is XML?",
-    answer: r#"{"task": {"type": "qa", "user_intent": "What is XML?"}, "answer": {"text": "XML is a text format for documents. Its elements stand between tags."}, "quality": {"confidence": 0.9, "assumptions": [], "risks": []}, "debug": {"schema_version": "1.0", "model": "assistant"}}"#,
-    subject: "xml",
+    question: "Who builds violins?",
+    answer: r#"{"task": {"type": "qa", "user_intent": "Who builds violins?"}, "answer": {"text": "A person who builds violins is called a luthier."}, "quality": {"confidence": 0.9, "assumptions": [], "risks": []}, "debug": {"schema_version": "1.0", "model": "assistant"}}"#,
+    subjects: &["violin", "luthier"],
 };
 
 /// The contract StructuredAnswer 1.1; the prompt adds the schema of `answer.data` below.
@@ -156,8 +156,9 @@ mod tests {
 
     #[test]
     fn the_example_keeps_to_the_contract() {
-        let Example { question, answer, subject } = StructuredAnswerLite::example().unwrap();
-        assert!(question.to_lowercase().contains(subject));
+        let Example { question, answer, subjects } = StructuredAnswerLite::example().unwrap();
+        let words = format!("{question} {answer}").to_lowercase();
+        assert!(subjects.iter().all(|subject| words.contains(subject)));
         let value = serde_json::from_str(answer).unwrap();
         let mut report = formwork_core::Report::default();
         let validator = StructuredAnswerLite::validator().unwrap();

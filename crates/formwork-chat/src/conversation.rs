@@ -33,13 +33,16 @@ pub struct Conversation<A> {
     turns: Vec<[Message; 2]>,
 }
 
+impl<A: AnswerContract> JsonModeChatClient<A> {
+    /// Starts a conversation, whose questions share a history.
+    pub fn conversation(&self) -> Conversation<A> {
+        Conversation { client: self.clone(), turns: Vec::new() }
+    }
+}
+
 impl<A: AnswerContract> Conversation<A> {
     /// The maximum number of questions in the history.
     pub const MAX_TURNS: usize = 20;
-
-    pub(crate) const fn new(client: JsonModeChatClient<A>) -> Self {
-        Self { client, turns: Vec::new() }
-    }
 
     /// Asks the next question.
     pub async fn ask(&mut self, question: impl Into<String>) -> ChatResult<A> {
@@ -56,7 +59,7 @@ impl<A: AnswerContract> Conversation<A> {
         let messages = self.turns.iter().flatten().cloned().chain([question.clone()]).collect();
         let result = self.client.answer(messages, cancel).await;
         if let ChatResult::Answered(reply) = &result {
-            let text = reply.calls.last().map(|call| call.text.as_str()).unwrap_or_default();
+            let text = reply.calls.last().map(|call| &*call.text).unwrap_or_default();
             if self.turns.len() >= Self::MAX_TURNS {
                 self.turns.remove(0);
             }

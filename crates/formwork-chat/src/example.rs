@@ -9,6 +9,6 @@
 pub struct Example {
     pub(crate) question: &'static str,
     pub(crate) answer: &'static str,
-    /// The word of the question that the answer is about, in lower case.
-    pub(crate) subject: &'static str,
+    /// The words that the answer is about, in lower case. A question with one of them may have the same answer.
+    pub(crate) subjects: &'static [&'static str],
 }

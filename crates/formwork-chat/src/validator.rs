@@ -257,7 +257,8 @@ fn copied(value: &Value, cx: &Context<'_>, example: Option<Example>, out: &mut R
     let source = cx.source.to_lowercase();
     let of_example = example.is_some_and(|example| {
         let example_answer: Value = serde_json::from_str(example.answer).unwrap_or_default();
-        answer.starts_with(&text(&example_answer, "/answer/text")) && !source.contains(example.subject)
+        answer.starts_with(&text(&example_answer, "/answer/text"))
+            && !example.subjects.iter().any(|subject| source.contains(subject))
     });
     if of_contract || of_example {
         let found = if of_contract { "the contract's own word" } else { "the example's answer" };

@@ -94,6 +94,7 @@ impl Protocol for Chat {
             temperature: body["temperature"].as_f64(),
             top_p: body["p"].as_f64(),
             seed: body["seed"].as_u64(),
+            frequency_penalty: body["frequency_penalty"].as_f64(),
             max_tokens: body["max_tokens"].as_u64(),
             messages: messages.map(|message| (text(&message["role"]), text(&message["content"]))).collect(),
         }

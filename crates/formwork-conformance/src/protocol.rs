@@ -139,6 +139,8 @@ pub struct SentRequest {
     pub top_p: Option<f64>,
     /// The seed.
     pub seed: Option<u64>,
+    /// The frequency penalty.
+    pub frequency_penalty: Option<f64>,
     /// The maximum number of tokens of the answer.
     pub max_tokens: Option<u64>,
     /// The messages, each with role and text.

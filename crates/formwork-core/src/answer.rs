@@ -147,8 +147,8 @@ impl Completion {
     /// Appends the next piece of an answer, and returns whether it was the last one.
     pub fn push(&mut self, delta: Delta) -> bool {
         match delta {
-            Delta::Text(text) => self.text.push_str(&text),
-            Delta::Reasoning(text) => self.reasoning.push_str(&text),
+            Delta::Text(text) => append(&mut self.text, text),
+            Delta::Reasoning(text) => append(&mut self.reasoning, text),
             Delta::ToolCall(call) => self.tool_calls.push(call),
             Delta::Original(original) => self.original = Some(original),
             Delta::Note(note) => self.notes.push(note),
@@ -188,6 +188,15 @@ impl Completion {
         let notes = notes.into_iter().map(Delta::Note);
         let end = Delta::End { finish, usage, closed_at, restrained, model };
         probe.into_iter().chain(reasoning).chain(text).chain(calls).chain(original).chain(notes).chain([end])
+    }
+}
+
+/// Appends a piece. The first one is moved: in a response that is not streamed, it is the whole text.
+fn append(text: &mut String, more: String) {
+    if text.is_empty() {
+        *text = more;
+    } else {
+        text.push_str(&more);
     }
 }
 

@@ -21,6 +21,10 @@ pub struct Sampling {
     /// The seed: the same seed requests the same answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// The frequency penalty, from -2 to 2: a token gets less probable each time it is written. It ends lists and texts that
+    /// repeat themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frequency_penalty: Option<f64>,
 }
 
 impl Sampling {
@@ -49,6 +53,13 @@ impl Sampling {
     #[must_use]
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
+        self
+    }
+
+    /// Sets the frequency penalty, from -2 to 2 (default: the provider's, usually 0).
+    #[must_use]
+    pub const fn with_frequency_penalty(mut self, penalty: f64) -> Self {
+        self.frequency_penalty = Some(penalty);
         self
     }
 }

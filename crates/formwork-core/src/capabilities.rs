@@ -44,6 +44,9 @@ pub struct Capabilities {
     pub top_p: bool,
     /// Whether it supports a seed.
     pub seed: bool,
+    /// Whether it supports a frequency penalty.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub frequency_penalty: bool,
     /// Whether it accepts system messages after the first user message.
     pub late_system: bool,
     /// Whether the model continues a last message of the assistant (prefill). In modes in which the schema is only in the prompt
@@ -79,14 +82,14 @@ impl Capabilities {
         self
     }
 
-    /// Promises support for a temperature (default: calls have no seed).
+    /// Promises support for a temperature (default: calls have none).
     #[must_use]
     pub const fn with_temperature(mut self) -> Self {
         self.temperature = true;
         self
     }
 
-    /// Promises support for top-p (default: calls have no seed).
+    /// Promises support for top-p (default: calls have none).
     #[must_use]
     pub const fn with_top_p(mut self) -> Self {
         self.top_p = true;
@@ -97,6 +100,13 @@ impl Capabilities {
     #[must_use]
     pub const fn with_seed(mut self) -> Self {
         self.seed = true;
+        self
+    }
+
+    /// Promises support for a frequency penalty (default: calls have none).
+    #[must_use]
+    pub const fn with_frequency_penalty(mut self) -> Self {
+        self.frequency_penalty = true;
         self
     }
 

@@ -56,11 +56,10 @@ impl fmt::Display for ErrorKind {
 /// assert_eq!(error.to_string(), "cannot be done as configured: the plan has no target: add one");
 /// assert!(error.attempts().is_empty() && error.best().is_none());
 /// ```
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error(transparent)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Error(Box<Inner>);
 
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq)]
 struct Inner {
     kind: ErrorKind,
     message: String,
@@ -135,16 +134,19 @@ impl Error {
     }
 }
 
-impl fmt::Display for Inner {
+impl std::error::Error for Error {}
+
+impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.kind)?;
-        if !self.message.is_empty() {
-            write!(f, ": {}", self.message)?;
+        let Inner { kind, message, attempts, .. } = &*self.0;
+        write!(f, "{kind}")?;
+        if !message.is_empty() {
+            write!(f, ": {message}")?;
         }
         if !f.alternate() {
             return Ok(());
         }
-        for Attempt { attempt, target, verdict, observation, .. } in &self.attempts {
+        for Attempt { attempt, target, verdict, observation, .. } in attempts {
             write!(f, "\n  attempt {attempt}, {target}: ")?;
             match verdict {
                 Verdict::Accepted => write!(f, "accepted")?,

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use formwork_json::{Edit, JsonPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -135,7 +137,7 @@ pub struct Attempt {
     /// The time at which the call ended.
     pub ended: Time,
     /// The text of the answer; empty if there is none.
-    pub text: String,
+    pub text: Arc<str>,
     /// The model's turn with tool calls in the API's own form, if the API requires it back with the results of the calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original: Option<Box<Original>>,

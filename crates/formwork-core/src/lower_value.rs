@@ -91,13 +91,17 @@ impl<'a> Writer<'a> {
         }
         let ops = self.lifter.ops(node);
         // A constant may be written as JSON in a string, and 1 and 1.0 are the same value.
-        if is_text
-            && let Some(listed) = listed(node).find(|listed| {
+        let written = |value: &Value| {
+            let listed = listed(node).filter(|_| is_text).find(|listed| {
                 let parsed = listed.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
                 parsed.is_some_and(|parsed| is_same(&parsed, value))
-            })
-        {
-            return Some(Written { sent: listed.clone(), lifted: value.clone() });
+            })?;
+            Some(Written { sent: listed.clone(), lifted: value.clone() })
+        };
+        // A closed object that names no possible member is the constant `{}`.
+        let empty = || written(&json!({})).filter(|_| self.prunes && value.is_object());
+        if let Some(written) = written(value).or_else(empty) {
+            return Some(written);
         }
         let mut sent = value.clone();
         for lift in ops.iter().rev() {

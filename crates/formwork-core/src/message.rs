@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -98,9 +100,23 @@ impl Message {
         Self::new(Role::Assistant, text)
     }
 
-    /// Returns the text parts, joined.
+    /// Returns the text parts, joined, as a copy.
     pub fn text(&self) -> String {
-        self.texts().collect()
+        self.joined().into_owned()
+    }
+
+    /// Returns the text parts, joined. The text is copied only if there are several.
+    ///
+    /// ```
+    /// use std::borrow::Cow;
+    ///
+    /// let message = formwork_core::Message::user("Maria, 34, moved to Lisbon.");
+    /// assert!(matches!(message.joined(), Cow::Borrowed("Maria, 34, moved to Lisbon.")));
+    /// ```
+    pub fn joined(&self) -> Cow<'_, str> {
+        let mut texts = self.texts();
+        let first = texts.next().unwrap_or_default();
+        texts.fold(Cow::Borrowed(first), |text, more| text + more)
     }
 
     /// Returns the text parts.

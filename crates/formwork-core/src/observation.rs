@@ -56,6 +56,8 @@ pub enum SamplingParameter {
     TopP,
     /// The number that makes answers repeatable.
     Seed,
+    /// The penalty of tokens that were written before.
+    FrequencyPenalty,
 }
 
 impl SamplingParameter {
@@ -65,6 +67,7 @@ impl SamplingParameter {
             Self::Temperature => "temperature",
             Self::TopP => "top_p",
             Self::Seed => "seed",
+            Self::FrequencyPenalty => "frequency_penalty",
         }
     }
 }

@@ -26,6 +26,9 @@ pub struct Overrides {
     /// Whether it takes a seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<bool>,
+    /// Whether it takes a frequency penalty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frequency_penalty: Option<bool>,
     /// Whether it takes system messages after the first user message; they become part of the user's messages otherwise.
     /// An error for a provider of kind `gemini`, whose API has no such messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,6 +56,7 @@ impl Overrides {
         set(&mut capabilities.temperature, self.temperature);
         set(&mut capabilities.top_p, self.top_p);
         set(&mut capabilities.seed, self.seed);
+        set(&mut capabilities.frequency_penalty, self.frequency_penalty);
         set(&mut capabilities.late_system, self.late_system);
         set(&mut capabilities.prefill, self.prefill);
         capabilities.context_tokens = self.context_tokens.or(capabilities.context_tokens);

@@ -339,6 +339,8 @@ pub(crate) struct Pattern {
     pub(crate) source: String,
     /// The pattern in the syntax of `regex-syntax`.
     pub(crate) translated: String,
+    /// Whether it only matches whole strings.
+    pub(crate) is_anchored: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -1,7 +1,6 @@
 //! Measures a written schema, for providers with limits.
 
-use std::collections::{HashMap, HashSet};
-
+use foldhash::HashMap;
 use formwork_core::keywords::{At, parts, target};
 use serde_json::{Map, Value};
 
@@ -25,8 +24,8 @@ pub(crate) struct Size {
 
 impl Size {
     pub(crate) fn of(schema: &Value) -> Self {
-        let mut depth = Depth { root: schema, open: HashSet::new(), known: HashMap::new() };
-        let mut size = Self { depth: depth.of(schema), ..Self::default() };
+        let mut depth = Depth { root: schema, known: HashMap::default() };
+        let mut size = Self { depth: depth.once(schema), ..Self::default() };
         size.count(schema);
         size
     }
@@ -62,18 +61,30 @@ impl Size {
 
     /// Returns the first exceeded limit: its name, the actual value and the maximum.
     pub(crate) fn over(&self, limits: &Limits) -> Option<(&'static str, usize, usize)> {
-        [
+        self.structure_over(limits).or_else(|| {
+            first_over([
+                ("listed values", self.values, limits.values),
+                ("characters in names and listed values", self.characters, limits.characters),
+                ("characters in one list of values", self.list_characters, limits.list_characters),
+            ])
+        })
+    }
+
+    /// Returns the first exceeded limit that no list of values counts towards.
+    pub(crate) fn structure_over(&self, limits: &Limits) -> Option<(&'static str, usize, usize)> {
+        first_over([
             ("properties", self.properties, limits.properties),
             ("levels of nesting", self.depth, limits.depth),
-            ("listed values", self.values, limits.values),
-            ("characters in names and listed values", self.characters, limits.characters),
-            ("characters in one list of values", self.list_characters, limits.list_characters),
             ("optional properties", self.optional, limits.optional),
             ("unions", self.unions, limits.unions),
-        ]
-        .into_iter()
-        .find(|(_, size, most)| size > most)
+        ])
     }
+}
+
+fn first_over<const N: usize>(
+    sizes: [(&'static str, usize, usize); N],
+) -> Option<(&'static str, usize, usize)> {
+    sizes.into_iter().find(|(_, size, most)| size > most)
 }
 
 fn characters_of(value: &Value) -> usize {
@@ -83,22 +94,26 @@ fn characters_of(value: &Value) -> usize {
 /// Measures the nesting of objects and arrays; a definition counts at each place of use, and once within itself.
 struct Depth<'s> {
     root: &'s Value,
-    /// The schemas that contain the current one.
-    open: HashSet<*const Value>,
-    known: HashMap<*const Value, usize>,
+    /// The depths of the root and of the targets of references; `None` while one is measured.
+    known: HashMap<*const Value, Option<usize>>,
 }
 
 impl<'s> Depth<'s> {
-    fn of(&mut self, schema: &'s Value) -> usize {
-        let Value::Object(keywords) = schema else { return 0 };
+    /// Returns the depth of a schema that may be reached repeatedly; 0 within itself.
+    fn once(&mut self, schema: &'s Value) -> usize {
         let at = std::ptr::from_ref(schema);
         if let Some(known) = self.known.get(&at) {
-            return *known;
+            return known.unwrap_or_default();
         }
-        if !self.open.insert(at) {
-            return 0;
-        }
-        let mut beside = target(self.root, schema).map_or(0, |target| self.of(target));
+        self.known.insert(at, None);
+        let depth = self.of(schema);
+        self.known.insert(at, Some(depth));
+        depth
+    }
+
+    fn of(&mut self, schema: &'s Value) -> usize {
+        let Value::Object(keywords) = schema else { return 0 };
+        let mut beside = target(self.root, schema).map_or(0, |target| self.once(target));
         // An object without properties is a level as well.
         let mut inside = keywords.get("properties").map(|_| 0);
         for part in parts(schema) {
@@ -108,10 +123,7 @@ impl<'s> Depth<'s> {
                 At::Names | At::Content | At::Elsewhere => {}
             }
         }
-        let depth = beside.max(inside.map_or(0, |inside| inside + 1));
-        self.open.remove(&at);
-        self.known.insert(at, depth);
-        depth
+        beside.max(inside.map_or(0, |inside| inside + 1))
     }
 }
 

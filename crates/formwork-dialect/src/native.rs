@@ -204,7 +204,8 @@ fn within(limits: &Limits, write: impl Fn(usize, bool) -> Written) -> Result<Wri
             None => return Ok(written),
             Some(what) => {
                 over = Some(what);
-                if most_values == least {
+                // Without lists of values the structure is the same.
+                if most_values == least || size.structure_over(limits).is_some() {
                     break;
                 }
             }

@@ -1,11 +1,19 @@
 use regex::Regex;
 use regex_syntax::hir::{Hir, HirKind, Look};
 
+use crate::form::Pattern;
+
 /// Translates a pattern of JSON Schema (ECMA-262) to the syntax of `regex-syntax`; `None` for look-around and
 /// back-references, which that syntax lacks.
 ///
 /// The class escapes match ASCII only, as in ECMA-262.
-pub(crate) fn translate(pattern: &str) -> Option<String> {
+pub(crate) fn translate(source: &str) -> Option<Pattern> {
+    let translated = spelled(source)?;
+    let is_anchored = goes_from_end_to_end(&parse(&translated)?);
+    Some(Pattern { source: source.to_owned(), translated, is_anchored })
+}
+
+fn spelled(pattern: &str) -> Option<String> {
     let mut out = String::with_capacity(pattern.len() + 8);
     let mut rest = pattern.chars().peekable();
     let mut in_class = false;
@@ -31,7 +39,7 @@ pub(crate) fn translate(pattern: &str) -> Option<String> {
             _ => out.push(c),
         }
     }
-    parse(&out).map(|_| out)
+    Some(out)
 }
 
 fn escape(rest: &mut std::iter::Peekable<std::str::Chars<'_>>, in_class: bool) -> Option<String> {
@@ -84,11 +92,7 @@ pub(crate) fn max_length(pattern: &str) -> Option<u64> {
     goes_from_end_to_end(&hir).then(|| hir.properties().maximum_len().map(|most| most as u64)).flatten()
 }
 
-/// Returns whether a translated pattern only matches whole strings.
-pub(crate) fn is_anchored(pattern: &str) -> bool {
-    parse(pattern).is_some_and(|hir| goes_from_end_to_end(&hir))
-}
-
+/// Returns whether a pattern only matches whole strings.
 fn goes_from_end_to_end(hir: &Hir) -> bool {
     let looks = hir.properties();
     looks.look_set_prefix().contains(Look::Start) && looks.look_set_suffix().contains(Look::End)
@@ -110,16 +114,16 @@ pub(crate) fn prefix(pattern: &str) -> Option<String> {
 /// A compiled pattern of names.
 #[derive(Debug)]
 pub(crate) struct Matcher {
-    pub(crate) translated: String,
+    pub(crate) pattern: Pattern,
     regex: Regex,
 }
 
 impl Matcher {
     /// Compiles a pattern of JSON Schema; `None` if it cannot be translated, or is too large.
     pub(crate) fn of(source: &str) -> Option<Self> {
-        let translated = translate(source)?;
-        let regex = Regex::new(&translated).ok()?;
-        Some(Self { translated, regex })
+        let pattern = translate(source)?;
+        let regex = Regex::new(&pattern.translated).ok()?;
+        Some(Self { pattern, regex })
     }
 
     /// Returns whether it matches somewhere in a text.
@@ -177,11 +181,15 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn translated(source: &str) -> Option<String> {
+        translate(source).map(|pattern| pattern.translated)
+    }
+
     #[test]
     fn classes_are_ascii_and_look_around_is_refused() {
-        assert_eq!(translate(r"^\d{3}-\w+$").as_deref(), Some("^[0-9]{3}-[A-Za-z0-9_]+$"));
-        assert_eq!(translate(r"[\w.-]").as_deref(), Some("[A-Za-z0-9_.-]"));
-        assert_eq!(translate(r"\u00e9\/x").as_deref(), Some(r"\x{00e9}/x"));
+        assert_eq!(translated(r"^\d{3}-\w+$").as_deref(), Some("^[0-9]{3}-[A-Za-z0-9_]+$"));
+        assert_eq!(translated(r"[\w.-]").as_deref(), Some("[A-Za-z0-9_.-]"));
+        assert_eq!(translated(r"\u00e9\/x").as_deref(), Some(r"\x{00e9}/x"));
         for lost in ["(?=a)a", "(?!a)", r"(a)\1", "(?<=a)b", "[]", "(", r"\u12"] {
             assert_eq!(translate(lost), None, "{lost}");
         }
@@ -191,15 +199,30 @@ mod tests {
     }
 
     #[test]
+    fn an_anchored_pattern_covers_whole_strings() {
+        for (source, is_anchored) in [
+            ("^a$", true),
+            ("^(a|b)$", true),
+            ("^a", false),
+            ("a$", false),
+            ("a", false),
+            ("^a$|b", false),
+            ("^a$|^b$", true),
+        ] {
+            assert_eq!(translate(source).unwrap().is_anchored, is_anchored, "{source}");
+        }
+    }
+
+    #[test]
     fn any_character_is_any_character() {
         for pattern in [r"^[\s\S]$", r"^[\w\W]$", r"^[\d\D]$"] {
-            let pattern = translate(pattern).unwrap();
+            let pattern = translated(pattern).unwrap();
             for text in ["a", "7", " ", "\n", "é", "[", "{", "_", "\u{10FFFF}"] {
                 assert!(matches(&pattern, text), "{pattern} {text:?}");
             }
         }
-        assert!(!matches(&translate(r"^[\W]$").unwrap(), "_"));
-        assert!(!matches(&translate(r"^[\S]$").unwrap(), "\u{b}"));
+        assert!(!matches(&translated(r"^[\W]$").unwrap(), "_"));
+        assert!(!matches(&translated(r"^[\S]$").unwrap(), "\u{b}"));
     }
 
     #[test]

@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     fn written(source: &str, bound: Option<u64>) -> Option<Plain> {
-        let plain = plain(&pattern::translate(source)?, bound)?;
+        let plain = plain(&pattern::translate(source)?.translated, bound)?;
         assert!(is_plain(&plain.pattern), "{}", plain.pattern);
         Some(plain)
     }
@@ -350,7 +350,7 @@ mod tests {
         for source in
             [r"^\d+-\w+$", "^(a|b)$", r"^[0-9]{2}$", r"^https?://[a-z.]+$", r"^(\w+\.)*\w+$", "^a{3,2000}$"]
         {
-            let translated = pattern::translate(source).unwrap();
+            let translated = pattern::translate(source).unwrap().translated;
             let plain = written(source, None).unwrap();
             for text in
                 ["1-a", "x", "axb", "a", "b", "ab", "77", "http://x", "a.b.c", "", "-", "é", "a\"b", "aaa"]

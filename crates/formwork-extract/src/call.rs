@@ -88,25 +88,12 @@ async fn listen(
         };
         observers.notify(|observer, run| observer.delta(run, &delta));
         observers.pause().await;
-        let runaway = match delta {
-            Delta::Text(text) => {
-                completion.text.push_str(&text);
-                watch.look(&completion.text)
-            }
-            Delta::Reasoning(text) => {
-                completion.reasoning.push_str(&text);
-                // Spans refer to the text of the answer, not to the reasoning.
-                thinking.look(&completion.reasoning).map(|runaway| runaway.with_span(None))
-            }
-            end @ Delta::End { .. } => {
-                completion.push(end);
-                return Ok(Ok(None));
-            }
-            other => {
-                completion.push(other);
-                None
-            }
-        };
+        if completion.push(delta) {
+            return Ok(Ok(None));
+        }
+        // Spans refer to the text of the answer, not to the reasoning.
+        let endless_thought = thinking.look(&completion.reasoning).map(|runaway| runaway.with_span(None));
+        let runaway = endless_thought.or_else(|| watch.look(&completion.text));
         if let Some(runaway) = runaway {
             // The rest of the chunk is dropped like all later chunks, so that the result does not depend on the chunks.
             if let Some(span) = runaway.span {

@@ -160,7 +160,7 @@ impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
             (None, []) => {}
             (Some(system), []) => messages.push(Arc::clone(system)),
             (system, own) => {
-                let texts: Vec<String> = system.iter().chain(own).map(|message| message.text()).collect();
+                let texts: Vec<_> = system.iter().chain(own).map(|message| message.joined()).collect();
                 messages.push(Arc::new(Message::system(texts.join("\n\n"))));
             }
         }
@@ -203,7 +203,7 @@ pub struct Extraction<T> {
     driver: Arc<Driver>,
     /// In a box, because a run is large and every future around it would hold a copy.
     run: Box<Run>,
-    cancel: CancellationToken,
+    cancel: Option<CancellationToken>,
     observers: Vec<Arc<dyn Observer>>,
     journal: Option<Arc<dyn Journal>>,
     of: PhantomData<fn() -> T>,
@@ -215,7 +215,7 @@ impl<T> Extraction<T> {
             plan,
             driver,
             run: Box::new(run),
-            cancel: CancellationToken::new(),
+            cancel: None,
             observers: Vec::new(),
             journal: None,
             of: PhantomData,
@@ -226,7 +226,7 @@ impl<T> Extraction<T> {
 impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
     /// Sets the token that cancels the extraction (default: none).
     pub fn with_cancel(mut self, token: CancellationToken) -> Self {
-        self.cancel = token;
+        self.cancel = Some(token);
         self
     }
 
@@ -272,11 +272,11 @@ impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
     async fn tapped(self, tap: Option<&dyn Paced>) -> Result<Outcome<T>, Error> {
         let Self { plan, driver, run, cancel, observers, journal, .. } = self;
         let (outcome, decoded) =
-            driver.tapped::<T>(&plan, run, &cancel, &observers, tap, journal.as_deref()).await?;
+            driver.tapped::<T>(&plan, run, cancel.as_ref(), &observers, tap, journal.as_deref()).await?;
         if let Some(value) = decoded {
             return Ok(outcome.map(|_| value));
         }
-        // A contract without a type decodes nothing, and judging does not keep the decoded value of a fallback.
+        // A contract without a type decodes nothing.
         let mut value = None;
         let outcome = outcome.map(|own| value = Some(own));
         // A document is what it is decoded as.

@@ -20,13 +20,19 @@ pub(crate) enum Interruption {
 pub(crate) struct Interrupt<'a> {
     clock: &'a dyn Clock,
     deadline: Option<Time>,
-    cancelled: Pin<Box<dyn Future<Output = ()> + Send + 'a>>,
+    /// `None` if nothing can cancel.
+    cancelled: Option<Pin<Box<dyn Future<Output = ()> + Send + 'a>>>,
     late: Option<Pin<Box<dyn Future<Output = ()> + Send + 'a>>>,
 }
 
 impl<'a> Interrupt<'a> {
-    pub(crate) fn new(clock: &'a dyn Clock, deadline: Option<Time>, cancel: &'a CancellationToken) -> Self {
-        Self { clock, deadline, cancelled: Box::pin(cancel.cancelled()), late: None }
+    pub(crate) fn new(
+        clock: &'a dyn Clock,
+        deadline: Option<Time>,
+        cancel: Option<&'a CancellationToken>,
+    ) -> Self {
+        let cancelled = cancel.map(|cancel| Box::pin(cancel.cancelled()) as _);
+        Self { clock, deadline, cancelled, late: None }
     }
 
     /// Returns the time until the deadline; `None` without a deadline.
@@ -49,7 +55,7 @@ impl<'a> Interrupt<'a> {
         }
         let mut work = pin!(work);
         poll_fn(|cx| {
-            if self.cancelled.as_mut().poll(cx).is_ready() {
+            if self.cancelled.as_mut().is_some_and(|cancelled| cancelled.as_mut().poll(cx).is_ready()) {
                 return Poll::Ready(Err(Interruption::Cancelled));
             }
             if let Poll::Ready(done) = work.as_mut().poll(cx) {

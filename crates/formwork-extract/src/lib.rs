@@ -47,6 +47,7 @@ mod builder;
 mod call;
 mod cancel;
 mod clock;
+mod drive;
 mod driver;
 mod external;
 mod extractor;

@@ -175,7 +175,7 @@ pub(crate) fn of_error(error: &Error) -> Unaccepted {
         ErrorKind::Refused => return Unaccepted::Refused(error.message().to_owned()),
         ErrorKind::Rejected => match (last, error.attempts().last()) {
             (Some(Failure::Truncated { .. }), Some(attempt)) => {
-                return Unaccepted::Truncated(attempt.text.clone());
+                return Unaccepted::Truncated(attempt.text.to_string());
             }
             _ => {
                 let best = error.best().map(|best| best.violations.clone());

@@ -161,6 +161,7 @@ impl Protocol for Generate {
             temperature: generation["temperature"].as_f64(),
             top_p: generation["topP"].as_f64(),
             seed: generation["seed"].as_u64(),
+            frequency_penalty: generation["frequency_penalty"].as_f64(),
             max_tokens: generation["maxOutputTokens"].as_u64(),
             messages: messages.map(|content| (role(content), text(content))).collect(),
         }

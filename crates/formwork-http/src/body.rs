@@ -123,8 +123,10 @@ impl Stream for Incoming {
             this.ended = !matches!(item, Some(Ok(_)));
             return Poll::Ready(item);
         }
-        let idle = this.limits.idle;
-        let until = || this.limits.deadline.map_or(far(idle), |deadline| deadline.min(far(idle)));
+        let until = || {
+            let idle = far(this.limits.idle);
+            this.limits.deadline.map_or(idle, |deadline| deadline.min(idle))
+        };
         let timer = match &mut this.timer {
             Some(timer) => {
                 if !this.waiting {

@@ -19,6 +19,7 @@
 
 mod edit;
 mod equal;
+mod error;
 mod find;
 mod incremental;
 mod locate;
@@ -33,11 +34,12 @@ mod tolerant;
 
 pub use edit::{Edit, EditKind, Level};
 pub use equal::{compare, is_same};
+pub use error::ReadError;
 pub use incremental::{Closed, Incremental, Progress};
 pub use locate::{locate, locate_all, locate_key, values_from};
 pub use path::{JsonPath, PathError, Segment, escape, unescape};
 pub use pattern::{PathPattern, PatternStep};
-pub use read::{Candidate, ReadError, Reading, read, read_bytes};
+pub use read::{Candidate, Reading, read, read_bytes};
 pub use span::{Span, line_column};
 pub use splice::splice;
 

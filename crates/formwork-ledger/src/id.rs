@@ -1,15 +1,10 @@
 use std::collections::hash_map::RandomState;
-use std::fmt;
 use std::hash::BuildHasher as _;
-use std::str::FromStr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use formwork_core::Time;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-use crate::Error;
 
 /// Names a run in the ledger. Later ids are larger; `Display` and JSON are `run_` and 13 characters.
 ///
@@ -36,12 +31,6 @@ const LOW: u32 = 22;
 /// 2020-01-01, from which the milliseconds of ids count, so that 41 bits last until 2089.
 const EPOCH: u64 = 1_577_836_800_000;
 
-/// Crockford's alphabet: digits and letters that people do not mistake for each other.
-const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-
-/// The characters that 63 bits take.
-const LENGTH: usize = 13;
-
 impl RecordId {
     /// Returns an id that no other run of this process has.
     pub fn next() -> Self {
@@ -62,62 +51,5 @@ impl RecordId {
     /// Returns the smallest id that is made at this time or later.
     pub(crate) const fn at(time: Time) -> Self {
         Self(((time.0.saturating_sub(EPOCH) << LOW) & (i64::MAX as u64)) as i64)
-    }
-}
-
-impl fmt::Display for RecordId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = [b'0'; LENGTH];
-        let mut rest = self.0.unsigned_abs();
-        for place in text.iter_mut().rev() {
-            *place = ALPHABET[(rest & 31) as usize];
-            rest >>= 5;
-        }
-        write!(f, "run_{}", String::from_utf8_lossy(&text))
-    }
-}
-
-impl FromStr for RecordId {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let wrong = || Error::NotAnId(text.chars().take(40).collect());
-        let digits = text.strip_prefix("run_").filter(|digits| digits.len() == LENGTH).ok_or_else(wrong)?;
-        let mut id = 0_u128;
-        for byte in digits.bytes() {
-            let place =
-                ALPHABET.iter().position(|&known| known == byte.to_ascii_lowercase()).ok_or_else(wrong)?;
-            id = (id << 5) | place as u128;
-        }
-        i64::try_from(id).map(Self).map_err(|_| wrong())
-    }
-}
-
-impl Serialize for RecordId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for RecordId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_grow_and_read_back() {
-        let ids: Vec<_> = (0..10_000).map(|_| RecordId::next()).collect();
-        assert!(ids.windows(2).all(|pair| pair[0] < pair[1]));
-        for id in [ids[0], RecordId(0), RecordId(i64::MAX)] {
-            assert_eq!(id.to_string().parse(), Ok(id));
-        }
-        for wrong in ["", "run_", "7", "run_zzzzzzzzzzzzz", "run_0123456789abcd", "run_01hzy3k8w2m4u"] {
-            assert!(wrong.parse::<RecordId>().is_err(), "{wrong}");
-        }
     }
 }

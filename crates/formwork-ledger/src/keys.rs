@@ -457,10 +457,10 @@ fn check(new: &NewKey) -> Result<(), Error> {
     if new.models.iter().any(String::is_empty) {
         return Err(Error::Invalid("the name of a model is empty".to_owned()));
     }
-    if new.budget.is_some_and(|budget| budget > crate::spending::MAX_AMOUNT) {
+    if new.budget.is_some_and(|budget| budget > crate::usd::MAX_AMOUNT) {
         return Err(Error::Invalid(format!(
             "a budget is at most {} US dollars",
-            crate::usd::format(crate::spending::MAX_AMOUNT)
+            crate::usd::format(crate::usd::MAX_AMOUNT)
         )));
     }
     Ok(())

@@ -39,6 +39,7 @@ mod database;
 mod error;
 mod hourly;
 mod id;
+mod id_text;
 mod insert;
 mod keys;
 mod ledger;

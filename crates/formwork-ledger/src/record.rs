@@ -319,7 +319,7 @@ impl From<&Attempt> for AttemptRecord {
                 .iter()
                 .map(ViolationRecord::from)
                 .collect(),
-            answer: (!attempt.text.is_empty()).then(|| attempt.text.clone()),
+            answer: (!attempt.text.is_empty()).then(|| attempt.text.to_string()),
         }
     }
 }

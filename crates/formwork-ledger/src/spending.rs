@@ -10,10 +10,8 @@ use tokio::sync::oneshot;
 
 use crate::insert::number;
 use crate::task::{Committed, Job, block_on};
-use crate::{Error, KeyId, Ledger, RecordId, usd};
-
-/// A million dollars: more cannot be reserved or budgeted.
-pub(crate) const MAX_AMOUNT: u64 = 1_000_000_000_000;
+use crate::usd::{self, MAX_AMOUNT};
+use crate::{Error, KeyId, Ledger, RecordId};
 
 /// The reason why an amount could not be reserved. The call must not be made.
 ///

@@ -5,6 +5,9 @@ use crate::Error;
 /// Millionths in a dollar.
 const MICRO: u64 = 1_000_000;
 
+/// A million dollars: more cannot be reserved or budgeted.
+pub(crate) const MAX_AMOUNT: u64 = 1_000_000_000_000;
+
 /// Returns an amount in US dollars (`5`, `0.25`, `$12.50`) in millionths of a dollar, exactly.
 ///
 /// # Errors

@@ -181,15 +181,13 @@ impl Admin {
             self.send(Method::POST, "/api/pull", json!({ "model": model }).to_string().into()).await?;
         let mut lines = Ndjson::default();
         let mut is_done = false;
-        let mut take = |line: Result<String, Fault>| {
-            let (line, whole) = line.map(|line| (line.clone(), serde_json::from_str::<Value>(&line)))?;
-            let status: PullProgress = match whole {
-                Ok(whole) => match error_in(&whole) {
-                    Some(words) => return Err(self.hidden(fault_of_message(&words))),
-                    None => serde_json::from_value(whole).map_err(|error| foreign(&error, &line))?,
-                },
-                Err(error) => return Err(foreign(&error, &line)),
-            };
+        let mut take = |line: &str| {
+            let whole: Value = serde_json::from_str(line).map_err(|error| foreign(&error, line))?;
+            if let Some(words) = error_in(&whole) {
+                return Err(self.hidden(fault_of_message(&words)));
+            }
+            let status: PullProgress =
+                serde_json::from_value(whole).map_err(|error| foreign(&error, line))?;
             is_done = status.status == PULLED;
             progress(&status);
             Ok(())
@@ -197,7 +195,7 @@ impl Admin {
         while let Some(chunk) = poll_fn(|cx| Pin::new(&mut body).poll_next(cx)).await {
             lines.push(&chunk?);
             while let Some(line) = lines.next() {
-                take(line)?;
+                take(&line?)?;
             }
         }
         // A partial line means that the connection was interrupted.

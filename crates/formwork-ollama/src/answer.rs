@@ -2,8 +2,9 @@
 
 use formwork_core::{Delta, Fault, FaultKind, Finish, ToolCall, Usage};
 use formwork_wire::http::response::Parts;
-use formwork_wire::{Decoder, Deltas, Framed, Messages, Ndjson, media_type, quoted};
-use serde::Deserialize;
+use formwork_wire::lenient::{Count, Fill, Leaf, Read, Type};
+use formwork_wire::{Decoder, Deltas, Framed, Messages, Ndjson, Whole, lenient, media_type, quoted};
+use serde::de::MapAccess;
 use serde_json::Value;
 
 use crate::fault;
@@ -11,37 +12,66 @@ use crate::request_info::RequestInfo;
 
 /// Returns the decoder of a successful response: lines, or one document if no stream was requested.
 pub(crate) fn decoder(request: RequestInfo, stream: bool, head: &Parts) -> Box<dyn Decoder> {
-    let lines = Lines::new(request);
+    let mut lines = Lines::new(request);
     let is_lines = media_type(head).is_some_and(|media| media.eq_ignore_ascii_case("application/x-ndjson"));
     if stream || is_lines {
         Box::new(Framed::<Ndjson, _>::new(lines))
     } else {
-        Box::new(Document { body: Vec::new(), lines })
+        Box::new(Whole::new(move |body: &[u8], out: &mut Deltas| document(&mut lines, body, out)))
     }
 }
 
 /// A line of a streamed `/api/chat` or `/api/generate` response, or the whole response without streaming (`api/types.go`). No
 /// property is required: some versions omit properties that are zero, and proxies omit more.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Line {
-    error: Option<Value>,
-    model: Option<String>,
-    message: Option<ResponseMessage>,
-    response: Option<String>,
-    thinking: Option<String>,
-    done: Option<bool>,
-    done_reason: Option<String>,
-    prompt_eval_count: Option<Value>,
-    eval_count: Option<Value>,
+#[derive(Default)]
+struct Line<'de> {
+    error: Leaf<'de>,
+    model: Leaf<'de>,
+    message: ResponseMessage<'de>,
+    has_message: bool,
+    response: Leaf<'de>,
+    thinking: Leaf<'de>,
+    done: Leaf<'de>,
+    done_reason: Leaf<'de>,
+    prompt_eval_count: Count,
+    eval_count: Count,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ResponseMessage {
-    content: Option<String>,
-    thinking: Option<String>,
-    tool_calls: Option<Vec<Value>>,
+impl<'de> Read<'de> for Line<'de> {
+    fn member<A: MapAccess<'de>>(&mut self, name: &str, members: &mut A) -> Result<bool, A::Error> {
+        match name {
+            "error" => self.error = members.next_value()?,
+            "model" => self.model = members.next_value()?,
+            "message" => self.has_message = members.next_value_seed(Fill(&mut self.message))? == Type::Object,
+            "response" => self.response = members.next_value()?,
+            "thinking" => self.thinking = members.next_value()?,
+            "done" => self.done = members.next_value()?,
+            "done_reason" => self.done_reason = members.next_value()?,
+            "prompt_eval_count" => self.prompt_eval_count = members.next_value()?,
+            "eval_count" => self.eval_count = members.next_value()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+#[derive(Default)]
+struct ResponseMessage<'de> {
+    content: Leaf<'de>,
+    thinking: Leaf<'de>,
+    tool_calls: Leaf<'de>,
+}
+
+impl<'de> Read<'de> for ResponseMessage<'de> {
+    fn member<A: MapAccess<'de>>(&mut self, name: &str, members: &mut A) -> Result<bool, A::Error> {
+        match name {
+            "content" => self.content = members.next_value()?,
+            "thinking" => self.thinking = members.next_value()?,
+            "tool_calls" => self.tool_calls = members.next_value()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
 }
 
 /// Decodes lines.
@@ -64,9 +94,9 @@ impl Lines {
     }
 
     /// Returns the reason why the model stopped; `None` if it was only loaded or unloaded.
-    fn finish(&self, line: &Line) -> Option<Finish> {
-        let spent = line.eval_count.as_ref().and_then(Value::as_u64);
-        Some(match line.done_reason.as_deref() {
+    fn finish(&self, line: &Line<'_>) -> Option<Finish> {
+        let spent = line.eval_count.0;
+        Some(match line.done_reason.as_str() {
             Some("load" | "unload") if self.text == 0 && self.reasoning == 0 => return None,
             Some("length") => Finish::Length,
             Some("content_filter") => Finish::Filtered,
@@ -85,9 +115,8 @@ impl Lines {
 
     /// Returns the counted tokens, or an estimate. Ollama omits a count of zero, and with a schema it counts only the
     /// second of two runs, the one without reasoning.
-    fn usage(&self, line: &Line) -> Usage {
-        let count = |count: &Option<Value>| count.as_ref().and_then(Value::as_u64);
-        let (input, output) = (count(&line.prompt_eval_count), count(&line.eval_count));
+    fn usage(&self, line: &Line<'_>) -> Usage {
+        let (Count(input), Count(output)) = (line.prompt_eval_count, line.eval_count);
         let guess = |bytes: usize| bytes.div_ceil(4) as u64;
         let uncounted = if self.request.has_format || output.is_none() { guess(self.reasoning) } else { 0 };
         let answered = output.unwrap_or_else(|| guess(self.text)).saturating_add(uncounted);
@@ -99,30 +128,32 @@ impl Lines {
 
 impl Messages for Lines {
     fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault> {
-        let line: Line = serde_json::from_str(text).map_err(|_| {
+        let mut line = Line::default();
+        lenient::read_str(text, &mut line).map_err(|_| {
             Fault::new(
                 FaultKind::BadWire,
                 format!("the response is not one of Ollama's API: {}", quoted(text)),
             )
         })?;
-        if line.error.is_some() {
+        if !line.error.is_none() {
             return Err(fault::in_stream(&self.request, text, self.text > 0));
         }
         self.has_line = true;
-        self.has_answer |= line.message.is_some() || line.response.is_some() || line.thinking.is_some();
-        let (content, thought, calls) = match &line.message {
-            Some(message) => (&message.content, &message.thinking, message.tool_calls.as_deref()),
-            None => (&line.response, &line.thinking, None),
+        self.has_answer |= line.has_message || !line.response.is_none() || !line.thinking.is_none();
+        let message = &mut line.message;
+        let (content, thought) = match line.has_message {
+            true => (message.content.take(), message.thinking.take()),
+            false => (line.response.take(), line.thinking.take()),
         };
-        if let Some(thought) = thought.as_ref().filter(|thought| !thought.is_empty()) {
+        if let Some(thought) = thought.into_text() {
             self.reasoning += thought.len();
-            out.push_back(Delta::Reasoning(thought.clone()));
+            out.push_back(Delta::Reasoning(thought));
         }
-        if let Some(content) = content.as_ref().filter(|content| !content.is_empty()) {
+        if let Some(content) = content.into_text() {
             self.text += content.len();
-            out.push_back(Delta::Text(content.clone()));
+            out.push_back(Delta::Text(content));
         }
-        for call in calls.unwrap_or_default() {
+        for call in message.tool_calls.value().and_then(Value::as_array).into_iter().flatten() {
             self.calls_tools = true;
             let function = &call["function"];
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -138,8 +169,8 @@ impl Messages for Lines {
             out.push_back(Delta::ToolCall(call));
         }
         // Some last lines have `done_reason` and no `done` (ollama/ollama#10015).
-        let gives_reason = line.done_reason.as_ref().is_some_and(|reason| !reason.is_empty());
-        if line.done == Some(true) || gives_reason {
+        let gives_reason = line.done_reason.as_str().is_some_and(|reason| !reason.is_empty());
+        if line.done.is_true() || gives_reason {
             let Some(finish) = self.finish(&line) else {
                 return Err(Fault::new(
                     FaultKind::BadRequest,
@@ -151,7 +182,7 @@ impl Messages for Lines {
                 usage: self.usage(&line),
                 closed_at: None,
                 restrained: false,
-                model: line.model,
+                model: line.model.into_text(),
             });
         }
         Ok(())
@@ -165,27 +196,15 @@ impl Messages for Lines {
     }
 }
 
-/// Decodes one document, which may span several lines.
-struct Document {
-    body: Vec<u8>,
-    lines: Lines,
-}
-
-impl Decoder for Document {
-    fn push(&mut self, chunk: &[u8], _: &mut Deltas) -> Result<(), Fault> {
-        self.body.extend_from_slice(chunk);
-        Ok(())
+/// Reads one document, which may span several lines.
+fn document(lines: &mut Lines, body: &[u8], out: &mut Deltas) -> Result<(), Fault> {
+    if !body.is_empty() {
+        let text = std::str::from_utf8(body)
+            .map_err(|_| Fault::new(FaultKind::BadWire, "the response is not UTF-8"))?;
+        lines.message(text, out)?;
     }
-
-    fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {
-        if !self.body.is_empty() {
-            let text = std::str::from_utf8(&self.body)
-                .map_err(|_| Fault::new(FaultKind::BadWire, "the response is not UTF-8"))?;
-            self.lines.message(text, out)?;
-        }
-        if matches!(out.back(), Some(Delta::End { .. })) {
-            return Ok(());
-        }
-        Err(Fault::new(FaultKind::BadWire, "the response is not a complete completion"))
+    if matches!(out.back(), Some(Delta::End { .. })) {
+        return Ok(());
     }
+    Err(Fault::new(FaultKind::BadWire, "the response is not a complete completion"))
 }

@@ -43,18 +43,22 @@
 
 mod admin;
 mod answer;
+mod api;
 mod capabilities;
 mod config;
 mod fault;
 mod ollama;
 mod pattern;
 mod probe;
+mod probed;
 mod request;
 mod request_info;
 mod values;
+mod wire;
 
 pub use admin::{Admin, Model, ModelDetails, PullProgress};
-pub use config::{Api, Config, DEFAULT_URL, base_url_of_host};
+pub use api::Api;
+pub use config::{Config, DEFAULT_URL, base_url_of_host};
 pub use ollama::Ollama;
-pub use probe::{Identity, Probed};
+pub use probed::{Identity, Probed};
 pub use values::{KeepAlive, Think};

@@ -1,15 +1,9 @@
-use async_trait::async_trait;
-use formwork_core::{Call, Capabilities, Enforcement, Fault, Time};
-use formwork_wire::http::Request;
-use formwork_wire::http::response::Parts;
-use formwork_wire::{Auth, Bytes, Decoder, Transport, Wire};
+use formwork_core::{Capabilities, Enforcement};
+use formwork_wire::Auth;
 use serde_json::{Map, Value};
 
-use crate::answer;
 use crate::capabilities::enforcing;
-use crate::probe::{self, Identity, Probed};
-use crate::request_info::RequestInfo;
-use crate::{Api, KeepAlive, Think, fault, request};
+use crate::{Api, KeepAlive, Probed, Think};
 
 /// The codec of Ollama's native API for one model. The transport adds the server's address and the key.
 ///
@@ -32,7 +26,7 @@ pub struct Ollama {
     pub(crate) think: Option<Think>,
     pub(crate) options: Map<String, Value>,
     pub(crate) stream: bool,
-    capabilities: Capabilities,
+    pub(crate) capabilities: Capabilities,
 }
 
 /// The token limit of calls without a limit of their own. Ollama has no default limit, so a model that repeats itself would
@@ -49,6 +43,7 @@ impl Ollama {
             .with_temperature()
             .with_top_p()
             .with_seed()
+            .with_frequency_penalty()
             .with_late_system()
             .with_default_max_tokens(DEFAULT_MAX_TOKENS);
         Self {
@@ -147,62 +142,5 @@ impl Ollama {
     /// Returns the name of the model.
     pub fn model(&self) -> &str {
         &self.model
-    }
-
-    /// Determines the server's version and which enforcement works; [`probe`](Wire::probe) returns only the capabilities.
-    ///
-    /// It sends a GET of `/api/version`, a POST of `/api/show`, and one call of at most 16 tokens that shows whether a
-    /// schema is enforced. If it is not, a second call tests `format: "json"`. A model that can reason is tested first without
-    /// reasoning and then with it (at most 512 tokens), so that the result applies to later calls. The calls load the model,
-    /// which may take minutes. Models in a format without enforcement in Ollama (MLX, safetensors) are not called.
-    ///
-    /// # Errors
-    /// A [`Fault`] if the server does not respond or does not have the model.
-    pub async fn examine(&self, transport: &dyn Transport) -> Result<Probed, Fault> {
-        probe::examine(self, transport).await
-    }
-
-    /// Returns the server's version and the model's digest, with two GET requests, or `None` if the server does not report
-    /// both.
-    ///
-    /// # Errors
-    /// A [`Fault`] if the server does not respond.
-    pub async fn identity(&self, transport: &dyn Transport) -> Result<Option<Identity>, Fault> {
-        probe::identity(self, transport).await
-    }
-
-    fn request_info(&self, call: &Call) -> RequestInfo {
-        RequestInfo::new(&self.model, call)
-    }
-}
-
-#[async_trait]
-impl Wire for Ollama {
-    fn name(&self) -> &str {
-        "ollama"
-    }
-
-    fn capabilities(&self) -> &Capabilities {
-        &self.capabilities
-    }
-
-    fn encode(&self, call: &Call) -> Result<Request<Bytes>, Fault> {
-        request::encode(self, call)
-    }
-
-    fn decoder(&self, call: &Call, head: &Parts) -> Box<dyn Decoder> {
-        answer::decoder(self.request_info(call), self.stream, head)
-    }
-
-    fn fault(&self, call: &Call, head: &Parts, body: &[u8], now: Time) -> Fault {
-        fault::of_response(&self.request_info(call), head, body, now)
-    }
-
-    fn transport_fault(&self, call: &Call, fault: Fault) -> Fault {
-        fault::of_transport(&self.request_info(call), fault)
-    }
-
-    async fn probe(&self, transport: &dyn Transport) -> Result<Capabilities, Fault> {
-        Ok(self.examine(transport).await?.capabilities)
     }
 }

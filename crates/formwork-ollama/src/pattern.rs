@@ -1,20 +1,25 @@
 //! The patterns of a schema, some of which crash Ollama.
 
+use formwork_core::Lowered;
 use formwork_core::keywords::find;
-use serde_json::Value;
 
 /// Returns whether a schema has a `pattern` keyword.
-pub(crate) fn has_pattern(schema: &Value) -> bool {
-    first(schema, |_| true).is_some()
+pub(crate) fn has_pattern(lowered: &Lowered) -> bool {
+    first(lowered, |_| true).is_some()
 }
 
 /// Returns the first `pattern` with a look-around or another group that Ollama's grammars do not support. Such a pattern
 /// crashed the whole server (0.17.4: `^(?=a)a$`, SIGSEGV).
-pub(crate) fn deadly(schema: &Value) -> Option<&str> {
-    first(schema, has_special_group)
+pub(crate) fn deadly(lowered: &Lowered) -> Option<&str> {
+    first(lowered, has_special_group)
 }
 
-fn first(schema: &Value, is_it: impl Fn(&str) -> bool) -> Option<&str> {
+fn first(lowered: &Lowered, is_it: impl Fn(&str) -> bool) -> Option<&str> {
+    // Few schemas have patterns, and a search of the text is much faster than a walk over the schema.
+    if !lowered.schema_json()?.get().contains("\"pattern") {
+        return None;
+    }
+    let schema = lowered.schema.as_ref()?;
     let mut found = None;
     find(schema, |part| {
         let names =
@@ -50,9 +55,14 @@ fn has_special_group(pattern: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use formwork_core::Enforcement;
+    use serde_json::{Value, json};
 
     use super::*;
+
+    fn lowered(schema: Value) -> Lowered {
+        Lowered::new(Enforcement::Schema, schema)
+    }
 
     #[test]
     fn only_groups_beyond_the_plain_ones_are_deadly() {
@@ -66,23 +76,24 @@ mod tests {
 
     #[test]
     fn patterns_are_found_where_schemas_are() {
-        let nested = json!({"properties": {"a": {"items": {"anyOf": [{"pattern": "^(?=a)"}]}}}});
+        let nested = lowered(json!({"properties": {"a": {"items": {"anyOf": [{"pattern": "^(?=a)"}]}}}}));
         assert_eq!(deadly(&nested), Some("^(?=a)"));
-        assert_eq!(deadly(&json!({"patternProperties": {"^(?!x)": {}}})), Some("^(?!x)"));
-        assert!(has_pattern(&json!({"pattern": "^a$"})));
-        assert_eq!(deadly(&json!({"pattern": "^a$"})), None);
+        assert_eq!(deadly(&lowered(json!({"patternProperties": {"^(?!x)": {}}}))), Some("^(?!x)"));
+        assert!(has_pattern(&lowered(json!({"pattern": "^a$"}))));
+        assert_eq!(deadly(&lowered(json!({"pattern": "^a$"}))), None);
     }
 
     #[test]
     fn values_and_properties_of_that_name_are_no_patterns() {
-        let schema = json!({
+        let schema = lowered(json!({
             "properties": {"pattern": {"type": "string"}},
             "const": {"pattern": "(?=a)"},
             "enum": [{"pattern": "(?=a)"}],
             "examples": [{"pattern": "(?=a)"}],
-        });
+        }));
         assert!(!has_pattern(&schema));
-        let named = json!({"properties": {"default": {"pattern": "(?=a)"}, "examples": {"pattern": "b"}}});
+        let named =
+            lowered(json!({"properties": {"default": {"pattern": "(?=a)"}, "examples": {"pattern": "b"}}}));
         assert_eq!(deadly(&named), Some("(?=a)"));
     }
 }

@@ -20,7 +20,7 @@ impl RequestInfo {
         Self {
             model: model.to_owned(),
             has_format: matches!(call.enforcement(), Enforcement::Schema | Enforcement::JsonObject),
-            has_pattern: call.schema().is_some_and(pattern::has_pattern),
+            has_pattern: pattern::has_pattern(&call.lowered),
             max_tokens: call.max_tokens,
             input_tokens: Usage::estimate(call, 0).input_tokens,
         }

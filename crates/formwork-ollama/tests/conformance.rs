@@ -128,6 +128,7 @@ impl Protocol for Native {
             temperature: options["temperature"].as_f64(),
             top_p: options["top_p"].as_f64(),
             seed: options["seed"].as_u64(),
+            frequency_penalty: options["frequency_penalty"].as_f64(),
             max_tokens: options["num_predict"].as_u64(),
             messages,
         }

@@ -5,7 +5,10 @@ use formwork_core::{Capabilities, Enforcement};
 /// Returns the default capabilities of a model.
 pub(crate) fn capabilities(model: &str) -> Capabilities {
     let capabilities = Capabilities::new(Enforcement::Schema).with_seed().with_late_system();
-    if refuses_temperature(model) { capabilities } else { capabilities.with_temperature().with_top_p() }
+    if refuses_temperature(model) {
+        return capabilities;
+    }
+    capabilities.with_temperature().with_top_p().with_frequency_penalty()
 }
 
 /// Returns whether the name is that of an OpenAI model that reasons by default: those refuse temperature and top-p (as of

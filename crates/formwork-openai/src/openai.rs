@@ -207,13 +207,14 @@ impl OpenAi {
         self
     }
 
-    /// Sets the API (default: [`Api::Chat`]). [`Api::Responses`] removes the seed from the capabilities, because the Responses
-    /// API has none.
+    /// Sets the API (default: [`Api::Chat`]). [`Api::Responses`] removes the seed and the frequency penalty from the
+    /// capabilities, because the Responses API has neither.
     #[must_use]
     pub const fn with_api(mut self, api: Api) -> Self {
         self.api = api;
         if matches!(api, Api::Responses) {
             self.capabilities.seed = false;
+            self.capabilities.frequency_penalty = false;
         }
         self
     }

@@ -115,6 +115,7 @@ impl Protocol for Chat {
             temperature: body["temperature"].as_f64(),
             top_p: body["top_p"].as_f64(),
             seed: body["seed"].as_u64(),
+            frequency_penalty: body["frequency_penalty"].as_f64(),
             max_tokens: body["max_completion_tokens"].as_u64(),
             messages: messages
                 .map(|message| {
@@ -223,6 +224,7 @@ impl Protocol for Responses {
             temperature: body["temperature"].as_f64(),
             top_p: body["top_p"].as_f64(),
             seed: body["seed"].as_u64(),
+            frequency_penalty: body["frequency_penalty"].as_f64(),
             max_tokens: body["max_output_tokens"].as_u64(),
             messages: instructions.into_iter().chain(items).collect(),
         }

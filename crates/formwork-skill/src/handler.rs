@@ -1,10 +1,26 @@
 use std::future::Future;
+use std::pin::Pin;
 
 use async_trait::async_trait;
-use formwork_review::{LlmGenerationService, LlmReviewService};
+use formwork_review::{Agent, LlmGenerationService, LlmReviewService};
 use serde_json::{Map, Value};
 
-use crate::{Skill, SkillError, SkillOutcome, SkillRunnerService};
+use crate::{Skill, SkillError, SkillOutcome};
+
+/// A run of a skill. Skills can run each other, so its type has to be boxed.
+pub(crate) type Running<'a> = Pin<Box<dyn Future<Output = Result<SkillOutcome, SkillError>> + Send + 'a>>;
+
+/// The skills that a handler can run.
+pub(crate) trait Skills: Send + Sync {
+    /// Runs a skill for the skills in `chain`, within the remaining time of `outer`.
+    fn run<'a>(
+        &'a self,
+        name: &'a str,
+        supplied: Value,
+        chain: &'a [String],
+        outer: Option<&'a Agent>,
+    ) -> Running<'a>;
+}
 
 /// Does the work of a skill without a `template_type`.
 ///
@@ -53,7 +69,7 @@ pub trait SkillHandler: Send + Sync {
 /// }
 /// ```
 pub struct SkillContext<'a> {
-    pub(crate) runner: &'a SkillRunnerService,
+    pub(crate) skills: &'a dyn Skills,
     pub(crate) skill: &'a Skill,
     pub(crate) inputs: &'a Map<String, Value>,
     pub(crate) generation: LlmGenerationService,
@@ -94,14 +110,15 @@ impl SkillContext<'_> {
     /// Runs another skill, within the remaining time.
     ///
     /// # Errors
-    /// The errors of [`SkillRunnerService::execute`], and [`SkillError::Recursion`] for a skill that is already running.
+    /// The errors of [`SkillRunnerService::execute`](crate::SkillRunnerService::execute), and [`SkillError::Recursion`] for
+    /// a skill that is already running.
     pub fn execute(
         &self,
         skill: &str,
         inputs: Value,
     ) -> impl Future<Output = Result<SkillOutcome, SkillError>> + Send {
         let skill = skill.to_owned();
-        async move { self.runner.nested(&skill, inputs, self.chain, self.generation.agent()).await }
+        async move { self.skills.run(&skill, inputs, self.chain, Some(self.generation.agent())).await }
     }
 
     /// Returns an error of the handler with a message.

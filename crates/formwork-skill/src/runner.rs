@@ -1,7 +1,5 @@
 use std::collections::BTreeMap;
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,14 +7,15 @@ use formwork_core::{Context, Report, Validator as _};
 use formwork_extract::Backend;
 use formwork_review::document::nearest;
 use formwork_review::{
-    Agent, GenerateOptions, GenerationInput, GenerationResult, LlmGenerationService, LlmReviewService,
-    Material, ReviewResult, generate_with_review,
+    Agent, GenerateOptions, GenerationInput, LlmGenerationService, LlmReviewService, Material,
+    generate_with_review,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Backends, PolicySpec, Skill, SkillContext, SkillError, SkillHandler, TemplateType};
+use crate::handler::{Running, Skills};
+use crate::{
+    Backends, PolicySpec, Skill, SkillContext, SkillError, SkillHandler, SkillOutcome, TemplateType,
+};
 
 /// The maximum depth of skills that run skills.
 const DEEPEST: usize = 8;
@@ -57,55 +56,6 @@ pub struct SkillRunnerService {
     change: Arc<dyn Fn(Agent) -> Agent + Send + Sync>,
     defaults: PolicySpec,
 }
-
-/// The outcome of a skill.
-///
-/// ```
-/// use formwork_skill::{NamedBackends, Skill, SkillRunnerService, draft};
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), formwork_skill::SkillError> {
-/// let yaml = "
-/// name: brief
-/// description: Reviews the length of a text.
-/// template_type: LLM_REVIEW
-/// inputs: {text: {type: string}}
-/// rubric: {name: brief, criteria: [{id: short, description: At most 9 characters., schema: {maxLength: 9}}]}
-/// ";
-/// let runner = SkillRunnerService::new(NamedBackends::default()).with_skill(Skill::parse("brief.yaml", yaml)?);
-/// let outcome = runner.execute("brief", serde_json::json!({"text": "Hello, Maria!"})).await?;
-/// assert!(!outcome.passes(false) && outcome.generation.is_none());
-/// # Ok(()) }
-/// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SkillOutcome {
-    /// The name of the skill.
-    pub skill: String,
-    /// The template that did the work; `null` for a handler.
-    pub template_type: Option<TemplateType>,
-    /// The output: the generated data, the review, or the handler's value.
-    pub output: Value,
-    /// The generation with its attempts, if there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub generation: Option<GenerationResult>,
-    /// The review of the output, or the review that is the output. Its `error` is the reason if it could not be carried
-    /// out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub review: Option<ReviewResult>,
-    /// The duration of the output's validation in microseconds; 0 without a schema.
-    pub validation_micros: u64,
-    /// The duration of the whole run in milliseconds.
-    pub total_millis: u64,
-}
-
-impl SkillOutcome {
-    /// Returns whether the review, if there is one, lets the output through; see [`ReviewResult::passes`].
-    pub fn passes(&self, strict: bool) -> bool {
-        self.review.as_ref().is_none_or(|review| review.passes(strict))
-    }
-}
-
-type Boxed<'a> = Pin<Box<dyn Future<Output = Result<SkillOutcome, SkillError>> + Send + 'a>>;
 
 impl SkillRunnerService {
     /// Creates a runner without skills, with this source of models.
@@ -174,50 +124,6 @@ impl SkillRunnerService {
         self.run(skill, inputs, &[], None).await
     }
 
-    /// Runs a skill from within a handler.
-    pub(crate) async fn nested(
-        &self,
-        skill: &str,
-        inputs: Value,
-        chain: &[String],
-        outer: &Agent,
-    ) -> Result<SkillOutcome, SkillError> {
-        self.run(skill, inputs, chain, Some(outer)).await
-    }
-
-    /// Returns a boxed future, because skills can run skills recursively.
-    fn run<'a>(
-        &'a self,
-        name: &'a str,
-        supplied: Value,
-        chain: &'a [String],
-        outer: Option<&'a Agent>,
-    ) -> Boxed<'a> {
-        Box::pin(async move {
-            let began = Instant::now();
-            let skill = self.skill(name)?;
-            let chain: Vec<String> = chain.iter().cloned().chain([name.to_owned()]).collect();
-            if chain.iter().filter(|other| *other == name).count() > 1 {
-                return Err(SkillError::Recursion { chain });
-            }
-            if chain.len() > DEEPEST {
-                return Err(SkillError::Deep { limit: DEEPEST, chain });
-            }
-            let inputs = skill.complete(supplied)?;
-            let agent = self.agent(skill, outer)?;
-            let mut outcome = match skill.descriptor().template_type {
-                Some(TemplateType::LlmJsonGeneration) => {
-                    generate(skill, &self.policy(skill), &inputs, agent).await
-                }
-                Some(TemplateType::LlmReview) => review(skill, &self.policy(skill), &inputs, agent).await,
-                None => self.handle(skill, &inputs, agent, &chain).await,
-            }?;
-            outcome.validation_micros = validate(skill, &outcome.output);
-            outcome.total_millis = millis(began.elapsed());
-            Ok(outcome)
-        })
-    }
-
     /// Returns the agent of a skill, with its time limit started.
     fn agent(&self, skill: &Skill, outer: Option<&Agent>) -> Result<Agent, SkillError> {
         let descriptor = skill.descriptor();
@@ -259,14 +165,48 @@ impl SkillRunnerService {
         let policy = self.policy(skill);
         let limit = policy.time_limit();
         let (generation, review) = services(skill, &policy, agent);
-        let cx = SkillContext { runner: self, skill, inputs, generation, review, chain };
+        let cx = SkillContext { skills: self, skill, inputs, generation, review, chain };
         // Calls of models have their own deadline; this one limits everything else in a handler.
         let handled = tokio::time::timeout(limit, handler.handle(&cx)).await;
         let output = handled.map_err(|_| SkillError::Late {
             skill: skill.name().to_owned(),
             seconds: limit.as_secs_f64(),
         })??;
-        Ok(outcome(skill, output))
+        Ok(SkillOutcome::new(skill, output))
+    }
+}
+
+impl Skills for SkillRunnerService {
+    fn run<'a>(
+        &'a self,
+        name: &'a str,
+        supplied: Value,
+        chain: &'a [String],
+        outer: Option<&'a Agent>,
+    ) -> Running<'a> {
+        Box::pin(async move {
+            let began = Instant::now();
+            let skill = self.skill(name)?;
+            let chain: Vec<String> = chain.iter().cloned().chain([name.to_owned()]).collect();
+            if chain.iter().filter(|other| *other == name).count() > 1 {
+                return Err(SkillError::Recursion { chain });
+            }
+            if chain.len() > DEEPEST {
+                return Err(SkillError::Deep { limit: DEEPEST, chain });
+            }
+            let inputs = skill.complete(supplied)?;
+            let agent = self.agent(skill, outer)?;
+            let mut outcome = match skill.descriptor().template_type {
+                Some(TemplateType::LlmJsonGeneration) => {
+                    generate(skill, &self.policy(skill), &inputs, agent).await
+                }
+                Some(TemplateType::LlmReview) => review(skill, &self.policy(skill), &inputs, agent).await,
+                None => self.handle(skill, &inputs, agent, &chain).await,
+            }?;
+            outcome.validation_micros = validate(skill, &outcome.output);
+            outcome.total_millis = millis(began.elapsed());
+            Ok(outcome)
+        })
     }
 }
 
@@ -312,7 +252,7 @@ async fn generate(
         Some(data) => {
             let review = result.review.clone();
             result.data = Some(data.clone());
-            Ok(SkillOutcome { generation: Some(result), review, ..outcome(skill, data) })
+            Ok(SkillOutcome { generation: Some(result), review, ..SkillOutcome::new(skill, data) })
         }
         None => Err(SkillError::Generation { skill: skill.name().to_owned(), result: Box::new(result) }),
     }
@@ -334,19 +274,7 @@ async fn review(
     let (_, service) = services(skill, policy, agent);
     let result = service.review(Material { output: subject, task, data }, rubric).await.map_err(failed)?;
     let output = serde_json::to_value(&result).map_err(|error| failed(config(&error.to_string())))?;
-    Ok(SkillOutcome { review: Some(result), ..outcome(skill, output) })
-}
-
-fn outcome(skill: &Skill, output: Value) -> SkillOutcome {
-    SkillOutcome {
-        skill: skill.name().to_owned(),
-        template_type: skill.descriptor().template_type,
-        output,
-        generation: None,
-        review: None,
-        validation_micros: 0,
-        total_millis: 0,
-    }
+    Ok(SkillOutcome { review: Some(result), ..SkillOutcome::new(skill, output) })
 }
 
 /// Returns the duration of the output's validation in microseconds.

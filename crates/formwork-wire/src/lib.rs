@@ -16,7 +16,7 @@
 //! for chunk in ["data: {\"text\": \"L", "isb\"}\n\nda", "ta: [DONE]"] {
 //!     sse.push(chunk.as_bytes());
 //!     while let Some(message) = sse.next() {
-//!         data.push(message?);
+//!         data.push(message?.into_owned());
 //!     }
 //! }
 //! data.extend(sse.finish().transpose()?);
@@ -25,6 +25,7 @@
 //! ```
 
 pub mod cassette;
+pub mod lenient;
 
 mod answer;
 mod decoder;

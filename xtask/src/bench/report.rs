@@ -60,7 +60,7 @@ impl Row {
         let word = match self.is_met() {
             None => "",
             Some(true) => "ok",
-            Some(false) => "miss",
+            Some(false) => "MISSED",
         };
         let figure = format!("{:.2} {}", self.figure, self.unit);
         [self.what.clone(), self.from.clone(), figure, goal, word.to_owned()]
@@ -125,7 +125,7 @@ mod tests {
             table(&rows()),
             "what            median: ours / peer  figure        goal\n\
              read and judge  2600 ns / 2000 ns    1.30 x        <= 1.3  ok\n\
-             tokens                               0.50 t/s      >= 1    miss\n\
+             tokens                               0.50 t/s      >= 1    MISSED\n\
              crates          cargo tree           42.00 crates\n"
         );
     }

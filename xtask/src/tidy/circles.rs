@@ -2,17 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Pairs that import each other through the exports of the crate root, from before this check followed exports. A pair that is
-/// dissolved has to leave the list. Add none.
-const KNOWN: &[(&str, &[[&str; 2]])] = &[
-    ("crates/formwork-chat/", &[["client", "conversation"], ["builder", "client"]]),
-    ("crates/formwork-dialect/", &[["lint", "profile"]]),
-    ("crates/formwork-json/", &[["read", "strict"]]),
-    ("crates/formwork-ledger/", &[["error", "id"], ["keys", "spending"]]),
-    ("crates/formwork-ollama/", &[["ollama", "probe"], ["ollama", "request"], ["config", "ollama"]]),
-    ("crates/formwork-skill/", &[["handler", "runner"]]),
-];
-
 /// The path of a module. The crate root is the empty path.
 type Module = Vec<String>;
 
@@ -29,8 +18,7 @@ pub(super) fn check(files: &[(String, String)]) -> Vec<String> {
         }
     }
     let mut problems = Vec::new();
-    for (root, modules) in &crates {
-        let known = KNOWN.iter().find(|(name, _)| name == root).map_or(&[][..], |(_, pairs)| pairs);
+    for modules in crates.values() {
         let exports = exports(modules);
         let imports: BTreeMap<&Module, BTreeSet<&Module>> = modules
             .iter()
@@ -39,14 +27,9 @@ pub(super) fn check(files: &[(String, String)]) -> Vec<String> {
                 (module, paths.filter_map(|path| leads_to(module, &path, modules, &exports)).collect())
             })
             .collect();
-        let mut there = BTreeSet::new();
         for (one, imported) in &imports {
             for other in imported.iter().filter(|other| one < *other && imports[**other].contains(one)) {
                 let apart = !one.starts_with(other) && !other.starts_with(one);
-                if let Some(pair) = known.iter().find(|pair| pair[..1] == one[..] && pair[1..] == other[..]) {
-                    there.insert(pair);
-                    continue;
-                }
                 if let (true, Some((one, _)), Some((other, _))) =
                     (apart, modules.get(*one), modules.get(*other))
                 {
@@ -55,11 +38,6 @@ pub(super) fn check(files: &[(String, String)]) -> Vec<String> {
                     ));
                 }
             }
-        }
-        for [one, other] in known.iter().filter(|pair| !there.contains(pair)) {
-            problems.push(format!(
-                "{root}src/{one}.rs and {other}.rs no longer import each other: delete the pair in xtask/src/tidy/circles.rs"
-            ));
         }
     }
     problems
@@ -190,27 +168,6 @@ mod tests {
             }
             let deeper = |text: &str| text.replace("crate::", "crate::m::");
             assert_eq!(problems(&[("m/x.rs", &deeper(one)), ("m/y.rs", &deeper(other))]).len(), 1, "{one}");
-        }
-    }
-
-    #[test]
-    fn a_pair_that_is_dissolved_leaves_the_list() {
-        for (root, pairs) in KNOWN {
-            let file = |name: &str, text: String| (format!("{root}src/{name}.rs"), text);
-            let files = |are_circles: bool| -> Vec<_> {
-                let names: BTreeSet<&str> = pairs.iter().flatten().copied().collect();
-                let imports = |name: &str| {
-                    let others = pairs.iter().filter_map(|[one, other]| match name {
-                        _ if name == *one => Some(*other),
-                        _ if name == *other && are_circles => Some(*one),
-                        _ => None,
-                    });
-                    others.map(|other| format!("use crate::{other}::X;\n")).collect::<String>()
-                };
-                names.iter().map(|name| file(name, imports(name))).collect()
-            };
-            assert_eq!(check(&files(true)), [""; 0], "{root}");
-            assert_eq!(check(&files(false)).len(), pairs.len(), "{root}");
         }
     }
 

@@ -1,5 +1,5 @@
 use formwork_core::{Fault, FaultKind};
-use formwork_wire::{Deltas, quoted};
+use formwork_wire::{Deltas, lenient, quoted};
 
 use super::reader::Reader;
 use super::shape::Message;
@@ -10,15 +10,14 @@ pub(super) fn document(reader: &mut Reader, body: &[u8], out: &mut Deltas) -> Re
         let message = format!("{what}: {}", quoted(&String::from_utf8_lossy(body)));
         Fault::new(FaultKind::BadWire, message)
     };
-    let message: Message =
-        serde_json::from_slice(body).map_err(|_| bad("the response is not a message of the Messages API"))?;
-    if let Some(error) = message.error {
-        return Err(reader.broken_off(error));
+    let mut message = Message::default();
+    lenient::read_slice(body, &mut message)
+        .map_err(|_| bad("the response is not a message of the Messages API"))?;
+    if !message.error.is_none() {
+        return Err(reader.broken_off(&message.error));
     }
     let Some(content) = message.content else { return Err(bad("the response has no `content`")) };
-    if let Some(usage) = message.usage {
-        reader.count(usage);
-    }
+    reader.count(message.usage);
     reader.answered_by(message.model);
     for block in content {
         reader.block(block, out);

@@ -1,5 +1,5 @@
 use formwork_core::{Fault, FaultKind};
-use formwork_wire::{Deltas, Messages, quoted};
+use formwork_wire::{Deltas, Messages, lenient, quoted};
 
 use super::reader::Reader;
 use super::shape::Event;
@@ -24,34 +24,30 @@ impl Messages for Events {
         if text.trim().is_empty() {
             return Ok(());
         }
-        let event: Event = serde_json::from_str(text)
+        let mut event = Event::default();
+        lenient::read_str(text, &mut event)
             .map_err(|_| bad("an event of the stream is not one of the Messages API"))?;
-        if let Some(error) = event.error {
-            return Err(self.reader.broken_off(error));
+        if !event.error.is_none() {
+            return Err(self.reader.broken_off(&event.error));
         }
         self.has_event = true;
-        if let Some(usage) = event.usage {
-            self.reader.count(usage);
-        }
-        match event.kind.as_deref() {
+        self.reader.count(event.usage);
+        match event.kind.as_str() {
             Some("message_start") => {
                 self.has_begun = true;
                 let message = event.message.unwrap_or_default();
-                if let Some(usage) = message.usage {
-                    self.reader.count(usage);
-                }
+                self.reader.count(message.usage);
                 self.reader.answered_by(message.model);
             }
             Some("content_block_start") => {
-                self.reader.begin(event.index, event.content_block.unwrap_or_default(), out);
+                self.reader.begin(event.index.0, *event.content_block.unwrap_or_default(), out);
             }
             Some("content_block_delta") => {
-                self.reader.more(event.index, event.delta.unwrap_or_default(), out);
+                self.reader.more(event.index.0, &event.delta, out);
             }
             Some("content_block_stop") => self.reader.close(out),
             Some("message_delta") => {
-                let delta = event.delta.unwrap_or_default();
-                self.reader.stop(delta.stop_reason, delta.stop_details);
+                self.reader.stop(event.delta.stop_reason, event.delta.stop_details);
             }
             Some("message_stop") if self.has_begun => self.reader.end(out),
             Some("message_stop") => return Err(bad("the stream has `message_stop` before `message_start`")),

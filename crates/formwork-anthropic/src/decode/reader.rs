@@ -1,5 +1,6 @@
 use formwork_core::{Delta, Fault, Finish, Original, ToolCall};
 use formwork_wire::Deltas;
+use formwork_wire::lenient::Leaf;
 use serde_json::{Value, json};
 
 use super::shape::{Block, Counts, Piece, StopDetails};
@@ -15,7 +16,7 @@ pub(super) struct Reader {
     /// The API's explanation of a refusal.
     explanation: Option<String>,
     /// The content block of a stream that has begun and not ended.
-    open: Option<Open>,
+    open: Option<Box<Open>>,
     /// Whether the tool whose input is the document was called.
     is_carried: bool,
     /// Text beside the forced tool. It becomes the answer if the tool is never called.
@@ -54,7 +55,7 @@ enum Kind {
 #[derive(Default)]
 struct Input {
     /// The input in `content_block_start`. Anthropic sends an empty one; compatible servers may send all of it here.
-    initial: Option<Value>,
+    initial: String,
     /// The text held back so far: white space, or the beginning of a JSON string.
     held: String,
     /// Whether text was passed on already.
@@ -83,20 +84,20 @@ impl Reader {
         self.finish.is_some()
     }
 
-    pub(super) fn answered_by(&mut self, model: Option<String>) {
-        self.model = model.or(self.model.take());
+    pub(super) fn answered_by(&mut self, model: Leaf<'_>) {
+        self.model = model.into_text().or(self.model.take());
     }
 
     pub(super) fn count(&mut self, counts: Counts) {
         self.counts = self.counts.merged(counts);
     }
 
-    pub(super) fn broken_off(&self, error: Value) -> Fault {
+    pub(super) fn broken_off(&self, error: &Leaf<'_>) -> Fault {
         within(&self.request, &json!({"type": "error", "error": error}))
     }
 
     /// Reads a block of a message that is not streamed.
-    pub(super) fn block(&mut self, block: Block, out: &mut Deltas) {
+    pub(super) fn block(&mut self, block: Block<'_>, out: &mut Deltas) {
         match self.kind_of(&block) {
             Kind::Text => {
                 let text = words(block.text);
@@ -106,20 +107,20 @@ impl Reader {
             Kind::Thinking => {
                 let thought = words(block.thinking);
                 self.thought(&thought, out);
-                self.keep(&Kind::Thinking, thought, block.signature.unwrap_or_default());
+                self.keep(&Kind::Thinking, thought, words(block.signature));
             }
             redacted @ Kind::Redacted(_) => self.keep(&redacted, String::new(), String::new()),
             Kind::Input(_) => {
                 self.is_carried = true;
-                self.answer(&document(block.input), out);
+                self.answer(&block.input.into_json(), out);
             }
-            Kind::Call(id, name, _) => self.call(id, name, document(block.input), out),
+            Kind::Call(id, name, _) => self.call(id, name, block.input.into_json(), out),
             Kind::Other => {}
         }
     }
 
     /// Reads `content_block_start`.
-    pub(super) fn begin(&mut self, index: Option<u64>, block: Block, out: &mut Deltas) {
+    pub(super) fn begin(&mut self, index: Option<u64>, block: Block<'_>, out: &mut Deltas) {
         self.close(out);
         let (mut kind, mut begun) = (self.kind_of(&block), String::new());
         match &mut kind {
@@ -133,38 +134,42 @@ impl Reader {
             }
             Kind::Input(input) => {
                 self.is_carried = true;
-                input.initial = block.input;
+                input.initial = block.input.into_json();
             }
-            Kind::Call(_, _, input) => input.initial = block.input,
+            Kind::Call(_, _, input) => input.initial = block.input.into_json(),
             Kind::Redacted(_) | Kind::Other => {}
         }
-        let signature = block.signature.unwrap_or_default();
-        self.open = Some(Open { index, kind, words: begun, signature });
+        let signature = words(block.signature);
+        self.open = Some(Box::new(Open { index, kind, words: begun, signature }));
     }
 
     /// Reads `content_block_delta`.
-    pub(super) fn more(&mut self, index: Option<u64>, piece: Piece, out: &mut Deltas) {
+    pub(super) fn more(&mut self, index: Option<u64>, piece: &Piece<'_>, out: &mut Deltas) {
         let Some(mut open) = self.open.take_if(|open| open.index == index) else { return };
-        match (&mut open.kind, piece.kind.as_deref()) {
+        match (&mut open.kind, piece.kind.as_str()) {
             (Kind::Text, Some("text_delta")) => {
-                let text = piece.text.unwrap_or_default();
-                self.text(&text, out);
-                open.words.push_str(&text);
+                let text = piece.text.as_str().unwrap_or_default();
+                self.text(text, out);
+                if self.request.has_tools {
+                    open.words.push_str(text);
+                }
             }
             (Kind::Thinking, Some("thinking_delta")) => {
-                let thought = piece.thinking.unwrap_or_default();
-                self.thought(&thought, out);
-                open.words.push_str(&thought);
+                let thought = piece.thinking.as_str().unwrap_or_default();
+                self.thought(thought, out);
+                if self.request.has_tools {
+                    open.words.push_str(thought);
+                }
             }
             (Kind::Thinking, Some("signature_delta")) => {
-                open.signature.push_str(&piece.signature.unwrap_or_default());
+                open.signature.push_str(piece.signature.as_str().unwrap_or_default());
             }
             (Kind::Input(input), Some("input_json_delta")) => {
-                let ready = input.push(&piece.partial_json.unwrap_or_default());
+                let ready = input.push(piece.partial_json.as_str().unwrap_or_default());
                 self.answer(&ready, out);
             }
             (Kind::Call(_, _, input), Some("input_json_delta")) => {
-                input.held.push_str(&piece.partial_json.unwrap_or_default());
+                input.held.push_str(piece.partial_json.as_str().unwrap_or_default());
             }
             _ => {}
         }
@@ -173,7 +178,8 @@ impl Reader {
 
     /// Reads `content_block_stop`.
     pub(super) fn close(&mut self, out: &mut Deltas) {
-        let Some(Open { kind, words, signature, .. }) = self.open.take() else { return };
+        let Some(open) = self.open.take() else { return };
+        let Open { kind, words, signature, .. } = *open;
         match kind {
             Kind::Input(input) => self.answer(&input.rest(), out),
             Kind::Call(id, name, input) => self.call(id, name, input.rest(), out),
@@ -182,11 +188,10 @@ impl Reader {
     }
 
     /// Reads the reason why the message ended.
-    pub(super) fn stop(&mut self, reason: Option<String>, details: Option<StopDetails>) {
-        let explanation = details.and_then(|details| details.explanation);
-        self.explanation = explanation.or(self.explanation.take());
-        let Some(reason) = reason else { return };
-        self.finish = Some(match reason.as_str() {
+    pub(super) fn stop(&mut self, reason: Leaf<'_>, details: StopDetails<'_>) {
+        self.explanation = details.explanation.into_text().or(self.explanation.take());
+        let Some(reason) = reason.as_str() else { return };
+        self.finish = Some(match reason {
             "max_tokens" | "model_context_window_exceeded" => Finish::Length,
             "refusal" => Finish::Refused,
             "tool_use" => Finish::ToolCall,
@@ -221,22 +226,21 @@ impl Reader {
         out.push_back(Delta::End { finish, usage, closed_at: None, restrained: false, model });
     }
 
-    fn kind_of(&self, block: &Block) -> Kind {
-        match block.kind.as_str() {
+    fn kind_of(&self, block: &Block<'_>) -> Kind {
+        match block.kind.as_str().unwrap_or_default() {
             "text" => Kind::Text,
             "thinking" => Kind::Thinking,
-            "redacted_thinking" => Kind::Redacted(block.data.clone().unwrap_or_default()),
+            "redacted_thinking" => Kind::Redacted(words(block.data.clone())),
             // Only the first call is the document; the request disables parallel tool calls.
             "tool_use"
                 if !self.is_carried
                     && self.request.carrier.is_some()
-                    && self.request.carrier == block.name =>
+                    && self.request.carrier.as_deref() == block.name.as_str() =>
             {
                 Kind::Input(Input::default())
             }
             "tool_use" if self.request.carrier.is_none() => {
-                let text = |value: &Option<String>| value.clone().unwrap_or_default();
-                Kind::Call(text(&block.id), text(&block.name), Input::default())
+                Kind::Call(words(block.id.clone()), words(block.name.clone()), Input::default())
             }
             _ => Kind::Other,
         }
@@ -314,22 +318,13 @@ impl Input {
         match serde_json::from_str(&self.held) {
             _ if self.is_passed => String::new(),
             Ok(Value::String(text)) => text,
-            _ if self.held.trim().is_empty() => document(self.initial),
+            _ if self.held.trim().is_empty() => self.initial,
             _ => self.held,
         }
     }
 }
 
-/// Returns the document in a tool's input: the content of a string, the JSON text of any other value.
-fn document(input: Option<Value>) -> String {
-    match input {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => text,
-        Some(input) => input.to_string(),
-    }
-}
-
 /// Returns the text of a string, or an empty text for any other value.
-fn words(value: Option<Value>) -> String {
-    if let Some(Value::String(text)) = value { text } else { String::new() }
+fn words(value: Leaf<'_>) -> String {
+    value.into_text().unwrap_or_default()
 }

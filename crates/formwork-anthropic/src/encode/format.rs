@@ -3,6 +3,7 @@
 use formwork_core::{Call, Enforcement, Fault};
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::{bad_request, unsupported};
 use crate::{Anthropic, Mode};
@@ -26,7 +27,7 @@ pub(super) struct OutputConfig<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum OutputFormat<'a> {
-    JsonSchema { schema: &'a Value },
+    JsonSchema { schema: &'a RawValue },
 }
 
 #[derive(Serialize)]
@@ -34,9 +35,17 @@ pub(super) struct Tool<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
-    input_schema: &'a Value,
+    input_schema: Schema<'a>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     strict: bool,
+}
+
+/// The schema of a tool, written already or not.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Schema<'a> {
+    Written(&'a RawValue),
+    Value(&'a Value),
 }
 
 #[derive(Serialize)]
@@ -67,7 +76,7 @@ pub(super) fn format<'a>(
         return Err(unsupported("the Messages API has no mode for JSON objects without a schema"));
     }
     if enforcement != Enforcement::None {
-        let schema = call.schema();
+        let schema = call.lowered.schema_json();
         let schema =
             schema.ok_or_else(|| bad_request("the call asks for an enforced schema and has none"))?;
         match carrier {
@@ -82,7 +91,7 @@ pub(super) fn format<'a>(
                 // `strict` is constrained decoding, which `Enforcement::Tool` does not promise.
                 let strict = wire.strict && enforcement == Enforcement::Schema;
                 let description = "Gives the answer.";
-                format.tools.push(Tool { name, description, input_schema: schema, strict });
+                format.tools.push(Tool { name, description, input_schema: Schema::Written(schema), strict });
                 format.tool_choice = Some(ToolChoice::Tool { name, disable_parallel_tool_use: true });
             }
         }
@@ -93,7 +102,7 @@ pub(super) fn format<'a>(
     format.tools.extend(call.tools.iter().map(|tool| Tool {
         name: &tool.name,
         description: &tool.description,
-        input_schema: &tool.parameters,
+        input_schema: Schema::Value(&tool.parameters),
         strict: false,
     }));
     Ok(format)

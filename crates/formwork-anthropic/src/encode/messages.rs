@@ -71,12 +71,12 @@ pub(super) fn dialogue(messages: &[Arc<Message>], cache: bool, thinks: bool) -> 
     let leading = messages.iter().take_while(is_system).count();
     let (instructions, rest) = messages.split_at(leading);
     let mut system: Vec<Block<'_>> =
-        instructions.iter().filter_map(|message| text(Cow::Owned(message.text()))).collect();
+        instructions.iter().filter_map(|message| text(message.joined())).collect();
     let mut turns = Vec::with_capacity(rest.len());
     let mut late = Vec::new();
     for message in rest {
         if message.role == Role::System {
-            late.extend(text(Cow::Owned(message.text())));
+            late.extend(text(message.joined()));
             continue;
         }
         let role = if message.role == Role::Assistant { "assistant" } else { "user" };

@@ -47,6 +47,9 @@ enum Thought {
     Enabled { budget_tokens: u32 },
 }
 
+/// The initial capacity of the buffer for a body in bytes. Typical bodies fit, which saves eight reallocations.
+const BODY_BYTES: usize = 4096;
+
 /// Returns the HTTP request for a call.
 pub(crate) fn request(wire: &Anthropic, call: &Call) -> Result<Request<Bytes>, Fault> {
     let mut request = Request::new(Bytes::from(body(wire, call)?));
@@ -80,7 +83,8 @@ fn body(wire: &Anthropic, call: &Call) -> Result<Vec<u8>, Fault> {
     };
     let written = |error: serde_json::Error| bad_request(format!("the request cannot be written: {error}"));
     if wire.extra.is_empty() {
-        return serde_json::to_vec(&body).map_err(written);
+        let mut bytes = Vec::with_capacity(BODY_BYTES);
+        return serde_json::to_writer(&mut bytes, &body).map(|()| bytes).map_err(written);
     }
     let mut body = serde_json::to_value(&body).map_err(written)?;
     if let Value::Object(members) = &mut body {

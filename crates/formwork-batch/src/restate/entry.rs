@@ -72,7 +72,7 @@ fn bounded(entry: Entry, attempts: impl FnOnce() -> Vec<Attempt>) -> Entry {
     }
     let mut attempts = attempts();
     for attempt in &mut attempts {
-        attempt.text = attempt.text.chars().take(BEGINNING).collect();
+        attempt.text = attempt.text.chars().take(BEGINNING).collect::<String>().into();
         attempt.edits.clear();
         attempt.closed.clear();
     }

@@ -54,10 +54,10 @@ fn the_servers_own_wait_wins() {
 #[tokio::test]
 async fn a_later_question_may_be_about_the_examples_subject() {
     let mut same = good();
-    same["answer"]["text"] = "XML is a text format for documents. Its elements stand between tags.".into();
+    same["answer"]["text"] = "A person who builds violins is called a luthier.".into();
     let scripted = model([Reply::text(same.to_string())]);
     let mut conversation = client(&scripted).build().unwrap().conversation();
-    for question in ["What is XML?", "Say that again."] {
+    for question in ["Who builds violins?", "Say that again."] {
         assert!(conversation.ask(question).await.answer().is_some(), "{question}");
     }
 }
@@ -71,8 +71,8 @@ fn the_contracts_own_words_are_no_answer() {
         copied["task"]["user_intent"] = intent.into();
         copied
     };
-    let example = "XML is a text format for documents. Its elements stand between tags.";
-    let more = format!("{example} Its elements stand between tags.");
+    let example = "A person who builds violins is called a luthier.";
+    let more = format!("{example} The wood is maple.");
     let copies = [with("string", "string"), with(example, "learn"), with(&more, "learn")];
     for (by_schema, copied) in
         [false, true].iter().flat_map(|by_schema| copies.iter().map(move |copied| (*by_schema, copied)))
@@ -96,7 +96,8 @@ fn the_contracts_own_words_are_no_answer() {
     assert_eq!(scripted.calls().len(), 2);
     // The same words may answer another question.
     for (question, text, intent) in [
-        ("Tell me what xml is.", example, "learn"),
+        ("Tell me who makes a violin.", example, "learn"),
+        ("What is a luthier?", example, "learn"),
         ("What type has \"a\" in JSON? One word.", "string", "learn the type of a value"),
         ("What do I tie a parcel with? One word.", "string", "tie a parcel"),
     ] {

@@ -210,7 +210,7 @@ fn a_native_call_is_one_turn_in_whatever_pieces_it_comes() {
                 continue;
             };
             let call = &failure.calls[0];
-            assert_eq!(call.text, text, "{size}");
+            assert_eq!(*call.text, *text, "{size}");
         }
     }
 }

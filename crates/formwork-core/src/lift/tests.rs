@@ -152,3 +152,10 @@ fn leaves_are_the_value_that_they_were_taken_from() {
         assert_eq!(found, [says]);
     }
 }
+
+#[test]
+fn leaves_go_as_deep_as_parsers_read() {
+    let nested = |depth| (0..depth).fold(json!(1), |inner, _| json!([inner]));
+    assert_eq!(leaves(&nested(120)).unwrap()[0]["path"].as_array().unwrap().len(), 120);
+    assert_eq!(leaves(&nested(121)), None);
+}

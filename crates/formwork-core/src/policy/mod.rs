@@ -192,7 +192,7 @@ impl<'a> RetryContext<'a> {
         Self {
             failure,
             ask,
-            sampling: Sampling { temperature: None, top_p: None, seed: None },
+            sampling: Sampling { temperature: None, top_p: None, seed: None, frequency_penalty: None },
             max_tokens: None,
             token_budget: None,
             attempts: 1,

@@ -1,15 +1,16 @@
 //! Takes in the result of a call: judges it, adds it to the ledger, and starts the next decision.
 
-use formwork_json::{Edit, JsonPath};
+use std::sync::Arc;
 
 use super::end::over_budget;
+use super::entry::Answered;
 use super::examine::{Examined, Question};
 use super::sampling::refused as refused_sampling;
 use super::step::External;
 use super::{Run, State};
 use crate::{
-    Ask, Attempt, Completion, Cost, ErrorKind, Failure, Fault, FaultKind, Finish, Plan, Severity, Time,
-    Usage, Verdict, Violation,
+    Ask, Completion, Cost, ErrorKind, Failure, Fault, FaultKind, Plan, Severity, Time, Usage, Verdict,
+    Violation,
 };
 
 impl Run {
@@ -21,9 +22,10 @@ impl Run {
         stopped: Option<Violation>,
     ) {
         if let Some(usage) = completion.probe.as_deref().copied() {
-            self.enter(plan, now, Verdict::Probe, None, usage, Vec::new(), Vec::new());
+            self.enter(plan, now, Verdict::Probe, usage, Answered::default());
         }
         let State::Calling { call, .. } = &self.state else { return };
+        let text: Arc<str> = completion.text.as_str().into();
         let question = Question {
             plan,
             call,
@@ -31,6 +33,7 @@ impl Run {
             draft: self.drafts.current(),
             context: self.context(),
             attempt: self.attempt(),
+            text: &text,
             entry: self.ledger.len(),
             cut_by: if self.is_late(plan, now) { "the deadline" } else { "the limit of tokens" },
         };
@@ -41,7 +44,7 @@ impl Run {
         let target = self.position.target_of(plan).map(|target| target.name.as_str());
         let is_own =
             self.drafts.wrong(&self.ledger).is_some_and(|wrong| Some(wrong.target.as_str()) == target);
-        let repeated = !is_patch && is_own && !previous.is_empty() && previous == completion.text;
+        let repeated = !is_patch && is_own && !previous.is_empty() && *previous == text;
         let found = failure.as_ref().map_or(0, |failure| failure.violations().len());
         let stalled = is_patch && (draft.is_none() || found >= self.drafts.violations(&self.ledger).len());
         let accepted = failure.is_none();
@@ -52,7 +55,10 @@ impl Run {
         let bounding = self.bounding(plan, now, completion.finish, failure.as_ref());
         let verdict = failure.map_or(Verdict::Accepted, |failure| Verdict::Failed { failure });
         let closed = draft.iter().flat_map(|draft| draft.closed.paths().cloned()).collect();
-        self.enter(plan, now, verdict, Some(&completion), completion.usage, edits, closed);
+        let Completion { original, notes, finish, restrained, usage, .. } = completion;
+        let (finish, of_answer) = (Some(finish), Arc::clone(&text));
+        let answer = Answered { text: of_answer, original, notes, finish, edits, closed, restrained };
+        self.enter(plan, now, verdict, usage, answer);
         if let Some(proof) = ignored {
             self.was_ignored(plan, proof);
         } else if let Some(bounding) = bounding {
@@ -73,7 +79,7 @@ impl Run {
             let entry = self.ledger.len().checked_sub(1).filter(|_| !unchanged);
             match self.drafts.current() {
                 Some(_) if is_patch => self.drafts.reject_current(entry),
-                _ => self.drafts.reject(completion.text, entry),
+                _ => self.drafts.reject(text, entry),
             }
             self.decide(plan, now, repeated, stalled);
         }
@@ -85,7 +91,7 @@ impl Run {
         let sampling =
             refused_sampling(&fault, &call.sampling).map(|parameter| (parameter, fault.message.clone()));
         let verdict = Verdict::Failed { failure: Failure::Fault(fault) };
-        self.enter(plan, now, verdict, None, usage, Vec::new(), Vec::new());
+        self.enter(plan, now, verdict, usage, Answered::default());
         if let Some((parameter, reason)) = sampling {
             // The same call without the parameter is no further attempt; there are three parameters at most.
             self.was_refused_sampling(plan, parameter, &reason);
@@ -122,52 +128,5 @@ impl Run {
         }
         self.drafts.reject_current(self.ledger.len().checked_sub(1));
         self.decide(plan, now, false, false);
-    }
-
-    /// Adds a call to the ledger.
-    #[expect(clippy::too_many_arguments, reason = "an entry has that many independent parts")]
-    pub(super) fn enter(
-        &mut self,
-        plan: &Plan,
-        now: Time,
-        verdict: Verdict,
-        answer: Option<&Completion>,
-        usage: Usage,
-        edits: Vec<Edit>,
-        closed: Vec<JsonPath>,
-    ) {
-        let State::Calling { call, skipped, since, .. } = &self.state else { return };
-        let Some(target) = self.position.target_of(plan) else { return };
-        let usage = match (answer, &verdict) {
-            (Some(Completion { text, finish: Finish::Stopped, .. }), _) if usage == Usage::default() => {
-                Usage::estimate(call, text.len())
-            }
-            (None, Verdict::Cancelled) => Usage::estimate(call, 0),
-            _ => usage,
-        };
-        let cost = target.cost(usage);
-        self.counters.spend(cost);
-        self.ledger.push(Attempt {
-            attempt: self.attempt(),
-            target: target.name.clone(),
-            dialect: self.position.mode_of(plan).map(|mode| mode.lower.name().to_owned()).unwrap_or_default(),
-            enforcement: call.enforcement(),
-            patched: if let Ask::Patch(paths) = self.request.ask() { paths.clone() } else { Vec::new() },
-            sampling: call.sampling,
-            skipped: skipped.clone(),
-            started: *since,
-            ended: now,
-            text: answer.map(|answer| answer.text.clone()).unwrap_or_default(),
-            original: answer.and_then(|answer| answer.original.clone()),
-            notes: answer.map(|answer| answer.notes.clone()).unwrap_or_default(),
-            finish: answer.map(|answer| answer.finish),
-            edits,
-            closed,
-            restrained: answer.is_some_and(|answer| answer.restrained),
-            usage,
-            cost,
-            verdict,
-            observation: None,
-        });
     }
 }

@@ -19,6 +19,7 @@ impl Run {
     pub(super) fn compose(&self, plan: &Plan) -> Result<(Call, Vec<String>), String> {
         let target = self.position.target_of(plan).ok_or("the plan has no such target")?;
         let mode = self.position.mode_of(plan).ok_or("the target has no such dialect")?;
+        let is_unending = *self.request.ask() == Ask::Whole && self.is_unending(target);
         let (lowered, messages) = match self.request.ask() {
             Ask::Whole => {
                 let mut messages = self.task(mode.instruction.as_ref());
@@ -26,7 +27,7 @@ impl Run {
                     self.request.feedback().filter(|_| !self.drafts.violations(&self.ledger).is_empty())
                 {
                     let (previous, found) = (self.drafts.previous(), self.drafts.violations(&self.ledger));
-                    if self.is_unending(target) {
+                    if is_unending {
                         feedback.apply_unending(&mut messages, found);
                     } else if self.was_cut() {
                         // A long answer that was cut off, and the paths of all its open values, would fill the context that
@@ -58,7 +59,10 @@ impl Run {
             Ask::Whole if target.capabilities.rules => plan.contract.rules().cloned().collect(),
             _ => Vec::new(),
         };
-        let (sampling, skipped) = self.sampling_for(target);
+        let (mut sampling, skipped) = self.sampling_for(target);
+        if is_unending {
+            self.penalise_repetition(target, &mut sampling);
+        }
         let is_prompt = lowered.enforcement == Enforcement::None && target.capabilities.prefill;
         let prefill = match self.request.ask() {
             _ if !is_prompt => None,
@@ -95,6 +99,16 @@ impl Run {
             && ended
             && self.was_cut()
             && self.drafts.violations(&self.ledger).iter().all(is_incomplete)
+    }
+
+    /// Adds a penalty for what was written before, greater with each attempt: a model that never ends a list writes the same
+    /// items again at any temperature. Where the policy sets one, or the target takes none, nothing changes.
+    fn penalise_repetition(&self, target: &Target, sampling: &mut Sampling) {
+        let parameter = SamplingParameter::FrequencyPenalty;
+        if target.capabilities.frequency_penalty && !self.position.leaves_out(parameter) {
+            let penalty = PENALTY * f64::from(self.counters.attempts());
+            sampling.frequency_penalty.get_or_insert(penalty.min(MAX_PENALTY));
+        }
     }
 
     /// Returns the schema of the whole document, bounded to the token limit if that is wanted and possible.
@@ -179,6 +193,7 @@ impl Run {
             (SamplingParameter::Temperature, capabilities.temperature),
             (SamplingParameter::TopP, capabilities.top_p),
             (SamplingParameter::Seed, capabilities.seed),
+            (SamplingParameter::FrequencyPenalty, capabilities.frequency_penalty),
         ] {
             let is_left_out = !is_taken || self.position.leaves_out(parameter);
             if is_left_out && take(&mut sampling, parameter) {
@@ -191,6 +206,12 @@ impl Run {
 
 /// The maximum number of bytes that a re-ask quotes of an answer that was cut off.
 const MAX_CUT: usize = 200;
+
+/// The frequency penalty for each attempt so far after an answer without an end. SmolLM2 ends most lists at 0.5 and all at 1.
+const PENALTY: f64 = 0.5;
+
+/// The greatest frequency penalty that OpenAI's API accepts.
+const MAX_PENALTY: f64 = 2.0;
 
 /// The token limit of an answer under a limit of money, if neither the caller nor the registry sets one.
 const MAX_PAID: u32 = 8192;

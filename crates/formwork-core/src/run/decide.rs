@@ -76,12 +76,7 @@ impl Run {
         let mode = self.position.mode_of(plan).filter(|mode| Arc::ptr_eq(&mode.whole, &call.lowered));
         let input_tokens = mode
             .map_or_else(|| call.most_input_tokens(), |mode| call.most_input_tokens_with(mode.schema_bytes));
-        target.cost(Usage {
-            input_tokens,
-            output_tokens: u64::from(answer),
-            estimated: true,
-            ..Usage::default()
-        })
+        target.cost(Usage::new(input_tokens, u64::from(answer)))
     }
 
     /// Applies the policy's decision, within the bounds of the run.

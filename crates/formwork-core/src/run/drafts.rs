@@ -1,5 +1,7 @@
 //! The documents that are not accepted yet, with their violations.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -11,8 +13,9 @@ use crate::{Attempt, Best, Provenance, Violation};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Draft {
     /// The JSON text of the document, which patches are spliced into.
-    pub(super) text: String,
-    pub(super) value: Value,
+    pub(super) text: Arc<str>,
+    /// Shared with the steps for validators and the fallback.
+    pub(super) value: Arc<Value>,
     pub(super) provenance: Vec<Provenance>,
     pub(super) warnings: Vec<Violation>,
     /// The incomplete values.
@@ -28,7 +31,7 @@ pub(super) struct Draft {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Drafts {
     /// The text of the last answer.
-    previous: String,
+    previous: Arc<str>,
     /// The index of the ledger entry with the violations of the last answer.
     wrong: Option<usize>,
     current: Option<Draft>,
@@ -37,7 +40,7 @@ pub(super) struct Drafts {
 }
 
 impl Drafts {
-    pub(super) fn previous(&self) -> &str {
+    pub(super) const fn previous(&self) -> &Arc<str> {
         &self.previous
     }
 
@@ -63,14 +66,14 @@ impl Drafts {
 
     /// Records the text of an answer that was not accepted, and the index of the ledger entry with its violations; without
     /// an index, the last entry stays.
-    pub(super) fn reject(&mut self, text: String, entry: Option<usize>) {
+    pub(super) fn reject(&mut self, text: Arc<str>, entry: Option<usize>) {
         self.previous = text;
         self.wrong = entry.or(self.wrong);
     }
 
     /// Records that the current draft was not accepted.
     pub(super) fn reject_current(&mut self, entry: Option<usize>) {
-        let text = self.current.as_ref().map(|draft| draft.text.clone()).unwrap_or_default();
+        let text = self.current.as_ref().map(|draft| Arc::clone(&draft.text)).unwrap_or_default();
         self.reject(text, entry);
     }
 
@@ -91,7 +94,7 @@ impl Drafts {
         self.retire(ledger);
         let draft = self.best.take()?;
         let violations = found_at(ledger, draft.entry)?.to_vec();
-        Some(Best { value: draft.value, violations })
+        Some(Best { value: Arc::unwrap_or_clone(draft.value), violations })
     }
 
     fn retire(&mut self, ledger: &[Attempt]) {

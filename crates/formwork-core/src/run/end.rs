@@ -1,11 +1,13 @@
 //! The end of a run.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_json::JsonPath;
 use serde::{Deserialize, Serialize};
 
 use super::drafts::Draft;
+use super::entry::Answered;
 use super::step::External;
 use super::{Run, State};
 use crate::{
@@ -35,14 +37,16 @@ impl Run {
                 .map(|(dialect, reason)| skipped(dialect, reason)),
         );
         provenance.extend(closed.provenance(self.counters.attempts().max(1)));
-        self.state = State::Accepted { value, origin: Origin::Model { target }, provenance, warnings };
+        let (value, origin) = (Arc::unwrap_or_clone(value), Origin::Model { target });
+        self.state = State::Accepted { value, origin, provenance, warnings };
     }
 
     /// Ends the run with the fallback's value, or with an error if it violates the contract.
     pub(super) fn fall_back(&mut self, plan: &Plan, mut end: End, value: Option<serde_json::Value>) {
         let judged = value.map(|value| (plan.contract.judge(&value, &self.context()), value));
         self.state = match judged {
-            Some((judgement, value)) if judgement.is_accepted() => {
+            Some((mut judgement, value)) if judgement.is_accepted() => {
+                self.decoded = judgement.take_decoded();
                 let attempt = self.counters.attempts().max(1);
                 let whole = Provenance { path: JsonPath::root(), source: Source::Fallback, attempt };
                 let (provenance, warnings) = (vec![whole], judgement.warnings);
@@ -87,7 +91,7 @@ impl Run {
 
     pub(super) fn cancel(&mut self, plan: &Plan, now: Time) {
         if let State::Calling { .. } = self.state {
-            self.enter(plan, now, Verdict::Cancelled, None, Usage::default(), Vec::new(), Vec::new());
+            self.enter(plan, now, Verdict::Cancelled, Usage::default(), Answered::default());
         }
         self.state = State::Failed(End {
             kind: ErrorKind::Cancelled,

@@ -1,5 +1,8 @@
 //! Examines an answer: reads its text, maps it back and judges it. A function of the contract, the call and the completion.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use formwork_json::{Candidate, Edit, JsonPath, ReadError, locate_all, read, splice};
 use serde_json::Value;
 
@@ -24,6 +27,8 @@ pub(super) struct Question<'a> {
     pub(super) context: Context<'a>,
     /// The number of the attempt.
     pub(super) attempt: u32,
+    /// The text of the answer, as the ledger keeps it.
+    pub(super) text: &'a Arc<str>,
     /// The index of the ledger entry that will contain the violations.
     pub(super) entry: usize,
     /// The limit that ended an answer that was cut off.
@@ -96,7 +101,7 @@ impl Question<'_> {
             return Examined::failed(self.truncated());
         };
         let ignored = self.promised(completion).and_then(|call| {
-            let value = Some(&draft.value).filter(|_| call.lowered.lift.is_empty());
+            let value = Some(&*draft.value).filter(|_| call.lowered.lift.is_empty());
             compliance::read(call, completion, &candidate, value, &violations)
         });
         let cut = match completion.finish {
@@ -137,7 +142,11 @@ impl Question<'_> {
         let lowered = &self.call.lowered;
         let (value, unlifted) = lift(value, lowered);
         let untouched = lowered.lift.is_empty() && within(candidate).next().is_none();
-        let text = if untouched { candidate.span.of(&completion.text).to_owned() } else { spaced(&value) };
+        let text: Arc<str> = match candidate.span.of(self.text) {
+            whole if untouched && whole.len() == self.text.len() => Arc::clone(self.text),
+            document if untouched => document.into(),
+            _ => spaced(&value).into(),
+        };
         let source = if candidate.is_exact() { Source::Native } else { Source::Repaired };
         let provenance = vec![Provenance { path: JsonPath::root(), source, attempt: self.attempt }];
         let mut closed = closed(completion, candidate).lifted(lowered, &value);
@@ -150,6 +159,7 @@ impl Question<'_> {
                 violation.span = span.map(|span| span.shifted(candidate.span.start));
             }
         }
+        let value = Arc::new(value);
         (Draft { text, value, provenance, warnings, closed, entry: self.entry, decoded }, violations)
     }
 
@@ -165,11 +175,11 @@ impl Question<'_> {
                 of_answer("json", "an object with the values that were asked for", "something else");
             return Examined::failed(Failure::NotJson { violations: vec![violation] });
         };
-        let Some(Draft { text, provenance, closed: incomplete, .. }) = self.draft else {
-            return Examined { edits: candidate.all_edits(), ..Examined::failed(self.truncated()) };
+        let Some(Draft { text: before, provenance, closed: incomplete, .. }) = self.draft else {
+            return Examined::failed(self.truncated());
         };
         let (mut text, mut provenance, mut incomplete) =
-            (text.clone(), provenance.clone(), incomplete.clone());
+            (Cow::Borrowed(&**before), provenance.clone(), incomplete.clone());
         let (lowered, cut) = (&self.call.lowered, closed(completion, &candidate));
         let (answer, unlifted) = lift(candidate.value, lowered);
         let mut cut = cut.lifted(lowered, &answer);
@@ -177,7 +187,7 @@ impl Question<'_> {
         for path in paths {
             let Some(value) = answer.get(label(path)) else { continue };
             let Some(patched) = splice(&text, path, value) else { continue };
-            text = patched;
+            text = Cow::Owned(patched);
             let narrowed = self.plan.contract.rules().any(|rule| rule.at(path).is_some());
             let source = if narrowed { Source::Narrowed } else { Source::Patched };
             provenance.retain(|part| part.path.is_root() || !part.path.is_within(path));
@@ -185,10 +195,10 @@ impl Question<'_> {
             incomplete.replace(path);
             incomplete.adopt(&cut, &label(path), path);
         }
-        let value = serde_json::from_str(&text).unwrap_or_default();
+        let value: Value = serde_json::from_str(&text).unwrap_or_default();
         let (Judgement { mut violations, warnings, .. }, decoded) = self.judge(&value, unlifted);
         self.add_incomplete(&mut violations, &incomplete);
-        let entry = self.entry;
+        let (text, value, entry) = (text.into(), Arc::new(value), self.entry);
         let draft = Draft { text, value, provenance, warnings, closed: incomplete, entry, decoded };
         Examined { draft: Some(draft), edits: candidate.edits, failure: failure(violations), ignored: None }
     }

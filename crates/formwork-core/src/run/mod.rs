@@ -12,6 +12,7 @@ mod counters;
 mod decide;
 mod drafts;
 mod end;
+mod entry;
 mod examine;
 mod input;
 mod learn;
@@ -21,6 +22,8 @@ mod random;
 mod request;
 mod sampling;
 mod step;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -179,8 +182,8 @@ impl Run {
                 reserve: self.reserve(plan, call),
             },
             State::Outside { id, who, .. } => {
-                let candidate = self.drafts.current().map(|draft| draft.value.clone()).unwrap_or_default();
-                let (id, candidate) = (*id, Arc::new(candidate));
+                let draft = self.drafts.current();
+                let (id, candidate) = (*id, draft.map(|draft| Arc::clone(&draft.value)).unwrap_or_default());
                 match who {
                     External::Checks => Step::Check { id, candidate },
                     External::Fallback => Step::Fallback { id, candidate },

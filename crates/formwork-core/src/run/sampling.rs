@@ -7,8 +7,9 @@ use crate::{Fault, FaultKind, Sampling, SamplingParameter};
 
 /// The names that servers have for the parameters, those that conflict with an earlier one last: of a temperature and `top_p` that
 /// exclude each other, the temperature stays.
-const NAMES: [(SamplingParameter, &[&str]); 3] = [
+const NAMES: [(SamplingParameter, &[&str]); 4] = [
     (SamplingParameter::Seed, &["seed"]),
+    (SamplingParameter::FrequencyPenalty, &["frequency_penalty", "frequencypenalty", "frequency-penalty"]),
     (SamplingParameter::TopP, &["top_p", "topp", "top-p"]),
     (SamplingParameter::Temperature, &["temperature"]),
 ];
@@ -50,6 +51,7 @@ pub(super) fn refused(fault: &Fault, sampling: &Sampling) -> Option<SamplingPara
         SamplingParameter::Temperature => sampling.temperature.is_some(),
         SamplingParameter::TopP => sampling.top_p.is_some(),
         SamplingParameter::Seed => sampling.seed.is_some(),
+        SamplingParameter::FrequencyPenalty => sampling.frequency_penalty.is_some(),
     };
     let named = |(_, names): &&(SamplingParameter, &[&str])| words.iter().any(|word| names.contains(word));
     let found = NAMES.iter().filter(named).map(|(parameter, _)| *parameter).find(|one| is_sent(*one));
@@ -62,6 +64,7 @@ pub(super) fn take(sampling: &mut Sampling, parameter: SamplingParameter) -> boo
         SamplingParameter::Temperature => sampling.temperature.take().is_some(),
         SamplingParameter::TopP => sampling.top_p.take().is_some(),
         SamplingParameter::Seed => sampling.seed.take().is_some(),
+        SamplingParameter::FrequencyPenalty => sampling.frequency_penalty.take().is_some(),
     }
 }
 
@@ -71,7 +74,11 @@ mod tests {
 
     #[test]
     fn only_a_named_parameter_of_sampling_is_refused() {
-        let all = Sampling::default().with_temperature(0.2).with_top_p(0.9).with_seed(7);
+        let all = Sampling::default()
+            .with_temperature(0.2)
+            .with_top_p(0.9)
+            .with_seed(7)
+            .with_frequency_penalty(0.5);
         let bad = FaultKind::BadRequest;
         for (kind, status, words, expected) in [
             (
@@ -79,6 +86,12 @@ mod tests {
                 400,
                 "Unsupported value: 'temperature' does not support 0.2 with this model.",
                 "temperature",
+            ),
+            (
+                bad,
+                400,
+                "Unsupported parameter: 'frequency_penalty' is not supported with this model.",
+                "frequency_penalty",
             ),
             (bad, 400, "`temperature` and `top_p` cannot both be specified for this model.", "top_p"),
             (bad, 422, "body.seed: Extra inputs are not permitted", "seed"),

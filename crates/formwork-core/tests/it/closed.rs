@@ -212,3 +212,15 @@ fn a_restraint_is_reported_in_the_attempt_and_the_outcome() {
         assert_eq!(run.finish().unwrap().is_restrained(), restrained);
     }
 }
+
+#[test]
+fn of_a_patch_of_two_values_only_the_one_that_was_cut_is_marked() {
+    let [score, note] = ["$.score", "$.note"].map(|path| path.parse::<JsonPath>().unwrap());
+    let policy = Patches(vec![score, note]);
+    let plan = Plan::new(contract(), vec![target("primary")]).with_policy(policy).build().unwrap();
+    let broken = r#"{"score": "x", "parts": {"a": 70, "b": 70}, "note": 3}"#;
+    let patch = r#"{"score": 700, "note": "cut off"}"#;
+    let script = [Reply::Says(broken), Reply::Closes(patch, patch.find("off").unwrap())];
+    let error = drive(&plan, input(), &script).run.finish().unwrap_err();
+    assert_eq!(paths(&error.attempts()[1].closed), ["$.note"]);
+}

@@ -99,7 +99,7 @@ fn observations(run: &Run) {
         let proof = whole
             && attempt.enforcement == Enforcement::Schema
             && attempt.finish == Some(Finish::Stop)
-            && IMPOSSIBLE.contains(&attempt.text.as_str());
+            && IMPOSSIBLE.contains(&&*attempt.text);
         let is_last = nth + 1 == run.ledger().len();
         let taught = attempt.observation.as_ref().map(|observation| observation.kind);
         let cut = whole

@@ -4,6 +4,7 @@
 
 mod bounds;
 mod closed;
+mod decisions;
 mod laws;
 mod machine;
 mod money;

@@ -266,3 +266,44 @@ fn each_wait_of_a_run_has_a_jitter_of_its_own() {
     let waits: HashSet<u64> = calls.iter().skip(1).map(|call| call.1).collect();
     assert!(calls.len() == 9 && waits.len() > 4, "{calls:?}");
 }
+
+#[test]
+fn a_run_that_fails_fast_waits_for_no_target_that_is_out_of_service() {
+    for (out, script, calls, is_answered) in [
+        (Some(30), RIGHT, 0, false),
+        (None, RIGHT, 1, true),
+        (None, Reply::Fails(FaultKind::Unreachable), 1, false),
+        // The server was reached, so its own delay counts.
+        (None, Reply::Limits(1), 4, false),
+    ] {
+        let plan = planned(1, Policy::new(2));
+        let until = |seconds| (0, Time(1_000).after(Duration::from_secs(seconds)));
+        let run = Run::new(&plan, input()).with_out_of_service(out.map(until)).with_fail_fast();
+        let driven = drive_run(&plan, run, &[script]);
+        let called = driven.calls.len();
+        assert_eq!((called, driven.run.finish().is_ok()), (calls, is_answered), "{out:?}");
+    }
+}
+
+#[test]
+fn patches_within_an_attempt_are_limited() {
+    const BOTH: &str = r#"{"score": 700, "parts": {"a": 170, "b": 170}, "note": "fine"}"#;
+    for (limit, expected) in [
+        (0, vec![false, false]),
+        (1, vec![false, true, false]),
+        (2, vec![false, true, true]),
+        (9, vec![false, true, true]),
+    ] {
+        let policy = Policy::new(2).with_patching(Patching::Within(limit)).with_stop_on_repeat(false);
+        // Each patch corrects one of two values.
+        let patched = [r#"{"parts.a": 70, "parts.b": 180}"#, r#"{"parts.b": 70}"#].map(Reply::Says);
+        let script: Vec<_> = std::iter::once(Reply::Says(BOTH))
+            .chain(patched.into_iter().take(limit as usize))
+            .chain([RIGHT])
+            .collect();
+        let driven = drive(&planned(1, policy), input(), &script);
+        assert_eq!(patches(&driven), expected, "at most {limit}");
+        assert!(driven.run.is_done() && driven.run.finish().is_ok());
+    }
+    assert!(!Run::new(&planned(1, Policy::default()), input()).is_done());
+}

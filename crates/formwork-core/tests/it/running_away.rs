@@ -1,6 +1,6 @@
 //! Tests of schemas with added bounds, of answers that fill a bound, and of token limits.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use formwork_core::*;
 use serde_json::json;
@@ -175,6 +175,70 @@ fn a_value_without_an_end_is_not_read_again_by_a_model_that_is_known_to_run_away
     let target = bounding(capabilities()).with_tighten(Tighten::Bounded);
     let driven = drive(&planned(target, Policy::new(2)), input(), &[wrong, RIGHT]);
     assert!(driven.calls[1].2.messages.iter().any(|message| message.text().starts_with("{\"score\": \"x\"")));
+}
+
+/// Records what is lowered for a target whose schema is bounded: the policy, the token limit, and the number of dependencies.
+#[derive(Debug, Default)]
+struct Recording(Mutex<Vec<(Tighten, Option<u32>, usize)>>);
+
+impl Lower for Recording {
+    fn name(&self) -> &str {
+        "recording"
+    }
+
+    fn enforcement(&self) -> Enforcement {
+        Enforcement::Schema
+    }
+
+    fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
+        let seen = (request.tighten, request.max_tokens, request.dependencies.len());
+        self.0.lock().unwrap().push(seen);
+        Bounding(Enforcement::Schema).lower(request)
+    }
+}
+
+#[test]
+fn documents_and_patches_are_lowered_with_the_bounds_and_rules_of_their_target() {
+    for (has_rules, dependencies) in [(false, 0), (true, 1)] {
+        let recording = Arc::new(Recording::default());
+        let mut capabilities = capabilities().with_default_max_tokens(80);
+        capabilities.rules = has_rules;
+        let lower: Arc<dyn Lower> = recording.clone();
+        let target = Target::new("primary", capabilities).with_tighten(Tighten::Bounded).with_mode(lower);
+        let plan = Plan::new(contract(), vec![target]).build().unwrap();
+        let script = [Reply::Says(BAD_RANGE), Reply::Says(r#"{"parts.a": 70}"#)];
+        assert_eq!(drive(&plan, input(), &script).calls.len(), 2);
+        let seen = std::mem::take(&mut *recording.0.lock().unwrap());
+        assert_eq!(seen.first(), Some(&(Tighten::Bounded, Some(80), dependencies)), "{seen:?}");
+        assert!(seen[1..].iter().all(|patch| *patch == (Tighten::Bounded, Some(80), 0)), "{seen:?}");
+        assert!(seen.len() > 1);
+        // With twice the tokens the document is lowered again.
+        drive(&plan, input(), &[CUT, RIGHT]);
+        let seen = std::mem::take(&mut *recording.0.lock().unwrap());
+        assert_eq!(seen, [(Tighten::Bounded, Some(160), dependencies)]);
+    }
+}
+
+#[test]
+fn each_value_without_an_end_makes_repetition_dearer_for_a_model_that_is_known_to_run_away() {
+    let takes = || capabilities().with_frequency_penalty();
+    let bounded = |capabilities| bounding(capabilities).with_tighten(Tighten::Bounded);
+    for (target, script, expected) in [
+        (bounded(takes()), FULL, [None, Some(0.5), Some(1.0), Some(1.5), Some(2.0), Some(2.0)]),
+        (bounded(capabilities()), FULL, [None; 6]),
+        // Ordinary models have a reason to repeat, and an answer that is only wrong is not one that repeats.
+        (bounding(takes()).with_tighten(Tighten::Closed), CUT, [None; 6]),
+        (bounded(takes()), Reply::Says("no"), [None; 6]),
+    ] {
+        let driven = drive(
+            &planned(target, Policy::new(6)),
+            input(),
+            &std::array::from_fn::<_, 6, _>(|_| script.clone()),
+        );
+        let penalties: Vec<_> =
+            driven.calls.iter().map(|(_, _, call)| call.sampling.frequency_penalty).collect();
+        assert_eq!(penalties, expected);
+    }
 }
 
 fn limits(driven: &Driven) -> Vec<Option<u32>> {

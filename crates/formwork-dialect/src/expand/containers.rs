@@ -1,7 +1,6 @@
 //! Arrays and objects.
 
-use std::collections::{HashMap, HashSet};
-
+use foldhash::{HashMap, HashSet};
 use formwork_core::LossKind;
 use serde_json::Value;
 
@@ -64,7 +63,7 @@ impl<'a> Expander<'a> {
         let required: HashSet<&str> = members.iter().flat_map(|at| strings(at.node, "required")).collect();
         let declared = members.iter().filter_map(|at| at.node.get("properties")?.as_object()).flatten();
         let declared = declared.map(|(name, _)| name.as_str());
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::default();
         // The order is the order of generation.
         let names = declared
             .chain(listed.iter().flatten().copied())
@@ -144,9 +143,8 @@ impl<'a> Expander<'a> {
             let schemas = members.iter().filter_map(|at| governing(at, places)).collect();
             let value = self.value(schemas);
             match translated {
-                Some(Matcher { translated, .. }) => {
-                    let pattern = Pattern { source: (*text).to_owned(), translated: translated.clone() };
-                    object.extras.push(Extra { pattern: Some(pattern), is_rest: false, value });
+                Some(Matcher { pattern, .. }) => {
+                    object.extras.push(Extra { pattern: Some(pattern.clone()), is_rest: false, value });
                 }
                 None => {
                     self.lose_each(members, "patternProperties", LossKind::Loosened);
@@ -195,7 +193,7 @@ impl<'a> Expander<'a> {
 
     fn patterns(&mut self, members: &[At<'a>]) -> Patterns<'a> {
         let mut keys: Vec<(&'a str, Option<Matcher>)> = Vec::new();
-        let mut known = HashMap::new();
+        let mut known = HashMap::default();
         for at in members {
             let patterns = at.node.get("patternProperties").and_then(Value::as_object);
             for (text, _) in patterns.into_iter().flatten() {
@@ -209,7 +207,7 @@ impl<'a> Expander<'a> {
             }
             let source = names.node.get("pattern")?.as_str()?;
             let matcher = Matcher::of(source)?;
-            Some((Pattern { source: source.to_owned(), translated: matcher.translated.clone() }, matcher))
+            Some((matcher.pattern.clone(), matcher))
         });
         Patterns { keys, name }
     }

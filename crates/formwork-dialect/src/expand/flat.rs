@@ -1,7 +1,6 @@
 //! Flattens schemas that apply to the same place: follows references and `allOf`, and separates alternatives.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use formwork_core::keywords::{Keyword, definition_name, keyword};
 use serde_json::{Map, Value};
 
@@ -97,7 +96,7 @@ pub(crate) struct Definitions<'a> {
 
 impl<'a> Definitions<'a> {
     pub(crate) fn new(root: &'a Value) -> Self {
-        Self { all: root.get("$defs").and_then(Value::as_object), places: HashMap::new() }
+        Self { all: root.get("$defs").and_then(Value::as_object), places: HashMap::default() }
     }
 
     /// Returns the definition that a schema refers to, with its name.

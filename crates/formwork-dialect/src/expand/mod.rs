@@ -10,8 +10,9 @@ mod prune;
 mod scalars;
 mod union;
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
+use foldhash::HashMap;
 use formwork_core::{Loss, LossKind, Refused, is_old_draft, normalise_with_origins};
 use serde_json::Value;
 
@@ -103,8 +104,8 @@ impl<'a> Expander<'a> {
             definitions: Definitions::new(normal),
             forms,
             losses: Losses::new(),
-            single: HashMap::new(),
-            several: HashMap::new(),
+            single: HashMap::default(),
+            several: HashMap::default(),
             queue: VecDeque::new(),
             any: None,
             work: LEAST_WORK.max(objects * WORK_PER_SCHEMA),

@@ -1,7 +1,6 @@
 //! Removes impossible alternatives, and merges equal ones.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use formwork_core::LossKind;
 
 use super::{Losses, union};
@@ -37,7 +36,7 @@ pub(super) fn prune(forms: &mut Forms, losses: &mut Losses) {
 
 /// Returns for each form whether some finite document satisfies it: the least fixed point.
 fn possible(forms: &Forms) -> Vec<bool> {
-    let mut users: HashMap<FormId, Vec<FormId>> = HashMap::new();
+    let mut users: HashMap<FormId, Vec<FormId>> = HashMap::default();
     for id in forms.ids() {
         for alternative in &forms[id].alternatives {
             alternative.shape.each_inner(|inner| users.entry(inner).or_default().push(id));

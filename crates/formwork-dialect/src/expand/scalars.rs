@@ -8,7 +8,7 @@ use serde_json::{Number, Value};
 
 use super::Expander;
 use super::flat::At;
-use crate::form::{Bound, NumberForm, Pattern, StringForm};
+use crate::form::{Bound, NumberForm, StringForm};
 use crate::pattern;
 
 /// The largest integer that every JSON parser represents exactly (RFC 8259 section 6, RFC 7493).
@@ -50,8 +50,10 @@ impl<'a> Expander<'a> {
             }
             if let Some(text) = at.node.get("pattern").and_then(Value::as_str) {
                 match pattern::translate(text) {
-                    Some(translated) if !form.patterns.iter().any(|known| known.translated == translated) => {
-                        form.patterns.push(Pattern { source: text.to_owned(), translated });
+                    Some(pattern)
+                        if !form.patterns.iter().any(|known| known.translated == pattern.translated) =>
+                    {
+                        form.patterns.push(pattern);
                     }
                     Some(_) => {}
                     None => self.lose(at.place, "pattern", LossKind::Unenforced),

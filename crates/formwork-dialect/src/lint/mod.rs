@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use self::place::Place;
 use self::table::ROWS;
-use crate::Dialects;
 use crate::limits::Size;
 use crate::profile::Profile;
+use crate::{Dialects, Verdict};
 
 /// A part of a schema that a dialect does not support as it is.
 ///
@@ -32,32 +32,6 @@ pub struct LintFinding {
     pub verdict: Verdict,
     /// The reason, for people.
     pub words: String,
-}
-
-/// The reaction of a server to a keyword that it does not support.
-///
-/// ```
-/// assert_eq!(formwork_dialect::Verdict::Forbids.to_string(), "forbids valid answers");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// The server responds with an error.
-    Rejected,
-    /// The server ignores the keyword, so that invalid answers are possible.
-    Ignored,
-    /// The server misreads the keyword, so that some or all valid answers are impossible.
-    Forbids,
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Rejected => "rejected",
-            Self::Ignored => "ignored",
-            Self::Forbids => "forbids valid answers",
-        })
-    }
 }
 
 impl fmt::Display for LintFinding {

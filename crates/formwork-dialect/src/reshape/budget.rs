@@ -3,8 +3,7 @@
 //! A list of at most one item says the same as an optional member and is none, and an object of lists says the same as a union. Both are
 //! harder to read for a model, so only as many are written as the limits ask for.
 
-use std::collections::{HashMap, HashSet};
-
+use foldhash::{HashMap, HashSet};
 use formwork_core::Lift;
 
 use super::{Reshaper, Siblings, Texts, closed, required};
@@ -87,7 +86,7 @@ impl Savings {
     fn choose(&mut self, source: &Forms, reached: &HashSet<FormId>, surplus: usize) {
         // The variants of a union must be distinguishable, and a list of leaves is not.
         let variants = source.ids().filter(|id| source[*id].alternatives.len() > 1 && !self.is_chosen(*id));
-        let mut within = HashSet::new();
+        let mut within = HashSet::default();
         for id in variants {
             for alternative in &source[id].alternatives {
                 if let Shape::Same(inner) = alternative.shape {
@@ -106,7 +105,7 @@ impl Savings {
 /// The forms that are written.
 fn reached(forms: &Forms) -> Vec<FormId> {
     let mut all = vec![forms.root];
-    let mut seen = HashSet::from([forms.root]);
+    let mut seen = HashSet::from_iter([forms.root]);
     let mut next = 0;
     while let Some(id) = all.get(next).copied() {
         next += 1;

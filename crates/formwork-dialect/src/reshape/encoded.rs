@@ -1,8 +1,8 @@
 //! Values that a dialect cannot express: as JSON in a string, or as lists of their leaves.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 
+use foldhash::HashMap;
 use formwork_core::{Lift, LossKind};
 
 use super::{Reshaper, closed, required, texts};

@@ -1,7 +1,8 @@
 //! Objects: optional members, members with other names, and the order of all members.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
+use foldhash::HashMap;
 use formwork_core::{Lift, LossKind, Segment};
 
 use super::{Reshaper, Siblings, closed, required};

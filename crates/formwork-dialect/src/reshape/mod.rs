@@ -8,8 +8,9 @@ mod recursion;
 mod texts;
 mod tuples;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 
+use foldhash::{HashMap, HashSet};
 use formwork_core::{Lift, LossKind};
 use serde_json::Value;
 
@@ -35,7 +36,7 @@ pub(crate) fn reshape(
     is_bounded: bool,
     losses: &mut Losses,
 ) -> Forms {
-    let unrolled = if profile.recursion { HashSet::new() } else { recursion::unroll(source) };
+    let unrolled = if profile.recursion { HashSet::default() } else { recursion::unroll(source) };
     if profile.any == Any::Spelled || is_bounded && profile.any == Any::Native {
         spell_any(source, is_bounded);
     }
@@ -103,7 +104,7 @@ struct Names {
 
 impl Names {
     fn free(forms: &Forms) -> Self {
-        let mut taken = HashSet::new();
+        let mut taken = HashSet::default();
         for id in forms.ids() {
             for alternative in &forms[id].alternatives {
                 if let Shape::Object(object) = &alternative.shape {
@@ -174,8 +175,8 @@ impl<'p> Reshaper<'p> {
             out: Forms::new(source.places.clone()),
             sources: Vec::new(),
             losses: Losses::new(),
-            known: HashMap::new(),
-            nullable: HashMap::new(),
+            known: HashMap::default(),
+            nullable: HashMap::default(),
             queue: VecDeque::new(),
             leaf: None,
             current: None,
@@ -413,10 +414,10 @@ impl Siblings {
     /// Returns the siblings of the objects of each form with several alternatives, or among the alternatives of others.
     /// Objects of other forms have none.
     fn all(forms: &Forms, profile: &Profile) -> HashMap<FormId, Self> {
-        let mut all: HashMap<FormId, Self> = HashMap::new();
+        let mut all: HashMap<FormId, Self> = HashMap::default();
         let is_needed = profile.maps != Maps::Native || profile.optional == profile::Optional::Nullable;
         for id in forms.ids().filter(|id| is_needed && forms[*id].alternatives.len() > 1) {
-            let mut group = HashSet::from([id]);
+            let mut group = HashSet::from_iter([id]);
             let mut queue = vec![id];
             while let Some(id) = queue.pop() {
                 for alternative in &forms[id].alternatives {
@@ -427,7 +428,7 @@ impl Siblings {
                     }
                 }
             }
-            let (mut has_array, mut nullable, mut objects) = (false, HashSet::new(), 0);
+            let (mut has_array, mut nullable, mut objects) = (false, HashSet::default(), 0);
             for alternative in group.iter().flat_map(|id| &forms[*id].alternatives) {
                 objects += usize::from(matches!(alternative.shape, Shape::Object(_)));
                 match &alternative.shape {

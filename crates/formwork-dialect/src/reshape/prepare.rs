@@ -1,11 +1,10 @@
 //! Passes over all forms before they are reshaped.
 
-use std::collections::{HashMap, HashSet};
-
 use super::Texts;
 use crate::form::{
     Alternative, ArrayForm, Extra, Form, FormId, Forms, Notes, NumberForm, ObjectForm, Shape, StringForm, Use,
 };
+use foldhash::{HashMap, HashSet};
 
 /// Adds the forms in which an encoded value would have another value of its kind as an alternative, because answers could not
 /// be told apart: a plain string beside JSON in a string, a list of objects with a `path` beside a list of leaves.
@@ -37,7 +36,7 @@ fn spread(forms: &Forms, texts: &mut HashSet<FormId>, is_string: impl Fn(&Altern
         let mut spread = Vec::new();
         for id in forms.ids().filter(|id| !texts.contains(id)) {
             let (mut has_text, mut has_string) = (false, false);
-            let mut groups: HashMap<&str, Vec<FormId>> = HashMap::new();
+            let mut groups: HashMap<&str, Vec<FormId>> = HashMap::default();
             for alternative in &forms[id].alternatives {
                 match &alternative.shape {
                     Shape::Same(inner) if leads_to(forms, *inner, texts) => has_text = true,

@@ -1,8 +1,7 @@
 //! Unrolls recursive definitions, for dialects without recursion.
 
-use std::collections::{HashMap, HashSet};
-
 use crate::form::{Form, FormId, Forms, Shape};
+use foldhash::{HashMap, HashSet};
 
 /// The number of copies of a definition inside each other; the next level is JSON in a string.
 const LEVELS: usize = 2;
@@ -11,9 +10,9 @@ const LEVELS: usize = 2;
 pub(super) fn unroll(forms: &mut Forms) -> HashSet<FormId> {
     let back = back_edges(forms);
     let mut copies =
-        Copies { forms, back, known: HashMap::new(), unwritten: Vec::new(), texts: HashMap::new() };
+        Copies { forms, back, known: HashMap::default(), unwritten: Vec::new(), texts: HashMap::default() };
     if copies.back.is_empty() {
-        return HashSet::new();
+        return HashSet::default();
     }
     let root = copies.at(copies.forms.root, 0);
     copies.forms.root = root;
@@ -73,8 +72,8 @@ fn back_edges(forms: &Forms) -> HashSet<(FormId, FormId)> {
         }
         inner
     };
-    let mut back = HashSet::new();
-    let (mut seen, mut open) = (HashSet::from([forms.root]), HashSet::from([forms.root]));
+    let mut back = HashSet::default();
+    let (mut seen, mut open) = (HashSet::from_iter([forms.root]), HashSet::from_iter([forms.root]));
     let mut stack = vec![(forms.root, inner(forms.root), 0)];
     while let Some((id, all, next)) = stack.last_mut() {
         let id = *id;

@@ -1,7 +1,6 @@
 //! Converts forms that a dialect cannot express to JSON in a string.
 
-use std::collections::{HashMap, HashSet};
-
+use foldhash::{HashMap, HashSet};
 use formwork_core::Lift;
 use serde_json::{Value, json};
 
@@ -11,7 +10,7 @@ use crate::profile::{Any, Enums, Profile, References};
 
 /// Returns the forms that become JSON in a string. An alternative among others is moved to a form of its own first.
 pub(super) fn unsayable(forms: &mut Forms, profile: &Profile) -> HashSet<FormId> {
-    let mut texts = HashSet::new();
+    let mut texts = HashSet::default();
     for id in forms.ids() {
         let mut alternatives = std::mem::take(&mut forms.get_mut(id).alternatives);
         let is_alone = alternatives.len() == 1;
@@ -61,7 +60,7 @@ fn list_empty_object(shape: &mut Shape) {
 
 /// Replaces recursive uses of a form by JSON in a string.
 fn open_circles(forms: &mut Forms, texts: &mut HashSet<FormId>) {
-    let mut known = HashMap::new();
+    let mut known = HashMap::default();
     for (from, to) in circles(forms) {
         let text = *known.entry(to).or_insert_with(|| {
             // The outline of the string refers to itself by this name.

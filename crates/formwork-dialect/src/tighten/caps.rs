@@ -239,7 +239,7 @@ impl Caps {
 /// Returns a pattern for names that are neither empty nor long.
 fn short_name() -> Pattern {
     let translated = format!(r"^[\x00-\x{{10FFFF}}]{{1,{MAX_NAME}}}$");
-    Pattern { source: format!("^.{{1,{MAX_NAME}}}$"), translated }
+    Pattern { source: format!("^.{{1,{MAX_NAME}}}$"), translated, is_anchored: true }
 }
 
 /// Returns whether a format limits the length of its strings.

@@ -3,8 +3,7 @@
 mod describe;
 mod scalars;
 
-use std::collections::{HashMap, HashSet};
-
+use foldhash::{HashMap, HashSet};
 use formwork_core::{AddedBound, LiftOp, LossKind, escape};
 use serde_json::{Map, Value, json};
 
@@ -37,11 +36,11 @@ pub(crate) fn write(forms: &Forms, profile: &Profile, most_values: usize, noted:
         noted,
         shared: match profile.references {
             References::Native => shared(forms),
-            References::Inlined => HashSet::new(),
+            References::Inlined => HashSet::default(),
         },
         items_left: profile.limits.as_ref().map_or(u64::MAX, |limits| limits.max_items),
-        names: HashMap::new(),
-        taken: HashSet::new(),
+        names: HashMap::default(),
+        taken: HashSet::default(),
         unwritten: Vec::new(),
         lift: Vec::new(),
         bounds: Vec::new(),
@@ -77,7 +76,7 @@ pub(crate) fn write(forms: &Forms, profile: &Profile, most_values: usize, noted:
 fn shared(forms: &Forms) -> HashSet<FormId> {
     let mut uses = vec![0_usize; forms.len()];
     let mut is_open = vec![false; forms.len()];
-    let mut shared = HashSet::new();
+    let mut shared = HashSet::default();
     let inner = |id: FormId| {
         let mut inner = Vec::new();
         for alternative in &forms[id].alternatives {

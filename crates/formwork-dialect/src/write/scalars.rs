@@ -204,7 +204,7 @@ impl Writer<'_> {
 /// Returns the index of the pattern that a dialect writes.
 pub(super) fn written_pattern(form: &StringForm, profile: &Profile) -> Option<usize> {
     match profile.patterns {
-        Patterns::Anchored => form.patterns.iter().position(|one| pattern::is_anchored(&one.translated)),
+        Patterns::Anchored => form.patterns.iter().position(|one| one.is_anchored),
         Patterns::Simple => {
             let has_format = form.format.as_deref().is_some_and(|format| profile.formats.contains(&format));
             let simple = form.patterns.iter().position(|one| pattern::is_simple(&one.source));

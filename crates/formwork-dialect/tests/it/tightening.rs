@@ -404,3 +404,17 @@ fn what_a_model_is_shown_reads_like_the_answer() {
         Some(SchemaText::JsonSchema(r#"{"type": "integer"}"#.into()))
     );
 }
+
+#[test]
+fn of_a_closed_object_without_a_possible_member_the_empty_object_is_left() {
+    let schema = json!({"type": "object", "properties": {"mode": {"type": "object", "enum": ["all"]}}});
+    for dialect in crate::laws::ALL {
+        let lowered = dialect.lower(&LowerRequest::new(&schema).with_tighten(Tighten::Closed)).unwrap();
+        for document in [json!({}), json!({"mode+": "all"})] {
+            let sent =
+                lower_value(&document, &lowered).unwrap_or_else(|| panic!("{}: {document}", dialect.name()));
+            assert_eq!(lift(sent, &lowered), (json!({}), vec![]), "{}", dialect.name());
+        }
+        assert_eq!(lower_value(&json!(["all"]), &lowered), None, "{}", dialect.name());
+    }
+}

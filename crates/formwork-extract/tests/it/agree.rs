@@ -122,8 +122,8 @@ proptest! {
         prop_assert_eq!(finished.len(), attempts.len());
         for ((text, finished_attempt), attempt) in texts.iter().zip(&finished).zip(attempts) {
             let is_stopped = attempt.finish == Some(Finish::Stopped);
-            prop_assert!(attempt.text.is_empty() || text == &attempt.text || is_stopped);
-            prop_assert!(text.starts_with(&attempt.text));
+            prop_assert!(attempt.text.is_empty() || **text == *attempt.text || is_stopped);
+            prop_assert!(text.starts_with(&*attempt.text));
             prop_assert_eq!((&finished_attempt.text, finished_attempt.cost, finished_attempt.started), (&attempt.text, attempt.cost, attempt.started));
         }
         if let Ok(outcome) = &awaited {

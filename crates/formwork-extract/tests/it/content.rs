@@ -182,6 +182,11 @@ async fn the_accepted_value_is_decoded_once() {
         assert_eq!(extractor.extract(TEXT).await.unwrap().value, Counted { age: 34 });
         assert_eq!(DECODED.load(std::sync::atomic::Ordering::Relaxed), inputs);
     }
+    let silent = Arc::new(Scripted::new(["no"]));
+    let builder = Extractor::<Counted>::builder().with_target(backend(&silent)).with_max_attempts(1);
+    let saved = builder.with_fallback_fn(|_| Some(json!({"age": 7}))).build().unwrap();
+    assert_eq!(saved.extract(TEXT).await.unwrap().value, Counted { age: 7 });
+    assert_eq!(DECODED.load(std::sync::atomic::Ordering::Relaxed), 4);
 }
 
 #[tokio::test]

@@ -40,7 +40,7 @@ async fn an_answer_that_the_deadline_cuts_off_is_truncated_and_what_came_of_it_i
         assert!(clock.now() == Time(61_000) && model.dropped.load(Ordering::SeqCst));
         let attempts = result.as_ref().map_or_else(Error::attempts, |outcome| &outcome.attempts);
         let [attempt] = attempts else { panic!("{attempts:?}") };
-        assert_eq!((attempt.text.as_str(), attempt.finish), (&MARIA[..cut], Some(Finish::Length)));
+        assert_eq!((&*attempt.text, attempt.finish), (&MARIA[..cut], Some(Finish::Length)));
         assert!(attempt.usage.estimated && attempt.usage.output_tokens > 0, "{:?}", attempt.usage);
         match result {
             // The document is complete, and only the end of the answer is missing.

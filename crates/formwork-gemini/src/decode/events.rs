@@ -1,7 +1,8 @@
 use formwork_core::{Fault, FaultKind};
-use formwork_wire::{Deltas, Messages, quoted};
+use formwork_wire::{Deltas, Messages, lenient, quoted};
 
 use super::reader::Reader;
+use super::shape::Response;
 
 /// Reads the events of a stream. The stream has no end marker; its last event has a `finishReason`.
 pub(super) struct Events {
@@ -21,11 +22,12 @@ impl Messages for Events {
         if matches!(text.trim(), "" | "[DONE]") {
             return Ok(());
         }
-        let event = serde_json::from_str(text).map_err(|_| {
+        let mut event = Response::default();
+        lenient::read_str(text, &mut event).map_err(|_| {
             Fault::new(FaultKind::BadWire, format!("an event of the stream is not JSON: {}", quoted(text)))
         })?;
         self.has_event = true;
-        self.reader.take(&event, out)
+        self.reader.take(&mut event, || serde_json::from_str(text).unwrap_or_default(), out)
     }
 
     fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {

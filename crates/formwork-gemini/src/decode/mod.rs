@@ -3,6 +3,7 @@
 mod document;
 mod events;
 mod reader;
+mod shape;
 
 use formwork_wire::http::response::Parts;
 use formwork_wire::{Decoder, Deltas, Framed, Sse, Whole, media_type};

@@ -2,6 +2,7 @@ use formwork_core::{Delta, Fault, Finish, Original, ToolCall, Usage};
 use formwork_wire::{Deltas, error_in};
 use serde_json::Value;
 
+use super::shape::{Part, Response};
 use crate::API;
 use crate::encode::SIGNATURE;
 use crate::fault::{RequestInfo, within};
@@ -54,47 +55,56 @@ impl Reader {
         self.finish.is_some()
     }
 
-    /// Reads the next document.
-    pub(super) fn take(&mut self, document: &Value, out: &mut Deltas) -> Result<(), Fault> {
-        if let Some(words) = error_in(document) {
-            return Err(within(&self.request, document, &words, self.written > 0));
-        }
-        let has = |name: &str| document.get(name).is_some_and(|value| !value.is_null());
-        self.is_answer |= has("candidates") || has("promptFeedback") || has("usageMetadata");
-        if let Some(model) = document["modelVersion"].as_str() {
-            self.model = Some(model.to_owned());
-        }
-        self.usage = usage_of(&document["usageMetadata"]).or(self.usage);
-        // The response to a blocked prompt has no candidates.
-        if document.pointer("/promptFeedback/blockReason").is_some_and(|reason| !reason.is_null()) {
-            self.finish = Some(Finish::Filtered);
-        }
-        let candidate = &document["candidates"][0];
-        for part in candidate.pointer("/content/parts").and_then(Value::as_array).into_iter().flatten() {
-            self.part(part, out);
-            if self.request.has_tools {
-                self.keep(part);
+    /// Reads the next response. `whole` returns all of it, which only errors and dialogues with tools need.
+    pub(super) fn take(
+        &mut self,
+        response: &mut Response<'_>,
+        whole: impl Fn() -> Value,
+        out: &mut Deltas,
+    ) -> Result<(), Fault> {
+        if response.may_be_error {
+            let document = whole();
+            if let Some(words) = error_in(&document) {
+                return Err(within(&self.request, &document, &words, self.written > 0));
             }
         }
-        match candidate["finishReason"].as_str() {
+        self.is_answer |= response.is_answer;
+        if let Some(model) = response.model.as_str().filter(|model| self.model.as_deref() != Some(model)) {
+            self.model = Some(model.to_owned());
+        }
+        self.usage = response.usage.usage().or(self.usage);
+        // The response to a blocked prompt has no candidates.
+        if !response.feedback.block_reason.is_none() {
+            self.finish = Some(Finish::Filtered);
+        }
+        let candidate = &mut response.candidates.first;
+        for part in &mut candidate.content.parts {
+            self.part(part, out);
+        }
+        if self.request.has_tools {
+            let whole = whole();
+            let parts = whole.pointer("/candidates/0/content/parts").and_then(Value::as_array);
+            parts.into_iter().flatten().for_each(|part| self.keep(part));
+        }
+        match candidate.finish_reason.as_str() {
             None | Some("") => {}
             Some(reason) => self.finish = Some(finish(reason)),
         }
         Ok(())
     }
 
-    fn part(&mut self, part: &Value, out: &mut Deltas) {
-        if let Some(text) = part["text"].as_str().filter(|text| !text.is_empty()) {
-            if part["thought"] == true {
+    fn part(&mut self, part: &mut Part<'_>, out: &mut Deltas) {
+        if let Some(text) = part.text.take().into_text() {
+            if part.thought.is_true() {
                 self.answered += text.len();
-                out.push_back(Delta::Reasoning(text.to_owned()));
+                out.push_back(Delta::Reasoning(text));
             } else if self.request.tool.is_some() {
-                self.aside.push_str(text);
+                self.aside.push_str(&text);
             } else {
-                self.text(text.to_owned(), out);
+                self.text(text, out);
             }
         }
-        let Some(call) = part.get("functionCall") else { return };
+        let Some(call) = part.function_call.value() else { return };
         match self.request.tool.as_deref() {
             Some(tool) if call["name"] == tool && !self.has_carrier => {
                 self.has_carrier = true;
@@ -177,16 +187,4 @@ fn finish(reason: &str) -> Finish {
         | "IMAGE_RECITATION" => Finish::Filtered,
         _ => Finish::Stop,
     }
-}
-
-/// Returns the usage, or `None` if no prompt tokens are reported. Proxies without token counts report 0.
-fn usage_of(counts: &Value) -> Option<Usage> {
-    let count = |name: &str| counts[name].as_u64().unwrap_or_default();
-    let input_tokens = count("promptTokenCount").saturating_add(count("toolUsePromptTokenCount"));
-    let reasoning_tokens = count("thoughtsTokenCount");
-    let output_tokens = count("candidatesTokenCount").saturating_add(reasoning_tokens);
-    let usage = Usage::new(input_tokens, output_tokens)
-        .with_cached(count("cachedContentTokenCount"))
-        .with_reasoning(reasoning_tokens);
-    (input_tokens > 0).then_some(usage)
 }

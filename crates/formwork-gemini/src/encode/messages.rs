@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use formwork_core::{Fault, Message, Part, Role};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{SIGNATURE, bad_request};
 use crate::API;
@@ -40,15 +41,44 @@ impl<'a> Called<'a> {
     }
 }
 
+/// The dialogue in the API's form.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Dialogue<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_instruction: Option<Instruction<'a>>,
+    contents: Vec<Content<'a>>,
+}
+
+#[derive(Serialize)]
+struct Instruction<'a> {
+    parts: Vec<Written<'a>>,
+}
+
+#[derive(Serialize)]
+struct Content<'a> {
+    role: &'static str,
+    parts: Vec<Written<'a>>,
+}
+
+/// A part of a content.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Written<'a> {
+    Text {
+        text: &'a str,
+    },
+    Other(Value),
+    /// A part as the API sent it.
+    Original(&'a Value),
+}
+
 /// Returns the properties `systemInstruction` and `contents`.
 ///
 /// System messages at the beginning become the instruction. A later system message becomes text of a user turn, because the
 /// API has a single instruction. Adjacent messages of one role become one content. Thoughts are dropped, except in a turn that the
 /// API itself sent.
-pub(super) fn dialogue(
-    messages: &[Arc<Message>],
-    requires_signatures: bool,
-) -> Result<Map<String, Value>, Fault> {
+pub(super) fn dialogue(messages: &[Arc<Message>], requires_signatures: bool) -> Result<Dialogue<'_>, Fault> {
     let begun = messages.iter().position(|message| message.role != Role::System).unwrap_or(messages.len());
     let (mut system, mut rest) = messages.split_at(begun);
     if rest.is_empty() {
@@ -60,36 +90,31 @@ pub(super) fn dialogue(
     for message in system {
         instruction.extend(parts(message, &called)?);
     }
-    let mut contents: Vec<(&str, Vec<Value>)> = Vec::new();
+    let mut contents: Vec<Content<'_>> = Vec::new();
     for message in rest {
         let role = if message.role == Role::Assistant { "model" } else { "user" };
         let parts = parts(message, &called)?;
         match contents.last_mut() {
-            Some((last, all)) if *last == role => all.extend(parts),
+            Some(last) if last.role == role => last.parts.extend(parts),
             _ if parts.is_empty() => {}
-            _ => contents.push((role, parts)),
+            _ => contents.push(Content { role, parts }),
         }
     }
     if contents.is_empty() {
         return Err(bad_request("the call has no messages"));
     }
-    let contents = contents.into_iter().map(|(role, parts)| json!({"role": role, "parts": parts}));
-    let mut members = Map::new();
-    if !instruction.is_empty() {
-        members.insert("systemInstruction".to_owned(), json!({"parts": instruction}));
-    }
-    members.insert("contents".to_owned(), contents.collect());
-    Ok(members)
+    let system_instruction = (!instruction.is_empty()).then_some(Instruction { parts: instruction });
+    Ok(Dialogue { system_instruction, contents })
 }
 
 /// Returns the parts of a message. Empty texts are dropped because the API refuses them.
-fn parts(message: &Message, called: &Called<'_>) -> Result<Vec<Value>, Fault> {
+fn parts<'a>(message: &'a Message, called: &Called<'_>) -> Result<Vec<Written<'a>>, Fault> {
     let original = message.parts.iter().find_map(|part| match part {
         Part::Original(original) => original.blocks_of(API),
         _ => None,
     });
     if let Some(original) = original.filter(|_| message.role == Role::Assistant) {
-        return Ok(original.to_vec());
+        return Ok(original.iter().map(Written::Original).collect());
     }
     let mut is_signed = !called.requires_signatures;
     let mut written = Vec::with_capacity(message.parts.len());
@@ -97,9 +122,9 @@ fn parts(message: &Message, called: &Called<'_>) -> Result<Vec<Value>, Fault> {
         written.push(match part {
             Part::Text { text } if text.is_empty() => continue,
             Part::Reasoning { .. } | Part::Original(_) => continue,
-            Part::Text { text } => json!({"text": text}),
+            Part::Text { text } => Written::Text { text },
             Part::Image { media_type, data } if message.role == Role::User => {
-                json!({"inlineData": {"mimeType": media_type, "data": data}})
+                Written::Other(json!({"inlineData": {"mimeType": media_type, "data": data}}))
             }
             Part::ToolCall { name, arguments, .. } if message.role == Role::Assistant => {
                 let mut call = json!({"functionCall": {"name": name, "args": arguments}});
@@ -107,7 +132,7 @@ fn parts(message: &Message, called: &Called<'_>) -> Result<Vec<Value>, Fault> {
                 if !std::mem::replace(&mut is_signed, true) {
                     call[SIGNATURE] = json!(FOREIGN);
                 }
-                call
+                Written::Other(call)
             }
             Part::ToolResult { id, text } if message.role != Role::System => {
                 let name = called.names.get(id.as_str()).copied().unwrap_or(id);
@@ -117,7 +142,7 @@ fn parts(message: &Message, called: &Called<'_>) -> Result<Vec<Value>, Fault> {
                 if called.own_ids.contains(id.as_str()) {
                     response["id"] = json!(id);
                 }
-                json!({"functionResponse": response})
+                Written::Other(json!({"functionResponse": response}))
             }
             other => return Err(misplaced(other, message.role)),
         });

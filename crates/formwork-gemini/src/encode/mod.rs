@@ -7,7 +7,11 @@ use formwork_core::{Call, Enforcement, Fault, FaultKind};
 use formwork_wire::Bytes;
 use formwork_wire::http::header::CONTENT_TYPE;
 use formwork_wire::http::{HeaderValue, Method, Request, Uri};
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+
+use messages::Dialogue;
 
 use crate::Gemini;
 
@@ -20,11 +24,15 @@ const OPENAPI: &str = "gemini-openapi";
 /// The property of a part that has the signature of the thoughts before it.
 pub(crate) const SIGNATURE: &str = "thoughtSignature";
 
+/// The initial capacity of the buffer for a body in bytes. Typical bodies fit, which saves eight reallocations.
+const BODY_BYTES: usize = 4096;
+
 pub(crate) fn request(wire: &Gemini, call: &Call) -> Result<Request<Bytes>, Fault> {
     let method = if wire.stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
     let uri = Uri::try_from(format!("{}:{method}", wire.resource))
         .map_err(|_| bad_request(format!("the model's name {:?} cannot be part of a URL", wire.model)))?;
-    let bytes = serde_json::to_vec(&body(wire, call)?)
+    let mut bytes = Vec::with_capacity(BODY_BYTES);
+    serde_json::to_writer(&mut bytes, &body(wire, call)?)
         .map_err(|error| bad_request(format!("the request cannot be written: {error}")))?;
     let mut request = Request::new(Bytes::from(bytes));
     *request.method_mut() = Method::POST;
@@ -33,41 +41,66 @@ pub(crate) fn request(wire: &Gemini, call: &Call) -> Result<Request<Bytes>, Faul
     Ok(request)
 }
 
-fn body(wire: &Gemini, call: &Call) -> Result<Value, Fault> {
-    let mut body = messages::dialogue(&call.messages, requires_signatures(&wire.model))?;
-    let mut generation = generation(wire, call);
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    #[serde(flatten)]
+    dialogue: Dialogue<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_config: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<Value>,
+    #[serde(skip_serializing_if = "Generation::is_empty")]
+    generation_config: Generation<'a>,
+}
+
+/// `generationConfig`.
+#[derive(Serialize)]
+struct Generation<'a> {
+    #[serde(flatten)]
+    members: Map<String, Value>,
+    #[serde(rename = "responseJsonSchema", skip_serializing_if = "Option::is_none")]
+    schema: Option<&'a RawValue>,
+}
+
+impl Generation<'_> {
+    fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.schema.is_none()
+    }
+}
+
+fn body<'a>(wire: &Gemini, call: &'a Call) -> Result<Body<'a>, Fault> {
+    let dialogue = messages::dialogue(&call.messages, requires_signatures(&wire.model))?;
+    let (mut generation, mut tool_config) =
+        (Generation { members: generation(wire, call), schema: None }, None);
     let mut functions: Vec<Value> =
         call.tools.iter().map(|tool| function(&tool.name, &tool.description, &tool.parameters)).collect();
     match call.enforcement() {
         Enforcement::None => {}
-        Enforcement::JsonObject => json_mode(&mut generation),
+        Enforcement::JsonObject => json_mode(&mut generation.members),
         Enforcement::Schema => {
-            json_mode(&mut generation);
-            let schema = schema(call)?;
-            let (member, schema) = match call.lowered.dialect.as_str() {
-                OPENAPI => ("responseSchema", openapi::written(schema)),
-                _ => ("responseJsonSchema", schema.clone()),
-            };
-            generation.insert(member.to_owned(), schema);
+            let members = &mut generation.members;
+            json_mode(members);
+            if call.lowered.dialect == OPENAPI {
+                members.insert("responseSchema".to_owned(), openapi::written(schema(call)?));
+            } else {
+                members.shift_remove("responseJsonSchema");
+                generation.schema = call.lowered.schema_json();
+            }
         }
         Enforcement::Tool => {
             let name = safe_name(&call.schema_name);
             functions.push(function(&name, "Gives the answer.", schema(call)?));
             let choice = json!({"mode": "ANY", "allowedFunctionNames": [name]});
-            body.insert("toolConfig".to_owned(), json!({"functionCallingConfig": choice}));
+            tool_config = Some(json!({"functionCallingConfig": choice}));
         }
         _ => {
             let message = "the Gemini API does not support this enforcement";
             return Err(Fault::new(FaultKind::BadRequest, message));
         }
     }
-    if !functions.is_empty() {
-        body.insert("tools".to_owned(), json!([{"functionDeclarations": functions}]));
-    }
-    if !generation.is_empty() {
-        body.insert("generationConfig".to_owned(), Value::Object(generation));
-    }
-    Ok(Value::Object(body))
+    let tools = (!functions.is_empty()).then(|| json!([{"functionDeclarations": functions}]));
+    Ok(Body { dialogue, tool_config, tools, generation_config: generation })
 }
 
 /// Returns the properties of `generationConfig` that do not depend on the schema.

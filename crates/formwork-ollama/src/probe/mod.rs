@@ -3,16 +3,14 @@
 mod canary;
 mod show;
 
-use formwork_core::{Capabilities, Enforcement, Fault, FaultKind, Usage};
+use formwork_core::{Enforcement, Fault, FaultKind, Usage};
 use formwork_wire::http::{Method, Request, Uri};
-use formwork_wire::{Bytes, Transport, Wire, quoted};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use formwork_wire::{Bytes, Transport, quoted};
 use serde_json::{Value, json};
 
 use crate::capabilities::enforcing;
 use crate::request_info::RequestInfo;
-use crate::{Ollama, Think, fault, request};
+use crate::{Identity, Ollama, Probed, Think, fault, request};
 use canary::Verdict;
 use show::ModelInfo;
 
@@ -22,80 +20,69 @@ const SHOW_BYTES: usize = 8 * 1024 * 1024;
 /// The maximum size of other responses to a probe in bytes: a few hundred tokens, one per line.
 const ANSWER_BYTES: usize = 512 * 1024;
 
-/// The result of [`Ollama::examine`]: facts about the server and the model. `None`: the server does not report the fact.
-///
-/// ```
-/// use formwork_core::Fault;
-/// use formwork_ollama::Ollama;
-/// use formwork_wire::Transport;
-///
-/// async fn probed(wire: Ollama, transport: &dyn Transport) -> Result<Ollama, Fault> {
-///     let probed = wire.examine(transport).await?;
-///     probed.notes.iter().for_each(|note| println!("{note}"));
-///     Ok(wire.with_probed(&probed))
-/// }
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct Probed {
-    /// The server's version: `0.17.4`.
-    pub version: Option<String>,
-    /// The model's family: `llama`.
-    pub family: Option<String>,
-    /// The format of the model's file: `gguf`, `safetensors`.
-    pub format: Option<String>,
-    /// The number of parameters as text: `134.52M`.
-    pub parameters: Option<String>,
-    /// The quantization: `Q4_K_M`.
-    pub quantization: Option<String>,
-    /// The model's context window: the maximum number of tokens of prompt and completion together.
-    pub context_tokens: Option<u32>,
-    /// Whether the model can reason before it answers.
-    pub thinks: bool,
-    /// Whether the model reasons by default and schemas were enforced only with `think: false`.
-    pub better_without_thinking: bool,
-    /// Whether the model supports tools.
-    pub tools: bool,
-    /// The strictest enforcement that the probe confirmed.
-    pub enforced: Enforcement,
-    /// Notes for people: capabilities that do not work, and facts that the probe could not determine.
-    pub notes: Vec<String>,
-    /// The tokens of the probe's own calls.
-    pub usage: Usage,
-    /// The capabilities that the probe confirmed.
-    pub capabilities: Capabilities,
-}
-
-pub(crate) async fn examine(wire: &Ollama, transport: &dyn Transport) -> Result<Probed, Fault> {
-    let version = version(wire, transport).await?;
-    let info = model(wire, transport).await?;
-    let mut found = ProbeState::default();
-    if info.ignores_format() {
-        found.enforced = Enforcement::None;
-        found
-            .notes
-            .push("Ollama does not enforce schemas for models of this format (MLX, safetensors)".to_owned());
-    } else {
-        enforced(wire, transport, info.thinks(), &mut found).await?;
+impl Ollama {
+    /// Determines the server's version and which enforcement works; [`probe`](formwork_wire::Wire::probe) returns only the
+    /// capabilities.
+    ///
+    /// It sends a GET of `/api/version`, a POST of `/api/show`, and one call of at most 16 tokens that shows whether a
+    /// schema is enforced. If it is not, a second call tests `format: "json"`. A model that can reason is tested first without
+    /// reasoning and then with it (at most 512 tokens), so that the result applies to later calls. The calls load the model,
+    /// which may take minutes. Models in a format without enforcement in Ollama (MLX, safetensors) are not called.
+    ///
+    /// # Errors
+    /// A [`Fault`] if the server does not respond or does not have the model.
+    pub async fn examine(&self, transport: &dyn Transport) -> Result<Probed, Fault> {
+        let version = version(self, transport).await?;
+        let info = model(self, transport).await?;
+        let mut found = ProbeState::default();
+        if info.ignores_format() {
+            found.enforced = Enforcement::None;
+            found.notes.push(
+                "Ollama does not enforce schemas for models of this format (MLX, safetensors)".to_owned(),
+            );
+        } else {
+            enforced(self, transport, info.thinks(), &mut found).await?;
+        }
+        let context_tokens = info.context_tokens();
+        let mut capabilities = enforcing(self.capabilities.clone(), found.enforced);
+        capabilities.context_tokens = [self.num_ctx, context_tokens].into_iter().flatten().min();
+        Ok(Probed {
+            version,
+            context_tokens,
+            thinks: info.thinks(),
+            better_without_thinking: found.better_without_thinking,
+            tools: info.can("tools"),
+            family: info.details.family,
+            format: info.details.format,
+            parameters: info.details.parameter_size,
+            quantization: info.details.quantization_level,
+            enforced: found.enforced,
+            notes: found.notes,
+            usage: found.usage,
+            capabilities,
+        })
     }
-    let context_tokens = info.context_tokens();
-    let mut capabilities = enforcing(wire.capabilities().clone(), found.enforced);
-    capabilities.context_tokens = [wire.num_ctx, context_tokens].into_iter().flatten().min();
-    Ok(Probed {
-        version,
-        context_tokens,
-        thinks: info.thinks(),
-        better_without_thinking: found.better_without_thinking,
-        tools: info.can("tools"),
-        family: info.details.family,
-        format: info.details.format,
-        parameters: info.details.parameter_size,
-        quantization: info.details.quantization_level,
-        enforced: found.enforced,
-        notes: found.notes,
-        usage: found.usage,
-        capabilities,
-    })
+
+    /// Returns the server's version and the model's digest, with two GET requests, or `None` if the server does not report
+    /// both.
+    ///
+    /// # Errors
+    /// A [`Fault`] if the server does not respond.
+    pub async fn identity(&self, transport: &dyn Transport) -> Result<Option<Identity>, Fault> {
+        let Some(version) = version(self, transport).await? else { return Ok(None) };
+        let mut request = Request::new(Bytes::new());
+        *request.method_mut() = Method::GET;
+        *request.uri_mut() = Uri::from_static("/api/tags");
+        let Ok(tags) = fetched(self, transport, request, SHOW_BYTES).await? else { return Ok(None) };
+        let latest = format!("{}:latest", self.model);
+        let is_meant = |model: &&Value| {
+            let names = ["name", "model"].iter().filter_map(|key| model[*key].as_str());
+            names.into_iter().any(|name| name == self.model || name == latest)
+        };
+        let model = tags["models"].as_array().into_iter().flatten().find(is_meant);
+        let digest = model.and_then(|model| model["digest"].as_str()).filter(|digest| !digest.is_empty());
+        Ok(digest.map(|digest| Identity { version, digest: digest.to_owned() }))
+    }
 }
 
 /// The results of the calls so far.
@@ -162,43 +149,6 @@ async fn enforced(
     }
     found.enforced = Enforcement::None;
     Ok(())
-}
-
-/// The identity of a server and a model. Observations about them remain valid as long as it does not change.
-///
-/// ```
-/// use formwork_core::Fault;
-/// use formwork_ollama::Ollama;
-/// use formwork_wire::Transport;
-///
-/// async fn key(wire: &Ollama, transport: &dyn Transport) -> Result<Option<String>, Fault> {
-///     let identity = wire.identity(transport).await?;
-///     Ok(identity.map(|found| format!("{} {}", found.version, found.digest)))
-/// }
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Identity {
-    /// The server's version: `0.17.4`.
-    pub version: String,
-    /// The digest of the model's manifest.
-    pub digest: String,
-}
-
-/// Returns the identity of server and model, or `None` if the server does not report all of it.
-pub(crate) async fn identity(wire: &Ollama, transport: &dyn Transport) -> Result<Option<Identity>, Fault> {
-    let Some(version) = version(wire, transport).await? else { return Ok(None) };
-    let mut request = Request::new(Bytes::new());
-    *request.method_mut() = Method::GET;
-    *request.uri_mut() = Uri::from_static("/api/tags");
-    let Ok(tags) = fetched(wire, transport, request, SHOW_BYTES).await? else { return Ok(None) };
-    let latest = format!("{}:latest", wire.model);
-    let is_meant = |model: &&Value| {
-        let names = ["name", "model"].iter().filter_map(|key| model[*key].as_str());
-        names.into_iter().any(|name| name == wire.model || name == latest)
-    };
-    let model = tags["models"].as_array().into_iter().flatten().find(is_meant);
-    let digest = model.and_then(|model| model["digest"].as_str()).filter(|digest| !digest.is_empty());
-    Ok(digest.map(|digest| Identity { version, digest: digest.to_owned() }))
 }
 
 /// Returns the server's version, or `None` if a proxy does not forward the request.

@@ -1,5 +1,6 @@
 //! Messages for `/api/chat`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use formwork_core::{Fault, Message, Part, Role, Tool};
@@ -19,7 +20,7 @@ pub(super) struct Chat<'a> {
 #[derive(Debug, Serialize)]
 struct Turn<'a> {
     role: &'static str,
-    content: String,
+    content: Cow<'a, str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     images: Vec<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -39,7 +40,7 @@ pub(super) fn prompt<'a>(messages: &'a [Arc<Message>], tools: &[Tool]) -> Result
         });
         turns.extend(results.map(|(id, text)| Turn {
             role: "tool",
-            content: text.clone(),
+            content: Cow::Borrowed(text),
             images: Vec::new(),
             tool_calls: Vec::new(),
             tool_name: tool_name(messages, id),
@@ -63,7 +64,7 @@ pub(super) fn prompt<'a>(messages: &'a [Arc<Message>], tools: &[Tool]) -> Result
         if says || !tool_calls.is_empty() {
             turns.push(Turn {
                 role: role(message.role),
-                content: message.text(),
+                content: message.joined(),
                 images: images(message.parts.iter()),
                 tool_calls,
                 tool_name: None,

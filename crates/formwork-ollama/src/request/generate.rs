@@ -1,5 +1,6 @@
 //! The prompt for `/api/generate`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use formwork_core::{Fault, Message, Part, Role};
@@ -10,7 +11,7 @@ use super::{images, unsupported};
 /// The prompt of `/api/generate`.
 #[derive(Debug, Serialize)]
 pub(super) struct Prompt<'a> {
-    prompt: String,
+    prompt: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     system: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -35,7 +36,7 @@ pub(super) fn prompt(messages: &[Arc<Message>]) -> Result<Prompt<'_>, Fault> {
     }
     let leading = messages.iter().take_while(|message| message.role == Role::System).count();
     let (system, dialogue) = messages.split_at(leading);
-    let system: Vec<String> = system.iter().map(|message| message.text()).collect();
+    let system: Vec<_> = system.iter().map(|message| message.joined()).collect();
     Ok(Prompt {
         prompt: written_out(dialogue),
         system: (!system.is_empty()).then(|| system.join("\n\n")),
@@ -45,10 +46,10 @@ pub(super) fn prompt(messages: &[Arc<Message>]) -> Result<Prompt<'_>, Fault> {
 
 /// Returns a single user message unchanged, and a longer dialogue with the name of the role before each turn. It ends with the
 /// name of the model's role.
-fn written_out(dialogue: &[Arc<Message>]) -> String {
+fn written_out(dialogue: &[Arc<Message>]) -> Cow<'_, str> {
     match dialogue {
-        [] => return String::new(),
-        [only] if only.role == Role::User => return only.text(),
+        [] => return Cow::Borrowed(""),
+        [only] if only.role == Role::User => return only.joined(),
         _ => {}
     }
     let speaker = |role| match role {
@@ -57,9 +58,9 @@ fn written_out(dialogue: &[Arc<Message>]) -> String {
         Role::User | Role::Tool => "User",
     };
     let mut turns: Vec<String> =
-        dialogue.iter().map(|message| format!("{}: {}", speaker(message.role), message.text())).collect();
+        dialogue.iter().map(|message| format!("{}: {}", speaker(message.role), message.joined())).collect();
     if dialogue.last().is_some_and(|last| last.role != Role::Assistant) {
         turns.push("Assistant:".to_owned());
     }
-    turns.join("\n\n")
+    Cow::Owned(turns.join("\n\n"))
 }

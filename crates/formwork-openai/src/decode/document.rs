@@ -1,8 +1,8 @@
 use formwork_core::{Fault, FaultKind};
-use formwork_wire::{Deltas, quoted};
+use formwork_wire::{Deltas, lenient, quoted};
 
-use super::object::Maybe;
 use super::reader::{Framing, Reader};
+use super::shape::Shape;
 
 /// Reads a response that is one JSON document.
 pub(super) fn document(reader: &mut Reader, body: &[u8], out: &mut Deltas) -> Result<(), Fault> {
@@ -11,9 +11,10 @@ pub(super) fn document(reader: &mut Reader, body: &[u8], out: &mut Deltas) -> Re
         return Err(bad("the server sent an empty response".to_owned()));
     }
     let body_text = || quoted(&String::from_utf8_lossy(body));
-    let Maybe(shape) = serde_json::from_slice(body)
+    let mut shape = Shape::default();
+    lenient::read_slice(body, &mut shape)
         .map_err(|_| bad(format!("the response is not JSON: {}", body_text())))?;
-    if reader.take(shape.unwrap_or_default(), body, Framing::Document, out)? {
+    if reader.take(&mut shape, body, Framing::Document, out)? {
         return Ok(());
     }
     if !reader.has_choice() {

@@ -1,8 +1,8 @@
 use formwork_core::{Fault, FaultKind};
-use formwork_wire::{Deltas, Messages, quoted};
+use formwork_wire::{Deltas, Messages, lenient, quoted};
 
-use super::object::Maybe;
 use super::reader::{Framing, Reader};
+use super::shape::Shape;
 
 /// Reads the events of a stream that ends with `[DONE]`.
 pub(super) struct Events {
@@ -29,10 +29,11 @@ impl Messages for Events {
             }
             "[DONE]" => Err(bad("the stream has `[DONE]` before any event".to_owned())),
             text => {
-                let Maybe(shape) = serde_json::from_str(text)
+                let mut shape = Shape::default();
+                lenient::read_str(text, &mut shape)
                     .map_err(|_| bad(format!("an event of the stream is not JSON: {}", quoted(text))))?;
                 self.has_event = true;
-                self.reader.take(shape.unwrap_or_default(), text.as_bytes(), Framing::Chunk, out).map(|_| ())
+                self.reader.take(&mut shape, text.as_bytes(), Framing::Chunk, out).map(|_| ())
             }
         }
     }

@@ -3,9 +3,8 @@
 mod content;
 mod document;
 mod events;
-mod object;
 mod reader;
-mod shape;
+pub(crate) mod shape;
 mod usage;
 
 use formwork_core::Fault;

@@ -2,9 +2,8 @@ use formwork_core::{Delta, Fault, FaultKind, Finish, ToolCall, Usage};
 use formwork_wire::{Deltas, error_in};
 use serde_json::{Value, json};
 
-use super::content::{calls, reasoning, text_of, words};
-use super::object::Maybe;
-use super::shape::{Choice, Message, Shape};
+use super::content::{calls, content_of, reasoning};
+use super::shape::{Choice, Choices, Message, Shape};
 use super::usage::usage_in;
 use crate::fault::{RequestInfo, fault_within, rescue};
 
@@ -64,7 +63,7 @@ impl Reader {
     /// Reads one document and returns whether it ended the response. `text` is its complete JSON text.
     pub(super) fn take(
         &mut self,
-        mut document: Box<Shape>,
+        document: &mut Shape<'_>,
         text: &[u8],
         framing: Framing,
         out: &mut Deltas,
@@ -75,36 +74,40 @@ impl Reader {
                 return self.broken(&whole, &words, out);
             }
         }
-        self.model = document.model.take().and_then(words).or(self.model.take());
-        self.usage = usage_in(&document).or(self.usage);
-        let Some(mut choice) = document.choices.0.and_then(|choices| choices.0) else { return Ok(false) };
+        if let Some(model) = document.model.as_str().filter(|model| !model.is_empty())
+            && self.model.as_deref() != Some(model)
+        {
+            self.model = Some(model.to_owned());
+        }
+        self.usage = usage_in(document).or(self.usage);
+        let Choices { choice, is_found: true } = &mut document.choices else { return Ok(false) };
         self.has_choice = true;
-        if let Some(error) = choice.error.take().filter(Value::is_object) {
+        if let Some(error) = choice.error.value().filter(|error| error.is_object()) {
             let document = json!({"error": error});
             let words = error_in(&document).unwrap_or_default();
             return self.broken(&document, &words, out);
         }
-        let reason = choice.finish_reason.take();
-        self.choice(*choice, framing, out);
-        match reason.as_ref().and_then(Value::as_str) {
+        self.choice(choice, framing, out);
+        match choice.finish_reason.as_str() {
             None | Some("") => {}
             Some(reason) => self.finish = Some(finish(reason)?),
         }
         Ok(false)
     }
 
-    fn choice(&mut self, choice: Choice, framing: Framing, out: &mut Deltas) {
-        let Choice { delta: Maybe(delta), message: Maybe(message), itself, .. } = choice;
+    fn choice(&mut self, choice: &mut Choice<'_>, framing: Framing, out: &mut Deltas) {
+        let Choice { delta, message, itself, .. } = choice;
+        let (delta, message) = (delta.as_mut(), message.as_mut());
         // Some servers repeat the whole text as `message` beside or after the last `delta`.
         let message = match framing {
             Framing::Chunk => delta.or_else(|| message.filter(|_| !self.has_text)),
             Framing::Document => message.or(delta),
         };
-        let mut message = message.unwrap_or(itself);
-        let mut thoughts = reasoning(&mut message);
-        let mut refusal = message.refusal.take().and_then(words).unwrap_or_default();
-        let content = message.content.take().or_else(|| message.text.take());
-        let content = text_of(content, &mut thoughts, &mut refusal);
+        let message = message.unwrap_or_else(|| itself.get_or_insert_default());
+        let mut thoughts = reasoning(message);
+        let mut refusal = message.refusal.take().into_text().unwrap_or_default();
+        let content = if message.content.is_none() { &mut message.text } else { &mut message.content };
+        let content = content_of(content.take(), &mut thoughts, &mut refusal);
         if !thoughts.is_empty() {
             self.answered += thoughts.len();
             out.push_back(Delta::Reasoning(thoughts));
@@ -116,11 +119,11 @@ impl Reader {
         }
         self.refused |= !refusal.is_empty();
         self.text(refusal, out);
-        self.arguments(&message, out);
+        self.arguments(message, out);
     }
 
     /// Emits the arguments of the forced tool call as text. Collects the calls of other tools.
-    fn arguments(&mut self, message: &Message, out: &mut Deltas) {
+    fn arguments(&mut self, message: &Message<'_>, out: &mut Deltas) {
         let Some(tool) = self.request.tool.clone() else {
             for piece in calls(message) {
                 self.answered += piece.arguments.len();

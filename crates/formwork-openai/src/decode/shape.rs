@@ -1,36 +1,27 @@
-//! The properties of documents and chunks that the decoder reads. Leaf values have any JSON type, because servers differ.
+//! The members of documents and chunks that the decoder reads. Leaf values have any JSON type, because servers differ.
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess};
-use serde_json::Value;
-
-use super::object::{Maybe, Read};
+use formwork_wire::lenient::{Count, Fill, Leaf, Read, Type};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess};
 
 /// A whole document or a chunk of a stream.
 #[derive(Default)]
-pub(super) struct Shape {
-    pub(super) model: Option<Value>,
-    pub(super) choices: Maybe<FirstChoice>,
-    pub(super) usage: Maybe<Counts>,
+pub(super) struct Shape<'de> {
+    pub(super) model: Leaf<'de>,
+    pub(super) choices: Choices<'de>,
+    pub(super) usage: Counts,
     /// Groq's property with the usage of a stream.
-    pub(super) x_groq: Maybe<Groq>,
+    pub(super) x_groq: Groq,
     /// Whether the document has a property of error documents, so that it must be parsed as a whole.
     pub(super) may_be_error: bool,
 }
 
-impl Shape {
-    /// Returns the first choice. Requests ask for a single one.
-    pub(super) fn choice(&self) -> Option<&Choice> {
-        self.choices.0.as_ref()?.0.as_deref()
-    }
-}
-
-impl Read for Shape {
-    fn member<'de, A: MapAccess<'de>>(&mut self, name: &str, members: &mut A) -> Result<bool, A::Error> {
+impl<'de> Read<'de> for Shape<'de> {
+    fn member<A: MapAccess<'de>>(&mut self, name: &str, members: &mut A) -> Result<bool, A::Error> {
         match name {
-            "model" => self.model = Some(members.next_value()?),
-            "choices" => self.choices = members.next_value()?,
-            "usage" => self.usage = members.next_value()?,
-            "x_groq" => self.x_groq = members.next_value()?,
+            "model" => self.model = members.next_value()?,
+            "choices" => _ = members.next_value_seed(Fill(&mut self.choices))?,
+            "usage" => _ = members.next_value_seed(Fill(&mut self.usage))?,
+            "x_groq" => _ = members.next_value_seed(Fill(&mut self.x_groq))?,
             "error" | "message" | "detail" => {
                 // Many servers send `"error": null` in every document.
                 let is_null = members.next_value::<Option<IgnoredAny>>()?.is_none();
@@ -42,68 +33,92 @@ impl Read for Shape {
     }
 }
 
-/// The first item of `choices`. Requests ask for a single one.
+/// The first item of `choices` with the index 0. Requests ask for a single one.
 #[derive(Default)]
-pub(super) struct FirstChoice(pub(super) Option<Box<Choice>>);
+pub(super) struct Choices<'de> {
+    pub(super) choice: Choice<'de>,
+    pub(super) is_found: bool,
+}
 
-impl Read for FirstChoice {
-    const IS_ARRAY: bool = true;
-
-    fn item<'de, A: SeqAccess<'de>>(&mut self, items: &mut A) -> Result<bool, A::Error> {
-        let Some(Maybe(choice)) = items.next_element::<Maybe<Choice>>()? else { return Ok(false) };
-        let choice = choice.unwrap_or_default();
-        let index = choice.index.as_ref().and_then(Value::as_u64).unwrap_or_default();
-        if index == 0 && self.0.is_none() {
-            self.0 = Some(choice);
+impl<'de> Read<'de> for Choices<'de> {
+    fn item<A: SeqAccess<'de>>(&mut self, items: &mut A) -> Result<bool, A::Error> {
+        if self.is_found {
+            return Ok(items.next_element::<IgnoredAny>()?.is_some());
         }
-        Ok(true)
+        let is_item = items.next_element_seed(Fill(&mut self.choice))?.is_some();
+        self.is_found = is_item && self.choice.index.0.unwrap_or_default() == 0;
+        if !self.is_found {
+            self.choice = Choice::default();
+        }
+        Ok(is_item)
     }
 }
 
 /// An item of `choices`. Some servers put the properties of its message directly into it.
 #[derive(Default)]
-pub(super) struct Choice {
-    index: Option<Value>,
-    pub(super) delta: Maybe<Message>,
-    pub(super) message: Maybe<Message>,
-    pub(super) itself: Box<Message>,
-    pub(super) finish_reason: Option<Value>,
+pub(super) struct Choice<'de> {
+    index: Count,
+    pub(super) delta: Option<Message<'de>>,
+    pub(super) message: Option<Message<'de>>,
+    pub(super) itself: Option<Message<'de>>,
+    pub(super) finish_reason: Leaf<'de>,
     /// An error of an upstream host (OpenRouter).
-    pub(super) error: Option<Value>,
+    pub(super) error: Leaf<'de>,
     /// The usage of a stream (Moonshot).
-    pub(super) usage: Maybe<Counts>,
+    pub(super) usage: Counts,
 }
 
-impl Read for Choice {
-    fn member<'de, A: MapAccess<'de>>(&mut self, name: &str, members: &mut A) -> Result<bool, A::Error> {
+impl<'de> Read<'de> for Choice<'de> {
+    fn member<A: MapAccess<'de>>(&mut self, name: &str, members: &mut A) -> Result<bool, A::Error> {
         match name {
-            "index" => self.index = Some(members.next_value()?),
-            "delta" => self.delta = members.next_value()?,
-            "message" => self.message = members.next_value()?,
-            "finish_reason" => self.finish_reason = Some(members.next_value()?),
-            "error" => self.error = Some(members.next_value()?),
-            "usage" => self.usage = members.next_value()?,
-            _ => return self.itself.member(name, members),
+            "index" => self.index = members.next_value()?,
+            "delta" => read_message(&mut self.delta, members)?,
+            "message" => read_message(&mut self.message, members)?,
+            "finish_reason" => self.finish_reason = members.next_value()?,
+            "error" => self.error = members.next_value()?,
+            "usage" => _ = members.next_value_seed(Fill(&mut self.usage))?,
+            _ if Message::MEMBERS.contains(&name) => {
+                return self.itself.get_or_insert_default().member(name, members);
+            }
+            _ => return Ok(false),
         }
         Ok(true)
     }
 }
 
-/// A `message` or a `delta`.
-#[derive(Default)]
-pub(super) struct Message {
-    pub(super) content: Option<Value>,
-    /// The content under its name in the older Completions API, which some servers still send.
-    pub(super) text: Option<Value>,
-    pub(super) refusal: Option<Value>,
-    pub(super) reasoning_content: Option<Value>,
-    pub(super) reasoning: Option<Value>,
-    pub(super) tool_calls: Option<Value>,
-    pub(super) function_call: Option<Value>,
+/// Reads a message, or `None` for a value that is not an object.
+fn read_message<'de, A: MapAccess<'de>>(
+    message: &mut Option<Message<'de>>,
+    members: &mut A,
+) -> Result<(), A::Error> {
+    let read = message.insert(Message::default());
+    if members.next_value_seed(Fill(read))? != Type::Object {
+        *message = None;
+    }
+    Ok(())
 }
 
-impl Read for Message {
-    fn member<'de, A: MapAccess<'de>>(&mut self, name: &str, members: &mut A) -> Result<bool, A::Error> {
+/// A `message` or a `delta`.
+#[derive(Default)]
+pub(super) struct Message<'de> {
+    pub(super) content: Leaf<'de>,
+    /// The content under its name in the older Completions API, which some servers still send.
+    pub(super) text: Leaf<'de>,
+    pub(super) refusal: Leaf<'de>,
+    pub(super) reasoning_content: Leaf<'de>,
+    pub(super) reasoning: Leaf<'de>,
+    pub(super) tool_calls: Leaf<'de>,
+    pub(super) function_call: Leaf<'de>,
+}
+
+impl Message<'_> {
+    /// The names of the members.
+    const MEMBERS: [&'static str; 7] =
+        ["content", "text", "refusal", "reasoning_content", "reasoning", "tool_calls", "function_call"];
+}
+
+impl<'de> Read<'de> for Message<'de> {
+    fn member<A: MapAccess<'de>>(&mut self, name: &str, members: &mut A) -> Result<bool, A::Error> {
         let member = match name {
             "content" => &mut self.content,
             "text" => &mut self.text,
@@ -114,7 +129,7 @@ impl Read for Message {
             "function_call" => &mut self.function_call,
             _ => return Ok(false),
         };
-        *member = Some(members.next_value()?);
+        *member = members.next_value()?;
         Ok(true)
     }
 }
@@ -122,13 +137,13 @@ impl Read for Message {
 /// Groq's property `x_groq`.
 #[derive(Default)]
 pub(super) struct Groq {
-    pub(super) usage: Maybe<Counts>,
+    pub(super) usage: Counts,
 }
 
-impl Read for Groq {
-    fn member<'de, A: MapAccess<'de>>(&mut self, name: &str, members: &mut A) -> Result<bool, A::Error> {
+impl<'de> Read<'de> for Groq {
+    fn member<A: MapAccess<'de>>(&mut self, name: &str, members: &mut A) -> Result<bool, A::Error> {
         if name == "usage" {
-            self.usage = members.next_value()?;
+            members.next_value_seed(Fill(&mut self.usage))?;
         }
         Ok(name == "usage")
     }
@@ -146,14 +161,14 @@ pub(super) struct Counts {
     pub(super) cache_hit: Count,
 }
 
-impl Read for Counts {
-    fn member<'de, A: MapAccess<'de>>(&mut self, name: &str, members: &mut A) -> Result<bool, A::Error> {
+impl<'de> Read<'de> for Counts {
+    fn member<A: MapAccess<'de>>(&mut self, name: &str, members: &mut A) -> Result<bool, A::Error> {
         match name {
             "prompt_tokens" => self.prompt = members.next_value()?,
             "completion_tokens" => self.completion = members.next_value()?,
             "total_tokens" => self.total = members.next_value()?,
-            "prompt_tokens_details" => self.prompt_details = inner(members)?,
-            "completion_tokens_details" => self.completion_details = inner(members)?,
+            "prompt_tokens_details" => _ = members.next_value_seed(Fill(&mut self.prompt_details))?,
+            "completion_tokens_details" => _ = members.next_value_seed(Fill(&mut self.completion_details))?,
             "prompt_cache_hit_tokens" => self.cache_hit = members.next_value()?,
             _ => return Ok(false),
         }
@@ -161,37 +176,20 @@ impl Read for Counts {
     }
 }
 
-/// `prompt_tokens_details` or `completion_tokens_details`.
+/// `prompt_tokens_details` or `completion_tokens_details`, and the details of a Responses API's usage.
 #[derive(Default)]
-pub(super) struct Details {
-    pub(super) cached: Count,
-    pub(super) reasoning: Count,
+pub(crate) struct Details {
+    pub(crate) cached: Count,
+    pub(crate) reasoning: Count,
 }
 
-fn inner<'de, A: MapAccess<'de>>(members: &mut A) -> Result<Details, A::Error> {
-    let Maybe(details) = members.next_value()?;
-    Ok(details.map(|details| *details).unwrap_or_default())
-}
-
-impl Read for Details {
-    fn member<'de, A: MapAccess<'de>>(&mut self, name: &str, members: &mut A) -> Result<bool, A::Error> {
+impl<'de> Read<'de> for Details {
+    fn member<A: MapAccess<'de>>(&mut self, name: &str, members: &mut A) -> Result<bool, A::Error> {
         match name {
             "cached_tokens" => self.cached = members.next_value()?,
             "reasoning_tokens" => self.reasoning = members.next_value()?,
             _ => return Ok(false),
         }
         Ok(true)
-    }
-}
-
-/// A count, which some servers write as a floating-point number. `None` for any other value.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Count(pub(super) Option<u64>);
-
-impl<'de> Deserialize<'de> for Count {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        let rounded = || value.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64);
-        Ok(Self(value.as_u64().or_else(rounded)))
     }
 }

@@ -1,14 +1,12 @@
 use formwork_core::Usage;
+use formwork_wire::lenient::Count;
 
-use super::object::Maybe;
-use super::shape::{Count, Counts, Shape};
+use super::shape::{Counts, Shape};
 
 /// Returns the usage in a document: `usage`, or the property in which Groq or Moonshot send it in streams.
-pub(super) fn usage_in(document: &Shape) -> Option<Usage> {
-    let groq = document.x_groq.0.as_ref().map(|groq| &groq.usage);
-    let choice = document.choice().map(|choice| &choice.usage);
-    let places = [Some(&document.usage), groq, choice].into_iter().flatten();
-    places.filter_map(|Maybe(counts)| usage_of(counts.as_ref()?)).next()
+pub(super) fn usage_in(document: &Shape<'_>) -> Option<Usage> {
+    let places = [&document.usage, &document.x_groq.usage, &document.choices.choice.usage];
+    places.into_iter().find_map(usage_of)
 }
 
 /// Returns the usage, or `None` if the counts are missing.

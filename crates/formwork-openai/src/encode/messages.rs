@@ -93,7 +93,7 @@ fn without_late_system(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
     for message in messages {
         has_begun |= message.role != Role::System;
         if has_begun && message.role == Role::System {
-            late.push_str(&message.text());
+            late.push_str(&message.joined());
             late.push_str("\n\n");
             continue;
         }
@@ -175,7 +175,7 @@ fn assistant(message: &Message) -> Result<ChatMessage<'_>, Fault> {
             other => return Err(misplaced(other, "an assistant message")),
         }
     }
-    let text = text_of(message);
+    let text = message.joined();
     // A message without calls must have a content, even an empty one.
     let content = (tool_calls.is_empty() || !text.is_empty()).then_some(text);
     Ok(ChatMessage::Assistant { content, tool_calls })
@@ -191,15 +191,7 @@ pub(crate) fn text_alone<'a>(message: &'a Message, place: &str) -> Result<Cow<'a
     });
     match other {
         Some(other) => Err(misplaced(other, place)),
-        None => Ok(text_of(message)),
-    }
-}
-
-/// Returns the text of a message, which is copied only if it has several parts.
-fn text_of(message: &Message) -> Cow<'_, str> {
-    match message.parts.as_slice() {
-        [Part::Text { text }] => Cow::Borrowed(text),
-        _ => Cow::Owned(message.text()),
+        None => Ok(message.joined()),
     }
 }
 

@@ -39,6 +39,8 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    frequency_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     max_completion_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u32>,
@@ -72,6 +74,7 @@ pub(crate) fn request(wire: &OpenAi, call: &Call) -> Result<Request<Bytes>, Faul
         top_p: call.sampling.top_p.filter(|_| capabilities.top_p),
         // Servers read the seed as a signed 64-bit integer.
         seed: call.sampling.seed.filter(|_| capabilities.seed).map(|seed| seed & u64::MAX >> 1),
+        frequency_penalty: call.sampling.frequency_penalty.filter(|_| capabilities.frequency_penalty),
         max_completion_tokens,
         max_tokens,
         stream: wire.stream,

@@ -1,8 +1,9 @@
 use formwork_core::{Fault, FaultKind};
-use formwork_wire::{Deltas, error_in, quoted};
+use formwork_wire::{Deltas, error_in, lenient, quoted};
 use serde_json::Value;
 
 use super::reader::Reader;
+use super::shape::Response;
 
 /// Reads a response that is one JSON document.
 pub(crate) fn document(reader: &mut Reader, body: &[u8], out: &mut Deltas) -> Result<(), Fault> {
@@ -13,14 +14,15 @@ pub(crate) fn document(reader: &mut Reader, body: &[u8], out: &mut Deltas) -> Re
         let message = format!("{what}: {}", quoted(&String::from_utf8_lossy(body)));
         Fault::new(FaultKind::BadWire, message)
     };
-    let response: Value = serde_json::from_slice(body).map_err(|_| bad("the response is not JSON"))?;
-    let is_response = response["output"].is_array() || response["object"] == "response";
-    if !is_response && error_in(&response).is_some() {
-        return reader.broken(&response, out);
-    }
-    if !is_response {
+    let mut response = Response::default();
+    lenient::read_slice(body, &mut response).map_err(|_| bad("the response is not JSON"))?;
+    if response.output.is_none() && response.object.as_str() != Some("response") {
+        let whole: Value = serde_json::from_slice(body).unwrap_or_default();
+        if error_in(&whole).is_some() {
+            return reader.broken(&whole, out);
+        }
         return Err(bad("the response is not one of the Responses API: it has no `output`"));
     }
-    let status = response["status"].as_str().unwrap_or_default();
-    reader.finish(&response, status, out)
+    let status = response.status.take();
+    reader.finish(&mut response, status.as_str().unwrap_or_default(), out)
 }

@@ -1,9 +1,9 @@
 use formwork_core::{Fault, FaultKind};
-use formwork_wire::{Deltas, Messages, quoted};
-use serde::Deserialize;
+use formwork_wire::{Deltas, Messages, lenient, quoted};
 use serde_json::{Value, json};
 
-use super::reader::{Place, Reader};
+use super::reader::{Place, Reader, Thought};
+use super::shape::Event;
 
 /// Reads the events of a stream that ends with `response.completed`, `response.incomplete` or `response.failed`.
 pub(crate) struct Events {
@@ -16,22 +16,6 @@ impl Events {
     }
 }
 
-/// The properties of events that are read. Leaf values have any JSON type, because servers differ.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Event {
-    #[serde(rename = "type")]
-    kind: Value,
-    output_index: Value,
-    item_id: Value,
-    content_index: Value,
-    summary_index: Value,
-    delta: Value,
-    item: Value,
-    response: Value,
-    error: Value,
-}
-
 impl Messages for Events {
     fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault> {
         let bad = |what: &str| Fault::new(FaultKind::BadWire, format!("{what}: {}", quoted(text)));
@@ -39,35 +23,42 @@ impl Messages for Events {
         if matches!(text.trim(), "" | "[DONE]") {
             return Ok(());
         }
-        let event: Event = serde_json::from_str(text)
+        let mut event = Event::default();
+        lenient::read_str(text, &mut event)
             .map_err(|_| bad("an event of the stream is not one of the Responses API"))?;
-        let place = Place { index: event.output_index.as_u64(), id: event.item_id.as_str() };
+        let place = Place { index: event.output_index.0, id: event.item_id.as_str() };
         let delta = event.delta.as_str().unwrap_or_default();
         match event.kind.as_str() {
-            Some("response.created" | "response.in_progress") => self.reader.answered_by(&event.response),
-            Some("response.output_item.added") => self.reader.begin(place, &event.item),
-            Some("response.output_item.done") => self.reader.close(place, &event.item, out),
+            Some("response.created" | "response.in_progress") => {
+                self.reader.answered_by(&event.response.unwrap_or_default());
+            }
+            Some("response.output_item.added") => {
+                self.reader.begin(place, &event.item.unwrap_or_default());
+            }
+            Some("response.output_item.done") => {
+                self.reader.close(place, &mut event.item.unwrap_or_default(), out);
+            }
             Some("response.output_text.delta") => self.reader.text_delta(place, delta, out),
             Some("response.refusal.delta") => self.reader.refusal_delta(place, delta, out),
             Some("response.reasoning_summary_text.delta") => {
-                let part = json!(["summary", event.summary_index]);
+                let part = Thought::Summary(event.summary_index.0);
                 self.reader.reasoning_delta(place, part, delta, out);
             }
             Some("response.reasoning_text.delta") => {
-                let part = json!(["content", event.content_index]);
+                let part = Thought::Content(event.content_index.0);
                 self.reader.reasoning_delta(place, part, delta, out);
             }
             Some("response.function_call_arguments.delta") => self.reader.arguments_delta(place, delta, out),
             Some(end @ ("response.completed" | "response.incomplete" | "response.failed")) => {
                 let status = end.trim_start_matches("response.");
-                return self.reader.finish(&event.response, status, out);
+                return self.reader.finish(&mut event.response.unwrap_or_default(), status, out);
             }
             // The properties of an error are in the event itself, or in `error` as in a document.
-            Some("error") if event.error.is_null() => {
+            Some("error") if event.error.is_none() => {
                 let error: Value = serde_json::from_str(text).unwrap_or_default();
                 return self.reader.broken(&json!({"error": error}), out);
             }
-            _ if event.error.is_object() || event.error.is_string() => {
+            _ if event.error.as_str().is_some() || event.error.value().is_some_and(Value::is_object) => {
                 return self.reader.broken(&json!({"error": event.error}), out);
             }
             // Events of other tools, ends of parts that were read already, and event types that the API may add.

@@ -5,6 +5,7 @@ mod encode;
 mod events;
 mod input;
 mod reader;
+mod shape;
 
 pub(crate) use document::document;
 pub(crate) use encode::request;

@@ -2,6 +2,7 @@ use formwork_core::{Delta, Fault, FaultKind, Finish, ToolCall, Usage};
 use formwork_wire::{Deltas, error_in};
 use serde_json::{Value, json};
 
+use super::shape::{Item, Response};
 use crate::fault::{RequestInfo, fault_within, rescue};
 
 /// Reads the output items of a response, whole or streamed, and collects usage, model and status for the final delta.
@@ -20,7 +21,7 @@ pub(crate) struct Reader {
     /// becomes the answer if there is no other.
     aside: String,
     /// The item and the part of the last piece of reasoning.
-    thought: Option<(usize, Value)>,
+    thought: Option<(usize, Thought)>,
     model: Option<String>,
     /// The number of bytes of text and reasoning so far.
     answered: usize,
@@ -45,6 +46,13 @@ enum Kind {
     Carrier,
     /// Reasoning, calls of other tools, and item types that the API may add.
     Other,
+}
+
+/// A part of the reasoning in an item, with its index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Thought {
+    Summary(Option<u64>),
+    Content(Option<u64>),
 }
 
 /// The reference to an item of a stream: its index, its identifier, or both.
@@ -72,16 +80,15 @@ impl Reader {
     }
 
     /// Reads the beginning of an item in a stream.
-    pub(super) fn begin(&mut self, place: Place<'_>, item: &Value) {
-        let id = place.id.or_else(|| item.get("id").and_then(Value::as_str));
+    pub(super) fn begin(&mut self, place: Place<'_>, item: &Item<'_>) {
+        let id = place.id.or_else(|| item.id.as_str());
         let kind = self.kind_of(item);
         self.items.push(Open { index: place.index, id: id.map(str::to_owned), kind, has_delta: false });
     }
 
     /// Reads the end of an item in a stream. If no delta of the item was received, its content is read from this event.
-    pub(super) fn close(&mut self, place: Place<'_>, item: &Value, out: &mut Deltas) {
-        let id = place.id.or_else(|| item.get("id").and_then(Value::as_str));
-        let place = Place { id, ..place };
+    pub(super) fn close(&mut self, place: Place<'_>, item: &mut Item<'_>, out: &mut Deltas) {
+        let place = Place { id: place.id.or_else(|| item.id.as_str()), ..place };
         let open = match self.find(place) {
             Some(open) => open,
             None => {
@@ -89,10 +96,10 @@ impl Reader {
                 self.items.len() - 1
             }
         };
-        if self.request.tool.is_none() && item["type"] == "function_call" {
+        if self.request.tool.is_none() && item.kind.as_str() == Some("function_call") {
             // The end of an item has all of its arguments.
-            let text = |name: &str| item[name].as_str().unwrap_or_default();
-            self.calls.push(ToolCall::new(text("call_id"), text("name"), arguments(item)));
+            let [id, name] = [&item.call_id, &item.name].map(|leaf| leaf.as_str().unwrap_or_default());
+            self.calls.push(ToolCall::new(id, name, item.arguments.clone().into_json()));
         }
         let Some(Open { kind, has_delta: false, .. }) = self.items.get(open) else { return };
         self.whole(open, *kind, item, out);
@@ -103,18 +110,18 @@ impl Reader {
         let kind = if self.request.tool.is_some() { Kind::Aside } else { Kind::Answer };
         match self.touch(place, kind) {
             (_, Kind::Aside) => self.aside.push_str(text),
-            _ => self.text(text, out),
+            _ => self.text(text.to_owned(), out),
         }
     }
 
     /// Reads a piece of a refusal.
     pub(super) fn refusal_delta(&mut self, place: Place<'_>, text: &str, out: &mut Deltas) {
         self.touch(place, Kind::Answer);
-        self.refusal(text, out);
+        self.refusal(text.to_owned(), out);
     }
 
     /// Reads a piece of reasoning in the part `part` of its item.
-    pub(super) fn reasoning_delta(&mut self, place: Place<'_>, part: Value, text: &str, out: &mut Deltas) {
+    pub(super) fn reasoning_delta(&mut self, place: Place<'_>, part: Thought, text: &str, out: &mut Deltas) {
         let (open, _) = self.touch(place, Kind::Other);
         self.reasoning(open, part, text, out);
     }
@@ -122,20 +129,24 @@ impl Reader {
     /// Reads a piece of the arguments of a tool call.
     pub(super) fn arguments_delta(&mut self, place: Place<'_>, text: &str, out: &mut Deltas) {
         if let (_, Kind::Carrier) = self.touch(place, Kind::Other) {
-            self.text(text, out);
+            self.text(text.to_owned(), out);
         }
     }
 
     /// Reads a response that has ended with `status`, and emits the final delta. Items already received by stream events are not
     /// read again.
-    pub(super) fn finish(&mut self, response: &Value, status: &str, out: &mut Deltas) -> Result<(), Fault> {
+    pub(super) fn finish(
+        &mut self,
+        response: &mut Response<'_>,
+        status: &str,
+        out: &mut Deltas,
+    ) -> Result<(), Fault> {
         self.answered_by(response);
-        let error = response.get("error").filter(|error| !error.is_null());
-        if let Some(error) = error {
-            return self.broken(&json!({"error": error}), out);
+        if !response.error.is_none() {
+            return self.broken(&json!({"error": response.error}), out);
         }
         let stopped = match status {
-            "incomplete" => match response.pointer("/incomplete_details/reason").and_then(Value::as_str) {
+            "incomplete" => match response.incomplete_details.reason.as_str() {
                 Some("content_filter") => Some(Finish::Filtered),
                 _ => Some(Finish::Length),
             },
@@ -153,17 +164,17 @@ impl Reader {
             _ => None,
         };
         if self.items.is_empty() {
-            for (index, item) in response["output"].as_array().into_iter().flatten().enumerate() {
+            for (index, item) in response.output.iter_mut().flatten().enumerate() {
                 self.close(Place { index: Some(index as u64), id: None }, item, out);
             }
         }
-        self.end(stopped, usage_of(&response["usage"]), out);
+        self.end(stopped, response.usage.usage(), out);
         Ok(())
     }
 
     /// Reads the name of the model from a response.
-    pub(super) fn answered_by(&mut self, response: &Value) {
-        let model = response.get("model").and_then(Value::as_str).filter(|model| !model.is_empty());
+    pub(super) fn answered_by(&mut self, response: &Response<'_>) {
+        let model = response.model.as_str().filter(|model| !model.is_empty());
         self.model = model.map(str::to_owned).or(self.model.take());
     }
 
@@ -175,7 +186,7 @@ impl Reader {
         };
         self.aside.clear();
         if !self.has_text {
-            self.text(&rescued.text, out);
+            self.text(rescued.text, out);
         }
         self.end(Some(rescued.finish), None, out);
         Ok(())
@@ -184,7 +195,7 @@ impl Reader {
     fn end(&mut self, stopped: Option<Finish>, usage: Option<Usage>, out: &mut Deltas) {
         let aside = std::mem::take(&mut self.aside);
         if !self.has_text && !self.is_carried && !self.refused {
-            self.text(&aside, out);
+            self.text(aside, out);
         }
         let finish = match stopped {
             _ if self.refused => Finish::Refused,
@@ -199,43 +210,45 @@ impl Reader {
     }
 
     /// Reads an item that was not streamed.
-    fn whole(&mut self, open: usize, kind: Kind, item: &Value, out: &mut Deltas) {
-        let words = |part: &Value, name: &str| match part.get(name) {
-            Some(Value::String(text)) => text.clone(),
-            _ => String::new(),
-        };
-        let parts = |name: &str| item.get(name).and_then(Value::as_array).into_iter().flatten();
-        match item["type"].as_str() {
+    fn whole(&mut self, open: usize, kind: Kind, item: &mut Item<'_>, out: &mut Deltas) {
+        match item.kind.as_str() {
             Some("message") => {
-                for part in parts("content") {
-                    match (part["type"].as_str(), kind) {
-                        (Some("refusal"), _) => self.refusal(&words(part, "refusal"), out),
-                        (_, Kind::Aside) => self.aside.push_str(&words(part, "text")),
-                        _ => self.text(&words(part, "text"), out),
+                for part in &mut item.content {
+                    let text = part.text.take().into_text().unwrap_or_default();
+                    match (part.kind.as_str(), kind) {
+                        (Some("refusal"), _) => {
+                            self.refusal(part.refusal.take().into_text().unwrap_or_default(), out);
+                        }
+                        (_, Kind::Aside) => self.aside.push_str(&text),
+                        _ => self.text(text, out),
                     }
                 }
             }
             Some("reasoning") => {
-                for name in ["summary", "content"] {
-                    for (index, part) in parts(name).enumerate() {
-                        self.reasoning(open, json!([name, index]), &words(part, "text"), out);
-                    }
+                let summaries =
+                    item.summary.iter().zip(0..).map(|(part, at)| (part, Thought::Summary(Some(at))));
+                let contents =
+                    item.content.iter().zip(0..).map(|(part, at)| (part, Thought::Content(Some(at))));
+                for (part, thought) in summaries.chain(contents) {
+                    self.reasoning(open, thought, part.text.as_str().unwrap_or_default(), out);
                 }
             }
             Some("function_call") if kind == Kind::Carrier => {
-                self.text(&arguments(item), out);
+                self.text(item.arguments.take().into_json(), out);
             }
             _ => {}
         }
     }
 
     /// Returns the kind of an item, and records whether it is a tool call.
-    fn kind_of(&mut self, item: &Value) -> Kind {
-        match item["type"].as_str() {
-            Some("message") if self.request.tool.is_some() || item["phase"] == "commentary" => Kind::Aside,
+    fn kind_of(&mut self, item: &Item<'_>) -> Kind {
+        match item.kind.as_str() {
+            Some("message") if self.request.tool.is_some() || item.phase.as_str() == Some("commentary") => {
+                Kind::Aside
+            }
             Some("message") => Kind::Answer,
             Some("function_call") => {
-                let name = item["name"].as_str();
+                let name = item.name.as_str();
                 // Only the first call is the document; the request disables parallel tool calls.
                 if !self.is_carried && self.request.tool.is_some() && self.request.tool.as_deref() == name {
                     self.is_carried = true;
@@ -276,21 +289,21 @@ impl Reader {
         })
     }
 
-    fn text(&mut self, text: &str, out: &mut Deltas) {
+    fn text(&mut self, text: String, out: &mut Deltas) {
         if !text.is_empty() {
             self.answered += text.len();
             self.has_text = true;
-            out.push_back(Delta::Text(text.to_owned()));
+            out.push_back(Delta::Text(text));
         }
     }
 
-    fn refusal(&mut self, text: &str, out: &mut Deltas) {
+    fn refusal(&mut self, text: String, out: &mut Deltas) {
         self.refused |= !text.is_empty();
         self.text(text, out);
     }
 
     /// Emits reasoning, with an empty line between its parts.
-    fn reasoning(&mut self, open: usize, part: Value, text: &str, out: &mut Deltas) {
+    fn reasoning(&mut self, open: usize, part: Thought, text: &str, out: &mut Deltas) {
         if text.is_empty() {
             return;
         }
@@ -301,31 +314,4 @@ impl Reader {
         let text = if is_next { format!("\n\n{text}") } else { text.to_owned() };
         out.push_back(Delta::Reasoning(text));
     }
-}
-
-/// Returns the arguments of a call. Some servers send parsed arguments in place of a string.
-fn arguments(item: &Value) -> String {
-    match &item["arguments"] {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        parsed => parsed.to_string(),
-    }
-}
-
-/// Returns the usage, or `None` if the counts are missing.
-fn usage_of(counts: &Value) -> Option<Usage> {
-    // Some servers write counts as floating-point numbers.
-    let count = |place: &str| {
-        let number = counts.pointer(place)?;
-        let rounded = || number.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64);
-        number.as_u64().or_else(rounded)
-    };
-    let (input, output) = (count("/input_tokens"), count("/output_tokens"));
-    if input.is_none() && output.is_none() {
-        return None;
-    }
-    let usage = Usage::new(input.unwrap_or_default(), output.unwrap_or_default());
-    let cached = count("/input_tokens_details/cached_tokens").unwrap_or_default();
-    let reasoning = count("/output_tokens_details/reasoning_tokens").unwrap_or_default();
-    Some(usage.with_cached(cached).with_reasoning(reasoning))
 }

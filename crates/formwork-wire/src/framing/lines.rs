@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use formwork_core::{Fault, FaultKind};
 
 /// The line ends of a framing.
@@ -29,14 +31,18 @@ impl Lines {
 
     pub(super) fn push(&mut self, chunk: &[u8]) {
         // The remaining bytes are the beginning of one line, so this moves few bytes.
-        self.bytes.drain(..self.start);
+        if self.start == self.bytes.len() {
+            self.bytes.clear();
+        } else {
+            self.bytes.drain(..self.start);
+        }
         self.searched -= self.start;
         self.start = 0;
         self.bytes.extend_from_slice(chunk);
     }
 
-    /// Returns the next complete line, without its end.
-    pub(super) fn line(&mut self) -> Option<Result<&str, Fault>> {
+    /// Returns the place of the next complete line, without its end. It is valid until the next [`push`](Self::push).
+    pub(super) fn line(&mut self) -> Option<Range<usize>> {
         if self.after_return && self.start < self.bytes.len() {
             self.after_return = false;
             if self.bytes[self.start] == b'\n' {
@@ -57,22 +63,31 @@ impl Lines {
         self.after_return = self.bytes[end] == b'\r';
         let start = std::mem::replace(&mut self.start, end + 1);
         self.searched = self.start;
-        Some(text(&self.bytes[start..end]))
+        Some(start..end - usize::from(self.bytes[start..end].ends_with(b"\r")))
     }
 
-    /// Returns the last line if it has no end.
-    pub(super) fn rest(&mut self) -> Option<Result<&str, Fault>> {
+    /// Returns the place of the last line if it has no end; an empty place if there is none.
+    pub(super) fn rest(&mut self) -> Range<usize> {
         let start = std::mem::replace(&mut self.start, self.bytes.len());
         self.searched = self.start;
-        let rest = &self.bytes[start..];
-        (!rest.is_empty()).then(|| match std::str::from_utf8(rest) {
-            Err(error) if error.error_len().is_none() => Err(Fault::cut_off("it ends within a character")),
-            _ => text(rest),
-        })
+        start..self.start
+    }
+
+    /// Returns the bytes at a place.
+    pub(super) fn bytes(&self, place: &Range<usize>) -> &[u8] {
+        self.bytes.get(place.clone()).unwrap_or_default()
     }
 }
 
-fn text(line: &[u8]) -> Result<&str, Fault> {
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
+/// Returns the text of a line.
+pub(super) fn text(line: &[u8]) -> Result<&str, Fault> {
     std::str::from_utf8(line).map_err(|_| Fault::new(FaultKind::BadWire, "the response is not UTF-8"))
+}
+
+/// Returns the text of the last line without an end.
+pub(super) fn rest_text(rest: &[u8]) -> Result<&str, Fault> {
+    match std::str::from_utf8(rest) {
+        Err(error) if error.error_len().is_none() => Err(Fault::cut_off("it ends within a character")),
+        _ => text(rest.strip_suffix(b"\r").unwrap_or(rest)),
+    }
 }

@@ -4,6 +4,8 @@ mod lines;
 mod ndjson;
 mod sse;
 
+use std::borrow::Cow;
+
 use formwork_core::Fault;
 
 pub use ndjson::Ndjson;
@@ -22,7 +24,10 @@ pub use sse::Sse;
 /// fn messages<F: Framing>(body: &[u8]) -> Result<Vec<String>, Fault> {
 ///     let mut framing = F::default();
 ///     framing.push(body);
-///     let mut messages = std::iter::from_fn(|| framing.next()).collect::<Result<Vec<_>, _>>()?;
+///     let mut messages = Vec::new();
+///     while let Some(message) = framing.next() {
+///         messages.push(message?.into_owned());
+///     }
 ///     messages.extend(framing.finish().transpose()?);
 ///     Ok(messages)
 /// }
@@ -35,7 +40,7 @@ pub trait Framing: Default + Send {
     fn push(&mut self, chunk: &[u8]);
 
     /// Returns the next complete message, or a [`Fault`] if its bytes are not UTF-8.
-    fn next(&mut self) -> Option<Result<String, Fault>>;
+    fn next(&mut self) -> Option<Result<Cow<'_, str>, Fault>>;
 
     /// Handles the end of the body, and returns the message that it completes, if any. Call it after [`next`](Self::next)
     /// returned `None`.

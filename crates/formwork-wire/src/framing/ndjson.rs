@@ -1,7 +1,9 @@
+use std::borrow::Cow;
+
 use formwork_core::Fault;
 
 use super::Framing;
-use super::lines::{Ends, Lines};
+use super::lines::{Ends, Lines, rest_text, text};
 
 /// The framing of newline-delimited JSON: each message is one line. Empty lines are skipped.
 ///
@@ -10,8 +12,9 @@ use super::lines::{Ends, Lines};
 ///
 /// let mut lines = Ndjson::default();
 /// lines.push(b"{\"done\": false}\n{\"done\": true}");
-/// assert_eq!(lines.next(), Some(Ok(r#"{"done": false}"#.to_owned())));
-/// assert_eq!((lines.next(), lines.finish()), (None, Some(Ok(r#"{"done": true}"#.to_owned()))));
+/// assert_eq!(lines.next(), Some(Ok(r#"{"done": false}"#.into())));
+/// assert_eq!(lines.next(), None);
+/// assert_eq!(lines.finish(), Some(Ok(r#"{"done": true}"#.to_owned())));
 /// ```
 #[derive(Debug)]
 pub struct Ndjson(Lines);
@@ -27,17 +30,18 @@ impl Framing for Ndjson {
         self.0.push(chunk);
     }
 
-    fn next(&mut self) -> Option<Result<String, Fault>> {
+    fn next(&mut self) -> Option<Result<Cow<'_, str>, Fault>> {
         loop {
-            match self.0.line()? {
-                Ok(line) if line.trim().is_empty() => {}
-                line => return Some(line.map(str::to_owned)),
+            let line = self.0.line()?;
+            if !self.0.bytes(&line).trim_ascii().is_empty() {
+                return Some(text(self.0.bytes(&line)).map(Cow::Borrowed));
             }
         }
     }
 
     fn finish(&mut self) -> Option<Result<String, Fault>> {
-        let rest = self.0.rest().filter(|line| !line.as_ref().is_ok_and(|line| line.trim().is_empty()))?;
-        Some(rest.map(str::to_owned))
+        let rest = self.0.rest();
+        let rest = rest_text(self.0.bytes(&rest)).map(str::to_owned);
+        (!rest.as_ref().is_ok_and(|line| line.trim().is_empty())).then_some(rest)
     }
 }

@@ -7,7 +7,7 @@ fn messages<F: Framing>(chunks: &[&[u8]]) -> Vec<Result<String, Fault>> {
     for chunk in chunks {
         framing.push(chunk);
         while let Some(message) = framing.next() {
-            out.push(message);
+            out.push(message.map(std::borrow::Cow::into_owned));
         }
     }
     out.extend(framing.finish());

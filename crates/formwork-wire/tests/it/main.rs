@@ -4,5 +4,6 @@
 mod cassettes;
 mod faults;
 mod framing;
+mod lenient;
 mod provider;
 mod toy;

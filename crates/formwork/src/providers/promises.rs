@@ -42,6 +42,8 @@ pub(super) fn promised(config: &Config, preset: &str, now: &Resolved, section: &
     let own = &mut config.capabilities;
     own.temperature = own.temperature.or_else(|| refused(known.temperature));
     own.top_p = own.top_p.or_else(|| refused(known.top_p));
+    // No vendor takes the penalty where it refuses a temperature.
+    own.frequency_penalty = own.frequency_penalty.or_else(|| refused(known.temperature));
     if is_own {
         own.seed = own.seed.or_else(|| refused(known.seed));
     }

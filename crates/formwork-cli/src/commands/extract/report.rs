@@ -117,6 +117,9 @@ fn sampling(call: &Call) -> String {
     if let Some(temperature) = call.sampling.temperature {
         words.push_str(&format!(", temperature {temperature}"));
     }
+    if let Some(penalty) = call.sampling.frequency_penalty {
+        words.push_str(&format!(", frequency penalty {penalty}"));
+    }
     if let Some(seed) = call.sampling.seed {
         words.push_str(&format!(", seed {seed}"));
     }

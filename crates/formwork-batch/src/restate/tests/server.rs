@@ -1,0 +1,133 @@
+//! A played Restate server.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use formwork_core::{Fault, FaultKind, Time};
+use formwork_wire::http::{Request, Response, StatusCode};
+use formwork_wire::{Body, Bytes, Transport};
+use serde_json::json;
+
+use super::journal::{Died, Journal};
+use super::provider::{Played, calls, extractor};
+use crate::restate::message::{Hello, PROTOCOL, RowReply, RowRequest, digest as digest_of};
+use crate::restate::row::row;
+use crate::restate::slots::Take;
+
+/// A Restate with one worker that never dies: it carries each key out once, and fails in the ways of a server that restarts.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) provider: Arc<Played>,
+    pub(super) protocol: u32,
+    pub(super) has_worker: bool,
+    pub(super) done: tokio::sync::Mutex<HashMap<String, String>>,
+    pub(super) requests: AtomicUsize,
+    pub(super) cancelled: AtomicUsize,
+    /// Whether no row ends.
+    pub(super) holds: AtomicBool,
+    pub(super) contracts: Mutex<Vec<String>>,
+    /// The next slot of the target.
+    pub(super) next: tokio::sync::Mutex<Option<tokio::time::Instant>>,
+}
+
+impl Server {
+    pub(super) fn new() -> Self {
+        Self {
+            provider: Arc::default(),
+            protocol: PROTOCOL,
+            has_worker: true,
+            done: tokio::sync::Mutex::default(),
+            requests: AtomicUsize::new(0),
+            cancelled: AtomicUsize::new(0),
+            holds: AtomicBool::new(false),
+            contracts: Mutex::default(),
+            next: tokio::sync::Mutex::default(),
+        }
+    }
+
+    async fn answer(&self, path: &str, key: Option<String>, body: &[u8]) -> (u16, String) {
+        match path {
+            "/restate/health" => (200, "{}".to_owned()),
+            _ if !self.has_worker => (404, json!({"message": "service not found"}).to_string()),
+            "/FormworkRow/hello" => {
+                let hello = Hello { protocol: self.protocol, ..Hello::own() };
+                (200, serde_json::to_string(&hello).unwrap())
+            }
+            "/FormworkRow/run" => {
+                if self.requests.fetch_add(1, Ordering::SeqCst) % 5 == 4 {
+                    return (503, json!({"message": "not yet"}).to_string());
+                }
+                while self.holds.load(Ordering::SeqCst) {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+                let mut done = self.done.lock().await;
+                let key = key.unwrap();
+                if let Some(reply) = done.get(&key) {
+                    return (200, reply.clone());
+                }
+                let request: RowRequest = serde_json::from_slice(body).unwrap();
+                assert!(self.contracts.lock().unwrap().contains(&request.contract));
+                let reply: Result<RowReply, Died> =
+                    row(&Journal::default(), &extractor(&self.provider), &calls(), request).await;
+                let reply = serde_json::to_string(&reply.unwrap()).unwrap();
+                done.insert(key, reply.clone());
+                (200, reply)
+            }
+            "/FormworkRow/run/send" => (202, json!({"invocationId": key}).to_string()),
+            "/FormworkRow/cancel" => {
+                let ids: Vec<String> = serde_json::from_slice(body).unwrap();
+                self.cancelled.fetch_add(ids.len(), Ordering::SeqCst);
+                (200, "null".to_owned())
+            }
+            "/FormworkPace/played/take" => {
+                let take: Take = serde_json::from_slice(body).unwrap();
+                let (mut next, now) = (self.next.lock().await, tokio::time::Instant::now());
+                let slot = next.unwrap_or(now).max(now);
+                *next = Some(slot + Duration::from_secs_f64(f64::from(take.count) / take.calls_per_second));
+                (200, (slot - now).as_millis().to_string())
+            }
+            "/version" => (200, json!({"version": "1.5.9"}).to_string()),
+            "/deployments" => (409, json!({"message": "exists"}).to_string()),
+            path => {
+                let digest = path.trim_start_matches("/FormworkContract/").trim_end_matches("/put");
+                assert_eq!(digest, digest_of(&serde_json::from_slice(body).unwrap()));
+                self.contracts.lock().unwrap().push(digest.to_owned());
+                (200, "null".to_owned())
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Transport for Server {
+    async fn send(&self, request: Request<Bytes>, _: Option<Time>) -> Result<Response<Body>, Fault> {
+        let path = request.uri().path().to_owned();
+        let key = request.headers().get("idempotency-key").map(|key| key.to_str().unwrap().to_owned());
+        let (status, body) = self.answer(&path, key, request.body()).await;
+        let mut response = Response::new(Body::from(body.into_bytes()));
+        *response.status_mut() = StatusCode::from_u16(status).unwrap();
+        Ok(response)
+    }
+
+    fn now(&self) -> Time {
+        Time(0)
+    }
+}
+
+/// A server that is not there.
+#[derive(Debug)]
+pub(super) struct Nowhere;
+
+#[async_trait]
+impl Transport for Nowhere {
+    async fn send(&self, _: Request<Bytes>, _: Option<Time>) -> Result<Response<Body>, Fault> {
+        Err(Fault::new(FaultKind::Unreachable, "nothing listens"))
+    }
+
+    fn now(&self) -> Time {
+        Time(0)
+    }
+}
