@@ -1,23 +1,23 @@
 //! Measures a call while the first of two targets is down, compared with the same call to only the second target.
 
-use std::sync::Arc;
 use std::time::Instant;
 
-use formwork_core::Inline;
 use formwork_extract::Extractor;
 use serde_json::{Value, json};
 
-use crate::oracle::{INPUT, SYSTEM, Score, schema};
+use crate::oracle::{INPUT, Score};
 use crate::process::Server;
+use crate::wires::CHAT;
 use crate::{Failure, calls, ours};
 
 /// An address without a server: port 1 is a system port (RFC 6335, section 6).
-const DOWN: &str = "http://127.0.0.1:1/v1";
+const DOWN: &str = "http://127.0.0.1:1";
 
 pub(crate) async fn measure(rounds: usize) -> Result<Value, Failure> {
     let server = Server::start()?;
-    let backup = format!("{}/v1", server.address);
-    let (alone, both) = (extractor(&[&backup])?, extractor(&[DOWN, &backup])?);
+    let target = |address: &str| ours::provider(CHAT, address, false, 64 << 20);
+    let alone = ours::extractor_of([target(&server.address)?])?;
+    let both = ours::extractor_of([target(DOWN)?, target(&server.address)?])?;
     milliseconds(&alone).await?;
     let first = milliseconds(&both).await?;
     let mut turns = Vec::with_capacity(rounds);
@@ -36,15 +36,6 @@ pub(crate) async fn measure(rounds: usize) -> Result<Value, Failure> {
         "alone": calls::median(turns.iter().map(|(_, alone)| *alone)),
         "over": turns.iter().map(|(both, alone)| both - alone).fold(f64::NEG_INFINITY, f64::max),
     }))
-}
-
-fn extractor(urls: &[&str]) -> Result<Extractor<Score>, Failure> {
-    let contract = formwork_schema::contract_for(Arc::new(Inline::new("ai_score", schema()?)));
-    let mut builder = Extractor::for_contract(contract.map_err(|error| error.message)?).with_system(SYSTEM);
-    for url in urls {
-        builder = builder.with_target(Arc::new(ours::provider(url, false, 64 << 20)?));
-    }
-    Ok(builder.build()?)
 }
 
 async fn milliseconds(extractor: &Extractor<Score>) -> Result<f64, Failure> {

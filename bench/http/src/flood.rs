@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use formwork_core::{Call, Delta, Lowered, Message, Provider as _};
+use formwork_core::{Call, Delta, Lowered, Message};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
 use crate::process::{Server, peak, resident};
+use crate::wires::CHAT;
 use crate::{Failure, ours};
 
 /// The number of deltas after which the slow reader stops, and the time for which it stops.
@@ -15,10 +16,10 @@ const STOP: Duration = Duration::from_secs(2);
 
 pub(crate) async fn measure(is_whole: bool, bytes: u64) -> Result<Value, Failure> {
     let server = Server::start()?;
-    let provider = ours::provider(&format!("{}/v1", server.address), true, usize::MAX)?;
+    let provider = ours::provider(CHAT, &server.address, true, usize::MAX)?;
     drain(provider.call(&call()).await?).await?;
 
-    let provider = ours::provider(&format!("{}/flood/{bytes}/v1", server.address), true, usize::MAX)?;
+    let provider = ours::provider(CHAT, &format!("{}/flood/{bytes}", server.address), true, usize::MAX)?;
     let before = resident()?;
     let mut answer = provider.call(&call()).await?;
     let read = if is_whole {

@@ -11,9 +11,10 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
 
-use crate::bare::{self, Bare};
-use crate::oracle::{INPUT, events};
+use crate::bare::Bare;
+use crate::oracle::INPUT;
 use crate::process::{Server, peak, resident};
+use crate::wires::{CHAT, chat_events};
 use crate::{Failure, ours};
 
 /// Counts the pieces of all answers.
@@ -30,25 +31,25 @@ impl Observer for Pieces {
 
 pub(crate) async fn measure(is_ours: bool, calls: usize) -> Result<Value, Failure> {
     let server = Server::start()?;
-    let (warm, held) = (format!("{}/v1", server.address), format!("{}/held/v1", server.address));
+    let (warm, held) = (&server.address, format!("{}/held", server.address));
     let pieces = Pieces::default();
     // One call before the measurement loads code and certificates into memory, for the bare client as well.
-    ours::extractor(&warm, true)?.extract(INPUT).await?;
+    ours::extractor(CHAT, warm, true)?.extract(INPUT).await?;
     let request = serde_json::from_str(&server.ask("/last").await?)?;
-    Bare::new(&warm, &request)?.call(INPUT).await?;
+    Bare::new(CHAT, warm, true, &request)?.call(INPUT).await?;
     if is_ours {
-        let extractor = ours::extractor(&held, true)?;
+        let extractor = ours::extractor(CHAT, &held, true)?;
         let call = async || {
             let outcome = extractor.extraction(INPUT).with_observer(pieces.clone()).run().await?;
             if outcome.attempts.len() == 1 { Ok(()) } else { Err("a call was repeated".into()) }
         };
         all(&server, &pieces, calls, call).await
     } else {
-        let bare = Bare::new(&held, &request)?;
+        let bare = Bare::new(CHAT, &held, true, &request)?;
         let call = async || {
             let count =
                 |piece: &str| _ = pieces.0.fetch_add(usize::from(!piece.is_empty()), Ordering::Relaxed);
-            bare::read(bare.send(INPUT).await?, count).await.map(|_| ())
+            bare.read(bare.send(INPUT).await?, count).await.map(|_| ())
         };
         all(&server, &pieces, calls, call).await
     }
@@ -66,7 +67,7 @@ where
     let before = resident()?;
     let mut open: FuturesUnordered<F> = (0..calls).map(|_| call()).collect();
     // The first event of the first half has no text in it.
-    let halves = calls * (events().len() / 2 - 1);
+    let halves = calls * (chat_events().len() / 2 - 1);
     loop {
         tokio::select! {
             ended = open.next() => return Err(format!("a held call ended: {ended:?}").into()),

@@ -1,7 +1,7 @@
-//! The oracle's document over Chat Completions: prompt, schema and response. Both sides use them.
+//! The oracle's document: prompt, schema and completion. Both sides use them.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// The schema in the oracle's document.
 const SCHEMA: &str = include_str!("../../../examples/ai-score.schema.json");
@@ -57,64 +57,4 @@ struct Breakdown {
 
 pub(crate) fn schema() -> serde_json::Result<Value> {
     serde_json::from_str(SCHEMA)
-}
-
-/// The response of OpenAI's API with this completion.
-pub(crate) fn document() -> String {
-    json!({
-        "id": "chatcmpl-BYtq3fGvdP2MsXkGz9cH0ePzj5uKd", "object": "chat.completion", "created": 1_763_700_000,
-        "model": "gpt-4.1-mini-2025-04-14",
-        "choices": [{
-            "index": 0,
-            "message": {"role": "assistant", "content": ANSWER, "refusal": null, "annotations": []},
-            "logprobs": null,
-            "finish_reason": "stop",
-        }],
-        "usage": usage(),
-        "service_tier": "default",
-        "system_fingerprint": "fp_6f2eabb9a5",
-    })
-    .to_string()
-}
-
-/// The response as server-sent events, with four characters of the completion in each.
-pub(crate) fn events() -> Vec<String> {
-    let letters: Vec<char> = ANSWER.chars().collect();
-    let mut events = vec![event(&json!({"role": "assistant", "content": "", "refusal": null}), Value::Null)];
-    events.extend(
-        letters
-            .chunks(4)
-            .map(|piece| event(&json!({"content": piece.iter().collect::<String>()}), Value::Null)),
-    );
-    events.push(event(&json!({}), json!("stop")));
-    events.push(framed(&json!({"id": ID, "object": CHUNK, "choices": [], "usage": usage()}).to_string()));
-    events.push(framed("[DONE]"));
-    events
-}
-
-const ID: &str = "chatcmpl-BYtq3fGvdP2MsXkGz9cH0ePzj5uKd";
-const CHUNK: &str = "chat.completion.chunk";
-
-/// An event of OpenAI's stream.
-pub(crate) fn event(delta: &Value, finish: Value) -> String {
-    let choice = json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish});
-    let chunk = json!({
-        "id": ID, "object": CHUNK, "created": 1_763_700_000, "model": "gpt-4.1-mini-2025-04-14",
-        "service_tier": "default", "system_fingerprint": "fp_6f2eabb9a5", "choices": [choice], "usage": null,
-    });
-    framed(&chunk.to_string())
-}
-
-fn framed(data: &str) -> String {
-    format!("data: {data}\n\n")
-}
-
-fn usage() -> Value {
-    json!({
-        "prompt_tokens": 612, "completion_tokens": 238, "total_tokens": 850,
-        "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
-        "completion_tokens_details": {
-            "reasoning_tokens": 0, "audio_tokens": 0, "accepted_prediction_tokens": 0, "rejected_prediction_tokens": 0,
-        },
-    })
 }

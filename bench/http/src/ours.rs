@@ -2,24 +2,36 @@
 
 use std::sync::Arc;
 
-use formwork_core::Inline;
+use formwork_core::{Inline, SharedProvider};
 use formwork_extract::Extractor;
 use formwork_http::{HttpTransport, Key};
-use formwork_openai::OpenAi;
-use formwork_wire::{Auth, Http};
 
 use crate::Failure;
-use crate::oracle::{KEY, MODEL, SYSTEM, Score, schema};
+use crate::oracle::{KEY, SYSTEM, Score, schema};
+use crate::wires::Wire;
 
-pub(crate) fn extractor(base_url: &str, stream: bool) -> Result<Extractor<Score>, Failure> {
-    let contract = formwork_schema::contract_for(Arc::new(Inline::new("ai_score", schema()?)));
-    let contract = contract.map_err(|error| error.message)?;
-    let provider = provider(base_url, stream, 64 << 20)?;
-    Ok(Extractor::for_contract(contract).with_target(Arc::new(provider)).with_system(SYSTEM).build()?)
+pub(crate) fn extractor(wire: &Wire, address: &str, stream: bool) -> Result<Extractor<Score>, Failure> {
+    extractor_of([provider(wire, address, stream, 64 << 20)?])
 }
 
-pub(crate) fn provider(base_url: &str, stream: bool, most: usize) -> Result<Http<OpenAi>, Failure> {
-    let key = Key::new("the benchmark", KEY)?;
-    let transport = HttpTransport::new(base_url)?.with_key(Auth::BEARER, key)?.with_max_body_bytes(most);
-    Ok(Http::new(OpenAi::new(MODEL).with_stream(stream), Arc::new(transport)))
+pub(crate) fn extractor_of(
+    providers: impl IntoIterator<Item = SharedProvider>,
+) -> Result<Extractor<Score>, Failure> {
+    let contract = formwork_schema::contract_for(Arc::new(Inline::new("ai_score", schema()?)));
+    let mut builder = Extractor::for_contract(contract.map_err(|error| error.message)?).with_system(SYSTEM);
+    for provider in providers {
+        builder = builder.with_target(provider);
+    }
+    Ok(builder.build()?)
+}
+
+pub(crate) fn provider(
+    wire: &Wire,
+    address: &str,
+    stream: bool,
+    most: usize,
+) -> Result<SharedProvider, Failure> {
+    let transport = HttpTransport::new(&format!("{address}/{}{}", wire.name, wire.base))?;
+    let transport = transport.with_key(wire.auth, Key::new("the benchmark", KEY)?)?;
+    Ok((wire.provider)(transport.with_max_body_bytes(most), stream))
 }

@@ -4,28 +4,32 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use crate::{Failure, oracle};
+use crate::Failure;
+use crate::wires::{WIRES, chat_events, chat_piece};
 
-/// The responses by path: `/v1/…` responds at once, `/held/v1/…` stops after the first half until `/release`, `/flood/N/v1/…`
-/// sends a text of N bytes. `/last` returns the body of the last request, `/sent` the number of bytes of the flood sent so far.
+/// The responses by path: `/WIRE/…` responds at once, `/held/chat/…` stops after the first half until `/release`, `/flood/N/chat/…`
+/// sends a text of N bytes. `/head` and `/last` return the head and the body of the last request, `/sent` the number of bytes of
+/// the flood sent so far.
 struct Canned {
-    document: Vec<u8>,
-    stream: Vec<u8>,
-    /// The head and the events of a stream, one by one.
+    /// The document and the stream of each protocol.
+    wires: Vec<(&'static str, [Vec<u8>; 2])>,
+    /// The events of a stream of Chat Completions, one by one.
     events: Vec<Vec<u8>>,
     drop: Vec<u8>,
-    last: Mutex<Vec<u8>>,
+    last: Mutex<(String, Vec<u8>)>,
     sent: AtomicU64,
     released: watch::Sender<bool>,
 }
 
-const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nx-request-id: req_7f3a\r\n\
-                      transfer-encoding: chunked\r\n\r\n";
+/// Returns the head of a stream.
+fn stream_head(media_type: &str) -> Vec<u8> {
+    let head = "x-request-id: req_7f3a\r\ntransfer-encoding: chunked\r\n\r\n";
+    format!("HTTP/1.1 200 OK\r\ncontent-type: {media_type}\r\n{head}").into_bytes()
+}
 
 /// The delay between two tokens of a paced stream.
 const TOKEN: Duration = Duration::from_millis(10);
@@ -53,12 +57,20 @@ pub(crate) async fn serve() -> Result<(), Failure> {
 
 impl Canned {
     fn new() -> Self {
-        let events: Vec<Vec<u8>> = oracle::events().iter().map(|event| chunk(event)).collect();
-        let stream = [STREAM.as_bytes().to_vec(), events.concat(), END.to_vec()].concat();
-        let drop = chunk(&oracle::event(&json!({"content": "x-y.".repeat(PIECE / 4)}), json!(null)));
-        let (document, last, sent) =
-            (whole("application/json", oracle::document().as_bytes()), Mutex::default(), AtomicU64::new(0));
-        Self { document, stream, events, drop, last, sent, released: watch::Sender::new(false) }
+        let wires = WIRES.iter().map(|wire| {
+            let chunks: Vec<Vec<u8>> = (wire.events)().iter().map(|event| chunk(event)).collect();
+            let head = stream_head(wire.framing.media_type());
+            let document = whole("application/json", (wire.document)().as_bytes());
+            (wire.name, [document, [head, chunks.concat(), END.to_vec()].concat()])
+        });
+        Self {
+            wires: wires.collect(),
+            events: chat_events().iter().map(|event| chunk(event)).collect(),
+            drop: chunk(&chat_piece(&"x-y.".repeat(PIECE / 4))),
+            last: Mutex::default(),
+            sent: AtomicU64::new(0),
+            released: watch::Sender::new(false),
+        }
     }
 
     async fn talk(&self, mut socket: TcpStream) -> std::io::Result<()> {
@@ -66,7 +78,14 @@ impl Canned {
         while let Some((head, body)) = request(&mut socket, &mut buffer).await? {
             let path = head.split(' ').nth(1).unwrap_or_default();
             match path.split('/').nth(1).unwrap_or_default() {
-                "last" => socket.write_all(&whole("application/json", &self.last())).await?,
+                "head" => {
+                    socket.write_all(&whole("text/plain", self.last().0.as_bytes())).await?;
+                    continue;
+                }
+                "last" => {
+                    socket.write_all(&whole("application/json", &self.last().1)).await?;
+                    continue;
+                }
                 "sent" => {
                     let sent = self.sent.load(Ordering::Relaxed).to_string();
                     socket.write_all(&whole("text/plain", sent.as_bytes())).await?;
@@ -77,7 +96,7 @@ impl Canned {
                 }
                 "held" => {
                     let (first, second) = self.events.split_at(self.events.len() / 2);
-                    socket.write_all(STREAM.as_bytes()).await?;
+                    socket.write_all(&stream_head("text/event-stream")).await?;
                     // The pace of a fast model.
                     for event in first {
                         tokio::time::sleep(TOKEN).await;
@@ -90,29 +109,34 @@ impl Canned {
                     let most = path.split('/').nth(2).and_then(|bytes| bytes.parse().ok()).unwrap_or(0);
                     self.flood(&mut socket, most).await?;
                 }
-                _ if memmem(&body, b"\"stream\":true") => socket.write_all(&self.stream).await?,
-                _ => socket.write_all(&self.document).await?,
+                name => {
+                    let Some((_, responses)) = self.wires.iter().find(|(wire, _)| *wire == name) else {
+                        return Ok(());
+                    };
+                    // Gemini has a path of its own for streams.
+                    let is_stream = path.ends_with("alt=sse") || memmem(&body, b"\"stream\":true");
+                    socket.write_all(&responses[usize::from(is_stream)]).await?;
+                }
             }
-            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = body;
+            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = (head, body);
         }
         Ok(())
     }
 
-    fn last(&self) -> Vec<u8> {
+    fn last(&self) -> (String, Vec<u8>) {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     async fn flood(&self, socket: &mut TcpStream, most: u64) -> std::io::Result<()> {
-        socket.write_all(STREAM.as_bytes()).await?;
+        socket.write_all(&stream_head("text/event-stream")).await?;
         let mut sent = 0;
         while sent < most {
             socket.write_all(&self.drop).await?;
             sent += self.drop.len() as u64;
             self.sent.store(sent, Ordering::Relaxed);
         }
-        let events = oracle::events();
-        let last: Vec<u8> = events.iter().rev().take(3).rev().flat_map(|event| chunk(event)).collect();
-        socket.write_all(&[last, END.to_vec()].concat()).await
+        let end = &self.events[self.events.len().saturating_sub(3)..];
+        socket.write_all(&[end.concat(), END.to_vec()].concat()).await
     }
 }
 
