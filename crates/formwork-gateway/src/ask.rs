@@ -1,6 +1,6 @@
 //! A request of any protocol, in the words of none.
 
-use formwork_core::{Message, Tool};
+use formwork_core::Message;
 
 use crate::contracts::Schema;
 
@@ -35,6 +35,16 @@ impl Ask {
             ignored: Vec::new(),
         }
     }
+}
+
+/// A tool that a model may call.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Tool {
+    pub(crate) name: String,
+    /// Empty if there is none.
+    pub(crate) description: String,
+    /// The schema of its arguments.
+    pub(crate) parameters: Schema,
 }
 
 /// The requested kind of answer.

@@ -84,7 +84,7 @@ impl Engine {
             &spec.examples,
             (targets, temperature, max_tokens, deadline.as_millis() as u64, bounds.budget, bounds.is_eager),
         );
-        let key = Cache::key(spec.schema.digest(), &parts);
+        let key = Key::new(spec.schema.digest(), &parts);
         let compile = async || {
             let builder = self.builder(spec, targets, sampling, bounds);
             let built = tokio::task::spawn_blocking(move || builder.build());
@@ -97,7 +97,7 @@ impl Engine {
                 }
             }
         };
-        let (extractor, was_compiled) = self.cache.get(key, compile).await;
+        let (extractor, was_compiled) = self.cache.get(key.clone(), compile).await;
         Ok(Ready { key, extractor: extractor?, was_compiled })
     }
 
@@ -215,12 +215,7 @@ pub(crate) fn spec_of(want: &Want) -> Option<(Spec, Option<Message>)> {
         Want::Text => None,
         Want::Json { name, schema } => Some((Spec::new(name.clone(), schema.clone()), None)),
         Want::Call(tool) => {
-            let mut schema = tool.parameters.clone();
-            if let Value::Object(members) = &mut schema
-                && !tool.description.is_empty()
-            {
-                members.entry("description").or_insert_with(|| tool.description.clone().into());
-            }
+            let schema = tool.parameters.clone().with_description(&tool.description);
             Some((Spec::new(tool.name.clone(), schema), None))
         }
         Want::Tools { tools, required } => {

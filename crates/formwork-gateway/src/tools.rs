@@ -1,8 +1,9 @@
 //! Several tools as one contract: a call of one of them, or text.
 
-use formwork_core::{Message, Part, Role, Tool};
+use formwork_core::{Message, Part, Role};
 use serde_json::{Map, Value, json};
 
+use crate::ask::Tool;
 use crate::reply::{Choice, Content, Finish};
 
 /// Returns the schema of a turn.
@@ -17,7 +18,7 @@ pub(crate) fn schema(tools: &[Tool], required: bool) -> Value {
         turns.push(json!({
             "type": "object",
             "description": tool.description,
-            "properties": {"tool": {"const": tool.name}, "arguments": moved(&tool.parameters, &place)},
+            "properties": {"tool": {"const": tool.name}, "arguments": moved(tool.parameters.value(), &place)},
             "required": ["tool", "arguments"],
             "additionalProperties": false,
         }));
@@ -120,7 +121,7 @@ mod tests {
         let tool = |name: &str| Tool {
             name: name.to_owned(),
             description: String::new(),
-            parameters: parameters.clone(),
+            parameters: parameters.clone().into(),
         };
         let one = [tool("a")];
         let two = [tool("a"), tool("b")];

@@ -232,6 +232,14 @@ mod tests {
             let (cut, supplied) = of(&[unwrap.clone(), ("/properties/data", other)], &value);
             assert_eq!((cut, supplied), (vec![], vec!["$".to_owned()]));
         }
+        // Values that are unwrapped twice have moved further than their paths are followed.
+        let (cut, supplied) = of(&[unwrap.clone(), ("", Lift::Unwrap("a".into()))], &json!({"data": value}));
+        assert_eq!((cut, supplied), (vec![], vec!["$".to_owned()]));
+        for (path, unwrapped) in
+            [("$.data.a", "$.a"), ("$.data", "$"), ("$.other.a", "$.other.a"), ("$", "$")]
+        {
+            assert_eq!(below(path.parse().unwrap(), "data").to_string(), unwrapped);
+        }
     }
 
     #[test]

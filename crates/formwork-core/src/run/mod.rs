@@ -206,27 +206,23 @@ impl Run {
             State::Calling { id, .. } | State::Outside { id, .. } => Some(*id),
             _ => None,
         };
+        if self.is_done() || event.id().is_some_and(|id| open != Some(id)) {
+            return Err(Misuse::NotExpected);
+        }
         match (event, &self.state) {
-            (Event::Cancelled, State::Accepted { .. } | State::Failed(_)) => return Err(Misuse::NotExpected),
             (Event::Cancelled, _) => self.cancel(plan, now),
-            (Event::Answered { id, completion, stopped }, State::Calling { .. }) if open == Some(id) => {
+            (Event::Answered { completion, stopped, .. }, State::Calling { .. }) => {
                 self.answered(plan, now, completion, stopped.map(|reason| *reason));
             }
-            (Event::Failed { id, fault, usage }, State::Calling { .. }) if open == Some(id) => {
+            (Event::Failed { fault, usage, .. }, State::Calling { .. }) => {
                 self.failed(plan, now, fault, usage)
             }
-            (Event::Denied { id, left }, State::Calling { .. }) if open == Some(id) => {
-                self.denied(plan, left);
-            }
-            (Event::Checked { id, violations, spent }, State::Outside { who: External::Checks, .. })
-                if open == Some(id) =>
-            {
+            (Event::Denied { left, .. }, State::Calling { .. }) => self.denied(plan, left),
+            (Event::Checked { violations, spent, .. }, State::Outside { who: External::Checks, .. }) => {
                 self.counters.spend(spent);
                 self.checked(plan, now, violations);
             }
-            (Event::Supplied { id, value }, State::Outside { who: External::Fallback, end, .. })
-                if open == Some(id) =>
-            {
+            (Event::Supplied { value, .. }, State::Outside { who: External::Fallback, end, .. }) => {
                 let nothing = || End { kind: ErrorKind::Rejected, message: String::new() };
                 let end = end.clone().unwrap_or_else(nothing);
                 self.fall_back(plan, end, value);

@@ -165,6 +165,18 @@ impl Event {
     pub const fn supplied(id: CallId, value: Option<Value>) -> Self {
         Self::Supplied { id, value }
     }
+
+    /// Returns the number of the step whose result this is; `None` for a cancellation.
+    pub const fn id(&self) -> Option<CallId> {
+        match self {
+            Self::Answered { id, .. }
+            | Self::Failed { id, .. }
+            | Self::Denied { id, .. }
+            | Self::Checked { id, .. }
+            | Self::Supplied { id, .. } => Some(*id),
+            Self::Cancelled => None,
+        }
+    }
 }
 
 /// A mistake of the driver: an event that is late, repeated or of another run, or a wrong plan.

@@ -62,9 +62,9 @@ fn the_text_and_the_value_of_an_answer_are_shared() {
     assert!(Arc::ptr_eq(&text, &draft.text) && Arc::ptr_eq(&text, run.drafts.previous()));
 
     // A document with text around it is a text of its own.
-    answer(&mut run, &plan, "No: {\"fits\": false}");
+    answer(&mut run, &plan, "No: {\"fits\":false}");
     let draft = run.drafts.current().unwrap();
-    assert_eq!((&*run.ledger[1].text, &*draft.text), ("No: {\"fits\": false}", wrong));
+    assert_eq!((&*run.ledger[1].text, &*draft.text), ("No: {\"fits\":false}", "{\"fits\":false}"));
     assert!(Arc::ptr_eq(&run.ledger[1].text, run.drafts.previous()));
 
     answer(&mut run, &plan, r#"{"fits": true}"#);
@@ -79,4 +79,14 @@ fn the_text_and_the_value_of_an_answer_are_shared() {
     let outcome = run.finish().unwrap();
     assert!(Arc::ptr_eq(&outcome.attempts[0].text, &text));
     assert_eq!(outcome.value, json!({"fits": true}));
+}
+
+#[test]
+fn the_label_of_a_path_is_the_path_without_its_root() {
+    for path in ["$.a", "$.items[0].price", "$[2].a", "$[\"a b\"].c"] {
+        let path: JsonPath = path.parse().unwrap();
+        let label = patch::label(&path);
+        let dot = if path.to_string().starts_with("$.") { "$." } else { "$" };
+        assert_eq!(format!("{dot}{label}"), path.to_string());
+    }
 }

@@ -96,6 +96,20 @@ fn size(call: &Call) -> usize {
 }
 
 #[test]
+fn up_to_eight_values_are_patched() {
+    for (wrong, is_patch) in [(1, true), (8, true), (9, false)] {
+        let schema = json!({"type": "object", "additionalProperties": {"type": "integer"}});
+        let contract = Contract::new(Arc::new(Inline::new("map", schema)), Arc::new(Map));
+        let plan = Plan::new(contract, vec![target("one")]).build().unwrap();
+        let members: Vec<_> = (0..wrong).map(|nth| format!(r#""member{nth}": "x""#)).collect();
+        let text: &'static str = format!("{{{}}}", members.join(", ")).leak();
+        let driven = drive(&plan, input(), &[Reply::Says(text), Reply::Says("{}")]);
+        let words = driven.calls[1].2.messages.last().unwrap().text();
+        assert_eq!(words.contains("except for some values"), is_patch, "{wrong}: {words}");
+    }
+}
+
+#[test]
 fn re_asks_errors_and_lessons_do_not_grow_with_the_answer() {
     let map = || {
         let schema = json!({"type": "object", "additionalProperties": {"type": "integer"}});

@@ -11,8 +11,27 @@ use tokio::sync::OnceCell;
 
 use crate::problem::Problem;
 
-/// The digest of everything that a compiled contract depends on.
-pub(crate) type Key = [u8; 32];
+/// Everything that a compiled contract depends on: the digest of its schema, and the other parts as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Key(Vec<u8>);
+
+impl Key {
+    /// Returns the key of a schema's digest and other parts.
+    pub(crate) fn new(schema: &[u8; 32], parts: &impl serde::Serialize) -> Self {
+        let mut key = schema.to_vec();
+        // Neither the writer nor the types of the parts fail.
+        _ = serde_json::to_writer(&mut key, parts);
+        Self(key)
+    }
+
+    /// Returns the digest of this key and other parts, which can be stored.
+    pub(crate) fn digest(&self, parts: &impl serde::Serialize) -> [u8; 32] {
+        let mut digest = Sha256::new();
+        digest.update(&self.0);
+        digest.update(serde_json::to_vec(parts).unwrap_or_default());
+        digest.finalize().into()
+    }
+}
 
 type Compiled = Arc<OnceCell<Result<Extractor<Value>, Problem>>>;
 
@@ -32,15 +51,6 @@ struct Entries {
 impl Cache {
     pub(crate) fn new(max: usize) -> Self {
         Self { entries: Mutex::default(), max: max.max(1) }
-    }
-
-    /// Returns the key of a digest and other parts.
-    pub(crate) fn key(of: &[u8; 32], parts: &impl serde::Serialize) -> Key {
-        let mut digest = Sha256::new();
-        digest.update(of);
-        // Writing JSON to memory does not fail.
-        digest.update(serde_json::to_vec(parts).unwrap_or_default());
-        digest.finalize().into()
     }
 
     /// Returns the extractor of this key, and whether it was there; compiles it once, however many requests wait for it.
@@ -66,7 +76,7 @@ impl Cache {
             return (Arc::clone(cell), true);
         }
         if entries.by_key.len() >= self.max {
-            let oldest = entries.by_key.iter().min_by_key(|(_, (used, _))| *used).map(|(key, _)| *key);
+            let oldest = entries.by_key.iter().min_by_key(|(_, (used, _))| *used).map(|(key, _)| key.clone());
             oldest.map(|oldest| entries.by_key.remove(&oldest));
         }
         let cell = Compiled::default();
@@ -94,7 +104,7 @@ mod tests {
                 compiled.set(compiled.get() + 1);
                 Err(Problem::new(Kind::Invalid, key.to_string()))
             };
-            let (result, was_there) = cache.get([key; 32], compile).await;
+            let (result, was_there) = cache.get(Key::new(&[key; 32], &()), compile).await;
             assert_eq!(result.unwrap_err().message, key.to_string());
             was_there
         };

@@ -22,6 +22,18 @@ impl Schema {
         &self.0.value
     }
 
+    /// Adds a description, unless it is empty or the schema has one of its own.
+    pub(crate) fn with_description(self, description: &str) -> Self {
+        match self.value() {
+            Value::Object(members) if !description.is_empty() && !members.contains_key("description") => {
+                let mut members = members.clone();
+                members.insert("description".to_owned(), description.into());
+                Value::Object(members).into()
+            }
+            _ => self,
+        }
+    }
+
     /// Returns the number of bytes of the schema as JSON.
     pub(crate) fn length(&self) -> usize {
         self.written().0

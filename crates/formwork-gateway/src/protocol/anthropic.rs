@@ -1,14 +1,14 @@
 //! Anthropic's Messages API.
 
-use formwork_core::{Message, Part, Role, Tool};
+use formwork_core::{Message, Part, Role};
 use serde_json::{Value, json};
 
-use super::fields::{Fields, wrong};
-use super::ignored::Ignored;
+use super::fields::{self, Fields, Reader};
 use super::parts::{self, Choice};
-use super::{Frames, Protocol, RawProtocol, event, is_empty, to_json};
-use crate::ask::{Ask, Sampling, Want};
-use crate::document::Schemas;
+use super::{Frames, Protocol, RawProtocol, event, to_json};
+use crate::ask::{Ask, Sampling, Tool, Want};
+use crate::contracts::Known;
+use crate::document::{Document, Raw};
 use crate::problem::{Kind, Problem};
 use crate::reply::{self, Content, Finish, Meta, Reply};
 
@@ -51,21 +51,21 @@ impl Protocol for Anthropic {
         (RawProtocol::Anthropic, "/v1/messages")
     }
 
-    fn is_plain(&self, body: &Value) -> bool {
-        let formats = [&body["output_format"], &body["output_config"]["format"]];
-        (is_empty(&body["tools"]) || body["tool_choice"]["type"] == "none")
-            && formats.into_iter().all(is_empty)
+    fn is_plain(&self, body: &Document) -> bool {
+        (body.is_empty(["tools"]) || body.word(["tool_choice", "type"]).as_deref() == Some("none"))
+            && body.is_empty(["output_format"])
+            && body.is_empty(["output_config", "format"])
     }
 
-    fn ask(&self, body: Value, schemas: Schemas) -> Result<Ask, Problem> {
-        let mut body = Fields::body(body, schemas)?;
+    fn ask(&self, body: &Document, known: &Known) -> Result<Ask, Problem> {
+        let mut body = Fields::body(body, known);
         body.known(FIELDS)?;
         if body.take("mcp_servers").is_some() {
             return Err(body.refuse("mcp_servers", "is not supported"));
         }
         let mut messages = Vec::new();
         if let Some(system) = body.take("system") {
-            let parts = content(system, "system", &body.ignored())?;
+            let parts = content(system, "system", &body.reader())?;
             messages.push(Message { role: Role::System, parts });
         }
         let turns = body.list("messages")?.ok_or_else(|| body.missing("messages"))?;
@@ -73,7 +73,7 @@ impl Protocol for Anthropic {
             return Err(body.refuse("messages", "is empty"));
         }
         for (at, turn) in turns {
-            message(&mut messages, turn, &at, &body.ignored())?;
+            message(&mut messages, turn, &at, &body.reader())?;
         }
         let format = format(&mut body)?;
         let tools = tools(&mut body)?;
@@ -140,8 +140,13 @@ fn error(problem: &Problem) -> Value {
 }
 
 /// Adds the turns of a message: results of tools are turns of their own.
-fn message(messages: &mut Vec<Message>, value: Value, at: &str, ignored: &Ignored) -> Result<(), Problem> {
-    let mut fields = Fields::new(value, at, ignored)?;
+fn message<'t>(
+    messages: &mut Vec<Message>,
+    value: Raw<'t>,
+    at: &str,
+    reader: &Reader<'t>,
+) -> Result<(), Problem> {
+    let mut fields = Fields::new(value, at, reader)?;
     let role = match fields.required_text("role")?.as_str() {
         "user" => Role::User,
         "assistant" => Role::Assistant,
@@ -149,7 +154,7 @@ fn message(messages: &mut Vec<Message>, value: Value, at: &str, ignored: &Ignore
         other => return Err(fields.refuse("role", &format!("there is no role `{other}`"))),
     };
     let place = fields.place("content");
-    let parts = content(fields.take("content").ok_or_else(|| fields.missing("content"))?, &place, ignored)?;
+    let parts = content(fields.take("content").ok_or_else(|| fields.missing("content"))?, &place, reader)?;
     let (results, parts): (Vec<_>, Vec<_>) =
         parts.into_iter().partition(|part| matches!(part, Part::ToolResult { .. }));
     messages.extend(results.into_iter().map(|result| Message { role: Role::Tool, parts: vec![result] }));
@@ -159,21 +164,19 @@ fn message(messages: &mut Vec<Message>, value: Value, at: &str, ignored: &Ignore
     Ok(())
 }
 
-fn content(value: Value, at: &str, ignored: &Ignored) -> Result<Vec<Part>, Problem> {
-    match value {
-        Value::String(text) => Ok(vec![Part::Text { text }]),
-        Value::Array(items) => {
-            let items = items.into_iter().enumerate();
-            let parts = items.map(|(nth, item)| part(item, &format!("{at}[{nth}]"), ignored));
+fn content<'t>(value: Raw<'t>, at: &str, reader: &Reader<'t>) -> Result<Vec<Part>, Problem> {
+    match fields::content(value, at)? {
+        fields::Content::Text(text) => Ok(vec![Part::Text { text }]),
+        fields::Content::Parts(items) => {
+            let parts = items.into_iter().map(|(at, item)| part(item, &at, reader));
             Ok(parts.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
         }
-        other => Err(wrong(at, "a string or a list", &other)),
     }
 }
 
 /// Reads a block; the model's own thoughts are left out, which no other protocol takes back.
-fn part(value: Value, at: &str, ignored: &Ignored) -> Result<Option<Part>, Problem> {
-    let mut block = Fields::new(value, at, ignored)?;
+fn part<'t>(value: Raw<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<Part>, Problem> {
+    let mut block = Fields::new(value, at, reader)?;
     Ok(Some(match block.required_text("type")?.as_str() {
         "text" => Part::Text { text: block.required_text("text")? },
         "image" => {
@@ -189,12 +192,12 @@ fn part(value: Value, at: &str, ignored: &Ignored) -> Result<Option<Part>, Probl
         "tool_use" => Part::ToolCall {
             id: block.required_text("id")?,
             name: block.required_text("name")?,
-            arguments: block.take("input").unwrap_or_else(|| json!({})),
+            arguments: block.value("input")?.unwrap_or_else(|| json!({})),
         },
         "tool_result" => {
             let id = block.required_text("tool_use_id")?;
             let place = block.place("content");
-            let parts = block.take("content").map(|value| content(value, &place, ignored)).transpose()?;
+            let parts = block.take("content").map(|value| content(value, &place, reader)).transpose()?;
             let text = Message { role: Role::Tool, parts: parts.unwrap_or_default() }.text();
             Part::ToolResult { id, text }
         }
@@ -207,7 +210,7 @@ fn part(value: Value, at: &str, ignored: &Ignored) -> Result<Option<Part>, Probl
 }
 
 /// Reads the format of the answer: `output_config.format`, or `output_format` as the beta had it.
-fn format(body: &mut Fields) -> Result<Want, Problem> {
+fn format(body: &mut Fields<'_>) -> Result<Want, Problem> {
     let format = match body.object("output_config")? {
         Some(mut config) => config.object("format")?,
         None => None,
@@ -219,19 +222,19 @@ fn format(body: &mut Fields) -> Result<Want, Problem> {
     let Some(mut format) = format.or(older) else { return Ok(Want::Text) };
     match format.required_text("type")?.as_str() {
         "json_schema" => {
-            let schema = format.schema("schema").ok_or_else(|| format.missing("schema"))?;
+            let schema = format.schema("schema")?.ok_or_else(|| format.missing("schema"))?;
             Ok(Want::Json { name: "answer".to_owned(), schema })
         }
         other => Err(format.refuse("type", &format!("there is no format `{other}`"))),
     }
 }
 
-fn tools(body: &mut Fields) -> Result<Vec<Tool>, Problem> {
+fn tools(body: &mut Fields<'_>) -> Result<Vec<Tool>, Problem> {
     let tools = body.list("tools")?.unwrap_or_default().into_iter();
-    let ignored = body.ignored();
+    let reader = body.reader();
     tools
         .map(|(at, tool)| {
-            let mut tool = Fields::new(tool, at, &ignored)?;
+            let mut tool = Fields::new(tool, at, &reader)?;
             match tool.text("type")?.as_deref() {
                 None | Some("custom") => parts::function(tool, "input_schema"),
                 Some(other) => Err(tool.refuse("type", &format!("`{other}` is not supported"))),
@@ -240,7 +243,7 @@ fn tools(body: &mut Fields) -> Result<Vec<Tool>, Problem> {
         .collect()
 }
 
-fn choice(body: &mut Fields) -> Result<Choice, Problem> {
+fn choice(body: &mut Fields<'_>) -> Result<Choice, Problem> {
     let Some(mut choice) = body.object("tool_choice")? else { return Ok(Choice::Auto) };
     Ok(match choice.required_text("type")?.as_str() {
         "auto" => Choice::Auto,

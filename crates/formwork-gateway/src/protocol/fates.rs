@@ -4,7 +4,10 @@ use serde_json::{Value, json};
 
 use super::{Anthropic, OllamaChat, OllamaGenerate, OpenAi, Protocol, Responses};
 use super::{anthropic, ollama, openai, responses};
-use crate::document::Schemas;
+use crate::ask::Ask;
+use crate::contracts::Known;
+use crate::document::Document;
+use crate::problem::Problem;
 
 /// The fate of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -203,16 +206,20 @@ fn tables() -> Vec<Table> {
     ]
 }
 
+fn ask(protocol: &dyn Protocol, body: &Value) -> Result<Ask, Problem> {
+    protocol.ask(&Document::read(body.to_string()).unwrap(), &Known::new(4))
+}
+
 #[test]
 fn no_member_of_a_request_is_dropped_in_silence() {
     for (protocol, fields, base, rows) in tables() {
         let at = |field: &str| format!("{} {field}", protocol.name());
-        let plain = protocol.ask(base.clone(), Schemas::new()).unwrap();
+        let plain = ask(protocol, &base).unwrap();
         assert_eq!(plain.ignored, Vec::<String>::new(), "{}", protocol.name());
         for (field, value, fate) in &rows {
             let mut body = base.clone();
             body[*field] = value.clone();
-            match (protocol.ask(body, Schemas::new()), fate) {
+            match (ask(protocol, &body), fate) {
                 (Err(problem), Refused) => {
                     let param = problem.param.unwrap_or_default();
                     assert!(param.starts_with(field), "{}: {param}: {}", at(field), problem.message);
@@ -274,6 +281,33 @@ fn members_of_members_are_named_with_their_place() {
         ),
     ];
     for (protocol, body, expected) in cases {
-        assert_eq!(protocol.ask(body.clone(), Schemas::new()).unwrap().ignored, expected, "{body}");
+        assert_eq!(ask(protocol, &body).unwrap().ignored, expected, "{body}");
     }
+}
+
+#[test]
+fn what_only_a_reader_of_the_value_notices_is_refused_with_its_place() {
+    let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
+    let tool = |parameters: &str| {
+        format!(
+            r#"[{{"type": "function", "function": {{"name": "f", "parameters": {{"not": {parameters}}}}}}}]"#
+        )
+    };
+    for (members, place) in [
+        (r#""messages": [{"role": "user", "content": "\ud800"}]"#.to_owned(), "messages[0].content"),
+        (format!(r#""messages": [{{"role": "user", "content": {deep}}}]"#), "messages[0].content[0]"),
+        (
+            format!(r#""messages": [{{"role": "user", "content": "a"}}], "tools": {}"#, tool(&deep)),
+            "tools[0].function.parameters",
+        ),
+        (r#""messages": [{"role": "user", "content": "a"}], "temperature": 1e999"#.to_owned(), "temperature"),
+    ] {
+        let document = Document::read(format!(r#"{{"model": "m", {members}}}"#)).unwrap();
+        let problem = OpenAi.ask(&document, &Known::new(4)).unwrap_err();
+        assert_eq!(problem.param.as_deref(), Some(place), "{members}: {}", problem.message);
+    }
+    // Of a member that is there twice, the last one counts, as in a parsed body.
+    let twice = r#"{"model": "m", "temperature": 0.1, "messages": [{"role": "user", "content": "a"}], "temperature": 0.7}"#;
+    let ask = OpenAi.ask(&Document::read(twice.to_owned()).unwrap(), &Known::new(4)).unwrap();
+    assert_eq!((ask.sampling.temperature, ask.ignored.len()), (Some(0.7), 0));
 }

@@ -6,15 +6,18 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
+use crate::document::Raw;
+
 /// The places of the members that were not read. Clones share the collection.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ignored(Rc<RefCell<BTreeSet<String>>>);
 
 impl Ignored {
     /// Adds a member, unless its value asks for nothing.
-    pub(super) fn note(&self, at: &str, name: &str, value: &Value) {
+    pub(super) fn note(&self, at: &str, name: &str, value: Raw<'_>) {
         let at = without_numbers(at);
-        if !asks_for_nothing(&at, name, value) {
+        // A value that is nested too deep to be read is not empty.
+        if !value.read().is_ok_and(|value| asks_for_nothing(&at, name, &value)) {
             let place = if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
             self.0.borrow_mut().insert(place);
         }

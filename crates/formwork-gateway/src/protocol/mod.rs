@@ -16,7 +16,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::ask::Ask;
-use crate::document::Schemas;
+use crate::contracts::Known;
+use crate::document::Document;
 use crate::problem::Problem;
 use crate::reply::{Meta, Reply};
 
@@ -45,13 +46,13 @@ pub(crate) trait Protocol: Send + Sync {
     fn own(&self) -> (RawProtocol, &'static str);
 
     /// Returns whether a request asks for nothing that would be validated.
-    fn is_plain(&self, body: &Value) -> bool;
+    fn is_plain(&self, body: &Document) -> bool;
 
-    /// Reads the body of a request, with the schemas that are not in it but stand in their places.
+    /// Reads the body of a request. Schemas whose texts are known are not parsed again.
     ///
     /// # Errors
     /// [`Problem`] that names the member that is wrong.
-    fn ask(&self, body: Value, schemas: Schemas) -> Result<Ask, Problem>;
+    fn ask(&self, body: &Document, known: &Known) -> Result<Ask, Problem>;
 
     /// Returns the body of a response.
     fn reply(&self, ask: &Ask, reply: &Reply, meta: &Meta) -> Vec<u8>;
@@ -114,14 +115,4 @@ fn event(to: &mut Vec<u8>, name: &str, data: &Value) {
     // Neither the writer nor a JSON value fails.
     _ = serde_json::to_writer(&mut *to, data);
     to.extend_from_slice(b"\n\n");
-}
-
-/// Returns whether a member is missing, `null`, or an empty list or text.
-pub(crate) fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::String(text) => text.is_empty(),
-        _ => false,
-    }
 }

@@ -1,15 +1,15 @@
 //! Ollama's chat and generate APIs.
 
-use formwork_core::{Message, Part, Role, Tool};
+use formwork_core::{Message, Part, Role};
 use serde_json::{Value, json};
 use time::UtcDateTime;
 
-use super::fields::Fields;
-use super::ignored::Ignored;
+use super::fields::{Fields, Reader, wrong};
 use super::parts::{self, Choice};
-use super::{Frames, Protocol, RawProtocol, is_empty, to_json};
-use crate::ask::{Ask, Sampling, Want};
-use crate::document::Schemas;
+use super::{Frames, Protocol, RawProtocol, to_json};
+use crate::ask::{Ask, Sampling, Tool, Want};
+use crate::contracts::{Known, Schema};
+use crate::document::{Document, Raw};
 use crate::problem::Problem;
 use crate::reply::{self, Content, Finish, Meta, Reply};
 
@@ -64,17 +64,17 @@ impl Protocol for Chat {
         (RawProtocol::Ollama, "/api/chat")
     }
 
-    fn is_plain(&self, body: &Value) -> bool {
-        is_empty(&body["tools"]) && is_empty(&body["format"])
+    fn is_plain(&self, body: &Document) -> bool {
+        body.is_empty(["tools"]) && body.is_empty(["format"])
     }
 
-    fn ask(&self, body: Value, schemas: Schemas) -> Result<Ask, Problem> {
-        let mut body = Fields::body(body, schemas)?;
+    fn ask(&self, body: &Document, known: &Known) -> Result<Ask, Problem> {
+        let mut body = Fields::body(body, known);
         body.known(CHAT)?;
         let turns = body.list("messages")?.ok_or_else(|| body.missing("messages"))?;
         let mut messages: Vec<Message> = Vec::new();
         for (at, turn) in turns {
-            let message = message(turn, &at, &messages, &body.ignored())?;
+            let message = message(turn, &at, &messages, &body.reader())?;
             messages.push(message);
         }
         if messages.is_empty() {
@@ -118,17 +118,15 @@ impl Protocol for Generate {
         (RawProtocol::Ollama, "/api/generate")
     }
 
-    fn is_plain(&self, body: &Value) -> bool {
-        is_empty(&body["format"])
+    fn is_plain(&self, body: &Document) -> bool {
+        body.is_empty(["format"])
     }
 
-    fn ask(&self, body: Value, schemas: Schemas) -> Result<Ask, Problem> {
-        let mut body = Fields::body(body, schemas)?;
+    fn ask(&self, body: &Document, known: &Known) -> Result<Ask, Problem> {
+        let mut body = Fields::body(body, known);
         body.known(GENERATE)?;
         for name in ["context", "raw", "suffix", "template"] {
-            let value = body.take(name);
-            let says_nothing =
-                value.as_ref().is_none_or(|value| *value == json!("") || *value == json!(false));
+            let says_nothing = body.take(name).is_none_or(|value| matches!(value.text(), "\"\"" | "false"));
             if !says_nothing {
                 return Err(body.refuse(
                     name,
@@ -172,14 +170,16 @@ impl Protocol for Generate {
 
 const NDJSON: &str = "application/x-ndjson";
 
-fn ask(mut body: Fields, messages: Vec<Message>, tools: Vec<Tool>) -> Result<Ask, Problem> {
-    let schema = |schema: Value| Want::Json { name: "answer".to_owned(), schema: schema.into() };
-    let format = match body.take("format") {
+fn ask(mut body: Fields<'_>, messages: Vec<Message>, tools: Vec<Tool>) -> Result<Ask, Problem> {
+    let document = |schema: Schema| Want::Json { name: "answer".to_owned(), schema };
+    let format = match body.schema("format")? {
         None => Want::Text,
-        Some(Value::String(word)) if word.is_empty() => Want::Text,
-        Some(Value::String(word)) if word == "json" => schema(json!({"type": "object"})),
-        Some(document @ Value::Object(_)) => schema(document),
-        Some(_) => return Err(body.refuse("format", "expected \"json\" or a JSON Schema")),
+        Some(format) => match format.value() {
+            Value::String(word) if word.is_empty() => Want::Text,
+            Value::String(word) if word == "json" => document(json!({"type": "object"}).into()),
+            Value::Object(_) => document(format),
+            _ => return Err(body.refuse("format", "expected \"json\" or a JSON Schema")),
+        },
     };
     let mut sampling = Sampling::default();
     if let Some(mut options) = body.object("options")? {
@@ -204,8 +204,13 @@ fn ask(mut body: Fields, messages: Vec<Message>, tools: Vec<Tool>) -> Result<Ask
     Ok(ask)
 }
 
-fn message(value: Value, at: &str, before: &[Message], ignored: &Ignored) -> Result<Message, Problem> {
-    let mut fields = Fields::new(value, at, ignored)?;
+fn message<'t>(
+    value: Raw<'t>,
+    at: &str,
+    before: &[Message],
+    reader: &Reader<'t>,
+) -> Result<Message, Problem> {
+    let mut fields = Fields::new(value, at, reader)?;
     let role = match fields.required_text("role")?.as_str() {
         "system" => Role::System,
         "user" => Role::User,
@@ -232,32 +237,32 @@ fn message(value: Value, at: &str, before: &[Message], ignored: &Ignored) -> Res
     }
     parts.extend(images(&mut fields)?);
     for (nth, (at, call)) in fields.list("tool_calls")?.unwrap_or_default().into_iter().enumerate() {
-        let mut call = Fields::new(call, at, ignored)?;
+        let mut call = Fields::new(call, at, reader)?;
         let id = call.text("id")?.unwrap_or_else(|| format!("call_{}_{nth}", before.len()));
         let mut function = call.object("function")?.ok_or_else(|| call.missing("function"))?;
         let name = function.required_text("name")?;
-        let arguments = function.take("arguments").unwrap_or_else(|| json!({}));
+        let arguments = function.value("arguments")?.unwrap_or_else(|| json!({}));
         parts.push(Part::ToolCall { id, name, arguments });
     }
     Ok(Message { role, parts })
 }
 
-fn images(fields: &mut Fields) -> Result<Vec<Part>, Problem> {
+fn images(fields: &mut Fields<'_>) -> Result<Vec<Part>, Problem> {
     let images = fields.list("images")?.unwrap_or_default().into_iter();
     images
-        .map(|(at, image)| match image {
-            Value::String(data) => Ok(Part::Image { media_type: parts::media_type(&data).to_owned(), data }),
-            other => Err(super::fields::wrong(&at, "base64 in a string", &other)),
+        .map(|(at, image)| match image.read::<String>() {
+            Ok(data) => Ok(Part::Image { media_type: parts::media_type(&data).to_owned(), data }),
+            Err(_) => Err(wrong(&at, "base64 in a string", image)),
         })
         .collect()
 }
 
-fn tools(body: &mut Fields) -> Result<Vec<Tool>, Problem> {
+fn tools(body: &mut Fields<'_>) -> Result<Vec<Tool>, Problem> {
     let tools = body.list("tools")?.unwrap_or_default().into_iter();
-    let ignored = body.ignored();
+    let reader = body.reader();
     tools
         .map(|(at, tool)| {
-            let mut tool = Fields::new(tool, at, &ignored)?;
+            let mut tool = Fields::new(tool, at, &reader)?;
             let function = tool.object("function")?.ok_or_else(|| tool.missing("function"))?;
             parts::function(function, "parameters")
         })

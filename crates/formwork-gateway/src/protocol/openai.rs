@@ -4,12 +4,12 @@ use formwork_core::{Message, Part, Role, Usage};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::fields::{Fields, wrong};
-use super::ignored::Ignored;
+use super::fields::{self, Fields, Reader, content};
 use super::parts;
-use super::{Frames, Protocol, RawProtocol, event, is_empty, to_json};
+use super::{Frames, Protocol, RawProtocol, event, to_json};
 use crate::ask::{Ask, Sampling, Want};
-use crate::document::Schemas;
+use crate::contracts::Known;
+use crate::document::{Document, Raw};
 use crate::problem::{Kind, Problem};
 use crate::reply::{self, Content, Finish, Meta, Reply};
 
@@ -65,13 +65,13 @@ impl Protocol for OpenAi {
         (RawProtocol::OpenAi, "/chat/completions")
     }
 
-    fn is_plain(&self, body: &Value) -> bool {
-        (is_empty(&body["tools"]) || body["tool_choice"] == "none")
-            && matches!(body["response_format"]["type"].as_str(), None | Some("text"))
+    fn is_plain(&self, body: &Document) -> bool {
+        (body.is_empty(["tools"]) || body.word(["tool_choice"]).as_deref() == Some("none"))
+            && matches!(body.word(["response_format", "type"]).as_deref(), None | Some("text"))
     }
 
-    fn ask(&self, body: Value, schemas: Schemas) -> Result<Ask, Problem> {
-        let mut body = Fields::body(body, schemas)?;
+    fn ask(&self, body: &Document, known: &Known) -> Result<Ask, Problem> {
+        let mut body = Fields::body(body, known);
         body.known(FIELDS)?;
         for name in ["audio", "functions", "function_call", "web_search_options"] {
             if body.take(name).is_some() {
@@ -79,8 +79,8 @@ impl Protocol for OpenAi {
             }
         }
         let messages = body.list("messages")?.ok_or_else(|| body.missing("messages"))?;
-        let ignored = body.ignored();
-        let messages = messages.into_iter().map(|(at, item)| message(item, &at, &ignored));
+        let reader = body.reader();
+        let messages = messages.into_iter().map(|(at, item)| message(item, &at, &reader));
         let messages = messages.collect::<Result<Vec<_>, _>>()?;
         if messages.is_empty() {
             return Err(body.refuse("messages", "is empty"));
@@ -178,8 +178,8 @@ pub(super) fn error(problem: &Problem) -> Value {
     json!({"error": error})
 }
 
-fn message(value: Value, at: &str, ignored: &Ignored) -> Result<Message, Problem> {
-    let mut fields = Fields::new(value, at, ignored)?;
+fn message<'t>(value: Raw<'t>, at: &str, reader: &Reader<'t>) -> Result<Message, Problem> {
+    let mut fields = Fields::new(value, at, reader)?;
     let role = match fields.required_text("role")?.as_str() {
         "system" | "developer" => Role::System,
         "user" => Role::User,
@@ -187,15 +187,13 @@ fn message(value: Value, at: &str, ignored: &Ignored) -> Result<Message, Problem
         "tool" => Role::Tool,
         other => return Err(fields.refuse("role", &format!("there is no role `{other}`"))),
     };
-    let mut parts = match fields.take("content") {
+    let given = fields.take("content").map(|value| content(value, &fields.place("content"))).transpose()?;
+    let mut parts = match given {
         None => Vec::new(),
-        Some(Value::String(text)) => vec![Part::Text { text }],
-        Some(Value::Array(items)) => items
-            .into_iter()
-            .enumerate()
-            .map(|(nth, item)| part(item, &format!("{at}.content[{nth}]"), ignored))
-            .collect::<Result<_, _>>()?,
-        Some(other) => return Err(wrong(&fields.place("content"), "a string or a list", &other)),
+        Some(fields::Content::Text(text)) => vec![Part::Text { text }],
+        Some(fields::Content::Parts(parts)) => {
+            parts.into_iter().map(|(at, item)| part(item, &at, reader)).collect::<Result<_, _>>()?
+        }
     };
     if let Some(text) = fields.text("refusal")? {
         parts.push(Part::Text { text });
@@ -206,7 +204,7 @@ fn message(value: Value, at: &str, ignored: &Ignored) -> Result<Message, Problem
         return Ok(Message { role, parts: vec![Part::ToolResult { id, text }] });
     }
     for (at, call) in fields.list("tool_calls")?.unwrap_or_default() {
-        let mut call = Fields::new(call, at, ignored)?;
+        let mut call = Fields::new(call, at, reader)?;
         let id = call.required_text("id")?;
         let mut function = call.object("function")?.ok_or_else(|| call.missing("function"))?;
         let name = function.required_text("name")?;
@@ -216,8 +214,8 @@ fn message(value: Value, at: &str, ignored: &Ignored) -> Result<Message, Problem
     Ok(Message { role, parts })
 }
 
-fn part(value: Value, at: &str, ignored: &Ignored) -> Result<Part, Problem> {
-    let mut part = Fields::new(value, at, ignored)?;
+fn part<'t>(value: Raw<'t>, at: &str, reader: &Reader<'t>) -> Result<Part, Problem> {
+    let mut part = Fields::new(value, at, reader)?;
     match part.required_text("type")?.as_str() {
         "text" => Ok(Part::Text { text: part.required_text("text")? }),
         "refusal" => Ok(Part::Text { text: part.required_text("refusal")? }),
@@ -229,7 +227,7 @@ fn part(value: Value, at: &str, ignored: &Ignored) -> Result<Part, Problem> {
     }
 }
 
-fn format(body: &mut Fields) -> Result<Want, Problem> {
+fn format(body: &mut Fields<'_>) -> Result<Want, Problem> {
     let Some(mut format) = body.object("response_format")? else { return Ok(Want::Text) };
     match format.required_text("type")?.as_str() {
         "text" => Ok(Want::Text),
@@ -239,9 +237,9 @@ fn format(body: &mut Fields) -> Result<Want, Problem> {
         "json_schema" => {
             let mut schema = format.object("json_schema")?.ok_or_else(|| format.missing("json_schema"))?;
             let name = schema.text("name")?.unwrap_or_else(|| "answer".to_owned());
-            let document = schema.schema("schema").ok_or_else(|| schema.missing("schema"))?;
-            let description = schema.text("description")?;
-            Ok(Want::Json { name, schema: parts::described(document, description.as_deref()) })
+            let document = schema.schema("schema")?.ok_or_else(|| schema.missing("schema"))?;
+            let description = schema.text("description")?.unwrap_or_default();
+            Ok(Want::Json { name, schema: document.with_description(&description) })
         }
         other => Err(format.refuse("type", &format!("there is no format `{other}`"))),
     }

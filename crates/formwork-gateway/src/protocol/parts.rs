@@ -1,11 +1,10 @@
 //! Parts of several protocols: pictures, tools, the choice of a tool.
 
-use formwork_core::{Part, Tool};
+use formwork_core::Part;
 use serde_json::{Value, json};
 
 use super::fields::Fields;
-use crate::ask::Want;
-use crate::contracts::Schema;
+use crate::ask::{Tool, Want};
 use crate::problem::Problem;
 
 /// Reads the picture of a `data:` URL. Clients never name URLs that the service would fetch.
@@ -34,25 +33,12 @@ pub(super) fn arguments(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| json!({"text": text}))
 }
 
-/// Returns a schema with this description, unless it has one of its own.
-pub(super) fn described(schema: Schema, description: Option<&str>) -> Schema {
-    match (schema.value(), description) {
-        (Value::Object(members), Some(description))
-            if !description.is_empty() && !members.contains_key("description") =>
-        {
-            let mut members = members.clone();
-            members.insert("description".to_owned(), description.into());
-            Value::Object(members).into()
-        }
-        _ => schema,
-    }
-}
-
 /// Reads a function: its name, description and parameters.
-pub(super) fn function(mut function: Fields, schema: &str) -> Result<Tool, Problem> {
+pub(super) fn function(mut function: Fields<'_>, schema: &str) -> Result<Tool, Problem> {
     let name = function.required_text("name")?;
     let description = function.text("description")?.unwrap_or_default();
-    let parameters = function.take(schema).unwrap_or_else(|| json!({"type": "object", "properties": {}}));
+    let parameters = function.schema(schema)?;
+    let parameters = parameters.unwrap_or_else(|| json!({"type": "object", "properties": {}}).into());
     Ok(Tool { name, description, parameters })
 }
 
@@ -66,15 +52,15 @@ pub(super) enum Choice {
 }
 
 /// Reads the list of tools of OpenAI's protocols; `function` reads the tool whose type is `function`.
-pub(super) fn tools(
-    body: &mut Fields,
-    function: impl Fn(Fields) -> Result<Tool, Problem>,
+pub(super) fn tools<'t>(
+    body: &mut Fields<'t>,
+    function: impl Fn(Fields<'t>) -> Result<Tool, Problem>,
 ) -> Result<Vec<Tool>, Problem> {
     let tools = body.list("tools")?.unwrap_or_default().into_iter();
-    let ignored = body.ignored();
+    let reader = body.reader();
     tools
         .map(|(at, tool)| {
-            let mut tool = Fields::new(tool, at, &ignored)?;
+            let mut tool = Fields::new(tool, at, &reader)?;
             match tool.required_text("type")?.as_str() {
                 "function" => function(tool),
                 other => Err(tool.refuse("type", &format!("`{other}` is not supported"))),
@@ -84,20 +70,20 @@ pub(super) fn tools(
 }
 
 /// Reads `tool_choice` of OpenAI's protocols; `named` reads the name of a forced tool.
-pub(super) fn choice(
-    body: &mut Fields,
-    named: impl FnOnce(Fields) -> Result<String, Problem>,
+pub(super) fn choice<'t>(
+    body: &mut Fields<'t>,
+    named: impl FnOnce(Fields<'t>) -> Result<String, Problem>,
 ) -> Result<Choice, Problem> {
-    match body.take("tool_choice") {
-        None => Ok(Choice::Auto),
-        Some(Value::String(word)) => match word.as_str() {
+    let Some(choice) = body.take("tool_choice") else { return Ok(Choice::Auto) };
+    if let Ok(word) = choice.read::<String>() {
+        return match word.as_str() {
             "auto" => Ok(Choice::Auto),
             "none" => Ok(Choice::None),
             "required" => Ok(Choice::Required),
             other => Err(body.refuse("tool_choice", &format!("there is no choice `{other}`"))),
-        },
-        Some(value) => named(Fields::new(value, "tool_choice", &body.ignored())?).map(Choice::Named),
+        };
     }
+    named(Fields::new(choice, "tool_choice", &body.reader())?).map(Choice::Named)
 }
 
 /// Returns the requested result: an answer in a format, or calls of tools.

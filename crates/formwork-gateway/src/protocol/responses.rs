@@ -3,13 +3,13 @@
 use formwork_core::{Message, Part, Role};
 use serde_json::{Value, json};
 
-use super::fields::{Fields, wrong};
-use super::ignored::Ignored;
+use super::fields::{self, Fields, Reader};
 use super::openai::error;
 use super::parts;
-use super::{Frames, Protocol, RawProtocol, event, is_empty, to_json};
+use super::{Frames, Protocol, RawProtocol, event, to_json};
 use crate::ask::{Ask, Sampling, Want};
-use crate::document::Schemas;
+use crate::contracts::Known;
+use crate::document::{Document, Raw};
 use crate::problem::Problem;
 use crate::reply::{self, Content, Finish, Meta, Reply};
 
@@ -59,13 +59,13 @@ impl Protocol for Responses {
         (RawProtocol::Responses, "/responses")
     }
 
-    fn is_plain(&self, body: &Value) -> bool {
-        (is_empty(&body["tools"]) || body["tool_choice"] == "none")
-            && matches!(body["text"]["format"]["type"].as_str(), None | Some("text"))
+    fn is_plain(&self, body: &Document) -> bool {
+        (body.is_empty(["tools"]) || body.word(["tool_choice"]).as_deref() == Some("none"))
+            && matches!(body.word(["text", "format", "type"]).as_deref(), None | Some("text"))
     }
 
-    fn ask(&self, body: Value, schemas: Schemas) -> Result<Ask, Problem> {
-        let mut body = Fields::body(body, schemas)?;
+    fn ask(&self, body: &Document, known: &Known) -> Result<Ask, Problem> {
+        let mut body = Fields::body(body, known);
         body.known(FIELDS)?;
         // The gateway stores no conversations, so it cannot continue one.
         for name in ["conversation", "previous_response_id", "prompt"] {
@@ -80,16 +80,15 @@ impl Protocol for Responses {
         if let Some(instructions) = body.text("instructions")? {
             messages.push(Message::system(instructions));
         }
-        match body.take("input") {
-            Some(Value::String(text)) => messages.push(Message::user(text)),
-            Some(Value::Array(items)) => {
-                let ignored = body.ignored();
-                for (nth, item) in items.into_iter().enumerate() {
-                    messages.extend(message(item, &format!("input[{nth}]"), &ignored)?);
+        let input = body.take("input").ok_or_else(|| body.missing("input"))?;
+        match fields::content(input, "input")? {
+            fields::Content::Text(text) => messages.push(Message::user(text)),
+            fields::Content::Parts(items) => {
+                let reader = body.reader();
+                for (at, item) in items {
+                    messages.extend(message(item, &at, &reader)?);
                 }
             }
-            Some(other) => return Err(wrong("input", "a string or a list", &other)),
-            None => return Err(body.missing("input")),
         }
         let format = format(&mut body)?;
         let tools = parts::tools(&mut body, |tool| parts::function(tool, "parameters"))?;
@@ -133,8 +132,8 @@ impl Protocol for Responses {
     }
 }
 
-fn message(value: Value, at: &str, ignored: &Ignored) -> Result<Option<Message>, Problem> {
-    let mut item = Fields::new(value, at, ignored)?;
+fn message<'t>(value: Raw<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<Message>, Problem> {
+    let mut item = Fields::new(value, at, reader)?;
     let kind = item.text("type")?.unwrap_or_else(|| "message".to_owned());
     Ok(Some(match kind.as_str() {
         "message" => {
@@ -144,15 +143,13 @@ fn message(value: Value, at: &str, ignored: &Ignored) -> Result<Option<Message>,
                 "assistant" => Role::Assistant,
                 other => return Err(item.refuse("role", &format!("there is no role `{other}`"))),
             };
-            let parts = match item.take("content") {
-                Some(Value::String(text)) => vec![Part::Text { text }],
-                Some(Value::Array(items)) => items
+            let given = item.take("content").ok_or_else(|| item.missing("content"))?;
+            let parts = match fields::content(given, &item.place("content"))? {
+                fields::Content::Text(text) => vec![Part::Text { text }],
+                fields::Content::Parts(parts) => parts
                     .into_iter()
-                    .enumerate()
-                    .map(|(nth, part)| content(part, &format!("{at}.content[{nth}]"), ignored))
+                    .map(|(at, part)| content(part, &at, reader))
                     .collect::<Result<_, _>>()?,
-                Some(other) => return Err(wrong(&item.place("content"), "a string or a list", &other)),
-                None => return Err(item.missing("content")),
             };
             Message { role, parts }
         }
@@ -164,7 +161,7 @@ fn message(value: Value, at: &str, ignored: &Ignored) -> Result<Option<Message>,
         }
         "function_call_output" => {
             let id = item.required_text("call_id")?;
-            let text = match item.take("output") {
+            let text = match item.value("output")? {
                 Some(Value::String(text)) => text,
                 Some(other) => other.to_string(),
                 None => return Err(item.missing("output")),
@@ -180,8 +177,8 @@ fn message(value: Value, at: &str, ignored: &Ignored) -> Result<Option<Message>,
     }))
 }
 
-fn content(value: Value, at: &str, ignored: &Ignored) -> Result<Part, Problem> {
-    let mut part = Fields::new(value, at, ignored)?;
+fn content<'t>(value: Raw<'t>, at: &str, reader: &Reader<'t>) -> Result<Part, Problem> {
+    let mut part = Fields::new(value, at, reader)?;
     match part.required_text("type")?.as_str() {
         "input_text" | "output_text" | "text" => Ok(Part::Text { text: part.required_text("text")? }),
         "refusal" => Ok(Part::Text { text: part.required_text("refusal")? }),
@@ -190,7 +187,7 @@ fn content(value: Value, at: &str, ignored: &Ignored) -> Result<Part, Problem> {
     }
 }
 
-fn format(body: &mut Fields) -> Result<Want, Problem> {
+fn format(body: &mut Fields<'_>) -> Result<Want, Problem> {
     let format = match body.object("text")? {
         Some(mut text) => text.object("format")?,
         None => None,
@@ -203,9 +200,9 @@ fn format(body: &mut Fields) -> Result<Want, Problem> {
         }
         "json_schema" => {
             let name = format.text("name")?.unwrap_or_else(|| "answer".to_owned());
-            let schema = format.schema("schema").ok_or_else(|| format.missing("schema"))?;
-            let description = format.text("description")?;
-            Ok(Want::Json { name, schema: parts::described(schema, description.as_deref()) })
+            let schema = format.schema("schema")?.ok_or_else(|| format.missing("schema"))?;
+            let description = format.text("description")?.unwrap_or_default();
+            Ok(Want::Json { name, schema: schema.with_description(&description) })
         }
         other => Err(format.refuse("type", &format!("there is no format `{other}`"))),
     }

@@ -10,7 +10,6 @@ use formwork::providers::Protocol as RawProtocol;
 use formwork_core::Usage;
 use formwork_http::with_trace;
 use formwork_ledger::{RecordId, RunRecord};
-use serde_json::Value;
 
 use super::job::{Job, json, no_json, now, reserve, text};
 use super::refused::refused;
@@ -18,11 +17,11 @@ use super::turns::Turn;
 use super::{Shared, native, passed, stream};
 use crate::access::{self, Client};
 use crate::ask::Ask;
-use crate::document::{Document, Schemas};
+use crate::document::Document;
 use crate::options::Options;
 use crate::pass;
 use crate::problem::Problem;
-use crate::protocol::{OpenAi, Protocol, is_empty};
+use crate::protocol::{OpenAi, Protocol};
 use crate::record::Record;
 use crate::reply::Meta;
 use crate::trace;
@@ -49,9 +48,8 @@ async fn work(
     shared.access.count(&client)?;
     let options = Options::of(&parts.headers)?;
     let text = text(&shared, &parts.headers, body).await?;
-    let document = Document::read(text, &shared.engine.schemas).map_err(|error| no_json(&error))?;
-    let model = document.light().get("model").and_then(Value::as_str).map(str::to_owned);
-    let model = model.ok_or_else(|| Problem::invalid("model", "missing field `model`"))?;
+    let document = Document::read(text).map_err(|error| no_json(&error))?;
+    let model = document.word(["model"]).ok_or_else(|| Problem::invalid("model", "missing field `model`"))?;
     client.may_ask(&model)?;
     let mut targets = shared.engine.names.resolve(&model)?;
     let turn = shared.turns.take(shared.engine.deadline(options.bounds)).await.inspect_err(|problem| {
@@ -64,7 +62,7 @@ async fn work(
     let id = run.id;
     let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone());
     let length = document.text().len();
-    if options.contract.is_none() && protocol.is_plain(document.light()) {
+    if options.contract.is_none() && protocol.is_plain(&document) {
         let (own, path) = protocol.own();
         while let Some(raw) = targets.first().and_then(|nth| shared.engine.names.targets()[*nth].raw(own)) {
             if !record.has_hold() {
@@ -128,23 +126,18 @@ impl ChatRequest {
         let is_native = {
             let (own, _) = protocol.own();
             let first = targets.first().and_then(|nth| shared.engine.names.targets()[*nth].raw(own));
-            options.contract.is_none() && first.is_some() && !is_empty(&document.light()["tools"])
+            options.contract.is_none() && first.is_some() && !document.is_empty(["tools"])
         };
-        let parts_of = |document: Document| match is_native {
-            true => document.into_value().map(|body| (body, Schemas::new())),
-            false => document.into_parts(),
-        };
-        let understood = parts_of(document).map_err(|error| no_json(&error)).and_then(|(body, schemas)| {
-            let with_tools = is_native.then(|| body.clone());
-            let ask = protocol.ask(body, schemas)?;
+        let understood = || {
+            let ask = protocol.ask(&document, &shared.engine.schemas)?;
             let max = shared.engine.limits.max_choices;
             if ask.count > max {
-                Err(Problem::invalid("n", format!("`n`: at most {max} answers")))
-            } else {
-                Ok((ask, with_tools))
+                return Err(Problem::invalid("n", format!("`n`: at most {max} answers")));
             }
-        });
-        let (ask, with_tools) = match understood {
+            let with_tools = is_native.then(|| document.value()).transpose();
+            Ok((ask, with_tools.map_err(|error| no_json(&error))?))
+        };
+        let (ask, with_tools) = match understood() {
             Ok(understood) => understood,
             Err(problem) => {
                 record.refused(&problem).await;

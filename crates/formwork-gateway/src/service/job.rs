@@ -16,7 +16,7 @@ use super::Shared;
 use super::turns::Turn;
 use crate::access::{self, Client};
 use crate::ask::{Ask, Sampling, Want};
-use crate::contracts::{Cache, ContractError, Schema, Spec};
+use crate::contracts::{ContractError, Schema, Spec};
 use crate::engine::{self, Bounds, Ready};
 use crate::options::Options;
 use crate::problem::{Kind, Problem};
@@ -153,7 +153,7 @@ impl Job {
             return None;
         }
         let parts = (&self.ask.messages, self.ask.sampling.seed);
-        Some(hex(&Cache::key(&ready.key, &parts)))
+        Some(hex(&ready.key.digest(&parts)))
     }
 
     /// Returns the answer that is cached under a digest.
