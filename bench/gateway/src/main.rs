@@ -2,7 +2,7 @@
 //! same upstream server, which responds at once.
 //!
 //! - `gateway-side compare SIDE REQUEST CONNECTIONS REQUESTS ROUNDS` alternates with a bare axum proxy: CPU time per request.
-//!   `SIDE` is `ours`, `ledger` or `bodies`; `REQUEST` is `plain` or `contract`.
+//!   `SIDE` is `ours`, `ledger`, `bodies` or `by-hand`; `REQUEST` is `plain` or `contract`.
 //! - `gateway-side load ADDRESS REQUEST CONNECTIONS REQUESTS` sends requests to a running server, for a profiler: instructions per
 //!   request.
 //! - `gateway-side latency RATE SECONDS` sends requests at a constant rate to every side in turn: latency.
@@ -10,9 +10,10 @@
 //! - `gateway-side schema` sends requests with known and with new schemas: CPU time per request.
 //! - `gateway-side soak MINUTES RATE` sends requests that provoke stalls, cut streams, failures and clients that disconnect.
 //! - `gateway-side plants` makes mistakes on purpose, and fails if the bench or the soak does not notice them.
-//! - `gateway-side serve (upstream | bare URL | ours URL | ledger URL | bodies URL)` runs one of the servers as a process.
+//! - `gateway-side serve (upstream | bare URL | by-hand URL | ours URL | ledger URL | bodies URL)` runs one of the servers as a process.
 
 mod bare;
+mod by_hand;
 mod client;
 mod ours;
 mod plant;
@@ -40,6 +41,7 @@ async fn main() -> Result<(), Failure> {
     let line = match arguments.as_slice() {
         ["serve", "upstream"] => return upstream::serve().await,
         ["serve", "bare", url] => return bare::serve(url).await,
+        ["serve", "by-hand", url] => return by_hand::serve(url).await,
         ["serve", "played"] => return played::serve().await,
         ["serve", "soak", urls, file] => return soak::serve(urls, file).await,
         ["serve", side, url] => return ours::serve(side, url).await,

@@ -1,183 +1,273 @@
-//! The body of a request: a JSON object whose members are read where they are needed.
+//! The body of a request: a JSON object, read once. Texts are borrowed, and schemas stay unread.
 
 use std::borrow::Cow;
 use std::fmt;
-use std::ops::Range;
 
 use axum::body::Bytes;
-use serde::de::{Deserializer as _, MapAccess, Visitor};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Error, Value};
 
-/// A JSON object and its text. Only the places of its members are known: most of a body is passed on or read once.
+/// The names of members whose values are schemas in one of the protocols. The schemas of a service are few, and most of the bytes of
+/// a short request.
+const SCHEMAS: [&str; 3] = ["schema", "parameters", "input_schema"];
+
+/// The member of a body of Ollama's that is a schema.
+const FORMAT: &str = "format";
+
+/// A member of an object: its name and its value.
+pub(crate) type Member<'t> = (Cow<'t, str>, Node<'t>);
+
+/// A JSON object and its text.
 #[derive(Debug)]
-pub(crate) struct Document {
-    text: String,
-    /// The names of the members and the places of their values in the text, in order.
-    members: Vec<(String, Range<usize>)>,
+pub(crate) struct Document<'t> {
+    text: &'t str,
+    /// In order. A name may be there twice; the last one counts.
+    members: Vec<Member<'t>>,
+    /// The JSON text of the model's name.
+    model: Option<&'t str>,
 }
 
-impl Document {
+impl<'t> Document<'t> {
     /// Reads a body.
     ///
     /// # Errors
     /// The error of the parser, also for a body that is not an object.
-    pub(crate) fn read(text: String) -> Result<Self, Error> {
-        let place = |value: Raw<'_>| {
-            let start = (value.0.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
-            start..start + value.0.len()
-        };
-        let members = Raw(&text).members()?.into_iter();
-        let members = members.map(|(name, value)| (name.into_owned(), place(value))).collect();
-        Ok(Self { text, members })
+    pub(crate) fn read(text: &'t str) -> Result<Self, Error> {
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let (members, model) = deserializer.deserialize_map(Body)?;
+        deserializer.end()?;
+        Ok(Self { text, members, model })
     }
 
     /// Returns the text.
-    pub(crate) fn text(&self) -> &str {
-        &self.text
+    pub(crate) const fn text(&self) -> &'t str {
+        self.text
     }
 
-    /// Returns the members in order. A name may be there twice; the last one counts.
-    pub(crate) fn members(&self) -> impl DoubleEndedIterator<Item = (&str, Raw<'_>)> {
-        let raw = |place: &Range<usize>| Raw(self.text.get(place.clone()).unwrap_or_default());
-        self.members.iter().map(move |(name, place)| (name.as_str(), raw(place)))
+    /// Returns the members.
+    pub(crate) fn into_members(self) -> Vec<Member<'t>> {
+        self.members
     }
 
     /// Returns the value at a path of names; `None` if it is missing.
-    pub(crate) fn get<const LENGTH: usize>(&self, path: [&str; LENGTH]) -> Option<Raw<'_>> {
-        let (first, rest) = path.split_first()?;
-        let value = self.members().rfind(|(name, _)| name == first)?.1;
-        rest.iter().try_fold(value, |value, name| {
-            let members = value.members().ok()?;
-            Some(members.into_iter().rfind(|(member, _)| member == name)?.1)
-        })
+    pub(crate) fn get<const LENGTH: usize>(&self, path: [&str; LENGTH]) -> Option<&Node<'t>> {
+        let mut members = Some(&self.members);
+        let mut found = None;
+        for name in path {
+            found = Some(&members?.iter().rfind(|(member, _)| member == name)?.1);
+            members = match found {
+                Some(Node::Object(members)) => Some(members),
+                _ => None,
+            };
+        }
+        found
     }
 
     /// Returns whether the value at a path is missing, `null`, or an empty list or text.
     pub(crate) fn is_empty<const LENGTH: usize>(&self, path: [&str; LENGTH]) -> bool {
-        self.get(path).is_none_or(|value| match value.0.as_bytes() {
-            b"null" | b"\"\"" => true,
-            [b'[', inner @ .., b']'] => inner.iter().all(u8::is_ascii_whitespace),
-            _ => false,
+        self.get(path).is_none_or(|value| match value {
+            Node::Object(_) => false,
+            Node::List(items) => items.is_empty(),
+            Node::Text(text) => text.is_empty(),
+            Node::Scalar(value) => value.is_null(),
+            Node::Unread(text) => matches!(*text, "null" | "\"\"" | "[]"),
         })
     }
 
     /// Returns the text at a path; `None` if there is no text.
-    pub(crate) fn word<const LENGTH: usize>(&self, path: [&str; LENGTH]) -> Option<String> {
-        self.get(path)?.read().ok()
+    pub(crate) fn word<const LENGTH: usize>(&self, path: [&str; LENGTH]) -> Option<&str> {
+        match self.get(path)? {
+            Node::Text(text) => Some(text),
+            _ => None,
+        }
     }
 
     /// Returns the text with another name of the model.
     ///
     /// # Errors
     /// The error of the parser for a body that has to be rewritten, because a member is there twice and servers differ in which
-    /// one they read, or because no model is named.
+    /// one they read, or because it names no model.
     pub(crate) fn with_model(&self, model: &str) -> Result<Bytes, Error> {
         let written = serde_json::to_string(model)?;
-        let mut names: Vec<&str> = self.members.iter().map(|(name, _)| name.as_str()).collect();
+        let mut names: Vec<&str> = self.members.iter().map(|(name, _)| &**name).collect();
         names.sort_unstable();
         let is_unique = names.windows(2).all(|pair| pair.first() != pair.last());
-        let place = self.members.iter().find(|(name, _)| is_unique && name == "model");
-        let Some((_, place)) = place else {
+        let Some((before, after)) = self.model.filter(|_| is_unique).and_then(|name| self.around(name))
+        else {
             let mut value = self.value()?;
             value["model"] = model.into();
             return serde_json::to_vec(&value).map(Bytes::from);
         };
-        let (before, after) = (self.text.get(..place.start), self.text.get(place.end..));
-        Ok([before.unwrap_or_default(), &written, after.unwrap_or_default()].concat().into())
+        Ok([before, &written, after].concat().into())
+    }
+
+    /// Returns the text before and after a part that was borrowed from it.
+    fn around(&self, part: &str) -> Option<(&'t str, &'t str)> {
+        let start = (part.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize)?;
+        Some((self.text.get(..start)?, self.text.get(start + part.len()..)?))
     }
 
     /// Parses the whole body.
     ///
     /// # Errors
-    /// The error of the parser, for a body that is nested too deep or has an invalid escape.
+    /// The error of the parser, for a schema that is nested too deep or has an invalid escape.
     pub(crate) fn value(&self) -> Result<Value, Error> {
-        Raw(&self.text).read()
+        serde_json::from_str(self.text)
     }
 }
 
-/// The text of a JSON value within a body. Its syntax was checked; escapes, the range of numbers and the depth were not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Raw<'t>(&'t str);
+/// A value within a body.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Node<'t> {
+    Object(Vec<Member<'t>>),
+    List(Vec<Self>),
+    Text(Cow<'t, str>),
+    /// `null`, `true`, `false` or a number.
+    Scalar(Value),
+    /// The JSON text of a schema. Its syntax was checked; escapes, the range of numbers and the depth were not.
+    Unread(&'t str),
+}
 
-impl<'t> Raw<'t> {
-    /// Returns the text.
-    pub(crate) const fn text(self) -> &'t str {
-        self.0
-    }
-
+impl Node<'_> {
     /// Returns whether it is `null`.
-    pub(crate) fn is_null(self) -> bool {
-        self.0 == "null"
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(self, Self::Scalar(Value::Null) | Self::Unread("null"))
     }
 
-    /// Returns whether it is a string.
-    pub(crate) fn is_text(self) -> bool {
-        self.0.starts_with('"')
-    }
-
-    /// Parses it.
+    /// Returns the value as a tree.
     ///
     /// # Errors
-    /// The error of the parser.
-    pub(crate) fn read<T: DeserializeOwned>(self) -> Result<T, Error> {
-        serde_json::from_str(self.0)
-    }
-
-    /// Returns the items of a list.
-    ///
-    /// # Errors
-    /// The error of the parser for anything else.
-    pub(crate) fn items(self) -> Result<Vec<Self>, Error> {
-        let items: Vec<&RawValue> = serde_json::from_str(self.0)?;
-        Ok(items.into_iter().map(|item| Self(item.get())).collect())
-    }
-
-    /// Returns the members of an object.
-    ///
-    /// # Errors
-    /// The error of the parser for anything else.
-    pub(crate) fn members(self) -> Result<Vec<(Cow<'t, str>, Self)>, Error> {
-        let mut deserializer = serde_json::Deserializer::from_str(self.0);
-        let members = deserializer.deserialize_map(Members)?;
-        deserializer.end()?;
-        Ok(members)
-    }
-}
-
-/// Writes what the value is, for an error.
-impl fmt::Display for Raw<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0.as_bytes().first() {
-            Some(b'[') => "a list",
-            Some(b'{') => "an object",
-            Some(b'"') if self.read::<String>().is_err() => "a string with an invalid escape",
-            Some(b'"') => "a string",
-            _ => self.0,
+    /// The error of the parser for a schema within it.
+    pub(crate) fn value(&self) -> Result<Value, Error> {
+        Ok(match self {
+            Self::Object(members) => {
+                let value = |(name, value): &Member<'_>| Ok((name.as_ref().to_owned(), value.value()?));
+                Value::Object(members.iter().map(value).collect::<Result<_, Error>>()?)
+            }
+            Self::List(items) => Value::Array(items.iter().map(Node::value).collect::<Result<_, _>>()?),
+            Self::Text(text) => Value::String(text.as_ref().to_owned()),
+            Self::Scalar(value) => value.clone(),
+            Self::Unread(text) => serde_json::from_str(text)?,
         })
     }
 }
 
-struct Members;
+/// Writes what the value is, for an error.
+impl fmt::Display for Node<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::List(_) => f.write_str("a list"),
+            Self::Object(_) => f.write_str("an object"),
+            Self::Text(_) => f.write_str("a string"),
+            Self::Scalar(value) => value.fmt(f),
+            Self::Unread(text) => f.write_str(match text.as_bytes().first() {
+                Some(b'[') => "a list",
+                Some(b'{') => "an object",
+                Some(b'"') => "a string",
+                _ => text,
+            }),
+        }
+    }
+}
 
 /// The name of a member, which is borrowed unless it has escapes.
 #[derive(Deserialize)]
 struct Name<'t>(#[serde(borrow)] Cow<'t, str>);
 
-impl<'de> Visitor<'de> for Members {
-    type Value = Vec<(Cow<'de, str>, Raw<'de>)>;
+/// Reads the members of a body, and the text of its model.
+struct Body;
+
+impl<'de> Visitor<'de> for Body {
+    type Value = (Vec<Member<'de>>, Option<&'de str>);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut members = Vec::with_capacity(8);
-        while let Some((Name(name), value)) = map.next_entry::<Name<'de>, &'de RawValue>()? {
-            members.push((name, Raw(value.get())));
+        let (mut members, mut model) = (Vec::with_capacity(8), None);
+        while let Some(Name(name)) = map.next_key()? {
+            let value = match name.as_ref() {
+                FORMAT => Node::Unread(map.next_value::<&RawValue>()?.get()),
+                "model" => {
+                    let text = map.next_value::<&RawValue>()?.get();
+                    model = Some(text);
+                    serde_json::from_str(text).map_err(A::Error::custom)?
+                }
+                _ => map.next_value()?,
+            };
+            members.push((name, value));
         }
-        Ok(members)
+        Ok((members, model))
+    }
+}
+
+impl<'de> Deserialize<'de> for Node<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Inner)
+    }
+}
+
+/// Reads a value within a body.
+struct Inner;
+
+impl<'de> Visitor<'de> for Inner {
+    type Value = Node<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::new();
+        while let Some(Name(name)) = map.next_key()? {
+            let value = match SCHEMAS.contains(&name.as_ref()) {
+                true => Node::Unread(map.next_value::<&RawValue>()?.get()),
+                false => map.next_value()?,
+            };
+            members.push((name, value));
+        }
+        Ok(Node::Object(members))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element()? {
+            items.push(item);
+        }
+        Ok(Node::List(items))
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Node::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Node::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Self::Value, E> {
+        Ok(Node::Scalar(flag.into()))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(Node::Scalar(number.into()))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+        Ok(Node::Scalar(number.into()))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Self::Value, E> {
+        let number =
+            serde_json::Number::from_f64(number).ok_or_else(|| E::custom("the number is too large"))?;
+        Ok(Node::Scalar(number.into()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Node::Scalar(Value::Null))
     }
 }
 
@@ -207,7 +297,7 @@ mod tests {
 
     fn name() -> impl Strategy<Value = String> {
         prop_oneof![
-            prop::sample::select(vec!["messages", "input", "tools", "stream", "system"])
+            prop::sample::select(vec!["messages", "tools", "format", "schema", "parameters"])
                 .prop_map(str::to_owned),
             ".{0,6}",
         ]
@@ -234,18 +324,15 @@ mod tests {
                 pairs.iter().map(|(name, value)| format!(" {} :\n{value} ", json!(name))).collect();
             let text = format!("{{{}}}", written.join(","));
             let whole: Value = serde_json::from_str(&text).unwrap();
-            let document = Document::read(text.clone()).unwrap();
+            let document = Document::read(&text).unwrap();
             for (name, value) in whole.as_object().unwrap() {
-                prop_assert_eq!(&document.get([name]).unwrap().read::<Value>().unwrap(), value);
-                prop_assert_eq!(document.word([name]), value.as_str().map(str::to_owned));
+                prop_assert_eq!(&document.get([name]).unwrap().value().unwrap(), value);
+                prop_assert!(name == FORMAT || document.word([name]) == value.as_str());
                 let is_empty = value.is_null() || *value == json!([]) || *value == json!("");
                 prop_assert_eq!(document.is_empty([name]), is_empty);
-                for (inner, value) in value.as_object().into_iter().flatten() {
-                    prop_assert_eq!(&document.get([name, inner]).unwrap().read::<Value>().unwrap(), value);
-                }
-                for (nth, item) in value.as_array().into_iter().flatten().enumerate() {
-                    let items = document.get([name]).unwrap().items().unwrap();
-                    prop_assert_eq!(&items[nth].read::<Value>().unwrap(), item);
+                for (inner, value) in value.as_object().into_iter().flatten().filter(|_| name != FORMAT) {
+                    prop_assert_eq!(&document.get([name, inner]).unwrap().value().unwrap(), value);
+                    prop_assert_eq!(document.word([name, inner, "x"]), None);
                 }
             }
             prop_assert!(document.is_empty(["missing", "member"]));
@@ -263,20 +350,31 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_object_is_refused() {
+    fn text_that_is_no_object_or_too_deep_is_refused() {
+        let deep = format!("{}1{}", "[".repeat(500_000), "]".repeat(500_000));
         for text in ["", "[]", "5", "{", "{\"a\": 1", "{\"a\": 1}x", "{\"messages\": [}", "{\"model\": tru}"]
         {
-            assert!(Document::read(text.to_owned()).is_err(), "{text}");
+            assert!(Document::read(text).is_err(), "{text}");
         }
+        assert!(Document::read(&format!("{{\"messages\": {deep}}}")).is_err());
+        // A schema is an error where it is read.
+        let text = format!("{{\"tools\": [{{\"parameters\": {deep}}}]}}");
+        let document = Document::read(&text).unwrap();
+        assert!(document.get(["tools"]).unwrap().value().is_err() && document.value().is_err());
+        // Brackets in strings do not nest.
+        let text = json!({"prompt": "[".repeat(5_000)}).to_string();
+        assert_eq!(Document::read(&text).unwrap().value().unwrap()["prompt"], "[".repeat(5_000));
     }
 
     #[test]
-    fn what_is_nested_too_deep_is_an_error_where_it_is_read() {
-        let deep = format!("{}1{}", "[".repeat(500_000), "]".repeat(500_000));
-        let document = Document::read(format!("{{\"tools\": {deep}}}")).unwrap();
-        assert!(document.get(["tools"]).unwrap().read::<Value>().is_err() && document.value().is_err());
-        // Brackets in strings do not nest.
-        let document = Document::read(json!({"prompt": "[".repeat(5_000)}).to_string()).unwrap();
-        assert_eq!(document.value().unwrap()["prompt"], "[".repeat(5_000));
+    fn only_schemas_stay_unread_and_texts_are_borrowed() {
+        let text = r#"{"model": "m", "format": {"type": "object"}, "tools": [{"function": {"parameters": {"a": 1}}}],
+            "text": {"format": {"schema": {"b": 2}, "name": "n\u006f"}}}"#;
+        let document = Document::read(text).unwrap();
+        assert_eq!(document.get(["format"]), Some(&Node::Unread(r#"{"type": "object"}"#)));
+        assert_eq!(document.get(["text", "format", "schema"]), Some(&Node::Unread(r#"{"b": 2}"#)));
+        assert!(matches!(document.get(["model"]), Some(Node::Text(Cow::Borrowed("m")))));
+        assert_eq!(document.word(["text", "format", "name"]), Some("no"));
+        assert!(!document.is_empty(["tools"]) && document.is_empty(["missing", "member"]));
     }
 }

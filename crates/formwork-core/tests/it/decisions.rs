@@ -46,6 +46,15 @@ fn a_refused_budget_says_what_the_call_may_cost_and_what_is_left() {
         let error = drive(&plan.build().unwrap(), input(), &[Reply::Says(GOOD)]).run.finish().unwrap_err();
         assert!(error.to_string().contains(is_left), "{error}");
     }
+    let of = || Plan::new(contract(), vec![priced.clone()]).with_max_tokens(40);
+    let unlimited = of().build().unwrap();
+    let Step::Call { reserve, .. } = Run::new(&unlimited, input()).step(&unlimited, Time(0)).unwrap() else {
+        panic!()
+    };
+    let one_token_short = Cost { tokens: reserve.tokens - 1, ..reserve };
+    let short = of().with_budget(one_token_short).build().unwrap();
+    let error = drive(&short, input(), &[Reply::Says(GOOD)]).run.finish().unwrap_err().to_string();
+    assert!(error.contains(&format!(" tokens, and {} are left", reserve.tokens - 1)), "{error}");
     let denied = drive(&plan(Policy::new(1)), input(), &[Reply::Denies]).run.finish().unwrap_err();
     assert!(denied.to_string().ends_with("the budget does not allow another call"), "{denied}");
 }

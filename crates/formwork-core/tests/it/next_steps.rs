@@ -123,6 +123,7 @@ fn a_target_that_is_down_is_left_at_once_where_there_is_another_one() {
     ] {
         let driven = drive(&planned(2, Policy::new(3)), input(), &[Reply::Fails(fault), RIGHT]);
         assert_eq!(paced(&driven), [(0, 0), (1, 0)], "{fault:?}");
+        assert_eq!(driven.run.target(), 1);
     }
     let driven = drive(&planned(2, Policy::new(3)), input(), &[Reply::Limits(86_400), RIGHT]);
     assert_eq!(paced(&driven), [(0, 0), (1, 0)]);

@@ -8,7 +8,7 @@ use super::parts::{self, Choice};
 use super::{Frames, Protocol, RawProtocol, event, to_json};
 use crate::ask::{Ask, Sampling, Tool, Want};
 use crate::contracts::Known;
-use crate::document::{Document, Raw};
+use crate::document::{Document, Node};
 use crate::problem::{Kind, Problem};
 use crate::reply::{self, Content, Finish, Meta, Reply};
 
@@ -51,13 +51,13 @@ impl Protocol for Anthropic {
         (RawProtocol::Anthropic, "/v1/messages")
     }
 
-    fn is_plain(&self, body: &Document) -> bool {
-        (body.is_empty(["tools"]) || body.word(["tool_choice", "type"]).as_deref() == Some("none"))
+    fn is_plain(&self, body: &Document<'_>) -> bool {
+        (body.is_empty(["tools"]) || body.word(["tool_choice", "type"]) == Some("none"))
             && body.is_empty(["output_format"])
             && body.is_empty(["output_config", "format"])
     }
 
-    fn ask(&self, body: &Document, known: &Known) -> Result<Ask, Problem> {
+    fn ask(&self, body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
         let mut body = Fields::body(body, known);
         body.known(FIELDS)?;
         if body.take("mcp_servers").is_some() {
@@ -142,7 +142,7 @@ fn error(problem: &Problem) -> Value {
 /// Adds the turns of a message: results of tools are turns of their own.
 fn message<'t>(
     messages: &mut Vec<Message>,
-    value: Raw<'t>,
+    value: Node<'t>,
     at: &str,
     reader: &Reader<'t>,
 ) -> Result<(), Problem> {
@@ -164,7 +164,7 @@ fn message<'t>(
     Ok(())
 }
 
-fn content<'t>(value: Raw<'t>, at: &str, reader: &Reader<'t>) -> Result<Vec<Part>, Problem> {
+fn content<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Vec<Part>, Problem> {
     match fields::content(value, at)? {
         fields::Content::Text(text) => Ok(vec![Part::Text { text }]),
         fields::Content::Parts(items) => {
@@ -175,7 +175,7 @@ fn content<'t>(value: Raw<'t>, at: &str, reader: &Reader<'t>) -> Result<Vec<Part
 }
 
 /// Reads a block; the model's own thoughts are left out, which no other protocol takes back.
-fn part<'t>(value: Raw<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<Part>, Problem> {
+fn part<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<Part>, Problem> {
     let mut block = Fields::new(value, at, reader)?;
     Ok(Some(match block.required_text("type")?.as_str() {
         "text" => Part::Text { text: block.required_text("text")? },

@@ -207,7 +207,7 @@ fn tables() -> Vec<Table> {
 }
 
 fn ask(protocol: &dyn Protocol, body: &Value) -> Result<Ask, Problem> {
-    protocol.ask(&Document::read(body.to_string()).unwrap(), &Known::new(4))
+    protocol.ask(Document::read(&body.to_string()).unwrap(), &Known::new(4))
 }
 
 #[test]
@@ -286,28 +286,26 @@ fn members_of_members_are_named_with_their_place() {
 }
 
 #[test]
-fn what_only_a_reader_of_the_value_notices_is_refused_with_its_place() {
+fn a_schema_that_cannot_be_read_is_refused_with_its_place() {
     let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
-    let tool = |parameters: &str| {
-        format!(
-            r#"[{{"type": "function", "function": {{"name": "f", "parameters": {{"not": {parameters}}}}}}}]"#
-        )
-    };
-    for (members, place) in [
-        (r#""messages": [{"role": "user", "content": "\ud800"}]"#.to_owned(), "messages[0].content"),
-        (format!(r#""messages": [{{"role": "user", "content": {deep}}}]"#), "messages[0].content[0]"),
-        (
-            format!(r#""messages": [{{"role": "user", "content": "a"}}], "tools": {}"#, tool(&deep)),
-            "tools[0].function.parameters",
-        ),
-        (r#""messages": [{"role": "user", "content": "a"}], "temperature": 1e999"#.to_owned(), "temperature"),
-    ] {
-        let document = Document::read(format!(r#"{{"model": "m", {members}}}"#)).unwrap();
-        let problem = OpenAi.ask(&document, &Known::new(4)).unwrap_err();
-        assert_eq!(problem.param.as_deref(), Some(place), "{members}: {}", problem.message);
+    let messages = r#""messages": [{"role": "user", "content": "a"}]"#;
+    for schema in [format!(r#"{{"not": {deep}}}"#), r#"{"title": "\ud800"}"#.to_owned()] {
+        let tool = format!(r#"{{"type": "function", "function": {{"name": "f", "parameters": {schema}}}}}"#);
+        let format = format!(r#"{{"type": "json_schema", "json_schema": {{"schema": {schema}}}}}"#);
+        for (member, place) in [
+            (format!(r#""tools": [{tool}]"#), "tools[0].function.parameters"),
+            (format!(r#""response_format": {format}"#), "response_format.json_schema.schema"),
+        ] {
+            let text = format!(r#"{{"model": "m", {messages}, {member}}}"#);
+            let problem = OpenAi.ask(Document::read(&text).unwrap(), &Known::new(4)).unwrap_err();
+            assert_eq!(problem.param.as_deref(), Some(place), "{text}: {}", problem.message);
+        }
     }
-    // Of a member that is there twice, the last one counts, as in a parsed body.
-    let twice = r#"{"model": "m", "temperature": 0.1, "messages": [{"role": "user", "content": "a"}], "temperature": 0.7}"#;
-    let ask = OpenAi.ask(&Document::read(twice.to_owned()).unwrap(), &Known::new(4)).unwrap();
+}
+
+#[test]
+fn of_a_member_that_is_there_twice_the_last_one_counts() {
+    let text = r#"{"model": "m", "temperature": 0.1, "messages": [{"role": "user", "content": "a"}], "temperature": 0.7}"#;
+    let ask = OpenAi.ask(Document::read(text).unwrap(), &Known::new(4)).unwrap();
     assert_eq!((ask.sampling.temperature, ask.ignored.len()), (Some(0.7), 0));
 }

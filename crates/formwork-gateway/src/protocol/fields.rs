@@ -1,13 +1,13 @@
 //! Members of a request's body, read with errors that name them.
 
-use std::borrow::Cow;
+use std::fmt;
 
 use formwork_schema::nearest;
 use serde_json::Value;
 
 use super::ignored::Ignored;
 use crate::contracts::{Known, Schema};
-use crate::document::{Document, Raw};
+use crate::document::{Document, Member, Node};
 use crate::problem::Problem;
 
 /// What the objects of one body share: the members that nothing acts on, and the schemas that earlier bodies had.
@@ -22,7 +22,7 @@ pub(super) struct Reader<'t> {
 #[derive(Debug)]
 pub(super) struct Fields<'t> {
     /// In a list, because the objects of requests are so small that a search costs less than a hash.
-    members: Vec<(Cow<'t, str>, Raw<'t>)>,
+    members: Vec<Member<'t>>,
     at: String,
     reader: Reader<'t>,
 }
@@ -30,24 +30,24 @@ pub(super) struct Fields<'t> {
 impl Drop for Fields<'_> {
     fn drop(&mut self) {
         for (name, value) in &self.members {
-            self.reader.ignored.note(&self.at, name, *value);
+            self.reader.ignored.note(&self.at, name, value);
         }
     }
 }
 
 impl<'t> Fields<'t> {
     /// Reads the body of a request. A schema that is known is not parsed again.
-    pub(super) fn body(body: &'t Document, known: &'t Known) -> Self {
-        let members = body.members().map(|(name, value)| (Cow::Borrowed(name), value)).collect();
-        Self { members, at: String::new(), reader: Reader { ignored: Ignored::default(), known } }
+    pub(super) fn body(body: Document<'t>, known: &'t Known) -> Self {
+        let reader = Reader { ignored: Ignored::default(), known };
+        Self { members: body.into_members(), at: String::new(), reader }
     }
 
     /// Reads an object within a body; `at` is its place.
-    pub(super) fn new(value: Raw<'t>, at: impl Into<String>, reader: &Reader<'t>) -> Result<Self, Problem> {
+    pub(super) fn new(value: Node<'t>, at: impl Into<String>, reader: &Reader<'t>) -> Result<Self, Problem> {
         let at = at.into();
-        match value.members() {
-            Ok(members) => Ok(Self { members, at, reader: reader.clone() }),
-            Err(_) => Err(wrong(&at, "an object", value)),
+        match value {
+            Node::Object(members) => Ok(Self { members, at, reader: reader.clone() }),
+            other => Err(wrong(&at, "an object", &other)),
         }
     }
 
@@ -71,7 +71,7 @@ impl<'t> Fields<'t> {
 
     /// Refuses members that the protocol does not have.
     pub(super) fn known(&self, names: &[&str]) -> Result<(), Problem> {
-        let Some((unknown, _)) = self.members.iter().find(|(name, _)| !names.contains(&&**name)) else {
+        let Some((unknown, _)) = self.members.iter().find(|(name, _)| !names.contains(&name.as_ref())) else {
             return Ok(());
         };
         let meant = nearest(unknown, names.iter().copied());
@@ -84,20 +84,23 @@ impl<'t> Fields<'t> {
     }
 
     /// Takes a member; `null` counts as missing. Of several with the same name, the last one counts.
-    pub(super) fn take(&mut self, name: &str) -> Option<Raw<'t>> {
-        let value = self.members.iter().rfind(|(member, _)| member == name)?.1;
-        self.members.retain(|(member, _)| member != name);
-        Some(value).filter(|value| !value.is_null())
+    pub(super) fn take(&mut self, name: &str) -> Option<Node<'t>> {
+        let taken = self.members.extract_if(.., |(member, _)| member == name).last();
+        taken.map(|(_, value)| value).filter(|value| !value.is_null())
     }
 
     /// Takes a member as any value.
     pub(super) fn value(&mut self, name: &str) -> Result<Option<Value>, Problem> {
         let Some(value) = self.take(name) else { return Ok(None) };
-        value.read().map(Some).map_err(|error| self.refuse(name, &error.to_string()))
+        value.value().map(Some).map_err(|error| self.refuse(name, &error.to_string()))
     }
 
     pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, Problem> {
-        self.read(name, "a string")
+        match self.take(name) {
+            None => Ok(None),
+            Some(Node::Text(text)) => Ok(Some(text.into_owned())),
+            Some(other) => Err(self.expected(name, "a string", &other)),
+        }
     }
 
     pub(super) fn required_text(&mut self, name: &str) -> Result<String, Problem> {
@@ -105,13 +108,7 @@ impl<'t> Fields<'t> {
     }
 
     pub(super) fn flag(&mut self, name: &str) -> Result<Option<bool>, Problem> {
-        self.read(name, "true or false")
-    }
-
-    /// Reads a member of a type; `what` names the type.
-    fn read<T: serde::de::DeserializeOwned>(&mut self, name: &str, what: &str) -> Result<Option<T>, Problem> {
-        let Some(value) = self.take(name) else { return Ok(None) };
-        value.read().map(Some).map_err(|_| self.expected(name, what, value))
+        self.scalar(name, format_args!("true or false"), Value::as_bool)
     }
 
     /// Reads a number within a range.
@@ -120,24 +117,37 @@ impl<'t> Fields<'t> {
         name: &str,
         range: std::ops::RangeInclusive<f64>,
     ) -> Result<Option<f64>, Problem> {
-        let Some(value) = self.take(name) else { return Ok(None) };
-        let number = value.read().ok().filter(|number| range.contains(number));
-        let what = || format!("a number from {} to {}", range.start(), range.end());
-        number.map(Some).ok_or_else(|| self.expected(name, &what(), value))
+        let (least, most) = (range.start(), range.end());
+        let what = format_args!("a number from {least} to {most}");
+        self.scalar(name, what, |value| value.as_f64().filter(|number| range.contains(number)))
     }
 
     /// Reads a number of tokens, answers or the like: an integer from 1.
     pub(super) fn count(&mut self, name: &str) -> Result<Option<u32>, Problem> {
-        let Some(value) = self.take(name) else { return Ok(None) };
-        let count = value.read().ok().filter(|count| *count > 0);
-        count.map(Some).ok_or_else(|| self.expected(name, "an integer from 1", value))
+        let count = |value: &Value| value.as_u64().and_then(|count| u32::try_from(count).ok());
+        self.scalar(name, format_args!("an integer from 1"), |value| count(value).filter(|count| *count > 0))
     }
 
     /// Reads a seed. Negative ones are valid in every protocol, and stand for the number of the same bits.
     pub(super) fn seed(&mut self, name: &str) -> Result<Option<u64>, Problem> {
+        self.scalar(name, format_args!("an integer"), |value| {
+            value.as_u64().or_else(|| value.as_i64().map(i64::cast_unsigned))
+        })
+    }
+
+    /// Reads a flag or a number. `what` names what is expected, for the error.
+    fn scalar<T>(
+        &mut self,
+        name: &str,
+        what: fmt::Arguments<'_>,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Result<Option<T>, Problem> {
         let Some(value) = self.take(name) else { return Ok(None) };
-        let seed = value.read().or_else(|_| value.read().map(i64::cast_unsigned));
-        seed.map(Some).map_err(|_| self.expected(name, "an integer", value))
+        let found = match &value {
+            Node::Scalar(scalar) => read(scalar),
+            _ => None,
+        };
+        found.map(Some).ok_or_else(|| self.expected(name, &what.to_string(), &value))
     }
 
     pub(super) fn object(&mut self, name: &str) -> Result<Option<Self>, Problem> {
@@ -148,15 +158,20 @@ impl<'t> Fields<'t> {
     /// Reads a schema. One whose text is known is not parsed again.
     pub(super) fn schema(&mut self, name: &str) -> Result<Option<Schema>, Problem> {
         let Some(value) = self.take(name) else { return Ok(None) };
-        let schema = self.reader.known.read(value.text());
+        let schema = match value {
+            Node::Unread(text) => self.reader.known.read(text),
+            other => other.value().map(Schema::from),
+        };
         schema.map(Some).map_err(|error| self.refuse(name, &error.to_string()))
     }
 
     /// Reads a list; its items come with their places.
-    pub(super) fn list(&mut self, name: &str) -> Result<Option<Vec<(String, Raw<'t>)>>, Problem> {
-        let Some(value) = self.take(name) else { return Ok(None) };
-        let at = self.place(name);
-        items(value, &at).map(Some).ok_or_else(|| self.expected(name, "a list", value))
+    pub(super) fn list(&mut self, name: &str) -> Result<Option<Vec<(String, Node<'t>)>>, Problem> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(Node::List(items)) => Ok(Some(placed(items, &self.place(name)))),
+            Some(other) => Err(self.expected(name, "a list", &other)),
+        }
     }
 
     pub(super) fn missing(&self, name: &str) -> Problem {
@@ -167,7 +182,7 @@ impl<'t> Fields<'t> {
         Problem::invalid(self.place(name), format!("`{}`: {why}", self.place(name)))
     }
 
-    fn expected(&self, name: &str, what: &str, found: Raw<'_>) -> Problem {
+    fn expected(&self, name: &str, what: &str, found: &Node<'_>) -> Problem {
         wrong(&self.place(name), what, found)
     }
 }
@@ -175,25 +190,25 @@ impl<'t> Fields<'t> {
 /// The content of a message: a text, or a list of parts with their places.
 pub(super) enum Content<'t> {
     Text(String),
-    Parts(Vec<(String, Raw<'t>)>),
+    Parts(Vec<(String, Node<'t>)>),
 }
 
 /// Reads the content of a message at a place.
-pub(super) fn content<'t>(value: Raw<'t>, at: &str) -> Result<Content<'t>, Problem> {
-    if value.is_text() {
-        return value.read().map(Content::Text).map_err(|_| wrong(at, "a string or a list", value));
+pub(super) fn content<'t>(value: Node<'t>, at: &str) -> Result<Content<'t>, Problem> {
+    match value {
+        Node::Text(text) => Ok(Content::Text(text.into_owned())),
+        Node::List(items) => Ok(Content::Parts(placed(items, at))),
+        other => Err(wrong(at, "a string or a list", &other)),
     }
-    items(value, at).map(Content::Parts).ok_or_else(|| wrong(at, "a string or a list", value))
 }
 
-/// Returns the items of a list with their places; `None` for anything else.
-fn items<'t>(value: Raw<'t>, at: &str) -> Option<Vec<(String, Raw<'t>)>> {
-    let items = value.items().ok()?.into_iter().enumerate();
-    Some(items.map(|(nth, item)| (format!("{at}[{nth}]"), item)).collect())
+/// Returns the items of a list with their places.
+fn placed<'t>(items: Vec<Node<'t>>, at: &str) -> Vec<(String, Node<'t>)> {
+    items.into_iter().enumerate().map(|(nth, item)| (format!("{at}[{nth}]"), item)).collect()
 }
 
 /// Returns the problem of a value of the wrong type or range.
-pub(super) fn wrong(at: &str, what: &str, found: Raw<'_>) -> Problem {
+pub(super) fn wrong(at: &str, what: &str, found: &Node<'_>) -> Problem {
     let place = if at.is_empty() { "the body" } else { at };
     Problem::invalid(at, format!("`{place}`: expected {what}, found {found}"))
 }

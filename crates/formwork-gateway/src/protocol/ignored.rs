@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use crate::document::Raw;
+use crate::document::Node;
 
 /// The places of the members that were not read. Clones share the collection.
 #[derive(Debug, Clone, Default)]
@@ -14,10 +14,10 @@ pub(super) struct Ignored(Rc<RefCell<BTreeSet<String>>>);
 
 impl Ignored {
     /// Adds a member, unless its value asks for nothing.
-    pub(super) fn note(&self, at: &str, name: &str, value: Raw<'_>) {
+    pub(super) fn note(&self, at: &str, name: &str, value: &Node<'_>) {
         let at = without_numbers(at);
-        // A value that is nested too deep to be read is not empty.
-        if !value.read().is_ok_and(|value| asks_for_nothing(&at, name, &value)) {
+        // A schema that cannot be read is not empty.
+        if !value.value().is_ok_and(|value| asks_for_nothing(&at, name, &value)) {
             let place = if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
             self.0.borrow_mut().insert(place);
         }

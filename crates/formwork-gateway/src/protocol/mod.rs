@@ -46,13 +46,13 @@ pub(crate) trait Protocol: Send + Sync {
     fn own(&self) -> (RawProtocol, &'static str);
 
     /// Returns whether a request asks for nothing that would be validated.
-    fn is_plain(&self, body: &Document) -> bool;
+    fn is_plain(&self, body: &Document<'_>) -> bool;
 
     /// Reads the body of a request. Schemas whose texts are known are not parsed again.
     ///
     /// # Errors
     /// [`Problem`] that names the member that is wrong.
-    fn ask(&self, body: &Document, known: &Known) -> Result<Ask, Problem>;
+    fn ask(&self, body: Document<'_>, known: &Known) -> Result<Ask, Problem>;
 
     /// Returns the body of a response.
     fn reply(&self, ask: &Ask, reply: &Reply, meta: &Meta) -> Vec<u8>;

@@ -9,7 +9,7 @@ use super::parts::{self, Choice};
 use super::{Frames, Protocol, RawProtocol, to_json};
 use crate::ask::{Ask, Sampling, Tool, Want};
 use crate::contracts::{Known, Schema};
-use crate::document::{Document, Raw};
+use crate::document::{Document, Node};
 use crate::problem::Problem;
 use crate::reply::{self, Content, Finish, Meta, Reply};
 
@@ -64,11 +64,11 @@ impl Protocol for Chat {
         (RawProtocol::Ollama, "/api/chat")
     }
 
-    fn is_plain(&self, body: &Document) -> bool {
+    fn is_plain(&self, body: &Document<'_>) -> bool {
         body.is_empty(["tools"]) && body.is_empty(["format"])
     }
 
-    fn ask(&self, body: &Document, known: &Known) -> Result<Ask, Problem> {
+    fn ask(&self, body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
         let mut body = Fields::body(body, known);
         body.known(CHAT)?;
         let turns = body.list("messages")?.ok_or_else(|| body.missing("messages"))?;
@@ -118,15 +118,17 @@ impl Protocol for Generate {
         (RawProtocol::Ollama, "/api/generate")
     }
 
-    fn is_plain(&self, body: &Document) -> bool {
+    fn is_plain(&self, body: &Document<'_>) -> bool {
         body.is_empty(["format"])
     }
 
-    fn ask(&self, body: &Document, known: &Known) -> Result<Ask, Problem> {
+    fn ask(&self, body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
         let mut body = Fields::body(body, known);
         body.known(GENERATE)?;
         for name in ["context", "raw", "suffix", "template"] {
-            let says_nothing = body.take(name).is_none_or(|value| matches!(value.text(), "\"\"" | "false"));
+            let value = body.value(name)?;
+            let says_nothing =
+                value.as_ref().is_none_or(|value| *value == json!("") || *value == json!(false));
             if !says_nothing {
                 return Err(body.refuse(
                     name,
@@ -205,7 +207,7 @@ fn ask(mut body: Fields<'_>, messages: Vec<Message>, tools: Vec<Tool>) -> Result
 }
 
 fn message<'t>(
-    value: Raw<'t>,
+    value: Node<'t>,
     at: &str,
     before: &[Message],
     reader: &Reader<'t>,
@@ -250,9 +252,11 @@ fn message<'t>(
 fn images(fields: &mut Fields<'_>) -> Result<Vec<Part>, Problem> {
     let images = fields.list("images")?.unwrap_or_default().into_iter();
     images
-        .map(|(at, image)| match image.read::<String>() {
-            Ok(data) => Ok(Part::Image { media_type: parts::media_type(&data).to_owned(), data }),
-            Err(_) => Err(wrong(&at, "base64 in a string", image)),
+        .map(|(at, image)| match image {
+            Node::Text(data) => {
+                Ok(Part::Image { media_type: parts::media_type(&data).to_owned(), data: data.into_owned() })
+            }
+            other => Err(wrong(&at, "base64 in a string", &other)),
         })
         .collect()
 }

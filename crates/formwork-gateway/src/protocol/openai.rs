@@ -9,7 +9,7 @@ use super::parts;
 use super::{Frames, Protocol, RawProtocol, event, to_json};
 use crate::ask::{Ask, Sampling, Want};
 use crate::contracts::Known;
-use crate::document::{Document, Raw};
+use crate::document::{Document, Node};
 use crate::problem::{Kind, Problem};
 use crate::reply::{self, Content, Finish, Meta, Reply};
 
@@ -65,12 +65,12 @@ impl Protocol for OpenAi {
         (RawProtocol::OpenAi, "/chat/completions")
     }
 
-    fn is_plain(&self, body: &Document) -> bool {
-        (body.is_empty(["tools"]) || body.word(["tool_choice"]).as_deref() == Some("none"))
-            && matches!(body.word(["response_format", "type"]).as_deref(), None | Some("text"))
+    fn is_plain(&self, body: &Document<'_>) -> bool {
+        (body.is_empty(["tools"]) || body.word(["tool_choice"]) == Some("none"))
+            && matches!(body.word(["response_format", "type"]), None | Some("text"))
     }
 
-    fn ask(&self, body: &Document, known: &Known) -> Result<Ask, Problem> {
+    fn ask(&self, body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
         let mut body = Fields::body(body, known);
         body.known(FIELDS)?;
         for name in ["audio", "functions", "function_call", "web_search_options"] {
@@ -178,7 +178,7 @@ pub(super) fn error(problem: &Problem) -> Value {
     json!({"error": error})
 }
 
-fn message<'t>(value: Raw<'t>, at: &str, reader: &Reader<'t>) -> Result<Message, Problem> {
+fn message<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Message, Problem> {
     let mut fields = Fields::new(value, at, reader)?;
     let role = match fields.required_text("role")?.as_str() {
         "system" | "developer" => Role::System,
@@ -214,7 +214,7 @@ fn message<'t>(value: Raw<'t>, at: &str, reader: &Reader<'t>) -> Result<Message,
     Ok(Message { role, parts })
 }
 
-fn part<'t>(value: Raw<'t>, at: &str, reader: &Reader<'t>) -> Result<Part, Problem> {
+fn part<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Part, Problem> {
     let mut part = Fields::new(value, at, reader)?;
     match part.required_text("type")?.as_str() {
         "text" => Ok(Part::Text { text: part.required_text("text")? }),

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::fields::Fields;
 use crate::ask::{Tool, Want};
+use crate::document::Node;
 use crate::problem::Problem;
 
 /// Reads the picture of a `data:` URL. Clients never name URLs that the service would fetch.
@@ -74,16 +75,16 @@ pub(super) fn choice<'t>(
     body: &mut Fields<'t>,
     named: impl FnOnce(Fields<'t>) -> Result<String, Problem>,
 ) -> Result<Choice, Problem> {
-    let Some(choice) = body.take("tool_choice") else { return Ok(Choice::Auto) };
-    if let Ok(word) = choice.read::<String>() {
-        return match word.as_str() {
+    match body.take("tool_choice") {
+        None => Ok(Choice::Auto),
+        Some(Node::Text(word)) => match word.as_ref() {
             "auto" => Ok(Choice::Auto),
             "none" => Ok(Choice::None),
             "required" => Ok(Choice::Required),
             other => Err(body.refuse("tool_choice", &format!("there is no choice `{other}`"))),
-        };
+        },
+        Some(value) => named(Fields::new(value, "tool_choice", &body.reader())?).map(Choice::Named),
     }
-    named(Fields::new(choice, "tool_choice", &body.reader())?).map(Choice::Named)
 }
 
 /// Returns the requested result: an answer in a format, or calls of tools.

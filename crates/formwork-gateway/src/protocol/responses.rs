@@ -9,7 +9,7 @@ use super::parts;
 use super::{Frames, Protocol, RawProtocol, event, to_json};
 use crate::ask::{Ask, Sampling, Want};
 use crate::contracts::Known;
-use crate::document::{Document, Raw};
+use crate::document::{Document, Node};
 use crate::problem::Problem;
 use crate::reply::{self, Content, Finish, Meta, Reply};
 
@@ -59,12 +59,12 @@ impl Protocol for Responses {
         (RawProtocol::Responses, "/responses")
     }
 
-    fn is_plain(&self, body: &Document) -> bool {
-        (body.is_empty(["tools"]) || body.word(["tool_choice"]).as_deref() == Some("none"))
-            && matches!(body.word(["text", "format", "type"]).as_deref(), None | Some("text"))
+    fn is_plain(&self, body: &Document<'_>) -> bool {
+        (body.is_empty(["tools"]) || body.word(["tool_choice"]) == Some("none"))
+            && matches!(body.word(["text", "format", "type"]), None | Some("text"))
     }
 
-    fn ask(&self, body: &Document, known: &Known) -> Result<Ask, Problem> {
+    fn ask(&self, body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
         let mut body = Fields::body(body, known);
         body.known(FIELDS)?;
         // The gateway stores no conversations, so it cannot continue one.
@@ -132,7 +132,7 @@ impl Protocol for Responses {
     }
 }
 
-fn message<'t>(value: Raw<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<Message>, Problem> {
+fn message<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<Message>, Problem> {
     let mut item = Fields::new(value, at, reader)?;
     let kind = item.text("type")?.unwrap_or_else(|| "message".to_owned());
     Ok(Some(match kind.as_str() {
@@ -177,7 +177,7 @@ fn message<'t>(value: Raw<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<M
     }))
 }
 
-fn content<'t>(value: Raw<'t>, at: &str, reader: &Reader<'t>) -> Result<Part, Problem> {
+fn content<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Part, Problem> {
     let mut part = Fields::new(value, at, reader)?;
     match part.required_text("type")?.as_str() {
         "input_text" | "output_text" | "text" => Ok(Part::Text { text: part.required_text("text")? }),

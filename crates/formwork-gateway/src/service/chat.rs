@@ -48,8 +48,9 @@ async fn work(
     shared.access.count(&client)?;
     let options = Options::of(&parts.headers)?;
     let text = text(&shared, &parts.headers, body).await?;
-    let document = Document::read(text).map_err(|error| no_json(&error))?;
-    let model = document.word(["model"]).ok_or_else(|| Problem::invalid("model", "missing field `model`"))?;
+    let document = Document::read(&text).map_err(|error| no_json(&error))?;
+    let model = document.word(["model"]).map(str::to_owned);
+    let model = model.ok_or_else(|| Problem::invalid("model", "missing field `model`"))?;
     client.may_ask(&model)?;
     let mut targets = shared.engine.names.resolve(&model)?;
     let turn = shared.turns.take(shared.engine.deadline(options.bounds)).await.inspect_err(|problem| {
@@ -103,11 +104,11 @@ async fn work(
 }
 
 /// A request that is not passed on as it is.
-struct ChatRequest {
+struct ChatRequest<'t> {
     protocol: &'static dyn Protocol,
     shared: Arc<Shared>,
     parts: request::Parts,
-    document: Document,
+    document: Document<'t>,
     targets: Vec<usize>,
     options: Options,
     meta: Meta,
@@ -117,24 +118,24 @@ struct ChatRequest {
     id: RecordId,
 }
 
-impl ChatRequest {
+impl ChatRequest<'_> {
     async fn understood(self) -> Result<Response, Problem> {
         let Self { protocol, shared, parts, document, targets, options, meta, client, record, turn, id } =
             self;
-        let length = document.text().len();
+        let (length, engine) = (document.text().len(), &shared.engine);
         // A target that receives the tools gets the request unchanged.
         let is_native = {
             let (own, _) = protocol.own();
             let first = targets.first().and_then(|nth| shared.engine.names.targets()[*nth].raw(own));
             options.contract.is_none() && first.is_some() && !document.is_empty(["tools"])
         };
-        let understood = || {
-            let ask = protocol.ask(&document, &shared.engine.schemas)?;
-            let max = shared.engine.limits.max_choices;
+        let understood = move || {
+            let with_tools = is_native.then(|| document.value()).transpose();
+            let ask = protocol.ask(document, &engine.schemas)?;
+            let max = engine.limits.max_choices;
             if ask.count > max {
                 return Err(Problem::invalid("n", format!("`n`: at most {max} answers")));
             }
-            let with_tools = is_native.then(|| document.value()).transpose();
             Ok((ask, with_tools.map_err(|error| no_json(&error))?))
         };
         let (ask, with_tools) = match understood() {
