@@ -8,9 +8,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::balancer::Balancer;
-use super::play::checker::{self, Found};
+use super::play::checker::{self, Found, faults};
 use super::play::files::Files;
-use super::play::provider::{Faults, Provider};
+use super::play::provider::Provider;
+use super::table::Table;
+use super::usual;
 use crate::servers::restate;
 
 /// The settings of a chaos test.
@@ -81,20 +83,46 @@ impl Play {
         faults.into_iter().map(|(_, fault)| fault).collect()
     }
 
-    /// Returns how many calls may have been in flight at all faults together.
-    fn bound(&self) -> usize {
-        let anywhere = self.concurrency * usize::from(self.workers);
-        self.worker_kills as usize * self.concurrency + (self.server_kills + self.cuts) as usize * anywhere
+    /// Returns the maximum number of calls that a fault interrupts.
+    fn interrupts(&self, fault: Fault) -> usize {
+        match fault {
+            Fault::Worker => self.concurrency,
+            Fault::Server | Fault::Cut => self.concurrency * usize::from(self.workers),
+            Fault::Submitter | Fault::Pause => 0,
+        }
     }
 }
 
 /// The result of a chaos test.
 pub(super) struct Seen {
     pub(super) found: Found,
-    open_at_faults: usize,
     seconds: f64,
     max_open: usize,
     integrity: String,
+}
+
+impl Seen {
+    /// Returns the table of the test.
+    pub(super) fn table(&self, play: &Play) -> Table {
+        let pace = play.calls_per_second.map_or_else(|| "none".to_owned(), |calls| format!("{calls}/s"));
+        Table::default()
+            .with("rows", play.rows)
+            .with("workers", play.workers)
+            .with(
+                "kills of workers, server, submitter",
+                format!("{}, {}, {}", play.worker_kills, play.server_kills, play.submitter_kills),
+            )
+            .with("cuts, pauses", format!("{}, {}", play.cuts, play.pauses))
+            .with("pace", pace)
+            .with_found(&self.found, &self.integrity, self.seconds)
+            .with("most open", self.max_open)
+            .with("rows/s", format!("{:.0}", play.rows as f64 / self.seconds))
+    }
+
+    /// Returns the errors.
+    pub(super) fn faults(&self) -> Vec<String> {
+        faults(&self.found, &self.integrity)
+    }
 }
 
 /// The longest time of a play.
@@ -274,35 +302,35 @@ fn signal(name: &str, process: &str) -> Result<(), String> {
 pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, String> {
     fs::create_dir_all(folder).map_err(text)?;
     let latency = Duration::from_millis(play.latency);
-    let provider = Provider::start(Faults { wrong: 300, fail: 10, stall: 3, cut: 7, latency })?;
+    let provider = Provider::start(usual(latency))?;
     let files = Files::write(folder, play.rows, &provider.section())?;
     let mut processes = Processes::start(play, folder, &files, formwork)?;
     // The first worker needs time to register itself.
     thread::sleep(Duration::from_secs(2));
     let started = Instant::now();
-    let open_at_faults = worked(play, &provider, &mut processes, started)?;
+    worked(play, &provider, &mut processes, started)?;
     let seconds = started.elapsed().as_secs_f64();
     drop(processes);
     let found = checker::check(&files.out, play.rows, &provider.record())?;
     let integrity = files.integrity()?;
-    Ok(Seen { found, open_at_faults, seconds, max_open: provider.max_open(), integrity })
+    Ok(Seen { found, seconds, max_open: provider.max_open(), integrity })
 }
 
-/// Returns the calls that were open at the faults.
+/// Plays the faults until the batch ends.
 fn worked(
     play: &Play,
     provider: &Provider,
     processes: &mut Processes<'_>,
     started: Instant,
-) -> Result<usize, String> {
+) -> Result<(), String> {
     let faults = play.faults();
     let step = play.rows as usize * 14 / 10 / (faults.len() + 1);
-    let (mut next, mut open) = (0, 0);
+    let mut next = 0;
     let mut batch = processes.batch()?;
     loop {
         if let Some(status) = batch.try_wait().map_err(text)? {
             return match status.code() {
-                Some(0 | 1) => Ok(open),
+                Some(0 | 1) => Ok(()),
                 code => Err(format!(
                     "the batch ended with {code:?}: see {}",
                     processes.folder.join("batch.log").display()
@@ -317,56 +345,14 @@ fn worked(
         if let Some(fault) = faults.get(next)
             && provider.calls() >= step * (next + 1) + (next * 37) % 50
         {
-            open += provider.open();
             if *fault == Fault::Submitter {
                 batch.kill().and_then(|()| batch.wait()).map_err(text)?;
                 batch = processes.batch()?;
             } else {
-                processes.fault(*fault, next)?;
+                provider.kill(play.interrupts(*fault), || processes.fault(*fault, next))?;
             }
             next += 1;
         }
         thread::sleep(Duration::from_millis(20));
     }
-}
-
-/// Returns the table of a play.
-pub(super) fn table(play: &Play, seen: &Seen) -> String {
-    let found = &seen.found;
-    format!(
-        "| rows | workers | kills of workers, server, submitter | cuts, pauses | pace | values | rejected | lost | doubled | crossed | \
-         calls | repeated | bound | open at faults | most open | integrity | s | rows/s |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n\
-         | {} | {} | {}, {}, {} | {}, {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.1} | {:.0} |",
-        play.rows,
-        play.workers,
-        play.worker_kills,
-        play.server_kills,
-        play.submitter_kills,
-        play.cuts,
-        play.pauses,
-        play.calls_per_second.map_or_else(|| "none".to_owned(), |calls| format!("{calls}/s")),
-        found.accepted,
-        found.rejected,
-        found.lost.len(),
-        found.doubled.len(),
-        found.crossed.len(),
-        found.calls,
-        found.unknown,
-        play.bound(),
-        seen.open_at_faults,
-        seen.max_open,
-        seen.integrity,
-        seen.seconds,
-        play.rows as f64 / seen.seconds,
-    )
-}
-
-/// Returns the errors.
-pub(super) fn wrong(play: &Play, seen: &Seen) -> Vec<String> {
-    let mut wrong = seen.found.faults(play.bound());
-    if seen.integrity != "ok" {
-        wrong.push(format!("integrity_check: {}", seen.integrity));
-    }
-    wrong
 }

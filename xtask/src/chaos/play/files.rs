@@ -5,6 +5,10 @@ use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use serde_json::json;
+
+use super::invoice;
+
 /// The input, the contract, the configuration and the folder of a batch.
 #[derive(Debug)]
 pub(crate) struct Files {
@@ -24,18 +28,17 @@ impl Files {
         let files = Self {
             folder: folder.to_owned(),
             rows: at("rows.jsonl"),
-            contract: at("number.json"),
+            contract: at("invoice.json"),
             config: at("play.toml"),
             out: at("out"),
         };
         let mut rows = BufWriter::new(File::create(&files.rows).map_err(text)?);
         for row in 0..count {
-            writeln!(rows, "{{\"id\":\"row-{row}\",\"input\":\"This is document {row} of the archive.\"}}")
-                .map_err(text)?;
+            let line = json!({"id": format!("row-{row}"), "input": invoice::input(row)});
+            writeln!(rows, "{line}").map_err(text)?;
         }
         rows.flush().map_err(text)?;
-        let contract = r#"{"type":"object","properties":{"number":{"type":"integer"},"check":{"type":"integer"}},"required":["number","check"],"additionalProperties":false}"#;
-        fs::write(&files.contract, contract).map_err(text)?;
+        fs::write(&files.contract, invoice::contract().to_string()).map_err(text)?;
         fs::write(&files.config, format!("[providers.played]\n{provider}")).map_err(text)?;
         Ok(files)
     }
