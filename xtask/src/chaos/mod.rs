@@ -1,6 +1,8 @@
 //! `cargo xtask chaos`: batches with killed processes, full disks and failing providers.
 
 mod balancer;
+mod commands;
+mod deployments;
 mod play;
 mod restate;
 mod table;
@@ -31,6 +33,8 @@ enum Engine {
     ProviderBatch(ProviderBatch),
     /// The engine on Restate: kill -9 of workers, of the server and of the submitting process, cut connections, a slow worker
     Restate(restate::Play),
+    /// Old and new workers at one Restate server: rows that began at the old ones end there, and a second batch has a changed contract
+    Deployments(deployments::Play),
 }
 
 #[derive(clap::Args)]
@@ -84,6 +88,13 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
             let seen = restate::play(play, &folder, &formwork)
                 .map_err(|error| format!("{error}; the files are in {}", folder.display()))?;
             println!("{}", seen.table(play));
+            judged(&seen.faults(), &folder)
+        }
+        Engine::Deployments(play) => {
+            let formwork = named_or_built(play.formwork.as_deref())?;
+            let seen = deployments::play(play, &folder, &formwork)
+                .map_err(|error| format!("{error}; the files are in {}", folder.display()))?;
+            println!("{}", seen.tables(play));
             judged(&seen.faults(), &folder)
         }
     }

@@ -1,15 +1,17 @@
 //! A batch on Restate whose workers, server, connections and submitting process die.
 
-use std::fs::{self, File};
-use std::net::{SocketAddr, TcpListener};
+use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::balancer::Balancer;
+use super::commands::{Commands, free, started_server, text, three_ports};
 use super::play::checker::{self, Found, faults};
 use super::play::files::Files;
+use super::play::invoice;
 use super::play::provider::Provider;
 use super::table::Table;
 use super::usual;
@@ -131,11 +133,9 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 /// The processes of a play, which end with it.
 struct Processes<'a> {
     play: &'a Play,
-    folder: &'a Path,
     files: &'a Files,
-    formwork: &'a Path,
+    commands: Commands<'a>,
     program: PathBuf,
-    ingress: u16,
     listen: Vec<SocketAddr>,
     balancer: Balancer,
     server: Child,
@@ -151,65 +151,17 @@ impl Drop for Processes<'_> {
     }
 }
 
-fn text(error: std::io::Error) -> String {
-    error.to_string()
-}
-
-/// Starts a process with its output in a file.
-fn spawned(command: &mut Command, log: &Path) -> Result<Child, String> {
-    let log = File::options().create(true).append(true).open(log).map_err(text)?;
-    command.stdin(Stdio::null()).stdout(log.try_clone().map_err(text)?).stderr(log);
-    command.spawn().map_err(|error| format!("{}: {error}", command.get_program().display()))
-}
-
-/// Returns the first of three free ports of this machine that follow each other.
-fn three_ports() -> Result<u16, String> {
-    for _ in 0..100 {
-        let first = TcpListener::bind("127.0.0.1:0").map_err(text)?;
-        let port = first.local_addr().map_err(text)?.port();
-        let is_free =
-            |port: Option<u16>| port.is_some_and(|port| TcpListener::bind(("127.0.0.1", port)).is_ok());
-        if is_free(port.checked_add(1)) && is_free(port.checked_add(2)) {
-            return Ok(port);
-        }
-    }
-    Err("there are no three free ports".to_owned())
-}
-
-fn started_server(program: &Path, folder: &Path, ingress: u16) -> Result<Child, String> {
-    let mut command = Command::new(program);
-    command.env("RESTATE_BASE_DIR", folder.join("restate")).envs(restate::settings(ingress));
-    let mut server = spawned(&mut command, &folder.join("restate.log"))?;
-    let begun = Instant::now();
-    while !restate::is_up(ingress) {
-        if server.try_wait().map_err(text)?.is_some() || begun.elapsed() > Duration::from_secs(120) {
-            _ = server.kill();
-            return Err(format!("Restate does not start: see {}", folder.join("restate.log").display()));
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-    Ok(server)
-}
-
 impl<'a> Processes<'a> {
     fn start(play: &'a Play, folder: &'a Path, files: &'a Files, formwork: &'a Path) -> Result<Self, String> {
         let (program, ingress) = (restate::installed()?, three_ports()?);
-        let held: Vec<_> = (0..play.workers)
-            .map(|_| TcpListener::bind("127.0.0.1:0"))
-            .collect::<Result<_, _>>()
-            .map_err(text)?;
-        let listen: Vec<_> =
-            held.iter().map(TcpListener::local_addr).collect::<Result<_, _>>().map_err(text)?;
-        drop(held);
+        let listen = free(play.workers)?;
         let balancer = Balancer::start(listen.clone())?;
         let server = started_server(&program, folder, ingress)?;
         let mut processes = Self {
             play,
-            folder,
             files,
-            formwork,
+            commands: Commands { formwork, folder, ingress },
             program,
-            ingress,
             listen,
             balancer,
             server,
@@ -223,34 +175,16 @@ impl<'a> Processes<'a> {
     }
 
     fn worker(&self, nth: usize) -> Result<Child, String> {
-        let listen = self.listen.get(nth).ok_or("no such worker")?;
-        let mut command = self.command("worker");
-        command.arg("--listen").arg(listen.to_string());
-        command.arg("--register").arg(format!("http://127.0.0.1:{}", self.ingress + 1));
-        command.arg("--advertise").arg(format!("http://{}", self.balancer.address));
-        command.arg("--config").arg(&self.files.config);
-        command.args(["--concurrency", &self.play.concurrency.to_string()]);
+        let listen = *self.listen.get(nth).ok_or("no such worker")?;
+        let mut arguments = vec!["--concurrency".to_owned(), self.play.concurrency.to_string()];
         if let Some(pace) = self.play.calls_per_second {
-            command.args(["--calls-per-second", &pace.to_string()]);
+            arguments.extend(["--calls-per-second".to_owned(), pace.to_string()]);
         }
-        spawned(&mut command, &self.folder.join(format!("worker-{nth}.log")))
-    }
-
-    fn command(&self, name: &str) -> Command {
-        let mut command = Command::new(self.formwork);
-        command.arg(name).env_remove("FORMWORK_MODEL").env_remove("FORMWORK_CONFIG");
-        // A separate cache keeps observations of other tests away.
-        command.env("FORMWORK_CACHE", self.folder.join("cache"));
-        command
+        self.commands.worker(self.files, listen, self.balancer.address, &arguments)
     }
 
     fn batch(&self) -> Result<Child, String> {
-        let mut command = self.command("batch");
-        command.arg("run").arg(&self.files.rows).arg("--contract").arg(&self.files.contract);
-        command.arg("--out").arg(&self.files.out).args(["--engine", "restate", "--json"]);
-        command.arg("--ingress").arg(format!("http://127.0.0.1:{}", self.ingress));
-        command.args(["--concurrency", &self.play.open.to_string()]);
-        spawned(&mut command, &self.folder.join("batch.log"))
+        self.commands.batch(self.files, self.play.open)
     }
 
     /// Starts workers again that have ended: killed ones, and those that found no server.
@@ -281,7 +215,7 @@ impl<'a> Processes<'a> {
             }
             (Fault::Server, _) => {
                 self.server.kill().and_then(|()| self.server.wait()).map_err(text)?;
-                self.server = started_server(&self.program, self.folder, self.ingress)?;
+                self.server = started_server(&self.program, self.commands.folder, self.commands.ingress)?;
                 Ok(())
             }
             (Fault::Cut, _) => {
@@ -303,7 +237,7 @@ pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, 
     fs::create_dir_all(folder).map_err(text)?;
     let latency = Duration::from_millis(play.latency);
     let provider = Provider::start(usual(latency))?;
-    let files = Files::write(folder, play.rows, &provider.section())?;
+    let files = Files::write(folder, 0..play.rows, &invoice::contract(), &provider.section("m"))?;
     let mut processes = Processes::start(play, folder, &files, formwork)?;
     // The first worker needs time to register itself.
     thread::sleep(Duration::from_secs(2));
@@ -311,7 +245,7 @@ pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, 
     worked(play, &provider, &mut processes, started)?;
     let seconds = started.elapsed().as_secs_f64();
     drop(processes);
-    let found = checker::check(&files.out, play.rows, &provider.record())?;
+    let found = checker::check(&files.out, 0..play.rows, &provider.record())?;
     let integrity = files.integrity()?;
     Ok(Seen { found, seconds, max_open: provider.max_open(), integrity })
 }
@@ -333,7 +267,7 @@ fn worked(
                 Some(0 | 1) => Ok(()),
                 code => Err(format!(
                     "the batch ended with {code:?}: see {}",
-                    processes.folder.join("batch.log").display()
+                    processes.commands.folder.join("batch.log").display()
                 )),
             };
         }

@@ -295,7 +295,7 @@ fn a_batch_is_paused_and_cancelled_from_outside_and_one_process_works_on_it() {
         (0..5000).map(|row| format!("{}\n", json!({"id": row, "input": invoice::input(row)}))).collect();
     let input = temporary("batch-pause.jsonl", input);
     let contract = temporary("batch-pause.json", r#"{"type": "object", "required": ["number"]}"#);
-    let config = temporary("batch-pause.toml", format!("[providers.p]\n{}", provider.section()));
+    let config = temporary("batch-pause.toml", format!("[providers.p]\n{}", provider.section("m")));
     let out = out("pause");
     let wait_for = |calls: usize| {
         while provider.calls() < calls {

@@ -235,7 +235,7 @@ impl State {
                 errors.push_str(&format!("{line}\n"));
                 continue;
             }
-            let nth = self.record.begin(*row);
+            let nth = self.record.begin(*row, request);
             self.record.answered(*row, nth, &answer);
             self.record.end(*row, nth);
             if matches!(act, Act::Fail | Act::Cut) {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -31,6 +32,8 @@ pub(crate) struct Found {
     pub(crate) forgotten: Vec<u64>,
     /// Rows whose results contain calls that the provider never received.
     pub(crate) invented: Vec<u64>,
+    /// Rows with calls of more than one model: they continued at workers of another configuration.
+    pub(crate) mixed: Vec<u64>,
     /// The maximum number of calls that began within any second.
     pub(crate) most_per_second: usize,
     /// The calls in flight at the kills.
@@ -49,6 +52,7 @@ impl Found {
             ("crossed", &self.crossed),
             ("changed", &self.changed),
             ("with calls that were never made", &self.invented),
+            ("with calls of several models", &self.mixed),
             ("whose results have fewer calls than the kills explain", &self.forgotten),
         ] {
             if !rows.is_empty() {
@@ -110,8 +114,9 @@ pub(crate) fn faults(found: &Found, integrity: &str) -> Vec<String> {
     faults
 }
 
-/// Reads the result files of a folder, and compares the rows from 0 to `rows` with the provider's record.
-pub(crate) fn check(folder: &Path, rows: u64, record: &Record) -> Result<Found, String> {
+/// Reads the result files of a folder, and compares these rows with the provider's record.
+pub(crate) fn check(folder: &Path, rows: Range<u64>, record: &Record) -> Result<Found, String> {
+    let record = &record.within(&rows);
     let mut found = Found {
         calls: record.calls(),
         most_per_second: record.most_per_second(),
@@ -152,11 +157,14 @@ pub(crate) fn check(folder: &Path, rows: u64, record: &Record) -> Result<Found, 
             *known += calls;
         }
     }
-    found.lost = (0..rows).filter(|row| !seen.contains_key(row)).collect();
+    found.lost = rows.filter(|row| !seen.contains_key(row)).collect();
     found.doubled = seen.iter().filter(|(_, (times, _))| *times > 1).map(|(row, _)| *row).collect();
     found.doubled.sort_unstable();
     for row in record.rows() {
         let known = seen.get(&row).map_or(0, |(_, known)| *known);
+        if record.of(row).windows(2).any(|calls| calls[0].model != calls[1].model) {
+            found.mixed.push(row);
+        }
         let missing = record.of(row).len().saturating_sub(known);
         if missing > 0 {
             found.repeated(row, missing);
@@ -178,7 +186,7 @@ mod tests {
     type Bug = fn(&mut Vec<Value>, &mut Vec<Value>);
 
     fn played(record: &mut Record, row: u64, act: Act) -> String {
-        let nth = record.begin(row);
+        let nth = record.begin(row, &Value::Null);
         let answer = Answer::of(act, row, nth, &Value::Null);
         record.answered(row, nth, &answer);
         record.end(row, nth);
@@ -206,7 +214,7 @@ mod tests {
             let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
             fs::write(folder.join(file), text).expect("a file");
         }
-        let found = check(&folder, 15, record).expect("results");
+        let found = check(&folder, 0..15, record).expect("results");
         fs::remove_dir_all(&folder).expect("a folder");
         found.faults()
     }

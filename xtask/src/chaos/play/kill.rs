@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::answers::Faults;
 use super::checker::{self, Found, faults};
 use super::files::{Files, faketime};
+use super::invoice;
 use super::provider::Provider;
 
 /// The settings of a chaos test.
@@ -65,7 +66,7 @@ pub(crate) fn play(play: &Play) -> Result<Seen, String> {
         return Err("the command `faketime` is missing: install it, or leave --clock-back out".to_owned());
     }
     let provider = Provider::start(play.faults)?;
-    let files = Files::write(&play.folder, play.rows, &provider.section())?;
+    let files = Files::write(&play.folder, 0..play.rows, &invoice::contract(), &provider.section("m"))?;
     if let Some(disk) = &play.disk {
         fs::create_dir_all(&files.out).map_err(text)?;
         mount(&["-t", "tmpfs", "-o", &format!("size={}", disk.small), "tmpfs"], &files.out)?;
@@ -74,7 +75,7 @@ pub(crate) fn play(play: &Play) -> Result<Seen, String> {
     let played = kill_and_resume(play, &provider, &files, started);
     let seconds = started.elapsed().as_secs_f64();
     let seen = played.and_then(|(kills, full)| {
-        let found = checker::check(&files.out, play.rows, &provider.record())?;
+        let found = checker::check(&files.out, 0..play.rows, &provider.record())?;
         let integrity = files.integrity()?;
         Ok(Seen { found, kills, seconds, max_open: provider.max_open(), integrity, full })
     });

@@ -59,9 +59,9 @@ impl Provider {
     }
 
     /// Returns the settings of this provider for a configuration file.
-    pub(crate) fn section(&self) -> String {
+    pub(crate) fn section(&self, model: &str) -> String {
         format!(
-            "kind = \"llama-server\"\nmodel = \"m\"\nstream = false\nbase_url = \"http://{}/v1\"\nfirst_timeout_seconds = 1.0\n\
+            "kind = \"llama-server\"\nmodel = \"{model}\"\nstream = false\nbase_url = \"http://{}/v1\"\nfirst_timeout_seconds = 1.0\n\
              timeout_seconds = 1.5\nprice = {{ input = 1.0, output = 1.0 }}\n",
             self.address
         )
@@ -114,7 +114,8 @@ fn serve(stream: &TcpStream, shared: &Shared) -> Option<()> {
     loop {
         let body = Received::read(&mut reader)?.body;
         let row = invoice::row_of(&body)?;
-        let nth = shared.record().begin(row);
+        let request: Value = serde_json::from_str(&body).unwrap_or_default();
+        let nth = shared.record().begin(row, &request);
         let act = shared.faults.act(row, nth);
         shared.calls.fetch_add(1, Ordering::SeqCst);
         let open = shared.open.fetch_add(1, Ordering::SeqCst) + 1;
@@ -127,7 +128,6 @@ fn serve(stream: &TcpStream, shared: &Shared) -> Option<()> {
             _ = reader.fill_buf();
             false
         } else {
-            let request: Value = serde_json::from_str(&body).unwrap_or_default();
             let answer = Answer::of(act, row, nth, &request);
             shared.record().answered(row, nth, &answer);
             let (status, text) = match act {

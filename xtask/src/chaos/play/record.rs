@@ -2,18 +2,23 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::ops::Range;
 use std::time::{Duration, Instant};
+
+use serde_json::Value;
 
 use super::answers::Answer;
 
 /// A call that the provider received.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call {
+    /// The last letter of the model's name.
+    pub(crate) model: char,
     /// Whether the response had correct values.
     pub(crate) is_right: bool,
     /// The digest of the answer's text.
     pub(crate) text: u64,
-    began: Instant,
+    pub(crate) began: Instant,
     /// The time at which the response was sent, or the client closed the connection.
     ended: Option<Instant>,
 }
@@ -49,10 +54,11 @@ pub(crate) struct InFlight {
 pub(crate) const STORED: Duration = Duration::from_millis(250);
 
 impl Record {
-    /// Notes a call, and returns its number among the calls of its row, from 0.
-    pub(crate) fn begin(&mut self, row: u64) -> usize {
+    /// Notes a call with this body, and returns its number among the calls of its row, from 0.
+    pub(crate) fn begin(&mut self, row: u64, request: &Value) -> usize {
+        let model = request["model"].as_str().and_then(|name| name.chars().last()).unwrap_or_default();
         let calls = self.rows.entry(row).or_default();
-        calls.push(Call { is_right: false, text: 0, began: Instant::now(), ended: None });
+        calls.push(Call { model, is_right: false, text: 0, began: Instant::now(), ended: None });
         calls.len() - 1
     }
 
@@ -73,6 +79,12 @@ impl Record {
     /// Notes a kill that began at this time, is complete now, and interrupts at most `max` calls.
     pub(crate) fn killed(&mut self, from: Instant, max: usize) {
         self.kills.push(Kill { from, until: Instant::now(), max });
+    }
+
+    /// Returns the record of these rows alone.
+    pub(crate) fn within(&self, rows: &Range<u64>) -> Self {
+        let calls = self.rows.iter().filter(|(row, _)| rows.contains(row));
+        Self { rows: calls.map(|(row, calls)| (*row, calls.clone())).collect(), kills: self.kills.clone() }
     }
 
     /// Returns the calls of a row.

@@ -9,6 +9,7 @@ use super::answers::Faults;
 use super::batches::{Batches, Moment, replies};
 use super::checker::{self, Found, faults};
 use super::files::Files;
+use super::invoice;
 
 /// The settings of a chaos test.
 #[derive(Debug, Clone)]
@@ -66,7 +67,7 @@ pub(crate) fn submit(play: &Submit) -> Result<Submitted, String> {
          price = {{ input = 1.0, output = 1.0 }}\n",
         provider.address()
     );
-    let files = Files::write(&play.folder, play.rows, &config)?;
+    let files = Files::write(&play.folder, 0..play.rows, &invoice::contract(), &config)?;
     let started = Instant::now();
     let (mut kills, mut is_first) = ([0; 3], true);
     loop {
@@ -82,7 +83,7 @@ pub(crate) fn submit(play: &Submit) -> Result<Submitted, String> {
         }
         is_first |= !files.out.join("ledger.db").exists();
     }
-    let found = checker::check(&files.out, play.rows, &provider.record())?;
+    let found = checker::check(&files.out, 0..play.rows, &provider.record())?;
     Ok(Submitted {
         found,
         kills,
