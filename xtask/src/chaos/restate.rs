@@ -127,6 +127,9 @@ impl Seen {
     }
 }
 
+/// The time within which cut connections end and the provider reads the last requests of a killed worker, on a busy machine.
+const LATE: Duration = Duration::from_millis(250);
+
 /// The longest time of a play.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
@@ -283,7 +286,7 @@ fn worked(
                 batch.kill().and_then(|()| batch.wait()).map_err(text)?;
                 batch = processes.batch()?;
             } else {
-                provider.kill(play.interrupts(*fault), || processes.fault(*fault, next))?;
+                provider.kill(play.interrupts(*fault), LATE, || processes.fault(*fault, next))?;
             }
             next += 1;
         }

@@ -275,19 +275,20 @@ mod tests {
     fn only_a_call_in_flight_at_a_kill_may_be_missing() {
         let skip: Bug = |lines, _| lines[3]["attempts"] = 1.into();
         let mut record = Record::default();
-        record.killed(Instant::now(), 1);
+        record.killed(Instant::now(), Instant::now(), 1);
         assert!(checked("early", &mut record, skip).join("").contains("fewer calls"));
 
         let mut record = Record::default();
         played(&mut record, 3, Act::Prose);
         let from = Instant::now();
-        record.killed(from, 1);
+        record.killed(from, from, 1);
         assert_eq!(checked("in-flight", &mut record, |_, _| ()), Vec::<String>::new());
         assert!(checked("two", &mut record.clone(), skip).join("").contains("fewer calls"));
 
         let mut record = Record::default();
         played(&mut record, 3, Act::Prose);
-        record.killed(Instant::now() + STORED * 2, 1);
+        let late = Instant::now() + STORED * 2;
+        record.killed(late, late, 1);
         assert!(checked("late", &mut record, |_, _| ()).join("").contains("fewer calls"));
     }
 }

@@ -55,6 +55,9 @@ impl Seen {
     }
 }
 
+/// The time within which the provider reads the last requests of a killed process; the next process starts no earlier.
+const LATE: Duration = Duration::from_millis(20);
+
 /// The time limit of a test.
 const PATIENCE: Duration = Duration::from_secs(1800);
 
@@ -119,9 +122,10 @@ fn kill_and_resume(
                 break Some(status);
             }
             if kills < play.kills && provider.calls() >= at {
-                provider.kill(open, || {
+                provider.kill(open, LATE, || {
                     child.kill().and_then(|()| child.wait()).map(drop).map_err(|error| error.to_string())
                 })?;
+                thread::sleep(LATE);
                 kills += 1;
                 break None;
             }
@@ -141,7 +145,7 @@ fn kill_and_resume(
             (Some(2), Some(disk)) if line.contains("full") && full == 0 => {
                 full += 1;
                 // The calls whose answers found no space on the disk are repeated.
-                provider.kill(open, || Ok(()))?;
+                provider.kill(open, LATE, || Ok(()))?;
                 mount(&["-o", &format!("remount,size={}", disk.large)], &files.out)?;
             }
             (code, _) => return Err(format!("the batch ended with {code:?}: {line}")),

@@ -76,9 +76,9 @@ impl Record {
         }
     }
 
-    /// Notes a kill that began at this time, is complete now, and interrupts at most `max` calls.
-    pub(crate) fn killed(&mut self, from: Instant, max: usize) {
-        self.kills.push(Kill { from, until: Instant::now(), max });
+    /// Notes a kill that interrupts at most `max` calls, which began until this time.
+    pub(crate) fn killed(&mut self, from: Instant, until: Instant, max: usize) {
+        self.kills.push(Kill { from, until, max });
     }
 
     /// Returns the record of these rows alone.
