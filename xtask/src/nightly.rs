@@ -70,7 +70,9 @@ fn steps(seed: u64) -> Vec<Step> {
         step(&format!("run -p formwork-cli -- extract --config examples/servers.toml --provider {provider} {schema} {{text}}"))
     }));
     steps.push(step("xtask servers down"));
-    steps.push(step("xtask chaos restate --rows 5000 --worker-kills 5 --server-kills 2"));
+    steps.push(step(
+        "xtask chaos restate --rows 5000 --worker-kills 5 --server-kills 2 --calls-per-second 250",
+    ));
     steps.push(step("xtask chaos provider-batch"));
     steps.push(step("run --release -p formwork-cli -- extract --schema examples/person.schema.json {text}"));
     steps.push(step("run --release --bin shape-runner-cli -- --input examples/feature-design-input.json"));

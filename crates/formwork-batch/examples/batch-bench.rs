@@ -1,17 +1,19 @@
 //! Measures batches with providers in this process: `cargo run --release -p formwork-batch --example batch-bench`.
 //!
 //! Prints one line of Markdown per measurement: rows per second and CPU time with a provider that answers at once, the wall time
-//! with a provider that takes its time, and how long a large batch takes to go on.
+//! with a provider that takes its time, and how long a large batch takes to continue after `kill -9`. With an argument: `bound` or
+//! `resume ROWS` for one of them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use formwork_batch::{Batch, Ended, Engine, InProcess, Row, Spec, Store as _};
+use formwork_batch::{Batch, Ended, Engine, InProcess, Row, Spec, View};
 use formwork_core::{Answer, Call, Capabilities, Completion, Fault, Price, Provider, SharedProvider, Usage};
 use formwork_extract::{Backend, CancellationToken, Extractor};
 use futures_util::stream;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 type Done = Result<(), Box<dyn std::error::Error>>;
 
@@ -20,6 +22,7 @@ type Done = Result<(), Box<dyn std::error::Error>>;
 struct Played {
     capabilities: Capabilities,
     latency: Duration,
+    called: Notify,
 }
 
 #[async_trait]
@@ -33,6 +36,7 @@ impl Provider for Played {
     }
 
     async fn call(&self, _: &Call) -> Result<Answer, Fault> {
+        self.called.notify_one();
         if !self.latency.is_zero() {
             tokio::time::sleep(self.latency).await;
         }
@@ -54,7 +58,10 @@ fn schema() -> Value {
 }
 
 fn extractor(latency: Duration) -> Result<Extractor<Value>, formwork_core::Error> {
-    let provider: SharedProvider = Arc::new(Played { latency, ..Played::default() });
+    extractor_of(Arc::new(Played { latency, ..Played::default() }))
+}
+
+fn extractor_of(provider: SharedProvider) -> Result<Extractor<Value>, formwork_core::Error> {
     let backend = Backend::new(provider).with_price(Price { input: 150_000, output: 600_000 });
     Extractor::for_document("person", schema()).with_target(backend).build()
 }
@@ -109,55 +116,113 @@ async fn instant(count: u64) -> Done {
     Ok(())
 }
 
+/// The load average of the last minute.
+fn load() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().next().unwrap_or_default().to_owned()
+}
+
+/// The time in which all processes of this machine used its CPUs, and the time in which they could have.
+fn machine() -> (f64, f64) {
+    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let times: Vec<f64> = text
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .filter_map(|time| time.parse().ok())
+        .collect();
+    let all: f64 = times.iter().take(8).sum();
+    // The fourth and fifth are the times without work.
+    (all - times.iter().skip(3).take(2).sum::<f64>(), all)
+}
+
 async fn bound(count: u64, latency: Duration) -> Done {
     let folder = tempfile::tempdir()?;
     let batch = Arc::new(Batch::create(folder.path(), &Spec::new(schema(), "rows"), rows(count))?);
-    let (seconds, _) = run(&batch, latency, 64).await?;
+    let before = machine();
+    let (seconds, cpu) = run(&batch, latency, 64).await?;
+    let after = machine();
     let least = count as f64 * latency.as_secs_f64() / 64.0;
     println!(
-        "| provider of {latency:?}, {count} rows, 64 open | {seconds:.2} s | {:.3} x calls x latency / 64 |",
-        seconds / least
+        "| provider of {latency:?}, {count} rows, 64 open | {seconds:.2} s, {:.3} x calls x latency / 64; {:.1} ms more per call \
+         | CPU: own {:.0} %, machine {:.0} %, load {} |",
+        seconds / least,
+        (seconds / least - 1.0) * latency.as_secs_f64() * 1000.0,
+        cpu.as_secs_f64() / seconds * 100.0,
+        (after.0 - before.0) / (after.1 - before.1) * 100.0,
+        load(),
     );
     Ok(())
 }
 
-/// Prepares a batch whose rows all have results but the last thousand.
+/// Kills a process with half of the rows done, and measures the start of the next one.
 async fn resume(count: u64) -> Done {
     let folder = tempfile::tempdir()?;
     let started = Instant::now();
     drop(Batch::create(folder.path(), &Spec::new(schema(), "rows"), rows(count))?);
     let imported = started.elapsed().as_secs_f64();
-    {
-        let batch = Arc::new(Batch::open(folder.path())?);
-        batch.limit(count / 2, None)?;
-        run(&batch, Duration::ZERO, 128).await?;
-    }
-    // A separate process, so that its memory contains only the resumed batch.
+    // Separate processes, so that the memory of the last one contains only the resumed batch.
     let program = std::env::current_exe()?;
+    let mut child = std::process::Command::new(&program).arg("work").arg(folder.path()).spawn()?;
+    let view = View::open(folder.path())?;
+    while view.progress()?.accepted < count / 2 {
+        if let Some(status) = child.try_wait()? {
+            return Err(format!("the process ended early: {status}").into());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill()?;
+    child.wait()?;
     let output = std::process::Command::new(program).arg("go-on").arg(folder.path()).output()?;
     println!(
-        "| {count} rows, half of them done | read in {imported:.1} s | {} |",
-        String::from_utf8_lossy(&output.stdout).trim()
+        "| {count} rows, killed with {} done | read in {imported:.1} s | {}, load {} |",
+        view.progress()?.accepted,
+        String::from_utf8_lossy(&output.stdout).trim(),
+        load(),
     );
     Ok(())
 }
 
+/// Opens a batch, and works until its first call.
 async fn go_on(folder: &str) -> Done {
     let started = Instant::now();
-    let batch = Batch::open(folder)?;
-    let rows = batch.open_rows(None, 256).await?;
-    assert_eq!(rows.len(), 256);
-    println!("{:.3} s and {} MB until the first call", started.elapsed().as_secs_f64(), peak());
+    let batch = Arc::new(Batch::open(folder)?);
+    let opened = started.elapsed().as_secs_f64();
+    let provider = Arc::new(Played { latency: Duration::from_secs(60), ..Played::default() });
+    let shared: SharedProvider = Arc::clone(&provider) as _;
+    let engine = InProcess::new(extractor_of(shared)?, 64);
+    let cancel = CancellationToken::new();
+    tokio::select! {
+        ended = engine.run(Arc::clone(&batch) as _, &cancel) => drop(ended?),
+        () = provider.called.notified() => {}
+    }
+    println!(
+        "{:.3} s to open, {:.3} s until the first call, {} MB",
+        opened,
+        started.elapsed().as_secs_f64(),
+        peak()
+    );
     Ok(())
 }
 
 fn main() -> Done {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [word, folder] = arguments.as_slice()
-        && word == "go-on"
-    {
-        return runtime.block_on(go_on(folder));
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["go-on", folder] => return runtime.block_on(go_on(folder)),
+        ["work", folder] => {
+            let batch = Arc::new(Batch::open(folder)?);
+            return runtime.block_on(run(&batch, Duration::ZERO, 128)).map(drop);
+        }
+        ["bound"] => {
+            return runtime.block_on(async {
+                bound(6_400, Duration::from_millis(100)).await?;
+                bound(3_200, Duration::from_millis(500)).await
+            });
+        }
+        ["resume", rows] => return runtime.block_on(resume(rows.parse()?)),
+        _ => {}
     }
     let large = arguments.first().and_then(|rows| rows.parse().ok()).unwrap_or(1_000_000);
     println!("| case | result | |\n|---|---|---|");

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,6 +11,7 @@ use formwork_extract::CancellationToken;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::row::RunError;
@@ -30,21 +32,57 @@ const MAX_UNANSWERED: u32 = 3;
 /// The longest pause between two rows while no provider answers.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
+/// One more row per this number of rows may start while results are being stored. More would repeat more calls after a kill.
+const STORING_SHARE: usize = 4;
+
 /// Asks about single rows.
 #[async_trait]
 pub(crate) trait AsksRows: Send + Sync {
     /// Returns the number of rows that may be open now.
     fn limit(&self) -> usize;
 
-    /// Takes a row to its result, and stores that. `may_reject` is whether a provider has answered another row; `cut` ends the
-    /// row early, which stays open then.
-    async fn row(
-        &self,
-        store: &Arc<dyn Store>,
-        row: OpenRow,
-        may_reject: bool,
-        cut: CancellationToken,
-    ) -> Result<Outcome, BatchError>;
+    /// Takes a row to its result, and stores that.
+    async fn row(&self, store: &Arc<dyn Store>, row: OpenRow, turn: Turn) -> Result<Outcome, BatchError>;
+}
+
+/// The state of the loop when a row starts.
+pub(crate) struct Turn {
+    /// Whether a provider has answered another row.
+    pub(crate) may_reject: bool,
+    /// Ends the row early, which stays open then.
+    pub(crate) cut: CancellationToken,
+    storing: Arc<Storing>,
+}
+
+impl Turn {
+    /// Returns the turn of a row outside of the loop.
+    pub(crate) fn alone(may_reject: bool) -> Self {
+        Self { may_reject, cut: CancellationToken::new(), storing: Arc::default() }
+    }
+}
+
+/// The number of rows whose results are being stored. They make no further calls, so other rows start meanwhile: a commit takes
+/// some milliseconds, in which the provider would have one call less.
+#[derive(Default)]
+struct Storing {
+    rows: AtomicUsize,
+    begun: Notify,
+}
+
+impl Storing {
+    fn begin(&self) -> impl Drop {
+        self.rows.fetch_add(1, Ordering::Relaxed);
+        self.begun.notify_one();
+        End(self)
+    }
+}
+
+struct End<'a>(&'a Storing);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.rows.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// The end of a row in an engine.
@@ -58,14 +96,13 @@ pub(crate) enum Outcome {
 }
 
 /// Stores the result of a run: the row is finished, or it stays open because the run ended for a reason that is not the row's own.
-/// `may_reject` is whether a provider has answered another row.
 pub(crate) async fn settle(
     store: &dyn Store,
     number: u64,
     history: Vec<Attempt>,
     deferred: u32,
     result: Result<Success<Value>, RunError>,
-    may_reject: bool,
+    turn: &Turn,
     now: Time,
 ) -> Result<Outcome, BatchError> {
     let reason = match &result {
@@ -81,8 +118,8 @@ pub(crate) async fn settle(
     };
     if let (Some(kind), Err(error)) = (reason, &result) {
         // An exhausted budget is no fault of the row.
-        let counted = deferred + u32::from(kind != ErrorKind::Budget && may_reject);
-        let is_own = may_reject && matches!(kind, ErrorKind::Config | ErrorKind::Schema);
+        let counted = deferred + u32::from(kind != ErrorKind::Budget && turn.may_reject);
+        let is_own = turn.may_reject && matches!(kind, ErrorKind::Config | ErrorKind::Schema);
         if kind == ErrorKind::Budget || (counted < MAX_DEFERRED && !is_own) {
             let history: Vec<_> = history.iter().chain(&error.attempts).cloned().collect();
             let message = match kind {
@@ -97,6 +134,7 @@ pub(crate) async fn settle(
         }
     }
     let answered = result.is_ok() || reason.is_none();
+    let _storing = turn.storing.begin();
     store.finish(number, RowEnd::of(history, result)).await?;
     Ok(Outcome::Finished(answered))
 }
@@ -144,7 +182,7 @@ pub(crate) async fn drive(
     let mut deferred = 0_u64;
     let mut weather = Weather { answered: false, unanswered: 0, ruled_out: 0, since: None, pause: None };
     let mut ended: Option<Ended> = None;
-    let cut = CancellationToken::new();
+    let (cut, storing) = (CancellationToken::new(), Arc::new(Storing::default()));
     loop {
         if cancel.is_cancelled() {
             cut.cancel();
@@ -158,14 +196,16 @@ pub(crate) async fn drive(
         }
         let is_paused = weather.pause.is_some_and(|pause| Instant::now() < pause);
         let limit = if weather.since.is_some() { 1 } else { asks.limit() };
-        while ended.is_none() && !is_paused && open.len() < limit {
+        let storing_rows = storing.rows.load(Ordering::Relaxed).min(limit / STORING_SHARE);
+        while ended.is_none() && !is_paused && open.len() < limit + storing_rows {
             if waiting.is_empty() && !is_read {
                 let rows = store.open_rows(last, READ).await?;
                 (last, is_read) = (rows.last().map(|row| row.number).or(last), rows.is_empty());
                 waiting.extend(rows);
             }
             let Some(row) = waiting.pop_front() else { break };
-            open.push(asks.row(store, row, weather.answered, cut.clone()));
+            let turn = Turn { may_reject: weather.answered, cut: cut.clone(), storing: Arc::clone(&storing) };
+            open.push(asks.row(store, row, turn));
         }
         if open.is_empty() {
             if let Some(ended) = ended {
@@ -182,6 +222,7 @@ pub(crate) async fn drive(
         let outcome = tokio::select! {
             biased;
             Some(outcome) = open.next() => Some(outcome?),
+            () = storing.begun.notified() => None,
             () = cancel.cancelled(), if !cut.is_cancelled() => None,
             () = tokio::time::sleep(LOOK) => None,
         };

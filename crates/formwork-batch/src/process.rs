@@ -8,7 +8,7 @@ use formwork_core::{Attempt, Clock as _, Error, ErrorKind, Run};
 use formwork_extract::{CancellationToken, Extraction, Extractor, Journal, TokioClock};
 use serde_json::Value;
 
-use crate::drive::{AsksRows, Outcome, drive, settle};
+use crate::drive::{AsksRows, Outcome, Turn, drive, settle};
 use crate::row::RunError;
 use crate::{BatchError, Ended, Engine, OpenRow, Pace, RowState, Store};
 
@@ -112,13 +112,7 @@ impl AsksRows for InProcess {
         others.map(Pace::limit).fold(first.limit(), usize::saturating_add).clamp(1, self.rows)
     }
 
-    async fn row(
-        &self,
-        store: &Arc<dyn Store>,
-        row: OpenRow,
-        may_reject: bool,
-        cut: CancellationToken,
-    ) -> Result<Outcome, BatchError> {
+    async fn row(&self, store: &Arc<dyn Store>, row: OpenRow, turn: Turn) -> Result<Outcome, BatchError> {
         let (extractor, clock) = (&self.extractor, self.clock);
         let OpenRow { number, input, state, .. } = row;
         let mut state = state.unwrap_or_default();
@@ -147,12 +141,12 @@ impl AsksRows for InProcess {
             clock,
             failed: Arc::clone(&failed),
         };
-        let result = extraction.with_cancel(cut).with_journal(Arc::new(journal)).run().await;
+        let result = extraction.with_cancel(turn.cut.clone()).with_journal(Arc::new(journal)).run().await;
         if let Some(error) = failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Err(error);
         }
         let result = result.map_err(RunError::from);
-        settle(store.as_ref(), number, history, deferred, result, may_reject, now).await
+        settle(store.as_ref(), number, history, deferred, result, &turn, now).await
     }
 }
 

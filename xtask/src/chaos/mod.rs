@@ -1,16 +1,19 @@
 //! `cargo xtask chaos`: batches with killed processes, full disks and failing providers.
 
 mod balancer;
+mod commands;
+mod deployments;
 mod play;
 mod restate;
+mod table;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Subcommand;
 
-use self::play::kill::{Disk, Play, Seen, play};
-use self::play::provider::Faults;
+use self::play::answers::Faults;
+use self::play::kill::{Disk, Play, play};
 use self::play::submit::{Submit, submit};
 use crate::workspace;
 
@@ -30,6 +33,8 @@ enum Engine {
     ProviderBatch(ProviderBatch),
     /// The engine on Restate: kill -9 of workers, of the server and of the submitting process, cut connections, a slow worker
     Restate(restate::Play),
+    /// Old and new workers at one Restate server: rows that began at the old ones end there, and a second batch has a changed contract
+    Deployments(deployments::Play),
 }
 
 #[derive(clap::Args)]
@@ -82,10 +87,22 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
             let formwork = named_or_built(play.formwork.as_deref())?;
             let seen = restate::play(play, &folder, &formwork)
                 .map_err(|error| format!("{error}; the files are in {}", folder.display()))?;
-            println!("{}", restate::table(play, &seen));
-            judged(&restate::wrong(play, &seen), &folder)
+            println!("{}", seen.table(play));
+            judged(&seen.faults(), &folder)
+        }
+        Engine::Deployments(play) => {
+            let formwork = named_or_built(play.formwork.as_deref())?;
+            let seen = deployments::play(play, &folder, &formwork)
+                .map_err(|error| format!("{error}; the files are in {}", folder.display()))?;
+            println!("{}", seen.tables(play));
+            judged(&seen.faults(), &folder)
         }
     }
+}
+
+/// Returns the faults of the simulated providers: 30 % wrong answers, 2 % failed calls.
+const fn usual(latency: Duration) -> Faults {
+    Faults { wrong: 300, fail: 10, stall: 3, cut: 7, latency }
 }
 
 fn provider_batch(args: &ProviderBatch, folder: &Path) -> Result<(), String> {
@@ -95,35 +112,17 @@ fn provider_batch(args: &ProviderBatch, folder: &Path) -> Result<(), String> {
         rows: args.rows,
         file_rows: args.file_rows,
         kills: args.kills,
-        faults: Faults { wrong: 300, fail: 10, stall: 3, cut: 7, latency: Duration::ZERO },
+        faults: usual(Duration::ZERO),
         poll: 0.5,
     };
     let seen = submit(&played)?;
-    let found = &seen.found;
-    let [before, after, answered] = seen.kills;
-    println!(
-        "| rows | files | kills before / after a request was carried out / answered | values | rejected | lost | doubled | crossed | calls | \
-         submitted twice | integrity | s |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n\
-         | {} | {} | {before} / {after} / {answered} | {} | {} | {} | {} | {} | {} | {} | {} | {:.1} |",
-        args.rows,
-        seen.accepted,
-        found.accepted,
-        found.rejected,
-        found.lost.len(),
-        found.doubled.len(),
-        found.crossed.len(),
-        found.calls,
-        seen.twice,
-        seen.integrity,
-        seen.seconds,
-    );
+    println!("{}", table::provider_batch(&played, &seen));
     judged(&seen.faults(), folder)
 }
 
 fn sqlite(args: &Sqlite, folder: &Path) -> Result<(), String> {
     let formwork = named_or_built(args.formwork.as_deref())?;
-    let faults =
-        Faults { wrong: 300, fail: 10, stall: 3, cut: 7, latency: Duration::from_millis(args.latency) };
+    let faults = usual(Duration::from_millis(args.latency));
     let disk =
         args.full_disk.then(|| Disk { small: format!("{}k", 600 + args.rows / 2), large: "2g".to_owned() });
     let played = Play {
@@ -137,12 +136,8 @@ fn sqlite(args: &Sqlite, folder: &Path) -> Result<(), String> {
         disk,
     };
     let seen = play(&played)?;
-    println!("{}", table(&played, &seen));
-    let mut wrong = seen.found.faults(seen.kills as usize * args.concurrency as usize + full(&played, &seen));
-    if seen.integrity != "ok" {
-        wrong.push(format!("integrity_check: {}", seen.integrity));
-    }
-    judged(&wrong, folder)
+    println!("{}", table::sqlite(&played, &seen));
+    judged(&seen.faults(), folder)
 }
 
 /// Removes the files of a test that found no fault.
@@ -152,35 +147,6 @@ fn judged(wrong: &[String], folder: &Path) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("{}; the files are in {}", wrong.join("; "), folder.display()))
-}
-
-/// Returns the maximum number of calls in flight when the disk became full.
-fn full(played: &Play, seen: &Seen) -> usize {
-    seen.full as usize * played.concurrency as usize
-}
-
-fn table(played: &Play, seen: &Seen) -> String {
-    let found = &seen.found;
-    format!(
-        "| rows | kills | full disk | values | rejected | lost | doubled | crossed | calls | repeated | bound | open at kills | most open | integrity | s |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n\
-         | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.1} |",
-        played.rows,
-        seen.kills,
-        seen.full,
-        found.accepted,
-        found.rejected,
-        found.lost.len(),
-        found.doubled.len(),
-        found.crossed.len(),
-        found.calls,
-        found.unknown,
-        seen.kills as usize * played.concurrency as usize + full(played, seen),
-        seen.open_at_kills,
-        seen.max_open,
-        seen.integrity,
-        seen.seconds,
-    )
 }
 
 /// Returns the named program, or builds `formwork` without the in-process model and returns its path.

@@ -1,16 +1,20 @@
 //! A batch on Restate whose workers, server, connections and submitting process die.
 
-use std::fs::{self, File};
-use std::net::{SocketAddr, TcpListener};
+use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::balancer::Balancer;
-use super::play::checker::{self, Found};
+use super::commands::{Commands, free, started_server, text, three_ports};
+use super::play::checker::{self, Found, faults};
 use super::play::files::Files;
-use super::play::provider::{Faults, Provider};
+use super::play::invoice;
+use super::play::provider::Provider;
+use super::table::Table;
+use super::usual;
 use crate::servers::restate;
 
 /// The settings of a chaos test.
@@ -81,21 +85,50 @@ impl Play {
         faults.into_iter().map(|(_, fault)| fault).collect()
     }
 
-    /// Returns how many calls may have been in flight at all faults together.
-    fn bound(&self) -> usize {
-        let anywhere = self.concurrency * usize::from(self.workers);
-        self.worker_kills as usize * self.concurrency + (self.server_kills + self.cuts) as usize * anywhere
+    /// Returns the maximum number of calls that a fault interrupts.
+    fn interrupts(&self, fault: Fault) -> usize {
+        match fault {
+            Fault::Worker => self.concurrency,
+            Fault::Server | Fault::Cut => self.concurrency * usize::from(self.workers),
+            Fault::Submitter | Fault::Pause => 0,
+        }
     }
 }
 
 /// The result of a chaos test.
 pub(super) struct Seen {
     pub(super) found: Found,
-    open_at_faults: usize,
     seconds: f64,
     max_open: usize,
     integrity: String,
 }
+
+impl Seen {
+    /// Returns the table of the test.
+    pub(super) fn table(&self, play: &Play) -> Table {
+        let pace = play.calls_per_second.map_or_else(|| "none".to_owned(), |calls| format!("{calls}/s"));
+        Table::default()
+            .with("rows", play.rows)
+            .with("workers", play.workers)
+            .with(
+                "kills of workers, server, submitter",
+                format!("{}, {}, {}", play.worker_kills, play.server_kills, play.submitter_kills),
+            )
+            .with("cuts, pauses", format!("{}, {}", play.cuts, play.pauses))
+            .with("pace", pace)
+            .with_found(&self.found, &self.integrity, self.seconds)
+            .with("most open", self.max_open)
+            .with("rows/s", format!("{:.0}", play.rows as f64 / self.seconds))
+    }
+
+    /// Returns the errors.
+    pub(super) fn faults(&self) -> Vec<String> {
+        faults(&self.found, &self.integrity)
+    }
+}
+
+/// The time within which cut connections end and the provider reads the last requests of a killed worker, on a busy machine.
+const LATE: Duration = Duration::from_millis(250);
 
 /// The longest time of a play.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -103,11 +136,9 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 /// The processes of a play, which end with it.
 struct Processes<'a> {
     play: &'a Play,
-    folder: &'a Path,
     files: &'a Files,
-    formwork: &'a Path,
+    commands: Commands<'a>,
     program: PathBuf,
-    ingress: u16,
     listen: Vec<SocketAddr>,
     balancer: Balancer,
     server: Child,
@@ -123,65 +154,17 @@ impl Drop for Processes<'_> {
     }
 }
 
-fn text(error: std::io::Error) -> String {
-    error.to_string()
-}
-
-/// Starts a process with its output in a file.
-fn spawned(command: &mut Command, log: &Path) -> Result<Child, String> {
-    let log = File::options().create(true).append(true).open(log).map_err(text)?;
-    command.stdin(Stdio::null()).stdout(log.try_clone().map_err(text)?).stderr(log);
-    command.spawn().map_err(|error| format!("{}: {error}", command.get_program().display()))
-}
-
-/// Returns the first of three free ports of this machine that follow each other.
-fn three_ports() -> Result<u16, String> {
-    for _ in 0..100 {
-        let first = TcpListener::bind("127.0.0.1:0").map_err(text)?;
-        let port = first.local_addr().map_err(text)?.port();
-        let is_free =
-            |port: Option<u16>| port.is_some_and(|port| TcpListener::bind(("127.0.0.1", port)).is_ok());
-        if is_free(port.checked_add(1)) && is_free(port.checked_add(2)) {
-            return Ok(port);
-        }
-    }
-    Err("there are no three free ports".to_owned())
-}
-
-fn started_server(program: &Path, folder: &Path, ingress: u16) -> Result<Child, String> {
-    let mut command = Command::new(program);
-    command.env("RESTATE_BASE_DIR", folder.join("restate")).envs(restate::settings(ingress));
-    let mut server = spawned(&mut command, &folder.join("restate.log"))?;
-    let begun = Instant::now();
-    while !restate::is_up(ingress) {
-        if server.try_wait().map_err(text)?.is_some() || begun.elapsed() > Duration::from_secs(120) {
-            _ = server.kill();
-            return Err(format!("Restate does not start: see {}", folder.join("restate.log").display()));
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-    Ok(server)
-}
-
 impl<'a> Processes<'a> {
     fn start(play: &'a Play, folder: &'a Path, files: &'a Files, formwork: &'a Path) -> Result<Self, String> {
         let (program, ingress) = (restate::installed()?, three_ports()?);
-        let held: Vec<_> = (0..play.workers)
-            .map(|_| TcpListener::bind("127.0.0.1:0"))
-            .collect::<Result<_, _>>()
-            .map_err(text)?;
-        let listen: Vec<_> =
-            held.iter().map(TcpListener::local_addr).collect::<Result<_, _>>().map_err(text)?;
-        drop(held);
+        let listen = free(play.workers)?;
         let balancer = Balancer::start(listen.clone())?;
         let server = started_server(&program, folder, ingress)?;
         let mut processes = Self {
             play,
-            folder,
             files,
-            formwork,
+            commands: Commands { formwork, folder, ingress },
             program,
-            ingress,
             listen,
             balancer,
             server,
@@ -195,34 +178,16 @@ impl<'a> Processes<'a> {
     }
 
     fn worker(&self, nth: usize) -> Result<Child, String> {
-        let listen = self.listen.get(nth).ok_or("no such worker")?;
-        let mut command = self.command("worker");
-        command.arg("--listen").arg(listen.to_string());
-        command.arg("--register").arg(format!("http://127.0.0.1:{}", self.ingress + 1));
-        command.arg("--advertise").arg(format!("http://{}", self.balancer.address));
-        command.arg("--config").arg(&self.files.config);
-        command.args(["--concurrency", &self.play.concurrency.to_string()]);
+        let listen = *self.listen.get(nth).ok_or("no such worker")?;
+        let mut arguments = vec!["--concurrency".to_owned(), self.play.concurrency.to_string()];
         if let Some(pace) = self.play.calls_per_second {
-            command.args(["--calls-per-second", &pace.to_string()]);
+            arguments.extend(["--calls-per-second".to_owned(), pace.to_string()]);
         }
-        spawned(&mut command, &self.folder.join(format!("worker-{nth}.log")))
-    }
-
-    fn command(&self, name: &str) -> Command {
-        let mut command = Command::new(self.formwork);
-        command.arg(name).env_remove("FORMWORK_MODEL").env_remove("FORMWORK_CONFIG");
-        // A separate cache keeps observations of other tests away.
-        command.env("FORMWORK_CACHE", self.folder.join("cache"));
-        command
+        self.commands.worker(self.files, listen, self.balancer.address, &arguments)
     }
 
     fn batch(&self) -> Result<Child, String> {
-        let mut command = self.command("batch");
-        command.arg("run").arg(&self.files.rows).arg("--contract").arg(&self.files.contract);
-        command.arg("--out").arg(&self.files.out).args(["--engine", "restate", "--json"]);
-        command.arg("--ingress").arg(format!("http://127.0.0.1:{}", self.ingress));
-        command.args(["--concurrency", &self.play.open.to_string()]);
-        spawned(&mut command, &self.folder.join("batch.log"))
+        self.commands.batch(self.files, self.play.open)
     }
 
     /// Starts workers again that have ended: killed ones, and those that found no server.
@@ -253,7 +218,7 @@ impl<'a> Processes<'a> {
             }
             (Fault::Server, _) => {
                 self.server.kill().and_then(|()| self.server.wait()).map_err(text)?;
-                self.server = started_server(&self.program, self.folder, self.ingress)?;
+                self.server = started_server(&self.program, self.commands.folder, self.commands.ingress)?;
                 Ok(())
             }
             (Fault::Cut, _) => {
@@ -274,38 +239,38 @@ fn signal(name: &str, process: &str) -> Result<(), String> {
 pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, String> {
     fs::create_dir_all(folder).map_err(text)?;
     let latency = Duration::from_millis(play.latency);
-    let provider = Provider::start(Faults { wrong: 300, fail: 10, stall: 3, cut: 7, latency })?;
-    let files = Files::write(folder, play.rows, &provider.section())?;
+    let provider = Provider::start(usual(latency))?;
+    let files = Files::write(folder, 0..play.rows, &invoice::contract(), &provider.section("m"))?;
     let mut processes = Processes::start(play, folder, &files, formwork)?;
     // The first worker needs time to register itself.
     thread::sleep(Duration::from_secs(2));
     let started = Instant::now();
-    let open_at_faults = worked(play, &provider, &mut processes, started)?;
+    worked(play, &provider, &mut processes, started)?;
     let seconds = started.elapsed().as_secs_f64();
     drop(processes);
-    let found = checker::check(&files.out, play.rows, &provider.record())?;
+    let found = checker::check(&files.out, 0..play.rows, &provider.record())?;
     let integrity = files.integrity()?;
-    Ok(Seen { found, open_at_faults, seconds, max_open: provider.max_open(), integrity })
+    Ok(Seen { found, seconds, max_open: provider.max_open(), integrity })
 }
 
-/// Returns the calls that were open at the faults.
+/// Plays the faults until the batch ends.
 fn worked(
     play: &Play,
     provider: &Provider,
     processes: &mut Processes<'_>,
     started: Instant,
-) -> Result<usize, String> {
+) -> Result<(), String> {
     let faults = play.faults();
     let step = play.rows as usize * 14 / 10 / (faults.len() + 1);
-    let (mut next, mut open) = (0, 0);
+    let mut next = 0;
     let mut batch = processes.batch()?;
     loop {
         if let Some(status) = batch.try_wait().map_err(text)? {
             return match status.code() {
-                Some(0 | 1) => Ok(open),
+                Some(0 | 1) => Ok(()),
                 code => Err(format!(
                     "the batch ended with {code:?}: see {}",
-                    processes.folder.join("batch.log").display()
+                    processes.commands.folder.join("batch.log").display()
                 )),
             };
         }
@@ -317,56 +282,14 @@ fn worked(
         if let Some(fault) = faults.get(next)
             && provider.calls() >= step * (next + 1) + (next * 37) % 50
         {
-            open += provider.open();
             if *fault == Fault::Submitter {
                 batch.kill().and_then(|()| batch.wait()).map_err(text)?;
                 batch = processes.batch()?;
             } else {
-                processes.fault(*fault, next)?;
+                provider.kill(play.interrupts(*fault), LATE, || processes.fault(*fault, next))?;
             }
             next += 1;
         }
         thread::sleep(Duration::from_millis(20));
     }
-}
-
-/// Returns the table of a play.
-pub(super) fn table(play: &Play, seen: &Seen) -> String {
-    let found = &seen.found;
-    format!(
-        "| rows | workers | kills of workers, server, submitter | cuts, pauses | pace | values | rejected | lost | doubled | crossed | \
-         calls | repeated | bound | open at faults | most open | integrity | s | rows/s |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n\
-         | {} | {} | {}, {}, {} | {}, {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.1} | {:.0} |",
-        play.rows,
-        play.workers,
-        play.worker_kills,
-        play.server_kills,
-        play.submitter_kills,
-        play.cuts,
-        play.pauses,
-        play.calls_per_second.map_or_else(|| "none".to_owned(), |calls| format!("{calls}/s")),
-        found.accepted,
-        found.rejected,
-        found.lost.len(),
-        found.doubled.len(),
-        found.crossed.len(),
-        found.calls,
-        found.unknown,
-        play.bound(),
-        seen.open_at_faults,
-        seen.max_open,
-        seen.integrity,
-        seen.seconds,
-        play.rows as f64 / seen.seconds,
-    )
-}
-
-/// Returns the errors.
-pub(super) fn wrong(play: &Play, seen: &Seen) -> Vec<String> {
-    let mut wrong = seen.found.faults(play.bound());
-    if seen.integrity != "ok" {
-        wrong.push(format!("integrity_check: {}", seen.integrity));
-    }
-    wrong
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::engine::{Halted, Work};
 use super::record::{File, FileRows, Files, custom_id};
 use super::rows::{Next, event};
-use crate::drive::{MAX_DEFERRED, Outcome, READ, settle};
+use crate::drive::{MAX_DEFERRED, Outcome, READ, Turn, settle};
 use crate::row::RunError;
 use crate::{BatchError, RowState};
 
@@ -126,7 +126,7 @@ impl Work<'_> {
                 After::Open(state) => store.checkpoint(row, state).await.map(|()| Outcome::Cut),
                 After::Done(history, deferred, result) => {
                     let result = (*result).map_err(RunError::from);
-                    settle(store, row, history, deferred, result, may_reject, now).await
+                    settle(store, row, history, deferred, result, &Turn::alone(may_reject), now).await
                 }
             }
         });

@@ -11,7 +11,7 @@ use super::engine::{Halted, Planned, Work};
 use super::record::{File, FileRows, FileState, Files, custom_id};
 use super::rows::{Active, Next, NextCall};
 use crate::BatchError;
-use crate::drive::{READ, settle};
+use crate::drive::{READ, Turn, settle};
 use crate::row::RunError;
 
 /// A file that is being filled.
@@ -99,7 +99,9 @@ impl Work<'_> {
                     let now = self.engine.clock.now();
                     let store = self.store.as_ref();
                     let result = result.map_err(RunError::from);
-                    let ended = settle(store, number, history, deferred, result, self.answered, now).await?;
+                    let ended =
+                        settle(store, number, history, deferred, result, &Turn::alone(self.answered), now)
+                            .await?;
                     self.note(ended);
                     return Ok(None);
                 }

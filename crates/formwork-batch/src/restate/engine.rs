@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::ingress::{Client, Response};
 use super::message::{CONTRACTS, Hello, PROTOCOL, ROWS, RowReply, RowRequest, digest, key};
-use crate::drive::{AsksRows, Outcome, drive, settle};
+use crate::drive::{AsksRows, Outcome, Turn, drive, settle};
 use crate::row::{RunError, total};
 use crate::{BatchError, Ended, Engine, OpenRow, RowState, Stop, Store, View};
 
@@ -210,13 +210,7 @@ impl AsksRows for Session<'_> {
         self.engine.rows
     }
 
-    async fn row(
-        &self,
-        store: &Arc<dyn Store>,
-        row: OpenRow,
-        may_reject: bool,
-        cut: CancellationToken,
-    ) -> Result<Outcome, BatchError> {
+    async fn row(&self, store: &Arc<dyn Store>, row: OpenRow, turn: Turn) -> Result<Outcome, BatchError> {
         if let Some(budget) = self.engine.budget.filter(|budget| *held(&self.spent) >= *budget) {
             let message = format!("the batch has cost {:.2} US dollars", budget as f64 / 1e6);
             return Ok(Outcome::Deferred(ErrorKind::Budget, message));
@@ -235,7 +229,7 @@ impl AsksRows for Session<'_> {
         let answered = tokio::select! {
             biased;
             answered = self.answered(&key, &body) => answered,
-            () = cut.cancelled() => {
+            () = turn.cut.cancelled() => {
                 held(&self.cut).push((key, body));
                 return Ok(Outcome::Cut);
             }
@@ -255,11 +249,14 @@ impl AsksRows for Session<'_> {
         let RowState { history, deferred, .. } = state;
         let has_calls = !history.is_empty() || !reply.end.attempts().is_empty();
         let (result, now) = (reply.end.into_result(), self.engine.clock.now());
-        let outcome = settle(store.as_ref(), number, history, deferred, result, may_reject, now).await?;
+        let outcome = settle(store.as_ref(), number, history, deferred, result, &turn, now).await?;
         if !has_calls && matches!(outcome, Outcome::Deferred(..)) {
             // Restate keeps the result of the key: the next submission needs another one.
-            let state =
-                RowState { stored: now, deferred: deferred + u32::from(may_reject), ..RowState::default() };
+            let state = RowState {
+                stored: now,
+                deferred: deferred + u32::from(turn.may_reject),
+                ..RowState::default()
+            };
             store.checkpoint(number, state).await?;
         }
         Ok(outcome)

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use formwork_batch::{
-    Batch, Control, Ended, Engine, Identified, InProcess, MaxFailures, Pace, RejectedLine, ResultLine, Row,
-    Spec, Stop, View,
+    Batch, BatchError, Control, Ended, Engine, Identified, InProcess, MaxFailures, OpenRow, Pace, Progress,
+    RejectedLine, ResultLine, Row, RowEnd, RowState, Spec, Stop, Store, View,
 };
 use formwork_core::{
     Answer, Call, Capabilities, Completion, Cost, Fault, FaultKind, Layer, Policy, Price, Provider,
@@ -15,6 +15,7 @@ use formwork_core::{
 use formwork_extract::{Backend, Budget, CancellationToken, Extractor};
 use futures_util::stream;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use crate::store::{lines, rows, spec};
 
@@ -322,4 +323,66 @@ async fn the_pace_opens_as_many_rows_as_the_target_takes() {
     engine.run(batch, &CancellationToken::new()).await.unwrap();
     let open = provider.max_open.load(Ordering::SeqCst);
     assert!((9..=20).contains(&open), "{open}");
+}
+
+/// A store that keeps every result waiting until it has a permit.
+struct Slow {
+    batch: Arc<Batch>,
+    permits: Semaphore,
+}
+
+#[async_trait]
+impl Store for Slow {
+    async fn open_rows(&self, after: Option<u64>, max: usize) -> Result<Vec<OpenRow>, BatchError> {
+        self.batch.open_rows(after, max).await
+    }
+
+    async fn rows_among(&self, numbers: &[u64]) -> Result<Vec<OpenRow>, BatchError> {
+        self.batch.rows_among(numbers).await
+    }
+
+    async fn checkpoint(&self, row: u64, state: RowState) -> Result<(), BatchError> {
+        self.batch.checkpoint(row, state).await
+    }
+
+    async fn finish(&self, row: u64, end: RowEnd) -> Result<(), BatchError> {
+        self.permits.acquire().await.unwrap().forget();
+        self.batch.finish(row, end).await
+    }
+
+    async fn control(&self) -> Result<Control, BatchError> {
+        Ok(Control::Run)
+    }
+
+    async fn progress(&self) -> Result<Progress, BatchError> {
+        self.batch.progress().await
+    }
+
+    async fn note(&self, key: &str) -> Result<Option<Value>, BatchError> {
+        self.batch.note(key).await
+    }
+
+    async fn set_note(&self, key: &str, value: Value) -> Result<(), BatchError> {
+        self.batch.set_note(key, value).await
+    }
+}
+
+#[tokio::test]
+async fn a_quarter_more_rows_start_while_results_are_stored() {
+    for (open, started) in [(1, 1), (3, 3), (4, 5), (8, 10)] {
+        let folder = tempfile::tempdir().unwrap();
+        let provider = Arc::new(Played::default());
+        let batch = Arc::new(Batch::create(folder.path(), &spec(100), rows(30)).unwrap());
+        let store = Arc::new(Slow { batch: Arc::clone(&batch), permits: Semaphore::new(0) });
+        let engine = InProcess::new(extractor(&provider, |backend| backend), open);
+        let (cancel, shared) = (CancellationToken::new(), Arc::clone(&store));
+        let run = engine.run(shared as _, &cancel);
+        tokio::pin!(run);
+        assert!(tokio::time::timeout(Duration::from_secs(1), &mut run).await.is_err());
+        assert_eq!(provider.calls.lock().unwrap().len(), started, "{open} open");
+        store.permits.add_permits(30);
+        assert_eq!(run.await.unwrap(), Ended::Done);
+        batch.close().unwrap();
+        check(folder.path(), 30);
+    }
 }

@@ -10,15 +10,17 @@ use std::thread;
 
 use serde_json::{Value, json};
 
+use super::answers::{Act, Answer, Faults};
 use super::http::{Received, respond};
-use super::provider::{Act, Faults, Record, right};
+use super::invoice;
+use super::record::Record;
 
 /// A batch that was accepted.
 #[derive(Debug)]
 struct Accepted {
     key: Value,
-    /// The id and the row of each request.
-    requests: Vec<(String, u64)>,
+    /// The id, the row and the body of each request.
+    requests: Vec<(String, u64, Value)>,
     /// The number of requests for its state.
     polls: u32,
     is_processed: bool,
@@ -47,6 +49,17 @@ pub(crate) enum Moment {
     Answered,
 }
 
+/// Returns the answer to the nth call of a row, from 0, whose request has this body.
+pub(crate) type Reply = dyn Fn(u64, usize, &Value) -> (Act, Answer) + Send + Sync;
+
+/// Returns the answers of a provider with these faults.
+pub(crate) fn replies(faults: Faults) -> Arc<Reply> {
+    Arc::new(move |row, nth, request| {
+        let act = faults.act(row, nth);
+        (act, Answer::of(act, row, nth, request))
+    })
+}
+
 /// The server. It ends with the process.
 #[derive(Debug)]
 pub(crate) struct Batches {
@@ -58,7 +71,7 @@ pub(crate) struct Batches {
 impl Batches {
     /// Starts the server on a free port of this machine. The client dies at the requests of these numbers, from 0, at each of the three
     /// moments in turn. Each seventh batch expires when half of it is done.
-    pub(crate) fn start(faults: Faults, deaths: Vec<usize>) -> Result<Self, String> {
+    pub(crate) fn start(reply: Arc<Reply>, deaths: Vec<usize>) -> Result<Self, String> {
         let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
         let address = listener.local_addr().map_err(|error| error.to_string())?;
         let state = Arc::new(Mutex::new(State::default()));
@@ -66,8 +79,9 @@ impl Batches {
         let of_thread = Arc::clone(&state);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (state, sender, deaths) = (Arc::clone(&of_thread), sender.clone(), deaths.clone());
-                thread::spawn(move || serve(&stream, &state, faults, &deaths, &sender));
+                let (state, reply) = (Arc::clone(&of_thread), Arc::clone(&reply));
+                let (sender, deaths) = (sender.clone(), deaths.clone());
+                thread::spawn(move || serve(&stream, &state, &*reply, &deaths, &sender));
             }
         });
         Ok(Self { address, state, deaths: receiver })
@@ -106,7 +120,7 @@ impl Batches {
 fn serve(
     stream: &TcpStream,
     state: &Mutex<State>,
-    faults: Faults,
+    reply: &Reply,
     deaths: &[usize],
     sender: &Sender<Moment>,
 ) -> Option<()> {
@@ -122,7 +136,7 @@ fn serve(
         if death == Some(Moment::Before) {
             return sender.send(Moment::Before).ok();
         }
-        let answer = open.answer(&request, faults);
+        let answer = open.answer(&request, reply);
         drop(open);
         if death == Some(Moment::After) {
             return sender.send(Moment::After).ok();
@@ -139,7 +153,7 @@ fn serve(
 }
 
 impl State {
-    fn answer(&mut self, request: &Received, faults: Faults) -> Option<String> {
+    fn answer(&mut self, request: &Received, reply: &Reply) -> Option<String> {
         let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
         let path = path.strip_prefix("/v1")?;
         match (request.method.as_str(), path) {
@@ -159,7 +173,7 @@ impl State {
             }
             ("GET", _) if path.starts_with("/batches/batch-") => {
                 let nth = path.strip_prefix("/batches/batch-")?.parse().ok()?;
-                self.poll(nth, faults)?;
+                self.poll(nth, reply)?;
                 Some(self.document(nth).to_string())
             }
             ("GET", _) => {
@@ -177,19 +191,18 @@ impl State {
         let file = self.files.get(sent["input_file_id"].as_str()?)?;
         let mut requests = Vec::new();
         for line in file.lines() {
-            let line: Value = serde_json::from_str(line).ok()?;
-            let text = line["body"].to_string();
-            let digits = text.split("document ").nth(1)?;
-            let row = digits.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()?;
-            requests.push((line["custom_id"].as_str()?.to_owned(), row));
+            let mut line: Value = serde_json::from_str(line).ok()?;
+            let body = line["body"].take();
+            let row = invoice::row_of(&body.to_string())?;
+            requests.push((line["custom_id"].as_str()?.to_owned(), row, body));
         }
         let open: HashSet<u64> = self
             .batches
             .iter()
             .filter(|batch| !batch.is_fetched)
-            .flat_map(|batch| batch.requests.iter().map(|(_, row)| *row))
+            .flat_map(|batch| batch.requests.iter().map(|(_, row, _)| *row))
             .collect();
-        self.twice += requests.iter().filter(|(_, row)| open.contains(row)).count();
+        self.twice += requests.iter().filter(|(_, row, _)| open.contains(row)).count();
         let nth = self.batches.len();
         self.batches.push(Accepted {
             key: sent["metadata"].clone(),
@@ -203,7 +216,7 @@ impl State {
     }
 
     /// Processes a batch at the second request for its state.
-    fn poll(&mut self, nth: usize, faults: Faults) -> Option<()> {
+    fn poll(&mut self, nth: usize, reply: &Reply) -> Option<()> {
         let batch = self.batches.get_mut(nth)?;
         batch.polls += 1;
         if batch.polls < 2 || batch.is_processed {
@@ -213,9 +226,8 @@ impl State {
         let half = if batch.is_expired { batch.requests.len() / 2 } else { batch.requests.len() };
         let (mut output, mut errors) = (String::new(), String::new());
         // No provider promises an order.
-        for (at, (id, row)) in batch.requests.iter().enumerate().rev() {
-            let calls = self.record.entry(*row).or_default();
-            let act = faults.act(*row, calls.len());
+        for (at, (id, row, request)) in batch.requests.iter().enumerate().rev() {
+            let (act, answer) = reply(*row, self.record.of(*row).len(), request);
             if at >= half || act == Act::Stall {
                 let error =
                     json!({"code": "batch_expired", "message": "This request could not be executed."});
@@ -223,23 +235,17 @@ impl State {
                 errors.push_str(&format!("{line}\n"));
                 continue;
             }
-            calls.push(act);
-            if act == Act::Fail {
+            let nth = self.record.begin(*row, request);
+            self.record.answered(*row, nth, &answer);
+            self.record.end(*row, nth);
+            if matches!(act, Act::Fail | Act::Cut) {
                 let body = json!({"error": {"message": "overloaded"}});
                 let line =
                     json!({"custom_id": id, "response": {"status_code": 503, "body": body}, "error": null});
                 errors.push_str(&format!("{line}\n"));
                 continue;
             }
-            let (text, finish) = match act {
-                Act::Wrong => (format!("I am not sure about document {row}."), "stop"),
-                Act::Cut => (right(*row)[..10].to_owned(), "length"),
-                _ => (right(*row), "stop"),
-            };
-            let body = json!({
-                "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish}],
-                "usage": {"prompt_tokens": 100, "completion_tokens": 20},
-            });
+            let body = answer.response();
             let line =
                 json!({"custom_id": id, "response": {"status_code": 200, "body": body}, "error": null});
             output.push_str(&format!("{line}\n"));
@@ -272,16 +278,17 @@ mod tests {
 
     use super::*;
 
+    const NONE: Faults = Faults { wrong: 0, fail: 0, stall: 0, cut: 0, latency: Duration::ZERO };
+
     fn ask(state: &mut State, method: &str, path: &str, body: &str) -> Value {
-        let faults = Faults { wrong: 0, fail: 0, stall: 0, cut: 0, latency: Duration::ZERO };
         let request =
             Received { method: method.to_owned(), path: format!("/v1{path}"), body: body.to_owned() };
-        let answer = state.answer(&request, faults).expect("an answer");
+        let answer = state.answer(&request, &*replies(NONE)).expect("an answer");
         serde_json::from_str(&answer).unwrap_or(Value::String(answer))
     }
 
     fn submit(state: &mut State, row: u64) {
-        let line = json!({"custom_id": format!("c{row}"), "body": {"text": format!("document {row} of")}});
+        let line = json!({"custom_id": format!("c{row}"), "body": {"text": invoice::input(row)}});
         let form = format!("--b\r\n\r\nbatch\r\n--b\r\n\r\n{line}\n\r\n--b--");
         let file = ask(state, "POST", "/files", &form);
         ask(state, "POST", "/batches", &json!({"input_file_id": file["id"]}).to_string());
@@ -310,8 +317,7 @@ mod tests {
                 path: format!("/v1/files/errors-{nth}/content"),
                 body: String::new(),
             };
-            let faults = Faults { wrong: 0, fail: 0, stall: 0, cut: 0, latency: Duration::ZERO };
-            assert_eq!(state.answer(&request, faults).as_deref(), Some(""));
+            assert_eq!(state.answer(&request, &*replies(NONE)).as_deref(), Some(""));
         }
         submit(&mut state, 2);
         assert_eq!(state.twice, 2);

@@ -2,8 +2,13 @@
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::invoice;
 
 /// The input, the contract, the configuration and the folder of a batch.
 #[derive(Debug)]
@@ -16,26 +21,30 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Writes the files of a batch with this number of rows, whose only provider has this section.
-    pub(crate) fn write(folder: &Path, count: u64, provider: &str) -> Result<Self, String> {
+    /// Writes the files of a batch with these rows, whose only provider has this section.
+    pub(crate) fn write(
+        folder: &Path,
+        rows: Range<u64>,
+        contract: &Value,
+        provider: &str,
+    ) -> Result<Self, String> {
         let text = |error: std::io::Error| error.to_string();
         fs::create_dir_all(folder).map_err(text)?;
         let at = |name: &str| folder.join(name);
         let files = Self {
             folder: folder.to_owned(),
             rows: at("rows.jsonl"),
-            contract: at("number.json"),
+            contract: at("invoice.json"),
             config: at("play.toml"),
             out: at("out"),
         };
-        let mut rows = BufWriter::new(File::create(&files.rows).map_err(text)?);
-        for row in 0..count {
-            writeln!(rows, "{{\"id\":\"row-{row}\",\"input\":\"This is document {row} of the archive.\"}}")
-                .map_err(text)?;
+        let mut lines = BufWriter::new(File::create(&files.rows).map_err(text)?);
+        for row in rows {
+            let line = json!({"id": format!("row-{row}"), "input": invoice::input(row)});
+            writeln!(lines, "{line}").map_err(text)?;
         }
-        rows.flush().map_err(text)?;
-        let contract = r#"{"type":"object","properties":{"number":{"type":"integer"},"check":{"type":"integer"}},"required":["number","check"],"additionalProperties":false}"#;
-        fs::write(&files.contract, contract).map_err(text)?;
+        lines.flush().map_err(text)?;
+        fs::write(&files.contract, contract.to_string()).map_err(text)?;
         fs::write(&files.config, format!("[providers.played]\n{provider}")).map_err(text)?;
         Ok(files)
     }

@@ -6,9 +6,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::checker::{self, Found};
+use super::answers::Faults;
+use super::checker::{self, Found, faults};
 use super::files::{Files, faketime};
-use super::provider::{Faults, Provider};
+use super::invoice;
+use super::provider::Provider;
 
 /// The settings of a chaos test.
 #[derive(Debug, Clone)]
@@ -39,14 +41,22 @@ pub(crate) struct Disk {
 pub(crate) struct Seen {
     pub(crate) found: Found,
     pub(crate) kills: u32,
-    /// The number of calls without a response at the moments of the kills, counted by the provider.
-    pub(crate) open_at_kills: usize,
     pub(crate) seconds: f64,
     pub(crate) max_open: usize,
     pub(crate) integrity: String,
     /// The number of times that the disk was full.
     pub(crate) full: u32,
 }
+
+impl Seen {
+    /// Returns the errors.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        faults(&self.found, &self.integrity)
+    }
+}
+
+/// The time within which the provider reads the last requests of a killed process; the next process starts no earlier.
+const LATE: Duration = Duration::from_millis(20);
 
 /// The time limit of a test.
 const PATIENCE: Duration = Duration::from_secs(1800);
@@ -59,7 +69,7 @@ pub(crate) fn play(play: &Play) -> Result<Seen, String> {
         return Err("the command `faketime` is missing: install it, or leave --clock-back out".to_owned());
     }
     let provider = Provider::start(play.faults)?;
-    let files = Files::write(&play.folder, play.rows, &provider.section())?;
+    let files = Files::write(&play.folder, 0..play.rows, &invoice::contract(), &provider.section("m"))?;
     if let Some(disk) = &play.disk {
         fs::create_dir_all(&files.out).map_err(text)?;
         mount(&["-t", "tmpfs", "-o", &format!("size={}", disk.small), "tmpfs"], &files.out)?;
@@ -67,10 +77,10 @@ pub(crate) fn play(play: &Play) -> Result<Seen, String> {
     let started = Instant::now();
     let played = kill_and_resume(play, &provider, &files, started);
     let seconds = started.elapsed().as_secs_f64();
-    let seen = played.and_then(|(kills, open_at_kills, full)| {
-        let found = checker::check(&files.out, play.rows, &provider.record())?;
+    let seen = played.and_then(|(kills, full)| {
+        let found = checker::check(&files.out, 0..play.rows, &provider.record())?;
         let integrity = files.integrity()?;
-        Ok(Seen { found, kills, open_at_kills, seconds, max_open: provider.max_open(), integrity, full })
+        Ok(Seen { found, kills, seconds, max_open: provider.max_open(), integrity, full })
     });
     if play.disk.is_some() {
         _ = Command::new("umount").arg(&files.out).status();
@@ -92,14 +102,16 @@ fn start(play: &Play, files: &Files, is_first: bool, kills: u32) -> Result<Child
     command.spawn().map_err(|error| format!("{}: {error}", play.formwork.display()))
 }
 
-/// Returns the number of kills, of calls open at the kills, and of full disks.
+/// Returns the number of kills and of full disks.
 fn kill_and_resume(
     play: &Play,
     provider: &Provider,
     files: &Files,
     started: Instant,
-) -> Result<(u32, usize, u32), String> {
-    let (mut kills, mut open, mut full) = (0, 0, 0);
+) -> Result<(u32, u32), String> {
+    let (mut kills, mut full) = (0, 0);
+    // A quarter more rows may wait for their results to be stored.
+    let open = play.concurrency as usize * 5 / 4;
     loop {
         let mut child = start(play, files, kills == 0 && full == 0, kills)?;
         // The kills are spread over the expected number of calls, at moments independent of the batch.
@@ -110,9 +122,10 @@ fn kill_and_resume(
                 break Some(status);
             }
             if kills < play.kills && provider.calls() >= at {
-                open += provider.open();
-                child.kill().map_err(|error| error.to_string())?;
-                child.wait().map_err(|error| error.to_string())?;
+                provider.kill(open, LATE, || {
+                    child.kill().and_then(|()| child.wait()).map(drop).map_err(|error| error.to_string())
+                })?;
+                thread::sleep(LATE);
                 kills += 1;
                 break None;
             }
@@ -128,9 +141,11 @@ fn kill_and_resume(
             _ = std::io::Read::read_to_string(&mut stderr, &mut line);
         }
         match (status.code(), &play.disk) {
-            (Some(0 | 1), _) => return Ok((kills, open, full)),
+            (Some(0 | 1), _) => return Ok((kills, full)),
             (Some(2), Some(disk)) if line.contains("full") && full == 0 => {
                 full += 1;
+                // The calls whose answers found no space on the disk are repeated.
+                provider.kill(open, LATE, || Ok(()))?;
                 mount(&["-o", &format!("remount,size={}", disk.large)], &files.out)?;
             }
             (code, _) => return Err(format!("the batch ended with {code:?}: {line}")),

@@ -5,10 +5,11 @@ use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::batches::{Batches, Moment};
-use super::checker::{self, Found};
+use super::answers::Faults;
+use super::batches::{Batches, Moment, replies};
+use super::checker::{self, Found, faults};
 use super::files::Files;
-use super::provider::Faults;
+use super::invoice;
 
 /// The settings of a chaos test.
 #[derive(Debug, Clone)]
@@ -43,14 +44,11 @@ pub(crate) struct Submitted {
 impl Submitted {
     /// Returns the errors. No call may be repeated: its file stays at the provider after every crash.
     pub(crate) fn faults(&self) -> Vec<String> {
-        let mut wrong = self.found.faults(0);
+        let mut faults = faults(&self.found, &self.integrity);
         if self.twice > 0 {
-            wrong.push(format!("{} calls were submitted twice", self.twice));
+            faults.push(format!("{} calls were submitted twice", self.twice));
         }
-        if self.integrity != "ok" {
-            wrong.push(format!("integrity_check: {}", self.integrity));
-        }
-        wrong
+        faults
     }
 }
 
@@ -63,13 +61,13 @@ pub(crate) fn submit(play: &Submit) -> Result<Submitted, String> {
     // A file takes six requests, and about two fifths of the rows take a second one.
     let step = files * 8 / (play.kills + 1);
     let deaths = (1..=play.kills).map(|nth| step.max(1) * nth + nth % 5).collect();
-    let provider = Batches::start(play.faults, deaths)?;
+    let provider = Batches::start(replies(play.faults), deaths)?;
     let config = format!(
         "kind = \"openai\"\nmodel = \"m\"\napi_key_env = \"\"\nbase_url = \"http://{}/v1\"\n\
          price = {{ input = 1.0, output = 1.0 }}\n",
         provider.address()
     );
-    let files = Files::write(&play.folder, play.rows, &config)?;
+    let files = Files::write(&play.folder, 0..play.rows, &invoice::contract(), &config)?;
     let started = Instant::now();
     let (mut kills, mut is_first) = ([0; 3], true);
     loop {
@@ -85,7 +83,7 @@ pub(crate) fn submit(play: &Submit) -> Result<Submitted, String> {
         }
         is_first |= !files.out.join("ledger.db").exists();
     }
-    let found = checker::check(&files.out, play.rows, &provider.record())?;
+    let found = checker::check(&files.out, 0..play.rows, &provider.record())?;
     Ok(Submitted {
         found,
         kills,
