@@ -78,6 +78,7 @@ mod protocol;
 mod record;
 mod reply;
 mod service;
+#[cfg_attr(not(feature = "otlp"), path = "telemetry/absent.rs")]
 mod telemetry;
 mod tools;
 mod trace;
@@ -90,3 +91,5 @@ pub use names::Target;
 pub use openapi::openapi;
 pub use service::{Gateway, GatewayBuilder};
 pub use telemetry::Telemetry;
+#[cfg(feature = "otlp")]
+pub use telemetry::{TelemetryBuilder, TelemetryError};

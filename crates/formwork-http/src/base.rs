@@ -33,7 +33,7 @@ impl Base {
         Ok(Self { host: host(&url).into(), url, first: OnceLock::new(), first_uri: OnceLock::new() })
     }
 
-    /// Returns the URL of a path: the base's own path comes first, and its query before the path's.
+    /// Returns the URL of a path: the base's own path comes first, and its query before the path's. The path `/` is the base itself.
     pub(crate) fn join(&self, target: &Uri) -> Result<Url, Fault> {
         if let Some((first, joined)) = self.first.get()
             && first == target
@@ -66,7 +66,9 @@ impl Base {
             return Err(Fault::new(FaultKind::BadRequest, message));
         }
         let mut url = self.url.clone();
-        url.set_path(&format!("{}{}", self.url.path().trim_end_matches('/'), target.path()));
+        if target.path() != "/" {
+            url.set_path(&format!("{}{}", self.url.path().trim_end_matches('/'), target.path()));
+        }
         let queries = [self.url.query(), target.query()];
         let query: Vec<&str> = queries.into_iter().flatten().filter(|query| !query.is_empty()).collect();
         url.set_query((!query.is_empty()).then(|| query.join("&")).as_deref());
@@ -124,6 +126,8 @@ mod tests {
             ("http://h/ollama//", "/api/chat", "http://h/ollama/api/chat"),
             ("http://h", "/api/chat", "http://h/api/chat"),
             ("http://h:81/", "/", "http://h:81/"),
+            ("http://h:81/v1/traces", "/", "http://h:81/v1/traces"),
+            ("http://h:81/v1/?key=1", "/", "http://h:81/v1/?key=1"),
             (" https://h/v1 \n", "/models", "https://h/v1/models"),
             ("https://h/o?api-version=1", "/chat", "https://h/o/chat?api-version=1"),
             ("https://h/o/?api-version=1", "/chat?alt=sse", "https://h/o/chat?api-version=1&alt=sse"),

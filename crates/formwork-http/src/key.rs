@@ -15,6 +15,7 @@ use crate::ConfigError;
 /// let error = Key::from_env("NO_SUCH_API_KEY").unwrap_err();
 /// assert!(error.to_string().contains("NO_SUCH_API_KEY"));
 /// assert!(Key::new("the vault", "sk-123".to_owned()).is_ok());
+/// assert!(Key::of_header("the vault", "Basic dXNlcjpwYXNz".to_owned()).is_ok());
 /// ```
 #[derive(Clone)]
 pub struct Key(SecretString);
@@ -47,6 +48,17 @@ impl Key {
             None => Ok(Self(secret)),
             Some(problem) => Err(ConfigError::BadKey { source_name: from.into(), problem }),
         }
+    }
+
+    /// Creates the secret value of a header, which may contain spaces, such as `Basic dXNlcjpwYXNz`. `from` names the source in
+    /// messages.
+    ///
+    /// # Errors
+    /// [`ConfigError::BadKey`], under the conditions of [`from_env`](Self::from_env), spaces aside.
+    pub fn of_header(from: impl Into<String>, secret: impl Into<SecretString>) -> Result<Self, ConfigError> {
+        let secret = secret.into();
+        let words = SecretString::from(secret.expose_secret().replace(' ', ""));
+        Self::new(from, words).map(|_| Self(secret))
     }
 
     pub(crate) fn expose(&self) -> &str {

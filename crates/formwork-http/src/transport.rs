@@ -100,6 +100,8 @@ impl HttpTransport {
         value.set_sensitive(true);
         Ok(self.set(|settings| {
             settings.secrets.add(secret.expose());
+            // Servers quote the key alone, without the `Basic` or `Bearer` before it.
+            settings.secrets.add(secret.expose().rsplit_once(' ').map_or("", |(_, key)| key));
             settings.headers.insert(name, value);
         }))
     }

@@ -99,7 +99,7 @@ pub(super) const TABLE: &[Rule] = &[
     Rule::at("formwork-skill", 6).never(PROVIDERS),
     Rule::at("formwork-batch", 6).never(PROVIDERS),
     Rule::at("formwork", 7).never_by_default(&["formwork-local", "candle-core", "llguidance", "tokenizers"]),
-    Rule::at("formwork-gateway", 8),
+    Rule::at("formwork-gateway", 8).never_by_default(&["opentelemetry_sdk"]),
     // The binary starts the service.
     Rule::at("formwork-cli", 8).beside(&["formwork-gateway"]),
     Rule::new("formwork-testkit", Layer::Dev),

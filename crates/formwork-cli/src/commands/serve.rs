@@ -26,8 +26,9 @@ Clients keep their library and change its base URL: http://127.0.0.1:8190/v1 for
 Anthropic's and Ollama's. `model` is the name of a provider of the configuration, an alias, or `default`. SIGINT and SIGTERM end the
 service when open requests have their answers, within 15 seconds.
 
-With OTEL_EXPORTER_OTLP_ENDPOINT, such as http://localhost:4318, traces and metrics are sent to that collector, as JSON over HTTP, with
-the headers in OTEL_EXPORTER_OTLP_HEADERS.
+Traces and metrics are sent to the collector in `endpoint` of the configuration's [telemetry], or in OTEL_EXPORTER_OTLP_ENDPOINT, such
+as http://localhost:4318 (OTLP, protobuf over HTTP). OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_TIMEOUT and OTEL_SERVICE_NAME
+have precedence over the settings of that section as well.
 
 Exit codes:
   0    ended by a signal
@@ -126,6 +127,10 @@ async fn gateway(
         .with_limits(limits(config.serve()))
         .with_hosts(hosts)
         .with_origins(origins);
+    // An invalid setting is reported before a model is loaded.
+    if let Some(telemetry) = Telemetry::from_config(config).map_err(Failed::usage)? {
+        builder = builder.with_telemetry(telemetry);
+    }
     for name in config.targets() {
         let section = config.section(name).map_err(Failed::usage)?;
         builder = builder.with_target(target(section, providers).await?);
@@ -180,9 +185,6 @@ async fn gateway(
         }
         builder = builder.with_batches(folder);
     }
-    if let Some(telemetry) = telemetry()? {
-        builder = builder.with_telemetry(telemetry);
-    }
     let has_ledger = ledger.is_some();
     if let Some(ledger) = ledger {
         builder = builder.with_ledger(ledger);
@@ -197,24 +199,6 @@ async fn gateway(
         builder = builder.with_cache(Duration::from_secs(seconds));
     }
     Ok(builder)
-}
-
-/// Returns the exporter of traces and metrics that the environment names, by the variables of OpenTelemetry's specification;
-/// `None` without an endpoint.
-fn telemetry() -> Result<Option<Telemetry>, Failed> {
-    const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
-
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
-    let Some(endpoint) = variable(ENDPOINT) else { return Ok(None) };
-    let service = variable("OTEL_SERVICE_NAME").unwrap_or_else(|| "formwork".to_owned());
-    let headers = variable("OTEL_EXPORTER_OTLP_HEADERS").unwrap_or_default();
-    let headers: Vec<(String, String)> = headers
-        .split(',')
-        .filter_map(|header| header.split_once('='))
-        .map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()))
-        .collect();
-    let telemetry = Telemetry::new(&endpoint, &service, &headers);
-    telemetry.map(Some).map_err(|error| Failed::usage(format!("{ENDPOINT}: {error}")))
 }
 
 /// Returns the certificate that the arguments or the configuration name; `None` for connections that are not encrypted.

@@ -2,9 +2,9 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::process::Child;
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
@@ -19,7 +19,11 @@ struct Serving {
 
 impl Serving {
     fn start(args: &[&str]) -> Self {
-        let mut child = command(&[&["serve", "--listen", "127.0.0.1:0"], args].concat()).spawn().unwrap();
+        Self::of(&mut command(&[&["serve", "--listen", "127.0.0.1:0"], args].concat()))
+    }
+
+    fn of(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let mut errors = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         errors.read_line(&mut line).unwrap();
@@ -114,6 +118,9 @@ fn what_cannot_be_served_is_said_before_a_model_is_called() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let empty = folder().join("serve-empty.db").display().to_string();
+    let text = std::fs::read_to_string(&config).unwrap();
+    let collected =
+        temporary("serve-collected.toml", format!("{text}[telemetry]\nendpoint = \"localhost:4318\"\n"));
     for (args, says) in [
         (
             vec!["--listen", "0.0.0.0:0", "--config", &config],
@@ -144,10 +151,56 @@ fn what_cannot_be_served_is_said_before_a_model_is_called() {
             "TLS: no.pem cannot be read",
         ),
         (vec!["--config", &config, "--ledger", "/dev/null/runs.db"], "/dev/null/runs.db"),
+        (
+            vec!["--listen", "127.0.0.1:0", "--config", &collected],
+            "serve-collected.toml:10:12: [telemetry]: \"localhost:4318/v1/traces\" is no base URL",
+        ),
     ] {
         refused(&formwork(&[&["serve"], &args[..]].concat(), ""), 2, says);
     }
     assert!(server.received().is_empty());
+}
+
+#[test]
+fn runs_are_exported_to_the_collector_of_the_configuration_unless_the_environment_names_another() {
+    for in_environment in [false, true] {
+        let server = upstream();
+        let [named, other] = [(), ()].map(|()| Server::start([Reply::status(200)]).unwrap());
+        let text = std::fs::read_to_string(config(&server)).unwrap();
+        let file = temporary(
+            &format!("serve-telemetry-{in_environment}.toml"),
+            format!(
+                "{text}[telemetry]\nendpoint = \"{}\"\ninterval_seconds = 0.01\nsecret_headers = {{ authorization = \"COLLECTOR\" }}\n",
+                named.url()
+            ),
+        );
+        let mut command = command(&["serve", "--listen", "127.0.0.1:0", "--config", &file]);
+        command.env("COLLECTOR", "Basic hunter22");
+        if in_environment {
+            let variables =
+                [("ENDPOINT", other.url()), ("HEADERS", "authorization=Bearer%20hunter23".to_owned())];
+            command.envs(variables.map(|(name, value)| (format!("OTEL_EXPORTER_OTLP_{name}"), value)));
+        }
+        let serving = Serving::of(&mut command);
+        let body = json!({"model": "fast", "messages": [{"role": "user", "content": "Maria, 34"}]});
+        assert_eq!(serving.post("/v1/chat/completions", "anything", &body).0, 200);
+        let (collector, header) =
+            if in_environment { (&other, "Bearer hunter23") } else { (&named, "Basic hunter22") };
+        for path in ["/v1/traces", "/v1/metrics"] {
+            let is_there = || {
+                let received = collector.received();
+                received
+                    .iter()
+                    .any(|request| request.path == path && request.header("authorization") == Some(header))
+            };
+            let started = Instant::now();
+            while !is_there() {
+                assert!(started.elapsed() < Duration::from_secs(30), "{path} {in_environment}");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+        assert!(!in_environment || named.received().is_empty());
+    }
 }
 
 /// The configuration of a server whose calls cost 100 + 2 x 50 millionths of a US dollar.

@@ -288,3 +288,39 @@ fn a_patch_needs_values_and_a_draft_of_the_same_target() {
         assert_eq!(words.contains("except for some values"), is_patch, "{first}: {reask:?}");
     }
 }
+
+/// Records how many paths a patch could correct, and asks for whole documents.
+#[derive(Debug, Default)]
+struct Records(Arc<std::sync::Mutex<Vec<usize>>>, bool);
+
+impl RetryPolicy for Records {
+    fn first(&self, _: &Capabilities) -> Sampling {
+        Sampling::default()
+    }
+
+    fn decide(&self, seen: &RetryContext<'_>) -> Decision {
+        self.0.lock().unwrap().push(seen.patchable.len());
+        Decision::GiveUp
+    }
+
+    fn patches(&self) -> bool {
+        self.1
+    }
+}
+
+#[test]
+fn paths_to_patch_are_computed_for_wrong_values_where_the_policy_may_patch() {
+    for (reply, patches, expected) in [
+        (Reply::Says(BAD_RANGE), true, 1),
+        (Reply::Says(BAD_RANGE), false, 0),
+        // The note was cut off: more room is needed, and not another value.
+        (Reply::Closes(GOOD, GOOD.find("ine\"").unwrap()), true, 0),
+        (Reply::Says("I will not."), true, 0),
+    ] {
+        let policy = Records(Arc::default(), patches);
+        let seen = Arc::clone(&policy.0);
+        let plan = Plan::new(contract(), vec![target("one")]).with_policy(policy).build().unwrap();
+        drive(&plan, input(), std::slice::from_ref(&reply));
+        assert_eq!(*seen.lock().unwrap(), [expected], "{reply:?}");
+    }
+}

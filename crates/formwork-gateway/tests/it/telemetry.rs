@@ -1,91 +1,168 @@
 //! Traces and metrics for a collector.
 
-use formwork_gateway::Telemetry;
-use formwork_testkit::server::{Reply, Server};
-use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+use formwork_gateway::{Telemetry, TelemetryBuilder};
+use formwork_http::{HttpTransport, Key};
+use formwork_testkit::server::{Received, Reply, Server};
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value::Value as Any};
+use opentelemetry_proto::tonic::metrics::v1::{HistogramDataPoint, metric::Data};
+use opentelemetry_proto::tonic::trace::v1::{Span, span::SpanKind, status::StatusCode};
+use prost::Message as _;
+use serde_json::json;
 
 use super::support::{Gate, completion, openai, schema, targets};
 
-const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+const PARENT: &str = "00f067aa0ba902b7";
 
-/// The attributes of a span or of a point of a metric, by name.
-fn attributes(of: &Value) -> Vec<(String, String)> {
-    let one = |attribute: &Value| {
-        let value = attribute["value"].as_object().unwrap().values().next().unwrap();
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        (attribute["key"].as_str().unwrap().to_owned(), text)
+/// An exporter to a collector, with a secret header.
+fn telemetry(collector: &str) -> TelemetryBuilder {
+    let transport = |path: &str| {
+        let key = Key::new("the test", "hunter22".to_owned()).unwrap();
+        HttpTransport::new(&format!("{collector}{path}")).unwrap().with_secret_header("x-team", key).unwrap()
     };
-    of["attributes"].as_array().unwrap().iter().map(one).collect()
+    Telemetry::builder()
+        .with_service("tests")
+        .with_traces(transport("/v1/traces"))
+        .with_metrics(transport("/v1/metrics"))
+}
+
+fn spans(received: &[Received]) -> Vec<Span> {
+    let of_traces = received.iter().filter(|request| request.path == "/v1/traces");
+    let requests =
+        of_traces.map(|request| ExportTraceServiceRequest::decode(request.body.as_slice()).unwrap());
+    requests
+        .flat_map(|request| request.resource_spans)
+        .inspect(|spans| {
+            let resource = spans.resource.as_ref().unwrap();
+            assert!(has(&resource.attributes, "service.name", "tests"), "{resource:?}");
+        })
+        .flat_map(|spans| spans.scope_spans)
+        .flat_map(|spans| spans.spans)
+        .collect()
+}
+
+/// The points of a histogram in the last export.
+fn points(received: &[Received], name: &str) -> Vec<HistogramDataPoint> {
+    let last = received.iter().rfind(|request| request.path == "/v1/metrics").unwrap();
+    let request = ExportMetricsServiceRequest::decode(last.body.as_slice()).unwrap();
+    let metrics = request.resource_metrics.into_iter().flat_map(|metrics| metrics.scope_metrics);
+    let metric = metrics.flat_map(|metrics| metrics.metrics).find(|metric| metric.name == name);
+    match metric.unwrap().data.unwrap() {
+        Data::Histogram(histogram) => histogram.data_points,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn has(attributes: &[KeyValue], key: &str, value: &str) -> bool {
+    attributes.iter().filter(|own| own.key == key).any(|own| {
+        match own.value.as_ref().unwrap().value.as_ref() {
+            Some(Any::StringValue(own)) => own == value,
+            Some(Any::IntValue(own)) => own.to_string() == value,
+            _ => false,
+        }
+    })
+}
+
+fn hex(id: &[u8]) -> String {
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[test]
 fn runs_and_their_calls_are_spans_of_the_callers_trace_and_calls_are_metrics() {
-    let collector = Server::start([Reply::json("{}")]).unwrap();
+    let collector = Server::start([Reply::status(200)]).unwrap();
     let server = Server::start([completion(r#"{"age": "old"}"#), completion(r#"{"age": 34}"#)]).unwrap();
-    let headers = [("x-team".to_owned(), "forms".to_owned())];
-    let telemetry = Telemetry::new(&collector.url(), "tests", &headers).unwrap();
+    let telemetry = telemetry(&collector.url()).build().unwrap();
+    let shown = format!("{telemetry:?}");
+    assert!(shown.contains("dropped: 0") && !shown.contains("hunter22"), "{shown}");
     let gate = Gate::start(targets(&openai(&server.url())).with_telemetry(telemetry));
     let mut body = json!({"model": "primary", "messages": [{"role": "user", "content": "Maria, a secret"}]});
     let plain = gate.post("/v1/chat/completions", &[], &body);
     body["response_format"] =
         json!({"type": "json_schema", "json_schema": {"name": "person", "schema": schema()}});
-    let contract = gate.post("/v1/chat/completions", &[("traceparent", PARENT)], &body);
+    let parent = format!("00-{TRACE}-{PARENT}-01");
+    let headers = [("traceparent", parent.as_str()), ("tracestate", "vendor=1")];
+    let contract = gate.post("/v1/chat/completions", &headers, &body);
     assert_eq!((plain.status, contract.status), (200, 200));
     let _ = plain.text();
     gate.join();
 
     let received = collector.received();
-    let bodies = |path: &str| -> Vec<Value> {
-        let of_path = received.iter().filter(|request| request.path == path);
-        of_path.map(|request| serde_json::from_slice(&request.body).unwrap()).collect()
-    };
-    assert!(received.iter().all(|request| request.header("x-team") == Some("forms")));
-    assert!(received.iter().all(|request| !String::from_utf8_lossy(&request.body).contains("secret")));
-    let spans: Vec<Value> = bodies("/v1/traces")
-        .iter()
-        .flat_map(|body| body["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap().clone())
-        .collect();
-    let (of_trace, others): (Vec<_>, Vec<_>) =
-        spans.iter().partition(|span| span["traceId"] == "4bf92f3577b34da6a3ce929d0e0e4736");
-    let run = of_trace.iter().find(|span| span["kind"] == 2);
+    for request in &received {
+        assert_eq!(request.header("x-team"), Some("hunter22"));
+        assert_eq!(request.header("content-type"), Some("application/x-protobuf"));
+        assert!(!String::from_utf8_lossy(&request.body).contains("secret"));
+    }
+    let spans = spans(&received);
+    let (of_trace, others): (Vec<&Span>, Vec<_>) =
+        spans.iter().partition(|span| hex(&span.trace_id) == TRACE);
+    let run = of_trace.iter().find(|span| span.kind == SpanKind::Server as i32);
     let run = run.unwrap_or_else(|| panic!("{spans:#?}"));
-    assert_eq!(run["parentSpanId"], "00f067aa0ba902b7");
-    let calls: Vec<_> = of_trace.iter().filter(|span| span["kind"] == 3).collect();
-    assert!(calls.iter().all(|call| call["parentSpanId"] == run["spanId"]), "{calls:?}");
-    assert_eq!(calls.iter().filter(|call| call["status"]["code"] == 2).count(), calls.len() - 1);
+    assert_eq!((hex(&run.parent_span_id), run.trace_state.as_str()), (PARENT.to_owned(), "vendor=1"));
+    assert_eq!(
+        (run.name.as_str(), run.status.as_ref().map_or(0, |status| status.code)),
+        ("POST /v1/chat/completions", 0)
+    );
+    let calls: Vec<_> = of_trace.iter().filter(|span| span.kind == SpanKind::Client as i32).collect();
+    assert!(calls.iter().all(|call| call.parent_span_id == run.span_id), "{calls:?}");
+    let failed =
+        |call: &Span| call.status.as_ref().is_some_and(|status| status.code == StatusCode::Error as i32);
+    assert_eq!(calls.iter().filter(|call| failed(call)).count(), calls.len() - 1);
     for call in &calls {
-        let has = |key: &str, value: &str| attributes(call).iter().any(|own| own.0 == key && own.1 == value);
-        assert!(has("gen_ai.operation.name", "chat") && has("gen_ai.provider.name", "openai"), "{call}");
-        let (start, end) = (call["startTimeUnixNano"].as_str(), call["endTimeUnixNano"].as_str());
-        assert!(start <= end && start >= run["startTimeUnixNano"].as_str(), "{call}");
+        let has = |key: &str, value: &str| has(&call.attributes, key, value);
+        assert!(has("gen_ai.operation.name", "chat") && has("gen_ai.provider.name", "openai"), "{call:?}");
+        assert_eq!(failed(call), has("error.type", "invalid"), "{call:?}");
+        assert!(call.start_time_unix_nano <= call.end_time_unix_nano);
+        assert!(call.start_time_unix_nano >= run.start_time_unix_nano);
+        assert!(call.end_time_unix_nano <= run.end_time_unix_nano);
     }
     // The request without a trace has one of its own.
     assert_eq!(others.len(), 2);
-    assert_eq!((&others[0]["traceId"], &others[0]["parentSpanId"]), (&others[1]["traceId"], &json!("")));
-    assert_eq!(others[0]["traceId"].as_str().unwrap().len(), 32);
+    assert_eq!(others[0].trace_id, others[1].trace_id);
+    assert!(others.iter().any(|span| span.parent_span_id.is_empty()) && others[0].trace_id.len() == 16);
 
-    let last = bodies("/v1/metrics").pop().unwrap();
-    let metrics = last["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap();
-    for (name, series) in [("gen_ai.client.operation.duration", 1), ("gen_ai.client.token.usage", 2)] {
-        let metric = metrics.iter().find(|metric| metric["name"] == name).unwrap();
-        let points = metric["histogram"]["dataPoints"].as_array().unwrap();
-        assert!(points.len() >= series, "{metric}");
-        for point in points {
-            let counts = point["bucketCounts"].as_array().unwrap().iter();
-            let sum: u64 = counts.map(|count| count.as_str().unwrap().parse::<u64>().unwrap()).sum();
-            assert_eq!(point["count"].as_str().unwrap().parse(), Ok(sum), "{metric}");
-            assert_eq!(point["bucketCounts"].as_array().unwrap().len(), 15);
-        }
+    let durations = points(&received, "gen_ai.client.operation.duration");
+    let tokens = points(&received, "gen_ai.client.token.usage");
+    let number = (calls.len() + 1) as u64;
+    assert_eq!(durations.iter().map(|point| point.count).sum::<u64>(), number);
+    for (kind, key) in [("input", "gen_ai.usage.input_tokens"), ("output", "gen_ai.usage.output_tokens")] {
+        let of_kind = tokens.iter().filter(|point| has(&point.attributes, "gen_ai.token.type", kind));
+        let (count, sum) =
+            of_kind.fold((0, 0.0), |(count, sum), point| (count + point.count, sum + point.sum.unwrap()));
+        let used = spans.iter().filter(|span| span.kind == SpanKind::Client as i32).map(|span| {
+            let value =
+                span.attributes.iter().find(|own| own.key == key).unwrap().value.clone().unwrap().value;
+            let Some(Any::IntValue(used)) = value else { panic!("{span:?}") };
+            used as f64
+        });
+        assert_eq!((count, sum), (number, used.sum()), "{tokens:?}");
+    }
+    for point in durations.iter().chain(&tokens) {
+        assert_eq!((point.bucket_counts.iter().sum::<u64>(), point.bucket_counts.len()), (point.count, 15));
+        let bounds = &point.explicit_bounds;
+        assert!([(0.01, 81.92), (1.0, 67_108_864.0)].contains(&(bounds[0], bounds[13])), "{bounds:?}");
     }
 }
 
 #[test]
-fn requests_do_not_wait_for_a_collector_that_is_gone() {
-    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
-    let telemetry = Telemetry::new("http://127.0.0.1:1", "tests", &[]).unwrap();
-    let gate = Gate::start(targets(&openai(&server.url())).with_telemetry(telemetry));
-    let body = json!({"model": "primary", "messages": [{"role": "user", "content": "Maria, 34"}]});
-    for _ in 0..20 {
-        assert_eq!(gate.post("/v1/chat/completions", &[], &body).status, 200);
+fn requests_do_not_wait_for_a_collector_that_is_gone_or_silent_and_the_end_waits_for_a_limited_time() {
+    let silent = Server::start([Reply::silent()]).unwrap();
+    for collector in ["http://127.0.0.1:1", &silent.url()] {
+        let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+        let telemetry = telemetry(collector).with_interval(Duration::from_millis(20));
+        let telemetry = telemetry.with_timeout(Duration::from_millis(500)).build().unwrap();
+        let gate = Gate::start(targets(&openai(&server.url())).with_telemetry(telemetry));
+        let body = json!({"model": "primary", "messages": [{"role": "user", "content": "Maria, 34"}]});
+        let started = Instant::now();
+        for _ in 0..20 {
+            assert_eq!(gate.post("/v1/chat/completions", &[], &body).status, 200);
+        }
+        assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+        let stopped = Instant::now();
+        gate.join();
+        assert!(stopped.elapsed() < Duration::from_secs(10), "{:?}", stopped.elapsed());
     }
 }

@@ -14,6 +14,7 @@ async fn the_base_urls_path_and_query_are_kept() {
         ("/", "/api/chat", "/api/chat"),
         ("/ollama", "/api/chat", "/ollama/api/chat"),
         ("/ollama/", "/api/chat", "/ollama/api/chat"),
+        ("/v1/traces", "/", "/v1/traces"),
         ("/v1?api-version=2024", "/chat", "/v1/chat?api-version=2024"),
         ("/v1/?api-version=2024", "/chat?alt=sse", "/v1/chat?api-version=2024&alt=sse"),
     ] {

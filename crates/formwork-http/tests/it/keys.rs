@@ -44,6 +44,7 @@ fn what_cannot_be_a_key_is_none() {
         let error = error.to_string();
         assert!(error.starts_with("the API key in vault `main`") && error.contains(words), "{error}");
         assert!(!error.contains("sk-1") && !error.contains("evil"), "{error}");
+        assert_eq!(Key::of_header("vault `main`", secret).is_ok(), secret == "sk 1", "{secret:?}");
     }
 }
 
@@ -53,7 +54,7 @@ fn nothing_secret_is_in_debug() {
         .unwrap()
         .with_key(Auth::BEARER, key())
         .unwrap()
-        .with_secret_header("x-tenant", Key::new("the test", "tenant-secret").unwrap())
+        .with_secret_header("x-tenant", Key::of_header("the test", "Basic tenant-secret").unwrap())
         .unwrap()
         .with_proxy("http://user:proxy-secret@proxy:8080")
         .unwrap();

@@ -82,6 +82,15 @@ impl Document {
         })
     }
 
+    /// Returns the span of a setting of a section, or of the section if it does not have this setting.
+    pub(crate) fn setting(&self, section: &str, setting: &str) -> Option<Range<usize>> {
+        let table = self.table().ok()?;
+        let (_, section) = table.iter().find(|(name, _)| name.get_ref() == section)?;
+        let settings = section.get_ref().as_table();
+        let found = settings.and_then(|table| table.iter().find(|(name, _)| name.get_ref() == setting));
+        Some(found.map_or_else(|| section.span(), |(_, value)| value.span()))
+    }
+
     /// Returns the span of a text in quotation marks.
     pub(crate) fn quoted(&self, text: &str) -> Option<Range<usize>> {
         let at = self.text.find(&format!("\"{text}\""))?;

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use super::document::Document;
 use super::find::{self, Found};
 use super::lists::{Aliases, Lists, TargetList, TargetOrder};
 use super::overlay::{self, Edit};
-use super::{Common, ConfigError, Defaults, Section, Serve, TrustedFiles};
+use super::{Common, ConfigError, Defaults, Section, Serve, Telemetry, TrustedFiles};
 
 /// The default configuration, for users without one.
 const IN_PROCESS: &str = "[providers.local]\nkind = \"local\"\n";
@@ -49,6 +50,7 @@ pub struct Config {
     sections: Vec<Section>,
     contracts: Option<PathBuf>,
     serve: Serve,
+    telemetry: Telemetry,
 }
 
 /// The provider, list or model that a name in a configuration refers to; see [`Config::named`].
@@ -100,6 +102,8 @@ struct Rest {
     contracts: Option<PathBuf>,
     #[serde(default)]
     serve: Serve,
+    #[serde(default)]
+    telemetry: Telemetry,
 }
 
 impl Config {
@@ -179,7 +183,7 @@ impl Config {
     pub(super) fn new(document: Document, folder: &Path, dialects: &Dialects) -> Result<Self, ConfigError> {
         let mut table = document.table()?;
         table.remove("providers");
-        let Rest { targets, order, weights, lists, aliases, defaults, registry, contracts, serve } =
+        let Rest { targets, order, weights, lists, aliases, defaults, registry, contracts, serve, telemetry } =
             document.read(table, 0..document.text.len(), &["providers"])?;
         let registry = Arc::new(known_models(&document, folder, registry.as_deref(), dialects)?);
         let sections = document
@@ -207,7 +211,8 @@ impl Config {
             ..serve
         };
         let document = document.clone();
-        let config = Self { targets, lists, aliases, contracts, serve, defaults, sections, document };
+        let config =
+            Self { targets, lists, aliases, contracts, serve, telemetry, defaults, sections, document };
         config.check_lists()?;
         config.check_aliases()?;
         Ok(config)
@@ -334,6 +339,17 @@ impl Config {
     /// Returns the settings of `formwork serve`.
     pub const fn serve(&self) -> &Serve {
         &self.serve
+    }
+
+    /// Returns the settings of the collector of `formwork serve`.
+    pub const fn telemetry(&self) -> &Telemetry {
+        &self.telemetry
+    }
+
+    /// Returns an error located at a setting of `[telemetry]`, or at the section if it does not have this setting.
+    pub fn telemetry_error(&self, setting: &str, message: impl fmt::Display) -> ConfigError {
+        let span = self.document.setting("telemetry", setting);
+        self.document.error(span, &format!("[telemetry]: {message}"))
     }
 
     /// Returns all providers, including those outside the default list.

@@ -12,6 +12,7 @@ mod schema;
 mod section;
 mod serve;
 mod settings;
+mod telemetry;
 mod trust;
 
 pub use common::Common;
@@ -25,4 +26,5 @@ pub use schema::schema;
 pub use section::Section;
 pub use serve::Serve;
 pub use settings::{Setting, without_secrets};
+pub use telemetry::Telemetry;
 pub use trust::TrustedFiles;

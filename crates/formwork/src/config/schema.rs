@@ -2,7 +2,7 @@ use schemars::transform::{RecursiveTransform, Transform as _};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::{Common, Defaults, Serve, TargetList};
+use super::{Common, Defaults, Serve, TargetList, Telemetry};
 use crate::providers::Providers;
 
 /// Returns the JSON Schema of a configuration file with these kinds of providers, for editors.
@@ -46,7 +46,8 @@ pub fn schema(providers: &Providers) -> Value {
     if let Value::Object(lists) = &mut lists {
         lists.remove("$schema");
     }
-    let [defaults, serve] = [document_of::<Defaults>(), document_of::<Serve>()].map(|mut document| {
+    let others = [document_of::<Defaults>(), document_of::<Serve>(), document_of::<Telemetry>()];
+    let [defaults, serve, telemetry] = others.map(|mut document| {
         if let Value::Object(document) = &mut document {
             document.remove("$schema");
         }
@@ -81,6 +82,7 @@ pub fn schema(providers: &Providers) -> Value {
                 "type": "string",
             },
             "serve": serve,
+            "telemetry": telemetry,
             "providers": {
                 "description": "Providers by name.",
                 "type": "object",

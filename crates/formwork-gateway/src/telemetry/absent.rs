@@ -1,0 +1,20 @@
+//! The place of the exporter in a build without the feature `otlp`.
+
+use std::future::Future;
+
+use axum::http::HeaderMap;
+use formwork_ledger::RunRecord;
+
+/// The exporter of traces and metrics, which this build does not have: there is no value of this type. The feature `otlp` adds it.
+#[derive(Debug, Clone)]
+pub enum Telemetry {}
+
+impl Telemetry {
+    pub(crate) fn run(&self, _: &RunRecord, _: &HeaderMap, _: impl Fn(&str) -> &'static str) {
+        match *self {}
+    }
+
+    pub(crate) async fn export_while<F: Future>(&self, _: F) -> F::Output {
+        match *self {}
+    }
+}

@@ -1,0 +1,76 @@
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::common::seconds;
+
+/// The collector that gets traces and metrics of `formwork serve`, over OTLP (protobuf over HTTP). The environment variables
+/// `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_EXPORTER_OTLP_TIMEOUT` and `OTEL_SERVICE_NAME` replace its
+/// settings.
+///
+/// ```
+/// use formwork::config::Config;
+///
+/// let config = Config::from_toml(
+///     r#"
+///         [telemetry]
+///         endpoint = "http://localhost:4318"
+///         sampling = 0.1
+///
+///         [providers.small]
+///         kind = "ollama"
+///         model = "qwen3:8b"
+///     "#,
+/// )?;
+/// assert_eq!(config.telemetry().sampling, Some(0.1));
+/// # Ok::<(), formwork::config::ConfigError>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Telemetry {
+    /// The base URL of the collector, such as `http://localhost:4318` (default: none, nothing is sent). Traces are sent to
+    /// `/v1/traces` below it, and metrics to `/v1/metrics`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// The name of the service (default: `formwork`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
+    /// Headers of every export (default: none).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// Headers with secret values: the name of each header with the environment variable of its value (default: none).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub secret_headers: BTreeMap<String, String>,
+    /// The environment variable with the API key, which is sent as `Authorization: Bearer KEY` (default: none).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_key_env: Option<String>,
+    /// A command that prints the API key, as a program and its arguments, instead of `api_key_env` (default: none). It runs
+    /// without a shell, and only if the file was named with `--config` or `FORMWORK_CONFIG`, or is trusted (`formwork config
+    /// trust`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub api_key_command: Option<Vec<String>>,
+    /// The share of the traces that are sent, from 0 to 1 (default: every trace, whatever the client decided). With a share, the
+    /// sampling decision in a client's `traceparent` has precedence.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "ratio")]
+    #[schemars(range(min = 0, max = 1))]
+    pub sampling: Option<f64>,
+    /// The time between two exports in seconds (default: 5).
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
+    #[schemars(range(min = 0.001, max = 86400))]
+    pub interval_seconds: Option<f64>,
+    /// The time limit of one export in seconds (default: 10).
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
+    #[schemars(range(min = 0.001, max = 86400))]
+    pub timeout_seconds: Option<f64>,
+}
+
+fn ratio<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let ratio = f64::deserialize(deserializer)?;
+    if (0.0..=1.0).contains(&ratio) {
+        return Ok(Some(ratio));
+    }
+    Err(D::Error::custom(format!("expected a share of the traces from 0 to 1, found {ratio}")))
+}
