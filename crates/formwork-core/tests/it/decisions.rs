@@ -88,7 +88,8 @@ fn the_accepted_value_is_there_as_the_type_of_the_contract_once() {
 
 #[test]
 fn an_event_is_taken_in_its_state_with_the_number_of_the_open_step_alone() {
-    let kinds: [(&str, fn(CallId) -> Event); 5] = [
+    type Kind = (&'static str, fn(CallId) -> Event);
+    let kinds: [Kind; 5] = [
         ("answered", |id| Event::answered(id, Completion::new(GOOD))),
         ("failed", |id| Event::failed(id, Fault::new(FaultKind::Unreachable, "broken"), Usage::default())),
         ("denied", |id| Event::denied(id, None)),

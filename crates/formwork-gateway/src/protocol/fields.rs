@@ -10,7 +10,7 @@ use crate::contracts::{Known, Schema};
 use crate::document::{Document, Member, Node};
 use crate::problem::Problem;
 
-/// What the objects of one body share: the members that nothing acts on, and the schemas that earlier bodies had.
+/// The state that the objects of one body share: the members that nothing acts on, and the schemas that earlier bodies had.
 #[derive(Debug, Clone)]
 pub(super) struct Reader<'t> {
     ignored: Ignored,
@@ -51,7 +51,7 @@ impl<'t> Fields<'t> {
         }
     }
 
-    /// Returns what objects within this one share with it.
+    /// Returns the state that objects within this one share with it.
     pub(super) fn reader(&self) -> Reader<'t> {
         self.reader.clone()
     }
