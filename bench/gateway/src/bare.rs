@@ -13,16 +13,20 @@ use hyper_util::rt::TokioExecutor;
 
 use crate::{Failure, process};
 
-type Upstream = (Client<HttpConnector, Body>, &'static str);
+/// The client, and the URL that it calls.
+pub(crate) type Upstream = (Client<HttpConnector, Body>, &'static str);
+
+pub(crate) fn upstream(url: &str) -> Upstream {
+    let mut connector = HttpConnector::new();
+    connector.set_nodelay(true);
+    let client = Client::builder(TokioExecutor::new()).build(connector);
+    (client, format!("{url}/chat/completions").leak())
+}
 
 pub(crate) async fn serve(url: &str) -> Result<(), Failure> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     process::tell(listener.local_addr()?);
-    let mut connector = HttpConnector::new();
-    connector.set_nodelay(true);
-    let client = Client::builder(TokioExecutor::new()).build(connector);
-    let url: &'static str = format!("{url}/chat/completions").leak();
-    let router = Router::new().route("/v1/chat/completions", post(pass)).with_state((client, url));
+    let router = Router::new().route("/v1/chat/completions", post(pass)).with_state(upstream(url));
     Ok(axum::serve(listener, router).await?)
 }
 

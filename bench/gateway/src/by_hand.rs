@@ -10,16 +10,12 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{Response, StatusCode, Uri};
 use axum::routing::post;
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
 use jsonschema::Validator;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::bare::{Upstream, upstream};
 use crate::{Failure, process};
-
-type Upstream = (Client<HttpConnector, Body>, &'static str);
 
 /// The compiled schemas by their texts.
 type Schemas = Arc<Mutex<HashMap<Box<str>, Arc<Validator>>>>;
@@ -60,11 +56,7 @@ struct Message {
 pub(crate) async fn serve(url: &str) -> Result<(), Failure> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     process::tell(listener.local_addr()?);
-    let mut connector = HttpConnector::new();
-    connector.set_nodelay(true);
-    let client = Client::builder(TokioExecutor::new()).build(connector);
-    let url: &'static str = format!("{url}/chat/completions").leak();
-    let state = ((client, url), Schemas::default());
+    let state = (upstream(url), Schemas::default());
     let router = Router::new().route("/v1/chat/completions", post(answer)).with_state(state);
     Ok(axum::serve(listener, router).await?)
 }

@@ -1,7 +1,6 @@
 //! Keys: who asks, for which models, how often and for how much.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -15,8 +14,6 @@ use crate::problem::{Kind, Problem};
 #[derive(Debug)]
 pub(crate) struct Access {
     ledger: Option<Ledger>,
-    /// Whether there is a key. It stays so: revoked keys count.
-    has_keys: AtomicBool,
     /// The earliest time of the next request of each key.
     rates: Mutex<HashMap<KeyId, Instant>>,
 }
@@ -60,7 +57,7 @@ impl Client {
 
 impl Access {
     pub(crate) fn new(ledger: Option<Ledger>) -> Self {
-        Self { ledger, has_keys: AtomicBool::new(false), rates: Mutex::default() }
+        Self { ledger, rates: Mutex::default() }
     }
 
     pub(crate) const fn ledger(&self) -> Option<&Ledger> {
@@ -73,16 +70,14 @@ impl Access {
     /// [`Kind::Unauthorized`] where there are keys and none of them is presented.
     pub(crate) fn client(&self, headers: &HeaderMap) -> Result<Client, Problem> {
         let Some(ledger) = &self.ledger else { return Ok(Client::default()) };
-        if !self.has_keys.load(Ordering::Relaxed) {
-            if !ledger.has_keys().map_err(|error| Problem::new(Kind::Internal, error.to_string()))? {
-                return Ok(Client::default());
-            }
-            self.has_keys.store(true, Ordering::Relaxed);
+        let now = now();
+        if !ledger.has_keys(now).map_err(|error| Problem::new(Kind::Internal, error.to_string()))? {
+            return Ok(Client::default());
         }
         let presented = presented(headers).ok_or_else(|| {
             Problem::new(Kind::Unauthorized, "send an API key as `Authorization: Bearer …` or as `x-api-key`")
         })?;
-        match ledger.find_key(presented, now()) {
+        match ledger.find_key(presented, now) {
             Ok(key) => Ok(Client(Some(key))),
             Err(formwork_ledger::KeyError::Ledger(error)) => {
                 Err(Problem::new(Kind::Internal, error.to_string()))

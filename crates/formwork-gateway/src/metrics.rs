@@ -15,12 +15,33 @@ const BOUNDS: [f64; 10] = [0.005, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0, 120.0,
 #[derive(Debug, Default)]
 pub(crate) struct Metrics(Mutex<Counts>);
 
+/// Counters by target and by a second label.
+#[derive(Debug, Default)]
+struct ByTarget(BTreeMap<String, BTreeMap<&'static str, u64>>);
+
+impl ByTarget {
+    fn add(&mut self, target: &str, label: &'static str, number: u64) {
+        if !self.0.contains_key(target) {
+            self.0.insert(target.to_owned(), BTreeMap::new());
+        }
+        if let Some(counts) = self.0.get_mut(target) {
+            *counts.entry(label).or_default() += number;
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&str, &'static str, u64)> {
+        self.0.iter().flat_map(|(target, counts)| {
+            counts.iter().map(|(label, count)| (target.as_str(), *label, *count))
+        })
+    }
+}
+
 #[derive(Debug, Default)]
 struct Counts {
     requests: BTreeMap<(&'static str, &'static str, u16), u64>,
     durations: BTreeMap<&'static str, ([u64; BOUNDS.len()], u64, f64)>,
-    attempts: BTreeMap<(String, &'static str), u64>,
-    tokens: BTreeMap<(String, &'static str), u64>,
+    attempts: ByTarget,
+    tokens: ByTarget,
     contracts: BTreeMap<&'static str, u64>,
     events: BTreeMap<&'static str, u64>,
     streams: i64,
@@ -56,12 +77,9 @@ impl Metrics {
                     Verdict::Probe => "probe",
                     Verdict::Failed { failure } => failure.class(),
                 };
-                *counts.attempts.entry((attempt.target.clone(), result)).or_default() += 1;
-                for (kind, tokens) in
-                    [("input", attempt.usage.input_tokens), ("output", attempt.usage.output_tokens)]
-                {
-                    *counts.tokens.entry((attempt.target.clone(), kind)).or_default() += tokens;
-                }
+                counts.attempts.add(&attempt.target, result, 1);
+                counts.tokens.add(&attempt.target, "input", attempt.usage.input_tokens);
+                counts.tokens.add(&attempt.target, "output", attempt.usage.output_tokens);
             }
         });
     }
@@ -113,12 +131,12 @@ impl Metrics {
             _ = writeln!(out, "formwork_request_seconds_count{{protocol=\"{protocol}\"}} {count}");
         }
         head(&mut out, "formwork_attempts_total", "counter", "Calls of models by target and result.");
-        for ((target, result), count) in &counts.attempts {
+        for (target, result, count) in counts.attempts.iter() {
             let target = label(target);
             _ = writeln!(out, "formwork_attempts_total{{target=\"{target}\",result=\"{result}\"}} {count}");
         }
         head(&mut out, "formwork_tokens_total", "counter", "Tokens by target and kind.");
-        for ((target, kind), count) in &counts.tokens {
+        for (target, kind, count) in counts.tokens.iter() {
             _ = writeln!(
                 out,
                 "formwork_tokens_total{{target=\"{}\",kind=\"{kind}\"}} {count}",

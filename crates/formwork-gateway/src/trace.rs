@@ -1,6 +1,8 @@
 //! The trace that a request belongs to, as W3C Trace Context has it.
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, HeaderName};
+
+static PARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// The longest `tracestate` that is passed on, in bytes: as much as the specification asks of everyone.
 const MAX_STATE: usize = 512;
@@ -10,9 +12,9 @@ const MAX_STATE: usize = 512;
 pub(crate) fn of(headers: &HeaderMap) -> HeaderMap {
     let mut trace = HeaderMap::new();
     if id(headers).is_some()
-        && let Some(parent) = headers.get("traceparent")
+        && let Some(parent) = headers.get(&PARENT)
     {
-        trace.insert("traceparent", parent.clone());
+        trace.insert(PARENT.clone(), parent.clone());
         if let Some(state) = headers.get("tracestate").filter(|state| state.len() <= MAX_STATE) {
             trace.insert("tracestate", state.clone());
         }
@@ -22,7 +24,7 @@ pub(crate) fn of(headers: &HeaderMap) -> HeaderMap {
 
 /// Returns the identifier of the trace.
 pub(crate) fn id(headers: &HeaderMap) -> Option<&str> {
-    let parent = headers.get("traceparent")?.to_str().ok()?;
+    let parent = headers.get(&PARENT)?.to_str().ok()?;
     let mut parts = parent.split('-');
     let is_hex = |part: &str, length: usize| {
         part.len() == length && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
-use crate::keys::Known;
+use crate::known::Known;
 use crate::queue::Queue;
 use crate::store::Store;
 use crate::task::Job;

@@ -13,15 +13,18 @@ const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// The characters that 63 bits take.
 const LENGTH: usize = 13;
 
+/// The start of the text.
+const PREFIX: &str = "run_";
+
 impl fmt::Display for RecordId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = [b'0'; LENGTH];
+        let mut text = *b"run_0000000000000";
         let mut rest = self.0.unsigned_abs();
-        for place in text.iter_mut().rev() {
+        for place in text[PREFIX.len()..].iter_mut().rev() {
             *place = ALPHABET[(rest & 31) as usize];
             rest >>= 5;
         }
-        write!(f, "run_{}", String::from_utf8_lossy(&text))
+        f.write_str(&String::from_utf8_lossy(&text))
     }
 }
 
@@ -30,7 +33,7 @@ impl FromStr for RecordId {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || Error::NotAnId(text.chars().take(40).collect());
-        let digits = text.strip_prefix("run_").filter(|digits| digits.len() == LENGTH).ok_or_else(wrong)?;
+        let digits = text.strip_prefix(PREFIX).filter(|digits| digits.len() == LENGTH).ok_or_else(wrong)?;
         let mut id = 0_u128;
         for byte in digits.bytes() {
             let place =

@@ -4,9 +4,7 @@
 //! guess 256 bits, a slow hash for passwords would only cost time. The lookup is by that hash in an index. How long it takes depends on the
 //! hash of what was presented and not on the secret, so comparing in constant time would protect nothing.
 
-use std::collections::HashMap;
 use std::fmt::{self, Write as _};
-use std::sync::{Mutex, PoisonError};
 
 use formwork_core::Time;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -22,13 +20,6 @@ const PREFIX: &str = "fw_";
 
 /// The number of characters of a secret that are stored, so that people recognise it.
 const HINT: usize = 11;
-
-/// For how long a key that was found is not looked up again, in milliseconds: another process that revokes a key is noticed
-/// within this time.
-const FRESH: u64 = 1000;
-
-/// The maximum number of keys in the cache.
-const MAX_KNOWN: usize = 1024;
 
 /// Names a key within its ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -222,34 +213,10 @@ pub enum KeyError {
     Ledger(#[from] Error),
 }
 
-type Hash = [u8; 32];
+pub(crate) type Hash = [u8; 32];
 
 fn hash(secret: &str) -> Hash {
     Sha256::digest(secret.as_bytes()).into()
-}
-
-/// Keys that were found lately, so that a request does not read the file.
-#[derive(Debug, Default)]
-pub(crate) struct Known(Mutex<HashMap<Hash, (Key, Time)>>);
-
-impl Known {
-    fn get(&self, hash: &Hash, now: Time) -> Option<Key> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (key, found) = known.get(hash)?;
-        (now >= *found && now.0 - found.0 < FRESH).then(|| key.clone())
-    }
-
-    fn put(&self, hash: Hash, key: Key, now: Time) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MAX_KNOWN {
-            known.clear();
-        }
-        known.insert(hash, (key, now));
-    }
-
-    fn clear(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    }
 }
 
 const COLUMNS: &str = "id, name, hint, role, budget, spent, held, rpm, models, created, expires, revoked";
@@ -338,13 +305,23 @@ impl Ledger {
         self.core().store.read(|connection| by_name(connection, name))?.ok_or_else(|| self.no_such_key(name))
     }
 
-    /// Returns whether the ledger has any key, revoked ones included. A service without keys may be open to this machine.
+    /// Returns whether the ledger has any key, revoked ones included. A service without keys may be open to this machine. That
+    /// there is none is remembered for a second, so the first key of another process may be noticed that late; a key that this
+    /// process adds counts at once.
     ///
     /// # Errors
     /// [`Error::Storage`].
-    pub fn has_keys(&self) -> Result<bool, Error> {
+    pub fn has_keys(&self, now: Time) -> Result<bool, Error> {
+        let (known, store) = (&self.core().known, &self.core().store);
+        if let Some(has_keys) = known.has_keys(now) {
+            return Ok(has_keys);
+        }
+        let changes = known.changes();
         let sql = "SELECT EXISTS (SELECT 1 FROM key)";
-        self.core().store.read(|connection| connection.prepare_cached(sql)?.query_row([], |row| row.get(0)))
+        let has_keys =
+            store.read(|connection| connection.prepare_cached(sql)?.query_row([], |row| row.get(0)))?;
+        known.put_has_keys(has_keys, now, changes);
+        Ok(has_keys)
     }
 
     /// Ends a key for good. Its runs and its spending stay. Revoking again changes nothing.
@@ -394,12 +371,13 @@ impl Ledger {
         let key = match core.known.get(&hashed, now) {
             Some(key) => key,
             None => {
+                let changes = core.known.changes();
                 let sql = format!("SELECT {COLUMNS} FROM key WHERE hash = ?1");
                 let found = core
                     .store
                     .read(|connection| connection.prepare_cached(&sql)?.query_row([hashed], key).optional());
                 let key = found?.ok_or(KeyError::Unknown)?;
-                core.known.put(hashed, key.clone(), now);
+                core.known.put(hashed, key.clone(), now, changes);
                 key
             }
         };

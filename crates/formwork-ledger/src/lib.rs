@@ -42,6 +42,7 @@ mod id;
 mod id_text;
 mod insert;
 mod keys;
+mod known;
 mod ledger;
 mod paths;
 mod prune;

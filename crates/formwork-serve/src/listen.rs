@@ -17,6 +17,10 @@ use tokio::task::JoinSet;
 
 use crate::tls::Tls;
 
+/// The interval of a timer without a task. Setting a timer that is due before all others writes to a file descriptor, which wakes the
+/// runtime, and every request sets some (tokio's `reregister`). With this timer, one of them is due earlier.
+const TICK: Duration = Duration::from_secs(1);
+
 /// The delay after a failed `accept`, for example because of too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -116,9 +120,11 @@ where
     let places = Arc::new(Semaphore::new(limits.max.clamp(1, Semaphore::MAX_PERMITS)));
     let mut open = JoinSet::new();
     let mut shutdown = pin!(shutdown);
+    let mut tick = tokio::time::interval(TICK);
     loop {
         tokio::select! {
             () = &mut shutdown => break,
+            _ = tick.tick() => {}
             Some(_) = open.join_next() => {}
             (place, accepted) = accept(&places, &listener) => match accepted {
                 Ok((socket, _)) => {

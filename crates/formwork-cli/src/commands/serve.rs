@@ -11,7 +11,7 @@ use formwork_gateway::{Gateway, GatewayBuilder, Limits, Target, Telemetry, Tls};
 use formwork_ledger::Ledger;
 
 use crate::exit::{Failed, Status};
-use crate::ledger::Recording;
+use crate::ledger::{Recording, now};
 use crate::stderr::say;
 use crate::targets::{make, of_alias};
 use crate::{log, signals};
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     };
     let is_loopback = args.listen.ip().is_loopback();
     let ledger = args.recording.open_for_service(is_loopback)?;
-    if !is_loopback && !ledger.as_ref().is_some_and(|ledger| ledger.has_keys().unwrap_or(false)) {
+    if !is_loopback && !ledger.as_ref().is_some_and(|ledger| ledger.has_keys(now()).unwrap_or(false)) {
         let message = format!(
             "whoever reaches {} could spend your money: name a file with --ledger and add a key to it with `formwork keys add \
              NAME --ledger FILE`, or listen at 127.0.0.1",

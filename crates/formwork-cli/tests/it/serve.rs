@@ -103,6 +103,8 @@ fn answers_to_a_schema_are_valid_and_keys_hold_once_there_are_any() {
     let added = formwork(&["keys", "add", "alice", "--ledger", &ledger], "");
     assert_eq!(added.code, 0, "{}", added.stderr);
     let key = added.stdout.split_whitespace().find(|word| word.starts_with("fw_")).unwrap().to_owned();
+    // The service notices a key of another process within a second; until then, this request is merely invalid.
+    while serving.post("/v1/chat/completions", "anything", &json!({})).0 == 400 {}
     assert_eq!(serving.post("/v1/chat/completions", "anything", &body).0, 401);
     assert_eq!(serving.post("/v1/chat/completions", &key, &body).0, 200);
     // Runs are committed in groups, a moment after the response.

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::ask::Ask;
 use crate::contracts::Known;
-use crate::document::Document;
+use crate::document::{Document, Node};
 use crate::problem::Problem;
 use crate::reply::{Meta, Reply};
 
@@ -47,6 +47,11 @@ pub(crate) trait Protocol: Send + Sync {
 
     /// Returns whether a request asks for nothing that would be validated.
     fn is_plain(&self, body: &Document<'_>) -> bool;
+
+    /// Returns whether a request asks for a stream.
+    fn is_stream(&self, body: &Document<'_>) -> bool {
+        body.get(["stream"]) == Some(&Node::Scalar(Value::Bool(true)))
+    }
 
     /// Reads the body of a request. Schemas whose texts are known are not parsed again.
     ///

@@ -68,6 +68,10 @@ impl Protocol for Chat {
         body.is_empty(["tools"]) && body.is_empty(["format"])
     }
 
+    fn is_stream(&self, body: &Document<'_>) -> bool {
+        body.get(["stream"]) != Some(&Node::Scalar(Value::Bool(false)))
+    }
+
     fn ask(&self, body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
         let mut body = Fields::body(body, known);
         body.known(CHAT)?;
@@ -120,6 +124,10 @@ impl Protocol for Generate {
 
     fn is_plain(&self, body: &Document<'_>) -> bool {
         body.is_empty(["format"])
+    }
+
+    fn is_stream(&self, body: &Document<'_>) -> bool {
+        body.get(["stream"]) != Some(&Node::Scalar(Value::Bool(false)))
     }
 
     fn ask(&self, body: Document<'_>, known: &Known) -> Result<Ask, Problem> {

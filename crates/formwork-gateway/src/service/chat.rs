@@ -13,7 +13,7 @@ use formwork_ledger::{RecordId, RunRecord};
 
 use super::job::{Job, json, no_json, now, reserve, text};
 use super::refused::refused;
-use super::turns::Turn;
+use super::turns::{Open, Turn};
 use super::{Shared, native, passed, stream};
 use crate::access::{self, Client};
 use crate::ask::Ask;
@@ -65,14 +65,23 @@ async fn work(
     let length = document.text().len();
     if options.contract.is_none() && protocol.is_plain(&document) {
         let (own, path) = protocol.own();
+        let mut open = None;
         while let Some(raw) = targets.first().and_then(|nth| shared.engine.names.targets()[*nth].raw(own)) {
+            let opened = match protocol.is_stream(&document) && open.is_none() {
+                true => Open::new(&shared, client.name()).map(|opened| open = Some(opened)),
+                false => Ok(()),
+            };
+            if let Err(problem) = opened {
+                Box::pin(record.refused(&problem)).await;
+                return Err(problem);
+            }
             if !record.has_hold() {
                 let plain = Ask::plain(&model);
                 let hold = match reserve(&shared, &client, &plain, length, &targets, options.bounds, id).await
                 {
                     Ok((hold, _)) => hold,
                     Err(problem) => {
-                        record.refused(&problem).await;
+                        Box::pin(record.refused(&problem)).await;
                         return Err(problem);
                     }
                 };
@@ -85,12 +94,10 @@ async fn work(
             };
             match sent {
                 Ok(response) => {
-                    return Ok(passed::response(
-                        &shared, &client, response, record, targets[0], length, turn, &id,
-                    ));
+                    return Ok(passed::response(open, response, record, targets[0], length, turn, &id));
                 }
                 Err(problem) if targets.len() == 1 => {
-                    record.call(targets[0], Usage::default(), Some(&problem)).await;
+                    Box::pin(record.call(targets[0], Usage::default(), Some(&problem))).await;
                     return Err(problem);
                 }
                 Err(_) => _ = targets.remove(0),
@@ -204,9 +211,7 @@ pub(super) async fn embeddings(State(shared): State<Arc<Shared>>, request: Reque
         record.hold(hold);
         let body = pass::written(&mut body, &raw);
         match pass::send(&raw, "/embeddings", body, &parts.headers, deadline).await {
-            Ok(response) => {
-                Ok(passed::response(&shared, &client, response, record, target, request_bytes, turn, &id))
-            }
+            Ok(response) => Ok(passed::response(None, response, record, target, request_bytes, turn, &id)),
             Err(problem) => {
                 record.call(target, Usage::default(), Some(&problem)).await;
                 Err(problem)

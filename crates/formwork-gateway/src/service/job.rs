@@ -212,9 +212,12 @@ impl Job {
         let run = {
             let cancel = cancel.clone();
             async move {
-                let runs = (0..self.ask.count)
-                    .map(|nth| engine::extraction(&ready.extractor, input.clone(), nth, &cancel, None).run());
-                let results = futures_util::future::join_all(runs).await;
+                let run = |nth| engine::extraction(&ready.extractor, input.clone(), nth, &cancel, None).run();
+                let results = match self.ask.count {
+                    // Most requests; one future needs no list.
+                    1 => vec![run(0).await],
+                    count => futures_util::future::join_all((0..count).map(run)).await,
+                };
                 let response = self.finish(&results).and_then(|reply| self.respond(&reply));
                 self.cache(digest, &results);
                 self.record.runs(&results).await;

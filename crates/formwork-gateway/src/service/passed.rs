@@ -1,7 +1,6 @@
 //! The responses of targets, on their way to the client.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
@@ -12,9 +11,7 @@ use formwork_ledger::RecordId;
 use futures_util::Stream;
 use tokio::runtime::Handle;
 
-use super::Shared;
 use super::turns::{Open, Turn};
-use crate::access::Client;
 use crate::meter::Meter;
 use crate::pass;
 use crate::record::Record;
@@ -22,8 +19,7 @@ use crate::record::Record;
 /// Returns the response of a target. Its body is read as the client reads, and its usage is recorded at the end.
 #[expect(clippy::too_many_arguments, reason = "what a response holds until its end")]
 pub(super) fn response(
-    shared: &Arc<Shared>,
-    client: &Client,
+    open: Option<Open>,
     response: axum::http::Response<formwork_wire::Body>,
     record: Record,
     target: usize,
@@ -31,8 +27,6 @@ pub(super) fn response(
     turn: Turn,
     run: &RecordId,
 ) -> Response {
-    // Another place limits the number of streams; this one is only counted.
-    let open = Open::new(shared, client.name()).ok();
     let (head, body) = response.into_parts();
     let held = Held {
         record: record.is_kept().then_some(record),

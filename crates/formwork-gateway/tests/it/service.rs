@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use formwork_testkit::server::{Reply, Server};
 use serde_json::json;
 
-use super::support::{Gate, Received, completion, limits, openai, request, targets, ways};
+use super::support::{Gate, Received, completion, limits, openai, request, section, targets, ways};
 
 #[test]
 fn each_protocol_lists_the_names() {
@@ -126,6 +126,35 @@ fn streams_of_a_key_are_limited() {
     assert_eq!(gate.post(way.path, &[], &way.body("primary", true)).status, 429);
     drop(socket);
     while gate.get("/metrics").text().contains("formwork_open_streams 1") {}
+}
+
+#[test]
+fn streams_that_are_passed_through_are_limited_too() {
+    let messages = json!([{"role": "user", "content": "Hello"}]);
+    for (kind, path, body) in [
+        ("openai", "/v1/chat/completions", json!({"messages": messages, "stream": true})),
+        ("anthropic", "/v1/messages", json!({"messages": messages, "max_tokens": 9, "stream": true})),
+        // Ollama's requests stream unless they say otherwise.
+        ("ollama", "/api/chat", json!({"messages": messages})),
+        ("ollama", "/api/generate", json!({"prompt": "Hello"})),
+    ] {
+        let endless = Reply::endless("data: {}\n\n").with_pause(std::time::Duration::from_millis(20));
+        let server = Server::start([endless, Reply::json("{}")]).unwrap();
+        let mut few = limits();
+        few.max_streams = 1;
+        let gate = Gate::start(targets(&section("primary", kind, &server.url())).with_limits(few));
+        let mut body = body;
+        body["model"] = "primary".into();
+        let mut socket = gate.connect();
+        socket.write_all(&request(path, &[], body.to_string().as_bytes())).unwrap();
+        let mut first = [0; 64];
+        socket.read_exact(&mut first).unwrap();
+        assert_eq!(gate.post(path, &[], &body).status, 429, "{path}");
+        body["stream"] = false.into();
+        assert_eq!(gate.post(path, &[], &body).status, 200, "{path}: only streams count");
+        drop(socket);
+        while !gate.get("/metrics").text().contains("formwork_open_streams 0") {}
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::given::{NOW, ledger};
 #[test]
 fn a_key_is_found_by_its_secret_until_it_ends() {
     let ledger = ledger();
-    assert!(!ledger.has_keys().unwrap());
+    assert!(!ledger.has_keys(NOW).unwrap());
     let new = NewKey {
         budget: Some(5_000_000),
         rpm: Some(60),
@@ -16,7 +16,7 @@ fn a_key_is_found_by_its_secret_until_it_ends() {
         ..NewKey::new("alice")
     };
     let (key, secret) = ledger.add_key(new.clone(), NOW).unwrap();
-    assert!(ledger.has_keys().unwrap());
+    assert!(ledger.has_keys(NOW).unwrap());
     assert_eq!(ledger.find_key(secret.reveal(), NOW), Ok(key.clone()));
     assert_eq!((key.budget, key.rpm, &key.models, key.role), (new.budget, new.rpm, &new.models, new.role));
     assert!(key.allows("a") && !key.allows("c"));
@@ -59,7 +59,9 @@ fn another_handle_on_the_file_notices_within_a_second() {
         Ledger::open(&path, Settings::default()).unwrap(),
         Ledger::open(&path, Settings::default()).unwrap(),
     );
+    assert!(!two.has_keys(NOW).unwrap());
     let (_, secret) = one.add_key(NewKey::new("alice"), NOW).unwrap();
+    assert!(two.has_keys(Time(NOW.0 + 1000)).unwrap());
     two.find_key(secret.reveal(), NOW).unwrap();
     one.revoke_key("alice", NOW).unwrap();
     assert_eq!(two.find_key(secret.reveal(), Time(NOW.0 + 1000)), Err(KeyError::Revoked("alice".to_owned())));
