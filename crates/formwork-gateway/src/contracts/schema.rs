@@ -15,6 +15,8 @@ struct Inner {
     value: Value,
     /// The length and the digest of the schema as JSON, computed at their first use.
     written: OnceLock<(usize, [u8; 32])>,
+    /// The description that was added last, and the schema with it: tools come with the same one in every request.
+    described: Mutex<Option<(Box<str>, Schema)>>,
 }
 
 impl Schema {
@@ -26,9 +28,15 @@ impl Schema {
     pub(crate) fn with_description(self, description: &str) -> Self {
         match self.value() {
             Value::Object(members) if !description.is_empty() && !members.contains_key("description") => {
+                let mut described = self.0.described.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some((_, known)) = described.as_ref().filter(|(known, _)| **known == *description) {
+                    return known.clone();
+                }
                 let mut members = members.clone();
                 members.insert("description".to_owned(), description.into());
-                Value::Object(members).into()
+                let schema = Self::from(Value::Object(members));
+                *described = Some((description.into(), schema.clone()));
+                schema
             }
             _ => self,
         }
@@ -55,7 +63,7 @@ impl Schema {
 
 impl From<Value> for Schema {
     fn from(value: Value) -> Self {
-        Self(Arc::new(Inner { value, written: OnceLock::new() }))
+        Self(Arc::new(Inner { value, ..Inner::default() }))
     }
 }
 
@@ -169,6 +177,23 @@ mod tests {
                 prop_assert_eq!(entries.bytes, entries.by_text.keys().map(|text| text.len()).sum::<usize>());
             }
         }
+    }
+
+    #[test]
+    fn a_description_is_added_once_and_never_mistaken_for_another() {
+        let known = Known::new(4);
+        let read = |text| known.read(text).unwrap();
+        let text = r#"{"type": "object"}"#;
+        let described = read(text).with_description("a person");
+        assert_eq!(described.value(), &json!({"type": "object", "description": "a person"}));
+        assert!(Arc::ptr_eq(&read(text).with_description("a person").0, &described.0));
+        for description in ["a place", "a person", "a place"] {
+            let described = read(text).with_description(description);
+            assert_eq!(described.value(), &json!({"type": "object", "description": description}));
+        }
+        assert_eq!(read(text).with_description(""), read(text));
+        let own = r#"{"type": "object", "description": "its own"}"#;
+        assert_eq!(read(own).with_description("a person"), read(own));
     }
 
     #[test]
