@@ -67,6 +67,18 @@ enum Fault {
     Pause,
 }
 
+impl Fault {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Worker => "kill -9 of a worker",
+            Self::Server => "kill -9 of the server",
+            Self::Submitter => "kill -9 of the submitter",
+            Self::Cut => "cut connections",
+            Self::Pause => "a stopped worker",
+        }
+    }
+}
+
 impl Play {
     /// Returns the faults in the order in which they are played, each kind spread over the whole play.
     fn faults(&self) -> Vec<Fault> {
@@ -126,9 +138,6 @@ impl Seen {
         faults(&self.found, &self.integrity)
     }
 }
-
-/// The time within which cut connections end and the provider reads the last requests of a killed worker, on a busy machine.
-const LATE: Duration = Duration::from_millis(250);
 
 /// The longest time of a play.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -204,6 +213,12 @@ impl<'a> Processes<'a> {
         Ok(())
     }
 
+    fn restart_server(&mut self) -> Result<(), String> {
+        self.server = started_server(&self.program, self.commands.folder, self.commands.ingress)?;
+        Ok(())
+    }
+
+    /// Interrupts calls. When it returns, no worker makes a call any more without knowing of the interruption.
     fn fault(&mut self, fault: Fault, nth: usize) -> Result<(), String> {
         let place = nth % self.workers.len().max(1);
         match (fault, self.workers.get_mut(place)) {
@@ -218,13 +233,9 @@ impl<'a> Processes<'a> {
             }
             (Fault::Server, _) => {
                 self.server.kill().and_then(|()| self.server.wait()).map_err(text)?;
-                self.server = started_server(&self.program, self.commands.folder, self.commands.ingress)?;
-                Ok(())
+                self.balancer.cut()
             }
-            (Fault::Cut, _) => {
-                self.balancer.cut();
-                Ok(())
-            }
+            (Fault::Cut, _) => self.balancer.cut(),
             _ => Ok(()),
         }
     }
@@ -286,7 +297,10 @@ fn worked(
                 batch.kill().and_then(|()| batch.wait()).map_err(text)?;
                 batch = processes.batch()?;
             } else {
-                provider.kill(play.interrupts(*fault), LATE, || processes.fault(*fault, next))?;
+                provider.kill(fault.name(), play.interrupts(*fault), || processes.fault(*fault, next))?;
+                if *fault == Fault::Server {
+                    processes.restart_server()?;
+                }
             }
             next += 1;
         }
