@@ -139,6 +139,9 @@ impl Seen {
     }
 }
 
+/// The time for which a worker is stopped. It is longer than the time limit of a call.
+const PAUSE: Duration = Duration::from_secs(2);
+
 /// The longest time of a play.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
@@ -228,7 +231,7 @@ impl<'a> Processes<'a> {
             (Fault::Pause, Some(worker)) => {
                 let id = worker.id().to_string();
                 signal("STOP", &id)?;
-                thread::sleep(Duration::from_secs(2));
+                thread::sleep(PAUSE);
                 signal("CONT", &id)
             }
             (Fault::Server, _) => {
@@ -259,7 +262,11 @@ pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, 
     worked(play, &provider, &mut processes, started)?;
     let seconds = started.elapsed().as_secs_f64();
     drop(processes);
-    let found = checker::check(&files.out, 0..play.rows, &provider.record())?;
+    let mut record = provider.record();
+    if play.pauses > 0 {
+        record.stopped(files.long_faults(PAUSE)?);
+    }
+    let found = checker::check(&files.out, 0..play.rows, &record)?;
     let integrity = files.integrity()?;
     Ok(Seen { found, seconds, max_open: provider.max_open(), integrity })
 }

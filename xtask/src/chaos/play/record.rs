@@ -41,6 +41,8 @@ struct Kill {
 pub(crate) struct Record {
     rows: HashMap<u64, Vec<Call>>,
     kills: Vec<Kill>,
+    /// The number of calls of each row that a stopped process may have counted before it sent them.
+    stopped: HashMap<u64, usize>,
 }
 
 /// The calls that were in flight at the kills.
@@ -124,10 +126,21 @@ impl Record {
         lines.into_iter().fold(format!("row {row}"), |text, (_, line)| format!("{text}\n  {line}"))
     }
 
+    /// Notes the calls without a response that lasted as long as their process was stopped. The time limit of such a call can pass before its
+    /// request is sent.
+    pub(crate) fn stopped(&mut self, calls: HashMap<u64, usize>) {
+        self.stopped = calls;
+    }
+
+    /// Returns the number of calls of a row that may be in its results although the provider did not receive them.
+    pub(crate) fn unsent(&self, row: u64) -> usize {
+        self.stopped.get(&row).copied().unwrap_or_default()
+    }
+
     /// Returns the record of these rows alone.
     pub(crate) fn within(&self, rows: &Range<u64>) -> Self {
         let calls = self.rows.iter().filter(|(row, _)| rows.contains(row));
-        Self { rows: calls.map(|(row, calls)| (*row, calls.clone())).collect(), kills: self.kills.clone() }
+        Self { rows: calls.map(|(row, calls)| (*row, calls.clone())).collect(), ..self.clone() }
     }
 
     /// Returns the calls of a row.
