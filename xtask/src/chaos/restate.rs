@@ -29,8 +29,8 @@ pub(super) struct Play {
     /// Maximum number of concurrent calls of each worker
     #[arg(long, default_value_t = 32)]
     concurrency: usize,
-    /// Maximum number of rows in progress
-    #[arg(long, default_value_t = 96)]
+    /// Maximum number of rows in progress, by default that of a batch
+    #[arg(long, default_value_t = 256)]
     open: u16,
     /// Number of times that a worker is killed
     #[arg(long, default_value_t = 10)]
