@@ -51,8 +51,8 @@ impl Balancer {
         Ok(Self { address, cut, workers })
     }
 
-    /// Closes all connections, and waits until the workers have closed theirs. A worker lets the rows of a connection go before it
-    /// closes it, so from then on it makes no further call for them.
+    /// Closes all connections, and waits until the workers have closed theirs. From then on a worker knows of the cut: a call
+    /// that it begins in the same moment is dropped, which closes its connection to the provider.
     pub(super) fn cut(&self) -> Result<(), String> {
         self.cut.notify_waiters();
         let sockets = self.workers.forget();
