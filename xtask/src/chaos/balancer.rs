@@ -1,9 +1,10 @@
 //! A balancer before several workers: it takes HTTP/2 streams, and gives them to the workers in turns.
 
-use std::net::SocketAddr;
+use std::io::{ErrorKind, Read as _};
+use std::net::{Shutdown, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hyper::body::Incoming;
 use hyper::client::conn::http2 as client;
@@ -19,10 +20,14 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// The time within which a worker has to accept a connection.
 const CONNECT: Duration = Duration::from_secs(1);
 
+/// The time within which a worker has to close a connection that was cut.
+const CLOSE: Duration = Duration::from_secs(10);
+
 /// The balancer. It ends with the process.
 pub(super) struct Balancer {
     pub(super) address: SocketAddr,
     cut: Arc<Notify>,
+    workers: Arc<Workers>,
 }
 
 impl Balancer {
@@ -34,20 +39,43 @@ impl Balancer {
         let address = listener.local_addr().map_err(text)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(text)?;
         let cut = Arc::new(Notify::new());
-        let cuts = Arc::clone(&cut);
+        let workers = Arc::new(Workers::new(workers));
+        let (cuts, shared) = (Arc::clone(&cut), Arc::clone(&workers));
         thread::spawn(move || {
             runtime.block_on(async move {
                 if let Ok(listener) = TcpListener::from_std(listener) {
-                    accept(listener, Arc::new(Workers::new(workers)), cuts).await;
+                    accept(listener, shared, cuts).await;
                 }
             });
         });
-        Ok(Self { address, cut })
+        Ok(Self { address, cut, workers })
     }
 
-    /// Cuts every connection off, in both directions.
-    pub(super) fn cut(&self) {
+    /// Closes all connections, and waits until the workers have closed theirs. From then on a worker knows of the cut: a call
+    /// that it begins in the same moment is dropped, which closes its connection to the provider.
+    pub(super) fn cut(&self) -> Result<(), String> {
         self.cut.notify_waiters();
+        let sockets = self.workers.forget();
+        let begun = Instant::now();
+        for socket in &sockets {
+            _ = socket.shutdown(Shutdown::Write);
+        }
+        for mut socket in sockets {
+            loop {
+                match socket.read(&mut [0; 4096]) {
+                    Ok(0) => break,
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                    Ok(_) => {}
+                    Err(_) => break,
+                }
+                if begun.elapsed() > CLOSE {
+                    return Err("a worker does not close a connection that was cut".to_owned());
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -57,12 +85,12 @@ async fn accept(listener: TcpListener, workers: Arc<Workers>, cut: Arc<Notify>) 
         _ = stream.set_nodelay(true);
         let (workers, cut) = (Arc::clone(&workers), Arc::clone(&cut));
         tokio::spawn(async move {
-            let service = service_fn(|request| forward(Arc::clone(&workers), request));
+            let service = service_fn(move |request| forward(Arc::clone(&workers), request));
             let mut builder = server::Builder::new(TokioExecutor::new());
             builder.max_concurrent_streams(4096);
             tokio::select! {
                 _ = builder.serve_connection(TokioIo::new(stream), service) => {}
-                () = cut.notified() => workers.forget(),
+                () = cut.notified() => {}
             }
         });
     }
@@ -76,11 +104,14 @@ struct Workers {
 struct Worker {
     address: SocketAddr,
     connection: Option<client::SendRequest<Incoming>>,
+    /// Copies of the sockets of all its connections, which are open until a cut. Requests that arrive together can open several.
+    sockets: Vec<std::net::TcpStream>,
 }
 
 impl Workers {
     fn new(addresses: Vec<SocketAddr>) -> Self {
-        let workers = addresses.into_iter().map(|address| Worker { address, connection: None });
+        let workers =
+            addresses.into_iter().map(|address| Worker { address, connection: None, sockets: Vec::new() });
         Self { state: Mutex::new((0, workers.collect())) }
     }
 
@@ -88,9 +119,14 @@ impl Workers {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets all connections, which closes them.
-    fn forget(&self) {
-        self.state().1.iter_mut().for_each(|worker| worker.connection = None);
+    /// Forgets all connections, and returns their sockets.
+    fn forget(&self) -> Vec<std::net::TcpStream> {
+        let mut state = self.state();
+        let forget = |worker: &mut Worker| {
+            worker.connection = None;
+            std::mem::take(&mut worker.sockets)
+        };
+        state.1.iter_mut().flat_map(forget).collect()
     }
 
     /// Returns the place and the address of the next worker, and the connection to it if there is one.
@@ -114,10 +150,14 @@ impl Workers {
                 continue;
             };
             _ = stream.set_nodelay(true);
+            let stream = stream.into_std()?;
+            let socket = stream.try_clone()?;
+            let stream = TcpStream::from_std(stream)?;
             let (sender, connection) = client::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
             tokio::spawn(connection);
             if let Some(worker) = self.state().1.get_mut(place) {
                 worker.connection = Some(sender.clone());
+                worker.sockets.push(socket);
             }
             return Ok(sender);
         }

@@ -70,7 +70,7 @@ struct Sqlite {
     /// Fill the disk once (on machines that can mount a tmpfs)
     #[arg(long)]
     full_disk: bool,
-    /// Set the clock back by an hour for every second process, with the command `faketime`
+    /// Set the clock back by an hour for every second process, with the command `faketime` (Debian package `faketime`)
     #[arg(long)]
     clock_back: bool,
     /// The `formwork` program to test [default: a release build of this workspace]

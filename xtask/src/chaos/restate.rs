@@ -29,8 +29,8 @@ pub(super) struct Play {
     /// Maximum number of concurrent calls of each worker
     #[arg(long, default_value_t = 32)]
     concurrency: usize,
-    /// Maximum number of rows in progress
-    #[arg(long, default_value_t = 96)]
+    /// Maximum number of rows in progress, by default that of a batch
+    #[arg(long, default_value_t = 256)]
     open: u16,
     /// Number of times that a worker is killed
     #[arg(long, default_value_t = 10)]
@@ -65,6 +65,18 @@ enum Fault {
     Submitter,
     Cut,
     Pause,
+}
+
+impl Fault {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Worker => "kill -9 of a worker",
+            Self::Server => "kill -9 of the server",
+            Self::Submitter => "kill -9 of the submitter",
+            Self::Cut => "cut connections",
+            Self::Pause => "a stopped worker",
+        }
+    }
 }
 
 impl Play {
@@ -127,8 +139,8 @@ impl Seen {
     }
 }
 
-/// The time within which cut connections end and the provider reads the last requests of a killed worker, on a busy machine.
-const LATE: Duration = Duration::from_millis(250);
+/// The time for which a worker is stopped. It is longer than the time limit of a call.
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// The longest time of a play.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -204,6 +216,12 @@ impl<'a> Processes<'a> {
         Ok(())
     }
 
+    fn restart_server(&mut self) -> Result<(), String> {
+        self.server = started_server(&self.program, self.commands.folder, self.commands.ingress)?;
+        Ok(())
+    }
+
+    /// Interrupts calls. When it returns, no worker makes a call any more without knowing of the interruption.
     fn fault(&mut self, fault: Fault, nth: usize) -> Result<(), String> {
         let place = nth % self.workers.len().max(1);
         match (fault, self.workers.get_mut(place)) {
@@ -213,18 +231,14 @@ impl<'a> Processes<'a> {
             (Fault::Pause, Some(worker)) => {
                 let id = worker.id().to_string();
                 signal("STOP", &id)?;
-                thread::sleep(Duration::from_secs(2));
+                thread::sleep(PAUSE);
                 signal("CONT", &id)
             }
             (Fault::Server, _) => {
                 self.server.kill().and_then(|()| self.server.wait()).map_err(text)?;
-                self.server = started_server(&self.program, self.commands.folder, self.commands.ingress)?;
-                Ok(())
+                self.balancer.cut()
             }
-            (Fault::Cut, _) => {
-                self.balancer.cut();
-                Ok(())
-            }
+            (Fault::Cut, _) => self.balancer.cut(),
             _ => Ok(()),
         }
     }
@@ -248,7 +262,11 @@ pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, 
     worked(play, &provider, &mut processes, started)?;
     let seconds = started.elapsed().as_secs_f64();
     drop(processes);
-    let found = checker::check(&files.out, 0..play.rows, &provider.record())?;
+    let mut record = provider.record();
+    if play.pauses > 0 {
+        record.stopped(files.long_faults(PAUSE)?);
+    }
+    let found = checker::check(&files.out, 0..play.rows, &record)?;
     let integrity = files.integrity()?;
     Ok(Seen { found, seconds, max_open: provider.max_open(), integrity })
 }
@@ -286,7 +304,10 @@ fn worked(
                 batch.kill().and_then(|()| batch.wait()).map_err(text)?;
                 batch = processes.batch()?;
             } else {
-                provider.kill(play.interrupts(*fault), LATE, || processes.fault(*fault, next))?;
+                provider.kill(fault.name(), play.interrupts(*fault), || processes.fault(*fault, next))?;
+                if *fault == Fault::Server {
+                    processes.restart_server()?;
+                }
             }
             next += 1;
         }

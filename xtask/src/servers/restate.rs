@@ -79,6 +79,8 @@ pub(crate) fn settings(port: u16) -> Vec<(&'static str, String)> {
         ("RESTATE_ADVERTISED_ADDRESS", format!("http://{}/", at(port + 2))),
         ("RESTATE_DISABLE_TELEMETRY", text("true")),
         ("RESTATE_ROCKSDB_TOTAL_MEMORY_SIZE", text("512MB")),
+        // Each of the 24 partitions of the default writes and reads a log of its own: a machine with two cores needs twice the CPU per row.
+        ("RESTATE_DEFAULT_NUM_PARTITIONS", text("4")),
         ("RESTATE_LOG_FILTER", text("warn,restate=warn")),
         ("RESTATE_LOG_DISABLE_ANSI_CODES", text("true")),
     ]

@@ -30,6 +30,8 @@ pub(crate) struct Found {
     pub(crate) repeated: usize,
     /// Rows with more such calls than were in flight at the kills.
     pub(crate) forgotten: Vec<u64>,
+    /// The calls and interruptions of the first five of these rows.
+    pub(crate) histories: Vec<String>,
     /// Rows whose results contain calls that the provider never received.
     pub(crate) invented: Vec<u64>,
     /// Rows with calls of more than one model: they continued at workers of another configuration.
@@ -60,6 +62,7 @@ impl Found {
                 faults.push(format!("{} rows {what}: {first:?}", rows.len()));
             }
         }
+        faults.extend(self.histories.iter().cloned());
         if self.repeated > self.in_flight.all {
             let max = self.in_flight.all;
             faults.push(format!(
@@ -149,9 +152,11 @@ pub(crate) fn check(folder: &Path, rows: Range<u64>, record: &Record) -> Result<
                 found.attempts(row, attempts, record);
                 attempts.len()
             };
-            if calls > record.of(row).len() {
+            let received = record.of(row).len();
+            if calls > received + record.unsent(row) {
                 found.invented.push(row);
             }
+            let calls = calls.min(received);
             let (times, known) = seen.entry(row).or_default();
             *times += 1;
             *known += calls;
@@ -171,6 +176,7 @@ pub(crate) fn check(folder: &Path, rows: Range<u64>, record: &Record) -> Result<
         }
     }
     found.forgotten.sort_unstable();
+    found.histories = found.forgotten.iter().take(5).map(|row| record.history(*row)).collect();
     Ok(found)
 }
 
@@ -270,25 +276,41 @@ mod tests {
         }
     }
 
-    /// A call that was answered long before a kill, or while nothing was killed, has to be in the results.
+    /// A call that was answered long before a kill, after it, or while nothing was killed, has to be in the results. One that was read
+    /// after a kill may be missing if its client was gone.
     #[test]
     fn only_a_call_in_flight_at_a_kill_may_be_missing() {
         let skip: Bug = |lines, _| lines[3]["attempts"] = 1.into();
         let mut record = Record::default();
-        record.killed(Instant::now(), Instant::now(), 1);
+        record.killed("kill", Instant::now(), Instant::now(), 1);
         assert!(checked("early", &mut record, skip).join("").contains("fewer calls"));
 
         let mut record = Record::default();
         played(&mut record, 3, Act::Prose);
         let from = Instant::now();
-        record.killed(from, from, 1);
+        record.killed("kill", from, from, 1);
         assert_eq!(checked("in-flight", &mut record, |_, _| ()), Vec::<String>::new());
         assert!(checked("two", &mut record.clone(), skip).join("").contains("fewer calls"));
 
         let mut record = Record::default();
+        record.killed("kill", Instant::now(), Instant::now(), 1);
+        let nth = record.begin(3, &Value::Null);
+        record.end(3, nth);
+        assert!(checked("unaware", &mut record.clone(), |_, _| ()).join("").contains("fewer calls"));
+        record.abandoned(3, nth);
+        assert_eq!(checked("abandoned", &mut record, |_, _| ()), Vec::<String>::new());
+
+        // A stopped process counts a call whose time limit passed before it was sent.
+        let unsent: Bug = |lines, _| lines[3]["attempts"] = 3.into();
+        let mut record = Record::default();
+        assert!(checked("unsent", &mut record.clone(), unsent).join("").contains("never made"));
+        record.stopped(HashMap::from([(3, 1)]));
+        assert_eq!(checked("stopped", &mut record, unsent), Vec::<String>::new());
+
+        let mut record = Record::default();
         played(&mut record, 3, Act::Prose);
         let late = Instant::now() + STORED * 2;
-        record.killed(late, late, 1);
+        record.killed("kill", late, late, 1);
         assert!(checked("late", &mut record, |_, _| ()).join("").contains("fewer calls"));
     }
 }

@@ -55,9 +55,6 @@ impl Seen {
     }
 }
 
-/// The time within which the provider reads the last requests of a killed process; the next process starts no earlier.
-const LATE: Duration = Duration::from_millis(20);
-
 /// The time limit of a test.
 const PATIENCE: Duration = Duration::from_secs(1800);
 
@@ -66,7 +63,7 @@ pub(crate) fn play(play: &Play) -> Result<Seen, String> {
     let text = |error: std::io::Error| error.to_string();
     fs::create_dir_all(&play.folder).map_err(text)?;
     if play.clock_back && faketime().is_none() {
-        return Err("the command `faketime` is missing: install it, or leave --clock-back out".to_owned());
+        return Err("the command `faketime` is missing: install it (Debian package `faketime`), or leave --clock-back out".to_owned());
     }
     let provider = Provider::start(play.faults)?;
     let files = Files::write(&play.folder, 0..play.rows, &invoice::contract(), &provider.section("m"))?;
@@ -122,10 +119,9 @@ fn kill_and_resume(
                 break Some(status);
             }
             if kills < play.kills && provider.calls() >= at {
-                provider.kill(open, LATE, || {
+                provider.kill("kill -9", open, || {
                     child.kill().and_then(|()| child.wait()).map(drop).map_err(|error| error.to_string())
                 })?;
-                thread::sleep(LATE);
                 kills += 1;
                 break None;
             }
@@ -145,7 +141,7 @@ fn kill_and_resume(
             (Some(2), Some(disk)) if line.contains("full") && full == 0 => {
                 full += 1;
                 // The calls whose answers found no space on the disk are repeated.
-                provider.kill(open, LATE, || Ok(()))?;
+                provider.kill("full disk", open, || Ok(()))?;
                 mount(&["-o", &format!("remount,size={}", disk.large)], &files.out)?;
             }
             (code, _) => return Err(format!("the batch ended with {code:?}: {line}")),

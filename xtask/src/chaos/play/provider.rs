@@ -15,6 +15,9 @@ use super::http::{Received, respond};
 use super::invoice;
 use super::record::Record;
 
+/// The time before which no client gives a call up by itself; [`Provider::section`] sets it to 1 s.
+const TIMEOUT: Duration = Duration::from_millis(950);
+
 /// The server. It ends with this process.
 #[derive(Debug)]
 pub(crate) struct Provider {
@@ -82,17 +85,17 @@ impl Provider {
         self.shared.record().clone()
     }
 
-    /// Interrupts at most `max` calls by this function, and notes the calls in flight. Calls that this server reads within `late`
-    /// after it are among them, because a busy machine reads the last requests of a dead process late.
+    /// Interrupts at most `max` calls by this function, and notes the calls in flight. When the function returns, no process may
+    /// make a call any more without knowing of the interruption.
     pub(crate) fn kill(
         &self,
+        name: &'static str,
         max: usize,
-        late: Duration,
         kill: impl FnOnce() -> Result<(), String>,
     ) -> Result<(), String> {
         let from = Instant::now();
         kill()?;
-        self.shared.record().killed(from, Instant::now() + late, max);
+        self.shared.record().killed(name, from, Instant::now(), max);
         Ok(())
     }
 }
@@ -127,9 +130,16 @@ fn serve(stream: &TcpStream, shared: &Shared) -> Option<()> {
         if !shared.faults.latency.is_zero() {
             thread::sleep(shared.faults.latency);
         }
-        let is_sent = if act == Act::Stall {
+        let is_sent = if is_closed(stream) {
+            shared.record().abandoned(row, nth);
+            false
+        } else if act == Act::Stall {
             // Waits until the client disconnects.
+            let begun = Instant::now();
             _ = reader.fill_buf();
+            if begun.elapsed() < TIMEOUT {
+                shared.record().abandoned(row, nth);
+            }
             false
         } else {
             let answer = Answer::of(act, row, nth, &request);
@@ -149,4 +159,17 @@ fn serve(stream: &TcpStream, shared: &Shared) -> Option<()> {
             return None;
         }
     }
+}
+
+/// Returns whether the client has closed the connection. A client sends its next request after the response, so there is nothing to read
+/// from a connection that is open.
+fn is_closed(stream: &TcpStream) -> bool {
+    if stream.set_nonblocking(true).is_err() {
+        return true;
+    }
+    let is_closed = match stream.peek(&mut [0]) {
+        Ok(read) => read == 0,
+        Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
+    };
+    stream.set_nonblocking(false).is_err() || is_closed
 }
