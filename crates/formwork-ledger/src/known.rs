@@ -1,4 +1,4 @@
-//! What is remembered of the keys.
+//! The memory of keys that were looked up.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,5 +1,6 @@
 //! A batch on Restate whose workers, server, connections and submitting process die.
 
+use std::collections::HashMap;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -264,7 +265,7 @@ pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, 
     drop(processes);
     let mut record = provider.record();
     if play.pauses > 0 {
-        record.stopped(files.long_faults(PAUSE)?);
+        record.stopped(long_faults(&files.out, PAUSE)?);
     }
     let found = checker::check(&files.out, 0..play.rows, &record)?;
     let integrity = files.integrity()?;
@@ -313,4 +314,21 @@ fn worked(
         }
         thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Returns the number of calls without a response of each row that lasted at least this long, by the own record of the batch in this
+/// folder.
+fn long_faults(out: &Path, time: Duration) -> Result<HashMap<u64, usize>, String> {
+    let text = |error: rusqlite::Error| error.to_string();
+    let file = rusqlite::Connection::open(out.join("ledger.db")).map_err(text)?;
+    let mut rows = file
+        .prepare(
+            "SELECT number, COUNT(*) FROM attempts WHERE result = 'fault' AND ended - started >= ? GROUP BY number",
+        )
+        .map_err(text)?;
+    let found =
+        rows.query_map([time.as_millis() as i64], |row| Ok((row.get(0)?, row.get(1)?))).map_err(text)?;
+    found.collect::<Result<HashMap<i64, i64>, _>>().map_err(text).map(|found| {
+        found.into_iter().map(|(row, calls)| (row.unsigned_abs(), calls.unsigned_abs() as usize)).collect()
+    })
 }

@@ -17,7 +17,6 @@ use crate::pass;
 use crate::record::Record;
 
 /// Returns the response of a target. Its body is read as the client reads, and its usage is recorded at the end.
-#[expect(clippy::too_many_arguments, reason = "what a response holds until its end")]
 pub(super) fn response(
     open: Option<Open>,
     response: axum::http::Response<formwork_wire::Body>,

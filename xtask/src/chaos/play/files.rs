@@ -1,12 +1,10 @@
 //! The files of a play, and the command that works on them.
 
-use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -73,25 +71,6 @@ impl Files {
         command.env("FORMWORK_CACHE", self.folder.join("cache"));
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         command
-    }
-
-    /// Returns the number of calls without a response of each row that lasted at least this long, by the batch's own record.
-    pub(crate) fn long_faults(&self, time: Duration) -> Result<HashMap<u64, usize>, String> {
-        let text = |error: rusqlite::Error| error.to_string();
-        let file = rusqlite::Connection::open(self.out.join("ledger.db")).map_err(text)?;
-        let mut rows = file
-            .prepare(
-                "SELECT number, COUNT(*) FROM attempts WHERE result = 'fault' AND ended - started >= ? GROUP BY number",
-            )
-            .map_err(text)?;
-        let found =
-            rows.query_map([time.as_millis() as i64], |row| Ok((row.get(0)?, row.get(1)?))).map_err(text)?;
-        found.collect::<Result<HashMap<i64, i64>, _>>().map_err(text).map(|found| {
-            found
-                .into_iter()
-                .map(|(row, calls)| (row.unsigned_abs(), calls.unsigned_abs() as usize))
-                .collect()
-        })
     }
 
     /// Returns SQLite's report on the state of the batch: `ok`.
