@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         done(workspace::cargo().args(["build", "--package", "formwork-cli"]), "cargo build")?;
         let script = workspace::root().join("xtask/clients/litellm.py");
         let program = target.join("debug").join("formwork");
-        return done(Command::new(installed(args, &PROXY)?).arg(script).arg(program), "an extraction");
+        return done(Command::new(litellm(&args.python)?).arg(script).arg(program), "an extraction");
     }
     let build = ["build", "--package", "formwork-cli", "--no-default-features"];
     done(workspace::cargo().args(build), "cargo build")?;
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     let script: PathBuf =
         [workspace::root().as_path(), Path::new("xtask/clients/clients.py")].iter().collect();
     let check = |environment: &Environment, more: Option<String>| {
-        let python = installed(args, environment)?;
+        let python = installed(&args.python, environment)?;
         let mut command = Command::new(python);
         command.arg(&script).arg(&program).args(environment.clients).args(more);
         done(&mut command, "a check")
@@ -88,17 +88,22 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
 
 /// Compares the requests of `formwork` with those of the vendors' packages.
 fn compared(args: &Args, program: &Path) -> Result<(), String> {
-    let python = installed(args, &VENDORS)?;
+    let python = installed(&args.python, &VENDORS)?;
     let script = workspace::root().join("xtask/clients/requests.py");
     done(Command::new(python).arg(script).arg(program), "the comparison of requests")
 }
 
+/// Returns the Python interpreter of an environment with LiteLLM's proxy, which is created by the interpreter `python`.
+pub(crate) fn litellm(python: &Path) -> Result<PathBuf, String> {
+    installed(python, &PROXY)
+}
+
 /// Returns the Python interpreter of an environment with the newest versions of its packages.
-fn installed(args: &Args, environment: &Environment) -> Result<PathBuf, String> {
+fn installed(creator: &Path, environment: &Environment) -> Result<PathBuf, String> {
     let folder = workspace::target().join(environment.folder);
     let python = folder.join("bin").join("python");
     if !python.exists() {
-        done(Command::new(&args.python).args(["-m", "venv"]).arg(&folder), "python -m venv")?;
+        done(Command::new(creator).args(["-m", "venv"]).arg(&folder), "python -m venv")?;
     }
     let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade"];
     done(Command::new(&python).args(install).args(environment.packages), "pip install")?;

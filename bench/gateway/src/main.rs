@@ -3,6 +3,7 @@
 //!
 //! - `gateway-side compare SIDE REQUEST CONNECTIONS REQUESTS ROUNDS` alternates with a bare axum proxy: CPU time per request.
 //!   `SIDE` is `ours`, `ledger`, `bodies` or `by-hand`; `REQUEST` is `plain` or `contract`.
+//! - `gateway-side litellm PYTHON SCRIPT REQUEST CONNECTIONS REQUESTS ROUNDS` does the same with LiteLLM's proxy (`litellm_proxy.py`).
 //! - `gateway-side load ADDRESS REQUEST CONNECTIONS REQUESTS` sends requests to a running server, for a profiler: instructions per
 //!   request.
 //! - `gateway-side latency RATE SECONDS` sends requests at a constant rate to every side in turn: latency.
@@ -24,6 +25,7 @@ mod soak;
 mod upstream;
 
 use std::error::Error;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -46,7 +48,12 @@ async fn main() -> Result<(), Failure> {
         ["serve", "soak", urls, file] => return soak::serve(urls, file).await,
         ["serve", side, url] => return ours::serve(side, url).await,
         ["compare", side, workload, connections, requests, rounds] => {
-            compare(side, workload, connections.parse()?, requests.parse()?, rounds.parse()?).await?
+            let start = |url: &str| Server::start(&["serve", side, url]);
+            compare(start, workload, connections.parse()?, requests.parse()?, rounds.parse()?).await?
+        }
+        ["litellm", python, script, workload, connections, requests, rounds] => {
+            let start = |url: &str| Server::of(Command::new(*python).args([*script, url]));
+            compare(start, workload, connections.parse()?, requests.parse()?, rounds.parse()?).await?
         }
         ["load", address, kind, connections, requests] => {
             let request = request(&body(kind));
@@ -97,7 +104,7 @@ fn person(number: usize) -> Value {
 }
 
 async fn compare(
-    side: &str,
+    start: impl FnOnce(&str) -> Result<Server, Failure>,
     workload: &str,
     connections: usize,
     requests: usize,
@@ -105,7 +112,7 @@ async fn compare(
 ) -> Result<Value, Failure> {
     let upstream = Server::start(&["serve", "upstream"])?;
     let url = format!("http://{}", upstream.address);
-    let mut ours = Server::start(&["serve", side, &url])?;
+    let mut ours = start(&url)?;
     let mut bare = Server::start(&["serve", "bare", &url])?;
     let request = request(&body(workload));
     let mut errors = 0;

@@ -30,12 +30,18 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(arguments: &[&str]) -> Result<Self, Failure> {
-        let mut command = Command::new(std::env::current_exe()?);
-        let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        Self::of(Command::new(std::env::current_exe()?).args(arguments))
+    }
+
+    /// Starts another program that reports as [`tell`] does.
+    pub(crate) fn of(command: &mut Command) -> Result<Self, Failure> {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let input = child.stdin.take().ok_or("the server has no input")?;
         let mut output = BufReader::new(child.stdout.take().ok_or("the server has no output")?);
         let mut address = String::new();
-        output.read_line(&mut address)?;
+        if output.read_line(&mut address)? == 0 {
+            return Err(format!("{} ended before it listened", command.get_program().display()).into());
+        }
         Ok(Self { child, input, output, address: address.trim().to_owned() })
     }
 

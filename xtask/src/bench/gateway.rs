@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::programs::{built, last_line, peers};
 use super::report::{Goal, Row};
+use crate::{clients, workspace};
 
 /// The number of concurrent connections.
 const CONNECTIONS: &str = "64";
@@ -14,6 +15,9 @@ const CONNECTIONS: &str = "64";
 /// The number of requests of each side per turn, and the number of turns.
 const REQUESTS: &str = "6400";
 const ROUNDS: &str = "9";
+
+/// The connections, requests and turns of LiteLLM's proxy, a request of which takes 10 ms of CPU.
+const LITELLM: [&str; 3] = ["8", "300", "5"];
 
 /// The requests per second, which are sent at a constant rate, and the seconds per side.
 const RATE: &str = "500";
@@ -64,6 +68,19 @@ pub(super) fn measure() -> Result<Vec<Row>, String> {
             _ => contract = ours,
         }
     }
+    for (what, request) in
+        [("LiteLLM's proxy, passed through", "plain"), ("the same with a schema", "contract")]
+    {
+        let what = format!("{what}: CPU of a request");
+        match litellm(&program, request) {
+            Ok(line) => {
+                let from = format!("{:.0} / {:.1} CPU µs", number(&line["ours"])?, number(&line["peer"])?);
+                rows.push(Row::figure(&what, from, number(&line["ratio"])?, "x", None));
+                errors += number(&line["errors"])?;
+            }
+            Err(why) => rows.push(Row::absent(&what, why, "x")),
+        }
+    }
     let line = output_of(&program, &["latency", RATE, SECONDS])?;
     errors += number(&line["errors"])?;
     for (name, what) in
@@ -96,6 +113,16 @@ pub(super) fn measure() -> Result<Vec<Row>, String> {
     let from = "all of the above but streams".to_owned();
     rows.push(Row::figure("requests without their answer", from, errors, "", Some(Goal::AtMost(0.0))));
     Ok(rows)
+}
+
+/// Compares LiteLLM's proxy, from its registry, with the bare proxy.
+fn litellm(program: &Path, request: &str) -> Result<Value, String> {
+    let python = clients::litellm(Path::new("python3"))?;
+    let script = workspace::root().join("bench/gateway/litellm_proxy.py");
+    let [connections, requests, rounds] = LITELLM;
+    let mut command = Command::new(program);
+    command.arg("litellm").arg(python).arg(script).args([request, connections, requests, rounds]);
+    last_line(&mut command)
 }
 
 fn output_of(program: &Path, arguments: &[&str]) -> Result<Value, String> {

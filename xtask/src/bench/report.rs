@@ -43,6 +43,11 @@ impl Row {
         Self { what: what.to_owned(), from, figure, unit, goal }
     }
 
+    /// Creates a row without a figure, and with the reason.
+    pub(super) fn absent(what: &str, why: String, unit: &'static str) -> Self {
+        Self { what: what.to_owned(), from: why, figure: f64::NAN, unit, goal: None }
+    }
+
     /// Returns whether the goal is met, or `None` without a goal.
     pub(super) fn is_met(&self) -> Option<bool> {
         Some(match self.goal? {
@@ -62,7 +67,10 @@ impl Row {
             Some(true) => "ok",
             Some(false) => "MISSED",
         };
-        let figure = format!("{:.2} {}", self.figure, self.unit);
+        let figure = match self.figure.is_nan() {
+            true => "not measured".to_owned(),
+            false => format!("{:.2} {}", self.figure, self.unit),
+        };
         [self.what.clone(), self.from.clone(), figure, goal, word.to_owned()]
     }
 }
@@ -116,6 +124,7 @@ mod tests {
             Row::ratio("read and judge", &pair, Some(Goal::AtMost(1.3))),
             Row::figure("tokens", String::new(), 0.5, "t/s", Some(Goal::AtLeast(1.0))),
             Row::figure("crates", "cargo tree".to_owned(), 42.0, "crates", None),
+            Row::absent("a peer", "no network".to_owned(), "x"),
         ]
     }
 
@@ -126,7 +135,8 @@ mod tests {
             "what            median: ours / peer  figure        goal\n\
              read and judge  2600 ns / 2000 ns    1.30 x        <= 1.3  ok\n\
              tokens                               0.50 t/s      >= 1    MISSED\n\
-             crates          cargo tree           42.00 crates\n"
+             crates          cargo tree           42.00 crates\n\
+             a peer          no network           not measured\n"
         );
     }
 
@@ -135,6 +145,7 @@ mod tests {
         let document = json(&rows());
         assert_eq!(document["rows"][0]["goal"], json!({"at_most": 1.3}));
         let met: Vec<_> = document["rows"].as_array().unwrap().iter().map(|row| row["met"].clone()).collect();
-        assert_eq!(met, [json!(true), json!(false), Value::Null]);
+        assert_eq!(met, [json!(true), json!(false), Value::Null, Value::Null]);
+        assert_eq!(document["rows"][3]["figure"], Value::Null);
     }
 }
