@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::workspace;
+use crate::{servers, workspace};
 
 /// A Python environment: its folder below `target`, its packages, and the clients of `clients.py` that run in it. The frameworks
 /// have a separate environment, because they may require older versions of `openai`.
@@ -33,10 +33,6 @@ const VENDORS: Environment = Environment {
     clients: &[],
 };
 
-/// LiteLLM's proxy, in the version of `cargo xtask servers`.
-const PROXY: Environment =
-    Environment { folder: "clients-litellm", packages: &["litellm[proxy]==1.106.2"], clients: &[] };
-
 /// The Node packages.
 const NODE: [&str; 4] = ["openai", "ai", "@ai-sdk/openai-compatible", "zod"];
 
@@ -56,15 +52,12 @@ pub(crate) struct Args {
 /// Builds `formwork`, installs the clients from their package registries below `target`, runs the checks, and compares requests.
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     let target = workspace::target();
-    if args.litellm {
-        done(workspace::cargo().args(["build", "--package", "formwork-cli"]), "cargo build")?;
-        let script = workspace::root().join("xtask/clients/litellm.py");
-        let program = target.join("debug").join("formwork");
-        return done(Command::new(litellm(&args.python)?).arg(script).arg(program), "an extraction");
-    }
-    let build = ["build", "--package", "formwork-cli", "--no-default-features"];
-    done(workspace::cargo().args(build), "cargo build")?;
+    done(workspace::cargo().args(["build", "--package", "formwork-cli"]), "cargo build")?;
     let program = target.join("debug").join("formwork");
+    if args.litellm {
+        let script = workspace::root().join("xtask/clients/litellm.py");
+        return done(servers::litellm()?.arg(script).arg(program), "an extraction");
+    }
     let script: PathBuf =
         [workspace::root().as_path(), Path::new("xtask/clients/clients.py")].iter().collect();
     let check = |environment: &Environment, more: Option<String>| {
@@ -91,11 +84,6 @@ fn compared(args: &Args, program: &Path) -> Result<(), String> {
     let python = installed(&args.python, &VENDORS)?;
     let script = workspace::root().join("xtask/clients/requests.py");
     done(Command::new(python).arg(script).arg(program), "the comparison of requests")
-}
-
-/// Returns the Python interpreter of an environment with LiteLLM's proxy, which is created by the interpreter `python`.
-pub(crate) fn litellm(python: &Path) -> Result<PathBuf, String> {
-    installed(python, &PROXY)
 }
 
 /// Returns the Python interpreter of an environment with the newest versions of its packages.

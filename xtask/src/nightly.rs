@@ -57,6 +57,7 @@ fn steps(seed: u64) -> Vec<Step> {
         step("test --quiet -p formwork-oracle --no-default-features"),
         step("xtask deny bans licenses sources advisories"),
         step("xtask registry check --strict"),
+        step("clippy --quiet --manifest-path measure/Cargo.toml --workspace --all-targets -- -D warnings"),
         step("xtask servers up"),
         with(
             "FORMWORK_LIVE",
@@ -71,9 +72,9 @@ fn steps(seed: u64) -> Vec<Step> {
     }));
     steps.push(step("xtask servers down"));
     steps.push(step(
-        "xtask chaos restate --rows 5000 --worker-kills 5 --server-kills 2 --calls-per-second 250",
+        "evals chaos restate --rows 5000 --worker-kills 5 --server-kills 2 --calls-per-second 250",
     ));
-    steps.push(step("xtask chaos provider-batch"));
+    steps.push(step("evals chaos provider-batch"));
     steps.push(step("run --release -p formwork-cli -- extract --schema examples/person.schema.json {text}"));
     steps.push(step("run --release --bin shape-runner-cli -- --input examples/feature-design-input.json"));
     steps
@@ -118,12 +119,15 @@ mod tests {
     #[test]
     fn every_package_feature_and_file_of_a_step_is_there() {
         let root = workspace::root();
+        let metadata = workspace::metadata("Cargo.toml").unwrap();
         for Step { command, .. } in steps(1) {
             let words: Vec<&str> = command.split_whitespace().collect();
             let after = |flag: &str| words.iter().position(|word| *word == flag).map(|at| words[at + 1]);
             if let Some(package) = after("-p") {
-                let manifest =
-                    fs::read_to_string(root.join("crates").join(package).join("Cargo.toml")).unwrap();
+                let packages = metadata["packages"].as_array().unwrap().iter();
+                let known = packages.filter(|known| known["name"] == package && known["source"].is_null());
+                let manifest = known.map(|known| known["manifest_path"].as_str().unwrap()).next().unwrap();
+                let manifest = fs::read_to_string(manifest).unwrap();
                 let features =
                     words.iter().find_map(|word| word.strip_prefix("--features=")).unwrap_or_default();
                 for feature in features.split(',').filter(|feature| !feature.is_empty()) {

@@ -25,9 +25,10 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-/// Returns the output of `cargo metadata`, with features resolved for the whole workspace.
-pub(crate) fn metadata() -> Result<Value, String> {
-    let text = stdout(cargo().args(["metadata", "--format-version", "1"]))?;
+/// Returns the output of `cargo metadata` for a manifest, with features resolved for its whole workspace.
+pub(crate) fn metadata(manifest: &str) -> Result<Value, String> {
+    let arguments = ["metadata", "--format-version", "1", "--manifest-path", manifest];
+    let text = stdout(cargo().args(arguments))?;
     serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))
 }
 
@@ -37,6 +38,12 @@ pub(crate) fn tree(package: &str) -> Result<Vec<String>, String> {
         ["tree", "--package", package, "--edges", "normal", "--prefix", "none", "--target", "all"];
     let text = stdout(cargo().args(arguments).args(["--format", "{p}"]))?;
     Ok(crates_of_tree(&text, package))
+}
+
+/// Returns each package of the workspace's dependency tree with its features, one per line. `edges` are the kinds of dependencies.
+pub(crate) fn features(edges: &str) -> Result<String, String> {
+    let arguments = ["tree", "--workspace", "--edges", edges, "--prefix", "none", "--format", "{p} [{f}]"];
+    stdout(cargo().args(arguments))
 }
 
 /// Returns the names in the output of `cargo tree --prefix none`, sorted and without duplicates and `package`.

@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .with_seed(7)
         .build()?;
     let outcome = extractor.extract_blocking("Maria Lindqvist, 34, moved to Lisbon last spring.")?;
-    println!("{:?} after {} calls", outcome.value, outcome.attempts.len());
+    println!("{:?} after {} calls", outcome.value, outcome.calls.len());
     Ok(())
 }
 

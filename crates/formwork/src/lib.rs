@@ -26,7 +26,7 @@
 //! let outcome = extractor.extract_blocking("Maria Lindqvist, 34, moved to Lisbon last spring.")?;
 //!
 //! assert_eq!((outcome.value.name.as_str(), outcome.value.age), ("Maria Lindqvist", 34));
-//! let first = &outcome.attempts[0].verdict;
+//! let first = &outcome.calls[0].verdict;
 //! assert!(format!("{first:?}").contains("at most 150"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -108,7 +108,18 @@ pub use formwork_core::{Error, ErrorKind, Input, Message, Outcome, Policy, Provi
 pub use formwork_extract::{Backend, CancellationToken, Extractor};
 pub use setup::Setup;
 
-/// README.md's examples compile as doctests.
+/// The Rust examples of README.md and of the pages of docs/SUMMARY.md, as doctests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/extensions.md")]
+    struct Extensions;
+    #[doc = include_str!("../../../docs/library.md")]
+    struct Library;
+    #[doc = include_str!("../../../docs/rules.md")]
+    struct Rules;
+    #[cfg(feature = "golden")]
+    #[doc = include_str!("../../../docs/schemas-in-ci.md")]
+    struct SchemasInCi;
+}

@@ -14,7 +14,7 @@ use formwork_dialect::registry::{Date, Registry};
 use crate::workspace;
 
 /// The path of the registry, relative to the root of the workspace.
-const FILE: &str = "crates/formwork-dialect/registry/models.toml";
+const FILE: &str = "crates/core/dialect/registry/models.toml";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

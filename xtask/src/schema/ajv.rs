@@ -1,8 +1,8 @@
-//! Compiles the schema files with Ajv, the validator of most JavaScript programs.
+//! Compiles the schema files with Ajv, the validator of most JavaScript programs, and compares its verdicts with ours.
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use formwork_core::{Context, Report, Validator as _};
 use serde_json::Value;
@@ -12,38 +12,30 @@ use crate::workspace;
 const AJV: &str = "ajv@8.17.1";
 const FORMATS: &str = "ajv-formats@3.0.1";
 const SCRIPT: &str = include_str!("ajv.mjs");
-const JUDGE: &str = include_str!("judge.mjs");
 
 /// The oracle's documents, with the correct verdict on each.
-const DOCUMENTS: &str = include_str!("../../../crates/formwork-oracle/tests/documents.json");
+const DOCUMENTS: &str = include_str!("../../../crates/apps/oracle/tests/documents.json");
 
-/// Compiles files of a folder in Ajv's strict mode.
-pub(super) fn compile<'n>(folder: &Path, names: impl Iterator<Item = &'n String>) -> Result<(), String> {
+/// Compiles files of a folder in Ajv's strict mode, and compares the verdicts of Ajv and of Formwork on the oracle's documents with each
+/// other and with the correct ones.
+pub(super) fn check<'n>(folder: &Path, names: impl Iterator<Item = &'n String>) -> Result<(), String> {
     let place = workspace::target().join("ajv");
     install(&place)?;
-    let script = place.join("ajv.mjs");
-    fs::write(&script, SCRIPT).map_err(|error| format!("{}: {error}", script.display()))?;
-    let mut node = Command::new("node");
-    node.arg(&script).args(names.map(|name| folder.join(name)));
-    let status = node.status().map_err(|error| missing("node", &error))?;
-    if status.success() { Ok(()) } else { Err("Ajv does not compile a schema, see above".to_owned()) }
-}
-
-/// Compares the verdicts of Ajv and of Formwork on the oracle's documents with each other and with the correct ones.
-pub(super) fn agrees(folder: &Path) -> Result<(), String> {
-    let place = workspace::target().join("ajv");
-    install(&place)?;
-    let (script, documents) = (place.join("judge.mjs"), place.join("documents.json"));
-    for (path, text) in [(&script, JUDGE), (&documents, DOCUMENTS)] {
+    let (script, documents) = (place.join("ajv.mjs"), place.join("documents.json"));
+    for (path, text) in [(&script, SCRIPT), (&documents, DOCUMENTS)] {
         fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     let mut node = Command::new("node");
-    node.arg(&script).arg(folder.join("ai-score.v1.json")).arg(&documents);
+    node.arg(&script).arg(&documents).arg(folder.join("ai-score.v1.json"));
+    node.args(names.map(|name| folder.join(name))).stderr(Stdio::inherit());
     let output = node.output().map_err(|error| missing("node", &error))?;
-    let theirs: Vec<bool> = serde_json::from_slice(&output.stdout)
-        .map_err(|error| format!("judge.mjs: {error}: {}", String::from_utf8_lossy(&output.stderr)))?;
+    if !output.status.success() {
+        return Err("Ajv does not compile a schema, see above".to_owned());
+    }
+    let theirs: Vec<bool> =
+        serde_json::from_slice(&output.stdout).map_err(|error| format!("ajv.mjs: {error}"))?;
     compare(&theirs)?;
-    println!("Ajv: {} documents of the oracle judged as we judge them", theirs.len());
+    println!("Ajv: all schemas compile, and {} documents are judged as we judge them", theirs.len());
     Ok(())
 }
 

@@ -41,8 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     }
     if args.ajv {
         let files = folder().files().map_err(|error| error.to_string())?;
-        ajv::compile(&path, files.keys().filter(|name| *name != table::OPENAPI))?;
-        ajv::agrees(&path)?;
+        ajv::check(&path, files.keys().filter(|name| *name != table::OPENAPI))?;
     }
     Ok(())
 }

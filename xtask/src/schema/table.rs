@@ -7,7 +7,7 @@ use formwork_batch::{Identified, RejectedLine, ResultLine};
 use formwork_chat::{ChatResult, StructuredAnswerLite};
 use formwork_cli::rows;
 use formwork_core::{
-    Attempt, Edit, ErrorKind, Failure, Fault, LiftOp, Loss, Lowered, Outcome, Rule, Violation,
+    CallRecord, Edit, ErrorKind, Failure, Fault, LiftOp, Loss, Lowered, Outcome, Rule, Violation,
 };
 use formwork_dialect::registry::{Entry, Registry, RegistryError};
 use formwork_json::ReadError;
@@ -29,7 +29,7 @@ pub(super) fn all(folder: &Path) -> Folder {
     oracle::add(Folder::new(folder))
         .written::<Edit>("edit")
         .written::<ReadError>("read-error")
-        .written::<Attempt>("attempt")
+        .written::<CallRecord>("call")
         .written::<ErrorKind>("error-kind")
         .written::<Failure>("failure")
         .written::<Fault>("fault")

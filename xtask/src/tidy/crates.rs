@@ -20,6 +20,14 @@ pub(super) struct Crate {
     pub(super) by_default: BTreeSet<String>,
 }
 
+impl Crate {
+    /// Returns the folder below `crates/` that it lies in, or `None` outside of `crates/`.
+    pub(super) fn folder(&self) -> Option<&str> {
+        let (_, inside) = self.manifest.to_str()?.rsplit_once("crates/")?;
+        inside.split('/').next()
+    }
+}
+
 /// A dependency in a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Import {

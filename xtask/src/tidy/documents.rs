@@ -3,7 +3,8 @@
 use super::crates::Crate;
 
 /// Crates without an example, because they are not embedded, or because examples of other crates show them.
-const WITHOUT_EXAMPLE: &[&str] = &["formwork-cli", "formwork-evals", "formwork-testkit", "xtask"];
+const WITHOUT_EXAMPLE: &[&str] =
+    &["candle-peer", "formwork-cli", "formwork-features", "formwork-measure", "formwork-testkit", "xtask"];
 
 /// Returns an error for each crate that docs/ARCHITECTURE.md does not name.
 pub(super) fn architecture(crates: &[Crate], text: Option<&str>) -> Vec<String> {
@@ -39,7 +40,7 @@ pub(super) fn examples(name: &str, texts: &[String]) -> Option<String> {
         return None;
     }
     if texts.is_empty() {
-        return Some(format!("{name} has no example: show in crates/{name}/examples/ how it is used alone"));
+        return Some(format!("{name} has no example: show in its folder examples/ how it is used alone"));
     }
     let undocumented = texts.iter().any(|text| !text.starts_with("//! "));
     undocumented.then(|| format!("{name}: an example does not begin with a `//!` comment about its purpose"))

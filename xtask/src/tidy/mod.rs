@@ -4,6 +4,7 @@ mod attributes;
 mod circles;
 mod crates;
 mod documents;
+mod features;
 mod files;
 mod imports;
 mod layers;
@@ -49,16 +50,22 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         );
         return Ok(());
     }
-    let mut crates = crates::from_metadata(&workspace::metadata()?)?;
+    let mut crates = crates::from_metadata(&workspace::metadata("Cargo.toml")?)?;
     for member in &mut crates {
         member.by_default = workspace::tree(&member.name)?.into_iter().collect();
     }
+    // The tools of the other workspace may depend on anything.
+    crates.extend(crates::from_metadata(&workspace::metadata("measure/Cargo.toml")?)?);
     if args.trees {
         for member in &crates {
             println!("{}: {} crates in its tree", member.name, member.by_default.len());
         }
     }
     let mut problems = imports::check(&crates, layers::TABLE);
+    problems.extend(features::check(
+        &workspace::features("normal,build")?,
+        &workspace::features("normal,build,dev")?,
+    ));
     let architecture = fs::read_to_string(root.join("docs/ARCHITECTURE.md")).ok();
     problems.extend(documents::architecture(&crates, architecture.as_deref()));
     for member in &crates {

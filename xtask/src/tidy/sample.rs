@@ -9,7 +9,7 @@ pub(super) struct Item {
     place: String,
     documented: Vec<String>,
     signature: String,
-    /// The crate and the type or trait whose page has this item: `crates/formwork-json JsonPath`. A free function has its own page.
+    /// The crate and the type or trait whose page has this item: `crates/core/json JsonPath`. A free function has its own page.
     page: String,
     pub(super) example: bool,
 }

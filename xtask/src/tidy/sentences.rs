@@ -65,8 +65,8 @@ mod tests {
             "crates/a/tests/it/main.rs",
             "crates/a/examples/embed.rs",
             "xtask/src/main.rs",
-            "evals/src/main.rs",
-            "bench/http/src/main.rs",
+            "measure/src/main.rs",
+            "measure/src/bench/http/mod.rs",
             "examples/acme/acme/src/main.rs",
         ] {
             for word in SUBJECTLESS.iter().chain(&INDIRECT) {

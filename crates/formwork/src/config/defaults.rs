@@ -10,7 +10,7 @@ use super::common::seconds;
 
 /// The default settings of extractions. Each field replaces the application's own default, for all applications and
 /// commands.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     /// The maximum number of attempts over all targets, from 1 to 100 (default: that of the application).
@@ -39,6 +39,10 @@ pub struct Defaults {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "dollars")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub max_cost_usd: Option<f64>,
+    /// The name of a retry policy that this program registers (default: the standard policy, with the settings above). It decides
+    /// about attempts and temperatures itself, so `max_attempts`, `attempts_per_target` and `temperature` have no effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_policy: Option<String>,
 }
 
 impl Defaults {
@@ -62,6 +66,7 @@ impl Defaults {
             max_tokens: self.max_tokens.or(other.max_tokens),
             timeout_seconds: self.timeout_seconds.or(other.timeout_seconds),
             max_cost_usd: self.max_cost_usd.or(other.max_cost_usd),
+            retry_policy: self.retry_policy.or(other.retry_policy),
         }
     }
 

@@ -193,7 +193,8 @@ impl Config {
                 let common: Common = document.read(parted(table).0, span.clone(), &[])?;
                 let (document, folder) = (document.clone(), folder.to_owned());
                 let (registry, dialects) = (Arc::clone(&registry), dialects.clone());
-                Ok(Section { name, common, document, folder, span, registry, dialects })
+                let retry_policy = defaults.retry_policy.clone();
+                Ok(Section { name, common, document, folder, span, registry, dialects, retry_policy })
             })
             .collect::<Result<Vec<_>, _>>()?;
         if sections.is_empty() {
@@ -327,8 +328,8 @@ impl Config {
     }
 
     /// Returns the default settings of extractions.
-    pub const fn defaults(&self) -> Defaults {
-        self.defaults
+    pub fn defaults(&self) -> Defaults {
+        self.defaults.clone()
     }
 
     /// Returns the folder of named contracts, if one is set.

@@ -3,7 +3,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::{Common, Defaults, Serve, TargetList, Telemetry};
-use crate::providers::Providers;
+use crate::providers::{Kind, Providers};
 
 /// Returns the JSON Schema of a configuration file with these kinds of providers, for editors.
 ///
@@ -14,45 +14,48 @@ use crate::providers::Providers;
 /// assert!(schema["properties"]["providers"].is_object());
 /// ```
 pub fn schema(providers: &Providers) -> Value {
-    let common = document_of::<Common>();
     let mut definitions = Map::new();
-    let sections: Vec<Value> = providers
-        .kinds()
-        .map(|kind| {
-            let mut own = kind.schema();
-            let mut section = common.clone();
-            adopt(&mut definitions, &mut own, kind.name());
-            adopt(&mut definitions, &mut section, kind.name());
-            let mut properties = taken(&mut section, "properties");
-            properties.insert("kind".to_owned(), json!({"const": kind.name(), "description": kind.about()}));
+    let common = embedded::<Common>(&mut definitions);
+    let [lists, defaults, serve, telemetry] = [
+        embedded::<TargetList>(&mut definitions),
+        embedded::<Defaults>(&mut definitions),
+        embedded::<Serve>(&mut definitions),
+        embedded::<Telemetry>(&mut definitions),
+    ];
+    // `additionalProperties` of a section does not look into its `allOf`, so a section lists the names of shared settings.
+    let shared: Map<String, Value> = common["properties"]
+        .as_object()
+        .into_iter()
+        .flat_map(Map::keys)
+        .map(|name| (name.clone(), json!(true)))
+        .collect();
+    definitions.insert("Common".to_owned(), common);
+    let sections = groups(providers)
+        .into_iter()
+        .map(|(mut own, kinds)| {
+            adopt(&mut definitions, &mut own, kinds[0].name());
+            let mut properties = shared.clone();
+            properties.insert("kind".to_owned(), kind_of(&kinds));
             properties.extend(taken(&mut own, "properties"));
             let mut required = vec![json!("kind")];
             required.extend(own["required"].as_array().into_iter().flatten().cloned());
-            json!({
-                "title": kind.name(),
+            let title: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+            let section = json!({
+                "title": title.join(", "),
                 "type": "object",
+                "allOf": [{"$ref": "#/$defs/Common"}],
                 "properties": properties,
                 "required": required,
                 "additionalProperties": false,
-            })
+            });
+            definitions.insert(format!("provider:{}", title[0]), section);
+            json!({"$ref": format!("#/$defs/provider:{}", escaped(title[0]))})
         })
-        .collect();
-    let mut lists = document_of::<TargetList>();
-    definitions.extend(taken(&mut lists, "$defs"));
+        .collect::<Vec<Value>>();
     let mut list = lists["properties"].clone();
     list["targets"]["description"] = json!(
         "The names of the providers, in order. If a provider fails, the next one is used (default: all providers in the order of the file)."
     );
-    if let Value::Object(lists) = &mut lists {
-        lists.remove("$schema");
-    }
-    let others = [document_of::<Defaults>(), document_of::<Serve>(), document_of::<Telemetry>()];
-    let [defaults, serve, telemetry] = others.map(|mut document| {
-        if let Value::Object(document) = &mut document {
-            document.remove("$schema");
-        }
-        document
-    });
     let document = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "formwork.toml",
@@ -112,8 +115,37 @@ pub(crate) fn drop_examples(schema: &mut Schema) {
     schema.insert("description".to_owned(), kept.into());
 }
 
-fn document_of<T: JsonSchema>() -> Value {
-    SchemaGenerator::default().into_root_schema_for::<T>().to_value()
+/// Returns the kinds by the schema of their own fields: presets of one API have the same fields, so they share a section.
+fn groups(providers: &Providers) -> Vec<(Value, Vec<&Kind>)> {
+    let mut groups: Vec<(Value, Vec<&Kind>)> = Vec::new();
+    for kind in providers.kinds() {
+        let own = kind.schema();
+        match groups.iter_mut().find(|(schema, _)| *schema == own) {
+            Some((_, kinds)) => kinds.push(kind),
+            None => groups.push((own, vec![kind])),
+        }
+    }
+    groups
+}
+
+/// Returns the schema of the member `kind` in a section of these kinds.
+fn kind_of(kinds: &[&Kind]) -> Value {
+    let [kind] = kinds else {
+        let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+        let about: Vec<String> =
+            kinds.iter().map(|kind| format!("- `{}`: {}", kind.name(), kind.about())).collect();
+        return json!({"enum": names, "description": about.join("\n")});
+    };
+    json!({"const": kind.name(), "description": kind.about()})
+}
+
+/// Returns the schema of a type, without the members of a document. Its definitions are moved into `definitions`.
+fn embedded<T: JsonSchema>(definitions: &mut Map<String, Value>) -> Value {
+    let mut schema = SchemaGenerator::default().into_root_schema_for::<T>();
+    schema.remove("$schema");
+    let mut schema = schema.to_value();
+    definitions.extend(taken(&mut schema, "$defs"));
+    schema
 }
 
 /// Moves the definitions of a document into `definitions`. If one of them has the name of a different definition, all of
@@ -130,6 +162,11 @@ fn adopt(definitions: &mut Map<String, Value>, document: &mut Value, kind: &str)
     }
 }
 
+/// Returns a name as a part of a JSON Pointer.
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
 /// Adds the kind as a prefix to the names of all definitions in references.
 fn refer(value: &mut Value, kind: &str) {
     match value {
@@ -138,8 +175,8 @@ fn refer(value: &mut Value, kind: &str) {
             for (name, member) in members {
                 match member {
                     Value::String(reference) if name == "$ref" => {
-                        let kind = kind.replace('~', "~0").replace('/', "~1");
-                        *reference = reference.replacen("#/$defs/", &format!("#/$defs/{kind}."), 1);
+                        let prefix = format!("#/$defs/{}.", escaped(kind));
+                        *reference = reference.replacen("#/$defs/", &prefix, 1);
                     }
                     _ => refer(member, kind),
                 }

@@ -41,6 +41,7 @@ pub struct Section {
     pub(super) span: Range<usize>,
     pub(super) registry: Arc<Registry>,
     pub(super) dialects: Dialects,
+    pub(super) retry_policy: Option<String>,
 }
 
 impl Section {
@@ -84,6 +85,18 @@ impl Section {
         self
     }
 
+    /// Returns the section with the value of an environment variable as the default for a string that it does not set. A blank
+    /// value counts as none.
+    #[must_use]
+    pub fn with_variable(self, name: &str, variable_name: &str) -> Self {
+        match variable(variable_name) {
+            Some(value) => {
+                self.with_default_from(&format!("the environment variable {variable_name}"), name, &value)
+            }
+            None => self,
+        }
+    }
+
     /// Returns whether the configuration may run programs; see [`Config::is_trusted`](crate::config::Config::is_trusted).
     pub const fn is_trusted(&self) -> bool {
         self.document.is_trusted
@@ -106,6 +119,16 @@ impl Section {
     /// [`ConfigError`] with the location of this section and the most similar name if no dialect has this name.
     pub fn dialect(&self, name: &str) -> Result<Arc<dyn Dialect>, ConfigError> {
         self.dialects.get(name).map_err(|message| self.error(message))
+    }
+
+    /// Returns the name of the retry policy, if the configuration names one.
+    pub(crate) fn retry_policy(&self) -> Option<&str> {
+        self.retry_policy.as_deref()
+    }
+
+    /// Returns an error with the location of the name of the retry policy.
+    pub(crate) fn retry_policy_error(&self, message: &str) -> ConfigError {
+        self.document.error(self.document.setting("defaults", "retry_policy"), message)
     }
 
     pub(crate) fn with_dialects(self, dialects: Dialects) -> Self {
@@ -133,6 +156,11 @@ impl Section {
     pub fn below(&self, path: &Path) -> Result<PathBuf, ConfigError> {
         below(&self.folder, path).map_err(|reason| self.error(format!("{}: {reason}", path.display())))
     }
+}
+
+/// Returns the value of an environment variable that is set and not blank.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }
 
 fn below(folder: &Path, path: &Path) -> Result<PathBuf, String> {

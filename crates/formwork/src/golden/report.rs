@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use formwork_schema::{Comparison, Verdict, compare};
+use formwork_schema::{Comparison, Compatibility, compare};
 use serde_json::Value;
 use similar::TextDiff;
 
@@ -183,14 +183,14 @@ fn paragraph(change: &FileChange) -> String {
 }
 
 /// Returns the effect of a comparison on readers of values.
-const fn effect(verdict: Verdict) -> &'static str {
+const fn effect(verdict: Compatibility) -> &'static str {
     match verdict {
-        Verdict::Unchanged => "the same values are valid",
-        Verdict::Widened => {
+        Compatibility::Unchanged => "the same values are valid",
+        Compatibility::Widened => {
             "every old value is still valid; readers that keep the old schema may reject new values"
         }
-        Verdict::Narrowed => "breaks readers of old values: some of them are no longer valid",
-        Verdict::Mixed => {
+        Compatibility::Narrowed => "breaks readers of old values: some of them are no longer valid",
+        Compatibility::Mixed => {
             "breaks readers of old values: some of them are no longer valid, and values are valid that were not"
         }
         _ => "nothing proves that every old value is still valid",

@@ -12,8 +12,7 @@ use super::tape::Tape;
 use crate::config::{Common, ConfigError, Section};
 
 /// The maximum size of a file of results of a batch API in bytes.
-#[cfg(any(feature = "anthropic", feature = "openai"))]
-pub(super) const MAX_RESULTS: usize = 1 << 30;
+const MAX_RESULTS: usize = 1 << 30;
 
 /// The address and the authentication of a server, for [`transport`].
 ///
@@ -23,20 +22,41 @@ pub(super) const MAX_RESULTS: usize = 1 << 30;
 /// use std::collections::BTreeMap;
 ///
 /// let headers = BTreeMap::from([("x-team".to_owned(), "docs".to_owned())]);
-/// let auth = Auth { header: "authorization", prefix: "Bearer " };
-/// let server = Server { base_url: "https://api.acme.example/v1", auth, api_key_env: Some("ACME_KEY"), headers: &headers };
+/// let server = Server::new("https://api.acme.example/v1", Auth::BEARER).with_key_env(Some("ACME_KEY")).with_headers(&headers);
 /// assert_eq!(server.headers["x-team"], "docs");
 /// ```
 #[derive(Debug, Clone)]
-pub struct Server<'s> {
+#[non_exhaustive]
+pub struct Server {
     /// The base of all request URLs, for example `https://api.example.org/v1`.
-    pub base_url: &'s str,
+    pub base_url: String,
     /// The header with the API key.
     pub auth: Auth,
-    /// The environment variable with the API key (default: none, no key is sent). An empty name counts as none.
-    pub api_key_env: Option<&'s str>,
+    /// The environment variable with the API key. An empty name counts as none.
+    pub api_key_env: Option<String>,
     /// Headers of every request.
-    pub headers: &'s BTreeMap<String, String>,
+    pub headers: BTreeMap<String, String>,
+}
+
+impl Server {
+    /// Creates a server without a key and without headers of its own.
+    pub fn new(base_url: impl Into<String>, auth: Auth) -> Self {
+        Self { base_url: base_url.into(), auth, api_key_env: None, headers: BTreeMap::new() }
+    }
+
+    /// Sets the environment variable with the API key (default: none, no key is sent).
+    #[must_use]
+    pub fn with_key_env(mut self, variable: Option<&str>) -> Self {
+        self.api_key_env = variable.map(str::to_owned);
+        self
+    }
+
+    /// Sets the headers of every request (default: none).
+    #[must_use]
+    pub fn with_headers(mut self, headers: &BTreeMap<String, String>) -> Self {
+        self.headers.clone_from(headers);
+        self
+    }
 }
 
 /// Returns the transport of a section, for the `make` function of a [`Kind`](super::Kind): the network, the cassette in
@@ -44,19 +64,12 @@ pub struct Server<'s> {
 /// read from its environment variable here, and only the transport knows it.
 ///
 /// ```
-/// use std::collections::BTreeMap;
-///
 /// use formwork::config::Config;
 /// use formwork::providers::{Server, transport};
 /// use formwork::wire::{Auth, SharedTransport};
 ///
 /// let config = Config::from_toml("[providers.mine]\nkind = \"acme\"\nconnect_timeout_seconds = 2")?;
-/// let server = Server {
-///     base_url: "https://api.acme.example",
-///     auth: Auth { header: "x-acme-key", prefix: "" },
-///     api_key_env: None,
-///     headers: &BTreeMap::new(),
-/// };
+/// let server = Server::new("https://api.acme.example", Auth { header: "x-acme-key", prefix: "" });
 /// let _: SharedTransport = transport(config.section("mine")?, &server)?;
 /// # Ok::<(), formwork::config::ConfigError>(())
 /// ```
@@ -64,15 +77,23 @@ pub struct Server<'s> {
 /// # Errors
 /// [`ConfigError`] with the location of the section, if the address or a header is invalid, the variable with the key
 /// is not set, or the cassette cannot be read or must not be overwritten.
-pub fn transport(section: &Section, server: &Server<'_>) -> Result<SharedTransport, ConfigError> {
+pub fn transport(section: &Section, server: &Server) -> Result<SharedTransport, ConfigError> {
     limited(section, server, None)
 }
 
-/// Returns the transport for a section. One of a batch API has the maximum size of its responses in bytes; it sends no request twice,
+/// Returns the transport of a section for a batch API. The maximum size of a response is 1 GiB. The transport sends no request twice,
 /// because a file that is submitted twice is paid for twice.
-pub(super) fn limited(
+///
+/// # Errors
+/// The errors of [`transport`].
+pub fn batch_transport(section: &Section, server: &Server) -> Result<SharedTransport, ConfigError> {
+    limited(section, server, Some(MAX_RESULTS))
+}
+
+/// Returns the transport of a section, that of a batch API with the maximum size of its responses in bytes.
+fn limited(
     section: &Section,
-    server: &Server<'_>,
+    server: &Server,
     max_bytes: Option<usize>,
 ) -> Result<SharedTransport, ConfigError> {
     if let Some(path) = &section.common.cassette {
@@ -108,8 +129,8 @@ pub(super) fn limited(
     })
 }
 
-fn network(section: &Section, server: &Server<'_>) -> Result<HttpTransport, formwork_http::ConfigError> {
-    let mut transport = HttpTransport::new(server.base_url)?;
+fn network(section: &Section, server: &Server) -> Result<HttpTransport, formwork_http::ConfigError> {
+    let mut transport = HttpTransport::new(&server.base_url)?;
     let Common {
         connect_timeout_seconds,
         first_timeout_seconds,
@@ -129,10 +150,10 @@ fn network(section: &Section, server: &Server<'_>) -> Result<HttpTransport, form
             None => command,
         };
         transport = transport.with_key_command(server.auth, command)?;
-    } else if let Some(variable) = server.api_key_env.filter(|variable| !variable.is_empty()) {
+    } else if let Some(variable) = server.api_key_env.as_deref().filter(|variable| !variable.is_empty()) {
         transport = transport.with_key(server.auth, Key::from_env(variable)?)?;
     }
-    for (name, value) in server.headers {
+    for (name, value) in &server.headers {
         transport = transport.with_header(name, value)?;
     }
     for (name, variable) in secret_headers {

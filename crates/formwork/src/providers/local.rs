@@ -1,4 +1,4 @@
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Kind, Made};
@@ -21,8 +21,7 @@ fn default_model() -> String {
 /// The kind exists in every build, so that a configuration means the same everywhere. A build without the model fails
 /// in `make`.
 pub(super) fn kind() -> Kind {
-    let schema = SchemaGenerator::default().into_root_schema_for::<Config>().to_value();
-    Kind::new("local", "A model in this process", schema, |section| make(section, section.read()?))
+    Kind::of::<Config>("local", "A model in this process", |section| make(section, section.read()?))
 }
 
 #[cfg(feature = "local")]
@@ -31,13 +30,7 @@ fn make(section: &Section, config: Config) -> Result<Made, ConfigError> {
 
     let local = Local::open(LocalOptions::new().with_model(&config.model))
         .map_err(|error| section.error(error.to_string()))?;
-    Ok(Made {
-        provider: std::sync::Arc::new(local),
-        system: "formwork-local".to_owned(),
-        model: config.model,
-        address: None,
-        probe: None,
-    })
+    Ok(Made::in_process(std::sync::Arc::new(local), config.model))
 }
 
 #[cfg(not(feature = "local"))]

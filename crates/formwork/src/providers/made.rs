@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use formwork_core::{Capabilities, Fault, Layer as _, Lower, Price, SharedProvider, Tighten};
+use formwork_dialect::registry::Entry;
 use formwork_dialect::{Dialects, Limited, Tool};
 use formwork_extract::{Backend, ObservationStore};
 use formwork_layers::{Concurrency, Rate, Timeout, Tokens, Trace};
@@ -24,11 +25,14 @@ use crate::config::{Common, ConfigError, Section};
 /// # Ok::<(), formwork::config::ConfigError>(())
 /// ```
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Made {
     /// The provider.
     pub provider: SharedProvider,
-    /// The provider's name in OpenTelemetry's conventions: `openai`, `ollama`.
+    /// The provider's name in OpenTelemetry's conventions: `openai`, `aws.bedrock`.
     pub system: String,
+    /// The provider's name in the registry of models: `openai`, `bedrock`.
+    pub vendor: String,
     /// The name of the model.
     pub model: String,
     /// The address of the server, if it is not the default of its kind. The vendor's price does not apply to such a
@@ -36,9 +40,60 @@ pub struct Made {
     pub address: Option<String>,
     /// The probe of the server's features; `None` if the kind has none.
     pub probe: Option<Probe>,
+    /// The price that the kind knows, if neither the configuration nor the registry has one.
+    pub price: Option<Price>,
 }
 
 impl Made {
+    /// Creates a provider of a model. `system` is its name in OpenTelemetry's conventions and in the registry of models.
+    pub fn new(provider: SharedProvider, system: impl Into<String>, model: impl Into<String>) -> Self {
+        let system = system.into();
+        let (vendor, model) = (system.clone(), model.into());
+        Self { provider, system, vendor, model, address: None, probe: None, price: None }
+    }
+
+    /// Creates the provider of a model in this process, which costs nothing.
+    pub fn in_process(provider: SharedProvider, model: impl Into<String>) -> Self {
+        Self { price: Some(Price::default()), ..Self::new(provider, "formwork-local", model) }
+    }
+
+    /// Sets the name in OpenTelemetry's conventions (default: that of [`new`](Self::new)).
+    #[must_use]
+    pub fn with_system(self, system: impl Into<String>) -> Self {
+        Self { system: system.into(), ..self }
+    }
+
+    /// Sets the name in the registry of models (default: the system of [`new`](Self::new)).
+    #[must_use]
+    pub fn with_vendor(self, vendor: impl Into<String>) -> Self {
+        Self { vendor: vendor.into(), ..self }
+    }
+
+    /// Sets the address of the server, if it is not the default of its kind (default: none).
+    #[must_use]
+    pub fn with_address(self, address: Option<String>) -> Self {
+        Self { address, ..self }
+    }
+
+    /// Removes the address if it is this one, the default of the kind.
+    #[must_use]
+    pub fn with_default_address(self, default: &str) -> Self {
+        let address = self.address.filter(|address| address != default);
+        Self { address, ..self }
+    }
+
+    /// Sets the probe of the server's features (default: none).
+    #[must_use]
+    pub fn with_probe(self, probe: Probe) -> Self {
+        Self { probe: Some(probe), ..self }
+    }
+
+    /// Returns the row of the registry about the model at this vendor.
+    fn row<'s>(&self, section: &'s Section) -> Option<&'s Entry> {
+        let row = section.registry().lookup(&format!("{}/{}", self.vendor, self.model))?;
+        (row.provider == self.vendor).then_some(row)
+    }
+
     /// Returns the price of the model: that of the configuration, else the registry's, if it is asked at its own vendor; a
     /// model in this process costs nothing. `None` if the price is not known.
     pub fn price(&self, section: &Section) -> Option<Price> {
@@ -46,12 +101,8 @@ impl Made {
     }
 
     fn known_price(&self, section: &Section) -> Option<Price> {
-        if self.system == LOCAL {
-            return Some(Price::default());
-        }
-        let vendor = vendor(&self.system);
-        let row = section.registry().lookup(&format!("{vendor}/{}", self.model))?;
-        row.price.filter(|_| row.provider == vendor && self.address.is_none())
+        let row = self.row(section).filter(|_| self.address.is_none());
+        row.and_then(|row| row.price).or(self.price)
     }
 
     /// Returns the provider with the probed features of its server, if its kind has a probe. After a failed probe it
@@ -88,9 +139,9 @@ impl Made {
     ///
     /// # Errors
     /// [`ConfigError`] if `modes` names a dialect that is not one of `dialects`.
-    pub fn backend(self, section: &Section, dialects: &Dialects) -> Result<Backend, ConfigError> {
+    pub(super) fn backend(self, section: &Section, dialects: &Dialects) -> Result<Backend, ConfigError> {
         let Common { modes, prompt_only, concurrency, rpm, tpm, tighten, .. } = &section.common;
-        let price = self.price(section);
+        let (price, row) = (self.price(section), self.row(section));
         let mut provider = self.provider;
         let identity =
             identity(&self.system, self.address.as_deref(), &self.model, section.common.kind.as_str());
@@ -121,8 +172,6 @@ impl Made {
         if let Some(tighten) = tighten {
             backend = backend.with_tighten(*tighten);
         }
-        let row = section.registry().lookup(&format!("{}/{}", vendor(&self.system), self.model));
-        let row = row.filter(|row| row.provider == vendor(&self.system));
         if let Some(row) = row {
             retirement::warn(row, &self.model, &section.name);
         }
@@ -156,9 +205,6 @@ fn mode(name: &str, promised: &Capabilities, dialects: &Dialects) -> Result<Arc<
     dialects.get(name).map(|dialect| dialect as Arc<dyn Lower>)
 }
 
-/// The name of the model in this process as a target.
-const LOCAL: &str = "formwork-local";
-
 /// The default token limit of tiny models, which do not end texts by themselves.
 const TINY_MAX_TOKENS: u32 = 512;
 
@@ -176,16 +222,6 @@ fn store() -> ObservationStore {
         file.map_or_else(ObservationStore::new, ObservationStore::with_file)
     });
     MEMORY.clone()
-}
-
-/// Returns the registry's name of a provider. OpenTelemetry's conventions put the cloud before the name of its API.
-fn vendor(system: &str) -> &str {
-    match system {
-        "aws.bedrock" => "bedrock",
-        "mistral_ai" => "mistral",
-        "x_ai" => "xai",
-        other => other.strip_prefix("gcp.").unwrap_or(other),
-    }
 }
 
 fn timeouts(common: &Common) -> Timeout {

@@ -9,6 +9,8 @@ mod cohere;
 #[cfg(feature = "gemini")]
 mod gemini;
 #[cfg(feature = "http")]
+mod hosted;
+#[cfg(feature = "http")]
 mod http;
 mod local;
 mod made;
@@ -26,26 +28,34 @@ mod retirement;
 #[cfg(feature = "http")]
 mod tape;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use formwork_core::{CustomRule, RetryPolicy, Rules, advised};
 use formwork_dialect::{Dialect, Dialects};
 use formwork_extract::{Backend, Rotation};
+#[cfg(feature = "http")]
+use formwork_wire::batch::SharedBatchApi;
+use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 
 use crate::config::{Config, ConfigError, Section, TargetList};
 
 #[cfg(feature = "http")]
-pub use http::{Server, transport};
+pub use hosted::Hosted;
+#[cfg(feature = "http")]
+pub use http::{Server, batch_transport, transport};
 pub use made::Made;
 #[cfg(feature = "ollama")]
 pub use ollama::ollama_admin;
 pub use probe::{Probe, Probed};
 pub use probe_cache::ProbeCache;
 #[cfg(feature = "http")]
-pub use raw::{BatchServer, Protocol, Raw};
+pub use raw::{Protocol, Raw};
 
-type Make = Arc<dyn Fn(&Section) -> Result<Made, ConfigError> + Send + Sync>;
+/// Creates a part of a section's provider.
+type Make<T> = Arc<dyn Fn(&Section) -> Result<T, ConfigError> + Send + Sync>;
 
 /// A kind of provider.
 ///
@@ -63,7 +73,11 @@ pub struct Kind {
     name: String,
     about: String,
     schema: Value,
-    make: Make,
+    make: Make<Made>,
+    #[cfg(feature = "http")]
+    raw: Option<Make<Option<Raw>>>,
+    #[cfg(feature = "http")]
+    batch: Option<Make<Option<SharedBatchApi>>>,
 }
 
 impl Kind {
@@ -75,7 +89,55 @@ impl Kind {
         schema: Value,
         make: impl Fn(&Section) -> Result<Made, ConfigError> + Send + Sync + 'static,
     ) -> Self {
-        Self { name: name.into(), about: about.into(), schema, make: Arc::new(make) }
+        Self {
+            name: name.into(),
+            about: about.into(),
+            schema,
+            make: Arc::new(make),
+            #[cfg(feature = "http")]
+            raw: None,
+            #[cfg(feature = "http")]
+            batch: None,
+        }
+    }
+
+    /// Creates a kind whose own fields are those of a type; see [`new`](Self::new).
+    pub fn of<C: JsonSchema>(
+        name: impl Into<String>,
+        about: impl Into<String>,
+        make: impl Fn(&Section) -> Result<Made, ConfigError> + Send + Sync + 'static,
+    ) -> Self {
+        Self::new(name, about, SchemaGenerator::default().into_root_schema_for::<C>().to_value(), make)
+    }
+
+    /// Sets the function that returns the server of a section, for requests that are forwarded unchanged; it returns `None` if the
+    /// section has none (default: no section has one). See [`Hosted::raw`].
+    #[cfg(feature = "http")]
+    #[must_use]
+    pub fn with_raw(
+        mut self,
+        raw: impl Fn(&Section) -> Result<Option<Raw>, ConfigError> + Send + Sync + 'static,
+    ) -> Self {
+        self.raw = Some(Arc::new(raw));
+        self
+    }
+
+    /// Sets the function that returns the batch API of a section; it returns `None` if the section has none (default: no section has
+    /// one). See [`Hosted::batch`].
+    #[cfg(feature = "http")]
+    #[must_use]
+    pub fn with_batch(
+        mut self,
+        batch: impl Fn(&Section) -> Result<Option<SharedBatchApi>, ConfigError> + Send + Sync + 'static,
+    ) -> Self {
+        self.batch = Some(Arc::new(batch));
+        self
+    }
+
+    /// Returns whether the kind has a batch API.
+    #[cfg(feature = "http")]
+    pub const fn has_batch(&self) -> bool {
+        self.batch.is_some()
     }
 
     /// Returns the name, which is the value of `kind` in a section.
@@ -100,7 +162,7 @@ impl fmt::Debug for Kind {
     }
 }
 
-/// The kinds of providers that a configuration can name.
+/// Everything that a configuration can name: kinds of providers, dialects, rules and retry policies.
 ///
 /// ```
 /// use formwork::providers::{Kind, Made, Providers};
@@ -110,7 +172,7 @@ impl fmt::Debug for Kind {
 ///
 /// let providers = Providers::builtin().with(Kind::new("acme", "Our own server", json!({}), |_| {
 ///     let provider = Arc::new(Scripted::new(["{}"]));
-///     Ok(Made { provider, system: "acme".into(), model: "a-1".into(), address: None, probe: None })
+///     Ok(Made::new(provider, "acme", "a-1"))
 /// }));
 /// let config = formwork::config::Config::from_toml("[providers.mine]\nkind = \"acme\"")?;
 /// assert_eq!(providers.backends(&config)?.len(), 1);
@@ -120,6 +182,8 @@ impl fmt::Debug for Kind {
 pub struct Providers {
     kinds: Vec<Kind>,
     dialects: Dialects,
+    rules: Rules,
+    policies: BTreeMap<String, Arc<dyn RetryPolicy>>,
 }
 
 impl Providers {
@@ -142,7 +206,7 @@ impl Providers {
         #[cfg(feature = "ollama")]
         let providers = providers.with(ollama::kind());
         #[cfg(feature = "openai")]
-        let providers = openai::kinds().into_iter().fold(providers, Self::with);
+        let providers = openai::kinds().fold(providers, Self::with);
         providers
     }
 
@@ -185,6 +249,39 @@ impl Providers {
         &self.dialects
     }
 
+    /// Adds a rule, or replaces the rule of this name (default: none). Contracts and files of rules name it:
+    /// `{"rule": "custom", "name": "even", "target": "$.seats"}`.
+    #[must_use]
+    pub fn with_rule(mut self, rule: Arc<dyn CustomRule>) -> Self {
+        self.rules = self.rules.with(rule);
+        self
+    }
+
+    /// Returns the rules that contracts can name.
+    pub const fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// Adds a retry policy, or replaces the policy of this name (default: none). `retry_policy = "NAME"` in `[defaults]` of a
+    /// configuration selects it.
+    ///
+    /// ```
+    /// use formwork::config::Config;
+    /// use formwork::core::Policy;
+    /// use formwork::providers::Providers;
+    ///
+    /// let providers = Providers::builtin().with_policy("patient", Policy::default());
+    /// let text = "[defaults]\nretry_policy = \"patent\"\n[providers.a]\nkind = \"ollama\"\nmodel = \"m\"";
+    /// let error = providers.backends(&Config::from_toml(text)?).unwrap_err();
+    /// assert_eq!(error.to_string(), "the configuration:2:16: there is no retry policy `patent`: did you mean `patient`?");
+    /// # Ok::<(), formwork::config::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub fn with_policy(mut self, name: impl Into<String>, policy: impl RetryPolicy + 'static) -> Self {
+        self.policies.insert(name.into(), Arc::new(policy));
+        self
+    }
+
     /// Returns all kinds.
     pub fn kinds(&self) -> impl Iterator<Item = &Kind> {
         self.kinds.iter()
@@ -210,8 +307,41 @@ impl Providers {
     /// # Errors
     /// [`ConfigError`] if the kind is unknown or a setting is invalid.
     pub fn make(&self, section: &Section) -> Result<Made, ConfigError> {
-        let kind = self.kind(&section.common.kind).map_err(|message| section.error(message))?;
-        (kind.make)(&section.clone().with_dialects(self.dialects.clone()))
+        (self.kind_of(section)?.make)(&section.clone().with_dialects(self.dialects.clone()))
+    }
+
+    fn kind_of(&self, section: &Section) -> Result<&Kind, ConfigError> {
+        self.kind(&section.common.kind).map_err(|message| section.error(message))
+    }
+
+    /// Returns the server of a section as it is; `None` if its kind has no [pass-through](Kind::with_raw), and where the section
+    /// sets what wraps calls (`concurrency`, `prompt_only`) or where they come from (`cassette`, `record`).
+    ///
+    /// # Errors
+    /// [`ConfigError`], if the section cannot be used.
+    #[cfg(feature = "http")]
+    pub fn raw(&self, section: &Section) -> Result<Option<Raw>, ConfigError> {
+        let common = &section.common;
+        let is_wrapped = common.concurrency.is_some() || common.prompt_only;
+        if is_wrapped || common.cassette.is_some() || common.record.is_some() {
+            return Ok(None);
+        }
+        let section = section.clone().with_dialects(self.dialects.clone());
+        self.kind_of(&section)?.raw.as_ref().map_or(Ok(None), |raw| raw(&section))
+    }
+
+    /// Returns the batch API of a section; `None` if its kind has [none](Kind::with_batch), and where the section sets what wraps
+    /// calls (`prompt_only`).
+    ///
+    /// # Errors
+    /// [`ConfigError`], if the section cannot be used.
+    #[cfg(feature = "http")]
+    pub fn batch(&self, section: &Section) -> Result<Option<SharedBatchApi>, ConfigError> {
+        if section.common.prompt_only {
+            return Ok(None);
+        }
+        let section = section.clone().with_dialects(self.dialects.clone());
+        self.kind_of(&section)?.batch.as_ref().map_or(Ok(None), |batch| batch(&section))
     }
 
     /// Returns the targets of a configuration in order, without probing their servers.
@@ -221,7 +351,7 @@ impl Providers {
     pub fn backends(&self, config: &Config) -> Result<Vec<Backend>, ConfigError> {
         let list = config.target_list();
         let made = self.usable(config, list)?.into_iter();
-        let backends = made.map(|(made, section)| made.backend(section, &self.dialects));
+        let backends = made.map(|(made, section)| self.backend_of(made, section));
         Ok(in_turns(backends.collect::<Result<_, _>>()?, list))
     }
 
@@ -255,7 +385,26 @@ impl Providers {
     /// # Errors
     /// The errors of [`backends`](Self::backends).
     pub fn backend(&self, section: &Section) -> Result<Backend, ConfigError> {
-        self.make(section)?.backend(section, &self.dialects)
+        self.backend_of(self.make(section)?, section)
+    }
+
+    /// Returns the backend of a provider that [`make`](Self::make) created, with the rules, and with the retry policy that the
+    /// configuration names.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if `modes` names an unknown dialect, or `retry_policy` an unknown policy.
+    pub fn backend_of(&self, made: Made, section: &Section) -> Result<Backend, ConfigError> {
+        let backend = made.backend(section, &self.dialects)?.with_rules(self.rules.clone());
+        let Some(name) = section.retry_policy() else { return Ok(backend) };
+        let policy = self.policies.get(name).ok_or_else(|| {
+            let names: Vec<&str> = self.policies.keys().map(String::as_str).collect();
+            let message = format!("there is no retry policy `{name}`");
+            section.retry_policy_error(&match names.is_empty() {
+                true => format!("{message}: this program registers none"),
+                false => advised(&message, name, &names),
+            })
+        })?;
+        Ok(backend.with_retry_policy(Arc::clone(policy)))
     }
 
     /// Returns the targets of a configuration in order, with probed servers.
@@ -274,7 +423,7 @@ impl Providers {
     pub async fn probed_list(&self, config: &Config, list: &TargetList) -> Result<Vec<Backend>, ConfigError> {
         let mut backends = Vec::new();
         for (made, section) in self.usable(config, list)? {
-            backends.push(made.probed().await.backend(section, &self.dialects)?);
+            backends.push(self.backend_of(made.probed().await, section)?);
         }
         Ok(in_turns(backends, list))
     }
@@ -289,59 +438,4 @@ pub fn in_turns(backends: Vec<Backend>, list: &TargetList) -> Vec<Backend> {
     };
     let rotation = Rotation::weighted(&backends.iter().map(weight).collect::<Vec<_>>());
     backends.into_iter().map(|backend| backend.with_rotation(rotation.clone())).collect()
-}
-
-/// Returns the server of a section as it is; `None` for a model in this process, for kinds of your own, and where the section
-/// sets what wraps calls (`concurrency`, `prompt_only`) or where they come from (`cassette`, `record`).
-///
-/// # Errors
-/// [`ConfigError`], if the section cannot be used.
-#[cfg(feature = "http")]
-pub fn raw(section: &Section) -> Result<Option<Raw>, ConfigError> {
-    let common = &section.common;
-    let is_wrapped = common.concurrency.is_some() || common.prompt_only;
-    if is_wrapped || common.cassette.is_some() || common.record.is_some() {
-        return Ok(None);
-    }
-    match common.kind.as_str() {
-        #[cfg(feature = "anthropic")]
-        "anthropic" => anthropic::raw(section).map(Some),
-        #[cfg(feature = "ollama")]
-        "ollama" => ollama::raw(section).map(Some),
-        #[cfg(feature = "openai")]
-        kind if formwork_openai::presets().iter().any(|preset| preset.name == kind) => {
-            openai::raw(section, kind).map(Some)
-        }
-        _ => Ok(None),
-    }
-}
-
-/// Returns the batch API of a section; `None` for kinds without one, and where the section sets what wraps calls (`prompt_only`).
-///
-/// # Errors
-/// [`ConfigError`], if the section cannot be used.
-#[cfg(feature = "http")]
-pub fn batch_server(section: &Section) -> Result<Option<BatchServer>, ConfigError> {
-    if section.common.prompt_only {
-        return Ok(None);
-    }
-    match section.common.kind.as_str() {
-        #[cfg(feature = "anthropic")]
-        "anthropic" => anthropic::batch(section).map(Some),
-        #[cfg(feature = "openai")]
-        "openai" => openai::batch(section),
-        _ => Ok(None),
-    }
-}
-
-/// The value of an environment variable that is set and not empty.
-#[cfg(any(
-    feature = "anthropic",
-    feature = "bedrock",
-    feature = "gemini",
-    feature = "ollama",
-    feature = "openai"
-))]
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }

@@ -2,41 +2,47 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use formwork_core::{Fault, SharedProvider, Usage};
-use formwork_ollama::{Admin, Config, Ollama, base_url_of_host};
+use formwork_ollama::{Admin, Ollama, OllamaConfig, base_url_of_host};
 use formwork_wire::{Auth, Http, SharedTransport};
-use schemars::SchemaGenerator;
 
+use super::hosted::Hosted;
 use super::http::{Server, transport};
-use super::raw::{Protocol, Raw};
+use super::raw::Protocol;
 use super::{Kind, Made, Probe, ProbeCache, Probed};
-use crate::config::{ConfigError, Section};
+use crate::config::{ConfigError, Section, variable};
 
 pub(super) fn kind() -> Kind {
-    let schema = SchemaGenerator::default().into_root_schema_for::<Config>().to_value();
-    Kind::new("ollama", "Ollama's own API, on this machine or another", schema, |section| {
-        let config = configured(section)?;
-        let transport = transport(section, &server(&config))?;
-        let address = Some(config.base_url.clone());
-        let probed = Asked { name: section.name.clone(), transport, config };
-        let provider = probed.provider(probed.config.wire());
-        let model = probed.config.model.clone();
-        // A cassette contains recorded calls, and a probe only if one was recorded.
-        let probes = probed.config.probe && section.common.cassette.is_none();
-        let probe = probes.then(|| {
-            Probe::new(move |fresh| {
-                let probed = probed.clone();
-                async move { probed.probe(fresh).await }
-            })
-        });
-        Ok(Made { provider, system: "ollama".to_owned(), model, address, probe })
-    })
+    Kind::of::<OllamaConfig>("ollama", "Ollama's own API, on this machine or another", make).with_raw(
+        |section| {
+            let config = configured(section)?;
+            let (wire, server) = (config.wire(), server(&config));
+            Hosted { wire, server, model: config.model }.raw(section, Protocol::Ollama).map(Some)
+        },
+    )
+}
+
+fn make(section: &Section) -> Result<Made, ConfigError> {
+    let config = configured(section)?;
+    let transport = transport(section, &server(&config))?;
+    let probed = Asked { name: section.name.clone(), transport, config };
+    let provider = probed.provider(probed.config.wire());
+    let made = Made::new(provider, "ollama", &probed.config.model)
+        .with_address(Some(probed.config.base_url.clone()));
+    // A cassette contains recorded calls, and a probe only if one was recorded.
+    if !probed.config.probe || section.common.cassette.is_some() {
+        return Ok(made);
+    }
+    Ok(made.with_probe(Probe::new(move |fresh| {
+        let probed = probed.clone();
+        async move { probed.probe(fresh).await }
+    })))
 }
 
 /// A server with its configuration.
 #[derive(Clone)]
 struct Asked {
     name: String,
-    config: Config,
+    config: OllamaConfig,
     transport: SharedTransport,
 }
 
@@ -67,15 +73,9 @@ impl Asked {
     }
 
     /// Returns the part of the configuration that the result depends on, without secrets.
-    fn distinguishing(&self) -> Config {
-        Config { api_key_env: None, headers: BTreeMap::new(), ..self.config.clone() }
+    fn distinguishing(&self) -> OllamaConfig {
+        OllamaConfig { api_key_env: None, headers: BTreeMap::new(), ..self.config.clone() }
     }
-}
-
-pub(super) fn raw(section: &Section) -> Result<Raw, ConfigError> {
-    let config = configured(section)?;
-    let transport = transport(section, &server(&config))?;
-    Ok(Raw { protocol: Protocol::Ollama, transport, model: config.model })
 }
 
 /// Returns a client that manages the models of the server of a section. It uses the transport of the section, with its TLS, key,
@@ -97,21 +97,18 @@ pub fn ollama_admin(section: &Section) -> Result<Admin, ConfigError> {
     Ok(Admin::new(transport(section, &server(&config))?))
 }
 
-fn server(config: &Config) -> Server<'_> {
-    Server {
-        base_url: &config.base_url,
-        auth: Auth::BEARER,
-        api_key_env: config.api_key_env.as_deref(),
-        headers: &config.headers,
-    }
+fn server(config: &OllamaConfig) -> Server {
+    Server::new(&config.base_url, Auth::BEARER)
+        .with_key_env(config.api_key_env.as_deref())
+        .with_headers(&config.headers)
 }
 
 /// Reads a section. The default server is that of the environment variable `OLLAMA_HOST`.
-fn configured(section: &Section) -> Result<Config, ConfigError> {
+fn configured(section: &Section) -> Result<OllamaConfig, ConfigError> {
     /// The environment variable of Ollama's own command.
     const HOST: &str = "OLLAMA_HOST";
 
-    match super::variable(HOST) {
+    match variable(HOST) {
         Some(host) => {
             let source = format!("the environment variable {HOST}");
             section.clone().with_default_from(&source, "base_url", &base_url_of_host(&host)).read()

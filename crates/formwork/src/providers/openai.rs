@@ -1,107 +1,88 @@
-use std::sync::Arc;
+use formwork_openai::{Api, OpenAi, OpenAiBatches, OpenAiConfig, Resolved, presets};
 
-use formwork_openai::{Api, Config, Resolved, presets};
-use formwork_wire::Http;
-use schemars::SchemaGenerator;
-
-use super::http::{MAX_RESULTS, Server, limited, transport};
+use super::hosted::Hosted;
+use super::http::Server;
 use super::promises::promised;
-use super::raw::{BatchServer, Protocol, Raw};
+use super::raw::Protocol;
 use super::{Kind, Made};
 use crate::config::{ConfigError, Section};
 
+/// The name of the kind and preset of the API's own vendor.
+const VENDOR: &str = "openai";
+
 /// Returns the kind of OpenAI, and one for each vendor of the presets.
-pub(super) fn kinds() -> Vec<Kind> {
-    let schema = SchemaGenerator::default().into_root_schema_for::<Config>().to_value();
-    presets()
-        .iter()
-        .map(|preset| {
-            let name = preset.name.clone();
-            let about = match preset.name.as_str() {
-                "openai" => {
-                    "Chat Completions, of OpenAI or any OpenAI-compatible server, or the Responses API"
-                        .to_owned()
-                }
-                name => format!("Chat Completions with the values of {name}"),
+pub(super) fn kinds() -> impl Iterator<Item = Kind> {
+    presets().iter().map(|preset| {
+        let name = preset.name.as_str();
+        let about = match name {
+            VENDOR => {
+                "Chat Completions, of OpenAI or any OpenAI-compatible server, or the Responses API".to_owned()
+            }
+            name => format!("Chat Completions with the values of {name}"),
+        };
+        let kind = Kind::of::<OpenAiConfig>(name, about, |section| make(section, name)).with_raw(|section| {
+            let opened = Opened::of(section, name)?;
+            opened.hosted.raw(section, opened.protocol).map(Some)
+        });
+        if name == VENDOR { kind.with_batch(batch) } else { kind }
+    })
+}
+
+/// A section of this kind, with the values of its preset and the known facts about the model.
+struct Opened {
+    hosted: Hosted<OpenAi>,
+    protocol: Protocol,
+    /// The name of the preset.
+    preset: String,
+    /// The address of the preset, if it has one.
+    usual: Option<String>,
+}
+
+impl Opened {
+    fn of(section: &Section, preset: &str) -> Result<Self, ConfigError> {
+        let section = configured(section, preset)?;
+        let config: OpenAiConfig = section.read()?;
+        let resolve =
+            |config: &OpenAiConfig| config.resolve().map_err(|error| section.error(error.to_string()));
+        let resolved = resolve(&config)?;
+        let name = config.preset.as_deref().unwrap_or(preset);
+        let Resolved { name, wire, base_url, api_key_env, auth, headers } =
+            match promised(&config, name, &resolved, &section) {
+                Some(config) => resolve(&config)?,
+                None => resolved,
             };
-            Kind::new(preset.name.clone(), about, schema.clone(), move |section| make(section, &name))
-        })
-        .collect()
-}
-
-/// Returns a section with the values of the preset of its kind, of the environment, and its settings.
-fn configured(section: &Section, preset: &str) -> Result<(Section, Config), ConfigError> {
-    /// The variable of OpenAI's own libraries.
-    const BASE_URL: &str = "OPENAI_BASE_URL";
-
-    let mut section = section.clone();
-    if preset != "openai" {
-        section = section.with_default("preset", preset);
-    } else if let Some(url) = super::variable(BASE_URL)
-        && section.read::<Config>()?.preset.is_none_or(|preset| preset == "openai")
-    {
-        section =
-            section.with_default_from(&format!("the environment variable {BASE_URL}"), "base_url", &url);
+        config.dialects.iter().flatten().try_for_each(|name| section.dialect(name).map(|_| ()))?;
+        let usual =
+            OpenAiConfig { base_url: None, ..config.clone() }.resolve().ok().map(|usual| usual.base_url);
+        let server = Server::new(base_url, auth).with_key_env(api_key_env.as_deref()).with_headers(&headers);
+        let protocol = if config.api == Api::Responses { Protocol::Responses } else { Protocol::OpenAi };
+        let hosted = Hosted { wire, server, model: config.model };
+        Ok(Self { hosted, protocol, preset: name, usual })
     }
-    let config = section.read()?;
-    Ok((section, config))
 }
 
-/// Returns the section with its configuration, resolved with the known facts about the model.
-fn resolved(section: &Section, preset: &str) -> Result<(Section, Config, Resolved), ConfigError> {
-    let (section, config) = configured(section, preset)?;
-    let resolve = |config: &Config| config.resolve().map_err(|error| section.error(error.to_string()));
-    let resolved = resolve(&config)?;
-    let name = config.preset.as_deref().unwrap_or(preset);
-    let resolved = match promised(&config, name, &resolved, &section) {
-        Some(config) => resolve(&config)?,
-        None => resolved,
-    };
-    config.dialects.iter().flatten().try_for_each(|name| section.dialect(name).map(|_| ()))?;
-    Ok((section, config, resolved))
+/// Returns a section with the values of the preset of its kind and of the environment as defaults.
+fn configured(section: &Section, preset: &str) -> Result<Section, ConfigError> {
+    let section = section.clone();
+    if preset != VENDOR {
+        return Ok(section.with_default("preset", preset));
+    }
+    let is_own = section.read::<OpenAiConfig>()?.preset.is_none_or(|preset| preset == VENDOR);
+    // The variable of OpenAI's own libraries.
+    Ok(if is_own { section.with_variable("base_url", "OPENAI_BASE_URL") } else { section })
 }
 
 /// Returns the batch API of a section; `None` for servers of other vendors.
-pub(super) fn batch(section: &Section) -> Result<Option<BatchServer>, ConfigError> {
-    let (section, config, resolved) = resolved(section, "openai")?;
-    if resolved.name != "openai" {
-        return Ok(None);
-    }
-    let server = Server {
-        base_url: &resolved.base_url,
-        auth: resolved.auth,
-        api_key_env: resolved.api_key_env.as_deref(),
-        headers: &resolved.headers,
-    };
-    let protocol = if config.api == Api::Responses { Protocol::Responses } else { Protocol::OpenAi };
-    let transport = limited(&section, &server, Some(MAX_RESULTS))?;
-    Ok(Some(BatchServer { protocol, wire: Arc::new(resolved.wire.with_stream(false)), transport }))
-}
-
-pub(super) fn raw(section: &Section, preset: &str) -> Result<Raw, ConfigError> {
-    let (section, config) = configured(section, preset)?;
-    let resolved = config.resolve().map_err(|error| section.error(error.to_string()))?;
-    let server = Server {
-        base_url: &resolved.base_url,
-        auth: resolved.auth,
-        api_key_env: resolved.api_key_env.as_deref(),
-        headers: &resolved.headers,
-    };
-    let protocol = if config.api == Api::Responses { Protocol::Responses } else { Protocol::OpenAi };
-    Ok(Raw { protocol, transport: transport(&section, &server)?, model: config.model })
+fn batch(section: &Section) -> Result<Option<formwork_wire::batch::SharedBatchApi>, ConfigError> {
+    let opened = Opened::of(section, VENDOR)?;
+    (opened.preset == VENDOR).then(|| opened.hosted.batch(section, OpenAiBatches::new)).transpose()
 }
 
 fn make(section: &Section, preset: &str) -> Result<Made, ConfigError> {
-    let (section, config, resolved) = resolved(section, preset)?;
-    let server = Server {
-        base_url: &resolved.base_url,
-        auth: resolved.auth,
-        api_key_env: resolved.api_key_env.as_deref(),
-        headers: &resolved.headers,
-    };
-    let provider = Http::new(resolved.wire, transport(&section, &server)?).with_name(&section.name);
-    let usual = Config { base_url: None, ..config.clone() }.resolve().map(|usual| usual.base_url);
-    let address = Some(resolved.base_url).filter(|url| usual.ok().as_ref() != Some(url));
-    let system = resolved.name;
-    Ok(Made { provider: Arc::new(provider), system, model: config.model, address, probe: None })
+    let Opened { hosted, preset, usual, .. } = Opened::of(section, preset)?;
+    let made = hosted.make(section)?.with_system(&preset).with_vendor(preset);
+    Ok(match usual {
+        Some(usual) => made.with_default_address(&usual),
+        None => made,
+    })
 }

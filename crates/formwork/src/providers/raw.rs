@@ -1,8 +1,6 @@
 //! Access to servers in their own protocol, for requests that are forwarded unchanged.
 
-use std::sync::Arc;
-
-use formwork_wire::{SharedTransport, Wire};
+use formwork_wire::SharedTransport;
 
 /// The protocol of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,15 +25,4 @@ pub struct Raw {
     pub transport: SharedTransport,
     /// The server's name of the section's model.
     pub model: String,
-}
-
-/// A server with a batch API, which processes files of requests within a day.
-#[derive(Debug, Clone)]
-pub struct BatchServer {
-    /// The protocol of the requests.
-    pub protocol: Protocol,
-    /// The codec of the requests, without streams.
-    pub wire: Arc<dyn Wire>,
-    /// The transport with the address, key, headers and time limits of the section. The maximum size of a response is 1 GiB.
-    pub transport: SharedTransport,
 }

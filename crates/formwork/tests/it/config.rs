@@ -70,6 +70,111 @@ fn the_schema_for_editors_takes_what_is_taken() {
 }
 
 #[test]
+fn the_schema_for_editors_takes_what_the_schema_of_each_kind_takes() {
+    let providers = Providers::builtin();
+    let whole = schema(&providers);
+    let whole = jsonschema::validator_for(&whole).unwrap();
+    let section = |kind: &Kind, model: bool, member: &str, value: &Value| {
+        let mut section = json!({"kind": kind.name()});
+        if model {
+            section["model"] = json!("m");
+        }
+        section[member] = value.clone();
+        json!({"providers": {"a": section}})
+    };
+    let values = [
+        json!(null),
+        json!(true),
+        json!(0),
+        json!(-1),
+        json!(2),
+        json!(0.5),
+        json!(1e30),
+        json!(""),
+        json!("x"),
+        json!("30s"),
+        json!("chat"),
+        json!("generate"),
+        json!("responses"),
+        json!("high"),
+        json!("developer"),
+        json!("bounded"),
+        json!("tool"),
+        json!("converse"),
+        json!("vertex"),
+        json!([]),
+        json!(["openai"]),
+        json!([1]),
+        json!({}),
+        json!({"x": "y"}),
+        json!({"x": 1}),
+        json!({"input": 1, "output": 2}),
+        json!({"type": "enabled", "budget_tokens": 1024}),
+    ];
+    let common = schemars::schema_for!(formwork::config::Common).to_value();
+    let (mut compared, mut accepted) = (0, 0);
+    for kind in providers.kinds() {
+        let own = kind.schema();
+        let model = own["required"].as_array().is_some_and(|names| names.contains(&json!("model")));
+        let members = own["properties"].as_object().into_iter().flatten().map(|(name, _)| (name, &own));
+        let shared = common["properties"].as_object().unwrap().keys().filter(|name| *name != "kind");
+        for (name, document) in shared.map(|name| (name, &common)).chain(members) {
+            // The member alone, with the definitions of its document.
+            let alone = json!({"$ref": format!("#/properties/{name}"), "properties": document["properties"], "$defs": document.get("$defs").cloned().unwrap_or(json!({}))});
+            let alone = jsonschema::validator_for(&alone).unwrap();
+            for value in &values {
+                let is_taken = whole.is_valid(&section(kind, model, name, value));
+                assert_eq!(is_taken, alone.is_valid(value), "{}: {name} = {value}", kind.name());
+                compared += 1;
+                accepted += usize::from(is_taken);
+            }
+            let misspelt = format!("{name}x");
+            for value in [&values[0], &values[8]] {
+                let is_taken = whole.is_valid(&section(kind, model, &misspelt, value));
+                assert!(!is_taken, "{}: {misspelt}", kind.name());
+            }
+        }
+        for name in own["required"].as_array().into_iter().flatten() {
+            assert!(!whole.is_valid(&json!({"providers": {"a": {"kind": kind.name()}}})), "without {name}");
+        }
+        assert!(!whole.is_valid(&json!({"providers": {"a": {"kind": format!("{}x", kind.name())}}})));
+    }
+    assert!(compared > 10_000 && accepted > 2000, "{compared} {accepted}");
+}
+
+#[test]
+fn the_schema_for_editors_repeats_nothing_and_describes_every_setting() {
+    let schema = schema(&Providers::builtin());
+    let size = serde_json::to_string_pretty(&schema).unwrap().len();
+    assert!(size <= 60_000, "{size} bytes");
+    let followed = |value: &Value| match value["$ref"].as_str() {
+        Some(target) => schema.pointer(target.trim_start_matches('#')).unwrap().clone(),
+        None => value.clone(),
+    };
+    let sections = schema.pointer("/properties/providers/additionalProperties/oneOf").unwrap();
+    let sections: Vec<Value> = sections.as_array().unwrap().iter().map(followed).collect();
+    for section in &sections {
+        for (name, property) in section["properties"].as_object().unwrap() {
+            // `true` is a setting that all kinds share.
+            let shared = &schema["$defs"]["Common"]["properties"][name];
+            let described = if property == &json!(true) { shared } else { property };
+            assert!(followed(described)["description"].is_string(), "{}: {name}", section["title"]);
+        }
+    }
+    // An editor shows what each preset is.
+    let presets = sections.iter().map(|section| &section["properties"]["kind"]);
+    let presets: Vec<&Value> = presets.filter(|kind| kind["enum"].is_array()).collect();
+    assert_eq!(presets.len(), 1, "the presets of one API share a section");
+    let names = presets[0]["enum"].as_array().unwrap();
+    let about = presets[0]["description"].as_str().unwrap();
+    assert!(
+        names.len() > 10
+            && names.iter().all(|name| about.contains(&format!("- `{}`: ", name.as_str().unwrap()))),
+        "{about}"
+    );
+}
+
+#[test]
 fn the_schema_for_editors_has_no_examples_in_rust() {
     let schema = schema(&Providers::builtin());
     assert!(

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use formwork::golden::{Error, FileChangeKind, Folder, Report};
-use formwork::schema::Verdict;
+use formwork::schema::Compatibility;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -150,46 +150,46 @@ fn a_check_of_a_folder_that_does_not_exist_creates_none() {
 fn each_change_says_whether_it_breaks_readers() {
     type Edit = fn(&mut Value);
     // The edit restores the schema from before the type changed.
-    let cases: [(&str, Edit, Verdict, bool, &str); 6] = [
+    let cases: [(&str, Edit, Compatibility, bool, &str); 6] = [
         (
             "added",
             |old| drop(old["properties"].as_object_mut().unwrap().shift_remove("priority")),
-            Verdict::Narrowed,
+            Compatibility::Narrowed,
             true,
             "$.priority: added, optional",
         ),
         (
             "required",
             |old| drop(old.as_object_mut().unwrap().shift_remove("required")),
-            Verdict::Narrowed,
+            Compatibility::Narrowed,
             false,
             "$.title: narrowed",
         ),
         (
             "removed",
             |old| old["properties"]["gone"] = json!({"type": "string"}),
-            Verdict::Widened,
+            Compatibility::Widened,
             true,
             "$.gone: removed",
         ),
         (
             "widened",
             |old| old["properties"]["priority"]["maximum"] = json!(9),
-            Verdict::Widened,
+            Compatibility::Widened,
             true,
             "$.priority: widened",
         ),
         (
             "narrowed",
             |old| old["properties"]["title"]["type"] = json!(["string", "null"]),
-            Verdict::Narrowed,
+            Compatibility::Narrowed,
             false,
             "$.title: narrowed",
         ),
         (
             "described",
             |old| old["properties"]["title"]["description"] = json!("Short."),
-            Verdict::Unchanged,
+            Compatibility::Unchanged,
             true,
             "the same values are valid",
         ),

@@ -4,6 +4,15 @@
 mod bad_config;
 mod config;
 mod connections;
+#[cfg(all(
+    feature = "anthropic",
+    feature = "bedrock",
+    feature = "cohere",
+    feature = "gemini",
+    feature = "ollama",
+    feature = "openai"
+))]
+mod doors;
 #[cfg(feature = "golden")]
 mod golden;
 mod limits;

@@ -71,9 +71,9 @@ async fn the_opening_is_sent_and_the_answer_is_whole_streamed_and_in_one_piece()
             let settings = format!("{PROMPT}stream = {is_stream}\n");
             let outcome = extract(&server, "claude-haiku-4-5", &settings).await.unwrap();
             assert_eq!((outcome.value.name.as_str(), outcome.value.age), ("Maria", 34), "{text}");
-            let [attempt] = outcome.attempts.as_slice() else { panic!("{:?}", outcome.attempts) };
-            assert!(attempt.text.contains('{') && attempt.text.contains('}'), "{}", attempt.text);
-            assert_eq!(attempt.text.matches('{').count(), 1, "{}", attempt.text);
+            let [call] = outcome.calls.as_slice() else { panic!("{:?}", outcome.calls) };
+            assert!(call.text.contains('{') && call.text.contains('}'), "{}", call.text);
+            assert_eq!(call.text.matches('{').count(), 1, "{}", call.text);
             let opening = ("assistant".to_owned(), json!([{"type": "text", "text": "{"}]));
             assert_eq!(last_messages(&server), [opening]);
         }
@@ -117,7 +117,7 @@ async fn a_model_that_refuses_the_opening_is_called_without_it_and_the_outcome_s
     let roles: Vec<String> = last_messages(&server).into_iter().map(|(role, _)| role).collect();
     assert_eq!(roles[..2], ["assistant", "user"], "the second call has no opening");
     assert!(roles[2..].iter().all(|role| role == "user"), "and neither has any later call");
-    let notes: Vec<&String> = outcome.attempts.iter().flat_map(|attempt| &attempt.notes).collect();
+    let notes: Vec<&String> = outcome.calls.iter().flat_map(|call| &call.notes).collect();
     let [note] = notes.as_slice() else { panic!("{notes:?}") };
     assert!(
         note.starts_with("the model does not continue the opening") && note.contains(message_of),

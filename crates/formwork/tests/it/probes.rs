@@ -17,8 +17,7 @@ async fn the_tokens_of_a_probe_are_counted_once_and_apart() {
             let provider = Arc::clone(&inner);
             async move { Ok(Probed { provider, notes: Vec::new(), usage: spent }) }
         });
-        let (system, model) = ("acme".to_owned(), "a-1".to_owned());
-        let made = Made { provider, system, model, address: None, probe: Some(probe) }.probed().await;
+        let made = Made::new(provider, "acme", "a-1").with_probe(probe).probed().await;
         let call = Call::new(Vec::<Message>::new(), Lowered::new(Enforcement::None, None));
         let mut used = Vec::new();
         for _ in 0..3 {

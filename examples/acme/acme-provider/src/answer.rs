@@ -1,96 +1,102 @@
 //! Bodies of responses into pieces of an answer.
 
-use formwork::core::{Completion, Delta, Fault, FaultKind, Finish, Usage};
+use formwork::core::{Fault, FaultKind, Finish, Usage};
 use formwork::wire::http::response::Parts;
-use formwork::wire::{Decoder, Deltas, Framed, Messages, Ndjson, Whole, media_type, quoted};
+use formwork::wire::lenient::{self, Count, Leaf, Object};
+use formwork::wire::{
+    Collector, Decoder, Deltas, Messages, Ndjson, Reader, RequestInfo, bad_wire, decoder as decoder_of,
+    media_type, quoted,
+};
 use serde::Deserialize;
 
-/// A document, a line of a stream or an error: each has some of these members.
-#[derive(Debug, Deserialize)]
-struct Body {
-    problem: Option<String>,
-    reply: Option<String>,
-    piece: Option<String>,
-    stopped: Option<String>,
-    tokens: Option<Tokens>,
-    engine: Option<String>,
+/// A document, a line of a stream or an error: each has some of these members. Leaf values accept any JSON.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Body<'a> {
+    #[serde(borrow)]
+    problem: Leaf<'a>,
+    reply: Leaf<'a>,
+    piece: Leaf<'a>,
+    stopped: Leaf<'a>,
+    tokens: Object<Tokens>,
+    engine: Leaf<'a>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Tokens {
-    read: u64,
-    written: u64,
+    read: Count,
+    written: Count,
 }
 
 /// Returns the decoder of a successful response: of lines, or of one document.
-pub(crate) fn decoder(head: &Parts) -> Box<dyn Decoder> {
-    if media_type(head) == Some("application/x-ndjson") {
-        Box::new(Framed::<Ndjson, _>::new(Lines))
-    } else {
-        Box::new(Whole::new(|body: &[u8], out: &mut Deltas| {
-            out.extend(document(body)?.into_deltas());
-            Ok(())
-        }))
-    }
+pub(crate) fn decoder(request: RequestInfo, head: &Parts) -> Box<dyn Decoder> {
+    let is_stream = media_type(head) == Some("application/x-ndjson");
+    decoder_of::<Ndjson>(Answer(Collector::new(request)), is_stream)
 }
 
 /// Returns the words of an error response.
 pub(crate) fn problem(body: &[u8]) -> Option<String> {
-    serde_json::from_slice::<Body>(body).ok()?.problem
+    lenient::from_slice::<Body<'_>>(body).ok()?.problem.into_text()
 }
 
-fn document(bytes: &[u8]) -> Result<Completion, Fault> {
-    let body = read(bytes)?;
-    let (finish, usage) = end(&body).ok_or_else(|| bad(bytes))?;
-    let text = body.reply.ok_or_else(|| bad(bytes))?;
-    Ok(Completion::new(text).with_finish(finish).with_usage(usage).with_model(body.engine))
+/// Reads both forms of an answer.
+struct Answer(Collector);
+
+impl Reader for Answer {
+    fn document(&mut self, bytes: &[u8], out: &mut Deltas) -> Result<(), Fault> {
+        let mut body = read(bytes)?;
+        match body.reply.take() {
+            Leaf::Text(reply) if body.stopped.as_str().is_some() => {
+                self.0.answer(reply.into_owned(), out);
+                self.end_of(&body, out);
+                Ok(())
+            }
+            _ => Err(bad(bytes)),
+        }
+    }
 }
 
-struct Lines;
-
-impl Messages for Lines {
+impl Messages for Answer {
     fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault> {
-        let body = read(text.as_bytes())?;
-        let end = end(&body);
-        if body.piece.is_none() && end.is_none() {
+        let mut body = read(text.as_bytes())?;
+        let is_end = body.stopped.as_str().is_some();
+        if body.piece.as_str().is_none() && !is_end {
             return Err(bad(text.as_bytes()));
         }
-        out.extend(body.piece.map(Delta::Text));
-        out.extend(end.map(|(finish, usage)| Delta::End {
-            finish,
-            usage,
-            closed_at: None,
-            restrained: false,
-            model: body.engine,
-        }));
+        self.0.answer(body.piece.take().into_text().unwrap_or_default(), out);
+        if is_end {
+            self.end_of(&body, out);
+        }
         Ok(())
     }
 }
 
-fn read(bytes: &[u8]) -> Result<Body, Fault> {
-    let body: Body = serde_json::from_slice(bytes).map_err(|_| bad(bytes))?;
-    match body.problem {
-        Some(problem) => Err(Fault::new(FaultKind::Overloaded, quoted(&problem))),
+impl Answer {
+    /// Adds the end of the answer: why it stopped, the tokens, and the model.
+    fn end_of(&mut self, body: &Body<'_>, out: &mut Deltas) {
+        self.0.finish = Some(match body.stopped.as_str().unwrap_or_default() {
+            "limit" => Finish::Length,
+            "declined" => Finish::Refused,
+            "filtered" => Finish::Filtered,
+            _ => Finish::Stop,
+        });
+        let tokens = body.tokens.0.as_ref();
+        self.0.usage = tokens.and_then(|tokens| Some(Usage::new(tokens.read.0?, tokens.written.0?)));
+        self.0.answered_by(&body.engine);
+        self.0.end(out);
+    }
+}
+
+fn read(bytes: &[u8]) -> Result<Body<'_>, Fault> {
+    let body: Body<'_> = lenient::from_slice(bytes).map_err(|_| bad(bytes))?;
+    match body.problem.as_str() {
+        Some(problem) => Err(Fault::new(FaultKind::Overloaded, quoted(problem))),
         None => Ok(body),
     }
 }
 
-fn end(body: &Body) -> Option<(Finish, Usage)> {
-    let finish = match body.stopped.as_deref()? {
-        "limit" => Finish::Length,
-        "declined" => Finish::Refused,
-        "filtered" => Finish::Filtered,
-        _ => Finish::Stop,
-    };
-    let usage = match &body.tokens {
-        Some(Tokens { read, written }) => Usage::new(*read, *written),
-        None => Usage::default().with_estimated(true),
-    };
-    Some((finish, usage))
-}
-
 /// Returns the fault of a body that is not Acme's protocol.
 fn bad(bytes: &[u8]) -> Fault {
-    let body_text = quoted(&String::from_utf8_lossy(bytes));
-    Fault::new(FaultKind::BadWire, format!("this is no answer of Acme's API: {body_text}"))
+    bad_wire("this is no answer of Acme's API", bytes)
 }

@@ -1,4 +1,4 @@
-use formwork::dialect::Verdict;
+use formwork::dialect::Reaction;
 use formwork::dialect::profile::{Engine, LLGUIDANCE, LintRule, Profile};
 
 /// The JSON Schema that Acme takes: what llguidance takes, with dates as the only format and without `multipleOf`.
@@ -10,13 +10,13 @@ pub const ACME: Profile = Profile {
         LintRule {
             keyword: "multipleOf",
             when: |schema| schema.get("multipleOf").is_some(),
-            verdict: Verdict::Ignored,
+            reaction: Reaction::Ignored,
             words: "numbers of any step come back",
         },
         LintRule {
             keyword: "format",
             when: |schema| schema["format"].as_str().is_some_and(|format| !FORMATS.contains(&format)),
-            verdict: Verdict::Rejected,
+            reaction: Reaction::Rejected,
             words: "`date` is the only format",
         },
     ],

@@ -1,7 +1,7 @@
 use formwork::core::{Call, Capabilities, Enforcement, Fault, FaultKind, Message, Part, Role, Time};
 use formwork::wire::http::Request;
 use formwork::wire::http::response::Parts;
-use formwork::wire::{Bytes, Decoder, Wire, fault_of};
+use formwork::wire::{Bytes, Decoder, RequestInfo, Wire, fault_of, post, unsupported};
 use serde_json::{Map, Value, json};
 
 use crate::answer;
@@ -46,7 +46,7 @@ impl Wire for Acme {
 
     fn encode(&self, call: &Call) -> Result<Request<Bytes>, Fault> {
         if !call.tools.is_empty() || call.enforcement() == Enforcement::Tool {
-            return Err(Fault::new(FaultKind::Unsupported, "Acme's API has no tools"));
+            return Err(unsupported("Acme's API has no tools"));
         }
         let mut body = Map::new();
         body.insert("engine".to_owned(), json!(self.model));
@@ -69,14 +69,11 @@ impl Wire for Acme {
         set("heat", call.sampling.temperature.map(|heat| json!(heat)));
         set("seed", call.sampling.seed.map(|seed| json!(seed)));
         set("limit", call.max_tokens.map(|limit| json!(limit)));
-        let request = Request::post("/v2/completions").header("content-type", "application/json");
-        request
-            .body(Value::Object(body).to_string().into())
-            .map_err(|error| Fault::new(FaultKind::BadRequest, error.to_string()))
+        post("/v2/completions", &body, &Map::new())
     }
 
-    fn decoder(&self, _: &Call, head: &Parts) -> Box<dyn Decoder> {
-        answer::decoder(head)
+    fn decoder(&self, call: &Call, head: &Parts) -> Box<dyn Decoder> {
+        answer::decoder(RequestInfo::new("acme", &self.model, call), head)
     }
 
     fn fault(&self, call: &Call, head: &Parts, body: &[u8], now: Time) -> Fault {
@@ -94,7 +91,7 @@ impl Wire for Acme {
 
 fn turn(message: &Message) -> Result<Value, Fault> {
     if message.parts.iter().any(|part| matches!(part, Part::Image { .. })) {
-        return Err(Fault::new(FaultKind::Unsupported, "Acme's API takes no pictures"));
+        return Err(unsupported("Acme's API takes no pictures"));
     }
     let speaker = match message.role {
         Role::System => "system",

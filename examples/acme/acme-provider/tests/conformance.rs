@@ -7,11 +7,11 @@ use acme_provider::Acme;
 use formwork::core::{Finish, SharedProvider};
 use formwork::wire::http::Request;
 use formwork::wire::{Bytes, Http, SharedTransport};
-use formwork_conformance::{Protocol, Reply, SentRequest, ServerAnswer, Suite};
+use formwork_conformance::{Protocol, Reply, SentRequest, ServerAnswer};
 use serde_json::{Value, json};
 
 fn main() -> ExitCode {
-    Suite::new().protocol(Server).run()
+    formwork_conformance::provider(Server).run()
 }
 
 /// The server's side of the protocol.

@@ -233,3 +233,68 @@ fn golden_files_know_dialects_from_outside() {
     let error = folder().lowered("acme").files().unwrap_err().to_string();
     assert!(error.contains("there is no dialect `acme`"), "{error}");
 }
+
+/// A part with its number, whose last digit is its check digit.
+fn part_schema() -> Value {
+    let rule = json!({"rule": "custom", "name": "check-digit", "target": "$.part"});
+    json!({
+        "type": "object",
+        "properties": {"part": {"type": "string"}},
+        "required": ["part"],
+        "x-formwork-rules": [rule],
+    })
+}
+
+#[test]
+fn a_rule_of_its_own_judges_answers_and_documents() {
+    let wrong = document(r#"{"part": "1234"}"#);
+    let project = Project::new("rule", [wrong, document(r#"{"part": "1236"}"#)], "");
+    fs::write(project.folder.join("part.json"), part_schema().to_string()).unwrap();
+    fs::write(project.folder.join("found.json"), r#"{"part": "1234"}"#).unwrap();
+    let ran = project.run(&["extract", "--schema", "part.json", "The part 1236."]);
+    assert_eq!((ran.code, ran.stdout.contains("1236")), (Some(0), true), "{} {}", ran.stdout, ran.stderr);
+    let received = project.server.received();
+    let correction = String::from_utf8_lossy(&received[1].body);
+    assert!(correction.contains("expected 1236"), "{correction}");
+    let ran = project.run(&["check", "--schema", "part.json", "found.json"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("check-digit") || ran.stdout.contains("check-digit"), "{}", ran.stderr);
+
+    let misspelt = part_schema().to_string().replace("check-digit", "chek-digit");
+    fs::write(project.folder.join("part.json"), misspelt).unwrap();
+    let ran = project.run(&["check", "--schema", "part.json", "found.json"]);
+    let expected =
+        "part.json: #/x-formwork-rules/0: there is no rule `chek-digit`: did you mean `check-digit`?";
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+}
+
+#[test]
+fn a_retry_policy_of_its_own_is_named_in_the_configuration() {
+    let wrong = || document(r#"{"name": 1, "age": "old", "city": 2}"#);
+    let schema = format!("{EXAMPLES}/person.schema.json");
+    let lines = "[defaults]\nretry_policy = \"twice\"";
+    let project = Project::new("policy", [wrong()], lines);
+    let ran = project.run(&["extract", "--schema", &schema, "Maria"]);
+    assert_eq!((ran.code, project.server.received().len()), (Some(1), 2), "{}", ran.stderr);
+    let project = Project::new("policies", [wrong()], &lines.replace("twice", "twise"));
+    let ran = project.run(&["extract", "--schema", &schema, "Maria"]);
+    let expected = "formwork.toml:7:16: there is no retry policy `twise`: did you mean `twice`?";
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+}
+
+#[test]
+fn a_subcommand_of_its_own_is_in_the_help_and_runs() {
+    let project = Project::new("part", [], "");
+    let ran = project.run(&["--help"]);
+    let mut lines = ran.stdout.lines().map(str::trim);
+    let is_part =
+        |line: &str| line.starts_with("part ") && line.ends_with(" Append the check digit to a part number");
+    assert!(lines.any(is_part), "{}", ran.stdout);
+    let ran = project.run(&["part", "123"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "1236\n"));
+    let ran = project.run(&["part"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("<number>"), "{}", ran.stderr);
+}

@@ -1,0 +1,240 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use formwork_core::{Clock, Error, ErrorKind, Patching, Policy, Temperature};
+use formwork_extract::{Backend, Extractor, ExtractorBuilder, TokioClock};
+
+use crate::fallback::{self, Counts};
+use crate::oracle::{Oracle, Shared};
+use crate::prompt::Order;
+use crate::{AiScore, CrossCheck, Examples, Prompt, ScoreObserver, contract};
+
+/// The default time limit of a score, including backoff.
+pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(120);
+
+/// The default maximum number of tokens of an answer.
+pub const DEFAULT_MAX_TOKENS: u32 = 512;
+
+/// A change of the extractor's settings.
+type Change = Box<dyn FnOnce(ExtractorBuilder<AiScore>) -> ExtractorBuilder<AiScore> + Send>;
+
+/// Builds an [`Oracle`].
+///
+/// ```
+/// use formwork_oracle::{CrossCheck, Formula, Oracle, Prompt};
+/// use formwork_testkit::Scripted;
+/// use std::{sync::Arc, time::Duration};
+///
+/// let oracle = Oracle::builder()
+///     .with_target(Arc::new(Scripted::new(["{}"])))
+///     .with_prompt(Prompt::find("v1")?)
+///     .with_cross_check(CrossCheck { formula: Formula::Consistent, tolerance: 10.0 })
+///     .with_deadline(Duration::from_secs(20))
+///     .build()?;
+/// assert_eq!((oracle.max_attempts(), oracle.deadline().as_secs(), oracle.prompt().name.as_str()), (3, 20, "v1"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub struct OracleBuilder {
+    backends: Vec<Backend>,
+    prompt: Prompt,
+    examples: Examples,
+    check: CrossCheck,
+    policy: Policy,
+    deadline: Duration,
+    max_tokens: u32,
+    settings: Vec<Change>,
+    clock: Option<Arc<dyn Clock>>,
+    without_fallback: bool,
+    observers: Vec<Arc<dyn ScoreObserver>>,
+}
+
+impl Oracle {
+    /// Returns a builder with the default prompt, no examples and the consistent formula. It needs a target.
+    pub fn builder() -> OracleBuilder {
+        OracleBuilder {
+            backends: Vec::new(),
+            prompt: Prompt::default(),
+            examples: Examples::none(),
+            check: CrossCheck::default(),
+            policy: policy(),
+            deadline: DEFAULT_DEADLINE,
+            max_tokens: DEFAULT_MAX_TOKENS,
+            settings: Vec::new(),
+            clock: None,
+            without_fallback: false,
+            observers: Vec::new(),
+        }
+    }
+}
+
+impl OracleBuilder {
+    /// Adds a provider (default: none; at least one is required). The oracle calls the first one, and the next one if
+    /// that one has no answer.
+    pub fn with_target(mut self, backend: impl Into<Backend>) -> Self {
+        self.backends.push(backend.into());
+        self
+    }
+
+    /// Sets the prompt (default: the newest version).
+    pub fn with_prompt(mut self, prompt: Prompt) -> Self {
+        self.prompt = prompt;
+        self
+    }
+
+    /// Sets the examples in the prompt (default: none).
+    pub fn with_examples(mut self, examples: Examples) -> Self {
+        self.examples = examples;
+        self
+    }
+
+    /// Sets the cross-check (default: [`CrossCheck::default`]).
+    pub const fn with_cross_check(mut self, check: CrossCheck) -> Self {
+        self.check = check;
+        self
+    }
+
+    /// Sets the retry policy (default: [`policy`]): attempts over all targets and of each, backoff. It replaces the values of
+    /// [`with_patches`](Self::with_patches) and [`with_temperature`](Self::with_temperature), so call it before them.
+    pub fn with_policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Sets the maximum number of patches within each attempt, at its temperature (default: 0). A patch requests only
+    /// the wrong values; for a score that does not follow from its breakdown it states the allowed range.
+    pub fn with_patches(mut self, patches: u32) -> Self {
+        let patching = if patches > 0 { Patching::Within(patches) } else { Patching::Never };
+        self.policy = self.policy.with_patching(patching);
+        self
+    }
+
+    /// Sets the temperature of the first attempt (default: 0.3). The second attempt has two thirds of it, every later
+    /// one a third.
+    pub fn with_temperature(mut self, temperature: f64) -> Self {
+        // Rounded to three digits, because people read temperatures in logs.
+        let steps = [3.0, 2.0, 1.0].map(|thirds| (temperature * thirds / 3.0 * 1000.0).round() / 1000.0);
+        self.policy = self.policy.with_temperature(Temperature::Steps(steps.to_vec()));
+        self
+    }
+
+    /// Sets the time limit of a score, including backoff (default: [`DEFAULT_DEADLINE`]). After it, the fallback
+    /// answers.
+    pub const fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Sets the maximum number of tokens of an answer (default: [`DEFAULT_MAX_TOKENS`]).
+    pub const fn with_max_tokens(mut self, max_tokens: u32) -> Self {
+        self.max_tokens = max_tokens;
+        self
+    }
+
+    /// Changes other settings of the extractor (default: no change), for example its budgets or its store of observations.
+    pub fn settings(
+        mut self,
+        change: impl FnOnce(ExtractorBuilder<AiScore>) -> ExtractorBuilder<AiScore> + Send + 'static,
+    ) -> Self {
+        self.settings.push(Box::new(change));
+        self
+    }
+
+    /// Sets the clock (default: [`TokioClock`]).
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Disables the fallback: a score without an acceptable answer of a model is an error.
+    pub const fn without_fallback(mut self) -> Self {
+        self.without_fallback = true;
+        self
+    }
+
+    /// Adds an observer that is notified of every score (default: none).
+    pub fn with_observer(mut self, observer: impl ScoreObserver + 'static) -> Self {
+        self.observers.push(Arc::new(observer));
+        self
+    }
+
+    /// Checks the settings and compiles the contract.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] without a target, for a tolerance that is negative or not finite, and for an example that
+    /// fails the cross-check. [`ErrorKind::Schema`] if no mode of a target can express the schema.
+    pub fn build(self) -> Result<Oracle, Error> {
+        let config = |message: String| Error::new(ErrorKind::Config, message);
+        if !(self.check.tolerance.is_finite() && self.check.tolerance >= 0.0) {
+            let message = format!("the tolerance {} is no number of points from 0", self.check.tolerance);
+            return Err(config(message));
+        }
+        for (nth, example) in self.examples.iter().enumerate() {
+            let AiScore { score, breakdown, .. } = &example.answer;
+            if !self.check.passes(*score, breakdown) {
+                let (low, high) = self.check.range(breakdown);
+                let message = format!(
+                    "example {}: $.answer.score: expected from {low} to {high} by this formula, found {score}",
+                    nth + 1
+                );
+                return Err(config(message));
+            }
+        }
+        let prompt = self.prompt.id(&self.check, &self.examples);
+        let keeps_rules = self.backends.first().is_some_and(|backend| backend.capabilities().rules);
+        let order = if keeps_rules { Order::BreakdownFirst } else { Order::Contract };
+        let system = self.prompt.system(&self.check, &self.examples, order);
+        let target = self.backends.first().map(|backend| backend.name().to_owned()).unwrap_or_default();
+
+        let max_attempts = self.policy.attempts;
+        let clock = self.clock.unwrap_or_else(|| Arc::new(TokioClock::new()));
+        let mut builder = Extractor::<AiScore>::for_contract(contract(&self.check)?)
+            .with_policy(self.policy)
+            .with_system(system)
+            .with_deadline(self.deadline)
+            .with_max_tokens(self.max_tokens)
+            .with_clock(Arc::clone(&clock));
+        builder = self.settings.into_iter().fold(builder, |builder, change| change(builder));
+        if !self.without_fallback {
+            let check = self.check;
+            builder = builder.with_fallback_fn(move |situation| {
+                let counts = Counts::from_data(&situation.input.data)?;
+                serde_json::to_value(fallback::score(&counts, &check)).ok()
+            });
+        }
+        let extractor = self.backends.into_iter().fold(builder, ExtractorBuilder::with_target).build()?;
+        Ok(Oracle(Arc::new(Shared {
+            extractor,
+            prompt,
+            check: self.check,
+            examples: self.examples,
+            max_attempts,
+            deadline: self.deadline,
+            clock,
+            observers: self.observers,
+            target,
+        })))
+    }
+}
+
+/// Returns the policy of the oracle: 3 whole attempts at 0.3, 0.2 and 0.1. Refusals count as attempts, and the limit of
+/// tokens may cut a text of the answer, because the oracle's specification counts attempts.
+pub fn policy() -> Policy {
+    Policy::new(3)
+        .with_temperature(Temperature::Steps(vec![0.3, 0.2, 0.1]))
+        .with_patching(Patching::Never)
+        .with_stop_on_repeat(false)
+        .with_accept_cut(true)
+        .with_ask_after_refusal(true)
+}
+
+impl fmt::Debug for OracleBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OracleBuilder")
+            .field("backends", &self.backends)
+            .field("prompt", &self.prompt.name())
+            .field("check", &self.check)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,285 @@
+//! Reports on a ledger: the measured success metrics of the specification, and plots.
+
+mod fit;
+mod html;
+mod plot;
+mod svg;
+mod table;
+
+use std::collections::BTreeMap;
+
+pub use fit::{Expected, Fit};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::metrics::{Rates, Tally};
+use crate::wallet::Band;
+use crate::{ScoreEvent, ScoreSource};
+
+/// The figures of a ledger. `Display` writes a table for a terminal, [`Report::html`] returns a page, and it serialises
+/// to JSON.
+///
+/// ```
+/// use formwork_oracle::report::Report;
+///
+/// let report = Report::of([]);
+/// assert_eq!((report.scores, report.targets.len()), (0, 5));
+/// assert!(report.targets.iter().all(|target| target.is_met.is_none()), "nothing is met by nothing");
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Report {
+    /// The number of scores, including failed ones.
+    pub scores: u64,
+    /// The specification's success metrics, in its order.
+    pub targets: Vec<Target>,
+    /// The ratios behind the metrics.
+    pub rates: Rates,
+    /// The duration of scores in milliseconds; `None` without scores.
+    pub latency_ms: Option<Spread>,
+    /// The number of scores by the number of attempts; 0 is a score without any answer of a model.
+    pub attempts: BTreeMap<u32, u64>,
+    /// The reasons of rejected answers, the most frequent first.
+    pub reasons: Vec<Reason>,
+    /// The number of failed calls, by kind.
+    pub faults: BTreeMap<String, u64>,
+    /// The agreement with the scores that a person would give; `None` if no wallet states them.
+    pub expected: Option<Expected>,
+    /// The number of scores by a model.
+    pub model_scores: u64,
+    /// The number of these scores whose reasoning is copied from an example.
+    pub copied_reasonings: u64,
+    /// The number of these scores that list a blank risk or strength.
+    pub blank_entries: u64,
+    /// The number of scores by the model that gave the score or was called last.
+    pub models: BTreeMap<String, u64>,
+    /// The number of scores by version of the prompt: its name and the start of its hash.
+    pub prompts: BTreeMap<String, u64>,
+    /// The number of input tokens.
+    pub input_tokens: u64,
+    /// The number of output tokens.
+    pub output_tokens: u64,
+    /// The total cost in millionths of a US dollar; `null` if the price of any call is unknown.
+    pub micro_usd: Option<u64>,
+    /// The points of the plots.
+    #[serde(skip)]
+    points: Points,
+}
+
+/// One of the specification's success metrics.
+///
+/// ```
+/// use formwork_oracle::report::Report;
+///
+/// let target = &Report::of([]).targets[0];
+/// assert_eq!((target.target.as_str(), target.n, target.measured), ("> 95 %", 0, None));
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Target {
+    /// The name of the metric.
+    pub metric: String,
+    /// The required value, as text.
+    pub target: String,
+    /// The measured value, a ratio or seconds; `None` if nothing was measured.
+    pub measured: Option<f64>,
+    /// The measured value, as text.
+    #[serde(rename = "shown")]
+    pub measured_text: String,
+    /// The number of scores or answers behind the value.
+    pub n: u64,
+    /// Whether the target is met; `None` if nothing was measured.
+    pub is_met: Option<bool>,
+}
+
+/// The distribution of values: percentiles by the nearest-rank method.
+///
+/// ```
+/// use formwork_oracle::report::Spread;
+///
+/// let spread = Spread { min: 1, p50: 4, p95: 9, p99: 9, max: 10 };
+/// assert_eq!(serde_json::to_value(spread).unwrap()["p95"], 9);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Spread {
+    /// The smallest value.
+    pub min: u64,
+    /// The median.
+    pub p50: u64,
+    /// The 95th percentile.
+    pub p95: u64,
+    /// The 99th percentile.
+    pub p99: u64,
+    /// The largest value.
+    pub max: u64,
+}
+
+/// A reason for rejections, with its frequency.
+///
+/// ```
+/// use formwork_oracle::report::Reason;
+///
+/// let reason = Reason { class: "schema".into(), path: "$.score".into(), count: 3 };
+/// assert_eq!(serde_json::to_value(reason).unwrap()["count"], 3);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Reason {
+    /// The class of the failure.
+    pub class: String,
+    /// The path in the answer.
+    pub path: String,
+    /// The number of violations.
+    pub count: u64,
+}
+
+/// The points of the plots.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Points {
+    latencies_ms: Vec<u64>,
+    scores: Vec<Point>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Point {
+    expected: Band,
+    score: u16,
+    counted: Option<u16>,
+    source: ScoreSource,
+}
+
+impl Report {
+    /// Creates a report of events, in any order.
+    pub fn of(events: impl IntoIterator<Item = ScoreEvent>) -> Self {
+        let (mut tally, mut points) = (Tally::default(), Points::default());
+        let (mut attempts, mut models, mut prompts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (mut model_scores, mut copied_reasonings, mut blank_entries) = (0, 0, 0);
+        for event in events {
+            tally.add(&event);
+            if let (Some(ScoreSource::Ai), Some(answer)) = (event.source, &event.answer) {
+                let mut entries = answer.risk_factors.iter().chain(&answer.strengths);
+                model_scores += 1;
+                copied_reasonings += u64::from(event.copied.is_some());
+                blank_entries += u64::from(entries.any(|entry| entry.trim().is_empty()));
+            }
+            points.latencies_ms.push(event.latency_ms);
+            let last = event.answers().map(|call| call.attempt).max().unwrap_or(0);
+            *attempts.entry(last).or_default() += 1;
+            *models.entry(event.model).or_default() += 1;
+            let hash = event.prompt.hash.get(..12).unwrap_or(&event.prompt.hash);
+            *prompts.entry(format!("{} {hash}", event.prompt.name)).or_default() += 1;
+            if let (Some(expected), Some(answer), Some(source)) = (event.expected, event.answer, event.source)
+            {
+                points.scores.push(Point { expected, score: answer.score, counted: event.counted, source });
+            }
+        }
+        points.latencies_ms.sort_unstable();
+        let latency_ms = Spread::of(&points.latencies_ms);
+        let rates = tally.rates();
+        let mut reasons: Vec<Reason> = tally
+            .reasons
+            .iter()
+            .map(|((class, path), count)| Reason {
+                class: (*class).to_owned(),
+                path: (*path).to_owned(),
+                count: *count,
+            })
+            .collect();
+        reasons.sort_by_key(|reason| std::cmp::Reverse(reason.count));
+        Self {
+            scores: tally.scores,
+            targets: targets(&rates, latency_ms),
+            rates,
+            latency_ms,
+            attempts,
+            reasons,
+            faults: tally.faults,
+            expected: Expected::of(&points.scores),
+            model_scores,
+            copied_reasonings,
+            blank_entries,
+            models,
+            prompts,
+            input_tokens: tally.input_tokens,
+            output_tokens: tally.output_tokens,
+            micro_usd: (tally.unpriced == 0).then_some(tally.micro_usd),
+            points,
+        }
+    }
+
+    /// Returns a self-contained HTML page: the table, the figures, and plots of latency, attempts, expected scores, and
+    /// reasons of retries. `title` is escaped.
+    pub fn html(&self, title: &str) -> String {
+        html::page(self, title)
+    }
+}
+
+/// Returns the specification's "Success Metrics".
+fn targets(rates: &Rates, latency_ms: Option<Spread>) -> Vec<Target> {
+    let share = |metric: &str, target: &str, n: u64, measured: Option<f64>, is_met: fn(f64) -> bool| Target {
+        metric: metric.to_owned(),
+        target: target.to_owned(),
+        measured,
+        measured_text: measured.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0)),
+        n,
+        is_met: measured.map(is_met),
+    };
+    let p95 = latency_ms.map(|spread| spread.p95 as f64 / 1000.0);
+    vec![
+        share("schema compliance without retries", "> 95 %", rates.scores, rates.schema_compliance, |it| {
+            it > 0.95
+        }),
+        share("scores that needed a retry", "< 5 %", rates.scores, rates.retry, |it| it < 0.05),
+        share("scores by the fallback", "< 1 %", rates.scores, rates.fallback, |it| it < 0.01),
+        share(
+            "answers that pass the cross-check",
+            "> 98 %",
+            rates.cross_checks,
+            rates.cross_check_pass,
+            |it| it > 0.98,
+        ),
+        Target {
+            metric: "latency, p95".to_owned(),
+            target: "< 10 s".to_owned(),
+            measured: p95,
+            measured_text: p95.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2} s")),
+            n: rates.scores,
+            is_met: p95.map(|seconds| seconds < 10.0),
+        },
+    ]
+}
+
+impl Spread {
+    /// Returns the distribution of sorted values.
+    fn of(sorted: &[u64]) -> Option<Self> {
+        let (min, max) = (*sorted.first()?, *sorted.last()?);
+        let rank = |percent: usize| sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1];
+        Some(Self { min, p50: rank(50), p95: rank(95), p99: rank(99), max })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_values_that_there_are() {
+        let values: Vec<u64> = (1..=100).collect();
+        let spread = Spread::of(&values).unwrap();
+        assert_eq!((spread.min, spread.p50, spread.p95, spread.p99, spread.max), (1, 50, 95, 99, 100));
+        let one = Spread::of(&[7]).unwrap();
+        assert_eq!((one.min, one.p50, one.p99), (7, 7, 7));
+        assert_eq!(Spread::of(&[]), None);
+    }
+
+    #[test]
+    fn a_target_that_is_just_met_is_not() {
+        let rates = Rates {
+            scores: 100,
+            schema_compliance: Some(0.95),
+            retry: Some(0.05),
+            fallback: Some(0.009),
+            cross_check_pass: None,
+            ..Rates::default()
+        };
+        let met: Vec<Option<bool>> = targets(&rates, None).iter().map(|target| target.is_met).collect();
+        assert_eq!(met, [Some(false), Some(false), Some(true), None, None]);
+    }
+}

@@ -1,0 +1,110 @@
+//! The contract of a batch: how it is read, compared, and asked for.
+
+use std::path::Path;
+
+use formwork::config::Defaults;
+use formwork::contract::NamedContract;
+use formwork_batch::Pace;
+use formwork_core::{Error, Layer};
+use formwork_extract::{Backend, Extractor, ExtractorBuilder};
+use serde_json::Value;
+
+use crate::exit::Failed;
+use crate::files;
+use crate::targets::Opened;
+
+/// The maximum number of differences that a message names.
+const SHOWN: usize = 3;
+
+/// Reads a contract as a batch keeps it.
+pub(super) fn read(path: &Path) -> Result<Value, Failed> {
+    serde_json::to_value(files::contract(path)?).map_err(Failed::usage)
+}
+
+/// Returns the places at which two contracts differ, as JSON Pointers with both values; empty for equal ones.
+pub(super) fn difference(old: &Value, new: &Value) -> String {
+    let mut found = Vec::new();
+    compare(old, new, String::new(), &mut found);
+    let more = found.len().saturating_sub(SHOWN);
+    found.truncate(SHOWN);
+    let mut text = found.join("; ");
+    if more > 0 {
+        text.push_str(&format!("; and {more} more"));
+    }
+    text
+}
+
+fn compare(old: &Value, new: &Value, place: String, found: &mut Vec<String>) {
+    let brief = |value: &Value| {
+        let text = value.to_string();
+        let cut: String = text.chars().take(60).collect();
+        if cut.len() < text.len() { format!("{cut}…") } else { cut }
+    };
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            for (name, value) in old {
+                let place = format!("{place}/{name}");
+                match new.get(name) {
+                    Some(other) => compare(value, other, place, found),
+                    None => found.push(format!("{place} was {} and is absent", brief(value))),
+                }
+            }
+            for (name, value) in new.iter().filter(|(name, _)| !old.contains_key(*name)) {
+                found.push(format!("{place}/{name} is new: {}", brief(value)));
+            }
+        }
+        (Value::Array(old), Value::Array(new)) if old.len() == new.len() => {
+            for (nth, (old, new)) in old.iter().zip(new).enumerate() {
+                compare(old, new, format!("{place}/{nth}"), found);
+            }
+        }
+        _ if old == new => {}
+        _ => found.push(format!("{place} was {} and is {}", brief(old), brief(new))),
+    }
+}
+
+/// Returns whether two contracts ask the same question, so that a value of one may stay where it satisfies the other.
+pub(super) fn asks_alike(old: &Value, new: &Value) -> bool {
+    ["instructions", "examples"].iter().all(|part| old.get(part) == new.get(part))
+}
+
+/// Returns the extractor of a contract, with a pace around each target.
+pub(super) fn extractor(
+    contract: &Value,
+    opened: Opened,
+    paces: &mut Vec<Pace>,
+    max_rows: u32,
+) -> Result<Extractor<Value>, Error> {
+    let backends = opened.backends.into_iter().map(|backend| {
+        let pace = Pace::new(max_rows);
+        paces.push(pace.clone());
+        backend.with_layer(&pace as &dyn Layer)
+    });
+    extractor_of(contract, opened.defaults, backends)
+}
+
+/// Returns the extractor of a contract, with the settings of batches where the configuration has none.
+pub(crate) fn extractor_of(
+    contract: &Value,
+    defaults: Defaults,
+    backends: impl IntoIterator<Item = Backend>,
+) -> Result<Extractor<Value>, Error> {
+    let contract: NamedContract = serde_json::from_value(contract.clone()).map_err(|error| {
+        Error::new(formwork_core::ErrorKind::Config, format!("the contract of the batch: {error}"))
+    })?;
+    let own = Defaults {
+        max_attempts: Some(3),
+        temperature: Some(0.3),
+        timeout_seconds: Some(120.0),
+        ..Defaults::default()
+    };
+    let mut builder = defaults.or(own).apply(Extractor::for_document("answer", contract.schema));
+    builder = builder.with_rules(contract.rules);
+    if let Some(instructions) = contract.instructions {
+        builder = builder.with_system(instructions);
+    }
+    for (input, output) in contract.examples {
+        builder = builder.with_example(input, output);
+    }
+    backends.into_iter().fold(builder, ExtractorBuilder::with_target).build()
+}

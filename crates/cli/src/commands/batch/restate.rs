@@ -1,0 +1,62 @@
+//! Batches whose rows are processed by the workers of a Restate server.
+
+use std::sync::Arc;
+
+use formwork::contract::NamedContract;
+use formwork::http::HttpTransport;
+use formwork_batch::{Batch, Engine as _, Restate};
+use formwork_core::{Context, Contract, Inline};
+use formwork_extract::CancellationToken;
+use serde_json::Value;
+
+use super::session::{MAX_ROWS, Settings, closed, limited, with_progress};
+use super::{Mode, WorkArgs, contract, failed};
+use crate::exit::{Failed, Status};
+use crate::flags::set;
+use crate::interrupt;
+use crate::stderr::say;
+
+/// Works on a batch with an engine on Restate.
+pub(super) fn work(
+    mut batch: Batch,
+    args: &WorkArgs,
+    settings: &Settings,
+    new_contract: Option<Value>,
+) -> Result<Status, Failed> {
+    if settings.mode == Mode::ProviderBatch {
+        return Err(Failed::usage(
+            "--mode provider-batch submits files from this process: leave out --engine restate, or name --mode direct",
+        ));
+    }
+    let Some(url) = &settings.ingress else {
+        return Err(Failed::usage(
+            "--engine restate needs the address of Restate's ingress: add --ingress, for example --ingress http://127.0.0.1:8080",
+        ));
+    };
+    let transport = HttpTransport::new(url).map_err(Failed::usage)?;
+    if let Some(new) = new_contract {
+        let keeps = keeps(&batch.view().spec().contract, &new)?;
+        let opened = batch.replace_contract(new, keeps).map_err(failed)?;
+        say!("the contract was replaced: {opened} rows are processed again");
+    }
+    let contract = batch.view().spec().contract.clone();
+    let rows = usize::from(settings.concurrency.unwrap_or(MAX_ROWS));
+    let budget = settings.budget.map(|budget| (budget * 1e6) as u64);
+    let engine = set(Restate::new(Arc::new(transport), url, contract, rows), budget, Restate::with_budget);
+    let batch = Arc::new(limited(batch, args, settings)?);
+    let cancel = CancellationToken::new();
+    interrupt::run(&cancel, async {
+        let ended = with_progress(&batch, engine.run(Arc::clone(&batch) as _, &cancel)).await;
+        closed(&batch, ended, args)
+    })
+}
+
+/// Returns whether a value of the old contract satisfies the new one, for which no target is needed.
+fn keeps(old: &Value, new: &Value) -> Result<impl Fn(&Value) -> bool + use<>, Failed> {
+    let alike = contract::asks_alike(old, new);
+    let named: NamedContract = serde_json::from_value(new.clone()).map_err(Failed::usage)?;
+    let structure = formwork_schema::compile(&named.schema).map_err(Failed::usage)?;
+    let contract = Contract::new(Arc::new(Inline::new("answer", named.schema)), structure);
+    let contract = named.rules.into_iter().fold(contract, Contract::with_rule);
+    Ok(move |value: &Value| alike && contract.judge(value, &Context::EMPTY).is_accepted())
+}

@@ -1,0 +1,154 @@
+//! Working on a batch: `run`, `resume` and `retry`.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::sync::Arc;
+
+use formwork::config::Section;
+use formwork::providers::Providers;
+use formwork_batch::{
+    Batch, BatchError, Control, Engine as _, InProcess, Pace, Spec, Stop, open_files, read_rows, start_anew,
+};
+use formwork_core::{Context, ErrorKind};
+use formwork_extract::CancellationToken;
+use serde_json::Value;
+
+use super::session::{MAX_ROWS, Settings, closed, limited, with_progress};
+use super::{Engine, Mode, ResumeArgs, RunArgs, WorkArgs, contract, failed, provider, restate};
+use crate::exit::{Failed, Status};
+use crate::interrupt;
+use crate::stderr::say;
+use crate::targets::Targets;
+
+pub(super) fn start(args: &RunArgs, providers: &Providers) -> Result<Status, Failed> {
+    let contract = contract::read(&args.contract)?;
+    // A contract that the targets cannot express must not leave a folder behind.
+    let schema = contract.get("schema").unwrap_or(&Value::Null);
+    formwork_schema::compile(schema)
+        .map_err(|error| Failed::usage(format!("{}: {error}", args.contract.display())))?;
+    let source = crate::files::name(&args.input);
+    let batch = match Batch::open(&args.out) {
+        Ok(batch) => {
+            let rows = read_rows(&args.input).map_err(failed)?;
+            batch.check_rows(rows).map_err(failed)?;
+            batch
+        }
+        Err(BatchError::NoBatch(_)) => {
+            if is_within(&args.out, &args.input) {
+                return Err(Failed::usage(
+                    "the folder of the batch is within the folder of the rows: name another one",
+                ));
+            }
+            let spec = Spec {
+                part_rows: args.part_rows,
+                dedupe: args.dedupe,
+                ..Spec::new(contract.clone(), &source)
+            };
+            let rows = read_rows(&args.input).map_err(failed)?;
+            let batch = Batch::create_fallible(&args.out, &spec, rows).map_err(failed)?;
+            if batch.view().progress().map_err(failed)?.rows == 0 {
+                say!("warning: {source} has no rows");
+            }
+            batch
+        }
+        Err(error) => return Err(failed(error)),
+    };
+    let difference = contract::difference(&batch.view().spec().contract, &contract);
+    let new = match (difference.is_empty(), args.new_contract) {
+        (true, _) => None,
+        (false, true) => Some(contract),
+        (false, false) => {
+            let path = args.out.clone();
+            return Err(failed(BatchError::OtherContract { path, difference }));
+        }
+    };
+    work(batch, &args.work, providers, new)
+}
+
+/// Whether a folder is another one or lies in it.
+fn is_within(inner: &Path, outer: &Path) -> bool {
+    let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    outer.is_dir() && whole(inner).starts_with(whole(outer))
+}
+
+pub(super) fn resume(args: &ResumeArgs, providers: &Providers, retries: bool) -> Result<Status, Failed> {
+    let batch = Batch::open(&args.folder).map_err(failed)?;
+    if retries {
+        start_anew(batch.view()).map_err(failed)?;
+        let rows = batch.retry().map_err(failed)?;
+        say!("{rows} rejected rows are processed again");
+    }
+    work(batch, &args.work, providers, None)
+}
+
+fn work(
+    mut batch: Batch,
+    args: &WorkArgs,
+    providers: &Providers,
+    new_contract: Option<Value>,
+) -> Result<Status, Failed> {
+    if batch.view().control().map_err(failed)? == Control::Stop(Stop::Cancelled) {
+        return Err(failed(BatchError::Cancelled(batch.view().folder().to_owned())));
+    }
+    batch.view().set_control(Control::Run).map_err(failed)?;
+    let (settings, named) = Settings::of(&batch, args).map_err(failed)?;
+    let files = open_files(batch.view()).map_err(failed)?;
+    if settings.mode == Mode::Direct && files > 0 {
+        say!(
+            "warning: {files} files of this batch are open at a provider; --mode direct requests their rows again, so both are paid for: \
+             use --mode provider-batch to wait for the files"
+        );
+    }
+    if settings.engine == Engine::Restate {
+        return restate::work(batch, args, &settings, new_contract);
+    }
+    let progress = batch.view().progress().map_err(failed)?;
+    let left = settings.budget.map(|budget| (budget - progress.micro_usd as f64 / 1e6).max(0.0));
+    let cancel = CancellationToken::new();
+    interrupt::run(&cancel, async {
+        let sections = RefCell::new(Vec::new());
+        let noted = |section: Section| {
+            sections.borrow_mut().push(section.clone());
+            section
+        };
+        let mut opened = Targets::limited(named, left).open_as(providers, args.verbose, noted).await?;
+        let files = match settings.mode {
+            Mode::Direct => None,
+            Mode::ProviderBatch => Some(provider::files(&mut opened, &sections.into_inner(), providers)?),
+        };
+        let fixed = settings.concurrency.or(opened.is_in_process.then_some(1));
+        let rows = fixed.unwrap_or(MAX_ROWS);
+        let old = batch.view().spec().contract.clone();
+        let current = new_contract.as_ref().unwrap_or(&old);
+        let mut paces: Vec<Pace> = Vec::new();
+        let extractor =
+            contract::extractor(current, opened, &mut paces, u32::from(rows)).map_err(|error| match error
+                .kind()
+            {
+                ErrorKind::Schema | ErrorKind::Config => Failed::usage(error),
+                kind => Failed::of(kind, false, error),
+            })?;
+        if let Some(new) = &new_contract {
+            let alike = contract::asks_alike(&old, new);
+            let plan = Arc::clone(extractor.plan());
+            let keeps = |value: &Value| alike && plan.contract().judge(value, &Context::EMPTY).is_accepted();
+            let opened = batch.replace_contract(new.clone(), keeps).map_err(failed)?;
+            say!("the contract was replaced: {opened} rows are processed again");
+        }
+        let batch = Arc::new(limited(batch, args, &settings)?);
+        let ended = match files {
+            Some(files) => {
+                let engine = files.engine(extractor, args);
+                with_progress(&batch, engine.run(Arc::clone(&batch) as _, &cancel)).await
+            }
+            None => {
+                let mut engine = InProcess::new(extractor, usize::from(rows));
+                if fixed.is_none() {
+                    engine = engine.with_paces(paces);
+                }
+                with_progress(&batch, engine.run(Arc::clone(&batch) as _, &cancel)).await
+            }
+        };
+        closed(&batch, ended, args)
+    })
+}

@@ -1,0 +1,274 @@
+//! `formwork chat`: answers to questions, in a fixed JSON format.
+
+mod tools;
+
+use std::io::{self, BufRead as _, IsTerminal as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use formwork::config::Defaults;
+use formwork::providers::Providers;
+use formwork_chat::{
+    ChatBuilder, ChatCode, ChatFailure, ChatResult, Conversation, JsonModeChatClient, StructuredAnswerLite,
+};
+use formwork_core::{ErrorKind, is_answered, spaced};
+use formwork_extract::CancellationToken;
+
+use super::extract::report::indented;
+
+use crate::exit::{Failed, Status};
+use crate::flags::{Sampling, seconds, set};
+use crate::ledger::Recording;
+use crate::spinner::Spinner;
+use crate::stderr::say;
+use crate::targets::Targets;
+use crate::{interrupt, output, stderr};
+
+const AFTER_HELP: &str = "\
+Examples:
+  formwork chat \"What is JSON?\"
+  formwork chat --debug --model qwen2.5-0.5b-instruct-q8_0.gguf \"What is JSON?\"
+  formwork chat --tools examples/tools.yaml --allow-tools \"How many words has 'to be or not to be'?\"
+      the arguments are validated, and corrected by the model, before a command receives them on standard input
+  formwork chat --provider openai --model gpt-4o-mini --text
+      without a question, each line of standard input is a question of one conversation;
+      /new starts a new conversation, /quit ends
+
+Every answer has the format StructuredAnswerLite 1.0 (schemas/structured-answer-lite.v1.json):
+  {\"task\": {\"type\", \"user_intent\"}, \"answer\": {\"text\"}, \"quality\": {\"confidence\", \"assumptions\", \"risks\"},
+   \"debug\": {\"schema_version\": \"1.0\", \"model\"}}
+
+Exit codes:
+  0    answered
+  1    no valid answer
+  2    wrong usage or configuration
+  3    no provider answered in time, or the model cannot be opened
+  130  interrupted";
+
+/// Ask a model questions, with validated answers in a fixed JSON format
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The question [default: a conversation on standard input]
+    question: Option<String>,
+    /// Print every attempt, failure and success on standard error
+    #[arg(long)]
+    debug: bool,
+    #[command(flatten)]
+    targets: Targets,
+    /// Additional instructions for the model
+    #[arg(long)]
+    system: Option<String>,
+    /// Maximum number of corrections of an answer [default: 1]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(0..=20))]
+    max_retries: Option<u32>,
+    #[command(flatten)]
+    sampling: Sampling,
+    /// Time limit in seconds for each question, including corrections [default: 120]
+    #[arg(long, value_parser = seconds)]
+    timeout: Option<f64>,
+    /// Request each answer as the arguments of a tool that the model is forced to call, if the provider supports it
+    #[arg(long)]
+    forced_tool: bool,
+    /// File with tools that the model may call: a YAML or JSON list of name, description, parameters (a JSON Schema) and
+    /// command. The command reads the arguments from standard input
+    #[arg(long, value_name = "FILE")]
+    tools: Option<PathBuf>,
+    /// Allow the model to run the commands of --tools
+    #[arg(long, requires = "tools")]
+    allow_tools: bool,
+    /// Offer the tools by the provider's own interface for tool calls instead of in the prompt, if it has one
+    #[arg(long, requires = "tools")]
+    native_tools: bool,
+    /// Maximum number of calls per minute [default: no limit]
+    #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u32).range(1..))]
+    rate: Option<u32>,
+    /// Print only the text of the answer
+    #[arg(long)]
+    text: bool,
+    /// Print the result or the failure with all calls as one JSON object
+    #[arg(long, conflicts_with = "text")]
+    json: bool,
+    #[command(flatten)]
+    recording: Recording,
+}
+
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
+    if args.question.as_ref().is_some_and(|question| question.trim().is_empty()) {
+        return Err(Failed::usage("the question is empty"));
+    }
+    let cancel = CancellationToken::new();
+    interrupt::run(&cancel, async {
+        let mut conversation = client(args, providers).await?.conversation();
+        match &args.question {
+            Some(question) => ask(args, &mut conversation, question, &cancel).await,
+            None => converse(args, &mut conversation, &cancel).await,
+        }
+    })
+}
+
+async fn client(args: &Args, providers: &Providers) -> Result<JsonModeChatClient, Failed> {
+    let tools = match &args.tools {
+        Some(file) => tools::of_file(file, args.allow_tools)?,
+        None => Vec::new(),
+    };
+    let ledger = args.recording.open()?;
+    let opened = args.targets.open(providers, args.debug).await?;
+    let recorder = opened.recorder(ledger, "chat");
+    let flags = Defaults {
+        max_attempts: args.max_retries.map(|retries| retries + 1),
+        temperature: args.sampling.temperature,
+        max_tokens: args.sampling.max_tokens,
+        timeout_seconds: args.timeout,
+        ..Defaults::default()
+    };
+    let own = Defaults { max_attempts: Some(2), timeout_seconds: Some(120.0), ..Defaults::default() };
+    let settings = flags.or(opened.defaults.clone()).or(own);
+    let policy = settings.limit(formwork_chat::policy(1));
+    let mut builder = JsonModeChatClient::builder().with_policy(policy).with_debug(args.debug);
+    if args.forced_tool {
+        builder = builder.with_forced_tool();
+    }
+    if args.native_tools {
+        builder = builder.with_native_tools();
+    }
+    builder = set(builder, settings.max_tokens, ChatBuilder::with_max_tokens);
+    builder = set(builder, settings.timeout(), ChatBuilder::with_timeout);
+    if !args.debug {
+        builder = builder.with_observer(Spinner::new());
+    }
+    builder = set(builder, recorder, ChatBuilder::with_observer);
+    builder = set(builder, args.system.as_ref(), ChatBuilder::with_system);
+    builder = set(builder, settings.temperature, ChatBuilder::with_temperature);
+    builder = set(builder, args.sampling.seed, ChatBuilder::with_seed);
+    if let Some(calls) = args.rate {
+        builder = builder.with_rate_limit(calls as usize, Duration::from_secs(60));
+    }
+    let builder = tools.into_iter().fold(builder, ChatBuilder::with_tool);
+    let builder = opened.backends.into_iter().fold(builder, ChatBuilder::with_target);
+    builder.build().map_err(Failed::usage)
+}
+
+/// Answers one question. A failure ends the command.
+async fn ask(
+    args: &Args,
+    conversation: &mut Conversation<StructuredAnswerLite>,
+    question: &str,
+    cancel: &CancellationToken,
+) -> Result<Status, Failed> {
+    let result = conversation.ask_with(question, cancel).await;
+    warn(args, &result, &mut Vec::new());
+    print(args, &result)?;
+    match result.failure() {
+        None => Ok(Status::Ok),
+        Some(failure) => Err(failed(failure)),
+    }
+}
+
+/// Answers one question per line until the end of input. After a failure the conversation continues.
+async fn converse(
+    args: &Args,
+    conversation: &mut Conversation<StructuredAnswerLite>,
+    cancel: &CancellationToken,
+) -> Result<Status, Failed> {
+    let (mut done, mut warnings) = (Status::Ok, Vec::new());
+    if io::stdin().is_terminal() {
+        say!("/new starts a new conversation, /quit ends");
+    }
+    loop {
+        if io::stdin().is_terminal() {
+            stderr::error_text("> ");
+        }
+        // Reading in a separate thread keeps Ctrl-C working while the command waits for the next question.
+        let line = tokio::task::spawn_blocking(next_line).await.map_err(Failed::usage)?;
+        let Some(line) =
+            line.map_err(|error| Failed::usage(format!("cannot read standard input: {error}")))?
+        else {
+            return Ok(done);
+        };
+        match line.trim() {
+            "" => {}
+            "/quit" => return Ok(done),
+            "/new" => conversation.clear(),
+            command if is_command(command) => {
+                say!("error: there is no command `{command}`: /new starts a new conversation, /quit ends");
+                done = Status::Negative;
+            }
+            question => {
+                let result = conversation.ask_with(question, cancel).await;
+                warn(args, &result, &mut warnings);
+                print(args, &result)?;
+                if let Some(failure) = result.failure() {
+                    if failure.code == ChatCode::Cancelled {
+                        return Err(Failed::interrupted());
+                    }
+                    say!("error: {}", failed(failure));
+                    done = Status::Negative;
+                }
+            }
+        }
+    }
+}
+
+/// Returns whether a line is one word after a slash, such as `/help`. A path or a comment is a question.
+fn is_command(line: &str) -> bool {
+    let word = line.strip_prefix('/').unwrap_or_default();
+    !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-')
+}
+
+fn next_line() -> io::Result<Option<String>> {
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line)?;
+    Ok((read > 0).then_some(line))
+}
+
+/// Prints the warnings of a result that the conversation has not printed yet, one line each. The spinner prints the notes of calls.
+fn warn(args: &Args, result: &ChatResult<StructuredAnswerLite>, warnings: &mut Vec<String>) {
+    for warning in result.warnings() {
+        let is_note = result.calls().iter().any(|call| call.notes.contains(warning));
+        if !warnings.contains(warning) && (args.debug || !is_note) {
+            say!("warning: {warning}");
+            warnings.push(warning.clone());
+        }
+    }
+}
+
+fn print(args: &Args, result: &ChatResult<StructuredAnswerLite>) -> Result<(), Failed> {
+    match result.answer() {
+        _ if args.json => output::row(result),
+        Some(answer) if args.text => output::line(&answer.answer.text),
+        Some(answer) => output::line(spaced(&serde_json::to_value(answer).map_err(io::Error::from)?)),
+        None => Ok(()),
+    }
+}
+
+/// Returns a failure with the exit code of its class and all violations.
+fn failed(failure: &ChatFailure) -> Failed {
+    // A call that failed has the same message as in other commands; `--json` has the code of chat.
+    let mut message = match kind(failure.code) {
+        Some(kind) => format!("{kind}: {}", failure.message),
+        None => failure.to_string(),
+    };
+    for error in &failure.errors {
+        message.push_str(&format!("\n  {}", indented(&error.to_string())));
+    }
+    let answered = is_answered(&failure.calls, failure.code == ChatCode::Timeout);
+    match kind(failure.code) {
+        Some(kind) => Failed::of(kind, answered, message),
+        None => Failed::no_answer(message),
+    }
+}
+
+/// Returns the error kind of a failure, unless the failure is about the content of an answer.
+const fn kind(code: ChatCode) -> Option<ErrorKind> {
+    match code {
+        ChatCode::Configuration | ChatCode::BadRequest => Some(ErrorKind::Config),
+        ChatCode::Timeout => Some(ErrorKind::Deadline),
+        ChatCode::Cancelled => Some(ErrorKind::Cancelled),
+        ChatCode::RateLimited
+        | ChatCode::AuthenticationFailed
+        | ChatCode::NoCredit
+        | ChatCode::Unavailable => Some(ErrorKind::Unavailable),
+        _ => None,
+    }
+}

@@ -1,0 +1,252 @@
+//! `formwork extract`: extracts valid JSON from a text.
+
+pub(crate) mod one;
+pub(crate) mod report;
+mod rows;
+mod schema;
+
+use std::io::{self, IsTerminal as _};
+use std::path::{Path, PathBuf};
+
+use formwork::config::Defaults;
+use formwork::providers::Providers;
+use formwork_core::{Error, ErrorKind, Input};
+use formwork_extract::{CancellationToken, Extraction, Extractor, ExtractorBuilder};
+use formwork_ledger::Ledger;
+use serde_json::Value;
+
+use self::schema::Given;
+use crate::exit::{Failed, Status};
+use crate::flags::{Sampling, seconds, set};
+use crate::ledger::Recording;
+use crate::rules::Placed;
+use crate::stderr::say;
+use crate::targets::{Opened, Targets};
+use crate::{files, interrupt, rules};
+
+const AFTER_HELP: &str = "\
+Examples:
+  formwork extract --schema person.schema.json \"Maria Lindqvist, 34, moved to Lisbon last spring.\"
+  formwork extract -s \"name, age: int\" \"Maria Lindqvist, 34, moved to Lisbon last spring.\"
+  formwork extract -s person.schema.json --file letter.txt --json
+  cat letter.txt | formwork extract -s person.schema.json -v --max-attempts 3
+  formwork extract --contract person.yaml \"...\"
+  formwork extract -s person.schema.json --model qwen2.5-0.5b-instruct-q8_0.gguf --temperature 0.2 --seed 7 \"...\"
+  formwork extract -s person.schema.json --provider ollama --model qwen3:8b \"...\"
+  formwork extract -s person.schema.json --config production.toml --provider backup \"...\"
+  formwork extract -s person.schema.json --jsonl --concurrency 4 --file rows.jsonl
+      rows: {\"id\", \"input\", \"schema\"?} -> {\"id\", \"ok\", \"value\"?, \"error\"?, \"calls\", \"usage\", ...}
+
+Without a configuration, a small local model answers. It needs no network after the download of its weights (`formwork
+models`). Its answers always satisfy the schema, but it knows little. --model loads any GGUF file of the llama or qwen2 family.
+A formwork.toml configures other providers, and `formwork doctor` tests them:
+
+  targets = [\"primary\"]
+  [providers.primary]
+  kind = \"ollama\"
+  model = \"qwen3:8b\"
+
+Exit codes:
+  0    the value is printed (with --jsonl: for each row)
+  1    no valid answer (with --jsonl: for a row, unless --allow-failures)
+  2    wrong usage, or an invalid schema or file
+  3    no provider answered in time, or the model cannot be opened
+  130  interrupted";
+
+/// Extract valid JSON from a text with a model
+const TEMPERATURE: &str = "Sampling temperature of the first attempt, from 0 to 2; later attempts use 2/3 and 1/3 of it [default: 0.3]";
+
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP, mut_arg("temperature", |temperature| temperature.help(TEMPERATURE)))]
+pub(crate) struct Args {
+    /// The text [default: --file, else standard input]
+    text: Option<String>,
+    /// The schema of the answer: JSON Schema (JSON or YAML) or a shape, as a file or as text, or a list of fields such
+    /// as "name, age: int"
+    #[arg(long, short, required_unless_present_any = ["jsonl", "contract"])]
+    schema: Option<String>,
+    /// File with a contract in the place of --schema: YAML with schema, rules, instructions and examples, a JSON Schema, or a
+    /// shape, as for `formwork batch` and `formwork serve`
+    #[arg(long, short, value_name = "FILE", conflicts_with = "schema")]
+    contract: Option<PathBuf>,
+    /// File with rules for the answer, in addition to those in `x-formwork-rules` of the schema; see `formwork check --help`
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+    /// File with the text (with --jsonl: the rows); `-` is standard input
+    #[arg(long, short, conflicts_with = "text")]
+    file: Option<PathBuf>,
+    /// System prompt, which describes the task to the model
+    #[arg(long)]
+    system: Option<String>,
+    #[command(flatten)]
+    targets: Targets,
+    #[command(flatten)]
+    sampling: Sampling,
+    /// Maximum number of attempts [default: 3]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
+    max_attempts: Option<u32>,
+    /// Maximum number of attempts of one provider [default: max-attempts divided by the number of
+    /// providers, rounded up]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
+    attempts_per_target: Option<u32>,
+    /// Time limit in seconds for each input, all attempts together [default: 120]
+    #[arg(long, value_parser = seconds)]
+    timeout: Option<f64>,
+    /// Print the value with all calls as one JSON object
+    #[arg(long, conflicts_with = "jsonl")]
+    json: bool,
+    /// Read one JSON object per line with `id`, `input` and optionally `schema`, and print one result per line, in order
+    #[arg(long, conflicts_with = "text")]
+    jsonl: bool,
+    /// Exit with 0 even if rows failed (requires --jsonl)
+    #[arg(long, requires = "jsonl", conflicts_with = "text")]
+    allow_failures: bool,
+    /// Maximum number of rows in progress at a time
+    // `text` is listed too, because clap ignores `requires` if the required argument conflicts with a present one.
+    #[arg(long, default_value_t = 1, requires = "jsonl", conflicts_with = "text")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
+    concurrency: u16,
+    #[command(flatten)]
+    recording: Recording,
+    /// Print every request, answer, violation and retry on standard error
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
+    let cancel = CancellationToken::new();
+    interrupt::run(&cancel, async {
+        if args.jsonl {
+            rows::run(args, providers, &cancel).await
+        } else {
+            one(args, providers, &cancel).await
+        }
+    })
+}
+
+async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> Result<Status, Failed> {
+    let text_file = args.text.is_none().then(|| source(args));
+    let schema_file = args.schema.as_deref().map(Path::new);
+    let inputs: Vec<&Path> = schema_file.into_iter().chain(args.rules.as_deref()).chain(text_file).collect();
+    files::one_standard_input(&inputs)?;
+    let rules = args.rules.as_deref().map(rules::of_file).transpose()?.unwrap_or_default();
+    let given = given(args, &rules, providers)?;
+    let Given { name, usable } =
+        given.ok_or_else(|| Failed::usage("there is no schema: name one with --schema or --contract"))?;
+    let text = text(args)?;
+    if let Some(file) = args.text.as_deref().and_then(schema::named_file) {
+        let file = file.display();
+        say!("note: {file} is a file, and the text is only its name: to read the file, write --file {file}");
+    }
+    let requests = Requests::new(args, providers).await?;
+    let extractor = requests.extractor(usable).map_err(|error| failed(&error, Some(&name)))?;
+    let output = one::Output { verbose: args.verbose, json: args.json };
+    let extraction = requests.extraction(&extractor, text, Some(&name));
+    one::run(extraction, cancel, output, |error| failed(error, Some(&name))).await
+}
+
+/// Returns the schema or the contract of the command line.
+fn given(args: &Args, rules: &[Placed], providers: &Providers) -> Result<Option<Given>, Failed> {
+    match (&args.schema, &args.contract) {
+        (Some(argument), _) => schema::given(argument, rules, providers.rules()).map(Some),
+        (None, Some(file)) => schema::of_contract(file, rules, providers.rules()).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
+/// Returns the input text of the command line.
+fn text(args: &Args) -> Result<String, Failed> {
+    let text = match (&args.text, &args.file) {
+        (Some(text), _) => text.clone(),
+        (None, None) if io::stdin().is_terminal() => {
+            return Err(Failed::usage(
+                "there is no text: pass it as an argument, with --file, or on standard input",
+            ));
+        }
+        (None, _) => files::text(source(args))?,
+    };
+    if text.trim().is_empty() {
+        return Err(Failed::usage(EMPTY));
+    }
+    Ok(text)
+}
+
+/// Returns the file of the text or the rows, if the text is not an argument.
+fn source(args: &Args) -> &Path {
+    args.file.as_deref().unwrap_or(Path::new("-"))
+}
+
+const EMPTY: &str = "the text is empty: there is nothing to extract from";
+
+/// The targets and settings that all inputs of a command share.
+struct Requests<'a> {
+    args: &'a Args,
+    opened: Opened,
+    ledger: Option<Ledger>,
+}
+
+impl<'a> Requests<'a> {
+    async fn new(args: &'a Args, providers: &Providers) -> Result<Self, Failed> {
+        let ledger = args.recording.open()?;
+        Ok(Self { args, opened: args.targets.open(providers, args.verbose).await?, ledger })
+    }
+
+    /// Returns the extraction of one input, recorded if there is a ledger. `name` is the name of the schema, unless the schema is
+    /// part of a row.
+    fn extraction(
+        &self,
+        extractor: &Extractor<Value>,
+        input: String,
+        name: Option<&str>,
+    ) -> Extraction<Value> {
+        let extraction = extractor.extraction(Input::from(input));
+        let Some(recorder) = self.opened.recorder(self.ledger.clone(), "extract") else { return extraction };
+        let digest = extractor.plan().contract().digest();
+        let name = name.map(str::to_owned);
+        extraction.with_observer(recorder.with_run(|run| run.with_contract(name, Some(digest))))
+    }
+
+    fn extractor(&self, usable: schema::Usable) -> Result<Extractor<Value>, Error> {
+        let args = self.args;
+        let schema::Usable { schema, rules, instructions, examples, .. } = usable;
+        let own = Defaults {
+            max_attempts: Some(3),
+            temperature: Some(0.3),
+            timeout_seconds: Some(120.0),
+            ..Defaults::default()
+        };
+        let flags = Defaults {
+            max_attempts: args.max_attempts,
+            attempts_per_target: args.attempts_per_target,
+            temperature: args.sampling.temperature,
+            max_tokens: args.sampling.max_tokens,
+            timeout_seconds: args.timeout,
+            ..Defaults::default()
+        };
+        let builder =
+            flags.or(self.opened.defaults.clone()).or(own).apply(Extractor::for_document("answer", schema));
+        let builder = builder.with_rules(rules);
+        let mut builder = self.opened.backends.iter().cloned().fold(builder, ExtractorBuilder::with_target);
+        if args.jsonl {
+            builder = builder.with_fail_fast();
+        }
+        builder = set(builder, args.sampling.seed, ExtractorBuilder::with_seed);
+        let system: Vec<&str> = instructions.iter().chain(&args.system).map(String::as_str).collect();
+        if !system.is_empty() {
+            builder = builder.with_system(system.join("\n\n"));
+        }
+        for (input, output) in examples {
+            builder = builder.with_example(input, output);
+        }
+        builder.build()
+    }
+}
+
+/// Returns an error with the exit code of its kind. `{:#}` lists the calls.
+fn failed(error: &Error, schema: Option<&str>) -> Failed {
+    match (error.kind(), schema) {
+        (ErrorKind::Schema, Some(name)) => Failed::usage(format!("{name}: {error}")),
+        (ErrorKind::Schema | ErrorKind::Config, _) => Failed::usage(error),
+        (kind, _) => Failed::of(kind, error.is_answered(), format!("{error:#}")),
+    }
+}

@@ -1,0 +1,45 @@
+//! Runs one extraction and prints its result.
+
+use formwork_core::{Error, spaced};
+use formwork_extract::{CancellationToken, Extraction};
+use serde_json::Value;
+
+use super::report::Report;
+use crate::exit::{Failed, Status};
+use crate::output;
+use crate::rows::ExtractOutput;
+use crate::spinner::Spinner;
+
+/// The output of an extraction.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Output {
+    /// Whether to print every event on standard error, instead of a progress line on a terminal.
+    pub(crate) verbose: bool,
+    /// Whether to print the value or the error with all calls as JSON, instead of the value alone.
+    pub(crate) json: bool,
+}
+
+/// Runs the extraction. `failed` returns the failure for an error, with its exit code.
+pub(crate) async fn run(
+    extraction: Extraction<Value>,
+    cancel: &CancellationToken,
+    output_as: Output,
+    failed: impl FnOnce(&Error) -> Failed,
+) -> Result<Status, Failed> {
+    let extraction = extraction.with_cancel(cancel.clone());
+    let extraction = if output_as.verbose {
+        extraction.with_observer(Report)
+    } else {
+        extraction.with_observer(Spinner::new())
+    };
+    let result = extraction.run().await;
+    if output_as.json {
+        output::row(&ExtractOutput::new(Value::Null, &result))?;
+    }
+    match result {
+        Ok(outcome) if !output_as.json => output::line(spaced(&outcome.value))?,
+        Ok(_) => {}
+        Err(error) => return Err(failed(&error)),
+    }
+    Ok(Status::Ok)
+}

@@ -1,0 +1,154 @@
+//! `formwork extract --jsonl`: many inputs, some concurrently, with results in order.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Once};
+
+use formwork::providers::Providers;
+use formwork_core::{Error, ErrorKind, Outcome, Rules};
+use formwork_extract::{CancellationToken, Extraction, Extractor, Observer, RunId};
+use futures_util::{StreamExt as _, stream};
+use serde_json::Value;
+
+use super::schema::Given;
+use super::{Args, EMPTY, Requests, report, schema, source};
+use crate::exit::{Failed, Status};
+use crate::jsonl::BadRow;
+use crate::rows::{ExtractInput, ExtractOutput};
+use crate::rules::Placed;
+use crate::stderr::say;
+use crate::{files, jsonl, output, rules, terminal};
+
+pub(super) async fn run(
+    args: &Args,
+    providers: &Providers,
+    cancel: &CancellationToken,
+) -> Result<Status, Failed> {
+    let schema = args.schema.as_deref().map(Path::new);
+    let inputs = [source(args)].into_iter().chain(schema).chain(args.rules.as_deref());
+    files::one_standard_input(&inputs.collect::<Vec<_>>())?;
+    let rules = args.rules.as_deref().map(rules::of_file).transpose()?.unwrap_or_default();
+    let common = super::given(args, &rules, providers)?;
+    let mut rows = jsonl::incoming::<ExtractInput>(source(args))?;
+    let requests = Requests::new(args, providers).await?;
+    let name = common.as_ref().map(|common| common.name.clone());
+    let common = match common {
+        Some(Given { name, usable }) => {
+            Some(requests.extractor(usable).map_err(|error| super::failed(&error, Some(&name)))?)
+        }
+        None => None,
+    };
+    let (known, down) = (HashMap::new(), Arc::new(Once::new()));
+    let registered = providers.rules();
+    let mut extractors = Extractors { requests, common, name, rules, registered, known, down };
+    // A cancellation starts no further row. The results of open rows are still printed.
+    let rows = stream::poll_fn(|cx| rows.poll_recv(cx)).take_until(cancel.cancelled());
+    let answers = rows.map(|row| {
+        // A row is read, and its schema compiled, only when fewer than `concurrency` rows are in progress.
+        let prepared = row.map(|row| prepare(&mut extractors, row, cancel));
+        async move {
+            let (id, extraction) = prepared?;
+            let result = match extraction {
+                Ok(extraction) => extraction.run().await,
+                Err(error) => Err(error),
+            };
+            Ok::<_, Failed>(ExtractOutput::new(id, &result))
+        }
+    });
+    let mut answers = std::pin::pin!(answers.buffered(usize::from(args.concurrency)));
+    let progress = terminal::count("rows", None);
+    let mut all_ok = true;
+    while let Some(answer) = answers.next().await {
+        let answer = answer?;
+        all_ok &= answer.ok;
+        output::row(&answer)?;
+        progress.iter().for_each(|bar| bar.inc(1));
+    }
+    drop(progress);
+    if cancel.is_cancelled() {
+        Err(Failed::interrupted())
+    } else {
+        Ok(Status::of(all_ok || args.allow_failures))
+    }
+}
+
+/// The `id` of a row, and its extraction or error.
+fn prepare(
+    extractors: &mut Extractors<'_>,
+    row: jsonl::Row<ExtractInput>,
+    cancel: &CancellationToken,
+) -> (Value, Result<Extraction<Value>, Error>) {
+    let ExtractInput { id, input, schema } = match row {
+        Ok(row) => row,
+        Err(BadRow { id, message }) => return (id, Err(Error::new(ErrorKind::Config, message))),
+    };
+    if input.trim().is_empty() {
+        return (id, Err(Error::new(ErrorKind::Config, EMPTY)));
+    }
+    let verbose = extractors.requests.args.verbose;
+    let name = extractors.name.clone().filter(|_| schema.is_none());
+    let extraction = extractors.of(schema).map(|extractor| {
+        let down = Down(Arc::clone(&extractors.down));
+        let extraction = extractors.requests.extraction(&extractor, input, name.as_deref());
+        let extraction = extraction.with_cancel(cancel.clone()).with_observer(down);
+        if verbose { extraction.with_observer(report::Report) } else { extraction }
+    });
+    (id, extraction)
+}
+
+/// An observer that prints once that no provider can be reached, and the consequence for later rows.
+struct Down(Arc<Once>);
+
+impl Observer for Down {
+    fn done(&self, _: RunId, result: &Result<Outcome<Value>, Error>) {
+        let Err(error) = result else { return };
+        // A row without a call follows a row whose targets were unreachable.
+        if error.kind() == ErrorKind::Unavailable && error.calls().is_empty() {
+            self.0.call_once(|| {
+                say!(
+                    "warning: {}; until then, rows fail without a call; then a single call is made",
+                    error.message()
+                );
+            });
+        }
+    }
+}
+
+/// The extractors of earlier schemas, because rows often repeat schemas.
+struct Extractors<'a> {
+    requests: Requests<'a>,
+    common: Option<Extractor<Value>>,
+    /// The name of the schema of `--schema`.
+    name: Option<String>,
+    /// The rules of `--rules`, which apply with every schema.
+    rules: Vec<Placed>,
+    /// The rules from outside of Formwork.
+    registered: &'a Rules,
+    known: HashMap<String, Extractor<Value>>,
+    /// Whether the warning about unreachable providers was printed.
+    down: Arc<Once>,
+}
+
+/// The maximum number of cached extractors.
+const KEPT: usize = 64;
+
+impl Extractors<'_> {
+    fn of(&mut self, schema: Option<Value>) -> Result<Extractor<Value>, Error> {
+        let Some(schema) = schema else {
+            let missing =
+                || Error::new(ErrorKind::Config, "the row has no `schema`, and there is no --schema");
+            return self.common.clone().ok_or_else(missing);
+        };
+        let text = schema.to_string();
+        if let Some(known) = self.known.get(&text) {
+            return Ok(known.clone());
+        }
+        let extractor = self
+            .requests
+            .extractor(schema::usable(schema, self.registered)?.with_rules(&self.rules, self.registered)?)?;
+        if self.known.len() < KEPT {
+            self.known.insert(text, extractor.clone());
+        }
+        Ok(extractor)
+    }
+}

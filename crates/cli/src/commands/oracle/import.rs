@@ -1,0 +1,56 @@
+//! `formwork oracle import`: converts the export of a block explorer to a wallet.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::wallets;
+use crate::exit::{Failed, Status};
+use crate::{files, output};
+
+const AFTER_HELP: &str = "\
+Examples:
+  formwork oracle import export-0xabc.csv > wallet.json
+  formwork oracle import txlist.json --usd-per-coin 3450 > wallet.json
+  curl \"$EXPLORER/api?module=account&action=txlist&address=$ADDRESS\" | formwork oracle import - --usd-per-coin 3450
+
+It reads the CSV files of Etherscan (transactions and token transfers) and the JSON response of explorers to `txlist`. `score`,
+`batch` and `serve` accept the same files. The owner is the address that takes part in all transactions. Amounts are converted
+to US dollars with the prices of the export, else with --usd-per-coin. The names of methods determine categories, and known
+contracts determine protocols: correct both in the wallet if needed.
+
+Exit codes:
+  0    the wallet is printed
+  2    wrong usage, or an invalid file";
+
+/// Convert the export of a block explorer to a wallet
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Args {
+    /// The export: CSV or JSON; `-` is standard input
+    export: PathBuf,
+    /// The address of the owner [default: the address that takes part in all transactions]
+    #[arg(long)]
+    address: Option<String>,
+    /// The price of one coin of the chain in US dollars, for an export that has no prices
+    #[arg(long, value_name = "DOLLARS", value_parser = price)]
+    usd_per_coin: Option<f64>,
+    /// The survey of the owner, which becomes part of the wallet: a JSON document
+    #[arg(long, value_name = "FILE")]
+    survey: Option<PathBuf>,
+}
+
+fn price(text: &str) -> Result<f64, String> {
+    let price = text.parse::<f64>().ok().filter(|price| price.is_finite() && *price >= 0.0);
+    price.ok_or_else(|| "a price is a number of US dollars from 0, such as 3450.5".to_owned())
+}
+
+pub(super) fn run(args: &Args) -> Result<Status, Failed> {
+    let survey = args.survey.as_deref();
+    files::one_standard_input(&[args.export.as_path(), survey.unwrap_or(Path::new(""))])?;
+    let mut reader = wallets::reader(&args.export, survey)?;
+    reader.address.clone_from(&args.address);
+    reader.price = args.usd_per_coin;
+    let wallet = wallets::one(&reader, &args.export)?;
+    output::line(serde_json::to_string_pretty(&wallet).map_err(io::Error::from)?)?;
+    Ok(Status::Ok)
+}

@@ -1,0 +1,242 @@
+//! `formwork serve`: the protocols of OpenAI, Anthropic and Ollama in front of the configured models.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use formwork::config::{Config, Named, Section, Serve, TargetList};
+use formwork::providers::Providers;
+use formwork_core::Backoff;
+use formwork_gateway::{Gateway, GatewayBuilder, Limits, Target, Telemetry, Tls};
+use formwork_ledger::Ledger;
+use tokio::runtime::Builder;
+
+use crate::exit::{Failed, Status};
+use crate::flags::set;
+use crate::ledger::{Recording, now};
+use crate::stderr::say;
+use crate::targets::{make, of_alias};
+use crate::{log, service, signals};
+
+const AFTER_HELP: &str = "\
+Examples:
+  formwork serve
+  formwork serve --listen 0.0.0.0:8190 --config formwork.toml --ledger runs.db
+  curl http://127.0.0.1:8190/v1/models
+
+Clients keep their library and change its base URL: http://127.0.0.1:8190/v1 for OpenAI's, http://127.0.0.1:8190 for
+Anthropic's and Ollama's. `model` is the name of a provider of the configuration, an alias, or `default`. SIGINT and SIGTERM end the
+service when open requests have their answers, within 15 seconds.
+
+Traces and metrics are sent to the collector in `endpoint` of the configuration's [telemetry], or in OTEL_EXPORTER_OTLP_ENDPOINT, such
+as http://localhost:4318 (OTLP, protobuf over HTTP). OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_TIMEOUT and OTEL_SERVICE_NAME
+have precedence over the settings of that section as well.
+
+Exit codes:
+  0    ended by a signal
+  2    wrong usage, or an invalid file, key or address
+  3    the model cannot be opened";
+
+/// Serve OpenAI's, Anthropic's and Ollama's protocols; every answer to a schema is valid
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The address to listen at; port 0 selects a free port
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8190")]
+    listen: SocketAddr,
+    /// Configuration file [default: formwork.toml in this folder or a parent, else the local model]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    recording: Recording,
+    /// Folder of named contracts [default: `contracts` of the configuration]
+    #[arg(long, value_name = "DIR")]
+    contracts: Option<PathBuf>,
+    /// Show the batches in this folder, or the batch that it is, on the page for admins
+    #[arg(long, value_name = "DIR")]
+    batches: Option<PathBuf>,
+    /// Serve HTTPS with the certificate chain in this file, in PEM [default: `tls_cert` of the configuration's [serve]]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Private key of the certificate, in PEM [default: `tls_key` of the configuration's [serve]]
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Answer repeated requests from the ledger for this number of seconds [default: never]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    cache: Option<u64>,
+    /// Log every request on standard error
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
+    log::start(args.verbose);
+    let config = Config::find_with(args.config.as_deref(), providers.dialects()).map_err(Failed::usage)?;
+    let config = match config {
+        Some(config) => config,
+        None if cfg!(feature = "local") => Config::in_process().map_err(Failed::usage)?,
+        None => {
+            let message = "there is no configuration, and this build has no model in it (feature `local`): write a formwork.toml";
+            return Err(Failed::usage(message));
+        }
+    };
+    let is_loopback = args.listen.ip().is_loopback();
+    let ledger = args.recording.open_for_service(is_loopback)?;
+    if !is_loopback && !ledger.as_ref().is_some_and(|ledger| ledger.has_keys(now()).unwrap_or(false)) {
+        let message = format!(
+            "whoever reaches {} could spend your money: name a file with --ledger and add a key to it with `formwork keys add \
+             NAME --ledger FILE`, or listen at 127.0.0.1",
+            args.listen
+        );
+        return Err(Failed::usage(message));
+    }
+    let tls = tls(args, config.serve())?;
+    let listener = service::listen(args.listen)?;
+    let address = listener.local_addr().map_err(Failed::usage)?;
+    service::run(Builder::new_multi_thread(), async {
+        let builder = gateway(args, &config, providers, ledger, is_loopback).await?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let gateway = set(builder, tls, GatewayBuilder::with_tls).build();
+        let names: Vec<&str> = gateway.names().collect();
+        say!("listening at {scheme}://{address}, models: {}", names.join(", "));
+        gateway.clone().serve(listener, signals::ended()).await.map_err(service::failed)
+    })
+}
+
+async fn gateway(
+    args: &Args,
+    config: &Config,
+    providers: &Providers,
+    ledger: Option<Ledger>,
+    is_loopback: bool,
+) -> Result<GatewayBuilder, Failed> {
+    let Serve { hosts, origins, .. } = config.serve().clone();
+    let mut builder = Gateway::builder()
+        .with_defaults(config.defaults())
+        .with_limits(limits(config.serve()))
+        .with_hosts(hosts)
+        .with_origins(origins);
+    // An invalid setting is reported before a model is loaded.
+    let telemetry = Telemetry::from_config(config).map_err(Failed::usage)?;
+    builder = set(builder, telemetry, GatewayBuilder::with_telemetry);
+    for name in config.targets() {
+        let section = config.section(name).map_err(Failed::usage)?;
+        builder = builder.with_target(target(section, providers).await?);
+    }
+    // `default` is defined first, so that it does not include targets that only aliases name.
+    builder = of_list(builder, "default", config.target_list());
+    let mut known = config.targets().to_vec();
+    for section in config.sections() {
+        let is_listed = config.lists().values().any(|list| list.targets.contains(&section.name));
+        let is_named = config.aliases().values().any(|aliased| *aliased == section.name);
+        if (is_listed || is_named) && !known.contains(&section.name) {
+            known.push(section.name.clone());
+            builder = builder.with_target(target(section, providers).await?);
+        }
+    }
+    for (name, list) in config.lists() {
+        builder = of_list(builder, name, list);
+    }
+    for alias in config.aliases().keys() {
+        let names = match config.named(alias).map_err(Failed::usage)? {
+            Named::Provider(section) => vec![section.name.clone()],
+            Named::List(list) => {
+                builder = of_list(builder, alias, list);
+                continue;
+            }
+            Named::Model(aliased) => {
+                let section = of_alias(aliased, Some(config), providers)?;
+                if !known.contains(&section.name) {
+                    known.push(section.name.clone());
+                    builder = builder.with_target(target(&section, providers).await?);
+                }
+                vec![section.name]
+            }
+        };
+        builder = builder.with_alias(alias, &names);
+    }
+    let contracts = folder("contracts", args.contracts.as_deref().or(config.contracts()))?;
+    builder = set(builder, contracts, GatewayBuilder::with_contracts);
+    builder = set(builder, folder("batches", args.batches.as_deref())?, GatewayBuilder::with_batches);
+    let has_ledger = ledger.is_some();
+    if let Some(ledger) = ledger {
+        builder = builder.with_ledger(ledger);
+        if args.recording.keeps_bodies(is_loopback) {
+            builder = builder.with_bodies();
+        }
+    }
+    if let Some(seconds) = args.cache {
+        if !has_ledger {
+            return Err(Failed::usage("--cache keeps values in the ledger: name one with --ledger"));
+        }
+        builder = builder.with_cache(Duration::from_secs(seconds));
+    }
+    Ok(builder)
+}
+
+/// Returns the certificate that the arguments or the configuration name; `None` for connections that are not encrypted.
+/// Checks that a folder of a setting exists.
+fn folder<'p>(of: &str, path: Option<&'p Path>) -> Result<Option<&'p Path>, Failed> {
+    match path {
+        Some(path) if !path.is_dir() => {
+            Err(Failed::usage(format!("the folder of {of}, {}, does not exist", path.display())))
+        }
+        path => Ok(path),
+    }
+}
+
+fn tls(args: &Args, serve: &Serve) -> Result<Option<Tls>, Failed> {
+    let (certificate, key) = match (&args.tls_cert, &args.tls_key) {
+        (Some(certificate), Some(key)) => (certificate, key),
+        _ => match (&serve.tls_cert, &serve.tls_key) {
+            (Some(certificate), Some(key)) => (certificate, key),
+            (None, None) => return Ok(None),
+            _ => {
+                return Err(Failed::usage(
+                    "[serve]: `tls_cert` and `tls_key` belong together: set both or none",
+                ));
+            }
+        },
+    };
+    Tls::from_files(certificate, key).map(Some).map_err(|error| Failed::usage(format!("TLS: {error}")))
+}
+
+/// Adds a name for a list of the configuration.
+fn of_list(builder: GatewayBuilder, name: &str, list: &TargetList) -> GatewayBuilder {
+    match list.weights() {
+        Some(weights) => {
+            let targets: Vec<_> = list.targets.iter().cloned().zip(weights).collect();
+            builder.with_weighted_alias(name, &targets)
+        }
+        None => builder.with_alias(name, &list.targets),
+    }
+}
+
+async fn target(section: &Section, providers: &Providers) -> Result<Target, Failed> {
+    let mut made = make(section, providers).await?;
+    // A server that does not respond to the probe fails later, at its first call.
+    if let Ok(Some(weaker)) = made.ask_server(false).await {
+        say!("{}: {weaker}", section.name);
+    }
+    let model = made.model.clone();
+    let backend = providers.backend_of(made, section).map_err(Failed::usage)?;
+    Ok(Target::new(backend, providers.raw(section).map_err(Failed::usage)?, model))
+}
+
+fn limits(serve: &Serve) -> Limits {
+    let mut limits = Limits::default();
+    let Serve { max_body_bytes, max_schema_bytes, max_attempts, concurrency, queue, streams_per_key, .. } =
+        serve;
+    limits.max_body = max_body_bytes.unwrap_or(limits.max_body);
+    limits.max_schema = max_schema_bytes.unwrap_or(limits.max_schema);
+    limits.max_attempts = max_attempts.unwrap_or(limits.max_attempts);
+    limits.max_concurrent = concurrency.unwrap_or(limits.max_concurrent);
+    limits.max_waiting = queue.unwrap_or(limits.max_waiting);
+    limits.max_streams = streams_per_key.unwrap_or(limits.max_streams);
+    let timeout = serve.timeout_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    limits.timeout = timeout.unwrap_or(limits.timeout);
+    if let Some(delays) = &serve.retry_delays_seconds {
+        limits.backoff = Backoff::of_seconds(delays);
+    }
+    limits
+}

@@ -1,0 +1,46 @@
+//! The log of a shape runner: prints every attempt and every error on standard error, even without `-v`.
+
+use formwork_core::{CallRecord, CallResult, Failure};
+use formwork_extract::{Next, Observer, RunId, Started};
+
+use crate::commands::extract::report::indented;
+use crate::stderr::say;
+
+/// An observer that prints the result of each attempt. `max` is the maximum number of attempts.
+pub(super) struct Attempts {
+    pub(super) max: u32,
+}
+
+impl Observer for Attempts {
+    fn call_started(&self, _: RunId, started: &Started<'_>) {
+        say!("attempt {}/{}: asking {}", started.attempt, self.max, started.target);
+    }
+
+    fn call_finished(&self, _: RunId, call: &CallRecord) {
+        let place = format!("attempt {}/{}", call.attempt, self.max);
+        let failure = match &call.verdict {
+            CallResult::Accepted => return say!("{place}: all validation passes"),
+            CallResult::Cancelled => return say!("{place}: cancelled"),
+            CallResult::Probe => return say!("{place}: the server was probed"),
+            CallResult::Failed { failure } => failure,
+        };
+        match failure {
+            Failure::Fault(fault) => say!("{place}: the call failed: {fault}"),
+            Failure::Refused { reason } => say!("{place}: refused: {}", indented(reason)),
+            content => {
+                let errors = content.violations();
+                let plural = if errors.len() == 1 { "error" } else { "errors" };
+                say!("{place}: {} {plural}", errors.len());
+                for error in errors {
+                    say!("  {}", indented(&error.to_string()));
+                }
+            }
+        }
+    }
+
+    fn asking(&self, _: RunId, next: &Next<'_>) {
+        if !next.wait.is_zero() {
+            say!("attempt {}/{}: again in {:?}", next.attempt, self.max, next.wait);
+        }
+    }
+}

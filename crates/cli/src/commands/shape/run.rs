@@ -1,0 +1,131 @@
+//! `formwork shape run`: generates JSON of a shape from an input.
+
+use std::path::{Path, PathBuf};
+
+use formwork::config::Defaults;
+use formwork::providers::Providers;
+use formwork_core::Error;
+use formwork_extract::{CancellationToken, ExtractorBuilder};
+use formwork_json::{Level, read};
+use formwork_shape::{Shape, ShapeRunner, ShapeRunnerBuilder};
+use serde_json::Value;
+
+use super::attempts::Attempts;
+use crate::commands::extract::one;
+use crate::exit::{Failed, Status};
+use crate::flags::{Sampling, seconds, set};
+use crate::ledger::Recording;
+use crate::targets::Targets;
+use crate::{files, interrupt};
+
+const AFTER_HELP: &str = "\
+Examples:
+  formwork shape run --shape feature-design.shape --input feature-design-input.json
+  formwork shape run --shape plan.shape --input notes.txt --task \"Plan the next week.\" -v
+  formwork shape run --shape plan.shape --input - --provider ollama --model qwen3:8b < notes.txt
+
+The model has three attempts. Each attempt receives all errors of the previous one. Every attempt is logged on standard
+error.
+
+Exit codes:
+  0    the value is printed
+  1    no answer had the shape
+  2    wrong usage, or an invalid shape or file
+  3    no provider answered in time, or the model cannot be opened
+  130  interrupted";
+
+/// Generate JSON of a shape with a model
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The shape of the output
+    #[arg(long, short)]
+    pub(super) shape: Option<PathBuf>,
+    /// The input: a .json file is read as JSON, any other as text; `-` is standard input
+    #[arg(long, short)]
+    input: PathBuf,
+    /// The task: what to do with the input
+    #[arg(long)]
+    task: Option<String>,
+    #[command(flatten)]
+    targets: Targets,
+    #[command(flatten)]
+    sampling: Sampling,
+    /// Time limit in seconds for all attempts together [default: 300]
+    #[arg(long, value_parser = seconds)]
+    timeout: Option<f64>,
+    /// Print the value with all calls as one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    recording: Recording,
+    /// Print every request, answer and edit on standard error
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+pub(super) fn run(args: &Args, shape: Shape, providers: &Providers) -> Result<Status, Failed> {
+    if let Some(path) = &args.shape {
+        files::one_standard_input(&[path, &args.input])?;
+    }
+    let input = input(&args.input)?;
+    let cancel = CancellationToken::new();
+    interrupt::run(&cancel, ask(args, providers, shape, &input, &cancel))
+}
+
+async fn ask(
+    args: &Args,
+    providers: &Providers,
+    shape: Shape,
+    input: &Value,
+    cancel: &CancellationToken,
+) -> Result<Status, Failed> {
+    let ledger = args.recording.open()?;
+    let opened = args.targets.open(providers, args.verbose).await?;
+    let recorder = opened.recorder(ledger, "shape run");
+    let own = Defaults {
+        max_attempts: Some(formwork_shape::policy().attempts),
+        timeout_seconds: Some(300.0),
+        ..Defaults::default()
+    };
+    let flags = Defaults {
+        max_tokens: args.sampling.max_tokens,
+        timeout_seconds: args.timeout,
+        temperature: args.sampling.temperature,
+        ..Defaults::default()
+    };
+    let settings = flags.or(opened.defaults.clone()).or(own);
+    let policy = settings.limit(formwork_shape::policy());
+    let builder = ShapeRunner::builder(shape);
+    let mut builder = opened.backends.into_iter().fold(builder, ShapeRunnerBuilder::with_target);
+    builder = set(builder, args.task.as_ref(), ShapeRunnerBuilder::with_task);
+    builder = builder.settings(|extractor| {
+        let attempts = Attempts { max: policy.attempts };
+        let extractor = settings.apply(extractor).with_policy(policy).with_observer(attempts);
+        let extractor = set(extractor, recorder, ExtractorBuilder::with_observer);
+        let extractor = set(extractor, settings.temperature, ExtractorBuilder::with_temperature);
+        set(extractor, args.sampling.seed, ExtractorBuilder::with_seed)
+    });
+    let runner = builder.build().map_err(|error| failed(&error))?;
+    let output = one::Output { verbose: args.verbose, json: args.json };
+    one::run(runner.extraction(input), cancel, output, failed).await
+}
+
+/// Reads the input: JSON according to its name or its text, else a text.
+fn input(path: &Path) -> Result<Value, Failed> {
+    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json")) {
+        return files::json(path);
+    }
+    let text = files::text(path)?;
+    if text.trim().is_empty() {
+        return Err(Failed::usage(format!("{}: the input is empty", files::name(path))));
+    }
+    let whole =
+        read(&text, Level::Strict).ok().and_then(|reading| reading.into_candidates().into_iter().next());
+    Ok(whole.map_or(Value::String(text), |candidate| candidate.value))
+}
+
+/// Returns an error with the exit code of its kind. The attempts were printed before.
+fn failed(error: &Error) -> Failed {
+    Failed::of(error.kind(), error.is_answered(), error)
+}

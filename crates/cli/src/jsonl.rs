@@ -1,0 +1,152 @@
+//! JSON Lines: one result row for each input row, in the same order.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+use std::thread;
+
+use formwork_json::{Level, read_bytes};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::error::Category;
+use serde_json::{Map, Value};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use crate::exit::{Failed, Status};
+use crate::files::name;
+use crate::rows::{CheckOutput, LowerOutput, ReadOutput, RowError};
+use crate::{output, terminal};
+
+/// The result of a row.
+pub(crate) trait Answer: Serialize {
+    /// Returns whether the row succeeded.
+    fn is_ok(&self) -> bool;
+}
+
+/// Prints the result of each row of a file, or of standard input for `-`, before it reads the next one. An invalid row has a
+/// result too, with its `id` if that can be read. The command fails if a row failed, unless failures are allowed.
+pub(crate) fn each_row<I: DeserializeOwned, O: Answer>(
+    path: &Path,
+    allow_failures: bool,
+    answer: impl Fn(I) -> O,
+    unreadable: impl Fn(Value, RowError) -> O,
+) -> Result<Status, Failed> {
+    let progress = terminal::count("rows", None);
+    let mut all_ok = true;
+    for row in rows(path)? {
+        let answer = match row? {
+            Ok(row) => answer(row),
+            Err(BadRow { id, message }) => unreadable(id, RowError::Row { message }),
+        };
+        all_ok &= answer.is_ok();
+        output::row(&answer)?;
+        progress.iter().for_each(|bar| bar.inc(1));
+    }
+    Ok(Status::of(all_ok || allow_failures))
+}
+
+/// A row, or the reason why a line is no row.
+pub(crate) type Row<I> = Result<I, BadRow>;
+
+/// A line that is no valid row.
+#[derive(Debug)]
+pub(crate) struct BadRow {
+    /// The `id` of the row, as far as it can be read; null otherwise.
+    pub(crate) id: Value,
+    /// File, line and reason.
+    pub(crate) message: String,
+}
+
+impl BadRow {
+    fn new(line: &[u8], place: &str, error: &serde_json::Error) -> Self {
+        let is_object = || serde_json::from_slice::<Map<String, Value>>(line).is_ok();
+        let message = match error.classify() {
+            Category::Data if is_object() => {
+                // The parser reports line and column within this row.
+                let reason = error.to_string();
+                let reason = reason.split_once(" at line ").map_or(reason.as_str(), |(reason, _)| reason);
+                format!("{place}: {reason}")
+            }
+            // A line that starts like an object was probably meant as a row.
+            Category::Syntax | Category::Eof if line.trim_ascii_start().starts_with(b"{") => {
+                format!("{place}: this line is not a JSON object: it breaks at column {}", error.column())
+            }
+            _ => format!("{place}: this line is not a JSON object"),
+        };
+        // The tolerant reader finds the `id` of a truncated row, or of one with a superfluous comma.
+        let read = read_bytes(line, Level::Clean).ok();
+        let row = read.and_then(|reading| reading.into_candidates().into_iter().next());
+        let id = row.and_then(|mut row| row.value.get_mut("id").map(Value::take)).unwrap_or_default();
+        Self { id, message }
+    }
+}
+
+impl Answer for CheckOutput {
+    fn is_ok(&self) -> bool {
+        self.valid == Some(true)
+    }
+}
+
+impl Answer for ReadOutput {
+    fn is_ok(&self) -> bool {
+        self.ok
+    }
+}
+
+impl Answer for LowerOutput {
+    fn is_ok(&self) -> bool {
+        self.ok && self.findings.as_ref().is_none_or(Vec::is_empty)
+    }
+}
+
+/// Reads the rows in another thread, so that the command can react to Ctrl-C and print results while it waits for the next
+/// row.
+pub(crate) fn incoming<I: DeserializeOwned + Send + 'static>(
+    path: &Path,
+) -> Result<Receiver<Result<Row<I>, Failed>>, Failed> {
+    let rows = rows(path)?;
+    read_in_thread("rows", move |sender| {
+        for row in rows {
+            if sender.blocking_send(row).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+/// Reads `what` in another thread.
+pub(crate) fn read_in_thread<T: Send + 'static>(
+    what: &str,
+    read: impl FnOnce(&Sender<T>) + Send + 'static,
+) -> Result<Receiver<T>, Failed> {
+    let (sender, receiver) = channel(1);
+    thread::Builder::new()
+        .name(what.to_owned())
+        .spawn(move || read(&sender))
+        .map_err(|error| Failed::usage(format!("cannot start a thread that reads the {what}: {error}")))?;
+    Ok(receiver)
+}
+
+/// Iterates over the rows of a file, or of standard input for `-`. Empty lines are skipped.
+fn rows<I: DeserializeOwned>(
+    path: &Path,
+) -> Result<impl Iterator<Item = Result<Row<I>, Failed>> + Send + use<I>, Failed> {
+    let file = name(path);
+    let unreadable = {
+        let file = file.clone();
+        move |error: io::Error| Failed::usage(format!("cannot read {file}: {error}"))
+    };
+    let input: Box<dyn BufRead + Send> = if path == Path::new("-") {
+        Box::new(BufReader::new(io::stdin()))
+    } else {
+        Box::new(BufReader::new(File::open(path).map_err(&unreadable)?))
+    };
+    let lines = input.split(b'\n').enumerate();
+    Ok(lines.filter_map(move |(index, line)| match line {
+        Err(error) => Some(Err(unreadable(error))),
+        Ok(line) if line.trim_ascii().is_empty() => None,
+        Ok(line) => Some(Ok(serde_json::from_slice(&line).map_err(|error| {
+            let place = format!("{file}:{}", index + 1);
+            BadRow::new(&line, &place, &error)
+        }))),
+    }))
+}

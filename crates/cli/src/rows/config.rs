@@ -1,0 +1,69 @@
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The output of `formwork config show --json`.
+///
+/// ```
+/// use formwork_cli::rows::ConfigOutput;
+/// use serde_json::json;
+///
+/// let output = ConfigOutput { file: None, trusted: false, settings: Vec::new(), providers: Vec::new() };
+/// assert_eq!(serde_json::to_value(output)?, json!({"file": null, "trusted": false, "settings": [], "providers": []}));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ConfigOutput {
+    /// The configuration file; null if there is none.
+    pub file: Option<String>,
+    /// Whether the file may run programs (`api_key_command`).
+    pub trusted: bool,
+    /// The settings of the file and the environment, in the order of the file.
+    pub settings: Vec<ConfigSetting>,
+    /// The providers in the order of their calls, then the other providers of the file.
+    pub providers: Vec<ConfigProvider>,
+}
+
+/// A setting and its source.
+///
+/// ```
+/// use formwork_cli::rows::ConfigSetting;
+///
+/// let setting = ConfigSetting { path: "providers.a.model".into(), value: "\"m\"".into(), source: "line 3".into() };
+/// assert_eq!(serde_json::to_value(setting)?["source"], "line 3");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ConfigSetting {
+    /// The path of the setting, such as `providers.primary.model`.
+    pub path: String,
+    /// The value as TOML, without secrets.
+    pub value: String,
+    /// The source: `line 7` of the file, or an environment variable.
+    pub source: String,
+}
+
+/// A provider with its effective settings.
+///
+/// ```json
+/// {"name": "primary", "kind": "ollama", "model": "qwen3:8b", "modes": ["ollama", "json-object", "prompt"]}
+/// ```
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct ConfigProvider {
+    /// The name in the configuration.
+    pub name: String,
+    /// The kind of provider.
+    pub kind: String,
+    /// The model; empty if the provider cannot be created.
+    pub model: String,
+    /// The address of the server; absent if it is the default of the kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// The output modes, the strictest first.
+    pub modes: Vec<String>,
+    /// The price of a million tokens in US dollars, for prompts and answers; absent if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<(f64, f64)>,
+    /// The reason why the provider cannot be created, such as a missing API key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}

@@ -1,0 +1,112 @@
+use formwork_core::{CallRecord, Error, ErrorKind, Origin, Outcome, Provenance, Usage, Violation};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// An input row of `formwork extract --jsonl`.
+///
+/// ```
+/// use formwork_cli::rows::ExtractInput;
+///
+/// let row: ExtractInput = serde_json::from_str(r#"{"id": "a", "input": "Maria, 34"}"#)?;
+/// assert!(row.id == "a" && row.input == "Maria, 34" && row.schema.is_none());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct ExtractInput {
+    /// The `id` of the result row: any JSON value, returned unchanged.
+    #[serde(default)]
+    pub id: Value,
+    /// The input text.
+    pub input: String,
+    /// The JSON Schema of the answer (default: that of `--schema`).
+    #[serde(default)]
+    pub schema: Option<Value>,
+}
+
+/// A result row of `formwork extract --jsonl` and `formwork extract --json`.
+///
+/// ```json
+/// {"id": "a", "ok": true, "value": {"age": 34}, "origin": {"from": "model", "target": "primary"}, "calls": […], "usage": {…}}
+/// ```
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct ExtractOutput {
+    /// The `id` of the row; null without rows.
+    pub id: Value,
+    /// Whether a value was accepted.
+    pub ok: bool,
+    /// The accepted value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    /// The origin of the value: a model or the fallback.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+    /// The source of each part of the value; the first entry is the whole document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Vec<Provenance>>,
+    /// The violations of soft checks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<Violation>>,
+    /// The error, if no value was accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ExtractError>,
+    /// Every call, in order.
+    pub calls: Vec<CallRecord>,
+    /// The tokens of all calls together.
+    pub usage: Usage,
+}
+
+/// The reason why no value was accepted.
+///
+/// ```
+/// use formwork_cli::rows::ExtractError;
+/// use formwork_core::ErrorKind;
+///
+/// let message = "no valid answer in 3 calls".to_owned();
+/// let error = ExtractError { class: ErrorKind::Rejected, message, best: None };
+/// assert_eq!(serde_json::to_value(error)?["class"], "rejected");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ExtractError {
+    /// The kind of error.
+    pub class: ErrorKind,
+    /// The message for people.
+    pub message: String,
+    /// The rejected answer with the fewest violations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub best: Option<Value>,
+}
+
+impl ExtractOutput {
+    pub(crate) fn new(id: Value, result: &Result<Outcome<Value>, Error>) -> Self {
+        match result.clone() {
+            Ok(Outcome { value, origin, provenance, warnings, calls, usage, .. }) => Self {
+                id,
+                ok: true,
+                value: Some(value),
+                origin: Some(origin),
+                provenance: Some(provenance),
+                warnings: Some(warnings),
+                calls,
+                usage,
+                ..Self::default()
+            },
+            Err(error) => Self {
+                id,
+                calls: error.calls().to_vec(),
+                usage: error.usage(),
+                error: Some(ExtractError {
+                    class: error.kind(),
+                    // The error of a row must not mention the configuration.
+                    message: match error.kind() {
+                        ErrorKind::Config => error.message().to_owned(),
+                        _ => error.to_string(),
+                    },
+                    best: error.best().map(|best| best.value.clone()),
+                }),
+                ..Self::default()
+            },
+        }
+    }
+}

@@ -1,0 +1,304 @@
+use std::sync::Arc;
+
+use formwork_json::{Edit, JsonPath};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Cost, Enforcement, Fault, Finish, Observation, Original, Sampling, Time, Usage, Violation};
+
+/// The reason why a call did not bring an acceptable answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "class", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Failure {
+    /// The text is not JSON.
+    NotJson {
+        /// The syntax error, as one violation of the rule `json`.
+        violations: Vec<Violation>,
+    },
+    /// The document violates the contract.
+    Invalid {
+        /// All violations.
+        violations: Vec<Violation>,
+    },
+    /// The token limit cut the answer off.
+    Truncated {
+        /// The values that are incomplete, as violations.
+        violations: Vec<Violation>,
+    },
+    /// The driver stopped the answer, because it ran away or could no longer become valid.
+    Stopped {
+        /// The reason, as one violation.
+        violations: Vec<Violation>,
+    },
+    /// The model declined to answer, or a filter removed the answer.
+    Refused {
+        /// The model's text, cut at 500 bytes.
+        reason: String,
+    },
+    /// The call failed: there is no answer.
+    Fault(Fault),
+}
+
+impl Failure {
+    /// Returns the violations of the answer; none for refusals and faults.
+    ///
+    /// ```
+    /// use formwork_core::{Failure, Fault, FaultKind, Stage, Violation};
+    ///
+    /// let violations = vec![Violation::new("$.age".parse()?, "required", Stage::Schema)];
+    /// let failure = Failure::Invalid { violations: violations.clone() };
+    /// assert_eq!((failure.violations(), failure.class()), (&violations[..], "invalid"));
+    /// assert!(Failure::Fault(Fault::new(FaultKind::Timeout, "no response in 30 s")).violations().is_empty());
+    /// # Ok::<(), formwork_core::PathError>(())
+    /// ```
+    pub fn violations(&self) -> &[Violation] {
+        match self {
+            Self::NotJson { violations }
+            | Self::Invalid { violations }
+            | Self::Truncated { violations }
+            | Self::Stopped { violations } => violations,
+            Self::Refused { .. } | Self::Fault(_) => &[],
+        }
+    }
+
+    /// Returns the class as it is written in metrics and JSON: `not_json`, `invalid`, `truncated`, `stopped`, `refused` or
+    /// `fault`.
+    pub const fn class(&self) -> &'static str {
+        match self {
+            Self::NotJson { .. } => "not_json",
+            Self::Invalid { .. } => "invalid",
+            Self::Truncated { .. } => "truncated",
+            Self::Stopped { .. } => "stopped",
+            Self::Refused { .. } => "refused",
+            Self::Fault(_) => "fault",
+        }
+    }
+}
+
+/// The result of a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "result", rename_all = "snake_case")]
+pub enum CallResult {
+    /// The answer was accepted.
+    Accepted,
+    /// The answer was not accepted, or the call failed.
+    Failed {
+        /// The reason.
+        failure: Failure,
+    },
+    /// The run was cancelled during the call.
+    Cancelled,
+    /// The calls probed the server before the first call of the run, and were not asked for an answer.
+    Probe,
+}
+
+impl CallResult {
+    /// Returns the reason why the call brought no acceptable answer; `None` if its answer was accepted, the run was
+    /// cancelled, or the call was a probe.
+    ///
+    /// ```
+    /// use formwork_core::{Failure, CallResult};
+    ///
+    /// let refused = Failure::Refused { reason: "I cannot help with that.".to_owned() };
+    /// assert_eq!(CallResult::Failed { failure: refused.clone() }.failure(), Some(&refused));
+    /// assert_eq!(CallResult::Accepted.failure(), None);
+    /// ```
+    pub const fn failure(&self) -> Option<&Failure> {
+        match self {
+            Self::Failed { failure } => Some(failure),
+            Self::Accepted | Self::Cancelled | Self::Probe => None,
+        }
+    }
+}
+
+/// One call in the ledger of a run: its parameters, its answer and its cost. Every call has an entry, whether it succeeded
+/// or failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct CallRecord {
+    /// The number of the attempt that this call belongs to, from 1. Retries of a failed call and patches within the attempt
+    /// have the same number.
+    pub attempt: u32,
+    /// The target's name.
+    pub target: String,
+    /// The dialect of the schema that was sent.
+    pub dialect: String,
+    /// The enforcement of the schema in this call.
+    pub enforcement: Enforcement,
+    /// The paths of the requested values; empty if the whole document was requested.
+    pub patched: Vec<JsonPath>,
+    /// The sampling parameters that were sent.
+    pub sampling: Sampling,
+    /// The sampling parameters of the policy that the target does not support, and that were not sent.
+    pub skipped: Vec<String>,
+    /// The time at which the call began.
+    pub started: Time,
+    /// The time at which the call ended.
+    pub ended: Time,
+    /// The text of the answer; empty if there is none.
+    pub text: Arc<str>,
+    /// The model's turn with tool calls in the API's own form, if the API requires it back with the results of the calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original: Option<Box<Original>>,
+    /// Remarks on this call, one sentence each: a weaker mode than configured, a part of the answer that was not used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// The reason why the model stopped; `None` if there is no answer.
+    pub finish: Option<Finish>,
+    /// The repairs that reading the text took.
+    pub edits: Vec<Edit>,
+    /// The paths of incomplete values, because the token limit ended the answer and the provider closed the document; see
+    /// [`Source::Closed`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub closed: Vec<JsonPath>,
+    /// Whether the provider ended values earlier than the schema required; see
+    /// [`Completion::restrained`](crate::Completion::restrained).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restrained: bool,
+    /// The tokens of the call.
+    pub usage: Usage,
+    /// The cost of the call.
+    pub cost: Cost,
+    /// The result of the call.
+    pub verdict: CallResult,
+    /// The observation about the target that this call led to, if any: that it refuses the schema, or ignores it. Boxed
+    /// because it is rare.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observation: Option<Box<Observation>>,
+}
+
+/// Returns whether one of the calls brought an answer, valid or not.
+///
+/// `late` means that the deadline ended the run. An answer that the deadline cut off does not count, because it is chance
+/// whether its first token came in time.
+///
+/// ```
+/// assert!(!formwork_core::is_answered(&[], false));
+/// ```
+pub fn is_answered(calls: &[CallRecord], late: bool) -> bool {
+    let is_cut_off = |last: &CallRecord| matches!(last.verdict.failure(), Some(Failure::Truncated { .. }));
+    let whole = match calls.split_last() {
+        Some((last, before)) if late && is_cut_off(last) => before,
+        _ => calls,
+    };
+    whole.iter().any(|call| match &call.verdict {
+        CallResult::Accepted => true,
+        CallResult::Cancelled | CallResult::Probe => false,
+        CallResult::Failed { failure } => !matches!(failure, Failure::Fault(_)),
+    })
+}
+
+/// The origin of an accepted value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "from", rename_all = "snake_case")]
+pub enum Origin {
+    /// The answer of a model.
+    Model {
+        /// The target's name.
+        target: String,
+    },
+    /// The driver's fallback.
+    Fallback,
+}
+
+/// The way in which one part of an accepted value was obtained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Source {
+    /// The model wrote it.
+    Native,
+    /// The model wrote it, and the text was repaired to read it.
+    Repaired,
+    /// A patch replaced it: the model was asked for this value alone.
+    Patched,
+    /// A patch replaced it, with a schema narrowed to the range that a rule allows.
+    Narrowed,
+    /// The token limit ended the answer before this value was complete: the model was cut off in it, or wrote nothing of
+    /// it. Members may be missing from an object or a list that is marked so; the members that are present are complete
+    /// unless marked themselves. Accepted only where the policy allows it; see
+    /// [`RetryPolicy::accepts_cut`](crate::RetryPolicy::accepts_cut).
+    Closed,
+    /// The fallback supplied it.
+    Fallback,
+}
+
+/// The source of the value at one path, and of everything inside it that has no entry with a longer path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Provenance {
+    /// The path of the value.
+    pub path: JsonPath,
+    /// The way in which it was obtained.
+    pub source: Source,
+    /// The number of the attempt, from 1.
+    pub attempt: u32,
+}
+
+/// An accepted value with its history: the result of a run.
+///
+/// `schemas/outcome.json` is its JSON Schema.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Outcome<T> {
+    /// The value.
+    pub value: T,
+    /// The origin of the value.
+    pub origin: Origin,
+    /// The sources of its parts; the first entry is the whole document.
+    pub provenance: Vec<Provenance>,
+    /// The violations that soft checks found.
+    pub warnings: Vec<Violation>,
+    /// Every call, in order.
+    #[serde(alias = "attempts")]
+    pub calls: Vec<CallRecord>,
+    /// The tokens of all calls together.
+    pub usage: Usage,
+    /// The cost of all calls and external checks together.
+    pub cost: Cost,
+}
+
+impl<T> Outcome<T> {
+    /// Returns every call in order, like [`Error::calls`](crate::Error::calls).
+    pub fn calls(&self) -> &[CallRecord] {
+        &self.calls
+    }
+
+    /// Returns the tokens of all calls together, like [`Error::usage`](crate::Error::usage).
+    pub const fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// Returns the cost of all calls and external checks together, like [`Error::cost`](crate::Error::cost). The amount of money is `None` if
+    /// the price of a call is not known.
+    pub const fn cost(&self) -> Cost {
+        self.cost
+    }
+
+    /// Returns the paths of the values that the token limit left incomplete: those with [`Source::Closed`].
+    pub fn closed(&self) -> impl Iterator<Item = &JsonPath> {
+        self.provenance.iter().filter(|part| part.source == Source::Closed).map(|part| &part.path)
+    }
+
+    /// Returns whether the provider ended values of the accepted answer early; see [`CallRecord::restrained`].
+    pub fn is_restrained(&self) -> bool {
+        self.calls.iter().any(|call| call.restrained && call.verdict == CallResult::Accepted)
+    }
+
+    /// Changes the value and keeps the history.
+    ///
+    /// ```
+    /// use formwork_core::{Error, Outcome};
+    /// use serde_json::Value;
+    ///
+    /// fn age(outcome: Outcome<Value>) -> Option<u64> {
+    ///     let calls = outcome.calls().len();
+    ///     println!("{calls} calls, {} tokens", outcome.cost().tokens);
+    ///     outcome.map(|person| person["age"].as_u64()).value
+    /// }
+    /// ```
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Outcome<U> {
+        let Self { value, origin, provenance, warnings, calls, usage, cost } = self;
+        Outcome { value: change(value), origin, provenance, warnings, calls, usage, cost }
+    }
+}

@@ -1,0 +1,98 @@
+//! The pure core of Formwork: typed, schema-valid, cross-checked JSON out of any language model.
+//!
+//! The crate makes every decision of a request and performs no effect: no IO, no clock, no randomness.
+//!
+//! - A [`Contract`] defines an acceptable answer: a [`Schema`], a Rust type, [`Rule`]s and [`Validator`]s.
+//! - A [`Provider`] turns a [`Call`] into an [`Answer`], or fails with a [`Fault`].
+//! - A [`Violation`] is one defect of an answer: data, never an `Err`.
+//! - A [`RetryPolicy`] decides what is requested after an answer that was not accepted; [`Policy`] is the policy to start
+//!   with.
+//! - [`keywords`] lists the keywords of JSON Schema and walks over a schema.
+//! - A [`Plan`] holds the fixed parts of a request, and a [`Run`] is the state machine that a driver steps through.
+//! - An [`Outcome`] is an accepted value with its history; an [`Error`] is the history of a run without one.
+//!
+//! Drivers, JSON Schema validation, dialects and providers live in the other crates of the family.
+//! `examples/embed-core.rs` drives a run with this crate alone.
+
+mod accepts;
+mod answer;
+mod call;
+mod capabilities;
+mod contract;
+mod cost;
+mod decode;
+mod error;
+mod fault;
+mod feedback;
+mod finding;
+mod fit;
+mod instruction;
+mod judgement;
+pub mod keywords;
+mod ledger;
+mod lift;
+mod lower;
+mod lower_value;
+mod message;
+mod nearest;
+mod normalise;
+mod observation;
+mod original;
+mod overrides;
+mod plan;
+mod policy;
+mod provider;
+mod report;
+mod root;
+mod rule;
+mod run;
+mod schema;
+mod text;
+mod time;
+mod usage;
+mod validator;
+mod violation;
+mod watch;
+
+pub use answer::{Answer, Completion, Delta, Finish, ToolCall};
+pub use call::{Call, Sampling};
+pub use capabilities::{Capabilities, Enforcement};
+pub use contract::Contract;
+pub use cost::{Cost, Price};
+pub use decode::decode;
+pub use error::{Best, Error, ErrorKind};
+pub use fault::{Fault, FaultKind};
+pub use feedback::{Feedback, MAX_BYTES, MAX_LINES, MAX_PREVIOUS, Template};
+pub use finding::LintFinding;
+pub use fit::Fit;
+pub use formwork_json::{
+    Edit, EditKind, JsonPath, Level, PathError, PathPattern, PatternStep, Segment, Span, escape, unescape,
+};
+pub use instruction::Instruction;
+pub use judgement::Judgement;
+pub use ledger::{CallRecord, CallResult, Failure, Origin, Outcome, Provenance, Source, is_answered};
+pub use lift::lift;
+pub use lift::op::{Lift, LiftOp};
+pub use lower::{
+    AddedBound, Dependency, Loss, LossKind, Lower, LowerRequest, Lowered, Refused, SchemaText, Tighten,
+};
+pub use lower_value::lower_value;
+pub use message::{Message, Part, Role, Tool};
+pub use nearest::{advised, misspelled, nearest};
+pub use normalise::{is_old_draft, normalise, normalise_with_origins};
+pub use observation::{Observation, ObservationKind, SamplingParameter};
+pub use original::Original;
+pub use overrides::Overrides;
+pub use plan::{Plan, PlanBuilder, Target};
+pub use policy::{Ask, Backoff, Decision, Patching, Policy, Reask, RetryContext, RetryPolicy, Temperature};
+pub use provider::{Clock, Layer, Provider, SharedProvider};
+pub use report::Report;
+pub use rule::{Custom, CustomRule, Rule, Rules, Term};
+pub use run::{CallId, Event, External, Input, MAX_CALLS, Misuse, Run, Step};
+pub use schema::{Inline, Schema, Typed};
+pub use text::spaced;
+pub use time::Time;
+pub use usage::Usage;
+pub use validator::{Context, Structure, Validator};
+pub use violation::{MAX_EXPECTED, MAX_FOUND, MAX_NAME, MAX_PATH, Severity, Stage, Violation};
+pub use watch::Watch;

@@ -1,0 +1,365 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Ask, Capabilities, Decision, Failure, Fault, Feedback, Reask, RetryContext, RetryPolicy, Sampling,
+};
+
+/// The temperature of each attempt.
+///
+/// ```
+/// use formwork_core::{Policy, Temperature};
+///
+/// let cooler = Policy::new(3).with_temperature(Temperature::Steps(vec![0.4, 0.2]));
+/// assert_eq!(cooler.temperature, Temperature::Steps(vec![0.4, 0.2]));
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Temperature {
+    /// The provider's own temperature: none is sent.
+    Own,
+    /// One temperature for each attempt; the last one also for all further attempts.
+    Steps(Vec<f64>),
+    /// The first attempt at `first`, and further attempts at the lower of `first` and `then`.
+    AtMost {
+        /// The temperature of the first attempt.
+        first: f64,
+        /// The maximum temperature of further attempts.
+        then: f64,
+    },
+}
+
+impl Temperature {
+    fn of(&self, attempt: u32) -> Option<f64> {
+        match self {
+            Self::Own => None,
+            Self::Steps(steps) => steps.get(attempt as usize).or(steps.last()).copied(),
+            Self::AtMost { first, .. } if attempt == 0 => Some(*first),
+            Self::AtMost { first, then } => Some(first.min(*then)),
+        }
+    }
+}
+
+/// The policy that decides when to request only the wrong values instead of the whole document.
+///
+/// ```
+/// use formwork_core::{Patching, Policy};
+///
+/// // Three attempts; within each, wrong values are requested alone up to twice.
+/// let policy = Policy::new(3).with_patching(Patching::Within(2));
+/// assert_eq!(policy.patching, Patching::Within(2));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Patching {
+    /// Never.
+    Never,
+    /// Whenever a patch can correct the answer; each patch counts as an attempt.
+    Attempt,
+    /// Up to this number of patches within each attempt, at its temperature.
+    Within(u32),
+}
+
+/// The number of retries of a call that failed and may succeed later, and the delays before them.
+///
+/// Its JSON form is `{"retries": 3, "delays_seconds": [2.0, 4.0, 8.0], "jitter": 0.0}`.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use formwork_core::{Backoff, Policy};
+///
+/// // Four retries: after 0.5 to 0.6 s, and three times after 1 to 1.2 s.
+/// let delays = vec![Duration::from_millis(500), Duration::from_secs(1)];
+/// let policy = Policy::new(3).with_backoff(Backoff { retries: 4, delays, jitter: 0.2 });
+/// assert_eq!(policy.backoff.retries, 4);
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Backoff {
+    /// The maximum number of retries of one call.
+    pub retries: u32,
+    /// The delays before the retries; the last one repeats if there are fewer delays than retries. Without any delay, the
+    /// call is repeated at once.
+    #[serde(rename = "delays_seconds", with = "seconds")]
+    pub delays: Vec<Duration>,
+    /// The maximum share of each delay that is added at random, from 0 to 1. A longer `Retry-After` of the server takes
+    /// precedence.
+    pub jitter: f64,
+}
+
+impl Backoff {
+    /// Returns three retries after 2, 4 and 8 seconds, without jitter.
+    pub fn exponential() -> Self {
+        Self { retries: 3, delays: [2, 4, 8].map(Duration::from_secs).to_vec(), jitter: 0.0 }
+    }
+
+    /// Returns no retries.
+    pub const fn none() -> Self {
+        Self { retries: 0, delays: Vec::new(), jitter: 0.0 }
+    }
+
+    /// Returns one retry for each delay in seconds, without jitter. A negative delay counts as 0, and one
+    /// beyond the range of durations as the longest.
+    ///
+    /// ```
+    /// use formwork_core::Backoff;
+    ///
+    /// assert_eq!(Backoff::of_seconds(&[2.0, 4.0, 8.0]), Backoff::exponential());
+    /// assert_eq!(Backoff::of_seconds(&[]), Backoff::none());
+    /// ```
+    pub fn of_seconds(delays: &[f64]) -> Self {
+        let delay = |seconds: &f64| {
+            let nearest = if *seconds > 0.0 { Duration::MAX } else { Duration::ZERO };
+            Duration::try_from_secs_f64(*seconds).unwrap_or(nearest)
+        };
+        let retries = u32::try_from(delays.len()).unwrap_or(u32::MAX);
+        Self { retries, delays: delays.iter().map(delay).collect(), jitter: 0.0 }
+    }
+
+    /// Returns the delay before the `nth` retry (from 1), or `None` if there is no further retry.
+    fn wait(&self, nth: u32, retry_after: Option<Duration>, draw: f64) -> Option<Duration> {
+        let index = nth.checked_sub(1).filter(|index| *index < self.retries)?;
+        let own = self.delays.get(index as usize).or(self.delays.last()).copied().unwrap_or_default();
+        let jitter = own.as_secs_f64() * self.jitter.clamp(0.0, 1.0) * draw.clamp(0.0, 1.0);
+        let jitter = Duration::try_from_secs_f64(jitter).unwrap_or_default();
+        Some(own.saturating_add(jitter).max(retry_after.unwrap_or_default()))
+    }
+}
+
+/// Durations as numbers of seconds.
+mod seconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    pub(super) fn serialize<S: Serializer>(delays: &[Duration], out: S) -> Result<S::Ok, S::Error> {
+        out.collect_seq(delays.iter().map(Duration::as_secs_f64))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Duration>, D::Error> {
+        let seconds = Vec::<f64>::deserialize(from)?;
+        seconds.into_iter().map(|one| Duration::try_from_secs_f64(one).map_err(de::Error::custom)).collect()
+    }
+}
+
+/// The standard retry policy: a value with a builder. The policies of the applications are values of it too.
+///
+/// Wrong content and failed calls have separate limits: a wrong answer is an attempt, and a failed call is retried within
+/// the attempt.
+///
+/// ```
+/// use formwork_core::{Backoff, Patching, Policy, Temperature};
+///
+/// let policy = Policy::new(4)
+///     .with_temperature(Temperature::Steps(vec![0.4, 0.2]))
+///     .with_patching(Patching::Within(1))
+///     .with_backoff(Backoff { jitter: 0.5, ..Backoff::of_seconds(&[0.5, 1.0]) });
+/// assert_eq!(policy.attempts, 4);
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Policy {
+    /// The maximum number of attempts, over all targets.
+    pub attempts: u32,
+    /// The maximum number of attempts of one target before the next one is called (default: an equal share, rounded up).
+    pub attempts_per_target: Option<u32>,
+    /// The temperature of each attempt.
+    pub temperature: Temperature,
+    /// Decides when only the wrong values are requested.
+    pub patching: Patching,
+    /// The number of retries of a failed call, and the delays before them.
+    pub backoff: Backoff,
+    /// The message that asks for a correction.
+    pub feedback: Arc<Feedback>,
+    /// Whether to leave a target that gave the same wrong answer twice.
+    pub stop_on_repeat: bool,
+    /// Whether to accept an answer in which the token limit cut values off; see [`RetryPolicy::accepts_cut`].
+    #[serde(default)]
+    pub accept_cut: bool,
+    /// Whether a refusal or a filtered answer is followed by another attempt of the same target, like wrong content.
+    #[serde(default)]
+    pub ask_after_refusal: bool,
+}
+
+impl Policy {
+    /// Creates a policy with `attempts` attempts (0 counts as 1), patches where they can help, retries after 2, 4 and 8 s, and
+    /// the provider's own temperature.
+    pub fn new(attempts: u32) -> Self {
+        Self {
+            attempts: attempts.max(1),
+            attempts_per_target: None,
+            temperature: Temperature::Own,
+            patching: Patching::Attempt,
+            backoff: Backoff::exponential(),
+            feedback: Arc::new(Feedback::standard()),
+            stop_on_repeat: true,
+            accept_cut: false,
+            ask_after_refusal: false,
+        }
+    }
+
+    /// Sets how many attempts each target gets (default: an equal share, rounded up).
+    #[must_use]
+    pub const fn with_attempts_per_target(mut self, attempts: u32) -> Self {
+        self.attempts_per_target = Some(attempts);
+        self
+    }
+
+    /// Sets the temperature of each attempt (default: [`Temperature::Own`]).
+    #[must_use]
+    pub fn with_temperature(mut self, temperature: Temperature) -> Self {
+        self.temperature = temperature;
+        self
+    }
+
+    /// Sets when only the wrong values are requested (default: [`Patching::Attempt`]).
+    #[must_use]
+    pub const fn with_patching(mut self, patching: Patching) -> Self {
+        self.patching = patching;
+        self
+    }
+
+    /// Sets the number of retries of a failed call and their delays (default: 3, after 2, 4 and 8 seconds).
+    #[must_use]
+    pub fn with_backoff(mut self, backoff: Backoff) -> Self {
+        self.backoff = backoff;
+        self
+    }
+
+    /// Sets the message that asks for a correction (default: [`Feedback::standard`]).
+    #[must_use]
+    pub fn with_feedback(mut self, feedback: impl Into<Arc<Feedback>>) -> Self {
+        self.feedback = feedback.into();
+        self
+    }
+
+    /// Sets whether to leave a target that gave the same wrong answer twice (default: `true`).
+    #[must_use]
+    pub const fn with_stop_on_repeat(mut self, stop: bool) -> Self {
+        self.stop_on_repeat = stop;
+        self
+    }
+
+    /// Sets whether to accept an answer in which the token limit cut values off (default: `false`); see
+    /// [`RetryPolicy::accepts_cut`].
+    #[must_use]
+    pub const fn with_accept_cut(mut self, accept: bool) -> Self {
+        self.accept_cut = accept;
+        self
+    }
+
+    /// Sets whether a refusal or a filtered answer is followed by another attempt of the same target (default: `false`, the
+    /// next target is called).
+    #[must_use]
+    pub const fn with_ask_after_refusal(mut self, ask: bool) -> Self {
+        self.ask_after_refusal = ask;
+        self
+    }
+
+    /// Returns the maximum number of attempts of the current target: the configured number, or an equal share.
+    fn share(&self, targets: usize) -> u32 {
+        let targets = u32::try_from(targets.max(1)).unwrap_or(u32::MAX);
+        self.attempts_per_target.unwrap_or_else(|| self.attempts.div_ceil(targets))
+    }
+
+    fn after_fault(&self, seen: &RetryContext<'_>, fault: &Fault) -> Decision {
+        let own = self
+            .backoff
+            .wait(seen.faults, fault.retry_after, seen.draw)
+            .filter(|_| fault.kind.is_transient());
+        let own = own.filter(|wait| seen.remaining.is_none_or(|remaining| *wait < remaining));
+        match (own, seen.next_in) {
+            // A retry is pointless if another target can answer sooner.
+            (Some(wait), None) => Decision::repeat(wait),
+            (Some(wait), Some(other)) if wait <= other => Decision::repeat(wait),
+            (Some(_), Some(other)) => Decision::repeat_on_next_target(other),
+            _ => Self::next_or_give_up(seen),
+        }
+    }
+
+    /// Repeats the call on the next target. Feedback would not help: the content is not the reason.
+    fn next_or_give_up(seen: &RetryContext<'_>) -> Decision {
+        match seen.next {
+            Some(_) => Decision::repeat_on_next_target(Duration::ZERO),
+            None => Decision::GiveUp,
+        }
+    }
+
+    fn after_content(&self, seen: &RetryContext<'_>) -> Decision {
+        let patch = |counts| self.ask(seen, Ask::Patch(seen.patchable.to_vec()), counts, false);
+        if let Patching::Within(max) = self.patching
+            && !seen.patchable.is_empty()
+            && !seen.stalled
+            && seen.patches < max
+        {
+            return patch(false);
+        }
+        if seen.attempts >= self.attempts {
+            return Decision::GiveUp;
+        }
+        let tired =
+            seen.attempts_on_target >= self.share(seen.targets) || self.stop_on_repeat && seen.repeated;
+        if tired && (seen.next.is_some() || self.stop_on_repeat && seen.repeated) {
+            return match seen.next {
+                Some(_) => self.ask(seen, Ask::Whole, true, true),
+                None => Decision::GiveUp,
+            };
+        }
+        match self.patching {
+            Patching::Attempt if !seen.patchable.is_empty() && !seen.stalled => patch(true),
+            _ => self.ask(seen, Ask::Whole, true, false),
+        }
+    }
+
+    fn ask(&self, seen: &RetryContext<'_>, ask: Ask, counts: bool, next_target: bool) -> Decision {
+        let temperature = if counts { self.temperature.of(seen.attempts) } else { seen.sampling.temperature };
+        let truncated = matches!(seen.failure, Failure::Truncated { .. });
+        Decision::Ask(Reask {
+            ask,
+            counts,
+            next_target,
+            sampling: Sampling { temperature, ..seen.sampling },
+            feedback: Arc::clone(&self.feedback),
+            // The same limit would cut the same answer at the same place.
+            max_tokens: seen
+                .max_tokens
+                .map(|max| if truncated { doubled(max, seen.token_budget) } else { max }),
+        })
+    }
+}
+
+/// Returns twice a token limit, within the target's token budget but never below the limit itself.
+fn doubled(max: u32, token_budget: Option<u32>) -> u32 {
+    max.saturating_mul(2).min(token_budget.unwrap_or(u32::MAX)).max(max)
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self::new(3)
+    }
+}
+
+impl RetryPolicy for Policy {
+    fn first(&self, _: &Capabilities) -> Sampling {
+        Sampling { temperature: self.temperature.of(0), ..Sampling::default() }
+    }
+
+    fn decide(&self, seen: &RetryContext<'_>) -> Decision {
+        match seen.failure {
+            Failure::Fault(fault) => self.after_fault(seen, fault),
+            Failure::Refused { .. } if !self.ask_after_refusal => Self::next_or_give_up(seen),
+            _ => self.after_content(seen),
+        }
+    }
+
+    fn patches(&self) -> bool {
+        self.patching != Patching::Never
+    }
+
+    fn accepts_cut(&self) -> bool {
+        self.accept_cut
+    }
+}

@@ -1,0 +1,228 @@
+//! Composes the messages and the schema of the next call.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::Run;
+use super::closed::is_incomplete;
+use super::sampling::take;
+use crate::feedback::cut_bytes;
+use crate::plan::Mode;
+use crate::root::opening;
+use crate::{
+    Ask, Call, Capabilities, Enforcement, Failure, Finish, LowerRequest, Lowered, Message, Plan, Role,
+    Sampling, SamplingParameter, Target, Tighten,
+};
+
+impl Run {
+    /// Returns the next call, and the sampling parameters of the policy that the target does not support.
+    pub(super) fn compose(&self, plan: &Plan) -> Result<(Call, Vec<String>), String> {
+        let target = self.position.target_of(plan).ok_or("the plan has no such target")?;
+        let mode = self.position.mode_of(plan).ok_or("the target has no such dialect")?;
+        let is_unending = *self.request.ask() == Ask::Whole && self.is_unending(target);
+        let (lowered, messages) = match self.request.ask() {
+            Ask::Whole => {
+                let mut messages = self.task(mode.instruction.as_ref());
+                if let Some(feedback) =
+                    self.request.feedback().filter(|_| !self.drafts.violations(&self.ledger).is_empty())
+                {
+                    let (previous, found) = (self.drafts.previous(), self.drafts.violations(&self.ledger));
+                    if is_unending {
+                        feedback.apply_unending(&mut messages, found);
+                    } else if self.was_cut() {
+                        // A long answer that was cut off, and the paths of all its open values, would fill the context that
+                        // the next answer needs. All other violations are included.
+                        let mut found = found.to_vec();
+                        let mut is_said = false;
+                        found.retain(|found| !is_incomplete(found) || !std::mem::replace(&mut is_said, true));
+                        feedback.apply(&mut messages, &cut_bytes(previous, MAX_CUT), &found);
+                    } else {
+                        feedback.apply(&mut messages, previous, found);
+                    }
+                }
+                let limit = self.limit_for(plan, target, &messages);
+                (self.bounded_whole(plan, target, mode, limit), messages)
+            }
+            Ask::Patch(paths) => {
+                let lowered = self.patch(plan, target, mode, paths)?;
+                let instruction = lowered
+                    .prompt_schema
+                    .as_ref()
+                    .map(|prompt_schema| plan.instruction.message(prompt_schema, "object"));
+                let mut messages = self.task(instruction.map(Arc::new).as_ref());
+                messages.push(Arc::new(Message::user(self.patch_words(paths))));
+                (Arc::new(lowered), messages)
+            }
+        };
+        let max_tokens = self.limit_for(plan, target, &messages);
+        let rules = match self.request.ask() {
+            Ask::Whole if target.capabilities.rules => plan.contract.rules().cloned().collect(),
+            _ => Vec::new(),
+        };
+        let (mut sampling, skipped) = self.sampling_for(target);
+        if is_unending {
+            self.penalise_repetition(target, &mut sampling);
+        }
+        let is_prompt = lowered.enforcement == Enforcement::None && target.capabilities.prefill;
+        let prefill = match self.request.ask() {
+            _ if !is_prompt => None,
+            Ask::Whole => opening(plan.contract.schema().document()),
+            Ask::Patch(_) => Some("{"),
+        };
+        let prefill = prefill.map(Cow::Borrowed);
+        let call = Call {
+            messages,
+            schema_name: plan.contract.schema().name().to_owned(),
+            lowered,
+            rules,
+            sampling,
+            max_tokens,
+            deadline: self.deadline(plan),
+            tools: Vec::new(),
+            prefill,
+        };
+        Ok((call, skipped))
+    }
+
+    /// Returns whether the token limit cut the last answer off.
+    fn was_cut(&self) -> bool {
+        let wrong = self.drafts.wrong(&self.ledger).and_then(|call| call.verdict.failure());
+        wrong.is_some_and(|failure| matches!(failure, Failure::Truncated { .. }))
+    }
+
+    /// Returns whether nothing is wrong with the last document of a model that is known to run away but values that are full
+    /// at an added bound: the model ended the answer itself.
+    fn is_unending(&self, target: &Target) -> bool {
+        let wrong = self.drafts.wrong(&self.ledger);
+        let ended = wrong.is_some_and(|call| call.finish == Some(Finish::Stop));
+        target.tighten == Tighten::Bounded
+            && ended
+            && self.was_cut()
+            && self.drafts.violations(&self.ledger).iter().all(is_incomplete)
+    }
+
+    /// Adds a penalty for what was written before, greater with each attempt: a model that never ends a list writes the same
+    /// items again at any temperature. Where the policy sets one, or the target takes none, nothing changes.
+    fn penalise_repetition(&self, target: &Target, sampling: &mut Sampling) {
+        let parameter = SamplingParameter::FrequencyPenalty;
+        if target.capabilities.frequency_penalty && !self.position.leaves_out(parameter) {
+            let penalty = PENALTY * f64::from(self.counters.attempts());
+            sampling.frequency_penalty.get_or_insert(penalty.min(MAX_PENALTY));
+        }
+    }
+
+    /// Returns the schema of the whole document, bounded to the token limit if that is wanted and possible.
+    fn bounded_whole(&self, plan: &Plan, target: &Target, mode: &Mode, limit: Option<u32>) -> Arc<Lowered> {
+        let tighten = self.position.tighten(plan);
+        let is_planned =
+            tighten == target.tighten && (tighten != Tighten::Bounded || limit == self.planned(plan));
+        if is_planned || mode.whole.enforcement != Enforcement::Schema {
+            return Arc::clone(&mode.whole);
+        }
+        let dependencies = if target.capabilities.rules { plan.contract.dependencies() } else { Vec::new() };
+        let request = LowerRequest {
+            dependencies: &dependencies,
+            tighten,
+            max_tokens: limit,
+            ..LowerRequest::new(plan.contract.schema().document())
+        };
+        mode.lower.lower(&request).map_or_else(|_| Arc::clone(&mode.whole), Arc::new)
+    }
+
+    /// Returns the token limit for which the plan lowered the schema.
+    fn planned(&self, plan: &Plan) -> Option<u32> {
+        let default = || self.position.target_of(plan)?.capabilities.default_max_tokens;
+        plan.max_tokens.or_else(default)
+    }
+
+    /// Returns the token limit of a call: that of the plan or the policy, or else the target's default within the rest of
+    /// its context. With a limit of money there always is one.
+    fn limit_for(&self, plan: &Plan, target: &Target, messages: &[Arc<Message>]) -> Option<u32> {
+        let capabilities = &target.capabilities;
+        let is_limited = plan.budget.or(plan.shares_budget).is_some();
+        let paid = || is_limited.then(|| capabilities.output_tokens.unwrap_or(MAX_PAID));
+        let left = capabilities.context_tokens.map(|context| left(context, messages));
+        self.request.max_tokens().or_else(|| {
+            let max = capabilities.default_max_tokens.or_else(paid)?;
+            Some(max.min(left.unwrap_or(u32::MAX)))
+        })
+    }
+
+    /// Returns the maximum number of tokens of an answer of this target, if known.
+    pub(super) fn token_budget(&self, target: &Target) -> Option<u32> {
+        let Capabilities { output_tokens, context_tokens, .. } = target.capabilities;
+        let left = context_tokens.map(|context| left(context, &self.input.messages));
+        [output_tokens, left].into_iter().flatten().min()
+    }
+
+    /// Returns the input's messages, with the instruction at the end of the system message or as a system message.
+    fn task(&self, instruction: Option<&Arc<Message>>) -> Vec<Arc<Message>> {
+        let given = &self.input.messages;
+        // A re-ask adds up to two messages.
+        let mut messages = Vec::with_capacity(given.len() + 3);
+        let Some(instruction) = instruction else {
+            messages.extend_from_slice(given);
+            return messages;
+        };
+        match given.split_first().filter(|(first, _)| first.role == Role::System) {
+            Some((first, rest)) => {
+                let mut first = Message::clone(first);
+                first.push_text("\n\n");
+                instruction.texts().for_each(|text| first.push_text(text));
+                messages.push(Arc::new(first));
+                messages.extend_from_slice(rest);
+            }
+            None => {
+                messages.push(Arc::clone(instruction));
+                messages.extend_from_slice(given);
+            }
+        }
+        messages
+    }
+
+    /// Returns the policy's sampling parameters with the seed of this attempt, limited to those that the target supports,
+    /// and the names of the others.
+    fn sampling_for(&self, target: &Target) -> (Sampling, Vec<String>) {
+        let mut sampling = self.request.sampling();
+        // Each requested answer has a seed of its own; a repeated call requests the same answer.
+        let nth = u64::from(self.counters.attempts()) | u64::from(self.counters.patches()) << 32;
+        sampling.seed = self.input.seed.map(|seed| seed.wrapping_add(nth));
+        let mut skipped = Vec::new();
+        let capabilities = &target.capabilities;
+        for (parameter, is_taken) in [
+            (SamplingParameter::Temperature, capabilities.temperature),
+            (SamplingParameter::TopP, capabilities.top_p),
+            (SamplingParameter::Seed, capabilities.seed),
+            (SamplingParameter::FrequencyPenalty, capabilities.frequency_penalty),
+        ] {
+            let is_left_out = !is_taken || self.position.leaves_out(parameter);
+            if is_left_out && take(&mut sampling, parameter) {
+                skipped.push(parameter.name().to_owned());
+            }
+        }
+        (sampling, skipped)
+    }
+}
+
+/// The maximum number of bytes that a re-ask quotes of an answer that was cut off.
+const MAX_CUT: usize = 200;
+
+/// The frequency penalty for each attempt so far after an answer without an end. SmolLM2 ends most lists at 0.5 and all at 1.
+const PENALTY: f64 = 0.5;
+
+/// The greatest frequency penalty that OpenAI's API accepts.
+const MAX_PENALTY: f64 = 2.0;
+
+/// The token limit of an answer under a limit of money, if neither the caller nor the registry sets one.
+const MAX_PAID: u32 = 8192;
+
+/// The minimum token limit of an answer, because the size of a prompt is an estimate.
+const MIN_LEFT: u32 = 256;
+
+/// Returns the number of tokens that a prompt leaves of a context. Three bytes count as a token, which overestimates most
+/// texts.
+fn left(context: u32, messages: &[Arc<Message>]) -> u32 {
+    let bytes: usize = messages.iter().flat_map(|message| message.texts()).map(str::len).sum();
+    let prompt = u32::try_from(bytes.div_ceil(3)).unwrap_or(u32::MAX);
+    context.saturating_sub(prompt).max(MIN_LEFT)
+}

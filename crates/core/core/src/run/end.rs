@@ -1,0 +1,163 @@
+//! The end of a run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use formwork_json::JsonPath;
+use serde::{Deserialize, Serialize};
+
+use super::drafts::Draft;
+use super::entry::Answered;
+use super::step::External;
+use super::{Run, State};
+use crate::{
+    CallResult, Cost, ErrorKind, Failure, FaultKind, Origin, Plan, Provenance, Refused, Source, Stage, Time,
+    Usage, Violation,
+};
+
+/// The error with which a run ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct End {
+    pub(super) kind: ErrorKind,
+    pub(super) message: String,
+}
+
+/// The message of a run that ends at its deadline.
+pub(super) const DEADLINE_PASSED: &str = "the deadline passed before an answer was accepted";
+
+impl Run {
+    /// Accepts the current draft.
+    pub(super) fn accept(&mut self, plan: &Plan) {
+        let Some(draft) = self.drafts.accept() else { return };
+        let target = self.ledger.last().map(|call| call.target.clone()).unwrap_or_default();
+        let Draft { value, mut provenance, mut warnings, closed, decoded, .. } = draft;
+        self.decoded = decoded;
+        warnings.extend(
+            plan.skipped_before(self.position.target(), self.position.mode())
+                .map(|(dialect, reason)| skipped(dialect, reason)),
+        );
+        provenance.extend(closed.provenance(self.counters.attempts().max(1)));
+        let (value, origin) = (Arc::unwrap_or_clone(value), Origin::Model { target });
+        self.state = State::Accepted { value, origin, provenance, warnings };
+    }
+
+    /// Ends the run with the fallback's value, or with an error if it violates the contract.
+    pub(super) fn fall_back(&mut self, plan: &Plan, mut end: End, value: Option<serde_json::Value>) {
+        let judged = value.map(|value| (plan.contract.judge(&value, &self.context()), value));
+        self.state = match judged {
+            Some((mut judgement, value)) if judgement.is_accepted() => {
+                self.decoded = judgement.take_decoded();
+                let attempt = self.counters.attempts().max(1);
+                let whole = Provenance { path: JsonPath::root(), source: Source::Fallback, attempt };
+                let (provenance, warnings) = (vec![whole], judgement.warnings);
+                State::Accepted { value, origin: Origin::Fallback, provenance, warnings }
+            }
+            Some((judgement, _)) => {
+                let reason = judgement.violations.first().map(Violation::masked).unwrap_or_default();
+                end.message = format!("{}; the fallback's value breaks the contract: {reason}", end.message);
+                State::Failed(end)
+            }
+            None => State::Failed(end),
+        };
+    }
+
+    /// Ends the run because of the failure of the last call.
+    pub(super) fn give_up_on_failure(&mut self, plan: &Plan, repeated: bool) {
+        let attempts = self.counters.attempts();
+        let explained = self.failure().map(|failure| explain(failure, attempts, repeated));
+        let (kind, message) = explained.unwrap_or((ErrorKind::Rejected, String::new()));
+        self.give_up(plan, kind, &message);
+    }
+
+    /// Ends before the first call: an earlier run has waited for the targets in vain.
+    pub(super) fn give_up_unreached(&mut self, plan: &Plan, wait: Duration) {
+        let target = self.position.target_of(plan).map(|target| target.name.as_str()).unwrap_or_default();
+        let message = format!(
+            "`{target}` could not be reached a moment ago, and is not asked for the next {} s",
+            wait.as_secs_f64().ceil()
+        );
+        self.give_up(plan, ErrorKind::Unavailable, &message);
+    }
+
+    /// Ends without an answer, after the fallback if the plan has one.
+    pub(super) fn give_up(&mut self, plan: &Plan, kind: ErrorKind, message: &str) {
+        let end = End { kind, message: message.to_owned() };
+        self.state = if plan.fallback {
+            State::Outside { id: self.next_id(), who: External::Fallback, end: Some(end) }
+        } else {
+            State::Failed(end)
+        };
+    }
+
+    pub(super) fn cancel(&mut self, plan: &Plan, now: Time) {
+        if let State::Calling { .. } = self.state {
+            self.enter(plan, now, CallResult::Cancelled, Usage::default(), Answered::default());
+        }
+        self.state = State::Failed(End {
+            kind: ErrorKind::Cancelled,
+            message: "the caller cancelled the request".to_owned(),
+        });
+    }
+}
+
+/// Returns the class and message of the error for a failure.
+fn explain(failure: &Failure, attempts: u32, repeated: bool) -> (ErrorKind, String) {
+    let plural = if attempts == 1 { "attempt" } else { "attempts" };
+    // A policy may stop early because of a repeated answer.
+    let repeated = if repeated { ", the last with the same answer as the one before" } else { "" };
+    match failure {
+        Failure::Fault(fault) => {
+            let kind = match fault.kind {
+                FaultKind::SchemaRefused => ErrorKind::Schema,
+                FaultKind::BadRequest | FaultKind::Unsupported => ErrorKind::Config,
+                _ => ErrorKind::Unavailable,
+            };
+            let wait =
+                fault.retry_after.map(|wait| format!("; the server asks to wait {} s", wait.as_secs()));
+            (kind, format!("{fault}{}", wait.unwrap_or_default()))
+        }
+        Failure::Refused { reason } if reason.is_empty() => {
+            (ErrorKind::Refused, "it gave no reason".to_owned())
+        }
+        Failure::Refused { reason } => (ErrorKind::Refused, reason.clone()),
+        other => {
+            let first = other.violations().first().map(Violation::masked).unwrap_or_default();
+            let more = match other.violations().len() {
+                0 | 1 => String::new(),
+                n => format!(" (and {} more)", n - 1),
+            };
+            (ErrorKind::Rejected, format!("after {attempts} {plural}{repeated}: {first}{more}"))
+        }
+    }
+}
+
+/// Returns the message for a call that a budget does not allow, with the maximum cost of the call and the rest of the budget.
+pub(super) fn over_budget(worst: Cost, left: Option<Cost>) -> String {
+    let numbers = left.and_then(|left| match (worst.micro_usd, left.micro_usd) {
+        (Some(worst), Some(left)) if worst > left => {
+            Some(format!(": it may cost up to {}, and {} is left", dollars(worst), dollars(left)))
+        }
+        _ if worst.tokens > left.tokens => {
+            Some(format!(": it may take up to {} tokens, and {} are left", worst.tokens, left.tokens))
+        }
+        _ => None,
+    });
+    format!("the budget does not allow another call{}", numbers.unwrap_or_default())
+}
+
+/// Millionths of a dollar as people write them: `$0.05`, `$0.000123`.
+fn dollars(micro: u64) -> String {
+    let text = format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000);
+    let cents = text.len() - 4;
+    let (sure, rest) = text.split_at(cents);
+    format!("${sure}{}", rest.trim_end_matches('0'))
+}
+
+/// The warning that a dialect was left out because it cannot take the schema.
+fn skipped(dialect: &str, reason: &Refused) -> Violation {
+    let expected = format!("a schema that the dialect `{dialect}` can take");
+    Violation::new(JsonPath::root(), "lowering", Stage::Schema)
+        .with_expected(expected)
+        .with_found(reason.to_string())
+        .as_warning()
+}

@@ -1,0 +1,271 @@
+//! Observations of a run about its targets: the schemas that they refuse, and the proof that they ignore one.
+
+use std::sync::Arc;
+
+use formwork_core::*;
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+/// Sends the schema unchanged, with the lowering report of a test.
+#[derive(Debug)]
+struct Lossy(Vec<Loss>);
+
+impl Lower for Lossy {
+    fn name(&self) -> &str {
+        "lossy"
+    }
+
+    fn enforcement(&self) -> Enforcement {
+        Enforcement::Schema
+    }
+
+    fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
+        let (schema, enforcement) = (Some(request.schema.clone()), Enforcement::Schema);
+        Ok(Lowered::new(enforcement, schema).with_losses(self.0.clone()))
+    }
+}
+
+fn loss(pointer: &str, keyword: &str, kind: LossKind) -> Loss {
+    Loss::new(pointer, keyword, kind)
+}
+
+/// Returns the observation after one answer to a schema that was lowered with this report.
+fn taught(losses: Vec<Loss>, reply: Reply) -> Option<Box<Observation>> {
+    let target = Target::new("primary", Capabilities::new(Enforcement::Schema))
+        .with_mode(Arc::new(Lossy(losses)))
+        .with_mode(Arc::new(AsIs("prompt", Enforcement::None)));
+    let plan = Plan::new(contract(), vec![target]).build().unwrap();
+    drive(&plan, input(), &[reply, Reply::Says(GOOD)]).run.ledger()[0].observation.clone()
+}
+
+fn reason(reply: Reply) -> Option<String> {
+    taught(Vec::new(), reply)
+        .filter(|observation| observation.kind == ObservationKind::Ignored)
+        .map(|observation| observation.reason)
+}
+
+const MISSING: &str = r#"{"score": 700, "parts": {"a": 70, "b": 70}}"#;
+const WRONG_TYPE: &str = r#"{"score": 700, "parts": {"a": "70", "b": 70}, "note": "fine"}"#;
+const UNKNOWN: &str = r#"{"score": 700, "parts": {"a": 70, "b": 70, "c": 1}, "note": "fine"}"#;
+
+#[test]
+fn a_parameter_of_sampling_that_is_refused_is_omitted_and_the_call_made_again() {
+    let refused = Reply::Refuses("`temperature` is deprecated for this model.");
+    let seed = Reply::Refuses("body.seed: Extra inputs are not permitted");
+    let other = Reply::Refuses("Unsupported parameter: 'max_tokens' is not supported with this model.");
+    let plan = plan(at_most(0.2));
+    let run = drive(&plan, input().with_seed(7), &[refused.clone(), seed, Reply::Says(GOOD)]).run;
+    let ledger = run.ledger();
+    let skipped: Vec<&[String]> = ledger.iter().map(|call| call.skipped.as_slice()).collect();
+    assert_eq!(
+        skipped,
+        [&[][..], &["temperature".to_owned()], &["temperature".to_owned(), "seed".to_owned()]]
+    );
+    assert!(ledger.iter().all(|call| call.attempt == ledger[0].attempt), "no further attempt");
+    let words: Vec<String> = run.observations().map(ToString::to_string).collect();
+    assert_eq!(words.len(), 2);
+    assert!(words[0].starts_with("target `primary` refused `temperature`, which is left out from now on: "));
+    // The next run starts with what this one learnt, and limits of tokens stay.
+    let known = [(0, SamplingParameter::Temperature)];
+    let run = Run::new(&plan, input()).with_refused_sampling(known);
+    let run = drive_run(&plan, run, &[Reply::Says(GOOD)]).run;
+    assert_eq!(
+        (run.ledger().len(), run.ledger()[0].skipped.as_slice()),
+        (1, &["temperature".to_owned()][..])
+    );
+    let run = drive(&plan, input(), &[other, Reply::Says(GOOD)]).run;
+    assert_eq!(run.observations().count(), 0);
+}
+
+#[test]
+fn what_a_held_model_cannot_write_proves_that_it_is_not_held() {
+    let proofs = [
+        ("I think that it is a good wallet.", "the answer is not JSON"),
+        ("Here you are: {\"score\": 700}", "the answer is not JSON"),
+        ("{score: 700}", "the answer is not JSON"),
+        (MISSING, "the answer breaks `required` at $.note"),
+        (WRONG_TYPE, "the answer breaks `type` at $.parts.a"),
+        (UNKNOWN, "the answer breaks `additionalProperties` at $.parts.c"),
+        ("[]", "the answer breaks `type` at $"),
+    ];
+    for (text, proof) in proofs {
+        assert_eq!(reason(Reply::Says(text)).as_deref(), Some(proof), "{text}");
+    }
+    let fenced = format!("```json\n{GOOD}\n```");
+    assert!(reason(Reply::Says(fenced.leak())).is_some(), "an accepted answer is a proof as well");
+}
+
+#[test]
+fn what_a_held_model_may_write_proves_nothing() {
+    let thought = format!("<think>Let me see.</think>\n{GOOD}");
+    let marked = format!("{GOOD}<|im_end|>");
+    let texts = [
+        GOOD,
+        BAD_SUM,
+        BAD_RANGE,
+        "",
+        "  \n",
+        r#"{"score": 700, "parts": {"a"#,
+        r#"{"score": 7e999, "parts": {}, "note": ""}"#,
+        "{\"score\": 700, \"parts\": {\"a\": 70, \"b\": 70}, \"note\": \"two\nlines\"}",
+        r#"{"score": 700.0, "parts": {"a": 70, "b": 70}, "note": "x", "note": "y"}"#,
+        "<html><body>Bad gateway</body></html>",
+        thought.leak(),
+        marked.leak(),
+    ];
+    for text in texts {
+        assert_eq!(reason(Reply::Says(text)), None, "{text}");
+    }
+    for finish in [Finish::Length, Finish::Refused, Finish::Filtered, Finish::ToolCall, Finish::Stopped] {
+        for text in ["no JSON here", MISSING, WRONG_TYPE] {
+            assert_eq!(reason(Reply::Ends(text, finish)), None, "{finish:?}: {text}");
+        }
+    }
+}
+
+#[test]
+fn what_was_closed_or_stopped_from_outside_proves_nothing() {
+    let plan = plan(Policy::default());
+    for (closed_at, stopped) in [(Some(3), None), (None, Some("runaway"))] {
+        let mut run = Run::new(&plan, input());
+        let Step::Call { id, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
+        let mut completion = Completion::new(WRONG_TYPE);
+        completion.closed_at = closed_at;
+        let stopped = stopped.map(|rule| Violation::new(JsonPath::root(), rule, Stage::Read));
+        let event = match stopped {
+            Some(reason) => Event::stopped(id, completion, reason),
+            None => Event::answered(id, completion),
+        };
+        run.on(&plan, Time(1), event).unwrap();
+        assert!(run.observations().all(|observation| observation.kind == ObservationKind::RanAway));
+    }
+}
+
+#[test]
+fn weaker_promises_are_not_broken() {
+    for enforcement in [Enforcement::None, Enforcement::JsonObject, Enforcement::Tool] {
+        let target = Target::new("weak", Capabilities::new(enforcement))
+            .with_mode(Arc::new(AsIs("weak", enforcement)))
+            .with_mode(Arc::new(AsIs("prompt", Enforcement::None)));
+        let plan = Plan::new(contract(), vec![target]).build().unwrap();
+        for text in ["no JSON here", MISSING, WRONG_TYPE] {
+            let run = drive(&plan, input(), &[Reply::Says(text), Reply::Says(GOOD)]).run;
+            assert_eq!(run.observations().count(), 0, "{enforcement:?}: {text}");
+        }
+    }
+}
+
+#[test]
+fn what_the_report_names_is_not_promised() {
+    let lost = |text, pointer, keyword, kind| {
+        taught(vec![loss(pointer, keyword, kind)], Reply::Says(text)).is_none()
+    };
+    for kind in [LossKind::Unenforced, LossKind::Loosened] {
+        assert!(lost(MISSING, "", "required", kind));
+        assert!(lost(WRONG_TYPE, "/properties/parts/properties/a", "type", kind));
+        assert!(lost(WRONG_TYPE, "/$defs/part", "type", kind), "a definition may stand anywhere");
+        assert!(lost(WRONG_TYPE, "/properties/parts", "properties", kind), "and so may what is inside");
+        assert!(lost(WRONG_TYPE, "", "brandNew", kind), "an unknown keyword may mean anything");
+        assert!(lost(UNKNOWN, "/properties/parts", "additionalProperties", kind));
+        // A loss at another place, or of another kind, excuses nothing.
+        assert!(!lost(WRONG_TYPE, "/properties/parts/properties/b", "type", kind));
+        assert!(!lost(WRONG_TYPE, "/properties/parts", "type", kind));
+        assert!(!lost(WRONG_TYPE, "/properties/parts/properties/a", "maximum", kind));
+        assert!(!lost(MISSING, "/properties/parts", "required", kind));
+    }
+    assert!(!lost(MISSING, "", "required", LossKind::Tightened), "more than promised is kept to as well");
+}
+
+#[test]
+fn the_next_attempt_is_made_in_another_mode() {
+    let target = Target::new("primary", Capabilities::new(Enforcement::Schema))
+        .with_mode(Arc::new(AsIs("strict", Enforcement::Schema)))
+        .with_mode(Arc::new(AsIs("plain", Enforcement::Schema)))
+        .with_mode(Arc::new(AsIs("object", Enforcement::JsonObject)))
+        .with_mode(Arc::new(AsIs("prompt", Enforcement::None)));
+    let plan = Plan::new(contract(), vec![target]).with_policy(Policy::new(4)).build().unwrap();
+    let script = [Reply::Says("no JSON"), Reply::Fails(FaultKind::SchemaRefused), Reply::Says(GOOD)];
+    let run = drive(&plan, input(), &script).run;
+    let dialects: Vec<_> = run.ledger().iter().map(|call| call.dialect.as_str()).collect();
+    assert_eq!(dialects, ["strict", "object", "prompt"], "another dialect would be ignored as well");
+    let observations: Vec<_> =
+        run.observations().map(|observation| (observation.mode, observation.kind)).collect();
+    assert_eq!(observations, [(0, ObservationKind::Ignored), (2, ObservationKind::Refused)]);
+    assert!(
+        run.observations()
+            .all(|observation| observation.schema == plan.schema_digest() && observation.name == "primary")
+    );
+    let outcome = run.finish().unwrap();
+    assert_eq!(
+        outcome.calls[0].observation.as_ref().unwrap().to_string(),
+        "target `primary` ignored the schema (dialect `strict`): the answer is not JSON"
+    );
+}
+
+#[test]
+fn without_another_mode_it_is_said_once() {
+    let only = Target::new("only", Capabilities::new(Enforcement::Schema))
+        .with_mode(Arc::new(AsIs("strict", Enforcement::Schema)));
+    let plan = Plan::new(contract(), vec![only]).with_policy(cooling()).build().unwrap();
+    let run = drive(&plan, input(), &[Reply::Says("no"), Reply::Says("nor this")]).run;
+    assert_eq!((run.ledger().len(), run.observations().count()), (3, 1));
+    let error = run.finish().unwrap_err();
+    assert_eq!(format!("{error:#}").matches("ignored the schema").count(), 1);
+}
+
+#[test]
+fn a_refused_patch_says_nothing_about_the_schema() {
+    let script = [Reply::Says(BAD_RANGE), Reply::Fails(FaultKind::SchemaRefused), Reply::Says("{}")];
+    let run = drive(&plan(Policy::new(2)), input(), &script).run;
+    assert_eq!(run.ledger()[2].dialect, "prompt");
+    assert_eq!(run.observations().count(), 0);
+}
+
+#[test]
+fn a_run_starts_on_the_modes_that_it_is_given() {
+    let targets = || vec![target("one"), target("two")];
+    let plan = Plan::new(contract(), targets()).with_policy(Policy::default()).build().unwrap();
+    let dialects = |starts: &[usize], script: &[Reply]| -> Vec<String> {
+        let mut run = Run::new(&plan, input()).with_start_modes(starts.iter().copied());
+        let mut replies = script.iter();
+        while let Step::Call { id, call, .. } = run.step(&plan, Time(0)).unwrap() {
+            let Some(reply) = replies.next() else { break };
+            run.on(&plan, Time(0), reply.event(id, &call)).unwrap();
+            // A run that has begun relies on its own observations.
+            run = run.with_start_modes([9, 9]);
+        }
+        run.ledger().iter().map(|call| format!("{} {}", call.target, call.dialect)).collect()
+    };
+    let next = [Reply::Fails(FaultKind::Auth), Reply::Says(GOOD)];
+    assert_eq!(dialects(&[], &next), ["one strict", "two strict"]);
+    assert_eq!(dialects(&[1], &next), ["one prompt", "two strict"]);
+    assert_eq!(dialects(&[0, 7], &next), ["one strict", "two prompt"], "beyond the last stands for the last");
+    let both = Run::new(&plan, input()).with_start_modes([1]).with_start_modes([0, 1]);
+    assert_eq!(both, Run::new(&plan, input()).with_start_modes([1, 1]));
+    assert_eq!(
+        plan.modes(1).collect::<Vec<_>>(),
+        [("strict", Enforcement::Schema), ("prompt", Enforcement::None)]
+    );
+    assert_eq!(plan.modes(2).count(), 0);
+}
+
+#[test]
+fn a_lesson_is_data() {
+    let observation = taught(Vec::new(), Reply::Says("no")).unwrap();
+    let written: Value = serde_json::to_value(&observation).unwrap();
+    assert_eq!(written["kind"], "ignored");
+    assert_eq!(serde_json::from_value::<Observation>(written).unwrap(), *observation);
+    let run = drive(&plan(cooling()), input(), &[Reply::Says(GOOD)]).run;
+    assert_eq!(json!(run.ledger()[0]).get("observation"), None, "most calls teach nothing");
+}
+
+#[test]
+fn a_refusal_s_words_are_cut() {
+    let plan = plan(cooling());
+    let mut run = Run::new(&plan, input());
+    let Step::Call { id, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
+    let fault = Fault::new(FaultKind::SchemaRefused, "x".repeat(10_000));
+    run.on(&plan, Time(0), Event::failed(id, fault, Usage::default())).unwrap();
+    assert!(run.observations().next().unwrap().reason.len() < 400);
+}

@@ -1,0 +1,60 @@
+//! The linter: the reactions of a dialect's server to a schema that was not lowered.
+
+mod place;
+mod table;
+
+use formwork_core::LintFinding;
+use serde_json::Value;
+
+use self::place::Place;
+use self::table::ROWS;
+use crate::limits::Size;
+use crate::profile::Profile;
+use crate::{Dialects, Reaction};
+
+/// Returns the parts of a schema that the server of a dialect would reject, ignore or misread, in the order of the
+/// document. [`Dialect::lint`](crate::Dialect::lint) does the same for any dialect.
+///
+/// It covers `openai`, `anthropic`, `gemini`, `gemini-openapi`, `llama-cpp`, `ollama` and `llguidance`; for other names
+/// the result is empty. The lint has no findings for a schema that the dialect itself wrote, nor for a keyword whose
+/// treatment is uncertain.
+///
+/// ```
+/// use formwork_dialect::{Reaction, lint};
+///
+/// let schema = serde_json::json!({"type": "number", "maximum": 1});
+/// let findings = lint("llama-cpp", &schema);
+/// assert_eq!((findings.len(), findings[0].verdict), (1, Reaction::Ignored));
+/// assert_eq!(findings[0].to_string(), "#: `maximum` ignored: bounds hold for integers only");
+/// assert!(lint("llguidance", &schema).is_empty());
+/// ```
+pub fn lint(dialect: &str, schema: &Value) -> Vec<LintFinding<Reaction>> {
+    Dialects::builtin().get(dialect).map(|dialect| dialect.lint(schema)).unwrap_or_default()
+}
+
+/// Returns the findings by the data of a dialect.
+pub(crate) fn findings(profile: &Profile, schema: &Value) -> Vec<LintFinding<Reaction>> {
+    let mut findings = Vec::new();
+    visit(&Place { schema, is_root: true, profile }, String::new(), &mut findings);
+    if let Some(limits) = &profile.limits
+        && let Some((what, size, most)) = Size::of(schema).over(limits)
+    {
+        let words = format!("{size} {what}, and {most} are taken");
+        findings.push(LintFinding::new("", Reaction::Rejected, words).with_keyword("properties"));
+    }
+    findings
+}
+
+fn visit(place: &Place<'_>, pointer: String, out: &mut Vec<LintFinding<Reaction>>) {
+    let Profile { engine, rules, .. } = place.profile;
+    let of_engine = ROWS.iter().filter(|row| (row.when)(place, row.keyword));
+    let of_engine = of_engine.filter_map(|row| Some((row.keyword, row.reaction(*engine)?, row.words)));
+    let own = rules.iter().filter(|rule| (rule.when)(place.schema));
+    let own = own.map(|rule| (rule.keyword, rule.reaction, rule.words));
+    out.extend(of_engine.chain(own).map(|(keyword, reaction, words)| {
+        LintFinding::new(pointer.as_str(), reaction, words).with_keyword(keyword)
+    }));
+    for (step, inner) in place.inside() {
+        visit(&inner, format!("{pointer}{step}"), out);
+    }
+}

@@ -1,0 +1,32 @@
+//! The tests that every provider and every dialect has to pass, those of Formwork and those of others.
+//!
+//! A capability is a promise, and these tests verify it: [`provider()`] tests an HTTP provider on the wire, without a
+//! socket; [`Suite::live`] tests any provider by its answers. The test file of a provider, with `harness = false`, is an
+//! implementation of [`Protocol`] and one line:
+//!
+//! ```no_run
+//! # fn doc(protocol: impl formwork_conformance::Protocol) -> std::process::ExitCode {
+//! formwork_conformance::provider(protocol).run()
+//! # }
+//! ```
+//!
+//! [`dialect()`] checks the laws of lowering for a dialect, in any test.
+//!
+//! Live tests against a server run if `FORMWORK_LIVE` names it; several names are separated by commas:
+//! `FORMWORK_LIVE=ollama cargo test`. If a named server is not running, its tests fail with the command that starts it.
+
+mod dialect;
+mod live;
+mod protocol;
+mod reply;
+mod script;
+mod suite;
+mod trouble;
+mod wire;
+
+pub use dialect::{dialect, dialects};
+pub use live::Live;
+pub use protocol::{Protocol, SentRequest, ServerAnswer};
+pub use reply::Reply;
+pub use suite::{Suite, provider};
+pub use trouble::Trouble;

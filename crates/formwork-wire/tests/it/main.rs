@@ -1,9 +1,0 @@
-//! Tests of the public interface.
-#![expect(clippy::unwrap_used, reason = "a test may simply fail")]
-
-mod cassettes;
-mod faults;
-mod framing;
-mod lenient;
-mod provider;
-mod toy;

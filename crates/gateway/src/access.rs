@@ -1,0 +1,139 @@
+//! Keys: who asks, for which models, how often and for how much.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use axum::http::HeaderMap;
+use formwork_core::Time;
+use formwork_ledger::{Hold, Key, KeyId, KeyRole, Ledger, RecordId, ReserveError};
+use formwork_serve::presented_key;
+
+use crate::problem::{Kind, Problem};
+
+/// Checks keys, their budgets and their request rates.
+#[derive(Debug)]
+pub(crate) struct Access {
+    ledger: Option<Ledger>,
+    /// The earliest time of the next request of each key.
+    rates: Mutex<HashMap<KeyId, Instant>>,
+}
+
+/// The client that makes a request; without a key where the service has none.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Client(pub(crate) Option<Key>);
+
+impl Client {
+    pub(crate) fn id(&self) -> Option<KeyId> {
+        self.0.as_ref().map(|key| key.id)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.0.as_ref().map_or("", |key| key.name.as_str())
+    }
+
+    /// Returns whether it may read the data of others.
+    pub(crate) fn is_admin(&self) -> bool {
+        self.0.as_ref().is_none_or(|key| key.role == KeyRole::Admin)
+    }
+
+    /// Checks that the client may ask for this model: each name of a list.
+    ///
+    /// # Errors
+    /// [`Kind::Forbidden`].
+    pub(crate) fn may_ask(&self, model: &str) -> Result<(), Problem> {
+        let Some(key) = &self.0 else { return Ok(()) };
+        match model.split(',').map(str::trim).find(|name| !key.allows(name)) {
+            None => Ok(()),
+            Some(name) => {
+                let name: String = name.chars().take(100).collect();
+                let models = key.models.join(", ");
+                let message =
+                    format!("the API key `{}` may not ask for `{name}`; it may ask for: {models}", key.name);
+                Err(Problem { param: Some("model".to_owned()), ..Problem::new(Kind::Forbidden, message) })
+            }
+        }
+    }
+}
+
+impl Access {
+    pub(crate) fn new(ledger: Option<Ledger>) -> Self {
+        Self { ledger, rates: Mutex::default() }
+    }
+
+    pub(crate) const fn ledger(&self) -> Option<&Ledger> {
+        self.ledger.as_ref()
+    }
+
+    /// Returns the client of a request: its key is in `Authorization: Bearer` or `x-api-key`.
+    ///
+    /// # Errors
+    /// [`Kind::Unauthorized`] where there are keys and none of them is presented.
+    pub(crate) fn client(&self, headers: &HeaderMap) -> Result<Client, Problem> {
+        let Some(ledger) = &self.ledger else { return Ok(Client::default()) };
+        let now = now();
+        if !ledger.has_keys(now).map_err(|error| Problem::new(Kind::Internal, error.to_string()))? {
+            return Ok(Client::default());
+        }
+        let presented = presented_key(headers).ok_or_else(|| {
+            Problem::new(Kind::Unauthorized, "send an API key as `Authorization: Bearer …` or as `x-api-key`")
+        })?;
+        match ledger.find_key(presented, now) {
+            Ok(key) => Ok(Client(Some(key))),
+            Err(formwork_ledger::KeyError::Ledger(error)) => {
+                Err(Problem::new(Kind::Internal, error.to_string()))
+            }
+            Err(error) => Err(Problem::new(Kind::Unauthorized, error.to_string())),
+        }
+    }
+
+    /// Counts a request of a client.
+    ///
+    /// # Errors
+    /// [`Kind::RateLimited`] with the time until the next request may be made.
+    pub(crate) fn count(&self, client: &Client) -> Result<(), Problem> {
+        const MINUTE: Duration = Duration::from_secs(60);
+
+        let Some((key, rpm)) = client.0.as_ref().and_then(|key| Some((key, key.rpm?.max(1)))) else {
+            return Ok(());
+        };
+        // The generic cell rate algorithm: one minute of requests may come at once, and each share restores one.
+        let share = MINUTE / rpm;
+        let now = Instant::now();
+        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = rates.get(&key.id).copied().unwrap_or(now).max(now);
+        let ahead = next.saturating_duration_since(now);
+        if ahead + share > MINUTE {
+            let message = format!("the API key `{}` may make {rpm} requests a minute", key.name);
+            let retry_after = Some((ahead + share).saturating_sub(MINUTE));
+            return Err(Problem { retry_after, ..Problem::new(Kind::RateLimited, message) });
+        }
+        rates.insert(key.id, next + share);
+        Ok(())
+    }
+
+    /// Reserves the maximum cost of a request, in millionths of a US dollar; `None` if costs are not counted.
+    ///
+    /// # Errors
+    /// [`Kind::OutOfBudget`], [`Kind::Unauthorized`] for a key that ended meanwhile, [`Kind::Internal`] if it cannot be written.
+    pub(crate) async fn reserve(
+        &self,
+        client: &Client,
+        amount: u64,
+        run: RecordId,
+    ) -> Result<Option<Hold>, Problem> {
+        let (Some(ledger), Some(key)) = (&self.ledger, client.id()) else { return Ok(None) };
+        match ledger.reserve(key, amount, Some(run), now()).await {
+            Ok(hold) => Ok(Some(hold)),
+            Err(error @ ReserveError::KeyEnded) => Err(Problem::new(Kind::Unauthorized, error.to_string())),
+            Err(ReserveError::Ledger(error)) => Err(Problem::new(Kind::Internal, error.to_string())),
+            Err(error) => Err(Problem::new(Kind::OutOfBudget, error.to_string())),
+        }
+    }
+}
+
+/// Returns the present time.
+pub(crate) fn now() -> Time {
+    let passed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time(u64::try_from(passed.as_millis()).unwrap_or(u64::MAX))
+}

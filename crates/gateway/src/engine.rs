@@ -1,0 +1,339 @@
+//! Runs: with a contract, or one call for text.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use formwork::config::Defaults;
+use formwork_core::{
+    Answer, Call, Cost, Enforcement, Fault, FaultKind, Inline, Input, Lowered, Message, Outcome, Patching,
+    Policy, Temperature,
+};
+use formwork_core::{Error, Finish as ModelFinish, Sampling as CallSampling, Usage};
+use formwork_extract::{CancellationToken, Extraction, Extractor, Observer};
+use serde_json::Value;
+
+use crate::ask::{Ask, Sampling, Want};
+use crate::contracts::{Cache, Key, Known, Spec};
+use crate::limits::Limits;
+use crate::names::{Names, Target};
+use crate::problem::{self, Kind, Problem, Unaccepted};
+use crate::reply::{Choice, Content, Finish, Reply};
+use crate::tools;
+
+/// Carries out requests.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    pub(crate) names: Names,
+    pub(crate) defaults: Defaults,
+    pub(crate) limits: Limits,
+    pub(crate) cache: Cache,
+    /// The schemas that requests had.
+    pub(crate) schemas: Known,
+}
+
+/// The limits of one request, beside those of the service.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    /// In millionths of a US dollar.
+    pub(crate) budget: Option<u64>,
+    pub(crate) deadline: Option<Duration>,
+    /// Whether only the first completion is used, because it is sent while it is generated.
+    pub(crate) is_eager: bool,
+}
+
+/// A contract that is ready to be asked for.
+pub(crate) struct Ready {
+    pub(crate) key: Key,
+    pub(crate) extractor: Extractor<Value>,
+    pub(crate) was_compiled: bool,
+}
+
+impl Engine {
+    /// Returns the time that a request may take.
+    pub(crate) fn deadline(&self, bounds: Bounds) -> Duration {
+        let own = self.defaults.timeout();
+        [bounds.deadline, own].into_iter().flatten().fold(self.limits.timeout, Duration::min)
+    }
+
+    /// Returns the most attempts of a request.
+    pub(crate) fn attempts(&self) -> u32 {
+        self.defaults.limit(Policy::default()).attempts.min(self.limits.max_attempts).max(1)
+    }
+
+    /// Compiles a contract for these targets, or finds the compiled one.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`] for a schema that cannot be used, is too long, or takes too long to compile.
+    pub(crate) async fn ready(
+        &self,
+        spec: &Spec,
+        targets: &[usize],
+        sampling: Sampling,
+        bounds: Bounds,
+    ) -> Result<Ready, Problem> {
+        if spec.schema.length() > self.limits.max_schema {
+            let message = format!("the schema is longer than {} bytes", self.limits.max_schema);
+            return Err(Problem::invalid("schema", message));
+        }
+        let deadline = self.deadline(bounds);
+        let Sampling { temperature, max_tokens, .. } = sampling;
+        let parts = (
+            &spec.name,
+            &spec.rules,
+            &spec.instructions,
+            &spec.examples,
+            (targets, temperature, max_tokens, deadline.as_millis() as u64, bounds.budget, bounds.is_eager),
+        );
+        let key = Key::new(spec.schema.digest(), &parts);
+        let compile = async || {
+            let builder = self.builder(spec, targets, sampling, bounds);
+            let built = tokio::task::spawn_blocking(move || builder.build());
+            match tokio::time::timeout(self.limits.compile_timeout, built).await {
+                Ok(Ok(built)) => built.map_err(|error| unusable(&error)),
+                Ok(Err(_)) => Err(Problem::new(Kind::Internal, "the schema could not be compiled")),
+                Err(_) => {
+                    let limit = self.limits.compile_timeout.as_secs_f64();
+                    Err(Problem::invalid("schema", format!("the schema was not compiled within {limit} s")))
+                }
+            }
+        };
+        let (extractor, was_compiled) = self.cache.get(key.clone(), compile).await;
+        Ok(Ready { key, extractor: extractor?, was_compiled })
+    }
+
+    fn builder(
+        &self,
+        spec: &Spec,
+        targets: &[usize],
+        sampling: Sampling,
+        bounds: Bounds,
+    ) -> formwork_extract::ExtractorBuilder<Value> {
+        let defaults = &self.defaults;
+        let mut policy = defaults.limit(Policy::default());
+        policy.attempts = self.attempts();
+        policy.backoff = self.limits.backoff.clone();
+        if let Some(temperature) = sampling.temperature.or(defaults.temperature) {
+            policy.temperature = Temperature::Steps(vec![temperature]);
+        }
+        if bounds.is_eager {
+            (policy.attempts, policy.patching) = (1, Patching::Never);
+        }
+        let schema = Arc::new(Inline::new(identifier(&spec.name), spec.schema.value().clone()));
+        let mut builder = Extractor::for_schema(schema)
+            .with_policy(policy)
+            .with_rules(spec.rules.iter().cloned())
+            .with_deadline(self.deadline(bounds));
+        if let Some(tokens) = sampling.max_tokens.or(defaults.max_tokens) {
+            builder = builder.with_max_tokens(tokens);
+        }
+        if let Some(micro_usd) = bounds.budget {
+            builder = builder.with_budget(Cost { tokens: u64::MAX, micro_usd: Some(micro_usd) });
+        }
+        if let Some(instructions) = &spec.instructions {
+            builder = builder.with_system(instructions.clone());
+        }
+        for (input, output) in &spec.examples {
+            builder = builder.with_example(input.clone(), output);
+        }
+        self.targets(targets).fold(builder, |builder, target| builder.with_target(target.backend.clone()))
+    }
+
+    /// Returns the maximum cost of a request in millionths of a US dollar, and that of one call. A token has at
+    /// least one byte.
+    ///
+    /// # Errors
+    /// The name of a target whose price is not known.
+    pub(crate) fn worst(&self, ask: &Ask, bytes: usize, targets: &[usize]) -> Result<(u64, u64), String> {
+        /// The tokens of an answer where nothing limits them.
+        const ANSWER: u32 = 4_096;
+
+        let calls = if ask.want.is_contract() { u64::from(self.attempts()) } else { 1 };
+        let mut call = 0;
+        for target in self.targets(targets) {
+            let price = target.backend.price().ok_or_else(|| target.name().to_owned())?;
+            let promised = target.backend.capabilities();
+            let limits = [
+                ask.sampling.max_tokens,
+                self.defaults.max_tokens,
+                promised.default_max_tokens,
+                promised.output_tokens,
+            ];
+            let output = limits.into_iter().flatten().next().unwrap_or(ANSWER);
+            let usage = Usage::new(bytes as u64, u64::from(output));
+            call = call.max(price.of(usage).micro_usd.unwrap_or(0));
+        }
+        let call = call.saturating_mul(u64::from(ask.count));
+        Ok((call.saturating_mul(calls), call))
+    }
+
+    /// Returns the reply that a model's text is.
+    pub(crate) fn text_reply(&self, target: usize, text: String, finish: ModelFinish, usage: Usage) -> Reply {
+        let price = self.names.targets().get(target).and_then(|target| target.backend.price());
+        Reply {
+            choices: vec![text_choice(text, finish)],
+            usage,
+            cost: price.map_or_else(|| usage.unpriced(), |price| price.of(usage)),
+            calls: 1,
+            is_cached: false,
+        }
+    }
+
+    pub(crate) fn targets<'e>(&'e self, targets: &'e [usize]) -> impl Iterator<Item = &'e Target> {
+        targets.iter().filter_map(|nth| self.names.targets().get(*nth))
+    }
+
+    /// Asks the targets for text, one after another until one answers; each once. Returns the answer and the target that gives
+    /// it.
+    ///
+    /// # Errors
+    /// The fault of the last target.
+    pub(crate) async fn text(&self, ask: &Ask, targets: &[usize]) -> Result<(Answer, usize), Fault> {
+        let mut last = Fault::new(FaultKind::Unreachable, "there is no target");
+        for nth in targets {
+            let Some(target) = self.names.targets().get(*nth) else { continue };
+            let promised = target.backend.capabilities();
+            let Sampling { temperature, top_p, seed, max_tokens } = ask.sampling;
+            let mut sampling = CallSampling::default();
+            sampling.temperature = temperature.or(self.defaults.temperature).filter(|_| promised.temperature);
+            sampling.top_p = top_p.filter(|_| promised.top_p);
+            sampling.seed = seed.filter(|_| promised.seed);
+            let mut call = Call::new(ask.messages.clone(), Lowered::new(Enforcement::None, None))
+                .with_sampling(sampling);
+            call.max_tokens = max_tokens.or(self.defaults.max_tokens).or(promised.default_max_tokens);
+            match target.backend.provider().call(&call).await {
+                Ok(answer) => return Ok((answer, *nth)),
+                Err(fault) => last = fault,
+            }
+        }
+        Err(last)
+    }
+}
+
+/// Returns the contract of a request, and the instructions for the model in addition to the dialogue.
+pub(crate) fn spec_of(want: &Want) -> Option<(Spec, Option<Message>)> {
+    match want {
+        Want::Text => None,
+        Want::Json { name, schema } => Some((Spec::new(name.clone(), schema.clone()), None)),
+        Want::Call(tool) => {
+            let schema = tool.parameters.clone().with_description(&tool.description);
+            Some((Spec::new(tool.name.clone(), schema), None))
+        }
+        Want::Tools { tools, required } => {
+            let spec = Spec::new("turn".to_owned(), tools::schema(tools, *required));
+            Some((spec, Some(Message::system(tools::instruction(tools, *required)))))
+        }
+    }
+}
+
+/// Takes the dialogue of a request as the input of its runs, which share it.
+pub(crate) fn input(ask: &mut Ask, instructions: Option<Message>) -> Input {
+    let messages = std::mem::take(&mut ask.messages);
+    let messages = match ask.want {
+        Want::Tools { .. } => tools::retold(messages),
+        _ => messages,
+    };
+    let mut input = Input::new(instructions.into_iter().chain(messages));
+    input.seed = ask.sampling.seed;
+    input
+}
+
+/// Returns one extraction of a request.
+pub(crate) fn extraction(
+    extractor: &Extractor<Value>,
+    mut input: Input,
+    nth: u32,
+    cancel: &CancellationToken,
+    observer: Option<Arc<dyn Observer>>,
+) -> Extraction<Value> {
+    // Several answers with the same seed would be the same answer.
+    input.seed = input.seed.map(|seed| seed.wrapping_add(u64::from(nth)));
+    let extraction = extractor.extraction(input).with_cancel(cancel.clone());
+    match observer {
+        Some(observer) => extraction.with_observer(observer),
+        None => extraction,
+    }
+}
+
+/// Returns the reply that the results of a request's runs come to.
+///
+/// # Errors
+/// The problem of the first run that has one.
+pub(crate) fn reply(want: &Want, results: &[Result<Outcome<Value>, Error>]) -> Result<Reply, Problem> {
+    let mut reply = Reply {
+        choices: Vec::new(),
+        usage: Default::default(),
+        cost: Cost::default(),
+        calls: 0,
+        is_cached: false,
+    };
+    for result in results {
+        let (usage, cost, calls) = match result {
+            Ok(outcome) => (outcome.usage, outcome.cost, outcome.calls.len()),
+            Err(error) => (error.usage(), error.cost(), error.calls().len()),
+        };
+        reply.usage = reply.usage.plus(usage);
+        reply.cost = reply.cost.plus(cost);
+        reply.calls += calls;
+        reply.choices.push(match result {
+            Ok(outcome) => choice(want, &outcome.value),
+            Err(error) => match problem::of_error(error) {
+                Unaccepted::Problem(problem) => return Err(problem),
+                Unaccepted::Refused(reason) => {
+                    Choice { content: Content::Refusal(reason), finish: Finish::Refused }
+                }
+                Unaccepted::Truncated(text) => {
+                    let content = match want {
+                        Want::Call(tool) => Content::Call { name: tool.name.clone(), arguments: text },
+                        _ => Content::Text(text),
+                    };
+                    Choice { content, finish: Finish::Length }
+                }
+            },
+        });
+    }
+    Ok(reply)
+}
+
+/// Returns the answer that an accepted value is.
+pub(crate) fn choice(want: &Want, value: &Value) -> Choice {
+    match want {
+        Want::Call(tool) => Choice {
+            content: Content::Call { name: tool.name.clone(), arguments: text_of(value) },
+            finish: Finish::Call,
+        },
+        Want::Tools { .. } => tools::choice(value),
+        Want::Text | Want::Json { .. } => {
+            Choice { content: Content::Text(text_of(value)), finish: Finish::Stop }
+        }
+    }
+}
+
+/// Returns the text of a document. Its `to_string` goes through a formatter, which takes twice as long.
+fn text_of(value: &Value) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// Returns the answer that a model's text is.
+fn text_choice(text: String, finish: ModelFinish) -> Choice {
+    match finish {
+        ModelFinish::Refused | ModelFinish::Filtered => {
+            Choice { content: Content::Refusal(text), finish: Finish::Refused }
+        }
+        ModelFinish::Length => Choice { content: Content::Text(text), finish: Finish::Length },
+        _ => Choice { content: Content::Text(text), finish: Finish::Stop },
+    }
+}
+
+/// Returns the problem of a contract that cannot be asked for: its schema, a rule or an example is wrong, or it has a limit on money
+/// and a target whose price is not known.
+fn unusable(error: &Error) -> Problem {
+    Problem::invalid("schema", error.to_string())
+}
+
+/// Returns a name that every provider takes: letters, digits, `_` and `-`, at most 64.
+fn identifier(name: &str) -> String {
+    let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    let name: String =
+        name.chars().take(64).map(|letter| if is_plain(&letter) { letter } else { '_' }).collect();
+    if name.is_empty() { "answer".to_owned() } else { name }
+}

@@ -1,0 +1,95 @@
+//! An HTTP service that gives clients of OpenAI, Anthropic and Ollama valid JSON from any model.
+//!
+//! Clients keep their library and change its base URL. A JSON Schema in a request is a contract: every answer is validated,
+//! repaired, patched and asked for again until it satisfies the schema, or the client gets an error of its protocol with all
+//! violations. Requests without a contract are passed through to targets of the same protocol, and translated for others.
+//!
+//! | path | protocol |
+//! |---|---|
+//! | `POST /v1/chat/completions`, `POST /v1/responses`, `POST /v1/embeddings`, `GET /v1/models` | OpenAI |
+//! | `POST /v1/messages`, `GET /v1/models` | Anthropic |
+//! | `POST /api/chat`, `POST /api/generate`, `GET /api/tags`, `POST /api/show`, `GET /api/version` | Ollama |
+//! | `POST /v1/extract` | its own: a schema or a named contract, rules, targets, every step as an event |
+//! | `GET /healthz`, `GET /readyz`, `GET /metrics` | for operators |
+//! | `GET /openapi.json` | the OpenAPI document, [`openapi`] |
+//!
+//! # Map
+//! `protocol` translates requests into an `Ask` and replies back, without IO. `engine` carries an `Ask` out. `service` has
+//! the routes, streams and limits; `contracts` the compiled and the named contracts; `pass` the requests that are passed through.
+//!
+//! # What is passed through
+//! A request without a contract to a target of the same protocol is sent as it is, but for the name of the model, and so is the
+//! response, byte for byte. The same holds for a request with tools whose choice is left to the model: text passes as it comes, and
+//! a call passes once its arguments satisfy the schema of the tool. If they do not, the request is sent again with a message that
+//! says what is wrong, as often as the retry policy allows; then the client gets the error of its protocol with all violations. In a
+//! stream, events of a call are held back until it is certain. Calls that the token limit cut pass as they are.
+//!
+//! # What a translation loses
+//! Every member of a request is acted on, refused in the words of the protocol, or named in the response header
+//! `x-formwork-ignored` with its place (`stop, messages[].name, options.num_ctx`). Members that say what holds anyway (`n: 1`,
+//! `logprobs: false`) are not named. This is what the header can name for a pair of protocols:
+//!
+//! | from | to | lost |
+//! |---|---|---|
+//! | Chat Completions | Responses, Anthropic, Ollama, in process | `stop`, `logprobs`, `top_logprobs`, `logit_bias`, `frequency_penalty`, `presence_penalty`, `reasoning_effort`, `verbosity`, `prediction`, `service_tier`, `metadata`, `user`, `store`, cache keys; the `name` of messages |
+//! | Responses | Chat Completions, Anthropic, Ollama, in process | `reasoning` and reasoning items, `include`, `top_logprobs`, `text.verbosity`, `truncation: auto`, `max_tool_calls`, `store`, `metadata`, cache keys |
+//! | Anthropic | Chat Completions, Responses, Ollama, in process | `thinking` and thoughts, `top_k`, `stop_sequences`, `cache_control`, `output_config.effort`, `betas`, `container`, `context_management`, `service_tier`, `metadata` |
+//! | Ollama | Chat Completions, Responses, Anthropic, in process | `options` other than `temperature`, `top_p`, `seed`, `num_predict`; `keep_alive`, `think`, `logprobs`, `truncate`, `shift` |
+//! | any | a target without it | `temperature`, `top_p`, `seed`, where the model does not take them |
+//! | any | a contract | `top_p` and all of the above, for a target of the same protocol as well: the retry policy decides how tokens are chosen |
+//!
+//! | of the response | from | lost |
+//! |---|---|---|
+//! | Chat Completions, Responses, Anthropic, Ollama | any other | thoughts, log probabilities, annotations and citations, the text before a call, durations |
+//!
+//! Between protocols, several tools, or a choice that is left to the model, are one contract: the model answers with the name of a
+//! tool and its arguments, or with text. Such a response has one call at most, and earlier calls are told as text. Members that a
+//! protocol does not have are refused. Addresses of pictures are never fetched: pictures are sent as data.
+//!
+//! # Headers
+//! | request | |
+//! |---|---|
+//! | `x-formwork-contract` | the name of a contract of the folder |
+//! | `x-formwork-budget` | the most that the request may cost, in US dollars |
+//! | `x-formwork-deadline` | the most seconds that it may take |
+//! | `x-formwork-stream` | `certain` (default): a stream shows the answer once it holds; `eager`: the first completion as it comes, and an error at the end if it does not hold |
+//! | `x-formwork-tags`, `x-formwork-user` | labels of the run in the ledger |
+//! | `traceparent`, `tracestate` | the caller's trace: passed on to the target, and a label `trace:…` of the run |
+//!
+//! Responses have `x-formwork-run`, `x-formwork-ignored` with the members of the request that nothing acts on, and
+//! `x-formwork-calls` where it is known before the body. The usage has a member `formwork`
+//! with the run, the number of calls and the cost.
+
+mod access;
+mod ask;
+mod contracts;
+mod document;
+mod engine;
+mod guard;
+mod limits;
+mod meter;
+mod metrics;
+mod names;
+mod openapi;
+mod options;
+mod pass;
+mod problem;
+mod protocol;
+mod record;
+mod reply;
+mod service;
+#[cfg_attr(not(feature = "otlp"), path = "telemetry/absent.rs")]
+mod telemetry;
+mod tools;
+mod trace;
+
+pub use formwork_serve::{Tls, TlsError};
+
+pub use contracts::{ContractError, NamedContract, read_contract};
+pub use limits::Limits;
+pub use names::Target;
+pub use openapi::openapi;
+pub use service::{Gateway, GatewayBuilder};
+pub use telemetry::Telemetry;
+#[cfg(feature = "otlp")]
+pub use telemetry::{TelemetryBuilder, TelemetryError};

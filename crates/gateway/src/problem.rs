@@ -1,0 +1,196 @@
+//! Problems, in one vocabulary for all protocols.
+
+use std::time::Duration;
+
+use formwork_core::{Error, ErrorKind, Failure, Fault, FaultKind, Violation};
+use serde_json::{Value, json};
+
+/// The kinds of problems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// The request is invalid or not supported.
+    Invalid,
+    /// The key is missing or wrong.
+    Unauthorized,
+    /// The key, the host or the origin is not allowed to do this.
+    Forbidden,
+    UnknownModel,
+    /// There is no such resource.
+    NotFound,
+    NoSuchMethod,
+    ReadTimeout,
+    TooLarge,
+    UnsupportedMediaType,
+    /// No answer satisfied the contract.
+    Unmendable,
+    /// Too many requests of this client, or upstream.
+    RateLimited,
+    /// The budget does not allow another call.
+    OutOfBudget,
+    /// Too many requests wait already, or the service is stopping.
+    Busy,
+    /// No target answers.
+    Unavailable,
+    /// A target answers, but does not take our key, or not in its protocol.
+    Upstream,
+    Deadline,
+    Internal,
+}
+
+impl Kind {
+    pub(crate) const fn status(self) -> u16 {
+        self.facts().0
+    }
+
+    /// Returns the name in logs, metrics and the `code` of errors.
+    pub(crate) const fn name(self) -> &'static str {
+        self.facts().1
+    }
+
+    /// Returns the status and the name.
+    const fn facts(self) -> (u16, &'static str) {
+        match self {
+            Self::Invalid => (400, "invalid_request"),
+            Self::Unauthorized => (401, "invalid_api_key"),
+            Self::Forbidden => (403, "forbidden"),
+            Self::UnknownModel => (404, "model_not_found"),
+            Self::NotFound => (404, "not_found"),
+            Self::NoSuchMethod => (405, "method_not_allowed"),
+            Self::ReadTimeout => (408, "read_timeout"),
+            Self::TooLarge => (413, "request_too_large"),
+            Self::UnsupportedMediaType => (415, "unsupported_media_type"),
+            Self::Unmendable => (422, "contract_violated"),
+            Self::RateLimited => (429, "rate_limit_exceeded"),
+            Self::OutOfBudget => (429, "insufficient_quota"),
+            Self::Busy => (503, "overloaded"),
+            Self::Unavailable => (503, "no_target_available"),
+            Self::Upstream => (502, "bad_gateway"),
+            Self::Deadline => (504, "deadline_exceeded"),
+            Self::Internal => (500, "internal_error"),
+        }
+    }
+
+    /// Returns whether official clients may send the request again: they retry 408, 409, 429 and every 5xx by themselves.
+    const fn should_retry(self) -> bool {
+        matches!(self, Self::RateLimited | Self::Busy | Self::Unavailable | Self::ReadTimeout)
+    }
+}
+
+/// A request that has no answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Problem {
+    pub(crate) kind: Kind,
+    /// One line for people.
+    pub(crate) message: String,
+    /// The member of the request that is wrong.
+    pub(crate) param: Option<String>,
+    /// All that is wrong with the best answer.
+    pub(crate) violations: Vec<Violation>,
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) calls: usize,
+}
+
+/// The end of a run without an accepted value.
+pub(crate) enum Unaccepted {
+    /// The model declined, for this reason.
+    Refused(String),
+    /// The answer ended at the limit of tokens, after this text.
+    Truncated(String),
+    Problem(Problem),
+}
+
+impl Problem {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            param: None,
+            violations: Vec::new(),
+            retry_after: None,
+            calls: 0,
+        }
+    }
+
+    pub(crate) fn invalid(param: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { param: Some(param.into()), ..Self::new(Kind::Invalid, message) }
+    }
+
+    /// Returns the value of `x-should-retry`, which official clients obey.
+    pub(crate) const fn should_retry(&self) -> bool {
+        self.kind.should_retry()
+    }
+
+    /// Returns the seconds of `retry-after`, where the client may come back.
+    pub(crate) fn retry_after(&self) -> Option<u64> {
+        let least = |wait: Duration| wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        self.should_retry().then(|| self.retry_after.map_or(1, least).clamp(1, 3600))
+    }
+
+    /// Returns the violations as they stand in errors.
+    pub(crate) fn violations(&self) -> Option<Value> {
+        let one = |violation: &Violation| {
+            json!({
+                "path": violation.path.to_string(),
+                "rule": violation.rule,
+                "expected": violation.expected,
+                "found": violation.found,
+            })
+        };
+        (!self.violations.is_empty()).then(|| self.violations.iter().map(one).collect())
+    }
+
+    /// Returns the problem of a call that failed.
+    pub(crate) fn of_fault(fault: &Fault) -> Self {
+        let kind = match fault.kind {
+            FaultKind::RateLimited => Kind::RateLimited,
+            FaultKind::Timeout => Kind::Deadline,
+            FaultKind::Unreachable | FaultKind::Overloaded => Kind::Unavailable,
+            FaultKind::BadRequest | FaultKind::SchemaRefused => Kind::Invalid,
+            // The client cannot correct the gateway's keys and configuration.
+            _ => Kind::Upstream,
+        };
+        let message = match kind {
+            Kind::Upstream => format!("the target cannot be used: {fault}"),
+            _ => fault.to_string(),
+        };
+        Self { retry_after: fault.retry_after, ..Self::new(kind, message) }
+    }
+}
+
+/// Returns the class of a failed run for the client.
+pub(crate) fn of_error(error: &Error) -> Unaccepted {
+    let failures = || error.calls().iter().rev().filter_map(|call| call.verdict.failure());
+    let last = failures().next();
+    let problem = match error.kind() {
+        ErrorKind::Refused => return Unaccepted::Refused(error.message().to_owned()),
+        ErrorKind::Rejected => match (last, error.calls().last()) {
+            (Some(Failure::Truncated { .. }), Some(call)) => {
+                return Unaccepted::Truncated(call.text.to_string());
+            }
+            _ => {
+                let best = error.best().map(|best| best.violations.clone());
+                let violations = best.filter(|violations| !violations.is_empty());
+                let violations = violations
+                    .or_else(|| last.map(|failure| failure.violations().to_vec()))
+                    .unwrap_or_default();
+                Problem { violations, ..Problem::new(Kind::Unmendable, error.to_string()) }
+            }
+        },
+        ErrorKind::Schema => Problem::new(Kind::Invalid, error.to_string()),
+        ErrorKind::Budget => Problem::new(Kind::OutOfBudget, error.to_string()),
+        ErrorKind::Deadline => Problem::new(Kind::Deadline, error.to_string()),
+        ErrorKind::Cancelled => Problem::new(Kind::Busy, "the request was cancelled"),
+        ErrorKind::Unavailable | ErrorKind::Config => {
+            let fault = failures().find_map(|failure| match failure {
+                Failure::Fault(fault) => Some(fault),
+                _ => None,
+            });
+            match fault {
+                Some(fault) => Problem { message: error.to_string(), ..Problem::of_fault(fault) },
+                None => Problem::new(Kind::Upstream, error.to_string()),
+            }
+        }
+        _ => Problem::new(Kind::Internal, error.to_string()),
+    };
+    Unaccepted::Problem(Problem { calls: error.calls().len(), ..problem })
+}

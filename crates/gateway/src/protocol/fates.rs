@@ -1,0 +1,311 @@
+//! The fate of every member of a request: it is used, refused in the words of the protocol, or named in the response.
+
+use serde_json::{Value, json};
+
+use super::{Anthropic, Ollama, OpenAi, Protocol, Responses};
+use super::{anthropic, ollama, openai, responses};
+use crate::ask::Ask;
+use crate::contracts::Known;
+use crate::document::Document;
+use crate::problem::Problem;
+
+/// The fate of a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// The request means something else with it.
+    Used,
+    /// The request is refused with an error about it.
+    Refused,
+    /// The response names it.
+    Named,
+    /// It says what holds anyway.
+    Neutral,
+}
+
+use Fate::{Named, Neutral, Refused, Used};
+
+/// A protocol, its members, a request without optional ones, and for each member a value and its fate.
+type Table = (&'static dyn Protocol, &'static [&'static str], Value, Vec<(&'static str, Value, Fate)>);
+
+fn schema() -> Value {
+    json!({"type": "object", "properties": {"age": {"type": "integer"}}})
+}
+
+fn tables() -> Vec<Table> {
+    let function = json!({"name": "person", "parameters": schema()});
+    let tools = json!([{"type": "function", "function": function}]);
+    let messages = json!([{"role": "user", "content": "Hi."}]);
+    vec![
+        (
+            &OpenAi,
+            openai::FIELDS,
+            json!({"model": "m", "messages": messages}),
+            vec![
+                ("audio", json!({"voice": "a"}), Refused),
+                ("frequency_penalty", json!(0.5), Named),
+                ("frequency_penalty", json!(0), Neutral),
+                ("function_call", json!("auto"), Refused),
+                ("functions", json!([function]), Refused),
+                ("logit_bias", json!({"1": 2}), Named),
+                ("logprobs", json!(true), Named),
+                ("logprobs", json!(false), Neutral),
+                ("max_completion_tokens", json!(5), Used),
+                ("max_tokens", json!(5), Used),
+                ("messages", json!([]), Refused),
+                ("metadata", json!({"a": "b"}), Named),
+                ("modalities", json!(["text"]), Neutral),
+                ("modalities", json!(["text", "audio"]), Named),
+                ("model", json!("other"), Used),
+                ("n", json!(2), Used),
+                ("n", json!(0), Refused),
+                ("parallel_tool_calls", json!(true), Neutral),
+                ("prediction", json!({"type": "content", "content": "x"}), Named),
+                ("presence_penalty", json!(0.5), Named),
+                ("prompt_cache_key", json!("k"), Named),
+                ("prompt_cache_retention", json!("24h"), Named),
+                ("reasoning_effort", json!("low"), Named),
+                ("response_format", json!({"type": "json_object"}), Used),
+                ("safety_identifier", json!("u"), Named),
+                ("seed", json!(7), Used),
+                ("service_tier", json!("flex"), Named),
+                ("stop", json!(["x"]), Named),
+                ("stop", json!([]), Neutral),
+                ("store", json!(true), Named),
+                ("stream", json!(true), Used),
+                ("stream_options", json!({"include_usage": true}), Used),
+                ("temperature", json!(0.5), Used),
+                ("temperature", json!(3), Refused),
+                ("tool_choice", json!("required"), Refused),
+                ("tools", tools.clone(), Used),
+                ("top_logprobs", json!(3), Named),
+                ("top_p", json!(0.5), Used),
+                ("user", json!("u"), Named),
+                ("verbosity", json!("low"), Named),
+                ("web_search_options", json!({"a": 1}), Refused),
+            ],
+        ),
+        (
+            &Responses,
+            responses::FIELDS,
+            json!({"model": "m", "input": "Hi."}),
+            vec![
+                ("background", json!(true), Refused),
+                ("background", json!(false), Neutral),
+                ("context_management", json!([{"type": "compaction"}]), Named),
+                ("conversation", json!("c"), Refused),
+                ("include", json!(["reasoning.encrypted_content"]), Named),
+                ("input", json!(5), Refused),
+                ("instructions", json!("Be brief."), Used),
+                ("max_output_tokens", json!(5), Used),
+                ("max_tool_calls", json!(5), Named),
+                ("metadata", json!({"a": "b"}), Named),
+                ("model", json!("other"), Used),
+                ("parallel_tool_calls", json!(false), Neutral),
+                ("previous_response_id", json!("r"), Refused),
+                ("prompt", json!({"id": "p"}), Refused),
+                ("prompt_cache_key", json!("k"), Named),
+                ("prompt_cache_retention", json!("24h"), Named),
+                ("reasoning", json!({"effort": "low"}), Named),
+                ("safety_identifier", json!("u"), Named),
+                ("service_tier", json!("auto"), Neutral),
+                ("service_tier", json!("priority"), Named),
+                ("store", json!(true), Named),
+                ("stream", json!(true), Used),
+                ("stream_options", json!({"include_obfuscation": true}), Named),
+                ("temperature", json!(0.5), Used),
+                ("text", json!({"format": {"type": "json_object"}}), Used),
+                ("tool_choice", json!("required"), Refused),
+                (
+                    "tools",
+                    json!([{"type": "function", "name": "person", "parameters": schema(), "strict": true}]),
+                    Used,
+                ),
+                ("top_logprobs", json!(3), Named),
+                ("top_p", json!(0.5), Used),
+                ("truncation", json!("disabled"), Neutral),
+                ("truncation", json!("auto"), Named),
+                ("user", json!("u"), Named),
+            ],
+        ),
+        (
+            &Anthropic,
+            anthropic::FIELDS,
+            json!({"model": "m", "messages": messages, "max_tokens": 9}),
+            vec![
+                ("betas", json!(["b"]), Named),
+                ("cache_control", json!({"type": "ephemeral"}), Named),
+                ("container", json!("c"), Named),
+                ("context_management", json!({"edits": [1]}), Named),
+                ("inference_geo", json!("us"), Named),
+                ("max_tokens", json!(5), Used),
+                ("mcp_servers", json!([{"url": "u"}]), Refused),
+                ("messages", json!([]), Refused),
+                ("metadata", json!({"user_id": "u"}), Named),
+                ("model", json!("other"), Used),
+                ("output_config", json!({"format": {"type": "json_schema", "schema": schema()}}), Used),
+                ("output_format", json!({"type": "json_schema", "schema": schema()}), Used),
+                ("service_tier", json!("standard_only"), Named),
+                ("stop_sequences", json!(["x"]), Named),
+                ("stream", json!(true), Used),
+                ("system", json!("Be brief."), Used),
+                ("temperature", json!(0.5), Used),
+                ("thinking", json!({"type": "disabled"}), Neutral),
+                ("thinking", json!({"type": "enabled", "budget_tokens": 2000}), Named),
+                ("tool_choice", json!({"type": "any"}), Refused),
+                ("tools", json!([{"name": "person", "input_schema": schema()}]), Used),
+                ("top_k", json!(4), Named),
+                ("top_p", json!(0.5), Used),
+            ],
+        ),
+        (
+            &Ollama::Chat,
+            ollama::CHAT,
+            json!({"model": "m", "messages": messages}),
+            vec![
+                ("format", json!("json"), Used),
+                ("keep_alive", json!("5m"), Named),
+                ("logprobs", json!(true), Named),
+                ("messages", json!([]), Refused),
+                ("model", json!("other"), Used),
+                ("options", json!({"seed": 3}), Used),
+                ("stream", json!(false), Used),
+                ("think", json!(true), Named),
+                ("think", json!(false), Neutral),
+                ("tools", tools, Used),
+                ("top_logprobs", json!(3), Named),
+                ("truncate", json!(true), Named),
+                ("shift", json!(true), Named),
+            ],
+        ),
+        (
+            &Ollama::Generate,
+            ollama::GENERATE,
+            json!({"model": "m", "prompt": "Hi."}),
+            vec![
+                ("context", json!([1]), Refused),
+                ("format", schema(), Used),
+                ("images", json!(["iVBORw0KGgo"]), Used),
+                ("keep_alive", json!(0), Named),
+                ("logprobs", json!(true), Named),
+                ("model", json!("other"), Used),
+                ("options", json!({"num_predict": 3}), Used),
+                ("prompt", json!("Ho."), Used),
+                ("raw", json!(true), Refused),
+                ("raw", json!(false), Neutral),
+                ("stream", json!(false), Used),
+                ("suffix", json!("x"), Refused),
+                ("system", json!("Be brief."), Used),
+                ("template", json!("{{ .Prompt }}"), Refused),
+                ("think", json!("high"), Named),
+                ("top_logprobs", json!(0), Neutral),
+                ("top_logprobs", json!(3), Named),
+                ("truncate", json!(true), Named),
+                ("shift", json!(true), Named),
+            ],
+        ),
+    ]
+}
+
+fn ask(protocol: &dyn Protocol, body: &Value) -> Result<Ask, Problem> {
+    protocol.ask(Document::read(&body.to_string()).unwrap(), &Known::new(4))
+}
+
+#[test]
+fn no_member_of_a_request_is_dropped_in_silence() {
+    for (protocol, fields, base, rows) in tables() {
+        let at = |field: &str| format!("{} {field}", protocol.name());
+        let plain = ask(protocol, &base).unwrap();
+        assert_eq!(plain.ignored, Vec::<String>::new(), "{}", protocol.name());
+        for (field, value, fate) in &rows {
+            let mut body = base.clone();
+            body[*field] = value.clone();
+            match (ask(protocol, &body), fate) {
+                (Err(problem), Refused) => {
+                    let param = problem.param.unwrap_or_default();
+                    assert!(param.starts_with(field), "{}: {param}: {}", at(field), problem.message);
+                }
+                (Ok(ask), Named) => assert_eq!(ask.ignored, [field.to_owned()], "{}", at(field)),
+                (Ok(ask), Neutral) => assert_eq!(ask, plain, "{}", at(field)),
+                (Ok(ask), Used) => {
+                    assert_eq!(ask.ignored, Vec::<String>::new(), "{}", at(field));
+                    assert_ne!(ask, plain, "{}", at(field));
+                }
+                (found, fate) => panic!("{} is {fate:?}: {found:?}", at(field)),
+            }
+        }
+        for field in fields {
+            assert!(rows.iter().any(|(name, ..)| name == field), "{}: not in the table", at(field));
+        }
+        let unknown = rows.iter().find(|(name, ..)| !fields.contains(name));
+        assert_eq!(unknown, None, "{}", protocol.name());
+    }
+}
+
+#[test]
+fn members_of_members_are_named_with_their_place() {
+    let text =
+        json!([{"role": "user", "content": [{"type": "text", "text": "a", "cache_control": {"type": "x"}}]}]);
+    let cases: [(&dyn Protocol, Value, &[&str]); 6] = [
+        (
+            &Ollama::Chat,
+            json!({"model": "m", "messages": [{"role": "user", "content": "a"}], "options": {"num_ctx": 64, "top_k": 3}}),
+            &["options.num_ctx", "options.top_k"],
+        ),
+        (&Responses, json!({"model": "m", "input": "a", "text": {"verbosity": "low"}}), &["text.verbosity"]),
+        (
+            &Responses,
+            json!({"model": "m", "input": [
+                {"type": "reasoning", "id": "r", "summary": []},
+                {"type": "message", "id": "i", "status": "completed", "role": "assistant", "content": [
+                    {"type": "output_text", "text": "a", "annotations": [], "logprobs": []},
+                ]},
+            ]}),
+            &["input[] (reasoning)"],
+        ),
+        (
+            &Anthropic,
+            json!({"model": "m", "max_tokens": 9, "messages": text, "output_config": {"effort": "low"}}),
+            &["messages[].content[].cache_control", "output_config.effort"],
+        ),
+        (
+            &Anthropic,
+            json!({"model": "m", "max_tokens": 9, "messages": [{"role": "assistant", "content": [
+                {"type": "thinking", "thinking": "Hm.", "signature": "s"}, {"type": "text", "text": "a"},
+            ]}]}),
+            &["messages[].content[] (thinking)"],
+        ),
+        (
+            &OpenAi,
+            json!({"model": "m", "messages": [{"role": "user", "content": "a", "name": "Ann"}]}),
+            &["messages[].name"],
+        ),
+    ];
+    for (protocol, body, expected) in cases {
+        assert_eq!(ask(protocol, &body).unwrap().ignored, expected, "{body}");
+    }
+}
+
+#[test]
+fn a_schema_that_cannot_be_read_is_refused_with_its_place() {
+    let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
+    let messages = r#""messages": [{"role": "user", "content": "a"}]"#;
+    for schema in [format!(r#"{{"not": {deep}}}"#), r#"{"title": "\ud800"}"#.to_owned()] {
+        let tool = format!(r#"{{"type": "function", "function": {{"name": "f", "parameters": {schema}}}}}"#);
+        let format = format!(r#"{{"type": "json_schema", "json_schema": {{"schema": {schema}}}}}"#);
+        for (member, place) in [
+            (format!(r#""tools": [{tool}]"#), "tools[0].function.parameters"),
+            (format!(r#""response_format": {format}"#), "response_format.json_schema.schema"),
+        ] {
+            let text = format!(r#"{{"model": "m", {messages}, {member}}}"#);
+            let problem = OpenAi.ask(Document::read(&text).unwrap(), &Known::new(4)).unwrap_err();
+            assert_eq!(problem.param.as_deref(), Some(place), "{text}: {}", problem.message);
+        }
+    }
+}
+
+#[test]
+fn of_a_member_that_is_there_twice_the_last_one_counts() {
+    let text = r#"{"model": "m", "temperature": 0.1, "messages": [{"role": "user", "content": "a"}], "temperature": 0.7}"#;
+    let ask = OpenAi.ask(Document::read(text).unwrap(), &Known::new(4)).unwrap();
+    assert_eq!((ask.sampling.temperature, ask.ignored.len()), (Some(0.7), 0));
+}

@@ -1,0 +1,123 @@
+//! The protocols: pure translation of requests into an [`Ask`], and of replies and problems back.
+
+mod anthropic;
+#[cfg(test)]
+mod fates;
+mod fields;
+mod ignored;
+pub(crate) mod native;
+mod ollama;
+mod openai;
+mod parts;
+mod responses;
+
+use formwork::providers::Protocol as RawProtocol;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::ask::Ask;
+use crate::contracts::Known;
+use crate::document::{Document, Node};
+use crate::problem::Problem;
+use crate::reply::{Meta, Reply};
+
+pub(crate) use anthropic::Anthropic;
+pub(crate) use ollama::{Ollama, timestamp};
+pub(crate) use openai::OpenAi;
+pub(crate) use responses::Responses;
+
+/// Returns the members that requests of a protocol have.
+pub(crate) fn fields_of(protocol: &str) -> &'static [&'static str] {
+    match protocol {
+        "responses" => responses::FIELDS,
+        "anthropic" => anthropic::FIELDS,
+        "ollama-chat" => ollama::CHAT,
+        "ollama-generate" => ollama::GENERATE,
+        _ => openai::FIELDS,
+    }
+}
+
+/// A protocol that clients use.
+pub(crate) trait Protocol: Send + Sync {
+    /// Returns its name in metrics and logs.
+    fn name(&self) -> &'static str;
+
+    /// Returns the protocol of servers that take its requests as they are, and the path there.
+    fn own(&self) -> (RawProtocol, &'static str);
+
+    /// Returns whether a request asks for nothing that would be validated.
+    fn is_plain(&self, body: &Document<'_>) -> bool;
+
+    /// Returns whether a request asks for a stream.
+    fn is_stream(&self, body: &Document<'_>) -> bool {
+        body.get(["stream"]) == Some(&Node::Scalar(Value::Bool(true)))
+    }
+
+    /// Reads the body of a request. Schemas whose texts are known are not parsed again.
+    ///
+    /// # Errors
+    /// [`Problem`] that names the member that is wrong.
+    fn ask(&self, body: Document<'_>, known: &Known) -> Result<Ask, Problem>;
+
+    /// Returns the body of a response.
+    fn reply(&self, ask: &Ask, reply: &Reply, meta: &Meta) -> Vec<u8>;
+
+    /// Returns the body of an error.
+    fn problem(&self, problem: &Problem) -> Value;
+
+    /// Returns the writer of a streamed response.
+    fn frames(&self, ask: &Ask, meta: &Meta) -> Box<dyn Frames>;
+
+    /// Returns the place of the object with the parameters of sampling, with a dot behind it; empty for the body itself.
+    fn sampling_at(&self) -> &'static str {
+        ""
+    }
+
+    /// Returns the media type of streams.
+    fn stream_type(&self) -> &'static str {
+        "text/event-stream"
+    }
+}
+
+/// Writes a response as a stream: [`open`](Self::open), any number of [`text`](Self::text), and [`close`](Self::close) or
+/// [`fail`](Self::fail).
+pub(crate) trait Frames: Send + Sync {
+    /// Returns the frames that are sent before the answer begins.
+    fn open(&mut self) -> Vec<u8>;
+
+    /// Returns the frame that keeps the connection alive while there is nothing to send.
+    fn keep_alive(&self) -> Vec<u8> {
+        b": keep-alive\n\n".to_vec()
+    }
+
+    /// Returns a piece of the answer.
+    fn text(&mut self, text: &str) -> Vec<u8>;
+
+    /// Returns the rest: the answer, unless its text was sent in pieces before, and the end.
+    fn close(&mut self, reply: &Reply) -> Vec<u8>;
+
+    /// Returns the protocol's error as an event, which ends the stream.
+    fn fail(&mut self, problem: &Problem) -> Vec<u8>;
+}
+
+/// Returns a document as text.
+fn to_json(document: &impl Serialize) -> Vec<u8> {
+    /// Most responses fit, which saves reallocations.
+    const BYTES: usize = 1024;
+
+    let mut text = Vec::with_capacity(BYTES);
+    // Neither the writer nor the types of responses fail.
+    _ = serde_json::to_writer(&mut text, document);
+    text
+}
+
+/// Writes an event of Server-Sent Events; `name` is left out if it is empty.
+fn event(to: &mut Vec<u8>, name: &str, data: &Value) {
+    if !name.is_empty() {
+        to.extend_from_slice(format!("event: {name}\n").as_bytes());
+    }
+    to.extend_from_slice(b"data: ");
+    // Neither the writer nor a JSON value fails.
+    _ = serde_json::to_writer(&mut *to, data);
+    to.extend_from_slice(b"\n\n");
+}

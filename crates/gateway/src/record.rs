@@ -1,0 +1,219 @@
+//! The record of a request: its run in the ledger, and its cost.
+
+use std::sync::Arc;
+
+use axum::http::HeaderMap;
+use formwork_core::{Cost, Error, Outcome, Price, Time, Usage, Violation};
+use formwork_ledger::{Hold, RunOutcome, RunRecord, StoredCall, ViolationRecord};
+
+use crate::access::now;
+use crate::names::Names;
+use crate::problem::{Kind, Problem};
+use crate::service::Shared;
+
+/// The record of a request, written when it is finished; dropped before, it is written as cancelled.
+pub(crate) struct Record {
+    shared: Arc<Shared>,
+    run: Option<RunRecord>,
+    hold: Option<Hold>,
+    /// The headers of the caller's trace.
+    trace: HeaderMap,
+}
+
+impl Record {
+    pub(crate) const fn new(shared: Arc<Shared>, run: RunRecord, trace: HeaderMap) -> Self {
+        Self { shared, run: Some(run), hold: None, trace }
+    }
+
+    /// Keeps the reservation, to settle it.
+    pub(crate) fn hold(&mut self, hold: Option<Hold>) {
+        self.hold = hold;
+    }
+
+    pub(crate) const fn has_hold(&self) -> bool {
+        self.hold.is_some()
+    }
+
+    /// Returns whether there is a ledger that keeps it, or a collector that gets its trace.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.shared.access.ledger().is_some() || self.shared.telemetry.is_some()
+    }
+
+    pub(crate) fn change(&mut self, change: impl FnOnce(RunRecord) -> RunRecord) {
+        self.run = self.run.take().map(change);
+    }
+
+    /// Writes the runs of a request, as one.
+    pub(crate) async fn runs(mut self, results: &[Result<Outcome<serde_json::Value>, Error>]) {
+        // Without a ledger there is no reservation to settle either.
+        let Some(mut run) = self.run.take().filter(|_| self.is_kept()) else { return };
+        let names = &self.shared.engine.names;
+        let mut cost = Cost::default();
+        for (nth, result) in results.iter().enumerate() {
+            if nth == 0 {
+                run = run.of(result, now());
+            } else {
+                let other = RunRecord::new("", run.started).of(result, now());
+                run.usage = run.usage.plus(other.usage);
+                run.calls.extend(other.calls);
+                if other.outcome != RunOutcome::Ok {
+                    (run.outcome, run.message) = (other.outcome, other.message);
+                }
+            }
+            cost = cost.plus(match result {
+                Ok(outcome) => outcome.cost,
+                Err(error) => error.cost(),
+            });
+        }
+        run.micro_usd = cost.micro_usd;
+        let run = run.with_models(|target| model_of(names, target));
+        settle(self.hold.take(), cost.micro_usd).await;
+        self.write(run);
+    }
+
+    /// Writes a single call, whose answer was not validated.
+    pub(crate) async fn call(self, target: usize, usage: Usage, problem: Option<&Problem>) {
+        let started = self.run.as_ref().map_or_else(now, |run| run.started);
+        let mut made = Made::new(started);
+        made.end(usage, None);
+        self.calls(target, vec![made], problem).await;
+    }
+
+    /// Writes calls of one target; `problem` is the failure of the last one.
+    pub(crate) async fn calls(mut self, target: usize, made: Vec<Made>, problem: Option<&Problem>) {
+        let Some(mut run) = self.run.take() else { return };
+        let shared = Arc::clone(&self.shared);
+        let Some(target) = shared.engine.names.targets().get(target) else { return };
+        let price = target.backend.price();
+        run.ended = now();
+        (run.target, run.model) = (target.name().to_owned(), target.model.clone());
+        run.usage = made.iter().fold(Usage::default(), |sum, made| sum.plus(made.usage));
+        run.micro_usd = price.and_then(|price: Price| price.of(run.usage).micro_usd);
+        for (number, made) in (1..).zip(made) {
+            let ended = made.ended.unwrap_or(run.ended);
+            let mut call = StoredCall::new(target.name(), target.model.clone(), made.started, ended);
+            (call.number, call.usage) = (number, made.usage);
+            call.micro_usd = price.and_then(|price| price.of(made.usage).micro_usd);
+            if made.is_rejected {
+                call.class = "invalid".into();
+            }
+            call.violations = made.violations;
+            run.calls.push(call);
+        }
+        if let Some(problem) = problem {
+            run.outcome = outcome_of(problem.kind);
+            run.message = Some(problem.message.clone());
+            if let Some(call) = run.calls.last_mut()
+                && problem.kind != Kind::Unmendable
+            {
+                call.class = problem.kind.name().into();
+            }
+        }
+        let cost = run.micro_usd;
+        settle(self.hold.take(), cost).await;
+        self.write(run);
+    }
+
+    /// Writes an answer from the cache.
+    pub(crate) async fn cached(mut self) {
+        let Some(mut run) = self.run.take() else { return };
+        (run.ended, run.cached) = (now(), true);
+        settle(self.hold.take(), Some(0)).await;
+        self.write(run);
+    }
+
+    /// Writes a request that came to no call.
+    pub(crate) async fn refused(mut self, problem: &Problem) {
+        let Some(mut run) = self.run.take() else { return };
+        (run.ended, run.outcome) = (now(), outcome_of(problem.kind));
+        run.message = Some(problem.message.clone());
+        settle(self.hold.take(), Some(0)).await;
+        self.write(run);
+    }
+
+    fn write(&self, run: RunRecord) {
+        if let Some(telemetry) = &self.shared.telemetry {
+            telemetry.run(&run, &self.trace, |target| provider_of(&self.shared.engine.names, target));
+        }
+        if let Some(ledger) = self.shared.access.ledger() {
+            ledger.record(run);
+        }
+    }
+}
+
+/// A call that was made for a request.
+#[derive(Debug)]
+pub(crate) struct Made {
+    started: Time,
+    ended: Option<Time>,
+    pub(crate) usage: Usage,
+    is_rejected: bool,
+    violations: Vec<ViolationRecord>,
+}
+
+impl Made {
+    /// Returns a call that has begun.
+    pub(crate) const fn new(started: Time) -> Self {
+        Self { started, ended: None, usage: Usage::new(0, 0), is_rejected: false, violations: Vec::new() }
+    }
+
+    pub(crate) const fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// Ends the call now; with the violations that reject its answer.
+    pub(crate) fn end(&mut self, usage: Usage, rejected: Option<&[Violation]>) {
+        (self.ended, self.usage, self.is_rejected) = (Some(now()), usage, rejected.is_some());
+        self.violations = rejected.unwrap_or_default().iter().map(ViolationRecord::from).collect();
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        // A dropped reservation counts as spent, because the cost of the call is unknown.
+        let Some(mut run) = self.run.take() else { return };
+        run.ended = now();
+        run.outcome = RunOutcome::Failed(formwork_core::ErrorKind::Cancelled);
+        run.micro_usd = self.hold.is_none().then_some(0);
+        self.write(run);
+    }
+}
+
+/// Settles the reservation; at its full amount if the cost is unknown.
+async fn settle(hold: Option<Hold>, cost: Option<u64>) {
+    let (Some(hold), Some(cost)) = (hold, cost) else { return };
+    if let Err(error) = hold.settle(cost).await {
+        tracing::warn!(target: "formwork_gateway", %error, "what a request has cost could not be written");
+    }
+}
+
+fn model_of(names: &Names, target: &str) -> Option<String> {
+    names.targets().iter().find(|known| known.name() == target).map(|known| known.model.clone())
+}
+
+/// Returns the name of a target's protocol in the semantic conventions of OpenTelemetry.
+fn provider_of(names: &Names, target: &str) -> &'static str {
+    use formwork::providers::Protocol;
+
+    let known = names.targets().iter().find(|known| known.name() == target);
+    match known.and_then(|known| known.raw.as_ref()).map(|raw| raw.protocol) {
+        Some(Protocol::OpenAi | Protocol::Responses) => "openai",
+        Some(Protocol::Anthropic) => "anthropic",
+        Some(Protocol::Ollama) => "ollama",
+        _ => "formwork",
+    }
+}
+
+fn outcome_of(kind: Kind) -> RunOutcome {
+    use formwork_core::ErrorKind;
+
+    RunOutcome::Failed(match kind {
+        Kind::Deadline => ErrorKind::Deadline,
+        Kind::OutOfBudget => ErrorKind::Budget,
+        Kind::Unmendable => ErrorKind::Rejected,
+        Kind::Busy => ErrorKind::Cancelled,
+        Kind::Invalid => ErrorKind::Schema,
+        Kind::RateLimited | Kind::Unavailable | Kind::Upstream => ErrorKind::Unavailable,
+        _ => ErrorKind::Config,
+    })
+}

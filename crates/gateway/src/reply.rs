@@ -1,0 +1,96 @@
+//! The outcome of a request, in the words of no protocol.
+
+use formwork_core::{Cost, Usage};
+use serde::Serialize;
+
+/// The answers to a request, and their cost.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Reply {
+    /// One for each answer that was asked for.
+    pub(crate) choices: Vec<Choice>,
+    pub(crate) usage: Usage,
+    pub(crate) cost: Cost,
+    /// Every call that was made.
+    pub(crate) calls: usize,
+    /// Whether it comes from the cache of validated values.
+    pub(crate) is_cached: bool,
+}
+
+/// One answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) content: Content,
+    pub(crate) finish: Finish,
+}
+
+/// The content of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Content {
+    Text(String),
+    /// The model's reason to decline; may be empty.
+    Refusal(String),
+    Call {
+        name: String,
+        /// A JSON document.
+        arguments: String,
+    },
+}
+
+impl Content {
+    /// Returns the text or the arguments, and the name of the called tool.
+    pub(crate) fn parts(&self) -> (&str, Option<String>) {
+        match self {
+            Self::Text(text) | Self::Refusal(text) => (text, None),
+            Self::Call { name, arguments } => (arguments, Some(name.clone())),
+        }
+    }
+}
+
+/// The reason for the end of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Finish {
+    Stop,
+    Length,
+    Refused,
+    Call,
+}
+
+/// The facts about a response beside the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Meta {
+    /// The identifier of the run.
+    pub(crate) run: String,
+    /// The model, as the client asked for it.
+    pub(crate) model: String,
+    /// Seconds since 1970.
+    pub(crate) created: u64,
+}
+
+impl Reply {
+    /// Returns the extension in the usage of every protocol.
+    pub(crate) fn extension<'m>(&self, meta: &'m Meta) -> Extension<'m> {
+        Extension {
+            run: &meta.run,
+            calls: self.calls,
+            cost_usd: self.cost.micro_usd.map(|micro| micro as f64 / 1e6),
+            cached: self.is_cached.then_some(true),
+        }
+    }
+}
+
+/// The member `formwork` of the usage.
+#[derive(Debug, Serialize)]
+pub(crate) struct Extension<'m> {
+    run: &'m str,
+    calls: usize,
+    cost_usd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cached: Option<bool>,
+}
+
+impl Meta {
+    /// Returns an identifier in the form of a protocol: `chatcmpl-…`, `msg_…`.
+    pub(crate) fn id(&self, prefix: &str) -> String {
+        format!("{prefix}{}", self.run.replace('-', ""))
+    }
+}

@@ -1,0 +1,309 @@
+//! `POST /v1/extract`: a contract without the detour of a chat protocol.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, Request, header};
+use axum::response::{IntoResponse as _, Response};
+use formwork_core::{Error, Input, Outcome, Rule};
+use formwork_extract::{CancellationToken, Update};
+use formwork_http::with_trace;
+use formwork_ledger::{RecordId, RunRecord};
+use formwork_serve::{Kept, Turn};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::Shared;
+use super::job::{json as read_json, named, reserve};
+use super::refused::refused;
+use super::stream::body_of;
+use super::turns::Open;
+use crate::access;
+use crate::ask::{Ask, Sampling, Want};
+use crate::contracts::{Schema, Spec};
+use crate::engine::{Ready, reply};
+use crate::names::DEFAULT;
+use crate::options::Options;
+use crate::problem::{Kind, Problem};
+use crate::protocol::{OpenAi, Protocol as _};
+use crate::record::Record;
+use crate::trace;
+
+/// A request for a value.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExtractRequest {
+    /// The text that the value is about.
+    input: String,
+    /// The JSON Schema of the value, in place of `contract`.
+    #[serde(default)]
+    schema: Option<Value>,
+    /// The name of a contract of the service, in place of `schema`.
+    #[serde(default)]
+    contract: Option<String>,
+    /// Rules beside the schema.
+    #[serde(default)]
+    #[schemars(with = "Vec<Value>")]
+    rules: Vec<Rule>,
+    /// Instructions for the model, as a system message.
+    #[serde(default)]
+    instructions: Option<String>,
+    /// The targets, in the order in which they are called (default: those of the configuration).
+    #[serde(default)]
+    targets: Vec<String>,
+    /// The most that it may cost, in US dollars.
+    #[serde(default)]
+    budget: Option<f64>,
+    /// The most seconds that it may take.
+    #[serde(default)]
+    deadline: Option<f64>,
+    #[serde(default)]
+    temperature: Option<f64>,
+    #[serde(default)]
+    seed: Option<u64>,
+    #[serde(default)]
+    max_tokens: Option<u32>,
+    /// Whether every step is sent as an event (default: no).
+    #[serde(default)]
+    stream: bool,
+}
+
+/// A request that is ready to be run.
+struct Prepared {
+    shared: Arc<Shared>,
+    ready: Ready,
+    input: Input,
+    record: Record,
+    id: RecordId,
+    client: String,
+    turn: Turn,
+    trace: HeaderMap,
+}
+
+/// Answers a request with the value and its history, or with every step as an event.
+pub(super) async fn extract(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
+    let trace = trace::of(request.headers());
+    with_trace(trace, answer(shared, request)).await.unwrap_or_else(|problem| refused(&OpenAi, &problem))
+}
+
+async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {
+    let (parts, body) = request.into_parts();
+    let client = shared.access.client(&parts.headers)?;
+    shared.access.count(&client)?;
+    let mut options = Options::of(&parts.headers)?;
+    let (body, text) = read_json(&shared, &parts.headers, body).await?;
+    let extract_request: ExtractRequest =
+        serde_json::from_value(body).map_err(|error| Problem::new(Kind::Invalid, error.to_string()))?;
+    let spec = spec(&shared, &extract_request, options.contract.as_deref()).await?;
+    let model = if extract_request.targets.is_empty() {
+        DEFAULT.to_owned()
+    } else {
+        extract_request.targets.join(",")
+    };
+    client.may_ask(&model)?;
+    let targets = shared.engine.names.resolve(&model)?;
+    limit(&extract_request, &mut options)?;
+    let sampling = Sampling {
+        temperature: extract_request.temperature,
+        top_p: None,
+        seed: extract_request.seed,
+        max_tokens: extract_request.max_tokens.filter(|tokens| *tokens > 0),
+    };
+    let turn = shared.turns.take(shared.engine.deadline(options.bounds)).await?;
+    let ask = Ask {
+        want: Want::Json { name: String::new(), schema: Schema::default() },
+        sampling,
+        ..Ask::plain(model.clone())
+    };
+    let run = RunRecord::new("/v1/extract", access::now())
+        .with_key(client.id())
+        .with_labels(options.user.clone(), options.tags.clone())
+        .with_request(shared.keeps_bodies.then(|| text.clone()));
+    let id = run.id;
+    let (hold, limit) = reserve(&shared, &client, &ask, text.len(), &targets, options.bounds, id).await?;
+    options.bounds.budget = limit;
+    let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone());
+    record.hold(hold);
+    let ready = match shared.engine.ready(&spec, &targets, sampling, options.bounds).await {
+        Ok(ready) => ready,
+        Err(problem) => {
+            record.refused(&problem).await;
+            return Err(problem);
+        }
+    };
+    shared.metrics.contract(ready.was_compiled);
+    let digest = ready.extractor.plan().schema_digest().to_owned();
+    record.change(|run| run.with_contract(Some(spec.name.clone()), Some(digest)));
+    let mut input = Input::from(extract_request.input);
+    input.seed = extract_request.seed;
+    let client = client.name().to_owned();
+    let prepared = Prepared { shared, ready, input, record, id, client, turn, trace: options.trace };
+    if extract_request.stream { steps(prepared).await } else { whole(prepared).await }
+}
+
+/// Returns the contract of a request.
+async fn spec(
+    shared: &Shared,
+    extract_request: &ExtractRequest,
+    header: Option<&str>,
+) -> Result<Spec, Problem> {
+    let mut spec = match (&extract_request.schema, extract_request.contract.as_deref().or(header)) {
+        (Some(_), Some(_)) => {
+            return Err(Problem::invalid("schema", "a schema and a contract are named: use one of them"));
+        }
+        (None, None) => return Err(Problem::invalid("schema", "name a `schema` or a `contract`")),
+        (Some(schema), None) => Spec::new("answer".to_owned(), schema.clone()),
+        (None, Some(name)) => named(shared, name).await?,
+    };
+    spec.rules.extend(extract_request.rules.iter().cloned());
+    if let Some(instructions) = &extract_request.instructions {
+        spec.instructions = Some(match spec.instructions.take() {
+            Some(own) => format!("{own}\n\n{instructions}"),
+            None => instructions.clone(),
+        });
+    }
+    Ok(spec)
+}
+
+/// Takes the limits of the body into the options, in place of those of headers.
+fn limit(extract_request: &ExtractRequest, options: &mut Options) -> Result<(), Problem> {
+    let within = |name: &str, value: Option<f64>, max: f64| match value {
+        Some(value) if !(value > 0.0 && value <= max) => {
+            Err(Problem::invalid(name, format!("`{name}`: expected a number above 0, at most {max}")))
+        }
+        value => Ok(value),
+    };
+    if let Some(usd) = within("budget", extract_request.budget, 1e6)? {
+        options.bounds.budget = Some((usd * 1e6).round() as u64);
+    }
+    if let Some(seconds) = within("deadline", extract_request.deadline, 86_400.0)? {
+        options.bounds.deadline = Some(Duration::from_secs_f64(seconds));
+    }
+    within("temperature", extract_request.temperature.map(|temperature| temperature + 1.0), 3.0).map(|_| ())
+}
+
+/// Returns the body of a result, or the problem of one without a value.
+fn body(id: RecordId, result: &Result<Outcome<Value>, Error>) -> Result<Value, Problem> {
+    if let Ok(outcome) = result {
+        let mut body = serde_json::to_value(outcome).unwrap_or_default();
+        body["run"] = id.to_string().into();
+        return Ok(body);
+    }
+    let want = Want::Json { name: String::new(), schema: Schema::default() };
+    match reply(&want, std::slice::from_ref(result)) {
+        Err(problem) => Err(problem),
+        // Chat protocols can report a refusal or a truncation; here a missing value is an error.
+        Ok(_) => {
+            let message = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
+            Err(Problem::new(Kind::Unmendable, message))
+        }
+    }
+}
+
+async fn whole(prepared: Prepared) -> Result<Response, Problem> {
+    let Prepared { shared, ready, input, record, id, turn, .. } = prepared;
+    let cancel = CancellationToken::new();
+    let extraction = ready.extractor.extraction(input).with_cancel(cancel.clone());
+    let run = async move {
+        let _turn = turn;
+        let result = extraction.run().await;
+        shared.metrics.calls(calls(&result));
+        let body = body(id, &result).map(|body| (body, calls(&result).len()));
+        record.runs(&[result]).await;
+        body
+    };
+    let (body, calls) = Kept::new(run, cancel).await?;
+    let headers = [("x-formwork-run", id.to_string()), ("x-formwork-calls", calls.to_string())];
+    Ok((headers, axum::Json(body)).into_response())
+}
+
+async fn steps(prepared: Prepared) -> Result<Response, Problem> {
+    let Prepared { shared, ready, input, record, id, client, turn, trace } = prepared;
+    let open = match Open::new(&shared, &client) {
+        Ok(open) => open,
+        Err(problem) => {
+            record.refused(&problem).await;
+            return Err(problem);
+        }
+    };
+    let cancel = CancellationToken::new();
+    let mut updates = ready.extractor.extraction(input).with_cancel(cancel.clone()).stream();
+    let (sender, receiver) = tokio::sync::mpsc::channel::<Bytes>(16);
+    tokio::spawn(with_trace(trace, async move {
+        let _held = (turn, open);
+        let keep_alive = shared.engine.limits.keep_alive;
+        // A client that stops reading counts as disconnected.
+        let patience = shared.engine.limits.read_timeout;
+        let result = loop {
+            let update = tokio::select! {
+                update = updates.next() => update,
+                () = sender.closed(), if !cancel.is_cancelled() => {
+                    cancel.cancel();
+                    continue;
+                }
+                () = tokio::time::sleep(keep_alive), if !cancel.is_cancelled() => {
+                    _ = sender.send_timeout(Bytes::from_static(b": keep-alive\n\n"), patience).await;
+                    continue;
+                }
+            };
+            match update {
+                Some(Ok(Update::Done(outcome))) => break Ok(outcome),
+                Some(Ok(update)) => {
+                    if let Some((name, data)) = step(&update) {
+                        let sent = sender.send_timeout(event(name, &data), patience).await;
+                        if sent.is_err() {
+                            cancel.cancel();
+                        }
+                    }
+                }
+                Some(Err(error)) => break Err(error),
+                None => break Err(Error::new(formwork_core::ErrorKind::Cancelled, "the run ended early")),
+            }
+        };
+        shared.metrics.calls(calls(&result));
+        let last = match body(id, &result) {
+            Ok(body) => event("done", &body),
+            Err(problem) => event("error", &OpenAi.problem(&problem)),
+        };
+        record.runs(&[result]).await;
+        _ = sender.send_timeout(last, patience).await;
+    }));
+    let headers = [
+        (header::CONTENT_TYPE.as_str(), "text/event-stream".to_owned()),
+        (header::CACHE_CONTROL.as_str(), "no-store".to_owned()),
+        ("x-formwork-run", id.to_string()),
+    ];
+    Ok((headers, body_of(receiver)).into_response())
+}
+
+/// Returns the event of a step.
+fn step(update: &Update<Value>) -> Option<(&'static str, Value)> {
+    Some(match update {
+        Update::Started { attempt, target, ask } => {
+            ("started", json!({"attempt": attempt, "target": target, "ask": ask}))
+        }
+        Update::Text(text) => ("text", json!({"text": text})),
+        Update::Reasoning(text) => ("reasoning", json!({"text": text})),
+        Update::Partial(value) => ("partial", json!({"value": value})),
+        Update::Finished(call) => ("finished", json!(call)),
+        Update::Asking { attempt, target, ask, wait } => {
+            let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            ("asking", json!({"attempt": attempt, "target": target, "ask": ask, "wait_ms": wait_ms}))
+        }
+        _ => return None,
+    })
+}
+
+fn event(name: &str, data: &Value) -> Bytes {
+    format!("event: {name}\ndata: {data}\n\n").into()
+}
+
+fn calls(result: &Result<Outcome<Value>, Error>) -> &[formwork_core::CallRecord] {
+    match result {
+        Ok(outcome) => outcome.calls(),
+        Err(error) => error.calls(),
+    }
+}

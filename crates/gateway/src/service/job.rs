@@ -1,0 +1,386 @@
+//! One request in progress: its contract, its maximum cost, its runs and its response.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse as _, Response};
+use formwork_core::{CallRecord, Capabilities, Error, Outcome, Usage};
+use formwork_extract::CancellationToken;
+use formwork_ledger::{Hold, RecordId};
+use formwork_serve::{BodyError, Kept, Turn, read_body};
+use serde_json::Value;
+
+use super::Shared;
+use crate::access::{self, Client};
+use crate::ask::{Ask, Sampling, Want};
+use crate::contracts::{ContractError, Schema, Spec};
+use crate::engine::{self, Bounds, Ready};
+use crate::options::Options;
+use crate::problem::{Kind, Problem};
+use crate::protocol::Protocol;
+use crate::record::Record;
+use crate::reply::{Meta, Reply};
+
+/// A valid request that is allowed.
+pub(super) struct Job {
+    pub(super) shared: Arc<Shared>,
+    pub(super) protocol: &'static dyn Protocol,
+    pub(super) ask: Ask,
+    pub(super) targets: Vec<usize>,
+    pub(super) options: Options,
+    pub(super) meta: Meta,
+    pub(super) client: Client,
+    pub(super) record: Record,
+    /// Held while the request is worked on.
+    pub(super) _turn: Turn,
+}
+
+/// Reserves the maximum cost of a request. Returns the hold, and the limit for the run.
+pub(super) async fn reserve(
+    shared: &Shared,
+    client: &Client,
+    ask: &Ask,
+    bytes: usize,
+    targets: &[usize],
+    bounds: Bounds,
+    run: RecordId,
+) -> Result<(Option<Hold>, Option<u64>), Problem> {
+    let Some(key) = &client.0 else { return Ok((None, bounds.budget)) };
+    let worst = shared.engine.worst(ask, bytes, targets);
+    let (whole, call): (u64, u64) = match (worst, key.budget) {
+        (Ok(worst), _) => worst,
+        (Err(_), None) => (0_u64, 0_u64),
+        (Err(target), Some(_)) => {
+            let message =
+                format!("the API key `{}` has a budget, and the price of `{target}` is not known", key.name);
+            return Err(Problem::new(Kind::Forbidden, message));
+        }
+    };
+    // Limits are rounded, because each different limit needs its own plan.
+    let whole = whole.checked_next_power_of_two().unwrap_or(whole);
+    let amount = match (key.left(), bounds.budget) {
+        (left, Some(own)) => own.min(left.unwrap_or(own).max(call)),
+        // The remaining budget must cover at least one attempt, but not all of them.
+        (Some(left), None) => whole.min(left.max(call)),
+        (None, None) => whole,
+    };
+    let hold = shared.access.reserve(client, amount, run).await?;
+    Ok((hold, bounds.budget.or(key.budget.map(|_| amount))))
+}
+
+impl Job {
+    /// Returns the contract of the request, its own or a named one, and its instructions for the model in addition to the dialogue.
+    async fn spec(&self) -> Result<Option<(Spec, Option<formwork_core::Message>)>, Problem> {
+        let own = engine::spec_of(&self.ask.want);
+        let Some(name) = &self.options.contract else { return Ok(own) };
+        if own.is_some() {
+            let message =
+                format!("the contract `{name}` is named and the request has one of its own: use one of them");
+            return Err(Problem::invalid("x-formwork-contract", message));
+        }
+        named(&self.shared, name).await.map(|spec| Some((spec, None)))
+    }
+
+    /// Returns the contract of the request, and reserves its maximum cost.
+    pub(super) async fn prepared(
+        &mut self,
+        bytes: usize,
+        run: RecordId,
+    ) -> Result<Option<(Spec, Option<formwork_core::Message>)>, Problem> {
+        let spec = self.spec().await?;
+        if let Some((spec, _)) = &spec
+            && self.options.contract.is_some()
+        {
+            // The answer is a document, as if the request had brought its schema.
+            self.ask.want = Want::Json { name: spec.name.clone(), schema: Schema::default() };
+        }
+        self.note_ignored(spec.is_some());
+        let (hold, limit) =
+            reserve(&self.shared, &self.client, &self.ask, bytes, &self.targets, self.options.bounds, run)
+                .await?;
+        self.record.hold(hold);
+        self.options.bounds.budget = limit;
+        Ok(spec)
+    }
+
+    /// Adds the parameters of sampling that no run will have: those that a contract leaves to the retry policy, and those that a
+    /// target of the request does not take.
+    fn note_ignored(&mut self, is_contract: bool) {
+        let engine = &self.shared.engine;
+        let lacks = |has: fn(&Capabilities) -> bool| {
+            engine.targets(&self.targets).any(|target| !has(target.backend.capabilities()))
+        };
+        let Sampling { temperature, top_p, seed, .. } = self.ask.sampling;
+        let at = self.protocol.sampling_at();
+        for (name, is_ignored) in [
+            ("temperature", temperature.is_some() && lacks(|promised| promised.temperature)),
+            ("top_p", top_p.is_some() && (is_contract || lacks(|promised| promised.top_p))),
+            ("seed", seed.is_some() && lacks(|promised| promised.seed)),
+        ] {
+            if is_ignored {
+                self.ask.ignored.push(format!("{at}{name}"));
+            }
+        }
+    }
+
+    /// Returns the length of the dialogue's texts.
+    pub(super) fn bytes(&self) -> usize {
+        self.ask.messages.iter().map(|message| message.text().len()).sum()
+    }
+
+    /// Compiles the contract, and counts whether that was done before.
+    pub(super) async fn ready(&self, spec: &Spec) -> Result<Ready, Problem> {
+        let mut bounds = self.options.bounds;
+        bounds.is_eager = self.is_eager();
+        let ready = self.shared.engine.ready(spec, &self.targets, self.ask.sampling, bounds).await?;
+        self.shared.metrics.contract(ready.was_compiled);
+        Ok(ready)
+    }
+
+    /// Returns whether the first attempt is shown as it comes. A turn with several tools is known only when it is whole.
+    pub(super) const fn is_eager(&self) -> bool {
+        self.options.is_eager && self.ask.stream && !matches!(self.ask.want, Want::Tools { .. })
+    }
+
+    /// Returns the digest that a value of this request is cached under; `None` if nothing is cached.
+    pub(super) fn digest(&self, ready: &Ready) -> Option<String> {
+        self.shared.cache_ttl?;
+        self.shared.access.ledger()?;
+        if self.ask.count > 1 {
+            return None;
+        }
+        let parts = (&self.ask.messages, self.ask.sampling.seed);
+        Some(hex(&ready.key.digest(&parts)))
+    }
+
+    /// Returns the answer that is cached under a digest.
+    pub(super) fn cached(&self, digest: Option<&str>) -> Option<Reply> {
+        let ledger = self.shared.access.ledger()?;
+        let text = ledger.cache_get(self.client.id(), digest?, access::now()).ok()??;
+        let value: Value = serde_json::from_str(&text).ok()?;
+        Some(Reply {
+            choices: vec![engine::choice(&self.ask.want, &value)],
+            usage: Usage::default(),
+            cost: formwork_core::Cost::default(),
+            calls: 0,
+            is_cached: true,
+        })
+    }
+
+    /// Keeps an accepted value.
+    pub(super) fn cache(&self, digest: Option<String>, results: &[Result<Outcome<Value>, Error>]) {
+        let (Some(digest), [Ok(outcome)]) = (digest, results) else { return };
+        let (Some(ledger), Some(ttl)) = (self.shared.access.ledger(), self.shared.cache_ttl) else { return };
+        ledger.cache_put(self.client.id(), digest, outcome.value.to_string(), ttl, access::now());
+    }
+
+    /// Records the contract.
+    pub(super) fn note(&mut self, spec: &Spec, ready: &Ready) {
+        if !self.record.is_kept() {
+            return;
+        }
+        let name = Some(spec.name.clone());
+        let digest = Some(ready.extractor.plan().schema_digest().to_owned());
+        self.record.change(|run| run.with_contract(name, digest));
+    }
+
+    /// Answers with the value of a contract.
+    pub(super) async fn contract(
+        mut self,
+        spec: Spec,
+        instructions: Option<formwork_core::Message>,
+    ) -> Result<Response, Problem> {
+        let ready = match Box::pin(self.ready(&spec)).await {
+            Ok(ready) => ready,
+            Err(problem) => {
+                self.record.refused(&problem).await;
+                return Err(problem);
+            }
+        };
+        self.note(&spec, &ready);
+        let digest = self.digest(&ready);
+        if let Some(reply) = self.cached(digest.as_deref()) {
+            let response = self.respond(&reply);
+            self.record.cached().await;
+            return response;
+        }
+        let input = engine::input(&mut self.ask, instructions);
+        let cancel = CancellationToken::new();
+        let run = {
+            let cancel = cancel.clone();
+            async move {
+                let run = |nth| engine::extraction(&ready.extractor, input.clone(), nth, &cancel, None).run();
+                let results = match self.ask.count {
+                    // Most requests; one future needs no list.
+                    1 => vec![run(0).await],
+                    count => futures_util::future::join_all((0..count).map(run)).await,
+                };
+                let response = self.finish(&results).and_then(|reply| self.respond(&reply));
+                self.cache(digest, &results);
+                self.record.runs(&results).await;
+                response
+            }
+        };
+        // If the client disconnects, the runs are cancelled, and still recorded and settled.
+        Kept::new(run, cancel).await
+    }
+
+    /// Counts the runs of the request, and puts their results together.
+    pub(super) fn finish(&self, results: &[Result<Outcome<Value>, Error>]) -> Result<Reply, Problem> {
+        for result in results {
+            self.shared.metrics.calls(calls(result));
+        }
+        engine::reply(&self.ask.want, results)
+    }
+
+    /// Answers with a model's text.
+    pub(super) async fn text(self) -> Result<Response, Problem> {
+        let deadline = self.shared.engine.deadline(self.options.bounds);
+        let mut called = self.targets.last().copied().unwrap_or_default();
+        let answered = async {
+            let answer = self.shared.engine.text(&self.ask, &self.targets).await;
+            let (answer, target) = answer.map_err(|fault| Problem::of_fault(&fault))?;
+            called = target;
+            answer.collect().await.map_err(|fault| Problem::of_fault(&fault))
+        };
+        let late = || Problem::new(Kind::Deadline, "there was no answer in time, and the call is broken off");
+        let completion = match tokio::time::timeout(deadline, answered).await.unwrap_or_else(|_| Err(late()))
+        {
+            Ok(completion) => completion,
+            Err(problem) => {
+                self.record.call(called, Usage::default(), Some(&problem)).await;
+                return Err(problem);
+            }
+        };
+        let usage =
+            completion.probe.as_deref().map_or(completion.usage, |probe| completion.usage.plus(*probe));
+        let reply = self.shared.engine.text_reply(called, completion.text, completion.finish, usage);
+        let response = self.respond(&reply);
+        self.record.call(called, usage, None).await;
+        response
+    }
+
+    fn respond(&self, reply: &Reply) -> Result<Response, Problem> {
+        let body = self.protocol.reply(&self.ask, reply, &self.meta);
+        let mut response = ([(header::CONTENT_TYPE, "application/json")], body).into_response();
+        self.head(&mut response);
+        response.headers_mut().insert("x-formwork-calls", reply.calls.into());
+        Ok(response)
+    }
+
+    /// Adds what every answer says of itself.
+    pub(super) fn head(&self, response: &mut Response) {
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Ok(run) = HeaderValue::from_str(&self.meta.run) {
+            headers.insert("x-formwork-run", run);
+        }
+        if let Some(ignored) = ignored(&self.ask.ignored) {
+            headers.insert("x-formwork-ignored", ignored);
+        }
+    }
+}
+
+/// Returns the value of the header that names the members of a request that nothing acts on; `None` if there are none.
+fn ignored(places: &[String]) -> Option<HeaderValue> {
+    /// The longest value, in bytes: proxies refuse responses with long headers.
+    const MAX: usize = 1_000;
+
+    let mut text = String::new();
+    for (nth, place) in places.iter().enumerate() {
+        if text.len() + place.len() > MAX {
+            text.push_str(&format!(", and {} more", places.len() - nth));
+            break;
+        }
+        let comma = if nth == 0 { "" } else { ", " };
+        text.push_str(comma);
+        text.extend(place.chars().map(|letter| match letter {
+            ' '..='~' => letter,
+            _ => '?',
+        }));
+    }
+    HeaderValue::from_str(&text).ok().filter(|_| !text.is_empty())
+}
+
+fn calls<T>(result: &Result<Outcome<T>, Error>) -> &[CallRecord] {
+    match result {
+        Ok(outcome) => outcome.calls(),
+        Err(error) => error.calls(),
+    }
+}
+
+/// Finds a named contract.
+pub(super) async fn named(shared: &Shared, name: &str) -> Result<Spec, Problem> {
+    let Some(folder) = &shared.folder else {
+        return Err(Problem::invalid(
+            "x-formwork-contract",
+            "there are no named contracts: set `contracts` in the configuration",
+        ));
+    };
+    match folder.get(name) {
+        Ok(named) => Ok(Spec {
+            name: named.name.clone(),
+            schema: named.schema.clone().into(),
+            rules: named.rules.clone(),
+            instructions: named.instructions.clone(),
+            examples: named.examples.clone(),
+        }),
+        Err(ContractError::Unknown(names)) => {
+            let name: String = name.chars().take(100).collect();
+            let message = format!("there is no contract `{name}`; there are: {}", names.join(", "));
+            Err(Problem {
+                param: Some("x-formwork-contract".to_owned()),
+                ..Problem::new(Kind::NotFound, message)
+            })
+        }
+        Err(ContractError::Unusable(reason)) => Err(Problem::new(Kind::Internal, reason)),
+    }
+}
+
+/// Reads a body as JSON, within the limits of size and time. Returns its text as well.
+pub(super) async fn json(
+    shared: &Shared,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<(Value, String), Problem> {
+    let text = text(shared, headers, body).await?;
+    let value = serde_json::from_str(&text).map_err(|error| no_json(&error))?;
+    Ok((value, text))
+}
+
+/// Returns the problem of a body that cannot be parsed.
+pub(super) fn no_json(error: &serde_json::Error) -> Problem {
+    Problem::new(Kind::Invalid, format!("the body is not JSON: {error}"))
+}
+
+/// Reads a body as text, within the limits of size and time.
+pub(super) async fn text(shared: &Shared, headers: &HeaderMap, body: Body) -> Result<String, Problem> {
+    let limits = &shared.engine.limits;
+    let bytes =
+        read_body(headers, body, limits.max_body, limits.read_timeout).await.map_err(
+            |error| match error {
+                BodyError::TooLong => {
+                    Problem::new(Kind::TooLarge, format!("a body has at most {} bytes", limits.max_body))
+                }
+                BodyError::TooSlow => Problem::new(Kind::ReadTimeout, "the body did not arrive in time"),
+                BodyError::Broken(reason) => {
+                    Problem::new(Kind::Invalid, format!("the body broke off: {reason}"))
+                }
+            },
+        )?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Problem::new(Kind::Invalid, format!("the body is not UTF-8 at byte {at}"))
+    })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns the seconds since 1970.
+pub(super) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs()
+}

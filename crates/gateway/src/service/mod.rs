@@ -1,0 +1,288 @@
+//! The service: its parts, and how it is started.
+
+mod batches;
+mod chat;
+mod extract;
+mod job;
+mod lists;
+mod native;
+mod pages;
+mod passed;
+mod refused;
+mod routes;
+mod stream;
+mod turns;
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use formwork::config::Defaults;
+use formwork_ledger::Ledger;
+use formwork_serve::{Connections, Draining, Tls};
+
+use crate::access::Access;
+use crate::contracts::{Cache, Folder, Known};
+use crate::engine::Engine;
+use crate::guard::Guard;
+use crate::limits::Limits;
+use crate::metrics::Metrics;
+use crate::names::{DEFAULT, Names, Target};
+use crate::telemetry::Telemetry;
+
+use batches::Batches;
+pub(crate) use extract::ExtractRequest;
+use turns::Turns;
+
+/// Builds a [`Gateway`].
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use formwork_extract::Backend;
+/// use formwork_gateway::{Gateway, Target};
+/// use formwork_testkit::Scripted;
+///
+/// let small = Backend::from(Arc::new(Scripted::new(["{}"]))).with_name("small");
+/// let gateway = Gateway::builder()
+///     .with_target(Target::new(small, None, "scripted"))
+///     .with_alias("fast", &["small".to_owned()])
+///     .build();
+/// assert_eq!(gateway.names().collect::<Vec<_>>(), ["small", "default", "fast"]);
+/// ```
+#[derive(Debug, Default)]
+#[must_use]
+pub struct GatewayBuilder {
+    names: Names,
+    defaults: Defaults,
+    limits: Limits,
+    contracts: Option<PathBuf>,
+    guard: Guard,
+    ledger: Option<Ledger>,
+    keeps_bodies: bool,
+    cache_ttl: Option<Duration>,
+    tls: Option<Tls>,
+    batches: Option<PathBuf>,
+    telemetry: Option<Telemetry>,
+}
+
+impl GatewayBuilder {
+    /// Adds a target (default: none). The targets that are added before any [alias](Self::with_alias) are what the model
+    /// `default` means.
+    pub fn with_target(mut self, target: Target) -> Self {
+        self.names.add(target);
+        self
+    }
+
+    /// Adds a name for a list of targets (default: `default` for all of them). Names of targets that do not exist are left out.
+    pub fn with_alias(mut self, name: &str, targets: &[String]) -> Self {
+        self.names.alias(name, targets);
+        self
+    }
+
+    /// Adds a name for a list of targets that are asked first in turns, each as often as its weight says (default: lists are asked
+    /// in their order); the others are its backups. Names of targets that do not exist are left out.
+    pub fn with_weighted_alias(mut self, name: &str, targets: &[(String, u32)]) -> Self {
+        self.names.weighted(name, targets);
+        self
+    }
+
+    /// Sets how models are asked unless a request says otherwise (default: [`Defaults::default`]).
+    pub fn with_defaults(mut self, defaults: Defaults) -> Self {
+        self.defaults = defaults;
+        self
+    }
+
+    /// Sets the limits (default: [`Limits::default`]).
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets the folder of named contracts (default: none).
+    pub fn with_contracts(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.contracts = Some(folder.into());
+        self
+    }
+
+    /// Sets names of hosts that clients may call the service by, beside `localhost` and addresses (default: none).
+    pub fn with_hosts(mut self, hosts: Vec<String>) -> Self {
+        self.guard.hosts = hosts;
+        self
+    }
+
+    /// Sets origins of web pages that may call the service (default: none).
+    pub fn with_origins(mut self, origins: Vec<String>) -> Self {
+        self.guard.origins = origins;
+        self
+    }
+
+    /// Sets the ledger (default: none). It has the keys that clients need, once it has any, and gets every run.
+    pub fn with_ledger(mut self, ledger: Ledger) -> Self {
+        self.ledger = Some(ledger);
+        self
+    }
+
+    /// Records the texts of requests, if the ledger's settings keep them as well (default: no).
+    pub const fn with_bodies(mut self) -> Self {
+        self.keeps_bodies = true;
+        self
+    }
+
+    /// Answers a contract from the cache for so long after the same request of the same key had an accepted value (default: never).
+    /// Needs a ledger.
+    pub const fn with_cache(mut self, ttl: Duration) -> Self {
+        self.cache_ttl = Some(ttl);
+        self
+    }
+
+    /// Sets a folder of batches, or the folder of one batch, which the page for admins shows (default: none). It is only read.
+    pub fn with_batches(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.batches = Some(folder.into());
+        self
+    }
+
+    /// Sets the collector of traces and metrics (default: none).
+    pub fn with_telemetry(mut self, telemetry: Telemetry) -> Self {
+        self.telemetry = Some(telemetry);
+        self
+    }
+
+    /// Sets the certificate, for connections over TLS (default: none, connections are not encrypted).
+    pub fn with_tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// Returns the service.
+    pub fn build(mut self) -> Gateway {
+        if !self.names.all().any(|name| name == DEFAULT) {
+            let all: Vec<String> =
+                self.names.targets().iter().map(|target| target.name().to_owned()).collect();
+            self.names.alias(DEFAULT, &all);
+        }
+        let Self {
+            names,
+            defaults,
+            limits,
+            contracts,
+            guard,
+            ledger,
+            keeps_bodies,
+            cache_ttl,
+            tls,
+            batches,
+            telemetry,
+        } = self;
+        Gateway(Arc::new(Shared {
+            turns: Turns::new(&limits),
+            engine: Engine {
+                names,
+                defaults,
+                cache: Cache::new(limits.max_contracts),
+                schemas: Known::new(limits.max_contracts),
+                limits,
+            },
+            folder: contracts.map(Folder::new),
+            guard,
+            metrics: Metrics::new(),
+            draining: Draining::new(),
+            access: Access::new(ledger),
+            keeps_bodies,
+            cache_ttl,
+            tls,
+            batches: batches.map(Batches::new),
+            telemetry,
+        }))
+    }
+}
+
+/// The service. Clones share everything.
+///
+/// ```
+/// use std::{net::TcpListener, sync::Arc};
+///
+/// use formwork_extract::Backend;
+/// use formwork_gateway::{Gateway, Target};
+/// use formwork_testkit::Scripted;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+/// let backend = Backend::from(Arc::new(Scripted::new([r#"{"age": 34}"#])));
+/// let gateway = Gateway::builder().with_target(Target::new(backend, None, "scripted")).build();
+/// let listener = TcpListener::bind("127.0.0.1:0")?;
+/// // Ends at once here; a program would wait for a signal.
+/// gateway.serve(listener, async {}).await
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Gateway(Arc<Shared>);
+
+pub(crate) struct Shared {
+    pub(crate) engine: Engine,
+    pub(crate) turns: Turns,
+    pub(crate) folder: Option<Folder>,
+    pub(crate) guard: Guard,
+    pub(crate) metrics: Metrics,
+    pub(crate) draining: Draining,
+    pub(crate) access: Access,
+    pub(crate) keeps_bodies: bool,
+    pub(crate) cache_ttl: Option<Duration>,
+    pub(crate) tls: Option<Tls>,
+    pub(crate) batches: Option<Batches>,
+    pub(crate) telemetry: Option<Telemetry>,
+}
+
+impl Gateway {
+    /// Returns a builder without targets.
+    pub fn builder() -> GatewayBuilder {
+        GatewayBuilder::default()
+    }
+
+    /// Returns every name that clients may ask for.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.engine.names.all()
+    }
+
+    /// Serves until `shutdown` is done, then refuses new requests with 503 and ends when the open ones have their responses, or
+    /// [`Limits::drain`] has passed. Needs tokio with time and IO.
+    ///
+    /// # Errors
+    /// If the listener cannot be used. A connection that fails ends alone.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> io::Result<()> {
+        let limits = &self.0.engine.limits;
+        let connections = Connections {
+            read_timeout: limits.read_timeout,
+            max: limits.max_connections,
+            drain: limits.drain,
+            accept_while_draining: true,
+            tls: self.0.tls.clone(),
+        };
+        let draining = self.0.draining.clone();
+        let routes = routes::Routes::new(Arc::clone(&self.0));
+        let answer = move |request| routes.clone().answer(request);
+        let serving = formwork_serve::serve(listener, answer, connections, draining, shutdown);
+        let served = match &self.0.telemetry {
+            Some(telemetry) => telemetry.export_while(serving).await,
+            None => serving.await,
+        };
+        if let Some(ledger) = self.0.access.ledger() {
+            // The ledger counts records that it cannot write, so the error is ignored here.
+            _ = ledger.flush().await;
+        }
+        served
+    }
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gateway").field("engine", &self.0.engine).finish_non_exhaustive()
+    }
+}

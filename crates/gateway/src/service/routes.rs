@@ -1,0 +1,202 @@
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use formwork_serve::RequestId;
+use hyper::body::Incoming;
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
+use serde_json::Value;
+
+use super::refused::{Logged, refused};
+use super::{Shared, chat, extract, lists, pages};
+use crate::guard;
+use crate::problem::{Kind, Problem};
+use crate::protocol::{Anthropic, Ollama, OpenAi, Protocol, Responses};
+
+/// The state that answers requests.
+#[derive(Clone)]
+pub(super) struct Routes {
+    shared: Arc<Shared>,
+    router: TowerToHyperService<Router>,
+}
+
+impl Routes {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        let router = Router::new()
+            .route("/v1/chat/completions", post(openai))
+            .route("/v1/responses", post(responses))
+            .route("/v1/messages", post(anthropic))
+            .route("/api/chat", post(ollama_chat))
+            .route("/api/generate", post(ollama_generate))
+            .route("/v1/embeddings", post(chat::embeddings))
+            .route("/v1/extract", post(extract::extract))
+            .route("/v1/models", get(lists::models))
+            .route("/v1/models/{*name}", get(lists::model))
+            .route("/api/tags", get(lists::tags))
+            .route("/api/show", post(lists::show))
+            .route("/api/version", get(lists::version))
+            .route("/openapi.json", get(openapi))
+            .route("/healthz", get(healthy))
+            .route("/readyz", get(ready))
+            .route("/metrics", get(metrics))
+            .route("/v1/runs/{id}", get(pages::run))
+            .route("/runs/{id}", get(pages::one))
+            .route("/", get(pages::overview))
+            .fallback(nowhere)
+            .method_not_allowed_fallback(no_method)
+            .with_state(Arc::clone(&shared));
+        Self { shared, router: TowerToHyperService::new(router) }
+    }
+
+    /// Responds to one request: assigns its identifier, rejects it early if possible, counts and logs it.
+    pub(super) async fn answer(self, request: Request<Incoming>) -> Result<Response, Infallible> {
+        let start = Instant::now();
+        let id = RequestId::of(request.headers());
+        let method = guard::known(request.method());
+        let path = request.uri().path().to_owned();
+        let protocol = protocol_of(&path, request.headers());
+        let is_draining = self.shared.draining.is_set();
+        let mut response = match self.admitted(&request, is_draining) {
+            Err(problem) => refused(protocol, &problem),
+            Ok(origin) => {
+                let is_preflight = request.method() == Method::OPTIONS && origin.is_some();
+                let mut response = match is_preflight {
+                    true => preflight(),
+                    false => self.router.call(request).await?,
+                };
+                if let Some(origin) = origin {
+                    let headers = response.headers_mut();
+                    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+                    headers.insert(header::VARY, HeaderValue::from_static("origin"));
+                }
+                response
+            }
+        };
+        if is_draining {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        id.write_to(response.headers_mut());
+        let (status, took) = (response.status(), start.elapsed());
+        self.shared.metrics.request(protocol.name(), method, status.as_u16(), took);
+        let problem = response.extensions().get::<Logged>().map(|logged| logged.0.as_str());
+        let path = path.get(..64).unwrap_or(&path);
+        let (status, took_ms) = (status.as_u16(), took.as_secs_f64() * 1000.0);
+        let (request_id, protocol) = (id.as_str(), protocol.name());
+        match problem {
+            Some(problem) => {
+                tracing::warn!(target: "formwork_gateway", request_id, protocol, method, path, status, took_ms, problem);
+            }
+            None => {
+                tracing::info!(target: "formwork_gateway", request_id, protocol, method, path, status, took_ms, "answered");
+            }
+        }
+        Ok(response)
+    }
+
+    fn admitted(
+        &self,
+        request: &Request<Incoming>,
+        is_draining: bool,
+    ) -> Result<Option<HeaderValue>, Problem> {
+        let path = request.uri().path();
+        let is_probe = matches!(path, "/healthz" | "/readyz");
+        let origin = self.shared.guard.check(request.headers()).or_else(|problem| {
+            // Probes of an orchestrator come with any host and read nothing of interest.
+            if is_probe { Ok(None) } else { Err(problem) }
+        })?;
+        if is_draining && !is_probe {
+            return Err(Problem::new(Kind::Busy, "the service is stopping"));
+        }
+        if !is_probe && request.method() != Method::OPTIONS {
+            // Handlers look the client up again; the result is cached for a second.
+            self.shared.access.client(request.headers())?;
+        }
+        if request.method() == Method::POST {
+            guard::is_json(request.headers())?;
+        }
+        Ok(origin)
+    }
+}
+
+/// Returns the protocol whose errors a path has.
+fn protocol_of(path: &str, headers: &HeaderMap) -> &'static dyn Protocol {
+    match path {
+        "/v1/responses" => &Responses,
+        path if path.starts_with("/v1/messages") || headers.contains_key("anthropic-version") => &Anthropic,
+        path if path.starts_with("/api/") => &Ollama::Chat,
+        _ => &OpenAi,
+    }
+}
+
+fn preflight() -> Response {
+    let headers = [
+        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST"),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, "authorization, content-type, x-api-key, anthropic-version"),
+    ];
+    (StatusCode::NO_CONTENT, headers).into_response()
+}
+
+async fn openai(state: State<Arc<Shared>>, request: Request<Body>) -> Response {
+    chat::answer(&OpenAi, state.0, request).await
+}
+
+async fn responses(state: State<Arc<Shared>>, request: Request<Body>) -> Response {
+    chat::answer(&Responses, state.0, request).await
+}
+
+async fn anthropic(state: State<Arc<Shared>>, request: Request<Body>) -> Response {
+    chat::answer(&Anthropic, state.0, request).await
+}
+
+async fn ollama_chat(state: State<Arc<Shared>>, request: Request<Body>) -> Response {
+    chat::answer(&Ollama::Chat, state.0, request).await
+}
+
+async fn ollama_generate(state: State<Arc<Shared>>, request: Request<Body>) -> Response {
+    chat::answer(&Ollama::Generate, state.0, request).await
+}
+
+async fn openapi() -> Json<Value> {
+    Json(crate::openapi())
+}
+
+async fn healthy() -> &'static str {
+    "ok"
+}
+
+async fn ready(State(shared): State<Arc<Shared>>) -> Response {
+    match shared.draining.is_set() {
+        true => (StatusCode::SERVICE_UNAVAILABLE, "stopping").into_response(),
+        false => "ready".into_response(),
+    }
+}
+
+async fn metrics(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
+    if let Err(problem) = pages::admin(&shared, &headers) {
+        return refused(&OpenAi, &problem);
+    }
+    let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    let health = shared.access.ledger().map(formwork_ledger::Ledger::health);
+    ([(header::CONTENT_TYPE, media)], shared.metrics.render(&shared.turns.queue, health.as_ref()))
+        .into_response()
+}
+
+async fn nowhere(request: Request<Body>) -> Response {
+    let protocol = protocol_of(request.uri().path(), request.headers());
+    refused(
+        protocol,
+        &Problem::new(Kind::NotFound, "there is no such resource; see the README for those that there are"),
+    )
+}
+
+async fn no_method(request: Request<Body>) -> Response {
+    let protocol = protocol_of(request.uri().path(), request.headers());
+    refused(protocol, &Problem::new(Kind::NoSuchMethod, "the resource has no such method"))
+}

@@ -1,0 +1,452 @@
+//! Traces and metrics over OTLP, in the semantic conventions of OpenTelemetry for generative AI.
+//!
+//! The SDK of OpenTelemetry batches, aggregates and encodes; requests to the collector go through [`HttpTransport`].
+
+mod export;
+mod settings;
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use axum::http::HeaderMap;
+use formwork::config::Config;
+use formwork_core::Time;
+use formwork_http::HttpTransport;
+use formwork_ledger::{RunOutcome, RunRecord, StoredCall};
+use opentelemetry::metrics::{AsyncInstrument, Histogram, MeterProvider as _};
+use opentelemetry::propagation::TextMapPropagator as _;
+use opentelemetry::trace::{
+    Span as _, SpanBuilder, SpanKind, Status, TraceContextExt as _, TracerProvider as _,
+};
+use opentelemetry::{Context, InstrumentationScope, KeyValue};
+use opentelemetry_http::HeaderExtractor;
+use opentelemetry_otlp::{
+    MetricExporter, Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _,
+};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+use opentelemetry_sdk::trace::{
+    BatchConfigBuilder, BatchSpanProcessor, Sampler, SdkTracer, SdkTracerProvider, Span,
+};
+
+use export::{Bounded, Client, Counted, Runtime, Spans};
+
+/// The maximum number of spans that wait for the collector.
+const MAX_SPANS: usize = 8_192;
+
+/// The maximum time of the last export, after the service has ended.
+const FLUSH: Duration = Duration::from_secs(5);
+
+// The names of the conventions. The constants of the crate `opentelemetry-semantic-conventions` are deprecated.
+const DURATION: &str = "gen_ai.client.operation.duration";
+const USAGE: &str = "gen_ai.client.token.usage";
+const OPERATION: &str = "gen_ai.operation.name";
+const PROVIDER: &str = "gen_ai.provider.name";
+const MODEL: &str = "gen_ai.request.model";
+const INPUT_TOKENS: &str = "gen_ai.usage.input_tokens";
+const OUTPUT_TOKENS: &str = "gen_ai.usage.output_tokens";
+const TOKEN_TYPE: &str = "gen_ai.token.type";
+const ERROR: &str = "error.type";
+
+/// The bounds of the histograms that the conventions recommend: seconds of a call, and tokens.
+const SECONDS: [f64; 14] =
+    [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
+const TOKENS: [f64; 14] = [
+    1.0,
+    4.0,
+    16.0,
+    64.0,
+    256.0,
+    1_024.0,
+    4_096.0,
+    16_384.0,
+    65_536.0,
+    262_144.0,
+    1_048_576.0,
+    4_194_304.0,
+    16_777_216.0,
+    67_108_864.0,
+];
+
+/// Builds a [`Telemetry`].
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct TelemetryBuilder {
+    traces: Option<HttpTransport>,
+    metrics: Option<HttpTransport>,
+    service: String,
+    sampling: Option<f64>,
+    interval: Duration,
+    timeout: Duration,
+}
+
+impl TelemetryBuilder {
+    /// Sends traces to the base URL of this transport, such as `http://localhost:4318/v1/traces` (default: nowhere).
+    pub fn with_traces(mut self, transport: HttpTransport) -> Self {
+        self.traces = Some(transport);
+        self
+    }
+
+    /// Sends metrics to the base URL of this transport, such as `http://localhost:4318/v1/metrics` (default: nowhere).
+    pub fn with_metrics(mut self, transport: HttpTransport) -> Self {
+        self.metrics = Some(transport);
+        self
+    }
+
+    /// Sets the name of the service (default: `formwork`).
+    pub fn with_service(mut self, name: impl Into<String>) -> Self {
+        self.service = name.into();
+        self
+    }
+
+    /// Sets the share of the traces that are exported, from 0 to 1 (default: every trace, whatever the client decided). With a share,
+    /// the sampling decision in a client's `traceparent` has precedence. Metrics always cover every call.
+    pub const fn with_sampling(mut self, ratio: f64) -> Self {
+        self.sampling = Some(ratio);
+        self
+    }
+
+    /// Sets the time between two exports (default: 5 seconds). Traces are also exported as soon as 512 spans wait.
+    pub const fn with_interval(mut self, interval: Duration) -> Self {
+        self.interval = interval;
+        self
+    }
+
+    /// Sets the time limit of one export (default: 10 seconds).
+    pub const fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Starts the exporter, with one thread for traces and one for metrics. It exports while a gateway with it serves.
+    ///
+    /// # Errors
+    /// [`TelemetryError`] if the SDK of OpenTelemetry rejects a setting of the environment.
+    pub fn build(self) -> Result<Telemetry, TelemetryError> {
+        let Self { traces, metrics, service, sampling, interval, timeout } = self;
+        let resource = Resource::builder().with_service_name(service).build();
+        let runtime = Runtime::default();
+        let spans = Arc::new(Spans::default());
+
+        let sampler = match sampling {
+            None => Sampler::AlwaysOn,
+            Some(ratio) => Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(ratio))),
+        };
+        let mut tracers = SdkTracerProvider::builder().with_resource(resource.clone());
+        tracers = match traces {
+            None => tracers.with_sampler(Sampler::AlwaysOff),
+            Some(transport) => {
+                let exporter = SpanExporter::builder()
+                    .with_http()
+                    .with_http_client(Client::new("traces", transport, runtime.clone(), timeout))
+                    // The base URL of the transport, and not the one that the exporter would read from the environment.
+                    .with_endpoint("/")
+                    .with_protocol(Protocol::HttpBinary)
+                    .with_timeout(timeout)
+                    .build()
+                    .map_err(|error| TelemetryError(error.to_string()))?;
+                let limits = BatchConfigBuilder::default()
+                    .with_max_queue_size(MAX_SPANS)
+                    .with_scheduled_delay(interval)
+                    .build();
+                let batches = BatchSpanProcessor::new(Counted::new(exporter, Arc::clone(&spans)), limits);
+                tracers.with_sampler(sampler).with_span_processor(Bounded::new(batches, Arc::clone(&spans)))
+            }
+        };
+        let tracers = tracers.build();
+
+        let mut meters = SdkMeterProvider::builder().with_resource(resource);
+        if let Some(transport) = metrics {
+            let exporter = MetricExporter::builder()
+                .with_http()
+                .with_http_client(Client::new("metrics", transport, runtime.clone(), timeout))
+                .with_endpoint("/")
+                .with_protocol(Protocol::HttpBinary)
+                .with_timeout(timeout)
+                .build()
+                .map_err(|error| TelemetryError(error.to_string()))?;
+            meters = meters.with_reader(PeriodicReader::builder(exporter).with_interval(interval).build());
+        }
+        let meters = meters.build();
+
+        let scope = InstrumentationScope::builder("formwork").with_version(env!("CARGO_PKG_VERSION")).build();
+        let meter = meters.meter_with_scope(scope.clone());
+        let counted = Arc::clone(&spans);
+        let counter = meter.u64_observable_counter("formwork.telemetry.spans_dropped").with_unit("{span}");
+        let observe = move |counter: &dyn AsyncInstrument<u64>| match counted.dropped.load(Ordering::Relaxed)
+        {
+            0 => {}
+            dropped => counter.observe(dropped, &[]),
+        };
+        // The provider keeps the callback.
+        _ = counter.with_callback(observe).build();
+        Ok(Telemetry(Arc::new(Inner {
+            tracer: tracers.tracer_with_scope(scope),
+            duration: meter.f64_histogram(DURATION).with_unit("s").with_boundaries(SECONDS.to_vec()).build(),
+            usage: meter.u64_histogram(USAGE).with_unit("{token}").with_boundaries(TOKENS.to_vec()).build(),
+            spans,
+            tracers,
+            meters,
+            runtime,
+        })))
+    }
+}
+
+/// The reason why the exporter cannot be started. No message contains the value of a header.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct TelemetryError(String);
+
+/// Sends a span for each run and each of its calls to a collector, and the time and the tokens of calls as metrics: OTLP, as protobuf
+/// over HTTP. Texts of prompts and answers are never sent.
+///
+/// Requests never wait for the collector. At most 8,192 spans wait for it; further spans, and those that it does not take, are left out
+/// and counted in the metric `formwork.telemetry.spans_dropped`. The spans belong to the trace of the client's `traceparent`, if the
+/// request has one. The resource has the attributes of the environment variable `OTEL_RESOURCE_ATTRIBUTES`.
+///
+/// ```
+/// use formwork_gateway::Telemetry;
+/// use formwork_http::HttpTransport;
+///
+/// let telemetry = Telemetry::builder()
+///     .with_traces(HttpTransport::new("http://localhost:4318/v1/traces")?)
+///     .with_metrics(HttpTransport::new("http://localhost:4318/v1/metrics")?)
+///     .build()?;
+/// # let _ = telemetry;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Telemetry(Arc<Inner>);
+
+struct Inner {
+    tracers: SdkTracerProvider,
+    meters: SdkMeterProvider,
+    tracer: SdkTracer,
+    duration: Histogram<f64>,
+    usage: Histogram<u64>,
+    spans: Arc<Spans>,
+    runtime: Runtime,
+}
+
+impl Telemetry {
+    /// Returns a builder without a collector.
+    pub fn builder() -> TelemetryBuilder {
+        TelemetryBuilder {
+            traces: None,
+            metrics: None,
+            service: "formwork".to_owned(),
+            sampling: None,
+            interval: Duration::from_secs(5),
+            timeout: Duration::from_secs(10),
+        }
+    }
+
+    /// Starts the exporter that the section `[telemetry]` of a configuration and the environment describe. Returns `None` without a
+    /// collector, and if `OTEL_SDK_DISABLED` is `true`.
+    ///
+    /// The variables have precedence, each over the setting that it names: `OTEL_EXPORTER_OTLP_ENDPOINT` over `endpoint`,
+    /// `OTEL_EXPORTER_OTLP_HEADERS` over all headers and the key, `OTEL_EXPORTER_OTLP_TIMEOUT` (milliseconds) over
+    /// `timeout_seconds`, `OTEL_SERVICE_NAME` over `service`. `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` (the complete URL) and
+    /// `OTEL_EXPORTER_OTLP_TRACES_HEADERS` have precedence over the variables for all signals, and `…_METRICS_…` likewise. An empty
+    /// variable counts as absent.
+    ///
+    /// # Errors
+    /// [`TelemetryError`] for an invalid setting, with the line of the file or the name of the variable.
+    pub fn from_config(config: &Config) -> Result<Option<Self>, TelemetryError> {
+        let builder = settings::read(config, &|name| std::env::var(name).ok())?;
+        builder.map(TelemetryBuilder::build).transpose()
+    }
+
+    /// Notes a run that has ended: a span for it, one for each call, and the metrics of the calls. `trace` has the valid headers of the
+    /// caller's trace; `provider` names the protocol of a target.
+    pub(crate) fn run(&self, run: &RunRecord, trace: &HeaderMap, provider: impl Fn(&str) -> &'static str) {
+        let is_error = matches!(run.outcome, RunOutcome::Failed(_));
+        let mut attributes = vec![
+            KeyValue::new(OPERATION, "chat"),
+            KeyValue::new("url.path", run.source.clone()),
+            KeyValue::new("formwork.run", run.id.to_string()),
+            KeyValue::new("formwork.outcome", run.outcome.name()),
+            number(INPUT_TOKENS, run.usage.input_tokens),
+            number(OUTPUT_TOKENS, run.usage.output_tokens),
+        ];
+        attributes.extend(run.contract.clone().map(|contract| KeyValue::new("formwork.contract", contract)));
+        attributes.extend(is_error.then(|| KeyValue::new(ERROR, run.outcome.name())));
+        let parent =
+            TraceContextPropagator::new().extract_with_context(&Context::new(), &HeaderExtractor(trace));
+        let span = SpanBuilder::from_name(format!("POST {}", run.source)).with_kind(SpanKind::Server);
+        let mut span = self.span(span.with_attributes(attributes), run.started, is_error, &parent);
+        let own = Context::new().with_remote_span_context(span.span_context().clone());
+        for call in &run.calls {
+            self.call(&own, call, provider(&call.target));
+        }
+        span.end_with_timestamp(system(run.ended));
+    }
+
+    /// Starts a span.
+    fn span(&self, span: SpanBuilder, started: Time, is_error: bool, parent: &Context) -> Span {
+        let mut span = span.with_start_time(system(started)).start_with_context(&self.0.tracer, parent);
+        if is_error {
+            span.set_status(Status::error(""));
+        }
+        span
+    }
+
+    /// Exports the span of a call, and adds the call to the metrics.
+    fn call(&self, parent: &Context, call: &StoredCall, provider: &'static str) {
+        let labels = [
+            KeyValue::new(OPERATION, "chat"),
+            KeyValue::new(PROVIDER, provider),
+            KeyValue::new(MODEL, call.model.clone()),
+        ];
+        let error = (call.class != "accepted").then(|| KeyValue::new(ERROR, call.class.to_string()));
+        let with = |more: Option<KeyValue>| labels.iter().cloned().chain(more).collect::<Vec<_>>();
+        let seconds = call.ended.since(call.started).as_secs_f64();
+        self.0.duration.record(seconds, &with(error.clone()));
+        for (kind, tokens) in [("input", call.usage.input_tokens), ("output", call.usage.output_tokens)] {
+            self.0.usage.record(tokens, &with(Some(KeyValue::new(TOKEN_TYPE, kind))));
+        }
+
+        let is_error = error.is_some();
+        let mut attributes = with(error);
+        attributes.extend([
+            number(INPUT_TOKENS, call.usage.input_tokens),
+            number(OUTPUT_TOKENS, call.usage.output_tokens),
+            KeyValue::new("formwork.target", call.target.clone()),
+            number("formwork.violations", call.violations.len() as u64),
+        ]);
+        let span = SpanBuilder::from_name(format!("chat {}", call.model)).with_kind(SpanKind::Client);
+        let mut span = self.span(span.with_attributes(attributes), call.started, is_error, parent);
+        span.end_with_timestamp(system(call.ended));
+    }
+
+    /// Exports until the future is done, and once more after it, for at most [`FLUSH`].
+    pub(crate) async fn export_while<F: Future>(&self, future: F) -> F::Output {
+        self.0.runtime.enter();
+        let output = future.await;
+        let (tracers, meters) = (self.0.tracers.clone(), self.0.meters.clone());
+        let flushed = tokio::task::spawn_blocking(move || {
+            // A failed export has been logged and counted. Metrics come last, because they have the count.
+            _ = tracers.force_flush();
+            _ = meters.force_flush();
+        });
+        _ = tokio::time::timeout(FLUSH, flushed).await;
+        output
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.runtime.leave();
+        let (tracers, meters) = (self.tracers.clone(), self.meters.clone());
+        // The SDK waits up to 5 seconds for each of its threads, which the thread of the caller must not do.
+        let shutdown = move || {
+            _ = tracers.shutdown();
+            _ = meters.shutdown();
+        };
+        _ = std::thread::Builder::new().name("telemetry shutdown".to_owned()).spawn(shutdown);
+    }
+}
+
+impl fmt::Debug for Telemetry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The exporters of the SDK would print the headers of the environment.
+        f.debug_struct("Telemetry").field("spans", &self.0.spans).finish_non_exhaustive()
+    }
+}
+
+/// OTLP has signed integers.
+fn number(key: &'static str, value: u64) -> KeyValue {
+    KeyValue::new(key, i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+fn system(time: Time) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(time.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use formwork_testkit::server::{Reply, Server};
+    use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+    use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+    use opentelemetry_proto::tonic::metrics::v1::{metric::Data, number_data_point::Value};
+    use prost::Message as _;
+
+    use super::*;
+
+    fn to(collector: &Server) -> HttpTransport {
+        HttpTransport::new(&collector.url()).unwrap()
+    }
+
+    /// Notes a run with so many calls.
+    fn note(telemetry: &Telemetry, calls: usize, parent: &'static str) {
+        let mut run = RunRecord::new("/v1/chat/completions", Time(1_000));
+        run.calls = vec![StoredCall::new("a", "m", Time(1_000), Time(2_000)); calls];
+        let trace = HeaderMap::from_iter([("traceparent".parse().unwrap(), parent.parse().unwrap())]);
+        telemetry.run(&run, &trace, |_| "openai");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn spans_above_the_bound_are_left_out_and_counted() {
+        let silent = Server::start([Reply::silent()]).unwrap();
+        let collector = Server::start([Reply::status(200)]).unwrap();
+        let telemetry = Telemetry::builder().with_traces(to(&silent)).with_metrics(to(&collector));
+        let telemetry = telemetry.with_timeout(Duration::from_secs(60)).build().unwrap();
+        telemetry.0.runtime.enter();
+        note(&telemetry, 10_000, "");
+        let meters = telemetry.0.meters.clone();
+        tokio::task::spawn_blocking(move || meters.force_flush().unwrap()).await.unwrap();
+        let request = collector.received().pop().unwrap();
+        let metrics = ExportMetricsServiceRequest::decode(request.body.as_slice()).unwrap().resource_metrics;
+        let mut metrics =
+            metrics.into_iter().flat_map(|metrics| metrics.scope_metrics).flat_map(|scope| scope.metrics);
+        let dropped = metrics.find(|metric| metric.name == "formwork.telemetry.spans_dropped").unwrap();
+        let Some(Data::Sum(sum)) = dropped.data else { panic!("{dropped:?}") };
+        assert_eq!(sum.data_points[0].value, Some(Value::AsInt(10_001 - MAX_SPANS as i64)));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn refused_spans_are_counted_and_leave_the_queue() {
+        let collector = Server::start([Reply::status(400)]).unwrap();
+        let telemetry = Telemetry::builder().with_traces(to(&collector)).build().unwrap();
+        telemetry.export_while(async { note(&telemetry, 3, "") }).await;
+        assert_eq!(collector.received().len(), 1);
+        let Spans { waiting, dropped } = &*telemetry.0.spans;
+        assert_eq!((waiting.load(Ordering::Relaxed), dropped.load(Ordering::Relaxed)), (0, 4));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_share_of_the_traces_follows_the_callers_decision() {
+        const SAMPLED: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        const NOT_SAMPLED: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
+
+        for (sampling, parent, spans) in [
+            (None, "", 2),
+            (None, NOT_SAMPLED, 2),
+            (Some(0.0), "", 0),
+            (Some(0.0), SAMPLED, 2),
+            (Some(1.0), "", 2),
+            (Some(1.0), NOT_SAMPLED, 0),
+        ] {
+            let collector = Server::start([Reply::status(200)]).unwrap();
+            let builder = Telemetry::builder().with_traces(to(&collector));
+            let builder = sampling.map_or(builder.clone(), |sampling| builder.with_sampling(sampling));
+            let telemetry = builder.build().unwrap();
+            telemetry.export_while(async { note(&telemetry, 1, parent) }).await;
+            let received = collector.received();
+            let requests = received
+                .iter()
+                .map(|request| ExportTraceServiceRequest::decode(request.body.as_slice()).unwrap());
+            let exported =
+                requests.flat_map(|request| request.resource_spans).flat_map(|spans| spans.scope_spans);
+            assert_eq!(
+                exported.map(|scope| scope.spans.len()).sum::<usize>(),
+                spans,
+                "{sampling:?} {parent}"
+            );
+        }
+    }
+}

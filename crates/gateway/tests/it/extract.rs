@@ -1,0 +1,136 @@
+//! `POST /v1/extract` and named contracts.
+
+use std::fs;
+use std::path::PathBuf;
+
+use formwork_testkit::server::Server;
+use serde_json::{Value, json};
+
+use super::support::{Gate, completion, limits, openai, schema, targets, ways};
+
+/// A folder that is removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("formwork-gateway-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.0.join(name), text).unwrap();
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+const YAML: &str = "
+schema:
+  type: object
+  properties:
+    age: {type: integer}
+    name: {type: string}
+  required: [age, name]
+rules:
+  - rule: quoted
+    target: $.name
+instructions: Extract the person that the text is about.
+examples:
+  - input: Ada, 36, counts.
+    output: {age: 36, name: Ada}
+";
+
+#[test]
+fn a_value_comes_with_its_history_or_step_by_step() {
+    let server = Server::start([completion(r#"{"age": 340}"#), completion(r#"{"age": 34}"#)]).unwrap();
+    let gate = Gate::new(&openai(&server.url()));
+    let body = json!({"schema": schema(), "input": "Maria, 34", "instructions": "Extract the person."});
+    let got = gate.post("/v1/extract", &[], &body);
+    let outcome = got.json();
+    assert_eq!((got.status, &outcome["value"]), (200, &json!({"age": 34})), "{outcome}");
+    assert_eq!((outcome["calls"].as_array().unwrap().len(), got.header("x-formwork-calls")), (2, Some("2")));
+    assert_eq!(outcome["run"].as_str(), got.header("x-formwork-run"));
+    let first: Value = serde_json::from_slice(&server.received()[0].body).unwrap();
+    assert!(first["messages"][0]["content"].as_str().unwrap().contains("Extract the person."));
+
+    let server = Server::start([completion(r#"{"age": 340}"#), completion(r#"{"age": 34}"#)]).unwrap();
+    let gate = Gate::new(&openai(&server.url()));
+    let mut body = body;
+    body["stream"] = true.into();
+    let got = gate.post("/v1/extract", &[], &body).text();
+    let events: Vec<&str> = got.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
+    assert_eq!((events.first(), events.last()), (Some(&"started"), Some(&"done")), "{got}");
+    assert_eq!(events.iter().filter(|event| **event == "finished").count(), 2, "{got}");
+}
+
+#[test]
+fn bad_requests_and_failures_are_said() {
+    let server = Server::start([completion(r#"{"age": "old"}"#)]).unwrap();
+    let gate = Gate::new(&openai(&server.url()));
+    for (status, body) in [
+        (422, json!({"schema": schema(), "input": "Maria"})),
+        (400, json!({"input": "Maria"})),
+        (400, json!({"schema": schema()})),
+        (400, json!({"schema": schema(), "contract": "person", "input": "x"})),
+        (400, json!({"schema": schema(), "input": "x", "unheard_of": 1})),
+        (400, json!({"schema": {"type": "objct"}, "input": "x"})),
+        (400, json!({"schema": schema(), "input": "x", "budget": -1})),
+        (400, json!({"schema": schema(), "input": "x", "rules": [{"rule": "quoted", "target": "$.nam"}]})),
+        (404, json!({"schema": schema(), "input": "x", "targets": ["other"]})),
+    ] {
+        let got = gate.post("/v1/extract", &[], &body);
+        assert_eq!(got.status, status, "{body}: {}", got.text());
+        assert!(got.json()["error"]["message"].is_string());
+    }
+}
+
+#[test]
+fn named_contracts_are_files_that_are_read_again_and_stay_in_their_folder() {
+    let folder = Folder::new("named");
+    fs::write(std::env::temp_dir().join(format!("outside-{}.json", std::process::id())), "{}").unwrap();
+    folder.write("person.yaml", YAML);
+    folder.write("plain.json", &schema().to_string());
+    folder.write("short.shape", "{age: int}");
+    folder.write("broken.json", "{");
+    let server = Server::start([completion(r#"{"age": 34, "name": "Maria"}"#)]).unwrap();
+    let gate = Gate::start(targets(&openai(&server.url())).with_limits(limits()).with_contracts(&folder.0));
+    let ask = |name: &str| gate.post("/v1/extract", &[], &json!({"contract": name, "input": "Maria, 34"}));
+    let got = ask("person");
+    assert_eq!((got.status, &got.json()["value"]["name"]), (200, &json!("Maria")), "{}", got.text());
+    let prompt: Value = serde_json::from_slice(&server.received()[0].body).unwrap();
+    let prompt = prompt["messages"].to_string();
+    assert!(prompt.contains("Extract the person") && prompt.contains("Ada, 36, counts."), "{prompt}");
+
+    for name in
+        ["../outside", "..", "/etc/passwd", "a/b", ".hidden", "", "none", "per%73on", "person.yaml\u{0}"]
+    {
+        let got = ask(name);
+        assert_eq!(got.status, 404, "{name}: {}", got.text());
+        assert!(got.text().contains("broken, person, plain, short"), "{}", got.text());
+    }
+    #[cfg(unix)]
+    {
+        let outside = std::env::temp_dir().join(format!("outside-{}.json", std::process::id()));
+        std::os::unix::fs::symlink(&outside, folder.0.join("link.json")).unwrap();
+        assert_eq!(ask("link").status, 404);
+    }
+    assert_eq!(ask("broken").status, 500);
+    folder.write("broken.json", &json!({"type": "object", "required": ["age"]}).to_string());
+    assert_eq!(ask("broken").status, 200);
+
+    for way in ways() {
+        let mut body = way.body("primary", false);
+        for name in ["response_format", "tools", "tool_choice", "text", "output_config", "format"] {
+            body.as_object_mut().unwrap().remove(name);
+        }
+        let got = gate.post(way.path, &[("x-formwork-contract", "person")], &body);
+        assert_eq!(got.status, 200, "{}: {}", way.name, got.text());
+        assert!(got.text().contains("Maria"), "{}: {}", way.name, got.text());
+    }
+}

@@ -1,0 +1,261 @@
+//! Keys, budgets, records and the cache, in front of scripted servers.
+
+use std::time::Duration;
+
+use formwork_core::Time;
+use formwork_ledger::{KeyRole, Ledger, NewKey, RunOutcome, RunQuery, Settings};
+use formwork_testkit::server::{Reply, Server};
+use serde_json::json;
+
+use super::support::{Gate, completion, limits, openai, targets, ways};
+
+fn now() -> Time {
+    let passed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    Time(passed.as_millis() as u64)
+}
+
+fn ledger() -> Ledger {
+    Ledger::in_memory(Settings { bodies: true, ..Settings::default() }).unwrap()
+}
+
+/// A target with a price of one dollar per thousand tokens: 10 tokens of prompt and 5 of the completion cost 0.015 dollars.
+fn priced(url: &str) -> String {
+    format!("{}price = {{ input = 1000, output = 1000 }}\n", openai(url).trim_end().to_owned() + "\n")
+}
+
+fn gate(url: &str, ledger: &Ledger) -> Gate {
+    Gate::start(targets(&priced(url)).with_limits(limits()).with_ledger(ledger.clone()).with_bodies())
+}
+
+fn add(ledger: &Ledger, key: NewKey) -> String {
+    let (_, secret) = ledger.add_key(key, now()).unwrap();
+    secret.reveal().to_owned()
+}
+
+#[test]
+fn keys_are_asked_for_once_there_are_any() {
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+    let ledger = ledger();
+    let gate = gate(&server.url(), &ledger);
+    for way in ways() {
+        let body = way.body("primary", false);
+        let mine = format!("Bearer {}", "anything");
+        assert_eq!(gate.post(way.path, &[("authorization", &mine)], &body).status, 200, "{}", way.name);
+    }
+    let secret = add(&ledger, NewKey { models: vec!["primary".to_owned()], ..NewKey::new("alice") });
+    for way in ways() {
+        let body = way.body("primary", false);
+        let bearer = format!("Bearer {secret}");
+        assert_eq!(gate.post(way.path, &[("authorization", &bearer)], &body).status, 200, "{}", way.name);
+        assert_eq!(gate.post(way.path, &[("x-api-key", &secret)], &body).status, 200, "{}", way.name);
+        for headers in [vec![], vec![("x-api-key", "fw_wrong")], vec![("authorization", "Basic x")]] {
+            let got = gate.post(way.path, &headers, &body);
+            assert_eq!((got.status, got.header("x-should-retry")), (401, Some("false")), "{}", way.name);
+            assert!(!way.message(&got.json()).is_empty());
+        }
+        let other = gate.post(way.path, &[("x-api-key", &secret)], &way.body("default", false));
+        assert_eq!(other.status, 403, "{}", way.name);
+    }
+    for path in ["/v1/models", "/v1/models/primary", "/api/tags", "/metrics", "/", "/v1/runs/x"] {
+        assert_eq!(gate.get(path).status, 401, "{path}");
+    }
+    assert_eq!((gate.get("/healthz").status, gate.get("/readyz").status), (200, 200));
+    ledger.revoke_key("alice", now()).unwrap();
+    let way = ways()[0];
+    assert_eq!(gate.post(way.path, &[("x-api-key", &secret)], &way.body("primary", false)).status, 401);
+}
+
+#[test]
+fn a_rate_is_kept_and_says_when_to_come_back() {
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+    let ledger = ledger();
+    let secret = add(&ledger, NewKey { rpm: Some(2), ..NewKey::new("alice") });
+    let gate = gate(&server.url(), &ledger);
+    let way = ways()[0];
+    let ask = || gate.post(way.path, &[("x-api-key", &secret)], &way.body("primary", false));
+    assert_eq!((ask().status, ask().status), (200, 200));
+    let got = ask();
+    assert_eq!((got.status, got.header("x-should-retry")), (429, Some("true")));
+    let wait: u64 = got.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=30).contains(&wait), "{wait}");
+}
+
+#[test]
+fn what_is_spent_is_what_the_server_was_asked_for_and_a_budget_is_never_exceeded() {
+    for stream in [false, true] {
+        let server = Server::start([completion(r#"{"age": 340}"#), completion(r#"{"age": 34}"#)]).unwrap();
+        let ledger = ledger();
+        let secret = add(&ledger, NewKey { budget: Some(40_000_000), ..NewKey::new("alice") });
+        let gate = gate(&server.url(), &ledger);
+        let mut seen = Vec::new();
+        for way in ways() {
+            let mut body = way.body("primary", stream);
+            for name in ["max_tokens", "max_completion_tokens", "max_output_tokens"] {
+                if way.name.starts_with("chat") && name == "max_completion_tokens"
+                    || way.name.starts_with("messages") && name == "max_tokens"
+                    || way.name.starts_with("responses") && name == "max_output_tokens"
+                {
+                    body[name] = 50.into();
+                }
+            }
+            if way.name.starts_with("ollama") {
+                body["options"] = json!({"num_predict": 50});
+            }
+            seen.push(gate.post(way.path, &[("x-api-key", &secret)], &body).status);
+        }
+        assert!(seen.iter().all(|status| *status == 200), "{seen:?}");
+        gate.join();
+        let key = &ledger.keys().unwrap()[0];
+        let calls = server.received().len() as u64;
+        assert_eq!((key.spent, key.held), (calls * 15_000, 0), "{stream}");
+        let page = ledger.runs(&RunQuery::default()).unwrap();
+        assert_eq!(page.runs.len(), ways().len());
+        assert_eq!(page.runs.iter().filter_map(|run| run.micro_usd).sum::<u64>(), key.spent);
+    }
+}
+
+#[test]
+fn a_budget_that_is_used_up_refuses_before_any_call() {
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+    let ledger = ledger();
+    let secret = add(&ledger, NewKey { budget: Some(10), ..NewKey::new("alice") });
+    let gate = gate(&server.url(), &ledger);
+    for way in ways() {
+        for plain in [false, true] {
+            let mut body = way.body("primary", false);
+            if plain {
+                for name in ["response_format", "tools", "tool_choice", "text", "output_config", "format"] {
+                    body.as_object_mut().unwrap().remove(name);
+                }
+            }
+            let got = gate.post(way.path, &[("x-api-key", &secret)], &body);
+            assert_eq!(
+                (got.status, got.header("x-should-retry")),
+                (429, Some("false")),
+                "{}: {}",
+                way.name,
+                got.text()
+            );
+        }
+    }
+    assert!(server.received().is_empty());
+    assert_eq!((ledger.keys().unwrap()[0].spent, ledger.keys().unwrap()[0].held), (0, 0));
+}
+
+#[test]
+fn a_budget_of_a_header_ends_a_run_in_the_middle() {
+    // One call costs 0.015 dollars, and reserves 0.05 dollars for its completion alone.
+    let server = Server::start([
+        completion(r#"{"age": "old"}"#),
+        completion(r#"{"age": "older"}"#),
+        completion(r#"{"age": 34}"#),
+    ])
+    .unwrap();
+    let gate = Gate::new(&priced(&server.url()));
+    let way = ways()[0];
+    let mut body = way.body("primary", false);
+    body["max_tokens"] = 50.into();
+    let got = gate.post(way.path, &[("x-formwork-budget", "0.0001")], &body);
+    assert_eq!(
+        (got.status, got.json()["error"]["code"].as_str()),
+        (429, Some("insufficient_quota")),
+        "{}",
+        got.text()
+    );
+}
+
+#[test]
+fn runs_are_recorded_and_belong_to_their_key() {
+    let server = Server::start([completion(r#"{"age": 340}"#), completion(r#"{"age": 34}"#)]).unwrap();
+    let ledger = ledger();
+    let alice = add(&ledger, NewKey::new("alice"));
+    let bob = add(&ledger, NewKey::new("bob"));
+    let admin = add(&ledger, NewKey { role: KeyRole::Admin, ..NewKey::new("root") });
+    let gate = gate(&server.url(), &ledger);
+    let way = ways()[0];
+    let headers = [("x-api-key", alice.as_str()), ("x-formwork-tags", "a, <b>"), ("x-formwork-user", "u-1")];
+    let got = gate.post(way.path, &headers, &way.body("primary", false));
+    let run = got.header("x-formwork-run").unwrap().to_owned();
+    let body = got.json();
+    assert_eq!(
+        (&body["usage"]["formwork"]["run"], &body["usage"]["formwork"]["cost_usd"]),
+        (&json!(run), &json!(0.03))
+    );
+    let get = |path: &str, key: &str| {
+        gate.send(
+            format!(
+                "GET {path} HTTP/1.1\r\nhost: localhost\r\nx-api-key: {key}\r\nconnection: close\r\n\r\n"
+            )
+            .as_bytes(),
+        )
+    };
+    let path = format!("/v1/runs/{run}");
+    let detail = get(&path, &alice).json();
+    assert_eq!(
+        (&detail["user"], &detail["tags"], &detail["model"]),
+        (&json!("u-1"), &json!(["a", "<b>"]), &json!("m-1"))
+    );
+    assert_eq!(detail["calls"].as_array().unwrap().len(), 2);
+    assert!(detail["request"].as_str().unwrap().contains("Maria, 34"));
+    assert_eq!((get(&path, &bob).status, get(&path, &admin).status, get(&path, "x").status), (404, 200, 401));
+    for page in ["/", "/metrics"] {
+        assert_eq!((get(page, &alice).status, get(page, &admin).status), (403, 200), "{page}");
+    }
+    let page = get("/", &admin);
+    assert!(page.header("content-security-policy").unwrap().starts_with("default-src 'none'"));
+    assert!(page.text().contains(&run) && page.text().contains("maximum"), "{}", page.text());
+    let one = get(&format!("/runs/{run}"), &admin).text();
+    assert!(one.contains("a, &lt;b&gt;") && one.contains("Attempt") && !one.contains("<b>"), "{one}");
+}
+
+#[test]
+fn streams_text_and_clients_that_leave_are_recorded() {
+    let server = Server::start([Reply::silent()]).unwrap();
+    let ledger = ledger();
+    let gate = gate(&server.url(), &ledger);
+    let way = ways()[0];
+    let mut socket = gate.connect();
+    let bytes = super::support::request(way.path, &[], way.body("primary", false).to_string().as_bytes());
+    std::io::Write::write_all(&mut socket, &bytes).unwrap();
+    while server.received().is_empty() {
+        std::thread::yield_now();
+    }
+    drop(socket);
+    let recorded = loop {
+        ledger.flush_blocking().unwrap();
+        if let Some(run) = ledger.runs(&RunQuery::default()).unwrap().runs.pop() {
+            break run;
+        }
+    };
+    assert_eq!(
+        RunOutcome::from_name(&recorded.outcome),
+        Some(RunOutcome::Failed(formwork_core::ErrorKind::Cancelled))
+    );
+}
+
+#[test]
+fn a_value_that_held_is_answered_from_the_cache_for_the_same_key_alone() {
+    for way in ways() {
+        // The same question in another protocol would be answered from the cache, too.
+        let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+        let ledger = ledger();
+        let alice = add(&ledger, NewKey::new("alice"));
+        let bob = add(&ledger, NewKey::new("bob"));
+        let builder = targets(&openai(&server.url())).with_limits(limits()).with_ledger(ledger.clone());
+        let gate = Gate::start(builder.with_cache(Duration::from_secs(60)));
+        let before = server.received().len();
+        let body = way.body("primary", false);
+        let ask = |key: &str, body| gate.post(way.path, &[("x-api-key", key)], body);
+        let first = ask(&alice, &body);
+        ledger.flush_blocking().unwrap();
+        let second = ask(&alice, &body);
+        assert_eq!(way.text(&first.json()), way.text(&second.json()), "{}", way.name);
+        assert_eq!(second.header("x-formwork-calls"), Some("0"), "{}: {}", way.name, second.text());
+        assert!(second.text().contains("\"cached\":true"), "{}", way.name);
+        let streamed = gate.post(way.path, &[("x-api-key", &alice)], &way.body("primary", true));
+        assert!(!way.streamed(&streamed.documents()).is_empty() || way.name.contains("tool"), "{}", way.name);
+        assert_eq!(server.received().len(), before + 1, "{}", way.name);
+        assert_eq!(ask(&bob, &body).header("x-formwork-calls"), Some("1"));
+        assert_eq!(server.received().len(), before + 2, "{}", way.name);
+    }
+}

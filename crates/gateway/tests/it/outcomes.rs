@@ -1,0 +1,253 @@
+//! Every outcome in every protocol.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use formwork_core::{Answer, Call, Capabilities, Enforcement, Fault, Provider};
+use formwork_extract::Backend;
+use formwork_gateway::{Gateway, Target};
+use formwork_testkit::Scripted;
+use formwork_testkit::server::{Reply, Server};
+use serde_json::{Value, json};
+
+use super::support::{Gate, Received, Way, completion, finished, limits, openai, ways};
+
+/// The expected response to a client.
+enum Expected {
+    /// The value, after so many calls.
+    Value(usize),
+    Refusal,
+    Truncated,
+    /// An error with this status, `x-should-retry` and `retry-after`.
+    Error(u16, &'static str, Option<&'static str>),
+}
+
+fn cases() -> Vec<(&'static str, Vec<Reply>, Expected)> {
+    let refusal =
+        || finished(&json!({"role": "assistant", "content": null, "refusal": "I will not."}), "stop");
+    let cut = || finished(&json!({"role": "assistant", "content": "{\"ag"}), "length");
+    vec![
+        ("right at once", vec![completion(r#"{"age": 34}"#)], Expected::Value(1)),
+        ("right in prose", vec![completion("Sure:\n```json\n{\"age\": 34}\n```")], Expected::Value(1)),
+        (
+            "wrong, then right",
+            vec![completion(r#"{"age": 340}"#), completion(r#"{"age": 34}"#)],
+            Expected::Value(2),
+        ),
+        (
+            "no JSON, then right",
+            vec![completion("Maria is 34."), completion(r#"{"age": 34}"#)],
+            Expected::Value(2),
+        ),
+        ("refused", vec![refusal()], Expected::Refusal),
+        ("truncated", vec![cut()], Expected::Truncated),
+        ("unmendable", vec![completion(r#"{"age": "old"}"#)], Expected::Error(422, "false", None)),
+        (
+            "rate-limited",
+            vec![Reply::status(429).with_header("retry-after", "7")],
+            Expected::Error(429, "true", Some("7")),
+        ),
+        ("down", vec![Reply::status(503)], Expected::Error(503, "true", Some("1"))),
+        ("hangs up", vec![Reply::raw([])], Expected::Error(503, "true", Some("1"))),
+        ("our key is wrong", vec![Reply::status(401)], Expected::Error(502, "false", None)),
+        ("our key is not allowed", vec![Reply::status(403)], Expected::Error(502, "false", None)),
+        ("a web page", vec![Reply::html("<html>")], Expected::Error(502, "false", None)),
+    ]
+}
+
+#[test]
+fn every_outcome_has_the_words_of_every_protocol() {
+    for way in ways() {
+        for (case, replies, seen) in cases() {
+            let server = Server::start(replies).unwrap();
+            let gate = Gate::new(&openai(&server.url()));
+            let got = gate.post(way.path, &[], &way.body("primary", false));
+            check(&format!("{}, {case}", way.name), way, &got, &seen);
+        }
+    }
+}
+
+fn check(case: &str, way: Way, got: &Received, seen: &Expected) {
+    let body = got.json();
+    match seen {
+        Expected::Value(calls) => {
+            assert_eq!(got.status, 200, "{case}: {body}");
+            let value: Value =
+                serde_json::from_str(&way.text(&body)).unwrap_or_else(|_| panic!("{case}: {body}"));
+            assert_eq!(value, json!({"age": 34}), "{case}");
+            assert_eq!(got.header("x-formwork-calls"), Some(calls.to_string().as_str()), "{case}");
+            assert!(got.header("x-formwork-run").unwrap().starts_with("run"), "{case}");
+        }
+        Expected::Refusal => {
+            assert_eq!(got.status, 200, "{case}: {body}");
+            assert_eq!(way.refusal(&body), "I will not.", "{case}: {body}");
+        }
+        Expected::Truncated => {
+            assert_eq!((got.status, way.finish(&body).as_str()), (200, way.length), "{case}: {body}");
+        }
+        Expected::Error(status, should_retry, retry_after) => {
+            assert_eq!(got.status, *status, "{case}: {body}");
+            assert!(!way.message(&body).is_empty(), "{case}: {body}");
+            assert_eq!(got.header("x-should-retry"), Some(*should_retry), "{case}");
+            assert_eq!(got.header("retry-after"), *retry_after, "{case}");
+            if *status == 422 {
+                let text = body.to_string();
+                assert!(text.contains("$.age") && text.contains("integer"), "{case}: {text}");
+            }
+        }
+    }
+}
+
+/// A model that never answers.
+#[derive(Debug)]
+struct Silent(Capabilities);
+
+#[async_trait]
+impl Provider for Silent {
+    fn name(&self) -> &str {
+        "silent"
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.0
+    }
+
+    async fn call(&self, _: &Call) -> Result<Answer, Fault> {
+        std::future::pending().await
+    }
+}
+
+fn in_process(model: Arc<dyn Provider>) -> Gate {
+    let target = Target::new(Backend::from(model), None, "m-1");
+    Gate::start(Gateway::builder().with_target(target).with_limits(limits()))
+}
+
+#[test]
+fn a_deadline_is_a_504() {
+    // The result is the same on a slow machine: the first deadline passes before the call, the second during it.
+    for deadline in ["0.000001", "0.05"] {
+        for way in ways() {
+            let gate = in_process(Arc::new(Silent(Capabilities::new(Enforcement::Schema))));
+            let got = gate.post(way.path, &[("x-formwork-deadline", deadline)], &way.body("default", false));
+            check(way.name, way, &got, &Expected::Error(504, "false", None));
+        }
+    }
+}
+
+#[test]
+fn an_unknown_model_is_a_404_with_the_names() {
+    for way in ways() {
+        let gate = Gate::new(&openai("http://127.0.0.1:1"));
+        let got = gate.post(way.path, &[], &way.body("primry", false));
+        let body = got.json();
+        assert_eq!(
+            (got.status, (way.unknown_model)(&body).as_str()),
+            (404, "model_not_found"),
+            "{}",
+            way.name
+        );
+        let message = way.message(&body);
+        assert!(message.contains("did you mean `primary`?") && message.contains("default"), "{message}");
+    }
+}
+
+#[test]
+fn the_next_target_answers_when_the_first_is_down() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for way in ways() {
+        let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+        let config = format!(
+            "targets = [\"down\", \"up\"]\n[lists.best]\ntargets = [\"down\", \"up\"]\n{}{}",
+            super::support::section("down", "openai", &format!("http://{free}")),
+            super::support::section("up", "openai", &server.url()),
+        );
+        for model in ["best", "default", "down,up", "best:latest"] {
+            let gate = Gate::new(&config);
+            let got = gate.post(way.path, &[], &way.body(model, false));
+            assert_eq!(got.status, 200, "{} {model}: {}", way.name, got.text());
+            assert_eq!(way.text(&got.json()).replace(' ', ""), r#"{"age":34}"#);
+        }
+    }
+}
+
+#[test]
+fn targets_of_a_list_are_asked_first_as_often_as_their_weights_say() {
+    let plain = json!({"messages": [{"role": "user", "content": "Hello"}]});
+    let ways = ways();
+    for body in [ways[0].body("", false), plain] {
+        let servers = [(); 3].map(|()| Server::start([completion(r#"{"age": 34}"#)]).unwrap());
+        let mut config = "[lists.even]\ntargets = [\"a\", \"b\", \"c\"]\norder = \"round-robin\"\n\
+                          [lists.uneven]\ntargets = [\"a\", \"b\", \"c\"]\nweights = [2, 1, 0]\n"
+            .to_owned();
+        for (name, server) in ["a", "b", "c"].into_iter().zip(&servers) {
+            config.push_str(&super::support::section(name, "openai", &server.url()));
+        }
+        let gate = Gate::new(&format!("targets = [\"a\", \"b\", \"c\"]\n{config}"));
+        let mut expected = [0; 3];
+        for (list, more) in [("even", [2, 2, 2]), ("uneven", [4, 2, 0]), ("default", [6, 0, 0])] {
+            for _ in 0..6 {
+                let mut body = body.clone();
+                body["model"] = list.into();
+                assert_eq!(gate.post("/v1/chat/completions", &[], &body).status, 200, "{list}");
+                // Lists of names take no turn.
+                assert_eq!(gate.get(&format!("/v1/models/{list}")).status, 200);
+            }
+            expected = [0, 1, 2].map(|nth| expected[nth] + more[nth]);
+            let requests = [0, 1, 2].map(|nth: usize| servers[nth].received().len());
+            assert_eq!(requests, expected, "{list}");
+        }
+    }
+}
+
+#[test]
+fn several_tools_are_one_contract() {
+    let tools = json!([
+        {"type": "function", "function": {"name": "person", "description": "Saves a person", "parameters": super::support::schema()}},
+        {"type": "function", "function": {"name": "nobody", "parameters": {"type": "object", "properties": {}}}},
+    ]);
+    let wrong = r#"{"tool": "person", "arguments": {"age": "old"}}"#;
+    let right = r#"{"tool": "person", "arguments": {"age": 34}}"#;
+    let text = r#"{"text": "Hello."}"#;
+    for (choice, replies, called) in [
+        ("auto", vec![wrong, right], true),
+        ("required", vec![wrong, right], true),
+        ("auto", vec![text], false),
+    ] {
+        for stream in [false, true] {
+            let gate = in_process(Arc::new(Scripted::new(replies.clone())));
+            let body = json!({
+                "model": "default", "messages": [{"role": "user", "content": "Maria, 34"}], "tools": tools,
+                "tool_choice": choice, "stream": stream,
+            });
+            let got = gate.post("/v1/chat/completions", &[], &body);
+            assert_eq!(got.status, 200, "{}", got.text());
+            let documents = if stream { got.documents() } else { vec![got.json()] };
+            let member = if stream { "delta" } else { "message" };
+            let pick = |pointer: &str| -> String {
+                let pointer = format!("/choices/0/{member}/{pointer}");
+                documents.iter().filter_map(|one| one.pointer(&pointer)?.as_str()).collect()
+            };
+            if called {
+                assert_eq!(pick("tool_calls/0/function/name"), "person", "{choice}");
+                assert_eq!(pick("tool_calls/0/function/arguments"), r#"{"age":34}"#, "{choice}");
+            } else {
+                assert_eq!(pick("content"), "Hello.", "{choice}");
+            }
+        }
+    }
+}
+
+#[test]
+fn several_answers_are_several_runs() {
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+    let gate = Gate::new(&openai(&server.url()));
+    let way = ways()[0];
+    let mut body = way.body("primary", false);
+    body["n"] = 3.into();
+    let got = gate.post(way.path, &[], &body).json();
+    assert_eq!(got["choices"].as_array().unwrap().len(), 3);
+    assert_eq!((&got["usage"]["prompt_tokens"], server.received().len()), (&json!(30), 3));
+    body["n"] = 5.into();
+    assert_eq!(gate.post(way.path, &[], &body).status, 400);
+}

@@ -1,0 +1,239 @@
+//! Limits, lists, probes, metrics, and the end of the service.
+
+use std::io::{Read as _, Write as _};
+
+use formwork_testkit::server::{Reply, Server};
+use serde_json::json;
+
+use super::support::{Gate, Received, completion, limits, openai, request, section, targets, ways};
+
+#[test]
+fn each_protocol_lists_the_names() {
+    let config = format!("{}[aliases]\nfast = \"primary\"\n", openai("http://127.0.0.1:1"));
+    let gate = Gate::new(&config);
+    let list = gate.get("/v1/models").json();
+    let ids: Vec<_> =
+        list["data"].as_array().unwrap().iter().map(|model| model["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["primary", "default", "fast"]);
+    let tags = gate.get("/api/tags").json();
+    assert_eq!(tags["models"][2]["name"], "fast");
+    let list = gate.send(
+        b"GET /v1/models HTTP/1.1\r\nhost: localhost\r\nanthropic-version: x\r\nconnection: close\r\n\r\n",
+    );
+    assert_eq!((&list.json()["data"][0]["type"], &list.json()["has_more"]), (&json!("model"), &json!(false)));
+    assert_eq!(gate.get("/v1/models/fast").json()["id"], "fast");
+    assert_eq!(gate.get("/v1/models/slow").status, 404);
+    assert_eq!(gate.post("/api/show", &[], &json!({"model": "fast"})).status, 200);
+    assert_eq!(gate.post("/api/show", &[], &json!({"model": "slow"})).status, 404);
+    assert!(gate.get("/api/version").json()["version"].is_string());
+    assert_eq!((gate.get("/healthz").status, gate.get("/readyz").status), (200, 200));
+    assert_eq!((gate.get("/v1/nothing").status, gate.get("/v1/chat/completions").status), (404, 405));
+}
+
+#[test]
+fn a_contract_is_compiled_once_and_counted() {
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+    let gate = Gate::new(&openai(&server.url()));
+    for way in ways().into_iter().take(2) {
+        for _ in 0..3 {
+            assert_eq!(gate.post(way.path, &[], &way.body("primary", false)).status, 200);
+        }
+    }
+    let page = gate.get("/metrics").text();
+    for line in [
+        "formwork_contracts_total{result=\"hit\"} 4",
+        "formwork_contracts_total{result=\"miss\"} 2",
+        "formwork_calls_total{target=\"primary\",result=\"accepted\"} 6",
+        "formwork_requests_total{protocol=\"openai\",method=\"POST\",status=\"200\"} 6",
+        "formwork_tokens_total{target=\"primary\",kind=\"input\"} 60",
+    ] {
+        assert!(page.contains(line), "{line}\n{page}");
+    }
+}
+
+#[test]
+fn a_schema_is_the_same_in_each_spelling_and_another_one_is_never_mistaken_for_it() {
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+    for way in ways() {
+        let gate = Gate::new(&openai(&server.url()));
+        let known = way.body("primary", false).to_string();
+        let spaced = known.replace(':', ": ").replace(",\"", " ,\n\"");
+        let escaped = known.replace("maximum", "ma\\u0078imum");
+        // Of the same length, and 34 is too much.
+        let other = known.replace("150", " 20");
+        // The last one of two members counts.
+        let twice = known.replace("\"maximum\":150", "\"maximum\":20,\"maximum\":150");
+        assert!(known != spaced && known != escaped && known != other && known != twice, "{}", way.name);
+        for (body, status) in [
+            (&known, 200),
+            (&spaced, 200),
+            (&escaped, 200),
+            (&known, 200),
+            (&other, 422),
+            (&known, 200),
+            (&twice, 200),
+            (&other, 422),
+        ] {
+            let received = gate.send(&request(way.path, &[], body.as_bytes()));
+            assert_eq!(received.status, status, "{}: {body}\n{}", way.name, received.text());
+        }
+        let page = gate.get("/metrics").text();
+        for line in ["{result=\"hit\"} 6", "{result=\"miss\"} 2"] {
+            assert!(
+                page.contains(&format!("formwork_contracts_total{line}")),
+                "{}: {line}\n{page}",
+                way.name
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_more_than_can_wait_is_refused_and_the_rest_is_answered() {
+    let server = Server::start([Reply::silent()]).unwrap();
+    let mut few = limits();
+    (few.max_concurrent, few.max_waiting) = (1, 1);
+    let mut gate = Gate::start(targets(&openai(&server.url())).with_limits(few));
+    let way = ways()[0];
+    let open = || {
+        let mut socket = gate.connect();
+        socket.write_all(&request(way.path, &[], way.body("primary", false).to_string().as_bytes())).unwrap();
+        socket
+    };
+    let _working = (open(), open());
+    // Both requests are accepted before another one is refused.
+    let refused = loop {
+        let page = gate.get("/metrics").text();
+        if page.contains("in_progress 1") && page.contains("waiting 1") {
+            break gate.post(way.path, &[], &way.body("primary", false));
+        }
+    };
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{}", refused.text());
+    gate.stop();
+}
+
+#[test]
+fn streams_of_a_key_are_limited() {
+    let server = Server::start([Reply::silent()]).unwrap();
+    let mut few = limits();
+    few.max_streams = 1;
+    let gate = Gate::start(targets(&openai(&server.url())).with_limits(few));
+    let way = ways()[0];
+    let mut socket = gate.connect();
+    socket.write_all(&request(way.path, &[], way.body("primary", true).to_string().as_bytes())).unwrap();
+    let mut first = [0; 64];
+    socket.read_exact(&mut first).unwrap();
+    assert_eq!(gate.post(way.path, &[], &way.body("primary", true)).status, 429);
+    drop(socket);
+    while gate.get("/metrics").text().contains("formwork_open_streams 1") {}
+}
+
+#[test]
+fn streams_that_are_passed_through_are_limited_too() {
+    let messages = json!([{"role": "user", "content": "Hello"}]);
+    for (kind, path, body) in [
+        ("openai", "/v1/chat/completions", json!({"messages": messages, "stream": true})),
+        ("anthropic", "/v1/messages", json!({"messages": messages, "max_tokens": 9, "stream": true})),
+        // Ollama's requests stream unless they say otherwise.
+        ("ollama", "/api/chat", json!({"messages": messages})),
+        ("ollama", "/api/generate", json!({"prompt": "Hello"})),
+    ] {
+        let endless = Reply::endless("data: {}\n\n").with_pause(std::time::Duration::from_millis(20));
+        let server = Server::start([endless, Reply::json("{}")]).unwrap();
+        let mut few = limits();
+        few.max_streams = 1;
+        let gate = Gate::start(targets(&section("primary", kind, &server.url())).with_limits(few));
+        let mut body = body;
+        body["model"] = "primary".into();
+        let mut socket = gate.connect();
+        socket.write_all(&request(path, &[], body.to_string().as_bytes())).unwrap();
+        let mut first = [0; 64];
+        socket.read_exact(&mut first).unwrap();
+        assert_eq!(gate.post(path, &[], &body).status, 429, "{path}");
+        body["stream"] = false.into();
+        assert_eq!(gate.post(path, &[], &body).status, 200, "{path}: only streams count");
+        drop(socket);
+        while !gate.get("/metrics").text().contains("formwork_open_streams 0") {}
+    }
+}
+
+#[test]
+fn a_stream_sends_its_head_at_once_and_comments_while_it_waits() {
+    let server = Server::start([Reply::silent()]).unwrap();
+    let mut quick = limits();
+    quick.keep_alive = std::time::Duration::from_millis(20);
+    let gate = Gate::start(targets(&openai(&server.url())).with_limits(quick));
+    for (way, comment) in [
+        (ways()[0], ": keep-alive"),
+        (ways()[2], ": keep-alive"),
+        (ways()[4], "\"ping\""),
+        (ways()[6], "\"content\":\"\""),
+    ] {
+        let mut socket = gate.connect();
+        socket.write_all(&request(way.path, &[], way.body("primary", true).to_string().as_bytes())).unwrap();
+        let mut text = Vec::new();
+        let mut piece = [0; 1_024];
+        while String::from_utf8_lossy(&text).matches(comment).count() < 3 {
+            let read = socket.read(&mut piece).unwrap();
+            assert!(read > 0, "{}", way.name);
+            text.extend_from_slice(&piece[..read]);
+        }
+        assert!(text.starts_with(b"HTTP/1.1 200 OK"), "{}", way.name);
+    }
+}
+
+#[test]
+fn the_end_waits_for_streams_and_refuses_new_requests() {
+    // Even on a busy machine a request is refused within this time; the service ends with the stream.
+    let pause = std::time::Duration::from_secs(3);
+    let server = Server::start([completion(r#"{"age": 34}"#).with_pause(pause)]).unwrap();
+    let mut gate = Gate::new(&openai(&server.url()));
+    let way = ways()[0];
+    let mut socket = gate.connect();
+    socket.write_all(&request(way.path, &[], way.body("primary", true).to_string().as_bytes())).unwrap();
+    let mut bytes = vec![0; 64];
+    socket.read_exact(&mut bytes).unwrap();
+    gate.stop();
+    let refused = loop {
+        match gate.get_if_open("/v1/models") {
+            Some(got) if got.status != 200 => break got,
+            _ => {}
+        }
+    };
+    assert_eq!((refused.status, refused.header("connection")), (503, Some("close")));
+    socket.read_to_end(&mut bytes).unwrap();
+    assert_eq!(way.streamed(&Received::parse(&bytes).documents()), r#"{"age":34}"#);
+    gate.join();
+}
+
+#[test]
+fn every_resource_of_the_openapi_document_exists() {
+    let gate = Gate::new(&openai("http://127.0.0.1:1"));
+    let document = gate.get("/openapi.json").json();
+    assert_eq!(document, formwork_gateway::openapi());
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        let address = path.replace("{name}", "primary").replace("{id}", "1");
+        for method in methods.as_object().unwrap().keys() {
+            let got = match method.as_str() {
+                "get" => gate.get(&address),
+                _ => gate.post(&address, &[], &serde_json::json!({})),
+            };
+            assert_ne!(got.status, 405, "{method} {path}");
+            assert!(!got.text().contains("no such resource"), "{method} {path}: {}", got.text());
+        }
+    }
+}
+
+#[test]
+fn references_of_the_openapi_document_lead_somewhere() {
+    fn walk(document: &serde_json::Value, part: &serde_json::Value) {
+        if let Some(reference) = part.get("$ref").and_then(serde_json::Value::as_str) {
+            let pointer = reference.strip_prefix('#').unwrap();
+            assert!(document.pointer(pointer).is_some(), "{reference}");
+        }
+        let members = part.as_object().into_iter().flat_map(|members| members.values());
+        members.chain(part.as_array().into_iter().flatten()).for_each(|part| walk(document, part));
+    }
+    let document = formwork_gateway::openapi();
+    walk(&document, &document);
+}

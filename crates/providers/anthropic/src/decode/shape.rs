@@ -1,0 +1,120 @@
+//! The members of responses and events that the decoder reads. Leaf values have any JSON type, because compatible servers differ.
+
+use formwork_core::Usage;
+use formwork_wire::lenient::{Count, Leaf, List, Object};
+use serde::Deserialize;
+
+/// A message: the whole response, or the content of `message_start` in a stream.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Message<'a> {
+    #[serde(borrow)]
+    pub(super) model: Leaf<'a>,
+    pub(super) content: List<Object<Block<'a>>>,
+    pub(super) stop_reason: Leaf<'a>,
+    pub(super) stop_details: Object<StopDetails<'a>>,
+    pub(super) usage: Object<Counts>,
+    pub(super) error: Leaf<'a>,
+}
+
+/// The details of a refusal.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct StopDetails<'a> {
+    #[serde(borrow)]
+    pub(super) explanation: Leaf<'a>,
+}
+
+/// A content block. Unknown types are ignored.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Block<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Leaf<'a>,
+    pub(super) text: Leaf<'a>,
+    pub(super) thinking: Leaf<'a>,
+    pub(super) signature: Leaf<'a>,
+    pub(super) data: Leaf<'a>,
+    pub(super) id: Leaf<'a>,
+    pub(super) name: Leaf<'a>,
+    pub(super) input: Leaf<'a>,
+}
+
+/// An event of a stream.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Event<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Leaf<'a>,
+    /// In a box, like the block, because few events have them.
+    pub(super) message: Object<Box<Message<'a>>>,
+    pub(super) index: Count,
+    pub(super) content_block: Object<Box<Block<'a>>>,
+    pub(super) delta: Object<Piece<'a>>,
+    pub(super) usage: Object<Counts>,
+    pub(super) error: Leaf<'a>,
+}
+
+/// The `delta` of `content_block_delta` or `message_delta`.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Piece<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Leaf<'a>,
+    pub(super) text: Leaf<'a>,
+    pub(super) thinking: Leaf<'a>,
+    pub(super) signature: Leaf<'a>,
+    pub(super) partial_json: Leaf<'a>,
+    pub(super) stop_reason: Leaf<'a>,
+    pub(super) stop_details: Object<StopDetails<'a>>,
+}
+
+/// The `usage` of a message. Without a value: the server did not report the number.
+#[derive(Default, Clone, Copy, Deserialize)]
+#[serde(default)]
+pub(super) struct Counts {
+    input_tokens: Count,
+    output_tokens: Count,
+    cache_read_input_tokens: Count,
+    cache_creation_input_tokens: Count,
+    output_tokens_details: Object<OutputDetails>,
+}
+
+#[derive(Default, Clone, Copy, Deserialize)]
+#[serde(default)]
+struct OutputDetails {
+    thinking_tokens: Count,
+}
+
+impl Counts {
+    /// Returns the maximum of each count. Counts only grow within a stream, and compatible servers omit some in later events
+    /// or set them to zero.
+    pub(super) fn merged(self, later: Self) -> Self {
+        let most = |count: fn(Self) -> Count| Count(count(self).0.max(count(later).0));
+        Self {
+            input_tokens: most(|counts| counts.input_tokens),
+            output_tokens: most(|counts| counts.output_tokens),
+            cache_read_input_tokens: most(|counts| counts.cache_read_input_tokens),
+            cache_creation_input_tokens: most(|counts| counts.cache_creation_input_tokens),
+            output_tokens_details: Object(Some(OutputDetails {
+                thinking_tokens: most(|counts| counts.thinking_tokens()),
+            })),
+        }
+    }
+
+    /// Returns the usage, or `None` if input or output tokens are missing. Cache reads and writes are added to the input
+    /// tokens, because the API reports them separately.
+    pub(super) fn usage(self) -> Option<Usage> {
+        let cached_tokens = self.cache_read_input_tokens.0.unwrap_or_default();
+        let written = self.cache_creation_input_tokens.0.unwrap_or_default();
+        let usage = Usage::new(
+            self.input_tokens.0?.saturating_add(cached_tokens).saturating_add(written),
+            self.output_tokens.0?,
+        );
+        Some(usage.with_cached(cached_tokens).with_reasoning(self.thinking_tokens().0.unwrap_or_default()))
+    }
+
+    fn thinking_tokens(self) -> Count {
+        self.output_tokens_details.0.unwrap_or_default().thinking_tokens
+    }
+}

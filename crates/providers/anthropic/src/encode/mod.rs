@@ -1,0 +1,94 @@
+//! Encodes a call as an HTTP request.
+
+mod format;
+mod messages;
+
+use formwork_core::{Call, Fault};
+use formwork_wire::http::{HeaderName, HeaderValue, Request};
+use formwork_wire::{Bytes, bad_request, post};
+use serde::Serialize;
+
+use format::{OutputConfig, Tool, ToolChoice};
+use messages::{Block, Turn};
+
+pub(crate) use format::carrier;
+
+use crate::{Anthropic, DEFAULT_MAX_TOKENS, Thinking};
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_tokens: u32,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<ToolChoice<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<Block<'a>>,
+    messages: Vec<Turn<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Thought>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    stream: bool,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Thought {
+    Disabled,
+    Adaptive,
+    Enabled { budget_tokens: u32 },
+}
+
+/// Returns the HTTP request for a call.
+pub(crate) fn request(wire: &Anthropic, call: &Call) -> Result<Request<Bytes>, Fault> {
+    let max_tokens = max_tokens(wire, call);
+    let thinking = wire.thinking.map(|thinking| thought(thinking, max_tokens)).transpose()?;
+    let name = carrier(wire, call);
+    let format = format::format(wire, call, name.as_deref())?;
+    let thinks = wire.thinking != Some(Thinking::Off);
+    let dialogue = messages::dialogue(&call.messages, wire.cache, thinks)?;
+    let body = Body {
+        model: &wire.model,
+        max_tokens,
+        tools: format.tools,
+        tool_choice: format.tool_choice,
+        system: dialogue.system,
+        messages: dialogue.turns,
+        output_config: format.output_config,
+        thinking,
+        temperature: call.sampling.temperature.filter(|_| wire.capabilities.temperature),
+        top_p: call.sampling.top_p.filter(|_| wire.capabilities.top_p),
+        stream: wire.stream,
+    };
+    let mut request = post("/v1/messages", &body, &wire.extra)?;
+    let version = HeaderValue::from_static("2023-06-01");
+    request.headers_mut().insert(HeaderName::from_static("anthropic-version"), version);
+    Ok(request)
+}
+
+/// Returns `max_tokens`, which the API requires, limited to the model's output limit.
+fn max_tokens(wire: &Anthropic, call: &Call) -> u32 {
+    let known = &wire.capabilities;
+    let limit = call.max_tokens.or(known.default_max_tokens).or(known.output_tokens);
+    limit.unwrap_or(DEFAULT_MAX_TOKENS).min(known.output_tokens.unwrap_or(u32::MAX))
+}
+
+/// Returns the `thinking` parameter, or an error if its budget leaves no tokens for the document.
+fn thought(thinking: Thinking, max_tokens: u32) -> Result<Thought, Fault> {
+    Ok(match thinking {
+        Thinking::Off => Thought::Disabled,
+        Thinking::Adaptive => Thought::Adaptive,
+        Thinking::Budget { budget_tokens } if budget_tokens >= max_tokens => {
+            return Err(bad_request(format!(
+                "the thinking budget ({budget_tokens} tokens) must be less than `max_tokens` of the call ({max_tokens})"
+            )));
+        }
+        Thinking::Budget { budget_tokens } => Thought::Enabled { budget_tokens },
+    })
+}

@@ -1,0 +1,139 @@
+//! Decodes a response into deltas.
+
+use formwork_core::{Delta, Fault, Finish, Original, ToolCall, Usage};
+use formwork_wire::lenient::{Count, Leaf, List, Object};
+use formwork_wire::{Collector, Deltas, RequestInfo, bad_wire, lenient};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::API;
+
+/// A response. Leaf values have any JSON type.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Response<'a> {
+    #[serde(borrow)]
+    output: Object<Output<'a>>,
+    stop_reason: Leaf<'a>,
+    usage: Object<Counts>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Output<'a> {
+    #[serde(borrow)]
+    message: Object<Message<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Message<'a> {
+    #[serde(borrow)]
+    content: List<Object<Block<'a>>>,
+}
+
+/// A content block. Unknown types are ignored.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Block<'a> {
+    #[serde(borrow)]
+    text: Leaf<'a>,
+    reasoning_content: Object<ReasoningContent<'a>>,
+    tool_use: Object<ToolUse<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ReasoningContent<'a> {
+    #[serde(borrow)]
+    reasoning_text: Object<ReasoningText<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ReasoningText<'a> {
+    #[serde(borrow)]
+    text: Leaf<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ToolUse<'a> {
+    #[serde(borrow)]
+    tool_use_id: Leaf<'a>,
+    name: Leaf<'a>,
+    input: Leaf<'a>,
+}
+
+/// The `usage` of a response. The API reports cache reads and writes separately from the other input tokens.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Counts {
+    input_tokens: Count,
+    output_tokens: Count,
+    cache_read_input_tokens: Count,
+    cache_write_input_tokens: Count,
+}
+
+impl Counts {
+    fn usage(&self) -> Option<Usage> {
+        let cached = self.cache_read_input_tokens.0.unwrap_or_default();
+        let written = self.cache_write_input_tokens.0.unwrap_or_default();
+        let input = self.input_tokens.0?.saturating_add(cached).saturating_add(written);
+        Some(Usage::new(input, self.output_tokens.0?).with_cached(cached))
+    }
+}
+
+/// Reads a response that is one JSON document.
+pub(crate) fn document(request: RequestInfo, body: &[u8], out: &mut Deltas) -> Result<(), Fault> {
+    let response: Response<'_> = lenient::from_slice(body)
+        .map_err(|_| bad_wire("the response is not JSON of the Converse API", body))?;
+    let message = response.output.0.and_then(|output| output.message.0);
+    let Some(blocks) = message.and_then(|message| message.content.0) else {
+        return Err(bad_wire("the response has no `output.message.content`", body));
+    };
+    let mut collector = Collector::new(request);
+    let (mut calls, mut text, mut has_reasoning) = (Vec::new(), String::new(), false);
+    for block in blocks {
+        let Block { text: piece, reasoning_content, tool_use } = block.0.unwrap_or_default();
+        has_reasoning |= reasoning_content.0.is_some();
+        let thought = reasoning_content.0.and_then(|content| content.reasoning_text.0?.text.into_text());
+        collector.thought(thought.unwrap_or_default(), out);
+        text.push_str(piece.as_str().unwrap_or_default());
+        let Some(tool) = tool_use.0 else { continue };
+        match collector.request.carrier.as_deref() {
+            None => {
+                let [id, name] =
+                    [tool.tool_use_id, tool.name].map(|leaf| leaf.into_text().unwrap_or_default());
+                calls.push(ToolCall::new(id, name, tool.input.into_json()));
+            }
+            Some(name) if !collector.is_carried && tool.name.as_str() == Some(name) => {
+                collector.is_carried = true;
+                // Some models write the document as text inside a string.
+                collector.answer(tool.input.into_json(), out);
+            }
+            Some(_) => {}
+        }
+    }
+    collector.text(text, out);
+    // Signed thoughts are required back before the calls that they led to.
+    let original = (has_reasoning && !calls.is_empty()).then(|| {
+        let whole: Value = serde_json::from_slice(body).unwrap_or_default();
+        let blocks = whole.pointer("/output/message/content").cloned().unwrap_or_default();
+        let ids: Vec<String> = calls.iter().map(|call: &ToolCall| call.id.clone()).collect();
+        Delta::Original(Box::new(Original::new(API, blocks, ids)))
+    });
+    calls.into_iter().for_each(|call| collector.call(call, out));
+    out.extend(original);
+    collector.finish = Some(match response.stop_reason.as_str().unwrap_or_default() {
+        "max_tokens" | "model_context_window_exceeded" => Finish::Length,
+        "guardrail_intervened" | "content_filtered" => Finish::Filtered,
+        "refusal" => Finish::Refused,
+        "tool_use" => Finish::ToolCall,
+        // `end_turn`, `stop_sequence`, `malformed_model_output`: validation judges the text.
+        _ => Finish::Stop,
+    });
+    collector.usage = response.usage.0.and_then(|counts| counts.usage());
+    collector.end(out);
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! Encodes a call as an HTTP request.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use formwork_core::{Call, Enforcement, Fault, Message, Part, Role};
+use formwork_wire::http::Request;
+use formwork_wire::{Bytes, bad_request, post, safe_name, unsupported};
+use serde_json::{Map, Value, json};
+
+use crate::{API, Bedrock, Mode};
+
+/// Returns the HTTP request for a call.
+pub(crate) fn request(wire: &Bedrock, call: &Call) -> Result<Request<Bytes>, Fault> {
+    post(&format!("/model/{}/converse", encoded(&wire.model)), &body(wire, call)?, &wire.extra)
+}
+
+/// Returns the name of the tool whose input is the document, or `None` if the document is sent as text.
+pub(crate) fn carrier(wire: &Bedrock, call: &Call) -> Option<String> {
+    let is_tool = match call.enforcement() {
+        Enforcement::Tool => true,
+        Enforcement::Schema => wire.mode == Mode::Tool,
+        _ => false,
+    };
+    is_tool.then(|| safe_name(&call.schema_name))
+}
+
+fn body(wire: &Bedrock, call: &Call) -> Result<Value, Fault> {
+    let mut body = Map::new();
+    let (system, messages) = dialogue(&call.messages)?;
+    body.insert("messages".to_owned(), Value::Array(messages));
+    if !system.is_empty() {
+        body.insert("system".to_owned(), Value::Array(system));
+    }
+    let limit = call.max_tokens.or(wire.capabilities.default_max_tokens);
+    let inference = [
+        ("maxTokens", limit.map(Value::from)),
+        ("temperature", call.sampling.temperature.filter(|_| wire.capabilities.temperature).map(Value::from)),
+        ("topP", call.sampling.top_p.filter(|_| wire.capabilities.top_p).map(Value::from)),
+    ];
+    let inference: Map<String, Value> =
+        inference.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+    if !inference.is_empty() {
+        body.insert("inferenceConfig".to_owned(), Value::Object(inference));
+    }
+    let tool = |name: &str, description: &str, schema: &Value| {
+        let mut spec = json!({"name": name, "inputSchema": {"json": schema}});
+        if !description.is_empty() {
+            spec["description"] = json!(description);
+        }
+        spec
+    };
+    let mut tools: Vec<Value> = Vec::new();
+    let mut choice = None;
+    match (call.enforcement(), call.schema()) {
+        (Enforcement::None, _) => {}
+        (Enforcement::JsonObject, _) => {
+            let message = "the Converse API has no mode for JSON objects without a schema";
+            return Err(unsupported(message));
+        }
+        (_, None) => return Err(bad_request("the call asks for an enforced schema and has none")),
+        (enforcement, Some(schema)) => match carrier(wire, call) {
+            Some(name) => {
+                let mut spec = tool(&name, "Gives the answer.", schema);
+                // `strict` is constrained decoding, which `Enforcement::Tool` does not promise.
+                if enforcement == Enforcement::Schema {
+                    spec["strict"] = json!(true);
+                }
+                tools.push(json!({"toolSpec": spec}));
+                choice = Some(json!({"tool": {"name": name}}));
+            }
+            None => {
+                let schema = json!({"name": safe_name(&call.schema_name), "schema": schema.to_string()});
+                let format = json!({"type": "json_schema", "structure": {"jsonSchema": schema}});
+                body.insert("outputConfig".to_owned(), json!({"textFormat": format}));
+            }
+        },
+    }
+    let others = call.tools.iter();
+    tools.extend(others.map(|one| json!({"toolSpec": tool(&one.name, &one.description, &one.parameters)})));
+    if !tools.is_empty() {
+        let mut config = json!({"tools": tools});
+        if let Some(choice) = choice {
+            config["toolChoice"] = choice;
+        }
+        body.insert("toolConfig".to_owned(), config);
+    }
+    Ok(Value::Object(body))
+}
+
+/// Returns the instructions, and alternating turns of `user` and `assistant`. A later system message becomes text of a user
+/// turn.
+fn dialogue(messages: &[Arc<Message>]) -> Result<(Vec<Value>, Vec<Value>), Fault> {
+    let leading = messages.iter().take_while(|message| message.role == Role::System).count();
+    let (instructions, rest) = messages.split_at(leading);
+    let texts = instructions.iter().map(|message| message.text()).filter(|text| !text.trim().is_empty());
+    let mut system: Vec<Value> = texts.map(|text| json!({"text": text})).collect();
+    let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
+    for message in rest {
+        let role = if message.role == Role::Assistant { "assistant" } else { "user" };
+        let mut content = Vec::new();
+        let original = message.parts.iter().find_map(|part| match part {
+            Part::Original(original) => original.blocks_of(API),
+            _ => None,
+        });
+        match original.filter(|_| role == "assistant") {
+            Some(original) => content.extend_from_slice(original),
+            None => {
+                for part in &message.parts {
+                    content.extend(block(part)?);
+                }
+            }
+        }
+        match turns.last_mut() {
+            _ if content.is_empty() => {}
+            Some((last, blocks)) if *last == role => blocks.append(&mut content),
+            _ => turns.push((role, content)),
+        }
+    }
+    if turns.is_empty() {
+        turns.push(("user", std::mem::take(&mut system)));
+    }
+    if turns.iter().all(|(_, content)| content.is_empty()) {
+        return Err(bad_request("the call has no messages"));
+    }
+    Ok((system, turns.into_iter().map(|(role, content)| json!({"role": role, "content": content})).collect()))
+}
+
+fn block(part: &Part) -> Result<Option<Value>, Fault> {
+    Ok(Some(match part {
+        // The API refuses empty texts.
+        Part::Text { text } if text.trim().is_empty() => return Ok(None),
+        Part::Text { text } => json!({"text": text}),
+        Part::Image { media_type, data } => {
+            let format = media_type.strip_prefix("image/").unwrap_or(media_type);
+            json!({"image": {"format": format, "source": {"bytes": data}}})
+        }
+        Part::ToolCall { id, name, arguments } => {
+            json!({"toolUse": {"toolUseId": id, "name": name, "input": arguments}})
+        }
+        Part::ToolResult { id, text } => {
+            json!({"toolResult": {"toolUseId": id, "content": [{"text": text}]}})
+        }
+        Part::Reasoning { .. } | Part::Original(_) => return Ok(None),
+        other => {
+            let message = format!("the Converse API has no such part: {other:?}");
+            return Err(unsupported(message));
+        }
+    }))
+}
+
+/// Percent-encodes a text as one path segment (RFC 3986), because model identifiers contain colons and ARNs slashes.
+fn encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}

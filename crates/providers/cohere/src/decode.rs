@@ -1,0 +1,118 @@
+//! Decodes a response into deltas.
+
+use formwork_core::{Fault, FaultKind, Finish, ToolCall, Usage};
+use formwork_wire::lenient::{Count, Leaf, List, Object};
+use formwork_wire::{Collector, Deltas, RequestInfo, bad_wire, lenient};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A response. Leaf values have any JSON type.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Response<'a> {
+    #[serde(borrow)]
+    message: Object<Message<'a>>,
+    finish_reason: Leaf<'a>,
+    usage: Object<Counts>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Message<'a> {
+    /// A text, or blocks of text and of thoughts.
+    #[serde(borrow)]
+    content: Leaf<'a>,
+    tool_calls: List<Object<Call<'a>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Call<'a> {
+    #[serde(borrow)]
+    id: Leaf<'a>,
+    function: Object<Function<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Function<'a> {
+    #[serde(borrow)]
+    name: Leaf<'a>,
+    arguments: Leaf<'a>,
+}
+
+/// The `usage` of a response. `tokens` counts what the model read and wrote; `billed_units` leaves out a part of it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Counts {
+    tokens: Object<Tokens>,
+    cached_tokens: Count,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    input_tokens: Count,
+    output_tokens: Count,
+}
+
+impl Counts {
+    fn usage(&self) -> Option<Usage> {
+        let tokens = self.tokens.0.as_ref()?;
+        let usage = Usage::new(tokens.input_tokens.0?, tokens.output_tokens.0?);
+        Some(usage.with_cached(self.cached_tokens.0.unwrap_or_default()))
+    }
+}
+
+/// Reads a response that is one JSON document.
+pub(crate) fn document(request: RequestInfo, body: &[u8], out: &mut Deltas) -> Result<(), Fault> {
+    let response: Response<'_> =
+        lenient::from_slice(body).map_err(|_| bad_wire("the response is not JSON of the chat API", body))?;
+    let Some(message) = response.message.0 else {
+        return Err(bad_wire("the response has no `message`", body));
+    };
+    let mut collector = Collector::new(request);
+    let mut text = message.content.as_str().unwrap_or_default().to_owned();
+    for block in message.content.value().and_then(Value::as_array).into_iter().flatten() {
+        text.push_str(block["text"].as_str().unwrap_or_default());
+        collector.thought(block["thinking"].as_str().unwrap_or_default().to_owned(), out);
+    }
+    collector.text(text, out);
+    for call in message.tool_calls.0.into_iter().flatten() {
+        let Call { id, function } = call.0.unwrap_or_default();
+        let Function { name, arguments } = function.0.unwrap_or_default();
+        match collector.request.carrier.as_deref() {
+            None => {
+                let [id, name] = [id, name].map(|leaf| leaf.into_text().unwrap_or_default());
+                collector.call(ToolCall::new(id, name, arguments.into_json()), out);
+            }
+            Some(carrier) if !collector.is_carried && name.as_str() == Some(carrier) => {
+                collector.is_carried = true;
+                collector.answer(inner(arguments), out);
+            }
+            Some(_) => {}
+        }
+    }
+    collector.finish = Some(match response.finish_reason.as_str().unwrap_or_default() {
+        "MAX_TOKENS" => Finish::Length,
+        "ERROR_TOXIC" => Finish::Refused,
+        "TOOL_CALL" => Finish::ToolCall,
+        reason @ ("ERROR" | "TIMEOUT") => {
+            let message = format!("the server ended the response early with `finish_reason` {reason}");
+            return Err(Fault::new(FaultKind::Overloaded, message));
+        }
+        // `COMPLETE`, `STOP_SEQUENCE`.
+        _ => Finish::Stop,
+    });
+    collector.usage = response.usage.0.and_then(|counts| counts.usage());
+    collector.end(out);
+    Ok(())
+}
+
+/// Returns the document in a tool's arguments. Some models write it as text inside a string.
+fn inner(arguments: Leaf<'_>) -> String {
+    match arguments.as_str().map(serde_json::from_str) {
+        Some(Ok(Value::String(text))) => text,
+        _ => arguments.into_json(),
+    }
+}

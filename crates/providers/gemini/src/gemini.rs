@@ -1,0 +1,165 @@
+use formwork_core::{Capabilities, Enforcement};
+use formwork_wire::Auth;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The amount of reasoning of models from Gemini 3 on (`thinkingLevel`).
+///
+/// ```
+/// use formwork_gemini::{GeminiConfig, ThinkingLevel};
+///
+/// let config: GeminiConfig = serde_json::from_str(r#"{"model": "gemini-3-pro-preview", "thinking_level": "low"}"#)?;
+/// assert_eq!(config.thinking_level, Some(ThinkingLevel::Low));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ThinkingLevel {
+    /// The minimum that the model supports.
+    Minimal,
+    /// A low level.
+    Low,
+    /// A medium level.
+    Medium,
+    /// The maximum that the model supports.
+    High,
+}
+
+/// The codec of the `generateContent` API for one model. The transport adds the server's address and the key.
+///
+/// The capabilities are enforced schemas, temperature, top-p and seed, in the dialects `gemini`, `gemini-openapi`,
+/// `json-object` and `prompt`.
+///
+/// ```
+/// use formwork_gemini::Gemini;
+/// use formwork_wire::Wire;
+///
+/// let wire = Gemini::new("gemini-2.5-flash").with_stream(false);
+/// assert_eq!(wire.capabilities().dialects, Gemini::DIALECTS);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gemini {
+    pub(crate) model: String,
+    /// The path of the model's resource, without `:generateContent`.
+    pub(crate) resource: String,
+    pub(crate) stream: bool,
+    pub(crate) thinking: Thinking,
+    /// Additional properties of `generationConfig`.
+    pub(crate) generation: Map<String, Value>,
+    pub(crate) capabilities: Capabilities,
+}
+
+/// The properties of `thinkingConfig`. `None`: not sent, which leaves the model's default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Thinking {
+    pub(crate) budget: Option<i32>,
+    pub(crate) level: Option<ThinkingLevel>,
+    pub(crate) include: Option<bool>,
+}
+
+impl Gemini {
+    /// The request header that carries an API key of AI Studio. Vertex AI expects an access token as [`Auth::BEARER`].
+    pub const AUTH: Auth = Auth { header: "x-goog-api-key", prefix: "" };
+
+    /// The supported schema dialects, strictest first.
+    pub const DIALECTS: [&str; 4] = ["gemini", "gemini-openapi", "json-object", "prompt"];
+
+    /// Returns the codec for a model of the Gemini API (AI Studio): `gemini-2.5-flash`, or `tunedModels/NAME`.
+    ///
+    /// A leading `models/` is removed.
+    pub fn new(model: impl Into<String>) -> Self {
+        let model = model.into();
+        let name = model.strip_prefix("models/").unwrap_or(&model);
+        // A tuned model is the resource `tunedModels/NAME` and not below `models/`.
+        let resource =
+            if name.contains('/') { format!("/v1beta/{name}") } else { format!("/v1beta/models/{name}") };
+        let capabilities = Capabilities::new(Enforcement::Schema).with_temperature().with_top_p().with_seed();
+        Self {
+            resource,
+            model: name.to_owned(),
+            stream: true,
+            thinking: Thinking::default(),
+            generation: Map::new(),
+            capabilities,
+        }
+        .with_dialects(Self::DIALECTS)
+    }
+
+    /// Sets the Google Cloud project and location for Vertex AI (default: none, the Gemini API of AI Studio). A location is
+    /// for example `global` or `europe-west4`.
+    #[must_use]
+    pub fn with_vertex(mut self, project: &str, location: &str) -> Self {
+        let model = &self.model;
+        self.resource =
+            format!("/v1/projects/{project}/locations/{location}/publishers/google/models/{model}");
+        self
+    }
+
+    /// Sets whether responses are streamed as server-sent events (default: `true`).
+    #[must_use]
+    pub const fn with_stream(mut self, stream: bool) -> Self {
+        self.stream = stream;
+        self
+    }
+
+    /// Sets the maximum number of thinking tokens for models before Gemini 3 (default: not sent, which leaves the model's
+    /// default). 0 turns thinking off, which some models refuse; -1 lets the model decide.
+    #[must_use]
+    pub const fn with_thinking_budget(mut self, tokens: i32) -> Self {
+        self.thinking.budget = Some(tokens);
+        self
+    }
+
+    /// Sets how much a model from Gemini 3 on thinks (default: not sent, which leaves the model's default).
+    #[must_use]
+    pub const fn with_thinking_level(mut self, level: ThinkingLevel) -> Self {
+        self.thinking.level = Some(level);
+        self
+    }
+
+    /// Sets whether the response includes summaries of the model's thoughts, which become
+    /// [`Delta::Reasoning`](formwork_core::Delta) (default: not sent, which includes none).
+    #[must_use]
+    pub const fn with_thoughts(mut self, include: bool) -> Self {
+        self.thinking.include = Some(include);
+        self
+    }
+
+    /// Sets additional properties of `generationConfig`, for example `topK` or `stopSequences` (default: none). Properties
+    /// that the call sets take precedence.
+    #[must_use]
+    pub fn with_generation(mut self, members: Map<String, Value>) -> Self {
+        self.generation = members;
+        self
+    }
+
+    /// Sets the dialects that calls to this model may use, strictest first (default: [`DIALECTS`](Self::DIALECTS)).
+    ///
+    /// The first dialect determines the enforcement in the capabilities: `prompt` has none, `json-object` has
+    /// [`Enforcement::JsonObject`], every other dialect has [`Enforcement::Schema`].
+    #[must_use]
+    pub fn with_dialects<S: Into<String>>(mut self, dialects: impl IntoIterator<Item = S>) -> Self {
+        let dialects: Vec<String> = dialects.into_iter().map(Into::into).collect();
+        self.capabilities.enforcement = match dialects.first().map(String::as_str) {
+            None => Enforcement::None,
+            Some(name) if name.starts_with("prompt") => Enforcement::None,
+            Some("json-object") => Enforcement::JsonObject,
+            Some(_) => Enforcement::Schema,
+        };
+        self.capabilities.dialects = dialects;
+        self
+    }
+
+    /// Sets the capabilities of the model (default: see [`Gemini`]).
+    #[must_use]
+    pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
+        self.capabilities = capabilities;
+        self
+    }
+
+    /// Returns the name of the model without `models/`.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+}

@@ -1,0 +1,188 @@
+use formwork_core::{Delta, Fault, FaultKind, Finish, ToolCall};
+use formwork_wire::{Collector, Deltas, Messages, Reader, RequestInfo, bad_wire, error_in, lenient};
+use serde_json::{Value, json};
+
+use super::content::{calls, content_of, reasoning};
+use super::shape::{Choice, Counts, DirectShape, Message, Shape};
+use crate::fault::broken;
+
+/// Whether a document is the whole response or a chunk of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Framing {
+    /// A chunk of a stream.
+    Chunk,
+    /// The whole response.
+    Document,
+}
+
+/// Reads documents and chunks of Chat Completions. A stream ends with `[DONE]`.
+pub(super) struct ChatReader {
+    collector: Collector,
+    /// Whether an event with JSON was received.
+    has_event: bool,
+    has_choice: bool,
+    /// The index of the tool call whose arguments are the document.
+    carrier: Option<u64>,
+    /// The calls of other tools so far, by their indices.
+    calls: Vec<(u64, ToolCall)>,
+}
+
+impl ChatReader {
+    pub(super) const fn new(request: RequestInfo) -> Self {
+        let collector = Collector::new(request);
+        Self { collector, has_event: false, has_choice: false, carrier: None, calls: Vec::new() }
+    }
+
+    /// Reads one document and returns whether it ended the response. `text` is its complete JSON text.
+    fn take(
+        &mut self,
+        mut document: Shape<'_>,
+        text: &[u8],
+        framing: Framing,
+        out: &mut Deltas,
+    ) -> Result<bool, Fault> {
+        if document.may_be_error() {
+            let whole: Value = serde_json::from_slice(text).unwrap_or_default();
+            if error_in(&whole).is_some() {
+                return broken(&mut self.collector, &whole, out).map(|()| true);
+            }
+        }
+        self.collector.answered_by(&document.model);
+        let choice = document.take_choice();
+        let of_choice = choice.as_ref().and_then(|(_, choice)| choice.usage.0.as_ref());
+        let usage = document.usage().or_else(|| of_choice.and_then(Counts::usage));
+        self.collector.usage = usage.or(self.collector.usage);
+        let Some((position, mut choice)) = choice else { return Ok(false) };
+        self.has_choice = true;
+        if let Some(error) = choice.error.value().filter(|error| error.is_object()) {
+            return broken(&mut self.collector, &json!({"error": error}), out).map(|()| true);
+        }
+        let message = self.message_of(&mut choice, framing).or_else(|| {
+            let direct: DirectShape<'_> = lenient::from_slice(text).ok()?;
+            direct.choices.0?.into_iter().nth(position)?.0
+        });
+        self.read(message.unwrap_or_default(), out);
+        match choice.finish_reason.as_str() {
+            None | Some("") => {}
+            Some(reason) => self.collector.finish = Some(finish(reason)?),
+        }
+        Ok(false)
+    }
+
+    /// Takes the message out of a choice. Some servers repeat the whole text as `message` beside or after the last `delta`.
+    fn message_of<'a>(&self, choice: &mut Choice<'a>, framing: Framing) -> Option<Message<'a>> {
+        let (delta, message) = (choice.delta.0.take(), choice.message.0.take());
+        match framing {
+            Framing::Chunk => delta.or_else(|| message.filter(|_| !self.collector.has_text())),
+            Framing::Document => message.or(delta),
+        }
+    }
+
+    fn read(&mut self, mut message: Message<'_>, out: &mut Deltas) {
+        let mut thoughts = reasoning(&mut message);
+        let mut refusal = message.refusal.take().into_text().unwrap_or_default();
+        let content = if message.content.is_none() { &mut message.text } else { &mut message.content };
+        let content = content_of(content.take(), &mut thoughts, &mut refusal);
+        self.collector.thought(thoughts, out);
+        self.collector.text(content, out);
+        self.collector.refusal(refusal, out);
+        for piece in calls(&mut message) {
+            match &self.collector.request.carrier {
+                Some(tool) => {
+                    let is_carrier = match self.carrier {
+                        Some(carrier) => carrier == piece.index,
+                        None => piece.name.is_none_or(|name| name == *tool),
+                    };
+                    if is_carrier {
+                        self.carrier = Some(piece.index);
+                        self.collector.is_carried = true;
+                        self.collector.answer(piece.arguments, out);
+                    }
+                }
+                None => {
+                    self.collector.count(piece.arguments.len());
+                    match self.calls.iter_mut().find(|(index, _)| *index == piece.index) {
+                        Some((_, call)) => call.arguments.push_str(&piece.arguments),
+                        None => {
+                            let id = piece.id.into_text().unwrap_or_default();
+                            let call = ToolCall::new(id, piece.name.unwrap_or_default(), piece.arguments);
+                            self.calls.push((piece.index, call));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Emits the calls of other tools and the final delta.
+    fn finish(&mut self, out: &mut Deltas) {
+        out.extend(self.calls.drain(..).map(|(_, call)| Delta::ToolCall(call)));
+        self.collector.end(out);
+    }
+}
+
+impl Messages for ChatReader {
+    fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault> {
+        match text.trim() {
+            // An empty event is a keep-alive.
+            "" => Ok(()),
+            "[DONE]" if self.has_choice => {
+                self.finish(out);
+                Ok(())
+            }
+            "[DONE]" => Err(Fault::new(FaultKind::BadWire, "the stream has `[DONE]` before any event")),
+            text => {
+                let shape = lenient::from_str(text)
+                    .map_err(|_| bad_wire("an event of the stream is not JSON", text.as_bytes()))?;
+                self.has_event = true;
+                self.take(shape, text.as_bytes(), Framing::Chunk, out).map(|_| ())
+            }
+        }
+    }
+
+    /// Ends a stream without `[DONE]`, which some servers omit. It is complete if a finish reason was received, and cut off
+    /// otherwise.
+    fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {
+        if self.collector.finish.is_some() {
+            self.finish(out);
+            return Ok(());
+        }
+        if self.has_event && !self.has_choice {
+            return Err(Fault::new(FaultKind::BadWire, "the stream has no `choices`"));
+        }
+        Err(Fault::cut_off("the stream ended without a `finish_reason`"))
+    }
+}
+
+impl Reader for ChatReader {
+    fn document(&mut self, body: &[u8], out: &mut Deltas) -> Result<(), Fault> {
+        if body.trim_ascii().is_empty() {
+            return Err(Fault::new(FaultKind::BadWire, "the server sent an empty response"));
+        }
+        let shape = lenient::from_slice(body).map_err(|_| bad_wire("the response is not JSON", body))?;
+        if self.take(shape, body, Framing::Document, out)? {
+            return Ok(());
+        }
+        if !self.has_choice {
+            return Err(bad_wire("the response has no `choices`", body));
+        }
+        self.finish(out);
+        Ok(())
+    }
+}
+
+/// Returns why the model stopped. An unknown reason counts as an ordinary end, and validation judges the text.
+fn finish(reason: &str) -> Result<Finish, Fault> {
+    Ok(match reason.to_ascii_lowercase().as_str() {
+        "length" | "max_tokens" | "model_length" => Finish::Length,
+        "content_filter" | "safety" => Finish::Filtered,
+        "refusal" => Finish::Refused,
+        "tool_calls" | "tool_call" | "function_call" => Finish::ToolCall,
+        // Sent by OpenRouter and Mistral; by vLLM and SGLang; by DeepSeek.
+        "error" | "abort" | "insufficient_system_resource" => {
+            let message = format!("the server ended the response early with `finish_reason` `{reason}`");
+            return Err(Fault::new(FaultKind::Overloaded, message));
+        }
+        _ => Finish::Stop,
+    })
+}

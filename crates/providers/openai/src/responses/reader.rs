@@ -1,0 +1,327 @@
+use formwork_core::{Delta, Fault, FaultKind, Finish, ToolCall};
+use formwork_wire::{Collector, Deltas, Messages, Reader, RequestInfo, bad_wire, error_in, lenient};
+use serde_json::{Value, json};
+
+use super::shape::{Counts, Event, Item, Part, Response};
+use crate::fault::broken;
+
+/// Reads the output items of a response, whole or streamed. A stream ends with `response.completed`, `response.incomplete` or
+/// `response.failed`.
+pub(crate) struct ResponsesReader {
+    collector: Collector,
+    /// The items of a stream so far.
+    items: Vec<Open>,
+    /// Whether another tool than that of the document was called.
+    calls_tool: bool,
+    /// The calls of other tools that are whole.
+    calls: Vec<ToolCall>,
+    /// The item and the part of the last piece of reasoning.
+    thought: Option<(usize, Thought)>,
+}
+
+/// An item of a stream.
+struct Open {
+    index: Option<u64>,
+    id: Option<String>,
+    kind: Kind,
+    /// Whether any content of the item was received as a delta.
+    has_delta: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Answer,
+    /// Text that is not the answer.
+    Aside,
+    /// The call of the tool whose arguments are the document.
+    Carrier,
+    /// Reasoning, calls of other tools, and item types that the API may add.
+    Other,
+}
+
+/// A part of the reasoning in an item, with its index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Thought {
+    Summary(Option<u64>),
+    Content(Option<u64>),
+}
+
+/// The reference to an item of a stream: its index, its identifier, or both.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place<'a> {
+    index: Option<u64>,
+    id: Option<&'a str>,
+}
+
+impl ResponsesReader {
+    pub(crate) const fn new(request: RequestInfo) -> Self {
+        let collector = Collector::new(request);
+        Self { collector, items: Vec::new(), calls_tool: false, calls: Vec::new(), thought: None }
+    }
+
+    /// Reads the beginning of an item in a stream.
+    fn begin(&mut self, place: Place<'_>, item: &Item<'_>) {
+        let id = place.id.or_else(|| item.id.as_str());
+        let kind = self.kind_of(item);
+        self.items.push(Open { index: place.index, id: id.map(str::to_owned), kind, has_delta: false });
+    }
+
+    /// Reads the end of an item in a stream. If no delta of the item was received, its content is read from this event.
+    fn close(&mut self, place: Place<'_>, item: &mut Item<'_>, out: &mut Deltas) {
+        let place = Place { id: place.id.or_else(|| item.id.as_str()), ..place };
+        let open = match self.find(place) {
+            Some(open) => open,
+            None => {
+                self.begin(place, item);
+                self.items.len() - 1
+            }
+        };
+        if self.carrier().is_none() && item.kind.as_str() == Some("function_call") {
+            // The end of an item has all of its arguments.
+            let [id, name] = [&item.call_id, &item.name].map(|leaf| leaf.as_str().unwrap_or_default());
+            self.calls.push(ToolCall::new(id, name, item.arguments.clone().into_json()));
+        }
+        let Some(Open { kind, has_delta: false, .. }) = self.items.get(open) else { return };
+        self.whole(open, *kind, item, out);
+    }
+
+    /// Reads a piece of text.
+    fn text_delta(&mut self, place: Place<'_>, text: &str, out: &mut Deltas) {
+        let kind = if self.carrier().is_some() { Kind::Aside } else { Kind::Answer };
+        match self.touch(place, kind) {
+            (_, Kind::Aside) => self.collector.aside(text),
+            _ => self.collector.answer(text.to_owned(), out),
+        }
+    }
+
+    /// Reads a piece of a refusal.
+    fn refusal_delta(&mut self, place: Place<'_>, text: &str, out: &mut Deltas) {
+        self.touch(place, Kind::Answer);
+        self.collector.refusal(text.to_owned(), out);
+    }
+
+    /// Reads a piece of reasoning in the part `part` of its item.
+    fn reasoning_delta(&mut self, place: Place<'_>, part: Thought, text: &str, out: &mut Deltas) {
+        let (open, _) = self.touch(place, Kind::Other);
+        self.reasoning(open, part, text, out);
+    }
+
+    /// Reads a piece of the arguments of a tool call.
+    fn arguments_delta(&mut self, place: Place<'_>, text: &str, out: &mut Deltas) {
+        if let (_, Kind::Carrier) = self.touch(place, Kind::Other) {
+            self.collector.answer(text.to_owned(), out);
+        }
+    }
+
+    /// Reads a response that has ended with `status`, and emits the final delta. Items already received by stream events are not
+    /// read again.
+    fn finish(&mut self, response: &mut Response<'_>, status: &str, out: &mut Deltas) -> Result<(), Fault> {
+        self.collector.answered_by(&response.model);
+        if !response.error.is_none() {
+            return broken(&mut self.collector, &json!({"error": response.error}), out);
+        }
+        let stopped = match status {
+            "incomplete" => Some(if response.is_filtered() { Finish::Filtered } else { Finish::Length }),
+            "failed" | "cancelled" => {
+                let message = format!("the server ended the response early with `status` `{status}`");
+                return Err(Fault::new(FaultKind::Overloaded, message));
+            }
+            "queued" | "in_progress" => {
+                let message = format!(
+                    "the response is not complete: `status` is `{status}`; background responses are not supported"
+                );
+                return Err(Fault::new(FaultKind::Unsupported, message));
+            }
+            // `completed`. An unknown status counts as an ordinary end.
+            _ => None,
+        };
+        if self.items.is_empty() {
+            for (item, index) in response.output.0.iter_mut().flatten().zip(0..) {
+                let place = Place { index: Some(index), id: None };
+                self.close(place, item.0.get_or_insert_default(), out);
+            }
+        }
+        let is_call = self.calls_tool && !self.collector.is_carried;
+        self.collector.finish = stopped.or_else(|| is_call.then_some(Finish::ToolCall));
+        self.collector.usage = response.usage.0.as_ref().and_then(Counts::usage);
+        out.extend(self.calls.drain(..).map(Delta::ToolCall));
+        self.collector.end(out);
+        Ok(())
+    }
+
+    /// Reads an item that was not streamed.
+    fn whole(&mut self, open: usize, kind: Kind, item: &mut Item<'_>, out: &mut Deltas) {
+        match item.kind.as_str() {
+            Some("message") => {
+                for part in item.content.0.iter_mut().flatten() {
+                    let part = part.0.get_or_insert_default();
+                    let text = part.text.take().into_text().unwrap_or_default();
+                    match (part.kind.as_str(), kind) {
+                        (Some("refusal"), _) => {
+                            let refusal = part.refusal.take().into_text();
+                            self.collector.refusal(refusal.unwrap_or_default(), out);
+                        }
+                        (_, Kind::Aside) => self.collector.aside(&text),
+                        _ => self.collector.answer(text, out),
+                    }
+                }
+            }
+            Some("reasoning") => {
+                let summaries =
+                    item.summary.iter().zip(0..).map(|(part, at)| (part, Thought::Summary(Some(at))));
+                let contents =
+                    item.content.iter().zip(0..).map(|(part, at)| (part, Thought::Content(Some(at))));
+                for (part, thought) in summaries.chain(contents) {
+                    let text = part.0.as_ref().and_then(|part: &Part<'_>| part.text.as_str());
+                    self.reasoning(open, thought, text.unwrap_or_default(), out);
+                }
+            }
+            Some("function_call") if kind == Kind::Carrier => {
+                self.collector.answer(item.arguments.take().into_json(), out);
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the kind of an item, and records whether it is a tool call.
+    fn kind_of(&mut self, item: &Item<'_>) -> Kind {
+        match item.kind.as_str() {
+            Some("message") if self.carrier().is_some() || item.phase.as_str() == Some("commentary") => {
+                Kind::Aside
+            }
+            Some("message") => Kind::Answer,
+            Some("function_call") => {
+                let name = item.name.as_str();
+                // Only the first call is the document; the request disables parallel tool calls.
+                if !self.collector.is_carried && self.carrier().is_some() && self.carrier() == name {
+                    self.collector.is_carried = true;
+                    return Kind::Carrier;
+                }
+                self.calls_tool = true;
+                Kind::Other
+            }
+            Some("custom_tool_call") => {
+                self.calls_tool = true;
+                Kind::Other
+            }
+            _ => Kind::Other,
+        }
+    }
+
+    /// Returns the item that a delta belongs to. An item without a beginning is added as `kind`.
+    fn touch(&mut self, place: Place<'_>, kind: Kind) -> (usize, Kind) {
+        let open = self.find(place).unwrap_or_else(|| {
+            let id = place.id.map(str::to_owned);
+            self.items.push(Open { index: place.index, id, kind, has_delta: false });
+            self.items.len() - 1
+        });
+        let kind = self.items.get_mut(open).map_or(kind, |open| {
+            open.has_delta = true;
+            open.kind
+        });
+        (open, kind)
+    }
+
+    fn find(&self, place: Place<'_>) -> Option<usize> {
+        if place.index.is_none() && place.id.is_none() {
+            return self.items.len().checked_sub(1);
+        }
+        self.items.iter().rposition(|open| match (open.index, place.index) {
+            (Some(index), Some(other)) => index == other,
+            _ => open.id.is_some() && open.id.as_deref() == place.id,
+        })
+    }
+
+    /// Returns the name of the tool whose arguments are the document.
+    fn carrier(&self) -> Option<&str> {
+        self.collector.request.carrier.as_deref()
+    }
+
+    /// Emits reasoning, with an empty line between its parts.
+    fn reasoning(&mut self, open: usize, part: Thought, text: &str, out: &mut Deltas) {
+        if text.is_empty() {
+            return;
+        }
+        let thought = (open, part);
+        let is_next = self.thought.as_ref().is_some_and(|last| *last != thought);
+        self.thought = Some(thought);
+        let text = if is_next { format!("\n\n{text}") } else { text.to_owned() };
+        self.collector.thought(text, out);
+    }
+}
+
+impl Messages for ResponsesReader {
+    fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault> {
+        let bad = |what: &str| bad_wire(what, text.as_bytes());
+        // Some servers send the `[DONE]` of Chat Completions after the last event or in place of it.
+        if matches!(text.trim(), "" | "[DONE]") {
+            return Ok(());
+        }
+        let event: Event<'_> = lenient::from_str(text)
+            .map_err(|_| bad("an event of the stream is not one of the Responses API"))?;
+        let place = Place { index: event.output_index.0, id: event.item_id.as_str() };
+        let delta = event.delta.as_str().unwrap_or_default();
+        match event.kind.as_str() {
+            Some("response.created" | "response.in_progress") => {
+                self.collector.answered_by(&event.response.0.unwrap_or_default().model);
+            }
+            Some("response.output_item.added") => {
+                self.begin(place, &event.item.0.unwrap_or_default());
+            }
+            Some("response.output_item.done") => {
+                self.close(place, &mut event.item.0.unwrap_or_default(), out);
+            }
+            Some("response.output_text.delta") => self.text_delta(place, delta, out),
+            Some("response.refusal.delta") => self.refusal_delta(place, delta, out),
+            Some("response.reasoning_summary_text.delta") => {
+                let part = Thought::Summary(event.summary_index.0);
+                self.reasoning_delta(place, part, delta, out);
+            }
+            Some("response.reasoning_text.delta") => {
+                let part = Thought::Content(event.content_index.0);
+                self.reasoning_delta(place, part, delta, out);
+            }
+            Some("response.function_call_arguments.delta") => self.arguments_delta(place, delta, out),
+            Some(end @ ("response.completed" | "response.incomplete" | "response.failed")) => {
+                let status = end.trim_start_matches("response.");
+                return self.finish(&mut event.response.0.unwrap_or_default(), status, out);
+            }
+            // The properties of an error are in the event itself, or in `error` as in a document.
+            Some("error") if event.error.is_none() => {
+                let error: Value = serde_json::from_str(text).unwrap_or_default();
+                return broken(&mut self.collector, &json!({"error": error}), out);
+            }
+            _ if event.error.as_str().is_some() || event.error.value().is_some_and(Value::is_object) => {
+                return broken(&mut self.collector, &json!({"error": event.error}), out);
+            }
+            // Events of other tools, ends of parts that were read already, and event types that the API may add.
+            Some(_) => {}
+            None => return Err(bad("an event of the stream has no `type`")),
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, _: &mut Deltas) -> Result<(), Fault> {
+        Err(Fault::cut_off("the stream ended without `response.completed`"))
+    }
+}
+
+impl Reader for ResponsesReader {
+    fn document(&mut self, body: &[u8], out: &mut Deltas) -> Result<(), Fault> {
+        if body.trim_ascii().is_empty() {
+            return Err(Fault::new(FaultKind::BadWire, "the server sent an empty response"));
+        }
+        let mut response: Response<'_> =
+            lenient::from_slice(body).map_err(|_| bad_wire("the response is not JSON", body))?;
+        if response.output.0.is_none() && response.object.as_str() != Some("response") {
+            let whole: Value = serde_json::from_slice(body).unwrap_or_default();
+            if error_in(&whole).is_some() {
+                return broken(&mut self.collector, &whole, out);
+            }
+            let what = "the response is not one of the Responses API: it has no `output`";
+            return Err(bad_wire(what, body));
+        }
+        let status = response.status.take();
+        self.finish(&mut response, status.as_str().unwrap_or_default(), out)
+    }
+}

@@ -1,0 +1,89 @@
+//! Common parts of encoders.
+
+use bytes::Bytes;
+use formwork_core::{Call, Fault, FaultKind};
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Method, Request, Uri};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// The initial capacity of the buffer for a body in bytes. Typical bodies fit, which saves eight reallocations.
+const BODY_BYTES: usize = 4096;
+
+/// Returns a POST request with a JSON body. `extra` are additional properties of the body; they replace properties of the same name.
+///
+/// ```
+/// let request = formwork_wire::post("/ask", &["Lisbon"], &serde_json::Map::new())?;
+/// assert_eq!((request.uri().path(), &request.body()[..]), ("/ask", &br#"["Lisbon"]"#[..]));
+/// # Ok::<(), formwork_core::Fault>(())
+/// ```
+///
+/// # Errors
+/// [`FaultKind::BadRequest`] if the body cannot be written, or if the path is not part of a URL.
+pub fn post(path: &str, body: &impl Serialize, extra: &Map<String, Value>) -> Result<Request<Bytes>, Fault> {
+    let mut bytes = Vec::with_capacity(BODY_BYTES);
+    let written = if extra.is_empty() {
+        serde_json::to_writer(&mut bytes, body)
+    } else {
+        serde_json::to_value(body).and_then(|mut body| {
+            if let Value::Object(members) = &mut body {
+                members.extend(extra.clone());
+            }
+            serde_json::to_writer(&mut bytes, &body)
+        })
+    };
+    written.map_err(|error| bad_request(format!("the request cannot be written: {error}")))?;
+    let mut request = Request::new(Bytes::from(bytes));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = Uri::try_from(path).map_err(|error| {
+        bad_request(format!("{path:?} cannot be the path of a URL, check the model's name: {error}"))
+    })?;
+    request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(request)
+}
+
+/// Returns the schema of a call that asks for enforcement.
+///
+/// # Errors
+/// [`FaultKind::BadRequest`] if the call has none.
+pub fn schema_of(call: &Call) -> Result<&RawValue, Fault> {
+    let schema = call.lowered.schema_json();
+    schema.ok_or_else(|| bad_request("the call asks for an enforced schema and has none"))
+}
+
+/// Returns the name of a schema or a tool with the characters and the length that servers accept: `[A-Za-z0-9_-]{1,64}`.
+///
+/// ```
+/// assert_eq!(formwork_wire::safe_name("Person.v2"), "Person_v2");
+/// assert_eq!(formwork_wire::safe_name(""), "answer");
+/// ```
+pub fn safe_name(name: &str) -> String {
+    let is_safe = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    let safe: String =
+        name.chars().take(64).map(|letter| if is_safe(&letter) { letter } else { '_' }).collect();
+    if safe.is_empty() { "answer".to_owned() } else { safe }
+}
+
+/// Returns the fault for a call that the protocol cannot express.
+pub fn bad_request(message: impl Into<String>) -> Fault {
+    Fault::new(FaultKind::BadRequest, message)
+}
+
+/// Returns the fault for a call that needs a feature which the protocol does not have.
+pub fn unsupported(message: impl Into<String>) -> Fault {
+    Fault::new(FaultKind::Unsupported, message)
+}
+
+/// Returns a seed in the range of a signed 32-bit integer: a small seed unchanged, a larger one folded so that all its bits matter.
+///
+/// ```
+/// assert_eq!(formwork_wire::folded(7), 7);
+/// assert_ne!(formwork_wire::folded(1 << 40), formwork_wire::folded(1 << 41));
+/// assert!(formwork_wire::folded(u64::MAX) <= i32::MAX as u64);
+/// ```
+pub const fn folded(seed: u64) -> u64 {
+    const MAX: u64 = i32::MAX as u64;
+
+    if seed <= MAX { seed } else { (seed ^ (seed >> 31) ^ (seed >> 62)) & MAX }
+}

@@ -1,0 +1,176 @@
+//! Writes calls into files.
+
+use std::collections::{BTreeMap, HashSet};
+
+use formwork_core::{Event, Fault, FaultKind, Usage};
+use formwork_ledger::RecordId;
+use formwork_wire::batch::{FileLimits, FileRequest};
+use futures_util::future::try_join_all;
+
+use super::engine::{Halted, Planned, Work};
+use super::record::{File, FileRows, FileState, Files, custom_id};
+use super::rows::{Active, Next, NextCall};
+use crate::BatchError;
+use crate::drive::{READ, Turn, settle};
+use crate::row::RunError;
+
+/// A file that is being filled.
+#[derive(Default)]
+struct Draft {
+    rows: FileRows,
+    requests: Vec<FileRequest>,
+    bytes: usize,
+    key: String,
+}
+
+impl Work<'_> {
+    /// Writes the next call of each open row that no file has into files, and submits these.
+    pub(super) async fn plan(&mut self) -> Result<Planned, Halted> {
+        let mut planned = Planned::default();
+        let mut taken: HashSet<u64> = HashSet::new();
+        for number in self.files.numbers() {
+            taken.extend(Files::rows(self.store.as_ref(), number).await?.keys());
+        }
+        let mut drafts: BTreeMap<String, Draft> = BTreeMap::new();
+        let mut last = None;
+        'rows: loop {
+            let rows = self.store.open_rows(last, READ).await?;
+            let Some(end) = rows.last() else { break };
+            last = Some(end.number);
+            let (mut states, mut calls) = (Vec::new(), Vec::new());
+            for row in rows.into_iter().filter(|row| !taken.contains(&row.number)) {
+                planned.has_rows = true;
+                let active = Active::open(&self.engine.extractor, row, self.engine.clock.now());
+                let Some((active, next, request)) = self.request(active).await? else { continue };
+                if let Err(message) = self.reserve(active.number, next.reserve) {
+                    planned.over_budget = Some(message);
+                    break;
+                }
+                states.push((active.number, active.state()));
+                calls.push((active.number, next, request));
+            }
+            let stored = states.into_iter().map(|(row, state)| self.store.checkpoint(row, state));
+            try_join_all(stored).await?;
+            for (row, next, request) in calls {
+                let limits = self.limits(&next.target)?;
+                let draft = drafts.entry(next.target.clone()).or_default();
+                let is_full =
+                    draft.requests.len() >= limits.requests || draft.bytes + size(&request) > limits.bytes;
+                if is_full && !draft.requests.is_empty() {
+                    let full = std::mem::take(draft);
+                    planned.has_files = true;
+                    self.seal(&next.target, full).await?;
+                }
+                drafts.entry(next.target).or_default().add(row, next.id, request);
+            }
+            if planned.over_budget.is_some() {
+                break 'rows;
+            }
+            self.check_control().await?;
+        }
+        for (target, draft) in drafts.into_iter().filter(|(_, draft)| !draft.requests.is_empty()) {
+            planned.has_files = true;
+            self.seal(&target, draft).await?;
+        }
+        Ok(planned)
+    }
+
+    fn limits(&self, target: &str) -> Result<FileLimits, BatchError> {
+        let (own, limits) = (self.engine.limits, self.api(target)?.limits());
+        Ok(FileLimits {
+            requests: own.requests.min(limits.requests).max(1),
+            bytes: own.bytes.min(limits.bytes),
+        })
+    }
+
+    /// Returns the row with its next call and the request of that; `None` if the row is finished or stays open.
+    async fn request(
+        &mut self,
+        mut active: Active,
+    ) -> Result<Option<(Active, NextCall, formwork_wire::http::Request<formwork_wire::Bytes>)>, Halted> {
+        let number = active.number;
+        loop {
+            let next = match active.next(&self.engine.extractor).await? {
+                Next::Call(row, next) => {
+                    active = *row;
+                    next
+                }
+                Next::Done(history, deferred, result) => {
+                    let now = self.engine.clock.now();
+                    let store = self.store.as_ref();
+                    let result = result.map_err(RunError::from);
+                    let ended =
+                        settle(store, number, history, deferred, result, &Turn::alone(self.answered), now)
+                            .await?;
+                    self.note(ended);
+                    return Ok(None);
+                }
+            };
+            let max = self.limits(&next.target)?.bytes;
+            let fault = match self.api(&next.target)?.wire().encode(&next.call) {
+                Ok(request) if size(&request) <= max => return Ok(Some((active, next, request))),
+                Ok(request) => {
+                    let length = request.body().len();
+                    let message = format!("the request has {length} bytes, and a file at most {max}");
+                    Fault::new(FaultKind::BadRequest, message)
+                }
+                Err(fault) => fault,
+            };
+            active.on(Event::failed(next.id, fault, Usage::default()))?;
+        }
+    }
+
+    /// Records a file and submits it.
+    async fn seal(&mut self, target: &str, draft: Draft) -> Result<(), Halted> {
+        let file = File {
+            key: draft.key,
+            target: target.to_owned(),
+            planned: self.engine.clock.now(),
+            state: FileState::Planned,
+            requests: draft.requests.len(),
+        };
+        let number = self.files.add(self.store.as_ref(), file, &draft.rows).await?;
+        match self.submit(number, draft.requests).await {
+            Ok(()) => Ok(()),
+            Err(halted) => self.endure(halted, target).map(|_| ()),
+        }
+    }
+
+    /// Writes the requests of a file once more, from the rows that still wait for them.
+    pub(super) async fn rewritten(&self, number: u64) -> Result<Vec<FileRequest>, Halted> {
+        let Some(file) = self.files.get(number) else { return Ok(Vec::new()) };
+        let rows = Files::rows(self.store.as_ref(), number).await?;
+        let numbers: Vec<u64> = rows.keys().copied().collect();
+        let (mut rest, mut requests) = (numbers.as_slice(), Vec::new());
+        while !rest.is_empty() {
+            for row in self.among(&mut rest).await? {
+                if let Some((active, next)) = self.waiting(row, &rows).await? {
+                    let request = self.api(&file.target)?.wire().encode(&next.call)?;
+                    requests.push(FileRequest { custom_id: custom_id(&file.key, active.number), request });
+                }
+            }
+        }
+        Ok(requests)
+    }
+}
+
+impl Draft {
+    fn add(
+        &mut self,
+        row: u64,
+        id: formwork_core::CallId,
+        request: formwork_wire::http::Request<formwork_wire::Bytes>,
+    ) {
+        if self.key.is_empty() {
+            self.key = RecordId::next().to_string().replace("run_", "formwork-");
+        }
+        self.bytes += size(&request);
+        self.rows.insert(row, id);
+        self.requests.push(FileRequest { custom_id: custom_id(&self.key, row), request });
+    }
+}
+
+/// Returns the number of bytes that a request takes in a file, at most.
+fn size(request: &formwork_wire::http::Request<formwork_wire::Bytes>) -> usize {
+    request.body().len() + 256
+}

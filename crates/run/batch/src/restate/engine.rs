@@ -1,0 +1,358 @@
+//! The engine that submits rows to Restate and stores their results.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use formwork_core::{Clock as _, ErrorKind, Fault};
+use formwork_extract::{CancellationToken, TokioClock};
+use formwork_ledger::RecordId;
+use formwork_wire::SharedTransport;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::ingress::{Client, Response};
+use super::message::{CONTRACTS, Hello, PROTOCOL, ROWS, RowReply, RowRequest, digest, key};
+use crate::drive::{AsksRows, Outcome, Turn, drive, settle};
+use crate::row::{RunError, total};
+use crate::{BatchError, Ended, Engine, OpenRow, RowState, Stop, Store, View};
+
+/// The key under which a batch keeps its name in Restate.
+const NOTE: &str = "restate";
+
+/// The time within which a worker answers the first question.
+const HELLO: Duration = Duration::from_secs(20);
+
+/// The shortest and the longest pause between two requests while Restate does not answer.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// The engine that submits rows to a Restate server, whose workers call models.
+///
+/// Each row is submitted under its own key. If this process ends, submitted rows continue in Restate; the next process submits them
+/// under the same keys and receives their results. The workers (`formwork worker`) have the targets, the policies and the prices.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use formwork_batch::Restate;
+/// use formwork_wire::SharedTransport;
+/// use serde_json::json;
+///
+/// /// `transport` sends to Restate's ingress.
+/// fn engine(transport: SharedTransport) -> Restate {
+///     let contract = json!({"schema": {"type": "object", "properties": {"age": {"type": "integer"}}}});
+///     Restate::new(transport, "http://127.0.0.1:8080", contract, 256)
+///         .with_budget(5_000_000) // 5 US dollars
+///         .with_patience(Duration::from_secs(60))
+/// }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Restate {
+    ingress: Client,
+    url: String,
+    contract: Value,
+    rows: usize,
+    /// In millionths of a US dollar.
+    budget: Option<u64>,
+    patience: Duration,
+    clock: TokioClock,
+}
+
+impl Restate {
+    /// Creates an engine for a contract, with `rows` rows in progress at the same time (at least 1). `url` is the address of Restate's
+    /// ingress that `transport` sends to, for messages.
+    pub fn new(transport: SharedTransport, url: impl Into<String>, contract: Value, rows: usize) -> Self {
+        Self {
+            ingress: Client(transport),
+            url: url.into(),
+            contract,
+            rows: rows.max(1),
+            budget: None,
+            patience: Duration::from_secs(300),
+            clock: TokioClock::new(),
+        }
+    }
+
+    /// Sets the cost in millionths of a US dollar from which on no further row is submitted (default: no limit). Rows in progress are
+    /// finished, and may exceed it.
+    #[must_use]
+    pub const fn with_budget(mut self, micro_usd: u64) -> Self {
+        self.budget = Some(micro_usd);
+        self
+    }
+
+    /// Sets the time after which the batch ends if Restate or all providers do not respond (default: 5 minutes).
+    #[must_use]
+    pub const fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Checks that workers of this version answer, and gives them the contract.
+    async fn begin(&self) -> Result<Result<(), Ended>, BatchError> {
+        let url = &self.url;
+        let not_restate = || {
+            BatchError::Engine(format!(
+                "{url} is not the ingress of Restate: name it with --ingress, for example http://127.0.0.1:8080 (9070 is the \
+                 administration)"
+            ))
+        };
+        match self.ingress.get("/restate/health", HELLO).await {
+            Ok(response) if response.status.is_success() => {}
+            Ok(_) => return Err(not_restate()),
+            Err(fault) => return Ok(Err(Ended::Unavailable(self.unreachable(&fault)))),
+        }
+        let response = self.ingress.post(&format!("/{ROWS}/hello"), None, "null", Some(HELLO)).await;
+        let response = match response {
+            Ok(response) if response.status.as_u16() == 404 => {
+                return Err(BatchError::Engine(format!(
+                    "no worker is registered with Restate at {url}: start one with `formwork worker --listen ADDR --register \
+                     ADMIN_URL --advertise URL`"
+                )));
+            }
+            Ok(response) => response,
+            Err(fault) => {
+                return Ok(Err(Ended::Unavailable(format!(
+                    "no worker answers Restate at {url}: {}; start `formwork worker` behind the address that is registered",
+                    fault.message
+                ))));
+            }
+        };
+        let hello: Option<Hello> = response
+            .json()
+            .filter(|_| response.status.is_success())
+            .and_then(|document| serde_json::from_value(document).ok());
+        let hello = hello.ok_or_else(not_restate)?;
+        if hello.protocol < PROTOCOL {
+            return Err(BatchError::Engine(format!(
+                "the workers at Restate {url} have version {}, which is older than this batch needs: start workers of version {} \
+                 behind an address of their own",
+                hello.version,
+                env!("CARGO_PKG_VERSION")
+            )));
+        }
+        let path = format!("/{CONTRACTS}/{}/put", digest(&self.contract));
+        match self.ingress.post(&path, None, self.contract.to_string(), Some(HELLO)).await {
+            Ok(response) if response.status.is_success() => Ok(Ok(())),
+            Ok(response) => Err(BatchError::Engine(format!(
+                "Restate at {url} does not take the contract: {}",
+                response.message()
+            ))),
+            Err(fault) => Ok(Err(Ended::Unavailable(self.unreachable(&fault)))),
+        }
+    }
+
+    fn unreachable(&self, fault: &Fault) -> String {
+        format!(
+            "Restate does not answer at {}: {}; start it, or name its ingress with --ingress",
+            self.url, fault.message
+        )
+    }
+}
+
+/// Submits the rows without a result under new keys from now on, so that Restate starts them over: for rows that were rejected
+/// without a call, and for a cancelled batch.
+///
+/// # Errors
+/// [`BatchError::Store`].
+pub fn start_anew(view: &View) -> Result<(), BatchError> {
+    match view.note(NOTE)? {
+        Some(name) => view.set_note(NOTE, Name::of(&name).next().note()),
+        None => Ok(()),
+    }
+}
+
+/// The name of a batch in Restate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Name {
+    batch: String,
+    /// Keys of an earlier era are not used again.
+    era: u64,
+}
+
+impl Name {
+    fn of(note: &Value) -> Self {
+        let batch = note.get("batch").and_then(Value::as_str).map_or_else(fresh, str::to_owned);
+        Self { batch, era: note.get("era").and_then(Value::as_u64).unwrap_or_default() }
+    }
+
+    fn note(&self) -> Value {
+        json!({"batch": self.batch, "era": self.era})
+    }
+
+    fn next(self) -> Self {
+        Self { era: self.era + 1, ..self }
+    }
+}
+
+fn fresh() -> String {
+    RecordId::next().to_string().replace("run_", "batch-")
+}
+
+/// A batch that is worked on.
+struct Session<'a> {
+    engine: &'a Restate,
+    name: Name,
+    digest: String,
+    spent: Mutex<u64>,
+    /// The keys and bodies of rows that were cut off.
+    cut: Mutex<Vec<(String, String)>>,
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[async_trait]
+impl AsksRows for Session<'_> {
+    fn limit(&self) -> usize {
+        self.engine.rows
+    }
+
+    async fn row(&self, store: &Arc<dyn Store>, row: OpenRow, turn: Turn) -> Result<Outcome, BatchError> {
+        if let Some(budget) = self.engine.budget.filter(|budget| *held(&self.spent) >= *budget) {
+            let message = format!("the batch has cost {:.2} US dollars", budget as f64 / 1e6);
+            return Ok(Outcome::Deferred(ErrorKind::Budget, message));
+        }
+        let OpenRow { number, input, state, .. } = row;
+        let mut state = state.unwrap_or_default();
+        let request = RowRequest {
+            protocol: PROTOCOL,
+            contract: self.digest.clone(),
+            input,
+            run: state.run.clone(),
+            stored: state.stored,
+        };
+        let key = key(&self.name.batch, self.name.era, number, &request, &state.history);
+        let body = serde_json::to_string(&request).map_err(|error| BatchError::Engine(error.to_string()))?;
+        let answered = tokio::select! {
+            biased;
+            answered = self.answered(&key, &body) => answered,
+            () = turn.cut.cancelled() => {
+                held(&self.cut).push((key, body));
+                return Ok(Outcome::Cut);
+            }
+        };
+        let reply = match answered {
+            Ok(response) => understood(&response),
+            Err(fault) => {
+                let message = self.engine.unreachable(&fault);
+                return Ok(Outcome::Deferred(ErrorKind::Unavailable, message));
+            }
+        };
+        if reply.restarted {
+            state = state.restarted();
+        }
+        let micro_usd = total(reply.end.calls()).1.micro_usd.unwrap_or_default();
+        *held(&self.spent) += micro_usd;
+        let RowState { history, deferred, .. } = state;
+        let has_calls = !history.is_empty() || !reply.end.calls().is_empty();
+        let (result, now) = (reply.end.into_result(), self.engine.clock.now());
+        let outcome = settle(store.as_ref(), number, history, deferred, result, &turn, now).await?;
+        if !has_calls && matches!(outcome, Outcome::Deferred(..)) {
+            // Restate keeps the result of the key: the next submission needs another one.
+            let state = RowState {
+                stored: now,
+                deferred: deferred + u32::from(turn.may_reject),
+                ..RowState::default()
+            };
+            store.checkpoint(number, state).await?;
+        }
+        Ok(outcome)
+    }
+}
+
+impl Session<'_> {
+    /// Submits a row until Restate gives its result, however often the connection breaks.
+    async fn answered(&self, key: &str, body: &str) -> Result<Response, Fault> {
+        let path = format!("/{ROWS}/run");
+        let (mut pause, mut since) = (PAUSES.0, None);
+        loop {
+            let begun = Instant::now();
+            let fault = match self.engine.ingress.post(&path, Some(key), body.to_owned(), None).await {
+                Ok(response) if !is_passing(&response) => return Ok(response),
+                Ok(response) => Fault::new(formwork_core::FaultKind::Overloaded, response.message()),
+                Err(fault) => fault,
+            };
+            if begun.elapsed() > self.engine.patience {
+                // The connection broke after a long wait for the result, so this is not an outage.
+                (pause, since) = (PAUSES.0, None);
+            }
+            let since = *since.get_or_insert_with(Instant::now);
+            if since.elapsed() > self.engine.patience {
+                return Err(fault);
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(PAUSES.1);
+        }
+    }
+
+    /// Cancels the invocations of rows that were cut off.
+    async fn cancel(&self) {
+        let cut = std::mem::take(&mut *held(&self.cut));
+        let ids = cut.iter().map(|(key, body)| async move {
+            let path = format!("/{ROWS}/run/send");
+            let sent = self.engine.ingress.post(&path, Some(key), body.clone(), Some(HELLO)).await.ok()?;
+            let document = sent.json()?;
+            document.get("invocationId").and_then(Value::as_str).map(str::to_owned)
+        });
+        let ids: Vec<String> = join_all(ids).await.into_iter().flatten().collect();
+        if !ids.is_empty() {
+            let path = format!("/{ROWS}/cancel");
+            let sent = self.engine.ingress.post(&path, None, json!(ids).to_string(), Some(HELLO)).await;
+            if let Err(fault) = sent {
+                tracing::warn!(target: "formwork", "{} rows go on in Restate: {}", ids.len(), fault.message);
+            }
+        }
+    }
+}
+
+/// Returns whether a response is one of a server that will be there again soon.
+fn is_passing(response: &Response) -> bool {
+    // Restate also sends 408 and 429; errors of workers have other statuses below 500.
+    response.status.is_server_error() || matches!(response.status.as_u16(), 408 | 429)
+}
+
+/// Returns the reply of a worker, or its failure.
+fn understood(response: &Response) -> RowReply {
+    let kind = match response.status.as_u16() {
+        200..300 => match response.json().and_then(|reply| serde_json::from_value(reply).ok()) {
+            Some(reply) => return reply,
+            None => ErrorKind::Unavailable,
+        },
+        413 => ErrorKind::Rejected,
+        _ => ErrorKind::Unavailable,
+    };
+    let message = match kind {
+        ErrorKind::Rejected => "the row is longer than Restate takes (message-size-limit)".to_owned(),
+        _ => format!("Restate has no result of the row: {}", response.message()),
+    };
+    let end = super::message::RunEnd::Failed(RunError { kind, message, calls: Vec::new(), best: None });
+    RowReply { restarted: false, end }
+}
+
+#[async_trait]
+impl Engine for Restate {
+    async fn run(&self, store: Arc<dyn Store>, cancel: &CancellationToken) -> Result<Ended, BatchError> {
+        if let Err(ended) = self.begin().await? {
+            return Ok(ended);
+        }
+        let name = Name::of(&store.note(NOTE).await?.unwrap_or_default());
+        store.set_note(NOTE, name.note()).await?;
+        let spent = store.progress().await?.micro_usd;
+        let session = Session {
+            engine: self,
+            name: name.clone(),
+            digest: digest(&self.contract),
+            spent: Mutex::new(spent),
+            cut: Mutex::default(),
+        };
+        let ended = drive(&session, &store, cancel, self.patience).await?;
+        if ended == Ended::Stopped(Stop::Cancelled) {
+            session.cancel().await;
+            store.set_note(NOTE, name.next().note()).await?;
+        }
+        Ok(ended)
+    }
+}

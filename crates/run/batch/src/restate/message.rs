@@ -1,0 +1,148 @@
+//! Messages between the side that submits rows and the workers.
+
+use formwork_core::{CallRecord, Outcome, Run, Time};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::row::RunError;
+
+/// The version of these messages. A worker understands those of its own version and of older ones.
+pub(super) const PROTOCOL: u32 = 1;
+
+/// The name of the service that takes rows to their results.
+pub(super) const ROWS: &str = "FormworkRow";
+
+/// The name of the keyed service that keeps contracts, by their digests.
+pub(super) const CONTRACTS: &str = "FormworkContract";
+
+/// The key of the state that holds a contract.
+pub(super) const CONTRACT: &str = "contract";
+
+/// A row for a worker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct RowRequest {
+    pub(super) protocol: u32,
+    /// The digest of the contract.
+    pub(super) contract: String,
+    /// The text to extract from.
+    pub(super) input: String,
+    /// The run to continue, if another engine began one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) run: Option<Box<Run>>,
+    /// The time at which that run was stored.
+    #[serde(default)]
+    pub(super) stored: Time,
+}
+
+/// The result of a row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct RowReply {
+    /// Whether the worker could not continue the run of the request, and began a new one.
+    #[serde(default)]
+    pub(super) restarted: bool,
+    pub(super) end: RunEnd,
+}
+
+/// The result of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum RunEnd {
+    Accepted(Box<Outcome<Value>>),
+    Failed(RunError),
+}
+
+impl RunEnd {
+    /// Returns every call of the run, in order.
+    pub(super) fn calls(&self) -> &[CallRecord] {
+        match self {
+            Self::Accepted(outcome) => &outcome.calls,
+            Self::Failed(error) => &error.calls,
+        }
+    }
+
+    pub(super) fn into_result(self) -> Result<Outcome<Value>, RunError> {
+        match self {
+            Self::Accepted(outcome) => Ok(*outcome),
+            Self::Failed(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(any(test, feature = "restate"))]
+impl From<Result<Outcome<Value>, formwork_core::Error>> for RunEnd {
+    fn from(result: Result<Outcome<Value>, formwork_core::Error>) -> Self {
+        match result {
+            Ok(outcome) => Self::Accepted(Box::new(outcome)),
+            Err(error) => Self::Failed(error.into()),
+        }
+    }
+}
+
+/// The version of a worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Hello {
+    pub(super) protocol: u32,
+    pub(super) version: String,
+}
+
+#[cfg(any(test, feature = "restate"))]
+impl Hello {
+    /// Returns the version message of this version.
+    pub(super) fn own() -> Self {
+        Self { protocol: PROTOCOL, version: env!("CARGO_PKG_VERSION").to_owned() }
+    }
+}
+
+/// Returns the digest of a contract, by which workers find it. The order of members counts, because models see it.
+pub(super) fn digest(contract: &Value) -> String {
+    format!("{:x}", Sha256::digest(contract.to_string()))
+}
+
+/// Returns the key under which Restate carries a request out once. The same row has another key for another contract, after a run
+/// that ended without a result, and in another era of its batch.
+pub(super) fn key(batch: &str, era: u64, row: u64, request: &RowRequest, past: &[CallRecord]) -> String {
+    let begun = serde_json::to_string(&(request, past.len())).unwrap_or_default();
+    let digest = format!("{:x}", Sha256::digest(begun));
+    format!("{batch}-{era}-{row}-{}", digest.get(..24).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_key_is_that_of_one_question_alone() {
+        let request = |contract: &str, input: &str, stored| RowRequest {
+            protocol: PROTOCOL,
+            contract: contract.to_owned(),
+            input: input.to_owned(),
+            run: None,
+            stored: Time(stored),
+        };
+        let one = request("c", "i", 0);
+        assert_eq!(key("b", 0, 7, &one, &[]), key("b", 0, 7, &one.clone(), &[]));
+        let others = [
+            key("b2", 0, 7, &one, &[]),
+            key("b", 1, 7, &one, &[]),
+            key("b", 0, 8, &one, &[]),
+            key("b", 0, 7, &request("c2", "i", 0), &[]),
+            key("b", 0, 7, &request("c", "i2", 0), &[]),
+            key("b", 0, 7, &request("c", "i", 1), &[]),
+        ];
+        for other in others {
+            assert_ne!(key("b", 0, 7, &one, &[]), other);
+        }
+    }
+
+    #[test]
+    fn a_digest_is_of_the_whole_contract_and_of_its_order() {
+        let contracts =
+            [json!({"a": 1, "b": 2}), json!({"b": 2, "a": 1}), json!({"a": 1, "b": 3}), json!({"a": 1})];
+        let digests: std::collections::HashSet<_> = contracts.iter().map(digest).collect();
+        assert_eq!(digests.len(), contracts.len());
+        assert!(digests.iter().all(|digest| digest.len() == 64));
+    }
+}

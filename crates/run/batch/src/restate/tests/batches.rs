@@ -1,0 +1,165 @@
+//! Batches on a played Restate.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use formwork_extract::CancellationToken;
+use serde_json::Value;
+
+use super::provider::{Played, contract, extractor};
+use super::server::{Nowhere, Server};
+use crate::restate::admin::{Admin, AdminError};
+use crate::restate::{Restate, start_anew};
+use crate::{Batch, BatchError, Control, Ended, Engine as _, InProcess, Row, Spec, Stop};
+
+fn engine(server: &Arc<Server>) -> Restate {
+    Restate::new(Arc::clone(server) as _, "http://restate:8080", contract(), 4)
+}
+
+fn batch(folder: &std::path::Path, count: u64) -> Arc<Batch> {
+    let row = |number: u64| Ok(Row::new(format!("r{number}"), format!("text {number}")));
+    Arc::new(
+        Batch::create(folder, &Spec::new(contract(), "rows"), (0..count).map(row).collect::<Vec<_>>())
+            .unwrap(),
+    )
+}
+
+/// The files of results, times left out.
+fn results(batch: &Batch) -> Vec<String> {
+    ["part-00001.jsonl", "rejected-00001.jsonl"]
+        .iter()
+        .flat_map(|name| {
+            let text = std::fs::read_to_string(batch.view().folder().join(name)).unwrap_or_default();
+            let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            lines
+        })
+        .map(|line| {
+            let mut line: Value = serde_json::from_str(&line).unwrap();
+            for call in line["calls"].as_array_mut().into_iter().flatten() {
+                (call["started"], call["ended"]) = (0.into(), 0.into());
+            }
+            line.to_string()
+        })
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_results_are_those_of_the_engine_in_this_process() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let none = CancellationToken::new();
+    let server = Arc::new(Server::new());
+    let on_restate = batch(there.path(), 38);
+    assert_eq!(engine(&server).run(on_restate.clone(), &none).await.unwrap(), Ended::Done);
+    on_restate.close().unwrap();
+    let in_process = batch(here.path(), 38);
+    let provider = Arc::new(Played::default());
+    let direct = InProcess::new(extractor(&provider), 4);
+    // The long answers of rows that end with 8 exceed the size limit of journal entries only.
+    assert_eq!(direct.run(in_process.clone(), &none).await.unwrap(), Ended::Done);
+    in_process.close().unwrap();
+    let is_bounded = |line: &String| ["r8\"", "r18\"", "r28\""].iter().any(|id| line.contains(id));
+    let (mut ours, mut theirs) = (results(&on_restate), results(&in_process));
+    ours.retain(|line| !is_bounded(line));
+    theirs.retain(|line| !is_bounded(line));
+    assert_eq!(ours, theirs);
+    assert_eq!(ours.len(), 35);
+    assert_eq!(server.provider.calls(), provider.calls());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_submitting_process_that_dies_gets_the_results_of_what_continued_without_it() {
+    for moment in [1, 30, 90, 200, 400] {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Arc::new(Server::new());
+        let batch = batch(folder.path(), 30);
+        let (engine, none) = (engine(&server), CancellationToken::new());
+        let first = engine.run(batch.clone(), &none);
+        assert!(tokio::time::timeout(Duration::from_millis(moment), first).await.is_err());
+        // Submitted rows continue in Restate. This simulated server loses its open requests and keeps results only.
+        let before = server.provider.calls();
+        let done = server.done.lock().await.len();
+        assert_eq!(engine.run(batch.clone(), &none).await.unwrap(), Ended::Done);
+        batch.close().unwrap();
+        assert_eq!(batch.view().progress().unwrap().finished(), 30);
+        let keys = server.done.lock().await.len();
+        assert_eq!(
+            keys, 30,
+            "at {moment}: each row has one key; {done} had a result and {before} calls were made"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn bad_input_is_one_message_each_with_its_remedy() {
+    let replies = |server: Server| async move {
+        let folder = tempfile::tempdir().unwrap();
+        match engine(&Arc::new(server)).run(batch(folder.path(), 3), &CancellationToken::new()).await {
+            Err(BatchError::Engine(message)) => message,
+            other => panic!("{other:?}"),
+        }
+    };
+    let message = replies(Server { has_worker: false, ..Server::new() }).await;
+    assert!(
+        message.contains("no worker is registered") && message.contains("formwork worker --listen"),
+        "{message}"
+    );
+    let message = replies(Server { protocol: 0, ..Server::new() }).await;
+    assert!(message.contains("older than this batch needs: start workers of version"), "{message}");
+
+    let admin = Admin::new(Arc::new(Server::new()), "http://restate:9070");
+    let error = admin.version().await.unwrap_err();
+    assert!(matches!(error, AdminError::TooOld { .. }), "{error}");
+    assert!(error.to_string().ends_with("older than 1.6: update the server"), "{error}");
+    let error = admin.register("http://workers:9080").await.unwrap_err().to_string();
+    assert!(error.contains("behind an address of their own"), "{error}");
+    let error = admin.contract("1 OR 1").await.unwrap_err();
+    assert!(matches!(error, AdminError::NoContract { .. }), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_not_there_leaves_all_rows_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let batch = batch(folder.path(), 3);
+    let engine = Restate::new(Arc::new(Nowhere), "http://restate:8080", contract(), 4);
+    let ended = engine.run(batch.clone(), &CancellationToken::new()).await.unwrap();
+    assert!(matches!(&ended, Ended::Unavailable(message) if message.contains("--ingress")), "{ended:?}");
+    assert_eq!(batch.view().progress().unwrap().finished(), 0);
+    let admin = Admin::new(Arc::new(Nowhere), "http://restate:9070");
+    assert!(matches!(admin.version().await, Err(AdminError::Unreachable { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelled_rows_are_cancelled_in_restate_and_have_other_keys_afterwards() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Arc::new(Server::new());
+    let batch = batch(folder.path(), 30);
+    let (engine, none) = (engine(&server), CancellationToken::new());
+    server.holds.store(true, Ordering::SeqCst);
+    let cancelled = async {
+        while server.requests.load(Ordering::SeqCst) < 4 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        batch.view().set_control(Control::Stop(Stop::Cancelled)).unwrap();
+    };
+    let (ended, ()) = tokio::join!(engine.run(batch.clone(), &none), cancelled);
+    assert_eq!(ended.unwrap(), Ended::Stopped(Stop::Cancelled));
+    assert_eq!(server.cancelled.load(Ordering::SeqCst), 4);
+    server.holds.store(false, Ordering::SeqCst);
+    let era = || batch.view().note("restate").unwrap().unwrap()["era"].as_u64();
+    assert_eq!(era(), Some(1));
+    start_anew(batch.view()).unwrap();
+    assert_eq!(era(), Some(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_budget_stops_further_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Arc::new(Server::new());
+    let batch = batch(folder.path(), 30);
+    // The targets of the simulated worker have no price, and a budget of 0 is exhausted from the start.
+    let engine = engine(&server).with_budget(0);
+    let ended = engine.run(batch.clone(), &CancellationToken::new()).await.unwrap();
+    assert!(matches!(ended, Ended::OverBudget(_)), "{ended:?}");
+    assert_eq!(server.provider.calls(), 0);
+}

@@ -1,0 +1,96 @@
+//! One row, whose worker dies at any moment.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use formwork_core::{ErrorKind, SharedProvider, Time};
+use formwork_extract::Extractor;
+use serde_json::{Value, json};
+
+use super::journal::{Died, Journal};
+use super::provider::{Played, calls, contract, extractor, request};
+use crate::halt::one_step;
+use crate::restate::entry::{Entry, resume};
+use crate::restate::message::{RowRequest, RunEnd};
+use crate::restate::row::row;
+
+/// The value, or the class of the error.
+fn result_of(end: &RunEnd) -> Result<Value, ErrorKind> {
+    match end {
+        RunEnd::Accepted(outcome) => Ok(outcome.value.clone()),
+        RunEnd::Failed(error) => Err(error.kind),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_whose_worker_dies_at_any_moment_has_the_result_of_one_that_lives() {
+    for number in 0..8 {
+        let provider = Arc::new(Played::default());
+        let undisturbed = Journal::default();
+        let reply = row(&undisturbed, &extractor(&provider), &calls(), request(number)).await.unwrap();
+        let (moments, needed) = (undisturbed.moments.into_inner(), provider.calls() as usize);
+        assert!(needed == reply.end.calls().len() && moments >= 2 * needed);
+        for death in 0..moments {
+            let provider = Arc::new(Played::default());
+            let mut journal = Journal { dies_at: Some(death), ..Journal::default() };
+            let died = row(&journal, &extractor(&provider), &calls(), request(number)).await;
+            assert_eq!(died, Err(Died), "row {number} at {death}");
+            // Another worker has its own extractor, and shares only the journal.
+            (journal.dies_at, journal.at) = (None, AtomicUsize::new(0));
+            let again = row(&journal, &extractor(&provider), &calls(), request(number)).await.unwrap();
+            assert_eq!(
+                (again.restarted, result_of(&again.end)),
+                (false, result_of(&reply.end)),
+                "row {number} at {death}"
+            );
+            // At most one call was in flight, or had an answer that was not stored.
+            let repeated = provider.calls() as usize - again.end.calls().len();
+            assert!(repeated <= 1, "row {number} at {death}: {repeated} calls are not in the result");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_entry_has_neither_the_input_nor_earlier_calls_and_gives_the_same_run() {
+    let provider = Arc::new(Played::default());
+    let extractor = extractor(&provider);
+    let mut run = extractor.extraction(format!("text 7 {}", "long ".repeat(10_000))).into_parts().1;
+    for call in 1..3 {
+        let after = one_step(extractor.continued(run.clone()).unwrap()).await.unwrap();
+        let Entry::Going { run: kept, .. } = Entry::going(&run, &after, Time(5)) else {
+            panic!("it goes on")
+        };
+        let text = kept.to_string();
+        assert!(
+            text.len() < 10_000 && text.matches("no, for the").count() >= 1,
+            "call {call}: {}",
+            text.len()
+        );
+        assert!(!text.contains("long long"));
+        assert_eq!(kept["ledger"].as_array().unwrap().len(), 1);
+        let read = serde_json::from_str(&text).unwrap();
+        assert_eq!(resume(&run, read).unwrap(), after);
+        run = after;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_too_long_for_a_step_rejects_its_row() {
+    let provider = Arc::new(Played::default());
+    let journal = Journal::default();
+    let reply = row(&journal, &extractor(&provider), &calls(), request(8)).await.unwrap();
+    assert_eq!(result_of(&reply.end), Err(ErrorKind::Rejected));
+    assert!(serde_json::to_vec(&reply).unwrap().len() < 100_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_of_other_settings_starts_over() {
+    let (provider, other) = (Arc::new(Played::default()), Arc::new(Played::default()));
+    let schema = contract()["schema"].clone();
+    let elsewhere =
+        Extractor::for_document("other", schema).with_target(Arc::clone(&other) as SharedProvider);
+    let run = one_step(elsewhere.build().unwrap().extraction("text 7")).await.unwrap();
+    let begun = RowRequest { run: Some(Box::new(run)), ..request(1) };
+    let reply = row(&Journal::default(), &extractor(&provider), &calls(), begun).await.unwrap();
+    assert_eq!((reply.restarted, result_of(&reply.end)), (true, Ok(json!({"number": 1}))));
+}

@@ -1,0 +1,471 @@
+//! The store on SQLite: a folder with one database, and the files of results.
+
+mod import;
+mod lock;
+mod parts;
+mod tables;
+mod view;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use formwork_ledger::Database;
+use rusqlite::params;
+use serde_json::Value;
+
+use self::lock::Lock;
+use self::tables::{CallRow, End, int};
+use self::view::{FORMAT, LEDGER};
+pub use self::view::{MaxFailures, Spec, View};
+use crate::{BadRow, BatchError, Control, OpenRow, Progress, Row, RowEnd, RowState, Stop, Store};
+
+/// The maximum number of bytes of inputs that [`Store::open_rows`] returns, beside one row.
+const MAX_READ: usize = 32 << 20;
+
+/// The interval at which the flag of `pause` and `cancel` is read.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// A batch in a folder that this process works on.
+///
+/// ```
+/// use formwork_batch::{Batch, Row, Spec};
+/// use serde_json::json;
+///
+/// let folder = tempfile::tempdir()?;
+/// let rows = ["Maria is 34.", "Jon is 41."].into_iter().enumerate();
+/// let rows: Vec<_> = rows.map(|(nth, text)| Ok(Row::new(nth, text))).collect();
+/// let batch = Batch::create(folder.path(), &Spec::new(json!({"type": "object"}), "letters"), rows)?;
+/// assert_eq!(batch.view().progress()?.open(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Batch {
+    view: View,
+    parts: parts::Writer,
+    accepted: AtomicU64,
+    rejected: AtomicU64,
+    rows: u64,
+    session: Mutex<Session>,
+    _lock: Lock,
+}
+
+/// The settings and caches of one process.
+#[derive(Debug, Default)]
+struct Session {
+    /// The only rows that are handed out.
+    only: Option<BTreeSet<u64>>,
+    max_failures: Option<MaxFailures>,
+    control: Option<(Instant, Control)>,
+}
+
+impl Batch {
+    /// Creates the batch of a new or empty folder. All rows are stored, or none.
+    ///
+    /// Rows that cannot be asked about, repeat the id of another row, or are longer than [`MAX_INPUT`](crate::MAX_INPUT) are
+    /// rejected without a call.
+    ///
+    /// # Errors
+    /// [`BatchError::NotABatch`] for a folder with other files, [`BatchError::OtherBatch`] for one with a batch,
+    /// [`BatchError::Locked`], [`BatchError::Store`].
+    pub fn create<I>(folder: impl AsRef<Path>, spec: &Spec, rows: I) -> Result<Self, BatchError>
+    where
+        I: IntoIterator<Item = Result<Row, BadRow>, IntoIter: Send + 'static>,
+    {
+        Self::create_fallible(folder, spec, rows.into_iter().map(Ok))
+    }
+
+    /// Creates a batch from a source of rows that may fail. After a failure nothing is stored.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create), and the error of the source.
+    pub fn create_fallible(
+        folder: impl AsRef<Path>,
+        spec: &Spec,
+        rows: impl Iterator<Item = Result<Result<Row, BadRow>, BatchError>> + Send + 'static,
+    ) -> Result<Self, BatchError> {
+        let folder = folder.as_ref();
+        let wrong = |error: std::io::Error| BatchError::file(folder, &error);
+        fs::create_dir_all(folder).map_err(wrong)?;
+        let own = |name: &str| name.starts_with(LEDGER) || name == lock::NAME;
+        for entry in fs::read_dir(folder).map_err(wrong)? {
+            let entry = entry.map_err(wrong)?;
+            if !own(&entry.file_name().to_string_lossy()) {
+                return Err(BatchError::NotABatch(folder.to_owned()));
+            }
+        }
+        let lock = Lock::take(folder)?;
+        match View::open(folder) {
+            Err(BatchError::NoBatch(_)) => {}
+            Err(error) => return Err(error),
+            Ok(_) => {
+                let difference = "it holds a batch already".to_owned();
+                return Err(BatchError::OtherBatch { path: folder.to_owned(), difference });
+            }
+        }
+        let database = Database::open(folder.join(LEDGER), &FORMAT)?;
+        import::import(&database, spec, rows)?;
+        database.close();
+        Self::with_lock(View::open(folder)?, lock)
+    }
+
+    /// Opens the batch of a folder to work on it. Files of results that a process did not come to write are written.
+    ///
+    /// # Errors
+    /// [`BatchError::Locked`] if another process works on it, and the errors of [`View::open`].
+    pub fn open(folder: impl AsRef<Path>) -> Result<Self, BatchError> {
+        let folder = folder.as_ref();
+        if !folder.join(LEDGER).exists() {
+            return Err(BatchError::NoBatch(folder.to_owned()));
+        }
+        let lock = Lock::take(folder)?;
+        Self::with_lock(View::open(folder)?, lock)
+    }
+
+    fn with_lock(view: View, lock: Lock) -> Result<Self, BatchError> {
+        let progress = view.progress()?;
+        let parts = parts::Writer::start(view.database.clone(), view.folder.clone(), view.spec.part_rows)?;
+        let batch = Self {
+            accepted: AtomicU64::new(progress.accepted),
+            rejected: AtomicU64::new(progress.rejected),
+            rows: progress.rows,
+            session: Mutex::default(),
+            parts,
+            view,
+            _lock: lock,
+        };
+        for part in batch.unwritten("open = 0")? {
+            batch.parts.push(part);
+        }
+        Ok(batch)
+    }
+
+    /// Returns the batch as other processes see it.
+    pub const fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Compares the rows of an input with those of the batch.
+    ///
+    /// # Errors
+    /// [`BatchError::OtherBatch`] with the first difference, and the error of the source.
+    pub fn check_rows(
+        &self,
+        rows: impl Iterator<Item = Result<Result<Row, BadRow>, BatchError>>,
+    ) -> Result<(), BatchError> {
+        import::check(&self.view, rows)
+    }
+
+    /// Sets the maximum number or share of rejected rows, after which the batch stops (default: no limit).
+    pub fn stop_at(&self, failures: MaxFailures) {
+        self.session().max_failures = Some(failures);
+    }
+
+    /// Hands out only these open rows in this process: the first `rows`, or a random sample of them with this seed. Returns how
+    /// many there are.
+    ///
+    /// # Errors
+    /// [`BatchError::Store`].
+    pub fn limit(&self, rows: u64, sample: Option<u64>) -> Result<u64, BatchError> {
+        let open: Vec<i64> = self.view.database.read(|file| {
+            let limit = if sample.is_some() { i64::MAX } else { int(rows) };
+            let mut select = file.prepare(
+                "SELECT number FROM rows WHERE state = 0 AND leader IS NULL ORDER BY number LIMIT ?1",
+            )?;
+            select.query_map([limit], |row| row.get(0))?.collect()
+        })?;
+        let mut open: Vec<u64> = open.into_iter().filter_map(|number| u64::try_from(number).ok()).collect();
+        if let Some(seed) = sample {
+            // The order of hashes is effectively random, and the same in every process.
+            open.sort_by_key(|number| mixed(seed ^ *number));
+            open.truncate(usize::try_from(rows).unwrap_or(usize::MAX));
+        }
+        let count = open.len() as u64;
+        self.session().only = Some(open.into_iter().collect());
+        Ok(count)
+    }
+
+    /// Opens the rejected rows again, for [`Engine`](crate::Engine)s to ask about them once more; rows that cannot be asked about
+    /// stay rejected. Takes a `cancel` back. Returns the number of rows.
+    ///
+    /// # Errors
+    /// [`BatchError::Store`].
+    pub fn retry(&self) -> Result<u64, BatchError> {
+        let rows = self.reopen(
+            "SELECT number FROM rows WHERE state = 2 AND bad = 0 AND leader IS NULL".to_owned(),
+            true,
+        )?;
+        self.view.set_control(Control::Run)?;
+        Ok(rows)
+    }
+
+    /// Replaces the contract of the batch. Values for which `keeps` returns true stay; all other rows start over. Returns the
+    /// number of rows that were opened again.
+    ///
+    /// # Errors
+    /// [`BatchError::Store`].
+    pub fn replace_contract(
+        &mut self,
+        contract: Value,
+        keeps: impl Fn(&Value) -> bool,
+    ) -> Result<u64, BatchError> {
+        let failing: Vec<i64> = self.view.database.read(|file| {
+            let mut select = file.prepare(
+                "SELECT number, line FROM results JOIN rows USING (number) WHERE state = 1 AND leader IS NULL",
+            )?;
+            let mut rows = select.query([])?;
+            let mut failing = Vec::new();
+            while let Some(row) = rows.next()? {
+                let line: Option<Value> = serde_json::from_str(row.get_ref(1)?.as_str()?).ok();
+                if !line.as_ref().and_then(|line| line.get("value")).is_some_and(&keeps) {
+                    failing.push(row.get(0)?);
+                }
+            }
+            Ok(failing)
+        })?;
+        let failing: Vec<String> = failing.iter().map(ToString::to_string).collect();
+        let rows = self.reopen(
+            format!(
+                "SELECT number FROM rows WHERE bad = 0 AND leader IS NULL AND (state = 2 OR number IN ({}))",
+                failing.join(",")
+            ),
+            false,
+        )?;
+        let stored = contract.clone();
+        self.view
+            .database
+            .write(move |file| {
+                // A run that has begun belongs to the old contract; its calls stay counted.
+                file.execute(
+                    "UPDATE rows SET era = era + 1 WHERE number IN (SELECT number FROM states)",
+                    [],
+                )?;
+                file.execute("DELETE FROM states", [])?;
+                tables::set(file, "contract", &stored)
+            })
+            .wait()?;
+        self.view.spec.contract = contract;
+        Ok(rows)
+    }
+
+    /// Opens the rows again that a query names. Their calls stay in their history, or the rows begin a new era.
+    fn reopen(&self, numbers: String, keeps_history: bool) -> Result<u64, BatchError> {
+        let part_rows = self.view.spec.part_rows;
+        let (rows, parts) = self
+            .view
+            .database
+            .write(move |file| {
+                file.execute_batch("CREATE TEMP TABLE IF NOT EXISTS again (number INTEGER PRIMARY KEY); DELETE FROM again")?;
+                file.execute(&format!("INSERT INTO again {numbers}"), [])?;
+                if keeps_history {
+                    file.execute(
+                        "INSERT OR REPLACE INTO states SELECT number, json_object('history', coalesce(json_extract(line, '$.calls'), json_extract(line, '$.attempts')))
+                         FROM results WHERE number IN (SELECT number FROM again)",
+                        [],
+                    )?;
+                } else {
+                    file.execute("UPDATE rows SET era = era + 1 WHERE number IN (SELECT number FROM again)", [])?;
+                }
+                file.execute("DELETE FROM results WHERE number IN (SELECT number FROM again)", [])?;
+                let mut select = file.prepare(
+                    "SELECT DISTINCT number / ?1 FROM rows
+                     WHERE number IN (SELECT number FROM again) OR leader IN (SELECT number FROM again)",
+                )?;
+                let parts: Vec<i64> = select.query_map([int(part_rows)], |row| row.get(0))?.collect::<Result<_, _>>()?;
+                let rows = file.execute(
+                    "UPDATE rows SET state = 0
+                     WHERE number IN (SELECT number FROM again) OR leader IN (SELECT number FROM again)",
+                    [],
+                )?;
+                for part in &parts {
+                    file.execute(
+                        "UPDATE parts SET written = 0, open = (SELECT count(*) FROM rows WHERE state = 0
+                         AND number >= part * ?2 AND number < (part + 1) * ?2) WHERE part = ?1",
+                        params![part, int(part_rows)],
+                    )?;
+                }
+                file.execute(
+                    "UPDATE totals SET accepted = (SELECT count(*) FROM rows WHERE state = 1),
+                     rejected = (SELECT count(*) FROM rows WHERE state = 2)",
+                    [],
+                )?;
+                // Only rows with an invalid input stay rejected, so only their reason is kept.
+                file.execute("DELETE FROM reasons WHERE reason <> ?1", [import::REASON])?;
+                Ok((rows as u64, parts))
+            })
+            .wait()?;
+        for part in parts.into_iter().filter_map(|part| u64::try_from(part).ok()) {
+            parts::write(&self.view.database, &self.view.folder, part, part_rows)?;
+        }
+        let progress = self.view.progress()?;
+        self.accepted.store(progress.accepted, Ordering::Relaxed);
+        self.rejected.store(progress.rejected, Ordering::Relaxed);
+        Ok(rows)
+    }
+
+    /// Writes the files of results that are not written yet, those with open rows included, and waits for all of them.
+    ///
+    /// # Errors
+    /// The first error of a file since the batch was opened. Opening the batch again writes it.
+    pub fn close(&self) -> Result<(), BatchError> {
+        for part in self.unwritten("open > 0")? {
+            self.parts.push(part);
+        }
+        self.parts.close()
+    }
+
+    /// Returns the parts with results that are not in their files.
+    fn unwritten(&self, open: &str) -> Result<Vec<u64>, BatchError> {
+        let part_rows = int(self.view.spec.part_rows);
+        let parts: Vec<i64> = self.view.database.read(|file| {
+            let mut select = file.prepare(&format!(
+                "SELECT part FROM parts WHERE written = 0 AND {open} AND EXISTS (SELECT 1 FROM rows
+                 WHERE number >= part * ?1 AND number < (part + 1) * ?1 AND state > 0)"
+            ))?;
+            select.query_map([part_rows], |row| row.get(0))?.collect()
+        })?;
+        Ok(parts.into_iter().filter_map(|part| u64::try_from(part).ok()).collect())
+    }
+
+    /// Returns up to `max` open rows: those of these numbers, or those from a number on.
+    fn read_open(
+        &self,
+        from: u64,
+        only: Option<BTreeSet<u64>>,
+        max: usize,
+    ) -> Result<Vec<OpenRow>, BatchError> {
+        const SELECT: &str =
+            "SELECT rows.number, id, input, states.state FROM rows JOIN inputs USING (number)
+             LEFT JOIN states ON states.number = rows.number WHERE rows.state = 0 AND leader IS NULL";
+        let rows = self.view.database.read(|file| {
+            let (mut found, mut bytes) = (Vec::new(), 0);
+            let mut add = |row: &rusqlite::Row<'_>| -> rusqlite::Result<bool> {
+                let input: String = row.get(2)?;
+                bytes += input.len();
+                found.push((
+                    row.get::<_, i64>(0)?,
+                    row.get::<_, String>(1)?,
+                    input,
+                    row.get::<_, Option<String>>(3)?,
+                ));
+                Ok(bytes < MAX_READ)
+            };
+            if let Some(only) = only {
+                let mut select = file.prepare_cached(&format!("{SELECT} AND rows.number = ?1"))?;
+                let mut count = 0;
+                for number in only {
+                    let mut rows = select.query([int(number)])?;
+                    let Some(row) = rows.next()? else { continue };
+                    count += 1;
+                    if !add(row)? || count == max {
+                        break;
+                    }
+                }
+            } else {
+                let mut select = file.prepare_cached(&format!(
+                    "{SELECT} AND rows.number >= ?1 ORDER BY rows.number LIMIT ?2"
+                ))?;
+                let mut rows = select.query(params![int(from), int(max as u64)])?;
+                while let Some(row) = rows.next()? {
+                    if !add(row)? {
+                        break;
+                    }
+                }
+            }
+            Ok(found)
+        })?;
+        let row = |(number, id, input, state): (i64, String, String, Option<String>)| OpenRow {
+            number: u64::try_from(number).unwrap_or_default(),
+            id: serde_json::from_str(&id).unwrap_or_default(),
+            input,
+            // A state that cannot be read was written by another version, so the row starts over.
+            state: state.and_then(|state| serde_json::from_str(&state).ok()),
+        };
+        Ok(rows.into_iter().map(row).collect())
+    }
+
+    fn session(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns a number that looks like chance and depends on this one alone (SplitMix64).
+const fn mixed(number: u64) -> u64 {
+    let z = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+#[async_trait]
+impl Store for Batch {
+    async fn open_rows(&self, after: Option<u64>, max: usize) -> Result<Vec<OpenRow>, BatchError> {
+        let from = after.map_or(0, |after| after + 1);
+        let only = self.session().only.as_ref().map(|only| only.range(from..).copied().collect());
+        self.read_open(from, only, max)
+    }
+
+    async fn rows_among(&self, numbers: &[u64]) -> Result<Vec<OpenRow>, BatchError> {
+        self.read_open(0, Some(numbers.iter().copied().collect()), usize::MAX)
+    }
+
+    async fn checkpoint(&self, row: u64, state: RowState) -> Result<(), BatchError> {
+        let calls: Vec<_> = state.calls().map(CallRow::new).collect();
+        let text = serde_json::to_string(&state)
+            .map_err(|error| BatchError::Engine(format!("the state of a row cannot be written: {error}")))?;
+        Ok(self.view.database.write(move |file| tables::checkpoint(file, row, &text, &calls)).await?)
+    }
+
+    async fn finish(&self, row: u64, end: RowEnd) -> Result<(), BatchError> {
+        let reason = end.reason();
+        let is_accepted = reason.is_none();
+        let end = End { line: end.line(), reason, calls: end.calls().iter().map(CallRow::new).collect() };
+        let Spec { part_rows, dedupe, .. } = self.view.spec;
+        let finished =
+            self.view.database.write(move |file| tables::finish(file, row, &end, part_rows, dedupe)).await?;
+        let count = if is_accepted { &self.accepted } else { &self.rejected };
+        count.fetch_add(finished.rows, Ordering::Relaxed);
+        finished.whole.into_iter().for_each(|part| self.parts.push(part));
+        Ok(())
+    }
+
+    async fn control(&self) -> Result<Control, BatchError> {
+        let mut session = self.session();
+        if let Some(max) = session.max_failures {
+            let progress = Progress {
+                rows: self.rows,
+                accepted: self.accepted.load(Ordering::Relaxed),
+                rejected: self.rejected.load(Ordering::Relaxed),
+                ..Progress::default()
+            };
+            if max.is_exceeded(&progress) {
+                return Ok(Control::Stop(Stop::TooManyFailures));
+            }
+        }
+        match session.control {
+            Some((read, control)) if read.elapsed() < LOOK => Ok(control),
+            _ => {
+                let control = self.view.control()?;
+                session.control = Some((Instant::now(), control));
+                Ok(control)
+            }
+        }
+    }
+
+    async fn progress(&self) -> Result<Progress, BatchError> {
+        self.view.progress()
+    }
+
+    async fn note(&self, key: &str) -> Result<Option<Value>, BatchError> {
+        self.view.note(key)
+    }
+
+    async fn set_note(&self, key: &str, value: Value) -> Result<(), BatchError> {
+        let key = format!("note {key}");
+        Ok(self.view.database.write(move |file| tables::set(file, &key, &value)).await?)
+    }
+}

@@ -1,0 +1,245 @@
+use std::sync::Arc;
+
+use formwork_core::{
+    Capabilities, Layer, Lower, Price, Provider, RetryPolicy, Rules, SharedProvider, Target, Tighten,
+};
+
+use formwork_dialect::Dialects;
+
+use crate::{Budget, ObservationStore, Rotation};
+
+/// A provider with its output modes, price and name, as an extractor uses it.
+///
+/// `into()` converts a provider into a backend with the output modes that its capabilities declare.
+///
+/// ```
+/// use formwork_core::Price;
+/// use formwork_extract::Backend;
+/// use formwork_testkit::Scripted;
+/// use std::sync::Arc;
+///
+/// // 0.15 and 0.60 US dollars per million tokens.
+/// let backend = Backend::from(Arc::new(Scripted::new(["{}"]))).with_price(Price { input: 150_000, output: 600_000 });
+/// assert_eq!(backend.name(), "scripted");
+/// assert!(backend.capabilities().temperature);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Backend {
+    pub(crate) provider: SharedProvider,
+    name: Option<String>,
+    modes: Vec<Arc<dyn Lower>>,
+    dialects: Dialects,
+    price: Option<Price>,
+    tighten: Tighten,
+    default_max_tokens: Option<u32>,
+    identity: Option<String>,
+    store: Option<ObservationStore>,
+    rotation: Option<Rotation>,
+    budget: Option<Budget>,
+    rules: Rules,
+    retry_policy: Option<Arc<dyn RetryPolicy>>,
+}
+
+impl Backend {
+    /// Returns a backend of a provider, under the name of the provider.
+    pub fn new(provider: SharedProvider) -> Self {
+        Self {
+            provider,
+            name: None,
+            modes: Vec::new(),
+            dialects: Dialects::builtin(),
+            price: None,
+            tighten: Tighten::default(),
+            default_max_tokens: None,
+            identity: None,
+            store: None,
+            rotation: None,
+            budget: None,
+            rules: Rules::default(),
+            retry_policy: None,
+        }
+    }
+
+    /// Sets the name in the ledger (default: the name of the provider), to tell two backends of one provider apart.
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Adds an output mode (default: the modes that the capabilities of the provider declare). A run starts in the first mode.
+    /// It changes to the next mode if the provider rejects the schema, and to the next weaker mode if the provider turns
+    /// out to ignore the schema.
+    #[must_use]
+    pub fn with_mode(mut self, lower: Arc<dyn Lower>) -> Self {
+        self.modes.push(lower);
+        self
+    }
+
+    /// Sets the output modes, the strictest first, and replaces all others (default: the modes that the capabilities of the
+    /// provider declare).
+    #[must_use]
+    pub fn with_modes(mut self, modes: impl IntoIterator<Item = Arc<dyn Lower>>) -> Self {
+        self.modes = modes.into_iter().collect();
+        self
+    }
+
+    /// Sets the table of dialects for the names in the capabilities of the provider (default: the dialects of
+    /// `formwork-dialect`).
+    #[must_use]
+    pub fn with_dialects(mut self, dialects: Dialects) -> Self {
+        self.dialects = dialects;
+        self
+    }
+
+    /// Sets the rules that contracts can name (default: none).
+    #[must_use]
+    pub fn with_rules(mut self, rules: Rules) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    pub(crate) const fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// Sets the retry policy of extractors whose first target is this backend, if they have no policy of their own type (default: none).
+    #[must_use]
+    pub fn with_retry_policy(mut self, policy: Arc<dyn RetryPolicy>) -> Self {
+        self.retry_policy = Some(policy);
+        self
+    }
+
+    pub(crate) const fn retry_policy(&self) -> Option<&Arc<dyn RetryPolicy>> {
+        self.retry_policy.as_ref()
+    }
+
+    /// Wraps the provider in a layer (default: none). The last layer that was added is the outermost one.
+    #[must_use]
+    pub fn with_layer(mut self, layer: &dyn Layer) -> Self {
+        self.provider = layer.wrap(self.provider);
+        self
+    }
+
+    /// Returns the provider, including its layers.
+    pub const fn provider(&self) -> &SharedProvider {
+        &self.provider
+    }
+
+    /// Returns the output modes, the strictest first.
+    pub fn modes(&self) -> Vec<Arc<dyn Lower>> {
+        if self.modes.is_empty() {
+            self.dialects.modes(self.provider.capabilities())
+        } else {
+            self.modes.clone()
+        }
+    }
+
+    /// Sets the price of tokens (default: unknown; then a run with a limit in US dollars does not call this backend).
+    #[must_use]
+    pub const fn with_price(mut self, price: Price) -> Self {
+        self.price = Some(price);
+        self
+    }
+
+    /// Returns the price of tokens, if it is known.
+    pub const fn price(&self) -> Option<Price> {
+        self.price
+    }
+
+    /// Returns the name in the ledger.
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.provider.name())
+    }
+
+    /// Returns the capabilities of the provider.
+    pub fn capabilities(&self) -> &Capabilities {
+        self.provider.capabilities()
+    }
+
+    /// Sets the valid answers that lowering may exclude for this target (default: [`Tighten::Closed`]); see
+    /// [`Target::with_tighten`].
+    #[must_use]
+    pub const fn with_tighten(mut self, tighten: Tighten) -> Self {
+        self.tighten = tighten;
+        self
+    }
+
+    /// Sets the token limit of answers for which the caller sets no limit (default: the limit of the
+    /// [provider](Capabilities::default_max_tokens)).
+    #[must_use]
+    pub const fn with_default_max_tokens(mut self, tokens: u32) -> Self {
+        self.default_max_tokens = Some(tokens);
+        self
+    }
+
+    /// Sets the identity of the target in an [`ObservationStore`], for example its address and model (default: none; the name
+    /// is used instead).
+    #[must_use]
+    pub fn with_identity(mut self, identity: impl Into<String>) -> Self {
+        self.identity = Some(identity.into());
+        self
+    }
+
+    /// Sets the observation store for extractors that have no other one (default: each extractor has its own store).
+    #[must_use]
+    pub fn with_observation_store(mut self, store: ObservationStore) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Returns the observation store for extractors, if any.
+    pub const fn observation_store(&self) -> Option<&ObservationStore> {
+        self.store.as_ref()
+    }
+
+    /// Sets the rotation that selects the first target of each run (default: none, every run starts with the first target).
+    /// Give each backend of an extractor a clone of the same rotation. If they differ, the first one applies.
+    #[must_use]
+    pub fn with_rotation(mut self, rotation: Rotation) -> Self {
+        self.rotation = Some(rotation);
+        self
+    }
+
+    pub(crate) const fn rotation(&self) -> Option<&Rotation> {
+        self.rotation.as_ref()
+    }
+
+    /// Sets a budget for all calls of this backend, in addition to the budgets of the extractors (default: none). Extractors
+    /// that use clones of this backend share the budget.
+    #[must_use]
+    pub fn with_budget(mut self, budget: Budget) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+
+    /// Returns the budget of this backend, if any.
+    pub const fn budget(&self) -> Option<&Budget> {
+        self.budget.as_ref()
+    }
+
+    pub(crate) fn target(&self) -> Target {
+        let mut capabilities = self.capabilities().clone();
+        capabilities.default_max_tokens = self.default_max_tokens.or(capabilities.default_max_tokens);
+        let mut target = Target::new(self.name(), capabilities).with_tighten(self.tighten);
+        if let Some(price) = self.price {
+            target = target.with_price(price);
+        }
+        if let Some(identity) = &self.identity {
+            target = target.with_identity(identity);
+        }
+        self.modes().into_iter().fold(target, Target::with_mode)
+    }
+}
+
+impl From<SharedProvider> for Backend {
+    fn from(provider: SharedProvider) -> Self {
+        Self::new(provider)
+    }
+}
+
+impl<P: Provider + 'static> From<Arc<P>> for Backend {
+    fn from(provider: Arc<P>) -> Self {
+        Self::new(provider)
+    }
+}

@@ -1,0 +1,477 @@
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use formwork_core::{
+    Clock, Context, Contract, Cost, Error, ErrorKind, Inline, Instruction, JsonPath, Level, Message, Plan,
+    Policy, RetryPolicy, Rule, Schema, Target, Temperature, Typed, Validator, spaced,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::external::FallbackFn;
+use crate::extractor::{Extractor, Order};
+use crate::{AsyncValidator, Backend, Budget, Driver, Fallback, ObservationStore, Observer, Situation};
+
+/// Builds an [`Extractor`]. [`build`](Self::build) reports all errors.
+///
+/// ```
+/// use std::{sync::Arc, time::Duration};
+///
+/// use formwork_extract::Extractor;
+/// use formwork_testkit::Scripted;
+/// use serde_json::json;
+///
+/// let schema = json!({"properties": {"city": {"type": "string"}}, "required": ["city"]});
+/// let extractor = Extractor::for_document("place", schema)
+///     .with_target(Arc::new(Scripted::new([r#"{"city": "Lisbon"}"#])))
+///     .with_system("Extract the city.")
+///     .with_max_attempts(2)
+///     .with_deadline(Duration::from_secs(30))
+///     .build()?;
+/// assert_eq!(extractor.extract_blocking("Maria moved to Lisbon.")?.value, json!({"city": "Lisbon"}));
+/// # Ok::<(), formwork_core::Error>(())
+/// ```
+#[must_use]
+pub struct ExtractorBuilder<T> {
+    contract: Result<Contract, Error>,
+    backends: Vec<Backend>,
+    policy: Policy,
+    custom: Option<Arc<dyn RetryPolicy>>,
+    max_attempts: Option<u32>,
+    temperature: Option<f64>,
+    level: Option<Level>,
+    instruction: Option<Instruction>,
+    deadline: Option<Duration>,
+    budget: Option<Cost>,
+    max_tokens: Option<u32>,
+    system: Option<String>,
+    examples: Vec<(String, Result<Value, serde_json::Error>)>,
+    data: Value,
+    seed: Option<u64>,
+    clock: Option<Arc<dyn Clock>>,
+    observers: Vec<Arc<dyn Observer>>,
+    validators: Vec<Arc<dyn AsyncValidator>>,
+    fallback: Option<Arc<dyn Fallback>>,
+    shared_budget: Option<Budget>,
+    store: Option<ObservationStore>,
+    fails_fast: bool,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T: JsonSchema + DeserializeOwned + Send + 'static> Extractor<T> {
+    /// Returns the builder of an extractor for a Rust type, with the schema that schemars derives.
+    pub fn builder() -> ExtractorBuilder<T> {
+        ExtractorBuilder::new(contract_for(Arc::new(Typed::<T>::new())))
+    }
+}
+
+impl Extractor<Value> {
+    /// Returns the builder of an extractor for a schema without a Rust type.
+    pub fn for_schema(schema: Arc<dyn Schema>) -> ExtractorBuilder<Value> {
+        ExtractorBuilder::new(contract_for(schema))
+    }
+
+    /// Returns the builder of an extractor for a JSON Schema document. The name may contain letters, digits, `_` and `-`.
+    pub fn for_document(name: impl Into<String>, schema: Value) -> ExtractorBuilder<Value> {
+        Self::for_schema(Arc::new(Inline::new(name, schema)))
+    }
+}
+
+impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
+    /// Returns the builder of an extractor for an existing contract, for example one with a validator of its own.
+    pub fn for_contract(contract: Contract) -> ExtractorBuilder<T> {
+        ExtractorBuilder::new(Ok(contract))
+    }
+}
+
+impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
+    pub(crate) fn new(contract: Result<Contract, Error>) -> Self {
+        Self {
+            contract: contract.map(Contract::with_type::<T>),
+            backends: Vec::new(),
+            policy: Policy::default(),
+            custom: None,
+            max_attempts: None,
+            temperature: None,
+            level: None,
+            instruction: None,
+            deadline: None,
+            budget: None,
+            max_tokens: None,
+            system: None,
+            examples: Vec::new(),
+            data: Value::Null,
+            seed: None,
+            clock: None,
+            observers: Vec::new(),
+            validators: Vec::new(),
+            fallback: None,
+            shared_budget: None,
+            store: None,
+            fails_fast: false,
+            of: PhantomData,
+        }
+    }
+
+    /// Adds a target (default: none; at least one is required). A run starts with the first target, and the policy decides when
+    /// it advances to the next one.
+    pub fn with_target(mut self, backend: impl Into<Backend>) -> Self {
+        self.backends.push(backend.into());
+        self
+    }
+
+    /// Sets the retry policy: a [`Policy`] or your own [`RetryPolicy`] (default: [`Policy::default`]).
+    /// [`with_max_attempts`](Self::with_max_attempts) and [`with_temperature`](Self::with_temperature) change a [`Policy`]
+    /// and cannot be combined with your own one.
+    pub fn with_policy(mut self, policy: impl RetryPolicy + 'static) -> Self {
+        match (&policy as &dyn Any).downcast_ref::<Policy>() {
+            Some(ready) => (self.policy, self.custom) = (ready.clone(), None),
+            None => self.custom = Some(Arc::new(policy)),
+        }
+        self
+    }
+
+    /// Sets the maximum number of attempts over all targets, at least 1 (default: the number of the policy).
+    pub const fn with_max_attempts(mut self, attempts: u32) -> Self {
+        self.max_attempts = Some(attempts);
+        self
+    }
+
+    /// Sets the temperature of every attempt (default: the temperatures of the policy).
+    pub const fn with_temperature(mut self, temperature: f64) -> Self {
+        self.temperature = Some(temperature);
+        self
+    }
+
+    /// Sets the sampling seed of inputs without a seed (default: none, the provider chooses).
+    pub const fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Sets the token limit of each answer (default: the limit of the target).
+    pub const fn with_max_tokens(mut self, max_tokens: u32) -> Self {
+        self.max_tokens = Some(max_tokens);
+        self
+    }
+
+    /// Sets the time limit of each extraction, including delays between calls (default: no limit).
+    pub const fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// Sets the cost limit of each extraction (default: no limit).
+    pub const fn with_budget(mut self, budget: Cost) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+
+    /// Sets a budget that all extractions share with all other users of its clones (default: none).
+    pub fn with_shared_budget(mut self, budget: Budget) -> Self {
+        self.shared_budget = Some(budget);
+        self
+    }
+
+    /// Sets the observation store, for extractors that share one (default: the store of the first target that
+    /// [has one](Backend::with_observation_store), else a new store).
+    pub fn with_observation_store(mut self, store: ObservationStore) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Ends extractions at once while no target can be reached, after one extraction has failed for this reason (default: each
+    /// extraction retries); see [`Driver::with_fail_fast`].
+    pub const fn with_fail_fast(mut self) -> Self {
+        self.fails_fast = true;
+        self
+    }
+
+    /// Sets how tolerantly answers are read (default: [`Level::Clean`]).
+    pub const fn with_level(mut self, level: Level) -> Self {
+        self.level = Some(level);
+        self
+    }
+
+    /// Sets the instruction around the schema in prompts (default: [`Instruction::default`]).
+    pub fn with_instruction(mut self, instruction: Instruction) -> Self {
+        self.instruction = Some(instruction);
+        self
+    }
+
+    /// Sets the system prompt, which describes the task (default: none).
+    pub fn with_system(mut self, text: impl Into<String>) -> Self {
+        self.system = Some(text.into());
+        self
+    }
+
+    /// Adds an example of an input and its correct answer, as a value of the type or as JSON (default: none). It precedes the
+    /// input in the prompt, and must satisfy the contract.
+    pub fn with_example(mut self, input: impl Into<String>, output: impl Serialize) -> Self {
+        self.examples.push((input.into(), serde_json::to_value(output)));
+        self
+    }
+
+    /// Sets the data that checks receive, for inputs without data (default: `null`).
+    pub fn with_data(mut self, data: Value) -> Self {
+        self.data = data;
+        self
+    }
+
+    /// Adds a rule that answers must satisfy (default: none).
+    pub fn with_rule(self, rule: Rule) -> Self {
+        self.contract(|contract| Ok(contract.with_rule(rule)))
+    }
+
+    /// Adds a rule whose violations are reported with the answer as warnings and do not reject it (default: none).
+    pub fn with_soft_rule(self, rule: Rule) -> Self {
+        self.contract(|contract| Ok(contract.with_soft_rule(rule)))
+    }
+
+    /// Adds rules that answers must satisfy (default: none), for example the rules of a file.
+    pub fn with_rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
+        rules.into_iter().fold(self, Self::with_rule)
+    }
+
+    /// Adds a validator that answers must pass (default: none): a type of your own, or a closure
+    /// `|value: &Value, cx: &Context<'_>, out: &mut Report|`.
+    pub fn with_check(self, check: impl Validator + 'static) -> Self {
+        self.contract(|contract| Ok(contract.with_check(check)))
+    }
+
+    /// Adds a validator whose violations are reported with the answer as warnings and do not reject it (default: none).
+    pub fn with_soft_check(self, check: impl Validator + 'static) -> Self {
+        self.contract(|contract| Ok(contract.with_soft_check(check)))
+    }
+
+    /// Adds a check of the decoded answer (default: none). `path` is the path of its violations (`$.age`), `name` is their rule,
+    /// and an `Err` contains the expectation (`at least 18`).
+    pub fn check(
+        self,
+        path: &str,
+        name: impl Into<String>,
+        check: impl Fn(&T) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.contract(|contract| Ok(contract.with_typed_check(parsed(path)?, name, check)))
+    }
+
+    /// Adds a check like [`check`](Self::check), whose violations are reported as warnings and do not reject the answer (default:
+    /// none).
+    pub fn soft_check(
+        self,
+        path: &str,
+        name: impl Into<String>,
+        check: impl Fn(&T) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.contract(|contract| Ok(contract.with_soft_typed_check(parsed(path)?, name, check)))
+    }
+
+    /// Adds an asynchronous validator (default: none).
+    pub fn with_async_validator(mut self, validator: impl AsyncValidator + 'static) -> Self {
+        self.validators.push(Arc::new(validator));
+        self
+    }
+
+    /// Sets the fallback, which supplies a value when no answer was accepted (default: none).
+    pub fn with_fallback(mut self, fallback: impl Fallback + 'static) -> Self {
+        self.fallback = Some(Arc::new(fallback));
+        self
+    }
+
+    /// Sets a synchronous fallback (default: none).
+    ///
+    /// ```
+    /// # #[derive(schemars::JsonSchema, serde::Deserialize)]
+    /// # struct Person { age: Option<u8> }
+    /// let builder = formwork_extract::Extractor::<Person>::builder()
+    ///     .with_fallback_fn(|_| Some(serde_json::json!({"age": null})));
+    /// ```
+    pub fn with_fallback_fn(
+        self,
+        fallback: impl Fn(&Situation<'_>) -> Option<Value> + Send + Sync + 'static,
+    ) -> Self {
+        self.with_fallback(FallbackFn(fallback))
+    }
+
+    /// Adds an observer that receives the events of every extraction (default: none).
+    pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.observers.push(Arc::new(observer));
+        self
+    }
+
+    /// Sets the clock (default: [`TokioClock`](crate::TokioClock)).
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Compiles the contract and the plan, and returns the extractor.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Schema`] if the schema is invalid, or no target can use it. [`ErrorKind::Config`] without targets, for a
+    /// target without an output mode, for an example that violates the contract (the message contains the path), for a rule or check
+    /// on a path that the schema does not allow (the message contains the nearest path), and for conflicting settings.
+    pub fn build(mut self) -> Result<Extractor<T>, Error> {
+        let policy = self.policy()?;
+        let mut contract = self.contract.clone()?;
+        contract.resolve(&self.backends.first().map(|first| first.rules().clone()).unwrap_or_default())?;
+        contract.check_paths()?;
+        let examples = checked(&contract, std::mem::take(&mut self.examples), &self.data)?;
+        let rotation = self.backends.iter().find_map(Backend::rotation).cloned();
+        let targets: Vec<Target> = self.backends.iter().map(Backend::target).collect();
+        let others = 1..rotation.as_ref().map_or(1, |_| targets.len().max(1));
+        let rotated = |first| {
+            let mut targets = targets.clone();
+            targets.rotate_left(first);
+            self.plan(contract.clone(), targets, Arc::clone(&policy))
+        };
+        let plans: Vec<Arc<Plan>> = others.clone().map(rotated).collect::<Result<_, _>>()?;
+        let plan = self.plan(contract, targets, policy)?;
+        let budgets = self.budgets();
+        let own = self.backends.iter().find_map(|backend| backend.observation_store().cloned());
+        let mut driver = Driver::new(self.backends.into_iter().map(|backend| backend.provider));
+        if let Some(clock) = self.clock {
+            driver = driver.with_clock(clock);
+        }
+        if let Some(fallback) = self.fallback {
+            driver = driver.with_fallback(fallback);
+        }
+        driver = budgets.into_iter().fold(driver, Driver::with_budget);
+        if let Some(store) = self.store.or(own) {
+            driver = driver.with_observation_store(store);
+        }
+        if self.fails_fast {
+            driver = driver.with_fail_fast();
+        }
+        driver = self.observers.into_iter().fold(driver, Driver::with_observer);
+        driver = self.validators.into_iter().fold(driver, Driver::with_validator);
+        let others = plans.into_iter().zip(others.map(|first| Arc::new(driver.rotated(first)))).collect();
+        let order = Order { plan, driver: Arc::new(driver), others, rotation };
+        Ok(Extractor::new(order, self.system, examples, self.data, self.seed))
+    }
+
+    /// Returns the budgets of all backends and of the builder, without duplicates.
+    fn budgets(&self) -> Vec<Budget> {
+        let mut budgets: Vec<Budget> = self.shared_budget.iter().cloned().collect();
+        for budget in self.backends.iter().filter_map(Backend::budget) {
+            if !budgets.iter().any(|known| known.is(budget)) {
+                budgets.push(budget.clone());
+            }
+        }
+        budgets
+    }
+
+    fn plan(
+        &self,
+        contract: Contract,
+        targets: Vec<Target>,
+        policy: Arc<dyn RetryPolicy>,
+    ) -> Result<Arc<Plan>, Error> {
+        let mut plan = Plan::new(contract, targets).with_policy(policy);
+        if let Some(level) = self.level {
+            plan = plan.with_level(level);
+        }
+        if let Some(instruction) = self.instruction.clone() {
+            plan = plan.with_instruction(instruction);
+        }
+        if let Some(deadline) = self.deadline {
+            plan = plan.with_deadline(deadline);
+        }
+        if let Some(budget) = self.budget {
+            plan = plan.with_budget(budget);
+        }
+        if let Some(limit) = self.budgets().iter().map(Budget::limit).reduce(tighter) {
+            plan = plan.with_shared_budget(limit);
+        }
+        if let Some(max_tokens) = self.max_tokens {
+            plan = plan.with_max_tokens(max_tokens);
+        }
+        if !self.validators.is_empty() {
+            plan = plan.with_async_checks();
+        }
+        if self.fallback.is_some() {
+            plan = plan.with_fallback();
+        }
+        plan.build().map(Arc::new)
+    }
+
+    fn contract(mut self, change: impl FnOnce(Contract) -> Result<Contract, Error>) -> Self {
+        self.contract = self.contract.and_then(change);
+        self
+    }
+
+    fn policy(&self) -> Result<Arc<dyn RetryPolicy>, Error> {
+        if let Some(custom) = &self.custom {
+            if self.max_attempts.is_some() || self.temperature.is_some() {
+                let message = "the maximum number of attempts and the temperature cannot be set together with a custom retry policy, which decides both";
+                return Err(Error::new(ErrorKind::Config, message));
+            }
+            return Ok(Arc::clone(custom));
+        }
+        if let Some(named) = self.backends.first().and_then(Backend::retry_policy) {
+            return Ok(Arc::clone(named));
+        }
+        let mut policy = self.policy.clone();
+        if let Some(attempts) = self.max_attempts {
+            policy.attempts = attempts.max(1);
+        }
+        if let Some(temperature) = self.temperature {
+            policy.temperature = Temperature::Steps(vec![temperature]);
+        }
+        Ok(Arc::new(policy))
+    }
+}
+
+impl<T> fmt::Debug for ExtractorBuilder<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExtractorBuilder")
+            .field("contract", &self.contract)
+            .field("backends", &self.backends)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns the examples as messages. Each example is judged like an answer to its input.
+fn checked(
+    contract: &Contract,
+    examples: Vec<(String, Result<Value, serde_json::Error>)>,
+    data: &Value,
+) -> Result<Vec<Arc<Message>>, Error> {
+    let mut messages = Vec::new();
+    for (nth, (input, output)) in examples.into_iter().enumerate() {
+        let refuse = |why: String| Error::new(ErrorKind::Config, format!("example {}: {why}", nth + 1));
+        let output = output.map_err(|error| refuse(error.to_string()))?;
+        let judgement = contract.judge(&output, &Context { source: &input, data });
+        if let Some(first) = judgement.violations.first() {
+            return Err(refuse(match judgement.violations.len() - 1 {
+                0 => first.to_string(),
+                more => format!("{first} (and {more} more)"),
+            }));
+        }
+        messages.extend([Message::user(input), Message::assistant(spaced(&output))].map(Arc::new));
+    }
+    Ok(messages)
+}
+
+/// Parses the path of a check.
+fn parsed(path: &str) -> Result<JsonPath, Error> {
+    path.parse().map_err(|error| {
+        Error::new(ErrorKind::Config, format!("the path `{path}` of a check is invalid: {error}"))
+    })
+}
+
+fn contract_for(schema: Arc<dyn Schema>) -> Result<Contract, Error> {
+    formwork_schema::contract_for(schema)
+        .map_err(|error| Error::new(ErrorKind::Schema, format!("#{}: {}", error.pointer, error.message)))
+}
+
+/// Returns the minimum of two limits.
+fn tighter(one: Cost, other: Cost) -> Cost {
+    let micro_usd = [one.micro_usd, other.micro_usd].into_iter().flatten().min();
+    Cost { tokens: one.tokens.min(other.tokens), micro_usd }
+}

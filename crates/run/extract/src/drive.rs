@@ -1,0 +1,318 @@
+//! Carries out the steps of a run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use formwork_core::{
+    Call, CallId, CallResult, Clock, Context, Cost, Error, ErrorKind, Event, External, Failure, FaultKind,
+    JsonPath, ObservationKind, Outcome, Plan, Run, Severity, SharedProvider, Stage, Step, Violation,
+};
+use serde_json::Value;
+
+use crate::budget::Reservation;
+use crate::call::{Called, DEADLINE_SLACK, make};
+use crate::external::{AsyncValidator, CheckResult, Fallback, Situation};
+use crate::interrupt::{Interrupt, Interruption};
+use crate::journal::Journal;
+use crate::observer::{Next, Observer, Observers, Started};
+use crate::{Budget, CancellationToken, ObservationStore};
+
+/// The minimum duration of a call after which a time-out at the deadline of the caller counts as an outage of the target.
+const TIME_ENOUGH: Duration = Duration::from_secs(10);
+
+/// The parts of a driver that all its runs share.
+#[derive(Clone)]
+pub(crate) struct Parts {
+    pub(crate) providers: Vec<SharedProvider>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) observers: Vec<Arc<dyn Observer>>,
+    pub(crate) validators: Vec<Arc<dyn AsyncValidator>>,
+    pub(crate) fallback: Option<Arc<dyn Fallback>>,
+    pub(crate) budgets: Vec<Budget>,
+    pub(crate) store: ObservationStore,
+    pub(crate) fails_fast: bool,
+}
+
+/// A run in progress.
+pub(crate) struct Drive<'a> {
+    parts: &'a Parts,
+    plan: &'a Plan,
+    cancel: Option<&'a CancellationToken>,
+    observers: Observers<'a>,
+    journal: Option<&'a dyn Journal>,
+    /// Whether the last answer was rejected and the observers have not received the next request yet.
+    needs_notice: bool,
+}
+
+impl<'a> Drive<'a> {
+    pub(crate) const fn new(
+        parts: &'a Parts,
+        plan: &'a Plan,
+        cancel: Option<&'a CancellationToken>,
+        observers: Observers<'a>,
+        journal: Option<&'a dyn Journal>,
+    ) -> Self {
+        Self { parts, plan, cancel, observers, journal, needs_notice: false }
+    }
+}
+
+impl Drive<'_> {
+    /// Drives a run to its end.
+    pub(crate) async fn finish<T: 'static>(
+        mut self,
+        mut run: Box<Run>,
+    ) -> (Result<Outcome<Value>, Error>, Option<T>) {
+        let (result, decoded) = match self.steps(&mut run).await {
+            Ok(()) => {
+                let decoded = run.take_decoded();
+                (run.finish(), decoded)
+            }
+            Err(error) => (Err(error), None),
+        };
+        self.note_unreached(&result);
+        self.observers.notify(|observer, run| observer.done(run, &result));
+        (result, decoded)
+    }
+
+    /// Records the targets that this run could not reach, if it ended for this reason.
+    fn note_unreached(&self, result: &Result<Outcome<Value>, Error>) {
+        let Err(error) = result else { return };
+        if !matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Deadline) {
+            return;
+        }
+        for (index, name) in self.plan.targets().enumerate() {
+            let last = error.calls().iter().rev().find(|call| call.target == name);
+            let failure = last.and_then(|call| call.verdict.failure());
+            if matches!(failure, Some(Failure::Fault(fault)) if fault.kind == FaultKind::Unreachable) {
+                self.parts.store.gave_up(self.plan, index);
+            }
+        }
+    }
+
+    async fn steps(&mut self, run: &mut Run) -> Result<(), Error> {
+        let (providers, targets) = (self.parts.providers.len(), self.plan.targets().count());
+        if providers < targets {
+            let message = format!(
+                "the plan has {targets} targets, but the driver has {providers} providers: add one provider for each target"
+            );
+            return Err(Error::new(ErrorKind::Config, message));
+        }
+        let now = self.parts.clock.now();
+        let reports_skipped = targets > 1 || self.parts.fails_fast;
+        for (target, until) in
+            self.parts.store.out_of_service(self.plan, now).iter().filter(|_| reports_skipped)
+        {
+            let (name, wait) = (self.target(*target), until.since(now));
+            self.observers.notify(|observer, id| observer.skipping(id, name, wait));
+        }
+        loop {
+            let now = self.parts.clock.now();
+            if self.cancel.is_some_and(CancellationToken::is_cancelled) && !run.is_done() {
+                return run.on(self.plan, now, Event::Cancelled).map_err(Error::from);
+            }
+            match run.step(self.plan, now)? {
+                Step::Done => return Ok(()),
+                Step::Wait { until, .. } => {
+                    let wait = until.since(now);
+                    self.notify_next(run, wait);
+                    self.observers.notify(|observer, id| observer.waiting(id, wait));
+                    self.observers.pause().await;
+                    let clock = self.parts.clock.as_ref();
+                    // The next iteration handles a cancellation.
+                    let _ = Interrupt::new(clock, None, self.cancel).or(clock.sleep_until(until)).await;
+                }
+                Step::Call { id, target, call, reserve, .. } => {
+                    self.notify_next(run, Duration::ZERO);
+                    self.call(run, id, target, &call, reserve).await?;
+                    self.store(run).await?;
+                }
+                Step::Check { id, candidate, .. } => {
+                    self.check(run, id, &candidate).await?;
+                    self.store(run).await?;
+                }
+                Step::Fallback { id, candidate, .. } => self.fallback(run, id, &candidate).await?,
+                _ => {
+                    return Err(Error::new(
+                        ErrorKind::Config,
+                        "the run returned a step that this version of the driver does not support: update formwork-extract",
+                    ));
+                }
+            }
+        }
+    }
+
+    async fn call(
+        &mut self,
+        run: &mut Run,
+        id: CallId,
+        target: usize,
+        call: &Call,
+        reserve: Cost,
+    ) -> Result<(), Error> {
+        let reservations = match self.reserve(reserve) {
+            Ok(reservations) => reservations,
+            Err(left) => return self.report(run, Event::denied(id, Some(left))),
+        };
+        let Some(provider) = self.parts.providers.get(target) else {
+            return Err(Error::new(
+                ErrorKind::Config,
+                "the plan has more targets than the driver has providers: add one provider for each target",
+            ));
+        };
+        let name = self.target(target);
+        self.observers.notify(|observer, run_id| {
+            let started = Started { attempt: run.attempt(), target: name, ask: run.ask(), call };
+            observer.call_started(run_id, &started);
+        });
+        self.observers.pause().await;
+        let mut interrupt = Interrupt::new(self.parts.clock.as_ref(), call.deadline, self.cancel);
+        let result = make(provider.as_ref(), call, &mut interrupt, &self.observers).await;
+        let event = match result {
+            Ok(Ok(Called { completion, stopped: None })) => Event::answered(id, completion),
+            Ok(Ok(Called { completion, stopped: Some(reason) })) => Event::stopped(id, completion, reason),
+            Ok(Err((fault, usage))) => Event::failed(id, fault, usage),
+            Err(Interruption::Cancelled | Interruption::Late) => Event::Cancelled,
+        };
+        let known = run.ledger().len();
+        self.report(run, event)?;
+        let Some((record, probes)) = run.ledger().get(known..).and_then(<[_]>::split_last) else {
+            return Ok(());
+        };
+        for probe in probes {
+            self.observers.notify(|observer, id| observer.call_finished(id, probe));
+        }
+        for reservation in reservations {
+            reservation.settle(record.cost);
+        }
+        match &record.verdict {
+            // A short deadline of the caller is no evidence of an outage.
+            CallResult::Failed { failure: Failure::Fault(fault) }
+                if fault.kind == FaultKind::Timeout
+                    && call.deadline.is_some_and(|deadline| {
+                        record.ended.after(DEADLINE_SLACK) >= deadline
+                            && deadline.since(record.started) < TIME_ENOUGH
+                    }) => {}
+            CallResult::Failed { failure: Failure::Fault(fault) } => {
+                self.parts.store.failed(self.plan, target, fault, record.ended);
+            }
+            CallResult::Cancelled => {}
+            _ => self.parts.store.answered(self.plan, target),
+        }
+        if let Some(observation) = &record.observation {
+            self.parts.store.learn(self.plan, observation, record.ended);
+            if matches!(
+                observation.kind,
+                ObservationKind::Ignored | ObservationKind::RanAway | ObservationKind::RefusedSampling(_)
+            ) {
+                tracing::warn!(target: "formwork", "{observation}");
+            }
+        }
+        self.needs_notice = matches!(record.verdict, CallResult::Failed { .. });
+        self.observers.notify(|observer, id| observer.call_finished(id, record));
+        self.observers.pause().await;
+        Ok(())
+    }
+
+    /// Waits until the journal has stored a run that continues. The caller stores the result of a run that has ended.
+    async fn store(&self, run: &Run) -> Result<(), Error> {
+        match self.journal.filter(|_| !run.is_done()) {
+            Some(journal) => journal.store(run).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Reserves the maximum cost of a call in every budget.
+    ///
+    /// # Errors
+    /// The rest of the first budget that does not allow the cost; then nothing is reserved.
+    fn reserve(&self, worst: Cost) -> Result<Vec<Reservation>, Cost> {
+        let mut reservations = Vec::new();
+        for budget in &self.parts.budgets {
+            let Some(reservation) = budget.reserve(worst) else {
+                for made in reservations {
+                    Reservation::settle(made, Cost::default());
+                }
+                return Err(budget.remaining());
+            };
+            reservations.push(reservation);
+        }
+        Ok(reservations)
+    }
+
+    async fn check(&mut self, run: &mut Run, id: CallId, candidate: &Value) -> Result<(), Error> {
+        self.observers.notify(|observer, id| observer.external_started(id, External::Checks, candidate));
+        self.observers.pause().await;
+        let Ok(CheckResult { violations, spent }) = self.validate(run, candidate).await else {
+            return self.report(run, Event::Cancelled);
+        };
+        self.parts.budgets.iter().for_each(|budget| budget.spend(spent));
+        let errors: Vec<Violation> =
+            violations.iter().filter(|violation| violation.severity == Severity::Error).cloned().collect();
+        self.needs_notice = !errors.is_empty();
+        self.observers.notify(|observer, id| observer.external_finished(id, External::Checks, &errors, None));
+        self.observers.pause().await;
+        self.report(run, Event::checked(id, violations, spent))
+    }
+
+    async fn fallback(&mut self, run: &mut Run, id: CallId, candidate: &Value) -> Result<(), Error> {
+        self.observers.notify(|observer, id| observer.external_started(id, External::Fallback, candidate));
+        self.observers.pause().await;
+        let Ok(value) = self.fall_back(run, candidate).await else {
+            return self.report(run, Event::Cancelled);
+        };
+        let supplied = value.as_ref();
+        self.observers
+            .notify(|observer, id| observer.external_finished(id, External::Fallback, &[], supplied));
+        self.observers.pause().await;
+        self.report(run, Event::supplied(id, value))
+    }
+
+    /// Runs all validators. A validator that is not complete at the deadline is a violation.
+    async fn validate(&self, run: &Run, candidate: &Value) -> Result<CheckResult, Interruption> {
+        let input = run.input();
+        let cx = Context { source: &input.source, data: &input.data };
+        let deadline = run.deadline(self.plan);
+        let mut interrupt = Interrupt::new(self.parts.clock.as_ref(), deadline, self.cancel);
+        let mut all = CheckResult::none();
+        for validator in &self.parts.validators {
+            match interrupt.or(validator.validate(candidate, &cx)).await {
+                Ok(CheckResult { violations, spent }) => {
+                    all.violations.extend(violations);
+                    all.spent = all.spent.plus(spent);
+                }
+                Err(Interruption::Cancelled) => return Err(Interruption::Cancelled),
+                Err(Interruption::Late) => {
+                    let late = Violation::new(JsonPath::root(), "deadline", Stage::AsyncCheck);
+                    all.violations.push(late.with_expected("a verdict before the deadline"));
+                    break;
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    async fn fall_back(&self, run: &Run, draft: &Value) -> Result<Option<Value>, Interruption> {
+        let Some(fallback) = &self.parts.fallback else { return Ok(None) };
+        let situation = Situation { input: run.input(), draft, calls: run.ledger() };
+        let mut interrupt = Interrupt::new(self.parts.clock.as_ref(), None, self.cancel);
+        interrupt.or(fallback.value(&situation)).await
+    }
+
+    fn report(&self, run: &mut Run, event: Event) -> Result<(), Error> {
+        run.on(self.plan, self.parts.clock.now(), event).map_err(Error::from)
+    }
+
+    fn notify_next(&mut self, run: &Run, wait: Duration) {
+        if !std::mem::take(&mut self.needs_notice) {
+            return;
+        }
+        let target = self.target(run.target());
+        self.observers.notify(|observer, id| {
+            observer.asking(id, &Next { attempt: run.attempt(), target, ask: run.ask(), wait });
+        });
+    }
+
+    fn target(&self, index: usize) -> &str {
+        self.plan.targets().nth(index).unwrap_or_default()
+    }
+}

@@ -1,0 +1,228 @@
+use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+
+#[cfg(doc)]
+use formwork_core::ErrorKind;
+use formwork_core::{Clock, Error, Outcome, Plan, Run, SharedProvider};
+use serde_json::Value;
+use tracing::Instrument as _;
+
+use crate::drive::{Drive, Parts};
+use crate::external::{AsyncValidator, Fallback};
+use crate::journal::Journal;
+use crate::observer::{Observer, Observers, Paced};
+use crate::updates::Updates;
+use crate::{Budget, CancellationToken, ObservationStore, TokioClock, blocking, trace};
+
+/// Carries out the steps of [`Run`]s: makes the calls, waits for delays, and runs the async validators and the fallback.
+///
+/// The run makes all decisions, so [`drive`](Self::drive), [`drive_blocking`](Self::drive_blocking) and
+/// [`stream`](Self::stream) return the same result. The driver keeps the observations of each run in its [`ObservationStore`] for
+/// later runs.
+///
+/// ```
+/// use formwork_core::{Inline, Plan, Provider, Run, Target};
+/// use formwork_dialect::Prompt;
+/// use formwork_extract::{CancellationToken, Driver};
+/// use formwork_testkit::Scripted;
+/// use serde_json::json;
+/// use std::sync::Arc;
+///
+/// let model = Arc::new(Scripted::new(["{\"age\": \"34\"}", "{\"age\": 34}"]));
+/// let schema = json!({"properties": {"age": {"type": "integer"}}, "required": ["age"]});
+/// let contract = formwork_schema::contract_for(Arc::new(Inline::new("person", schema)))?;
+/// let target = Target::new(model.name(), model.capabilities().clone()).with_mode(Arc::new(Prompt::new()));
+/// let plan = Plan::new(contract, vec![target]).build()?;
+///
+/// let run = Run::new(&plan, "Maria, 34".into());
+/// let outcome = Driver::new([model as _]).drive_blocking(&plan, run, &CancellationToken::new())?;
+/// assert_eq!((outcome.value, outcome.calls.len()), (json!({"age": 34}), 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Driver {
+    parts: Parts,
+}
+
+impl Driver {
+    /// Creates a driver with the real clock. `providers` has one provider for each target of the plan, in the same order.
+    pub fn new(providers: impl IntoIterator<Item = SharedProvider>) -> Self {
+        let parts = Parts {
+            providers: providers.into_iter().collect(),
+            clock: Arc::new(TokioClock::new()),
+            observers: Vec::new(),
+            validators: Vec::new(),
+            fallback: None,
+            budgets: Vec::new(),
+            store: ObservationStore::new(),
+            fails_fast: false,
+        };
+        Self { parts }
+    }
+
+    /// Returns a driver for a plan with rotated targets: target `first` comes first, and the targets before it come last.
+    pub(crate) fn rotated(&self, first: usize) -> Self {
+        let mut driver = self.clone();
+        let first = first.min(driver.parts.providers.len());
+        driver.parts.providers.rotate_left(first);
+        driver
+    }
+
+    /// Sets the clock (default: [`TokioClock`](crate::TokioClock)).
+    #[must_use]
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.parts.clock = clock;
+        self
+    }
+
+    /// Adds an observer of all runs (default: none).
+    #[must_use]
+    pub fn with_observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.parts.observers.push(observer);
+        self
+    }
+
+    /// Adds an async validator (default: none). The plan must [enable async checks](formwork_core::PlanBuilder::with_async_checks).
+    #[must_use]
+    pub fn with_validator(mut self, validator: Arc<dyn AsyncValidator>) -> Self {
+        self.parts.validators.push(validator);
+        self
+    }
+
+    /// Sets the fallback (default: none). The plan must [enable it](formwork_core::PlanBuilder::with_fallback).
+    #[must_use]
+    pub fn with_fallback(mut self, fallback: Arc<dyn Fallback>) -> Self {
+        self.parts.fallback = Some(fallback);
+        self
+    }
+
+    /// Adds a shared budget (default: none). A call is made only if every budget allows its maximum cost.
+    #[must_use]
+    pub fn with_budget(mut self, budget: Budget) -> Self {
+        self.parts.budgets.push(budget);
+        self
+    }
+
+    /// Sets the observation store, for drivers that share one (default: a new store).
+    #[must_use]
+    pub fn with_observation_store(mut self, store: ObservationStore) -> Self {
+        self.parts.store = store;
+        self
+    }
+
+    /// Ends runs at once while no target can be reached (default: each run retries). After a run has failed because all its
+    /// targets were unreachable, the following runs fail without a call for 30 s. Then one run makes one call; each further failure
+    /// doubles the time, up to 10 min. Use it for many runs in sequence.
+    #[must_use]
+    pub const fn with_fail_fast(mut self) -> Self {
+        self.parts.fails_fast = true;
+        self
+    }
+
+    /// Drives a run to its end. Dropping the future cancels the open call at once.
+    ///
+    /// # Errors
+    /// The error of the run; [`ErrorKind::Config`] if there are fewer providers than targets, or the run was
+    /// created with another plan.
+    pub async fn drive(
+        &self,
+        plan: &Plan,
+        run: Run,
+        cancel: &CancellationToken,
+    ) -> Result<Outcome<Value>, Error> {
+        self.tapped::<()>(plan, Box::new(run), Some(cancel), &[], None, None)
+            .await
+            .map(|(outcome, _)| outcome)
+    }
+
+    /// Drives a run to its end, and waits after each call until the [`Journal`] has stored the run. A run that was stored is
+    /// driven on from there; [`Run::resumed`] leaves the time between out of account.
+    ///
+    /// # Errors
+    /// As [`drive`](Self::drive), and the error of the journal, which ends the drive at once.
+    pub async fn drive_journaled(
+        &self,
+        plan: &Plan,
+        run: Run,
+        cancel: &CancellationToken,
+        journal: &dyn Journal,
+    ) -> Result<Outcome<Value>, Error> {
+        self.tapped::<()>(plan, Box::new(run), Some(cancel), &[], None, Some(journal))
+            .await
+            .map(|(outcome, _)| outcome)
+    }
+
+    /// Blocks the thread until a run has ended; see [`blocking`](crate#blocking).
+    ///
+    /// # Errors
+    /// The errors of [`drive`](Self::drive); [`ErrorKind::Config`] inside of an async runtime.
+    pub fn drive_blocking(
+        &self,
+        plan: &Plan,
+        run: Run,
+        cancel: &CancellationToken,
+    ) -> Result<Outcome<Value>, Error> {
+        blocking::block_on(self.drive(plan, run, cancel))?
+    }
+
+    /// Returns the updates of a run. Reading the stream drives the run; dropping the stream cancels the open call at once.
+    pub fn stream(&self, plan: Arc<Plan>, run: Run, cancel: CancellationToken) -> Updates<Value> {
+        let driver = self.clone();
+        Updates::new(Arc::clone(&plan), move |tap| async move {
+            driver
+                .tapped::<()>(&plan, Box::new(run), Some(&cancel), &[], Some(tap.as_ref()), None)
+                .await
+                .map(|(outcome, _)| outcome)
+        })
+    }
+
+    /// Drives a run to its end. Returns also the accepted value as a `T`, if the contract decoded it as `T`.
+    pub(crate) async fn tapped<T: Send + 'static>(
+        &self,
+        plan: &Plan,
+        mut run: Box<Run>,
+        cancel: Option<&CancellationToken>,
+        own: &[Arc<dyn Observer>],
+        tap: Option<&dyn Paced>,
+        journal: Option<&dyn Journal>,
+    ) -> Result<(Outcome<Value>, Option<T>), Error> {
+        let span = trace::span(plan);
+        let observers = Observers::new(&self.parts.observers, own, tap);
+        let drive = Drive::new(&self.parts, plan, cancel, observers, journal);
+        let now = self.parts.clock.now();
+        let given_up = if self.parts.fails_fast { self.parts.store.given_up(plan, now) } else { None };
+        *run = run.with_jitter(RandomState::new().hash_one("jitter"));
+        let out = match given_up {
+            Some(out) => {
+                *run = run.with_fail_fast();
+                out
+            }
+            None => self.parts.store.out_of_service(plan, now),
+        };
+        if !out.is_empty() {
+            *run = run.with_out_of_service(out);
+        }
+        if !self.parts.store.is_empty() {
+            *run = run
+                .with_start_modes(self.parts.store.start_modes(plan, now))
+                .with_bounded(self.parts.store.bounded(plan))
+                .with_refused_sampling(self.parts.store.refused_sampling(plan, now));
+        }
+        // Boxed, because futures are copied whole into those that contain them.
+        let (result, decoded) = Box::pin(drive.finish(run)).instrument(span.clone()).await;
+        trace::record(&span, &result);
+        result.map(|outcome| (outcome, decoded))
+    }
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver")
+            .field("providers", &self.parts.providers)
+            .field("clock", &self.parts.clock)
+            .field("budgets", &self.parts.budgets)
+            .field("store", &self.parts.store)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,255 @@
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use formwork_core::{Ask, CallRecord, Delta, Error, ErrorKind, External, Outcome, Plan, Violation};
+use futures_core::Stream;
+use serde_json::Value;
+
+use crate::observer::{Next, Observer, Paced, RunId, Started};
+use crate::partials::Partials;
+
+/// An event of a run, as an item of [`Updates`].
+///
+/// ```
+/// use formwork_extract::Update;
+///
+/// fn line<T>(update: &Update<T>) -> Option<String> {
+///     match update {
+///         Update::Started { attempt, target, .. } => Some(format!("attempt {attempt} of {target}")),
+///         Update::Partial(document) => Some(document.to_string()),
+///         _ => None,
+///     }
+/// }
+/// assert_eq!(line::<()>(&Update::Partial(serde_json::json!([1]))).unwrap(), "[1]");
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+#[expect(clippy::large_enum_variant, reason = "a stream holds only a few updates at a time")]
+pub enum Update<T> {
+    /// A call is about to be made. Discard the texts and partial documents of the previous call.
+    Started {
+        /// The number of the attempt that the call belongs to, from 1.
+        attempt: u32,
+        /// The name of the target.
+        target: String,
+        /// The requested part of the document.
+        ask: Ask,
+    },
+    /// A chunk of the answer: the unchanged text of the model.
+    Text(String),
+    /// A chunk of the reasoning of the model.
+    Reasoning(String),
+    /// The partial document of the open call, not validated. Open strings end where the text ends, and open arrays and
+    /// objects are closed. It is sent only if the call requests the whole document, and only if the type of the root matches the
+    /// schema.
+    Partial(Value),
+    /// A call has ended. The verdict contains its violations or its fault.
+    Finished(CallRecord),
+    /// The last answer was rejected or the last call failed, and the run makes another call.
+    Asking {
+        /// The number of the attempt that the call belongs to, from 1. A repeated call keeps the number.
+        attempt: u32,
+        /// The name of the target.
+        target: String,
+        /// The requested part of the document.
+        ask: Ask,
+        /// The delay before the call.
+        wait: Duration,
+    },
+    /// The async checks or the fallback have started.
+    ExternalStarted(External),
+    /// The async checks or the fallback have ended.
+    ExternalFinished {
+        /// The part that has ended.
+        who: External,
+        /// The violations that the validators found.
+        violations: Vec<Violation>,
+    },
+    /// A value was accepted. This is the last update.
+    Done(Outcome<T>),
+}
+
+/// The updates of one run, as a stream. The last item is [`Update::Done`] or the error.
+///
+/// Reading the stream drives the run: the next chunk is requested only when all earlier updates were read. Dropping the
+/// stream cancels the open call at once. [`next`](Self::next) and [`outcome`](Self::outcome) read the stream without
+/// another crate.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use formwork_extract::{Extractor, Update, block_on};
+/// use formwork_testkit::Scripted;
+/// use serde_json::json;
+///
+/// let extractor = Extractor::for_document("person", json!({"type": "object"}))
+///     .with_target(Arc::new(Scripted::new([r#"{"age": 34}"#])))
+///     .build()?;
+/// let mut updates = extractor.stream("Maria, 34");
+/// let value = block_on(async {
+///     while let Some(update) = updates.next().await {
+///         if let Update::Done(outcome) = update? {
+///             return Ok(Some(outcome.value));
+///         }
+///     }
+///     Ok::<_, formwork_core::Error>(None)
+/// })??;
+/// assert_eq!(value, Some(json!({"age": 34})));
+/// # Ok::<(), formwork_core::Error>(())
+/// ```
+pub struct Updates<T> {
+    tap: Arc<Tap<T>>,
+    run: Running<T>,
+}
+
+enum Running<T> {
+    Going(Pin<Box<dyn Future<Output = Result<Outcome<T>, Error>> + Send>>),
+    Ended(Option<Box<Result<Outcome<T>, Error>>>),
+}
+
+impl<T: Send> Updates<T> {
+    pub(crate) fn new<F>(plan: Arc<Plan>, start: impl FnOnce(Arc<Tap<T>>) -> F) -> Self
+    where
+        F: Future<Output = Result<Outcome<T>, Error>> + Send + 'static,
+    {
+        let pending = Pending { updates: VecDeque::new(), plan, partials: None };
+        let tap = Arc::new(Tap(Mutex::new(pending)));
+        Self { run: Running::Going(Box::pin(start(Arc::clone(&tap)))), tap }
+    }
+
+    /// Returns the next update; `None` after the last one.
+    pub async fn next(&mut self) -> Option<Result<Update<T>, Error>> {
+        poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+    }
+
+    /// Reads the stream to its end and returns the outcome.
+    ///
+    /// # Errors
+    /// The error of the run; [`ErrorKind::Cancelled`] if the last update was read before.
+    pub async fn outcome(mut self) -> Result<Outcome<T>, Error> {
+        while let Some(update) = self.next().await {
+            if let Update::Done(outcome) = update? {
+                return Ok(outcome);
+            }
+        }
+        Err(Error::new(
+            ErrorKind::Cancelled,
+            "the stream has ended: its last update was read before `outcome` was called",
+        ))
+    }
+}
+
+// No field is pinned in place: the future is in a box of its own.
+impl<T> Unpin for Updates<T> {}
+
+impl<T: Send> Stream for Updates<T> {
+    type Item = Result<Update<T>, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if let Some(update) = self.tap.take() {
+                return Poll::Ready(Some(Ok(update)));
+            }
+            match &mut self.run {
+                Running::Ended(result) => {
+                    return Poll::Ready(result.take().map(|result| result.map(Update::Done)));
+                }
+                Running::Going(run) => match run.as_mut().poll(cx) {
+                    Poll::Ready(result) => self.run = Running::Ended(Some(Box::new(result))),
+                    Poll::Pending if self.tap.is_drained() => return Poll::Pending,
+                    Poll::Pending => {}
+                },
+            }
+        }
+    }
+}
+
+impl<T> fmt::Debug for Updates<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Updates")
+    }
+}
+
+/// Converts the events of an observer into updates.
+pub(crate) struct Tap<T>(Mutex<Pending<T>>);
+
+struct Pending<T> {
+    updates: VecDeque<Update<T>>,
+    plan: Arc<Plan>,
+    partials: Option<Partials>,
+}
+
+impl<T> Tap<T> {
+    fn take(&self) -> Option<Update<T>> {
+        self.pending().updates.pop_front()
+    }
+
+    fn push(&self, update: Update<T>) {
+        self.pending().updates.push_back(update);
+    }
+
+    fn pending(&self) -> MutexGuard<'_, Pending<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Send> Paced for Tap<T> {
+    fn is_drained(&self) -> bool {
+        self.pending().updates.is_empty()
+    }
+}
+
+impl<T: Send> Observer for Tap<T> {
+    fn call_started(&self, _: RunId, started: &Started<'_>) {
+        let mut pending = self.pending();
+        pending.partials = match started.ask {
+            Ask::Whole => Some(Partials::new(Arc::clone(&pending.plan), Arc::clone(&started.call.lowered))),
+            _ => None,
+        };
+        pending.updates.push_back(Update::Started {
+            attempt: started.attempt,
+            target: started.target.to_owned(),
+            ask: started.ask.clone(),
+        });
+    }
+
+    fn delta(&self, _: RunId, delta: &Delta) {
+        match delta {
+            Delta::Text(text) => {
+                let mut pending = self.pending();
+                let partial = pending.partials.as_mut().and_then(|partials| partials.push(text));
+                pending.updates.push_back(Update::Text(text.clone()));
+                pending.updates.extend(partial.map(Update::Partial));
+            }
+            Delta::Reasoning(text) => self.push(Update::Reasoning(text.clone())),
+            Delta::End { .. } => {
+                let mut pending = self.pending();
+                let partial = pending.partials.take().and_then(Partials::end);
+                pending.updates.extend(partial.map(Update::Partial));
+            }
+            _ => {}
+        }
+    }
+
+    fn call_finished(&self, _: RunId, call: &CallRecord) {
+        self.push(Update::Finished(call.clone()));
+    }
+
+    fn asking(&self, _: RunId, next: &Next<'_>) {
+        let Next { attempt, target, ask, wait } = *next;
+        self.push(Update::Asking { attempt, target: target.to_owned(), ask: ask.clone(), wait });
+    }
+
+    fn external_started(&self, _: RunId, who: External, _: &Value) {
+        self.push(Update::ExternalStarted(who));
+    }
+
+    fn external_finished(&self, _: RunId, who: External, violations: &[Violation], _: Option<&Value>) {
+        self.push(Update::ExternalFinished { who, violations: violations.to_vec() });
+    }
+}

@@ -1,0 +1,259 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use formwork_core::*;
+use formwork_extract::{Backend, Extractor, ObservationStore};
+use formwork_testkit::{Reply, Scripted, VirtualClock};
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const NO: FaultKind = FaultKind::SchemaRefused;
+
+/// A backend with three output modes: OpenAI's dialect, any JSON object, and the prompt.
+fn ladder(model: &Arc<Scripted>) -> Backend {
+    let dialects = ["openai", "json-object", "prompt"];
+    dialects.iter().fold(Backend::from(Arc::clone(model)), |backend, name| {
+        backend.with_mode(formwork_dialect::dialect(name).unwrap())
+    })
+}
+
+fn on(
+    model: &Arc<Scripted>,
+    schema: &Value,
+    store: &ObservationStore,
+) -> (Extractor<Value>, Arc<VirtualClock>) {
+    let clock = Arc::new(VirtualClock::starting_at(Time(1_000)));
+    let extractor = Extractor::for_document("thing", schema.clone())
+        .with_target(ladder(model))
+        .with_observation_store(store.clone())
+        .with_clock(clock.clone())
+        .build()
+        .unwrap();
+    (extractor, clock)
+}
+
+async fn dialects(extractor: &Extractor<Value>) -> Vec<String> {
+    let outcome = extractor.extract(TEXT).await.unwrap();
+    outcome.calls.into_iter().map(|call| call.dialect).collect()
+}
+
+fn thing() -> Value {
+    json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false})
+}
+
+#[tokio::test]
+async fn what_was_refused_once_is_not_called_again() {
+    let model = Arc::new(Scripted::new([NO.into(), NO.into(), Reply::text(r#"{"a": 1}"#)]));
+    let (extractor, clock) = on(&model, &thing(), &ObservationStore::new());
+    assert_eq!(dialects(&extractor).await, ["openai", "json-object", "prompt"]);
+    assert_eq!(dialects(&extractor.clone()).await, ["prompt"], "clones share what was learnt");
+    let outcome = extractor.stream(TEXT).outcome().await.unwrap();
+    assert_eq!(outcome.calls[0].dialect, "prompt", "a stream is driven alike");
+    clock.advance(Duration::from_secs(3601));
+    assert_eq!(dialects(&extractor).await, ["openai"], "after an hour it is tried again");
+}
+
+#[tokio::test]
+async fn a_refused_parameter_of_sampling_is_omitted_for_an_hour() {
+    let refused = Fault::new(FaultKind::BadRequest, "`seed` is not supported").with_status(400);
+    let model = Arc::new(Scripted::new([Reply::fault(refused), Reply::text(r#"{"a": 1}"#)]));
+    let (extractor, clock) = on(&model, &thing(), &ObservationStore::new());
+    let skipped = async |seed: u64| {
+        let outcome = extractor.extract(Input::new([TEXT]).with_seed(seed)).await.unwrap();
+        outcome.calls.into_iter().map(|call| call.skipped).collect::<Vec<_>>()
+    };
+    assert_eq!(skipped(1).await, [vec![], vec!["seed".to_owned()]]);
+    assert_eq!(skipped(2).await, [vec!["seed".to_owned()]], "known from the start");
+    clock.advance(Duration::from_secs(3601));
+    assert_eq!(skipped(3).await, [Vec::<String>::new()], "after an hour it is tried again");
+}
+
+#[tokio::test]
+async fn a_refusal_is_about_one_schema_and_one_target() {
+    let store = ObservationStore::new();
+    let model = Arc::new(Scripted::new([NO.into(), Reply::text(r#"{"a": 1}"#)]));
+    assert_eq!(dialects(&on(&model, &thing(), &store).0).await, ["openai", "json-object"]);
+    assert_eq!(dialects(&on(&model, &thing(), &store).0).await, ["json-object"], "extractors share it");
+    let other = json!({"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]});
+    assert_eq!(dialects(&on(&model, &other, &store).0).await, ["openai"]);
+    let elsewhere = Arc::new(Scripted::new([r#"{"a": 1}"#]).with_name("elsewhere"));
+    assert_eq!(dialects(&on(&elsewhere, &thing(), &store).0).await, ["openai"]);
+    assert_eq!(dialects(&on(&model, &thing(), &ObservationStore::new()).0).await, ["openai"]);
+    store.forget();
+    assert_eq!(dialects(&on(&model, &thing(), &store).0).await, ["openai"]);
+}
+
+#[tokio::test]
+async fn who_ignores_one_schema_is_not_trusted_with_another() {
+    let store = ObservationStore::new();
+    let model = Arc::new(Scripted::new(["It is one.", r#"{"a": 1}"#]));
+    let (extractor, _) = on(&model, &thing(), &store);
+    let outcome = extractor.extract(TEXT).await.unwrap();
+    let observation = outcome.calls[0].observation.as_ref().unwrap();
+    assert_eq!((observation.kind, observation.dialect.as_str()), (ObservationKind::Ignored, "openai"));
+    assert_eq!(outcome.calls[1].dialect, "json-object", "the next attempt is asked in another mode");
+    let other = json!({"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]});
+    assert_eq!(dialects(&on(&model, &other, &store).0).await, ["json-object"]);
+    assert_eq!(store.len(), 1);
+}
+
+#[tokio::test]
+async fn targets_of_one_name_are_distinguished() {
+    let first = Arc::new(Scripted::new([NO.into(), Reply::from(FaultKind::Auth)]));
+    let second = Arc::new(Scripted::new([r#"{"a": 1}"#]));
+    let extractor = Extractor::for_document("thing", thing())
+        .with_target(ladder(&first))
+        .with_target(ladder(&second))
+        .build()
+        .unwrap();
+    assert_eq!(dialects(&extractor).await, ["openai", "json-object", "openai"]);
+    assert_eq!(dialects(&extractor).await, ["json-object", "openai"]);
+}
+
+#[tokio::test]
+async fn a_memory_stays_small() {
+    let store = ObservationStore::new();
+    for nth in 0..300 {
+        let model = Arc::new(Scripted::new([NO.into(), Reply::text(r#"{"a": 1}"#)]));
+        let schema = json!({"description": format!("{nth}"), "type": "object"});
+        on(&model, &schema, &store).0.extract(TEXT).await.unwrap();
+    }
+    assert_eq!(store.len(), 256);
+}
+
+/// Returns an extractor for a list of strings, with an observation store in a file.
+fn listing(model: &Arc<Scripted>, identity: Option<&str>, file: &std::path::Path) -> Extractor<Value> {
+    let schema = json!({
+        "type": "object", "properties": {"list": {"type": "array", "items": {"type": "string"}}}, "required": ["list"]
+    });
+    let backend = Backend::from(Arc::clone(model))
+        .with_mode(formwork_dialect::dialect("llama-cpp").unwrap())
+        .with_default_max_tokens(512)
+        .with_observation_store(ObservationStore::with_file(file));
+    let backend = match identity {
+        Some(identity) => backend.with_identity(identity),
+        None => backend,
+    };
+    Extractor::for_document("list", schema).with_target(backend).build().unwrap()
+}
+
+/// Returns whether the list was bounded, for each call so far.
+fn bounded(model: &Scripted) -> Vec<bool> {
+    let calls = model.calls();
+    calls
+        .iter()
+        .map(|call| !call.lowered.schema.as_ref().unwrap()["properties"]["list"]["maxItems"].is_null())
+        .collect()
+}
+
+#[tokio::test]
+async fn who_ran_away_is_bounded_in_later_processes_until_a_document_is_complete() {
+    let file = std::env::temp_dir().join(format!("formwork-run-away-{}.jsonl", std::process::id()));
+    let cut = || Reply::truncated(r#"{"list": ["a", "a"#);
+    let right = || Reply::text(r#"{"list": ["a"]}"#);
+    let many = |n: usize| Reply::text(json!({"list": vec!["a"; n]}).to_string());
+
+    let model = Arc::new(Scripted::new([cut(), right()]));
+    listing(&model, Some("it"), &file).extract(TEXT).await.unwrap();
+    assert_eq!(bounded(&model), [false, true]);
+    // A later process knows the observation, but not for another target or for a target without an identity.
+    for (identity, expected) in [(Some("it"), true), (Some("another"), false), (None, false)] {
+        let model = Arc::new(Scripted::new([right()]));
+        listing(&model, identity, &file).extract(TEXT).await.unwrap();
+        assert_eq!(bounded(&model), [expected], "{identity:?}");
+    }
+    // After a list that fills its bound, the next call has no bound. A complete answer then removes the observation.
+    let model = Arc::new(Scripted::new([right()]));
+    listing(&model, Some("it"), &file).extract(TEXT).await.unwrap();
+    let schema = model.calls()[0].lowered.schema.clone().unwrap();
+    let max = schema["properties"]["list"]["maxItems"].as_u64().unwrap() as usize;
+    let model = Arc::new(Scripted::new([many(max), many(max + 50)]));
+    let outcome = listing(&model, Some("it"), &file).extract(TEXT).await.unwrap();
+    assert_eq!(outcome.value["list"].as_array().unwrap().len(), max + 50);
+    assert_eq!(bounded(&model), [true, false]);
+    let model = Arc::new(Scripted::new([right()]));
+    listing(&model, Some("it"), &file).extract(TEXT).await.unwrap();
+    assert_eq!(bounded(&model), [false]);
+    std::fs::remove_file(file).unwrap();
+}
+
+/// Returns an extractor with both targets in this order and a shared store.
+fn pair(
+    down: &Arc<Scripted>,
+    up: &Arc<Scripted>,
+    store: &ObservationStore,
+) -> (Extractor<Value>, Arc<VirtualClock>) {
+    let clock = Arc::new(VirtualClock::starting_at(Time(1_000)));
+    let extractor = Extractor::for_document("thing", thing())
+        .with_target(ladder(down))
+        .with_target(ladder(up).with_name("backup"))
+        .with_observation_store(store.clone())
+        .with_clock(clock.clone())
+        .build()
+        .unwrap();
+    (extractor, clock)
+}
+
+/// Finding C1.
+#[tokio::test]
+async fn a_target_that_is_down_costs_one_call_and_then_none_until_it_may_be_back() {
+    let down = Arc::new(Scripted::new([FaultKind::Unreachable.into(), Reply::text(r#"{"a": 1}"#)]));
+    let up = Arc::new(Scripted::new([r#"{"a": 2}"#]));
+    let store = ObservationStore::new();
+    let (extractor, clock) = pair(&down, &up, &store);
+    for _ in 0..3 {
+        assert_eq!(extractor.extract(TEXT).await.unwrap().value, json!({"a": 2}));
+    }
+    assert_eq!((down.calls().len(), clock.waits().len()), (1, 0));
+    // Another extractor knows the outage too, and after 30 s the target is called again.
+    let (another, clock) = pair(&down, &up, &store);
+    assert_eq!(another.extract(TEXT).await.unwrap().value, json!({"a": 2}));
+    clock.advance(Duration::from_secs(31));
+    assert_eq!(another.extract(TEXT).await.unwrap().value, json!({"a": 1}));
+}
+
+/// A model that never answers.
+#[derive(Debug)]
+struct Hanging(Arc<Scripted>, Arc<VirtualClock>);
+
+#[async_trait::async_trait]
+impl Provider for Hanging {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        self.0.capabilities()
+    }
+
+    async fn call(&self, call: &Call) -> Result<Answer, Fault> {
+        if let Some(deadline) = call.deadline {
+            self.1.sleep_until(deadline).await;
+        }
+        self.0.call(call).await
+    }
+}
+
+#[tokio::test]
+async fn a_short_deadline_of_the_callers_blames_no_target_and_a_long_one_does() {
+    let slow = Fault::new(FaultKind::Timeout, "too slow");
+    let (short, long) = (Duration::from_millis(10), Duration::from_secs(60));
+    for (deadline, blamed) in [(None, true), (Some(short), false), (Some(long), true)] {
+        let model = Arc::new(Scripted::new([Reply::fault(slow.clone())]));
+        let (store, clock) = (ObservationStore::new(), Arc::new(VirtualClock::starting_at(Time(1_000))));
+        let hanging = Arc::new(Hanging(Arc::clone(&model), clock.clone()));
+        let mut builder = Extractor::for_document("thing", thing())
+            .with_target(Backend::from(hanging).with_mode(formwork_dialect::dialect("prompt").unwrap()))
+            .with_policy(Policy::new(1).with_backoff(Backoff::none()))
+            .with_observation_store(store.clone())
+            .with_clock(clock);
+        if let Some(deadline) = deadline {
+            builder = builder.with_deadline(deadline);
+        }
+        builder.build().unwrap().extract(TEXT).await.unwrap_err();
+        let up = Arc::new(Scripted::new([r#"{"a": 2}"#]));
+        pair(&model, &up, &store).0.extract(TEXT).await.unwrap();
+        assert_eq!(model.calls().len(), if blamed { 1 } else { 2 }, "{deadline:?}");
+    }
+}

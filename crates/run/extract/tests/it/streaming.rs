@@ -1,0 +1,141 @@
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use formwork_core::*;
+use formwork_extract::Update;
+use formwork_testkit::{Reply, Scripted};
+use serde_json::json;
+
+use crate::support::*;
+
+#[tokio::test]
+async fn a_stream_tells_what_happens() {
+    let replies = [
+        Reply::pieces([r#"{"na"#, r#"me": "Mar"#, r#"ia", "age": 3"#, "40}"]),
+        Reply::from(FaultKind::Overloaded),
+        Reply::text(r#"{"age": 34}"#),
+    ];
+    let model = Arc::new(Scripted::new(replies));
+    let mut updates = persons(&model).0.build().unwrap().stream(TEXT);
+    let mut texts = Vec::new();
+    while let Some(update) = updates.next().await {
+        texts.push(match update.unwrap() {
+            Update::Started { attempt, ask: Ask::Whole, .. } => format!("{attempt}: whole"),
+            Update::Started { attempt, ask: Ask::Patch(paths), .. } => format!("{attempt}: {}", paths[0]),
+            Update::Text(text) => text,
+            Update::Partial(value) => format!("  {value}"),
+            Update::Finished(call) => classes(&[call])[0].to_owned(),
+            Update::Asking { attempt, ask: Ask::Patch(paths), wait, .. } => {
+                format!("next {attempt}: {} in {wait:?}", paths[0])
+            }
+            Update::Done(outcome) => format!("done {:?}", outcome.value.age),
+            other => panic!("{other:?}"),
+        });
+    }
+    let expected = [
+        "1: whole",
+        r#"{"na"#,
+        r#"  {}"#,
+        r#"me": "Mar"#,
+        r#"  {"name":"Mar"}"#,
+        r#"ia", "age": 3"#,
+        r#"  {"name":"Maria"}"#,
+        "40}",
+        r#"  {"name":"Maria","age":340}"#,
+        "invalid",
+        "next 2: $.age in 0ns",
+        "2: $.age",
+        "fault",
+        "next 2: $.age in 2s",
+        "2: $.age",
+        r#"{"age": 34}"#,
+        "accepted",
+        "done 34",
+    ];
+    assert_eq!(texts, expected);
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_the_error() {
+    let model = Arc::new(Scripted::new([Reply::from(FaultKind::Auth)]));
+    let extractor = persons(&model).0.build().unwrap();
+    let error = extractor.stream(TEXT).outcome().await.unwrap_err();
+    assert_eq!((error.kind(), error.calls().len()), (ErrorKind::Unavailable, 1));
+
+    let mut updates = extractor.stream(TEXT);
+    while let Some(update) = updates.next().await {
+        assert!(!matches!(update, Ok(Update::Done(_))));
+    }
+    assert!(updates.next().await.is_none());
+    assert_eq!(updates.outcome().await.unwrap_err().kind(), ErrorKind::Cancelled);
+}
+
+#[tokio::test]
+async fn a_stream_continues_only_while_it_is_read_and_stops_when_dropped() {
+    let clock = Arc::default();
+    let model = Endless::new(&[r#"{"name": ""#], Then::Repeat("x", Arc::clone(&clock)));
+    let mut updates = persons(&model).0.build().unwrap().stream(TEXT);
+    for _ in 0..6 {
+        updates.next().await.unwrap().unwrap();
+    }
+    assert!(clock.now() <= Time(2), "{:?}", clock.now());
+    drop(updates);
+    assert!(model.dropped.load(Ordering::SeqCst));
+}
+
+#[tokio::test]
+async fn snapshots_are_in_the_original_schema_s_form() {
+    /// Asks for `null` where a value is absent.
+    #[derive(Debug)]
+    struct Nulls;
+    impl Lower for Nulls {
+        fn name(&self) -> &str {
+            "nulls"
+        }
+        fn enforcement(&self) -> Enforcement {
+            Enforcement::Schema
+        }
+        fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
+            let lift = vec![LiftOp { at: String::new(), lift: Lift::DropNull(vec!["nick".to_owned()]) }];
+            let schema = Some(request.schema.clone());
+            Ok(Lowered::new(Enforcement::Schema, schema).with_lift(lift))
+        }
+    }
+    let model = Arc::new(Scripted::new([Reply::pieces([r#"{"nick": null, "#, r#""name": "Bo"}"#])]));
+    let schema =
+        json!({"type": "object", "properties": {"name": {"type": "string"}, "nick": {"type": "string"}}});
+    let extractor = formwork_extract::Extractor::for_document("person", schema)
+        .with_target(formwork_extract::Backend::from(model).with_mode(Arc::new(Nulls)))
+        .build()
+        .unwrap();
+    let (mut updates, mut partial) = (extractor.stream(TEXT), Vec::new());
+    while let Some(update) = updates.next().await {
+        if let Update::Partial(value) = update.unwrap() {
+            partial.push(value);
+        }
+    }
+    assert_eq!(partial, [json!({}), json!({"name": "Bo"})]);
+}
+
+#[tokio::test]
+async fn snapshots_of_a_long_document_are_few() {
+    let pieces: Vec<String> =
+        ["[".to_owned()].into_iter().chain((0..20_000).map(|n| format!("{n},"))).collect();
+    let model = Arc::new(Scripted::new([Reply::pieces(pieces.into_iter().chain(["0]".to_owned()]))]));
+    let schema = json!({"type": "array", "items": {"type": "integer"}});
+    let extractor = formwork_extract::Extractor::for_document("numbers", schema)
+        .with_target(backend(&model))
+        .with_deadline(Duration::from_secs(3600))
+        .build()
+        .unwrap();
+    let (mut updates, mut partial, mut last) = (extractor.stream(TEXT), 0, None);
+    while let Some(update) = updates.next().await {
+        match update.unwrap() {
+            Update::Partial(value) => (partial, last) = (partial + 1, Some(value)),
+            Update::Done(outcome) => assert_eq!(last.take(), Some(outcome.value)),
+            _ => {}
+        }
+    }
+    assert!(partial < 3_000, "{partial}");
+}

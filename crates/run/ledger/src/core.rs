@@ -1,0 +1,128 @@
+//! The state that the writer's thread and all handles share.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+
+use crate::known::Known;
+use crate::queue::Queue;
+use crate::store::Store;
+use crate::task::Job;
+use crate::{RunRecord, Settings};
+
+pub(crate) struct Core {
+    pub(crate) store: Store,
+    pub(crate) queue: Queue,
+    pub(crate) settings: Settings,
+    /// The keys that were looked up lately.
+    pub(crate) known: Known,
+    /// Settlements that could not be written.
+    unsettled: Mutex<Vec<Box<dyn Job>>>,
+    /// Without the number of queued runs.
+    health: Mutex<Health>,
+}
+
+/// Counts of the ledger's work since it was opened, for metrics.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{Ledger, RunRecord, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// ledger.record(RunRecord::new("extract", Time(1_795_000_000_000)));
+/// ledger.flush_blocking()?;
+/// let health = ledger.health();
+/// assert_eq!((health.recorded, health.shed_runs, health.errors), (1, 0, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Health {
+    /// Runs in the queue.
+    pub queued: u64,
+    /// Runs that were written.
+    pub recorded: u64,
+    /// Runs that were recorded without their requests and answers, because the queue or the disk was full, a body was too long, or
+    /// a body could not be redacted.
+    pub shed_bodies: u64,
+    /// Runs that were lost, because the queue or the disk was full.
+    pub shed_runs: u64,
+    /// Values that were not cached, because the queue was full.
+    pub shed_values: u64,
+    /// Writes that failed, with any number of runs in each.
+    pub errors: u64,
+    /// The message of the last such write; `None` once a later group was written.
+    pub last_error: Option<String>,
+}
+
+impl Core {
+    pub(crate) fn new(store: Store, settings: Settings) -> Self {
+        Self {
+            store,
+            queue: Queue::new(),
+            settings,
+            known: Known::default(),
+            unsettled: Mutex::default(),
+            health: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        Health { queued: self.queue.len() as u64, ..lock(&self.health).clone() }
+    }
+
+    /// Queues a run, without its bodies if the queue has no space for them.
+    pub(crate) fn record(&self, mut run: RunRecord) {
+        use crate::queue::Queued;
+        if self.settings.bodies {
+            self.shed_bodies(usize::from(run.drop_long_bodies(self.settings.max_body)));
+        } else {
+            run.drop_bodies();
+        }
+        match self.queue.push_run(run, &self.settings) {
+            Queued::Whole => {}
+            Queued::WithoutBodies => self.shed_bodies(1),
+            Queued::Not => self.shed_runs(1),
+        }
+    }
+
+    pub(crate) fn recorded(&self, runs: usize) {
+        let mut health = lock(&self.health);
+        health.recorded += runs as u64;
+        health.last_error = None;
+    }
+
+    pub(crate) fn shed_bodies(&self, runs: usize) {
+        lock(&self.health).shed_bodies += runs as u64;
+    }
+
+    pub(crate) fn shed_runs(&self, runs: usize) {
+        lock(&self.health).shed_runs += runs as u64;
+    }
+
+    pub(crate) fn shed_value(&self) {
+        lock(&self.health).shed_values += 1;
+    }
+
+    /// Counts a write that failed; the first of a row of failures is logged.
+    pub(crate) fn note(&self, error: &rusqlite::Error) {
+        let mut health = lock(&self.health);
+        health.errors += 1;
+        if health.last_error.is_none() {
+            tracing::error!(%error, "the ledger cannot be written: runs are shed until it can");
+        }
+        health.last_error = Some(error.to_string());
+    }
+
+    pub(crate) fn push_unsettled(&self, job: Box<dyn Job>) {
+        lock(&self.unsettled).push(job);
+    }
+
+    pub(crate) fn take_unsettled(&self) -> Vec<Box<dyn Job>> {
+        std::mem::take(&mut *lock(&self.unsettled))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

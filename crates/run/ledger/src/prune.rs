@@ -1,0 +1,133 @@
+//! Retention: deletes old data.
+
+use formwork_core::Time;
+use rusqlite::Connection;
+use serde::Serialize;
+
+use crate::insert::{HOUR, number};
+use crate::{Error, Ledger};
+
+/// The number of runs that are deleted in one transaction; between transactions others can write.
+const PRUNED: i64 = 1000;
+
+/// Selects rows to delete: everything before these times. The default deletes nothing.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{Ledger, Prune, RunRecord, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// let now = Time(1_795_000_000_000);
+/// ledger.record(RunRecord::new("extract", now));
+/// ledger.flush_blocking()?;
+/// let pruned = ledger.prune(Prune { runs: Some(Time(now.0 + 1)), ..Prune::default() })?;
+/// assert_eq!(pruned.runs, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Prune {
+    /// Runs that ended before this time, with all that belongs to them and the record of their settled spending. What keys have
+    /// spent in total stays, and so do reservations that were never settled.
+    pub runs: Option<Time>,
+    /// Requests and answers of runs that ended before this time.
+    pub bodies: Option<Time>,
+    /// Rollups of hours that began before this time.
+    pub rollups: Option<Time>,
+}
+
+/// The number of rows that were deleted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Pruned {
+    /// Runs.
+    pub runs: u64,
+    /// Runs whose request and answers were deleted; those of deleted runs are not counted.
+    pub bodies: u64,
+    /// Rows of rollups.
+    pub rollups: u64,
+}
+
+impl Ledger {
+    /// Deletes old data in transactions of a thousand runs, and returns the space to the file system.
+    ///
+    /// # Errors
+    /// [`Error::Storage`]; data that were deleted before stay deleted.
+    pub fn prune(&self, prune: Prune) -> Result<Pruned, Error> {
+        let mut pruned = Pruned::default();
+        if let Some(before) = prune.runs {
+            pruned.runs = self.delete(before, delete_runs)?;
+        }
+        if let Some(before) = prune.bodies {
+            pruned.bodies = self.delete(before, delete_bodies)?;
+        }
+        if let Some(before) = prune.rollups {
+            let hour = number(before.0 / HOUR);
+            let deleted = self.submit(move |connection| {
+                let runs = connection.execute("DELETE FROM hourly_run WHERE hour < ?1", [hour])?;
+                Ok(runs + connection.execute("DELETE FROM hourly_reason WHERE hour < ?1", [hour])?)
+            });
+            pruned.rollups = deleted.wait()? as u64;
+        }
+        Ok(pruned)
+    }
+
+    fn delete(
+        &self,
+        before: Time,
+        chunk: fn(&Connection, i64) -> rusqlite::Result<usize>,
+    ) -> Result<u64, Error> {
+        let before = number(before.0);
+        let mut deleted = 0;
+        loop {
+            let rows = self.submit(move |connection| {
+                let rows = chunk(connection, before)?;
+                give_back(connection)?;
+                Ok(rows)
+            });
+            let rows = rows.wait()? as u64;
+            deleted += rows;
+            if rows == 0 {
+                return Ok(deleted);
+            }
+        }
+    }
+}
+
+fn delete_runs(connection: &Connection, before: i64) -> rusqlite::Result<usize> {
+    let sql = "SELECT id FROM run WHERE ended < ?1 ORDER BY id LIMIT ?2";
+    let mut rows = connection.prepare_cached(sql)?;
+    let ids: Vec<i64> = rows.query_map([before, PRUNED], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    for sql in [
+        "DELETE FROM violation WHERE run = ?1",
+        "DELETE FROM attempt WHERE run = ?1",
+        "DELETE FROM body WHERE run = ?1",
+        "DELETE FROM run WHERE id = ?1",
+    ] {
+        let mut delete = connection.prepare_cached(sql)?;
+        for id in &ids {
+            delete.execute([id])?;
+        }
+    }
+    connection
+        .prepare_cached(
+            "DELETE FROM spending WHERE reserved_at < ?1 AND actual IS NOT NULL AND id IN
+            (SELECT id FROM spending WHERE reserved_at < ?1 AND actual IS NOT NULL LIMIT ?2)",
+        )?
+        .execute([before, PRUNED])?;
+    Ok(ids.len())
+}
+
+fn delete_bodies(connection: &Connection, before: i64) -> rusqlite::Result<usize> {
+    let sql = "DELETE FROM body WHERE run IN
+        (SELECT body.run FROM body JOIN run ON run.id = body.run WHERE run.ended < ?1 ORDER BY body.run LIMIT ?2)";
+    connection.prepare_cached(sql)?.execute([before, PRUNED])
+}
+
+/// Shortens the file by the pages that are free.
+fn give_back(connection: &Connection) -> rusqlite::Result<()> {
+    let mut vacuum = connection.prepare_cached("PRAGMA incremental_vacuum")?;
+    let mut rows = vacuum.query([])?;
+    // Fetching a row of this statement frees pages.
+    while rows.next()?.is_some() {}
+    Ok(())
+}

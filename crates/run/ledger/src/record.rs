@@ -1,0 +1,417 @@
+use std::borrow::Cow;
+
+use formwork_core::{
+    CallRecord, CallResult, Enforcement, ErrorKind, Failure, Origin, Outcome, Time, Usage, Violation,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{KeyId, RecordId, Redaction};
+
+/// The outcome of a run.
+///
+/// ```
+/// use formwork_core::ErrorKind;
+/// use formwork_ledger::RunOutcome;
+///
+/// assert_eq!(RunOutcome::from_name("rejected"), Some(RunOutcome::Failed(ErrorKind::Rejected)));
+/// assert_eq!(RunOutcome::Fallback.name(), "fallback");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RunOutcome {
+    /// A model's answer was accepted, or passed through.
+    Ok,
+    /// The fallback supplied the value.
+    Fallback,
+    /// There is no acceptable answer.
+    Failed(ErrorKind),
+}
+
+impl RunOutcome {
+    /// All outcomes by name.
+    const NAMES: [(&'static str, Self); 10] = [
+        ("ok", Self::Ok),
+        ("fallback", Self::Fallback),
+        ("config", Self::Failed(ErrorKind::Config)),
+        ("schema", Self::Failed(ErrorKind::Schema)),
+        ("rejected", Self::Failed(ErrorKind::Rejected)),
+        ("refused", Self::Failed(ErrorKind::Refused)),
+        ("unavailable", Self::Failed(ErrorKind::Unavailable)),
+        ("deadline", Self::Failed(ErrorKind::Deadline)),
+        ("budget", Self::Failed(ErrorKind::Budget)),
+        ("cancelled", Self::Failed(ErrorKind::Cancelled)),
+    ];
+
+    /// Returns the name in the file, in JSON and in metrics: `ok`, `fallback`, or the class of the error, such as `rejected`.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, outcome)| *outcome == self).map_or("failed", |(name, _)| name)
+    }
+
+    /// Returns the outcome with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, outcome)| *outcome)
+    }
+
+    /// Returns all names.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Self::NAMES.iter().map(|(name, _)| *name)
+    }
+}
+
+impl<T> From<&Result<Outcome<T>, formwork_core::Error>> for RunOutcome {
+    fn from(result: &Result<Outcome<T>, formwork_core::Error>) -> Self {
+        match result {
+            Ok(outcome) if outcome.origin == Origin::Fallback => Self::Fallback,
+            Ok(_) => Self::Ok,
+            Err(error) => Self::Failed(error.kind()),
+        }
+    }
+}
+
+/// A run for the ledger: a request and all calls that were made for it.
+///
+/// Empty texts are unknown. [`RunRecord::of`] sets the fields that a run of Formwork knows; the caller sets the others.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::RunRecord;
+///
+/// let run = RunRecord::new("extract", Time(1_795_000_000_000))
+///     .with_contract(Some("person".to_owned()), None)
+///     .with_labels(Some("alice".to_owned()), vec!["nightly".to_owned()]);
+/// assert_eq!(run.contract.as_deref(), Some("person"));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRecord {
+    /// The id of the run; [`RunRecord::new`] makes one.
+    pub id: RecordId,
+    /// The start time.
+    pub started: Time,
+    /// The end time.
+    pub ended: Time,
+    /// The outcome of the run.
+    pub outcome: RunOutcome,
+    /// The reason for which there is no answer, in one line without values of the user.
+    pub message: Option<String>,
+    /// The command or endpoint that started the run, such as `extract` or `/v1/chat/completions`.
+    pub source: Cow<'static, str>,
+    /// The key that the client presented.
+    pub key: Option<KeyId>,
+    /// The user, as the client named them.
+    pub user: Option<String>,
+    /// The name of the contract.
+    pub contract: Option<String>,
+    /// The digest of the contract; see [`formwork_core::Contract::digest`].
+    pub digest: Option<String>,
+    /// The name of the target that was asked last.
+    pub target: String,
+    /// The model behind the target.
+    pub model: String,
+    /// Free words to find the run by.
+    pub tags: Vec<String>,
+    /// The tokens of all calls.
+    pub usage: Usage,
+    /// The cost of all calls in millionths of a US dollar; `None` where a price is not known.
+    pub micro_usd: Option<u64>,
+    /// Whether the answer came from the cache of validated values.
+    pub cached: bool,
+    /// All calls, in order.
+    pub calls: Vec<StoredCall>,
+    /// The request's text. It is stored only with [`Settings::bodies`](crate::Settings::bodies).
+    pub request: Option<String>,
+}
+
+impl RunRecord {
+    /// Returns a run with a new id that began now and has nothing in it yet. It ends when it began and has succeeded,
+    /// unless the fields are set otherwise.
+    pub fn new(source: impl Into<Cow<'static, str>>, started: Time) -> Self {
+        Self {
+            id: RecordId::next(),
+            started,
+            ended: started,
+            outcome: RunOutcome::Ok,
+            message: None,
+            source: source.into(),
+            key: None,
+            user: None,
+            contract: None,
+            digest: None,
+            target: String::new(),
+            model: String::new(),
+            tags: Vec::new(),
+            usage: Usage::default(),
+            micro_usd: Some(0),
+            cached: false,
+            calls: Vec::new(),
+            request: None,
+        }
+    }
+
+    /// Sets the fields that a run of Formwork knows: the outcome, the calls with their answers, target, model, usage and cost. The
+    /// model is the target's name; [`RunRecord::with_models`] replaces it.
+    #[must_use]
+    pub fn of<T>(mut self, result: &Result<Outcome<T>, formwork_core::Error>, ended: Time) -> Self {
+        (self.outcome, self.ended) = (RunOutcome::from(result), ended);
+        let calls = match result {
+            Ok(outcome) => {
+                (self.usage, self.micro_usd) = (outcome.usage, outcome.cost.micro_usd);
+                &outcome.calls[..]
+            }
+            Err(error) => {
+                (self.usage, self.micro_usd) = (error.usage(), error.cost().micro_usd);
+                self.message = Some(error.message().to_owned());
+                error.calls()
+            }
+        };
+        self.calls = calls.iter().map(StoredCall::from).collect();
+        if let Some(last) = self.calls.last() {
+            (self.target, self.model) = (last.target.clone(), last.target.clone());
+        }
+        self
+    }
+
+    /// Returns the number of calls without probes.
+    pub(crate) fn call_count(&self) -> u64 {
+        self.calls.iter().filter(|call| call.class != PROBE).count() as u64
+    }
+
+    /// Replaces the model of the run and of each call by the model behind its target (default: the target's name).
+    #[must_use]
+    pub fn with_models(mut self, model_of: impl Fn(&str) -> Option<String>) -> Self {
+        if let Some(model) = model_of(&self.target) {
+            self.model = model;
+        }
+        for call in &mut self.calls {
+            if let Some(model) = model_of(&call.target) {
+                call.model = model;
+            }
+        }
+        self
+    }
+
+    /// Sets the name and the digest of the contract (default: neither).
+    #[must_use]
+    pub fn with_contract(mut self, name: Option<String>, digest: Option<String>) -> Self {
+        (self.contract, self.digest) = (name, digest);
+        self
+    }
+
+    /// Sets the key that the client presented (default: none).
+    #[must_use]
+    pub const fn with_key(mut self, key: Option<KeyId>) -> Self {
+        self.key = key;
+        self
+    }
+
+    /// Sets the user and the tags (default: none).
+    #[must_use]
+    pub fn with_labels(mut self, user: Option<String>, tags: Vec<String>) -> Self {
+        (self.user, self.tags) = (user, tags);
+        self
+    }
+
+    /// Sets the request's text (default: none).
+    #[must_use]
+    pub fn with_request(mut self, request: Option<String>) -> Self {
+        self.request = request;
+        self
+    }
+
+    /// Returns the contract as rollups name it: its name, else its digest, else nothing.
+    pub(crate) fn contract_label(&self) -> &str {
+        self.contract.as_deref().or(self.digest.as_deref()).unwrap_or_default()
+    }
+}
+
+/// A call to a model, as the ledger stores it.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::StoredCall;
+///
+/// let started = Time(1_795_000_000_000);
+/// let call = StoredCall::new("primary", "gpt-4o-mini", started, Time(started.0 + 900));
+/// assert_eq!((call.class.as_ref(), call.number), ("accepted", 1));
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StoredCall {
+    /// The number of the attempt to which the call belongs, from 1; repeated calls and patches belong to the same attempt.
+    pub number: u32,
+    /// The target's name.
+    pub target: String,
+    /// The model behind it.
+    pub model: String,
+    /// The enforcement of the schema: `schema`, `tool`, `json_object` or `none`.
+    pub mode: Cow<'static, str>,
+    /// `accepted`, `probe`, `cancelled`, `not_json`, `invalid`, `truncated`, `stopped`, `refused`, or the kind of a fault, such as `timeout`.
+    pub class: Cow<'static, str>,
+    /// The provider's fault, in one line, where the call failed without a violation.
+    pub message: Option<String>,
+    /// The start time.
+    pub started: Time,
+    /// The end time.
+    pub ended: Time,
+    /// The tokens of the call.
+    pub usage: Usage,
+    /// The cost in millionths of a US dollar; `None` where the price is not known.
+    pub micro_usd: Option<u64>,
+    /// The paths of a patch; empty if the whole document was requested.
+    pub patched: Vec<String>,
+    /// The violations of the answer.
+    pub violations: Vec<ViolationRecord>,
+    /// The answer. It is stored only with [`Settings::bodies`](crate::Settings::bodies).
+    pub answer: Option<String>,
+}
+
+/// The class of a call whose answer was accepted.
+pub(crate) const ACCEPTED: &str = "accepted";
+
+/// The class of the calls that probed the server before the first call of a run.
+pub(crate) const PROBE: &str = "probe";
+
+impl StoredCall {
+    /// Returns an accepted call without usage.
+    pub fn new(target: impl Into<String>, model: impl Into<String>, started: Time, ended: Time) -> Self {
+        Self {
+            number: 1,
+            target: target.into(),
+            model: model.into(),
+            mode: mode_name(Enforcement::None).into(),
+            class: ACCEPTED.into(),
+            message: None,
+            started,
+            ended,
+            usage: Usage::default(),
+            micro_usd: Some(0),
+            patched: Vec::new(),
+            violations: Vec::new(),
+            answer: None,
+        }
+    }
+}
+
+impl From<&CallRecord> for StoredCall {
+    fn from(call: &CallRecord) -> Self {
+        let failure = call.verdict.failure();
+        let class = match (&call.verdict, failure) {
+            (_, Some(Failure::Fault(fault))) => fault_name(fault.kind).into(),
+            (_, Some(failure)) => failure.class().into(),
+            (CallResult::Cancelled, None) => "cancelled".into(),
+            (CallResult::Probe, None) => PROBE.into(),
+            (_, None) => ACCEPTED.into(),
+        };
+        Self {
+            number: call.attempt,
+            target: call.target.clone(),
+            model: call.target.clone(),
+            mode: mode_name(call.enforcement).into(),
+            class,
+            message: match failure {
+                Some(Failure::Fault(fault)) => Some(fault.message.clone()),
+                _ => None,
+            },
+            started: call.started,
+            ended: call.ended,
+            usage: call.usage,
+            micro_usd: call.cost.micro_usd,
+            patched: call.patched.iter().map(ToString::to_string).collect(),
+            violations: failure
+                .map_or(&[][..], Failure::violations)
+                .iter()
+                .map(ViolationRecord::from)
+                .collect(),
+            answer: (!call.text.is_empty()).then(|| call.text.to_string()),
+        }
+    }
+}
+
+const fn mode_name(enforcement: Enforcement) -> &'static str {
+    match enforcement {
+        Enforcement::None => "none",
+        Enforcement::JsonObject => "json_object",
+        Enforcement::Tool => "tool",
+        Enforcement::Schema => "schema",
+        _ => "other",
+    }
+}
+
+const fn fault_name(kind: formwork_core::FaultKind) -> &'static str {
+    use formwork_core::FaultKind::{
+        Auth, BadRequest, BadWire, NoCredit, Overloaded, RateLimited, SchemaRefused, Timeout, Unreachable,
+        Unsupported,
+    };
+    match kind {
+        Unreachable => "unreachable",
+        Timeout => "timeout",
+        RateLimited => "rate_limited",
+        Overloaded => "overloaded",
+        Auth => "auth",
+        NoCredit => "no_credit",
+        BadRequest => "bad_request",
+        SchemaRefused => "schema_refused",
+        Unsupported => "unsupported",
+        BadWire => "bad_wire",
+        _ => "fault",
+    }
+}
+
+/// A violation, without the values of the answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ViolationRecord {
+    /// The keyword of the schema or the name of the check.
+    pub class: String,
+    /// The place in the document, as messages write it: `$.items[0].price`.
+    pub path: String,
+    /// The sentence, without the value that was found.
+    pub message: String,
+}
+
+impl From<&Violation> for ViolationRecord {
+    fn from(violation: &Violation) -> Self {
+        Self { class: violation.rule.clone(), path: violation.place(), message: violation.masked() }
+    }
+}
+
+/// Methods of the queue and the writer.
+impl RunRecord {
+    /// Returns how many bytes its request and answers have.
+    pub(crate) fn body_bytes(&self) -> usize {
+        let answers = self.calls.iter().filter_map(|call| call.answer.as_ref());
+        self.request.iter().chain(answers).map(String::len).sum()
+    }
+
+    pub(crate) fn drop_bodies(&mut self) {
+        self.request = None;
+        for call in &mut self.calls {
+            call.answer = None;
+        }
+    }
+
+    /// Drops requests and answers that are longer than `max`; returns whether there were any.
+    pub(crate) fn drop_long_bodies(&mut self, max: usize) -> bool {
+        self.keep_bodies(|text| if text.len() > max { None } else { Some(text) })
+    }
+
+    /// Applies the rules to all texts; returns whether bodies had to be omitted.
+    pub(crate) fn redact(&mut self, rules: &Redaction) -> usize {
+        let calls = self.calls.iter_mut().flat_map(|call| {
+            let violations = call.violations.iter_mut().flat_map(|one| [&mut one.path, &mut one.message]);
+            call.message.iter_mut().chain(&mut call.patched).chain(violations)
+        });
+        let own = self.message.iter_mut().chain(&mut self.user).chain(&mut self.tags);
+        own.chain(calls).for_each(|text| rules.text(text));
+        usize::from(self.keep_bodies(|text| rules.body(text)))
+    }
+
+    /// Replaces each body, or leaves it out; returns whether any was left out.
+    fn keep_bodies(&mut self, keep: impl Fn(String) -> Option<String>) -> bool {
+        let mut is_missing = false;
+        let answers = self.calls.iter_mut().map(|call| &mut call.answer);
+        for body in std::iter::once(&mut self.request).chain(answers) {
+            if let Some(text) = body.take() {
+                *body = keep(text);
+                is_missing |= body.is_none();
+            }
+        }
+        is_missing
+    }
+}

@@ -1,0 +1,257 @@
+//! Budgets: the maximum cost of a call is reserved before it, and its actual cost is settled after it.
+//!
+//! Both are on the disk when the call returns (`synchronous=FULL`); all reservations and settlements that wait at the same time share one
+//! commit. What is reserved counts as spent until it is settled. So a process that dies, and a disk that is full, leave an upper
+//! bound: a budget is never exceeded by more than what calls cost beyond their reservations, which is the caller's estimate.
+
+use formwork_core::Time;
+use rusqlite::{Connection, OptionalExtension as _, params};
+use tokio::sync::oneshot;
+
+use crate::insert::number;
+use crate::task::{Committed, Job, block_on};
+use crate::usd::{self, MAX_AMOUNT};
+use crate::{Error, KeyId, Ledger, RecordId};
+
+/// The reason why an amount could not be reserved. The call must not be made.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{Ledger, NewKey, ReserveError, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// let now = Time(1_795_000_000_000);
+/// let (key, _) = ledger.add_key(NewKey { budget: Some(1_000), ..NewKey::new("alice") }, now)?;
+/// let refused = ledger.reserve_blocking(key.id, 1_001, None, now).unwrap_err();
+/// let ReserveError::Exceeded(exceeded) = refused else { panic!("{refused}") };
+/// assert_eq!((exceeded.budget, exceeded.amount), (1_000, 1_001));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReserveError {
+    /// The budget does not allow it.
+    #[error(transparent)]
+    Exceeded(#[from] BudgetExceeded),
+    /// The key was removed, revoked, or has expired.
+    #[error("the API key may not be used any more")]
+    KeyEnded,
+    /// The reservation cannot be written.
+    #[error(transparent)]
+    Ledger(#[from] Error),
+}
+
+/// The error of a reservation that exceeds the budget. Amounts are in millionths of a US dollar.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the budget of the API key `{name}` does not allow another call: of {} US dollars {} are spent and {} reserved, and \
+     the call may cost {}",
+    usd::format(*.budget), usd::format(*.spent), usd::format(*.held), usd::format(*.amount)
+)]
+pub struct BudgetExceeded {
+    /// The name of the key.
+    pub name: String,
+    /// The budget of the key, in millionths of a US dollar.
+    pub budget: u64,
+    /// The amount that was spent, in millionths of a US dollar.
+    pub spent: u64,
+    /// The amount that is reserved for other calls, in millionths of a US dollar.
+    pub held: u64,
+    /// The amount of the refused reservation, in millionths of a US dollar.
+    pub amount: u64,
+}
+
+/// An amount that is reserved for one call.
+///
+/// [`Hold::settle`] replaces it by the actual cost of the call. A dropped hold is settled at its full amount, because the actual cost
+/// is unknown. If the process dies, the amount stays reserved and counts as spent.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{Ledger, NewKey, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// let now = Time(1_795_000_000_000);
+/// let (key, _) = ledger.add_key(NewKey::new("alice"), now)?;
+/// let hold = ledger.reserve_blocking(key.id, 20_000, None, now)?; // 2 cents
+/// assert_eq!(hold.amount(), 20_000);
+/// hold.settle_blocking(1_234)?;
+/// assert_eq!(ledger.key("alice")?.spent, 1_234);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a hold that is dropped is spent"]
+pub struct Hold {
+    ledger: Ledger,
+    id: i64,
+    amount: u64,
+    is_settled: bool,
+}
+
+impl std::fmt::Debug for Hold {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hold").field("id", &self.id).field("amount", &self.amount).finish_non_exhaustive()
+    }
+}
+
+enum Reserved {
+    Held(i64),
+    Exceeded(BudgetExceeded),
+    KeyEnded,
+}
+
+/// Spending.
+impl Ledger {
+    /// Reserves the maximum cost of a call, in millionths of a US dollar, and waits until the reservation is durable. Keys without a
+    /// budget are not limited, but their spending is counted. The future can be awaited in any runtime; if it is dropped
+    /// after it was first polled, the amount may stay reserved.
+    ///
+    /// # Errors
+    /// [`ReserveError`]: the call must not be made.
+    pub async fn reserve(
+        &self,
+        key: KeyId,
+        amount: u64,
+        run: Option<RecordId>,
+        now: Time,
+    ) -> Result<Hold, ReserveError> {
+        if amount > MAX_AMOUNT {
+            let most = usd::format(MAX_AMOUNT);
+            return Err(
+                Error::Invalid(format!("at most {most} US dollars can be reserved for one call")).into()
+            );
+        }
+        let reserved = self.submit(move |connection| reserve(connection, key, amount, run, now)).await?;
+        match reserved {
+            Reserved::Held(id) => Ok(Hold { ledger: self.clone(), id, amount, is_settled: false }),
+            Reserved::Exceeded(exceeded) => Err(exceeded.into()),
+            Reserved::KeyEnded => Err(ReserveError::KeyEnded),
+        }
+    }
+
+    /// The same as [`Ledger::reserve`] for callers without a runtime: blocks the thread.
+    ///
+    /// # Errors
+    /// [`ReserveError`]: the call must not be made.
+    pub fn reserve_blocking(
+        &self,
+        key: KeyId,
+        amount: u64,
+        run: Option<RecordId>,
+        now: Time,
+    ) -> Result<Hold, ReserveError> {
+        block_on(self.reserve(key, amount, run, now))
+    }
+}
+
+fn reserve(
+    connection: &Connection,
+    KeyId(key): KeyId,
+    amount: u64,
+    run: Option<RecordId>,
+    now: Time,
+) -> rusqlite::Result<Reserved> {
+    let (reserved, at) = (number(amount), number(now.0));
+    let held = connection
+        .prepare_cached(
+            "UPDATE key SET held = held + ?2 WHERE id = ?1 AND revoked IS NULL AND (expires IS NULL OR expires > ?3)
+             AND (budget IS NULL OR budget - spent - held >= ?2)",
+        )?
+        .execute(params![key, reserved, at])?;
+    if held > 0 {
+        connection
+            .prepare_cached("INSERT INTO spending (key, run, reserved, reserved_at) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![key, run.map(|run| run.0), reserved, at])?;
+        return Ok(Reserved::Held(connection.last_insert_rowid()));
+    }
+    let sql = "SELECT name, budget, spent, held FROM key
+        WHERE id = ?1 AND revoked IS NULL AND (expires IS NULL OR expires > ?2)";
+    let exceeded = connection.prepare_cached(sql)?.query_row(params![key, at], |row| {
+        let amount_of = |column| crate::query::amount(row, column).map(Option::unwrap_or_default);
+        Ok(BudgetExceeded {
+            name: row.get(0)?,
+            budget: amount_of(1)?,
+            spent: amount_of(2)?,
+            held: amount_of(3)?,
+            amount,
+        })
+    });
+    Ok(exceeded.optional()?.map_or(Reserved::KeyEnded, Reserved::Exceeded))
+}
+
+impl Hold {
+    /// Returns the amount, in millionths of a US dollar.
+    pub const fn amount(&self) -> u64 {
+        self.amount
+    }
+
+    /// Replaces the reservation by the actual cost of the call, in millionths of a US dollar, and waits until that is on the
+    /// disk. It may be more than was reserved; 0 gives everything back. Once it was polled, dropping the future does not
+    /// take the settlement back.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if it cannot be written: the amount stays reserved, and the settlement is tried again
+    /// together with the next writes, as long as the process lives.
+    pub async fn settle(mut self, actual: u64) -> Result<(), Error> {
+        self.submit(actual).await
+    }
+
+    /// Settles like [`Hold::settle`], but blocks the thread, for callers without an async runtime.
+    ///
+    /// # Errors
+    /// The errors of [`Hold::settle`].
+    pub fn settle_blocking(mut self, actual: u64) -> Result<(), Error> {
+        self.submit(actual).wait()
+    }
+
+    fn submit(&mut self, actual: u64) -> Committed<()> {
+        self.is_settled = true;
+        let (done, end) = oneshot::channel();
+        let core = self.ledger.weak();
+        let job = Settlement { id: self.id, actual: actual.min(MAX_AMOUNT), core, done: Some(done) };
+        self.ledger.submit_job(Box::new(job));
+        Committed::new(end)
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            // `drop` cannot wait for the commit.
+            drop(self.submit(self.amount));
+        }
+    }
+}
+
+/// A settlement that is kept until it is written.
+struct Settlement {
+    id: i64,
+    actual: u64,
+    core: std::sync::Weak<crate::core::Core>,
+    done: Option<oneshot::Sender<Result<(), Error>>>,
+}
+
+impl Job for Settlement {
+    fn run(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let sql = "UPDATE spending SET actual = ?2 WHERE id = ?1 AND actual IS NULL RETURNING key, reserved";
+        let settled: Option<(i64, i64)> = connection
+            .prepare_cached(sql)?
+            .query_row(params![self.id, number(self.actual)], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        if let Some((key, reserved)) = settled {
+            connection
+                .prepare_cached("UPDATE key SET held = held - ?2, spent = spent + ?3 WHERE id = ?1")?
+                .execute(params![key, reserved, number(self.actual)])?;
+        }
+        Ok(())
+    }
+
+    fn report(mut self: Box<Self>, committed: Result<(), Error>) {
+        if let Some(done) = self.done.take() {
+            let _ = done.send(committed.clone());
+        }
+        // A closed ledger does not try again: the amount stays reserved.
+        if let (Err(Error::Storage { .. }), Some(core)) = (committed, self.core.upgrade()) {
+            core.push_unsettled(self);
+        }
+    }
+}

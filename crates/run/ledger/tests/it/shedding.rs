@@ -1,0 +1,149 @@
+use std::time::Duration;
+
+use formwork_ledger::{Error, Ledger, NewKey, ReserveError, RunQuery, Settings};
+use rusqlite::Connection;
+
+use crate::given::{NOW, retried, with_bodies};
+
+/// The size of an empty ledger plus a number of bytes.
+fn room_for(more: u64) -> u64 {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    drop(Ledger::open(&path, Settings::default()).unwrap());
+    std::fs::metadata(&path).unwrap().len() + more
+}
+
+#[test]
+fn a_full_file_sheds_bodies_first_then_runs_and_counts_both_while_spending_continues() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    let max_bytes = Some(room_for(200_000));
+    let ledger = Ledger::open(&path, Settings { max_bytes, ..with_bodies() }).unwrap();
+    let (key, _) = ledger.add_key(NewKey { budget: Some(1_000_000), ..NewKey::new("k") }, NOW).unwrap();
+    let mut recorded = 0;
+    let mut is_order_kept = true;
+    for _ in 0..60 {
+        for _ in 0..10 {
+            let mut run = retried(NOW);
+            run.request = Some("x".repeat(2000));
+            ledger.record(run);
+            recorded += 1;
+        }
+        ledger.flush_blocking().unwrap();
+        ledger.reserve_blocking(key.id, 10, None, NOW).unwrap().settle_blocking(9).unwrap();
+        let health = ledger.health();
+        assert_eq!(health.recorded + health.shed_runs, recorded);
+        is_order_kept &= health.shed_runs == 0 || health.shed_bodies > 0;
+    }
+    let health = ledger.health();
+    assert!(is_order_kept, "bodies go before runs");
+    assert!(health.shed_bodies > 0 && health.shed_runs > 0 && health.recorded > 0, "{health:?}");
+    assert!(health.last_error.as_deref().is_some_and(|error| error.contains("full")), "{health:?}");
+    assert_eq!(ledger.keys().unwrap()[0].spent, 60 * 9);
+    let mut stored = Vec::new();
+    assert_eq!(ledger.export(&RunQuery::default(), &mut stored).unwrap(), health.recorded);
+
+    let all = formwork_ledger::Prune { runs: Some(formwork_core::Time(u64::MAX)), ..Default::default() };
+    ledger.prune(all).unwrap();
+    ledger.record(retried(NOW));
+    ledger.flush_blocking().unwrap();
+    let after = ledger.health();
+    assert_eq!((after.recorded, after.last_error), (health.recorded + 1, None));
+    ledger.close();
+    assert_eq!(integrity(&path), "ok");
+}
+
+fn integrity(path: &std::path::Path) -> String {
+    Connection::open(path).unwrap().query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn a_full_queue_sheds_bodies_first_then_runs() {
+    let settings =
+        Settings { group_size: 1_000_000, max_queued: 50, max_queued_bytes: 20_000, ..with_bodies() };
+    let ledger = Ledger::in_memory(settings).unwrap();
+    for _ in 0..80 {
+        let mut run = retried(NOW);
+        run.request = Some("x".repeat(1000));
+        ledger.record(run);
+    }
+    let health = ledger.health();
+    assert_eq!((health.queued, health.shed_runs), (50, 30));
+    ledger.flush_blocking().unwrap();
+    let health = ledger.health();
+    let mut exported = Vec::new();
+    ledger.export(&RunQuery::default(), &mut exported).unwrap();
+    let with_bodies = String::from_utf8(exported).unwrap().matches("\"request\":").count() as u64;
+    assert_eq!((health.recorded, health.queued), (50, 0));
+    assert_eq!(with_bodies + health.shed_bodies, 50);
+    assert!(with_bodies > 10, "{with_bodies}");
+}
+
+#[test]
+fn a_body_that_is_too_long_is_omitted_and_counted() {
+    let ledger = Ledger::in_memory(Settings { max_body: 100, ..with_bodies() }).unwrap();
+    for length in [100, 101] {
+        let mut run = retried(NOW);
+        run.request = Some("x".repeat(length));
+        let id = run.id;
+        ledger.record(run);
+        ledger.flush_blocking().unwrap();
+        let stored = ledger.run(id).unwrap().unwrap();
+        assert_eq!((stored.request.is_some(), stored.calls[0].answer.is_some()), (length == 100, true));
+    }
+    assert_eq!(ledger.health().shed_bodies, 1);
+}
+
+#[test]
+fn a_file_without_room_for_spending_refuses_calls_and_settles_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    let ledger = Ledger::open(&path, Settings::default()).unwrap();
+    let (key, _) = ledger.add_key(NewKey { budget: Some(100), ..NewKey::new("k") }, NOW).unwrap();
+    let hold = ledger.reserve_blocking(key.id, 40, None, NOW).unwrap();
+    // Another program makes every write of spending fail.
+    let other = Connection::open(&path).unwrap();
+    other
+        .execute_batch("CREATE TRIGGER broken BEFORE UPDATE ON key BEGIN SELECT RAISE(FAIL, 'broken'); END")
+        .unwrap();
+    let refused = ledger.reserve_blocking(key.id, 1, None, NOW);
+    assert!(matches!(refused, Err(ReserveError::Ledger(Error::Storage { .. }))), "{refused:?}");
+    assert!(matches!(hold.settle_blocking(15), Err(Error::Storage { is_write: true, .. })));
+    assert_eq!(ledger.keys().unwrap()[0].held, 40, "the upper bound stands");
+    other.execute_batch("DROP TRIGGER broken").unwrap();
+    drop(ledger.reserve_blocking(key.id, 0, None, NOW).unwrap());
+    ledger.flush_blocking().unwrap();
+    let key = &ledger.keys().unwrap()[0];
+    assert_eq!((key.spent, key.held), (15, 0), "the settlement was tried again");
+}
+
+#[test]
+fn settings_of_nothing_still_record() {
+    let settings =
+        Settings { group_size: 0, group_delay: Duration::ZERO, max_cache_bytes: 0, ..Settings::default() };
+    let ledger = Ledger::in_memory(settings).unwrap();
+    ledger.cache_put(None, "d", "value", Duration::from_secs(1), NOW);
+    ledger.record(retried(NOW));
+    ledger.flush_blocking().unwrap();
+    assert_eq!(ledger.health().recorded, 1);
+    assert_eq!(ledger.cache_get(None, "d", NOW), Ok(None));
+}
+
+#[test]
+fn a_closed_ledger_counts_and_refuses() {
+    let ledger =
+        Ledger::in_memory(Settings { group_delay: Duration::from_secs(3600), ..Settings::default() })
+            .unwrap();
+    let (key, _) = ledger.add_key(NewKey::new("k"), NOW).unwrap();
+    ledger.record(retried(NOW));
+    ledger.close();
+    ledger.close();
+    assert_eq!(ledger.runs(&RunQuery::default()).unwrap().runs.len(), 1, "closing writes what waits");
+    ledger.record(retried(NOW));
+    assert_eq!((ledger.health().recorded, ledger.health().shed_runs), (1, 1));
+    assert_eq!(ledger.flush_blocking(), Err(Error::Closed));
+    assert!(matches!(
+        ledger.reserve_blocking(key.id, 1, None, NOW),
+        Err(ReserveError::Ledger(Error::Closed))
+    ));
+}

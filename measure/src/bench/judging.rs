@@ -1,0 +1,78 @@
+//! Measures validation: from text to a validated, typed value, and to rendered violations.
+
+use std::sync::Arc;
+
+use formwork_core::{Context, Contract, Inline, Level};
+use serde_json::Value;
+
+use super::measure::{Pair, pair};
+use super::oracle::{FIVE_WRONG, Score, VALID, schema};
+use super::report::{Goal, Row};
+use crate::Failure;
+
+pub(super) async fn measure() -> Result<Vec<Row>, Failure> {
+    let contract = contract()?;
+    let validator = validator()?;
+    let typed = || typed(&contract, VALID).map(|_: Score| ());
+    let plain = || plain(&validator, VALID).map(|_: Score| ());
+    let rendered = || rendered(&contract, FIVE_WRONG);
+    // First check that both sides have equal results, because a side that does less work is not comparable.
+    if typed().is_none() || plain().is_none() || rendered().len() != 5 {
+        return Err("the benchmark's documents are not judged as they should be".into());
+    }
+    let parsed: Value = serde_json::from_str(FIVE_WRONG).map_err(|error| error.to_string())?;
+    let judged = || render(&contract, &parsed);
+    let sides: [(&str, f64, Pair); 3] = [
+        ("text to judged typed value / from_str + is_valid + from_value", 1.3, pair(typed, plain).await),
+        ("text to 5 rendered violations / the same", 2.0, pair(rendered, plain).await),
+        ("parsed value to 5 rendered violations / the same", 2.0, pair(judged, plain).await),
+    ];
+    Ok(sides.iter().map(|(what, goal, pair)| Row::ratio(what, pair, Some(Goal::AtMost(*goal)))).collect())
+}
+
+/// The oracle's contract: its schema and the Rust type.
+pub(super) fn contract() -> Result<Contract, String> {
+    let schema = Arc::new(Inline::new("ai_score", schema()?));
+    Ok(formwork_schema::contract_for(schema).map_err(|error| error.to_string())?.with_type::<Score>())
+}
+
+/// The same schema, compiled with the same crate but without Formwork.
+fn validator() -> Result<jsonschema::Validator, String> {
+    let options = jsonschema::options().should_validate_formats(true);
+    options.build(&schema()?).map_err(|error| error.to_string())
+}
+
+fn typed<T: 'static>(contract: &Contract, text: &str) -> Option<T> {
+    let candidate = formwork_json::read(text, Level::Clean).ok()?.into_candidates().into_iter().next()?;
+    let judgement = contract.judge(&candidate.value, &Context::EMPTY);
+    if judgement.is_accepted() { judgement.into_decoded() } else { None }
+}
+
+fn plain<T: serde::de::DeserializeOwned>(validator: &jsonschema::Validator, text: &str) -> Option<T> {
+    let value: Value = serde_json::from_str(text).ok()?;
+    if validator.is_valid(&value) { serde_json::from_value(value).ok() } else { None }
+}
+
+fn rendered(contract: &Contract, text: &str) -> Vec<String> {
+    let Ok(reading) = formwork_json::read(text, Level::Clean) else { return Vec::new() };
+    reading.candidates().iter().flat_map(|candidate| render(contract, &candidate.value)).collect()
+}
+
+fn render(contract: &Contract, value: &Value) -> Vec<String> {
+    let judgement = contract.judge(value, &Context::EMPTY);
+    judgement.violations.iter().map(ToString::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_agree_on_the_documents() {
+        let (contract, validator) = (contract().unwrap(), validator().unwrap());
+        assert!(typed::<Score>(&contract, VALID).is_some());
+        assert!(plain::<Score>(&validator, VALID).is_some());
+        assert!(plain::<Score>(&validator, FIVE_WRONG).is_none());
+        assert_eq!(rendered(&contract, FIVE_WRONG).len(), 5);
+    }
+}

@@ -1,0 +1,46 @@
+//! `cargo evals soak`: a long run of the gateway with all kinds of failures.
+
+pub(super) mod planted;
+pub(super) mod traffic;
+
+use super::{is_optimized, optimized, runtime};
+use crate::Failure;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The duration in minutes
+    #[arg(long, default_value_t = 30.0)]
+    minutes: f64,
+    /// Make mistakes on purpose instead, and fail if the bench or the soak does not notice one
+    #[arg(long)]
+    planted: bool,
+    /// The number of requests per second
+    #[arg(long, default_value_t = 100)]
+    rate: u32,
+}
+
+/// The maximum growth of memory, as a share.
+const GROWTH: f64 = 1.05;
+
+/// Runs the soak. It fails if a response is lost or belongs to another client, if memory grows, or if the cost in the ledger differs
+/// from the simulated server's count.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if !is_optimized() {
+        return optimized();
+    }
+    if args.planted {
+        println!("{}", planted::all()?);
+        return Ok(());
+    }
+    let soaked = runtime()?.block_on(traffic::soak(args.minutes, args.rate))?;
+    println!("{}", serde_json::to_string_pretty(&soaked)?);
+    let checks = [
+        ("answers that were lost", soaked.lost == 0),
+        ("answers that were another client's", soaked.crossed == 0),
+        ("growth of memory over 5 %", soaked.memory.growth() <= GROWTH),
+        ("spending that is not the server's count", soaked.spent == soaked.paid),
+        ("money that is still held", soaked.held == 0),
+    ];
+    let failed: Vec<&str> = checks.iter().filter(|(_, holds)| !holds).map(|(what, _)| *what).collect();
+    if failed.is_empty() { Ok(()) } else { Err(failed.join(", ").into()) }
+}

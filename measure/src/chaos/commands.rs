@@ -1,0 +1,116 @@
+//! The processes of tests with Restate: its server, workers and batches.
+
+use std::fs::File;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::play::files::Files;
+use crate::bench;
+use crate::workspace;
+
+/// Starts the command `formwork` with files in a folder, beside a server with its ingress at a port.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Commands<'a> {
+    pub(super) formwork: &'a Path,
+    pub(super) folder: &'a Path,
+    pub(super) ingress: u16,
+}
+
+impl Commands<'_> {
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(self.formwork);
+        command.arg(name).env_remove("FORMWORK_MODEL").env_remove("FORMWORK_CONFIG");
+        // A separate cache keeps observations of other tests away.
+        command.env("FORMWORK_CACHE", self.folder.join("cache"));
+        command
+    }
+
+    /// Starts a worker that Restate reaches at `advertise`, with further arguments.
+    pub(super) fn worker(
+        &self,
+        files: &Files,
+        listen: SocketAddr,
+        advertise: SocketAddr,
+        arguments: &[String],
+    ) -> Result<Child, String> {
+        let mut command = self.command("worker");
+        command.arg("--listen").arg(listen.to_string());
+        command.arg("--register").arg(format!("http://127.0.0.1:{}", self.ingress + 1));
+        command.arg("--advertise").arg(format!("http://{advertise}"));
+        command.arg("--config").arg(&files.config).args(arguments);
+        spawned(&mut command, &self.folder.join(format!("worker-{}.log", listen.port())))
+    }
+
+    /// Starts the process that submits the rows of a batch, `open` at a time.
+    pub(super) fn batch(&self, files: &Files, open: u16) -> Result<Child, String> {
+        let mut command = self.command("batch");
+        command.arg("run").arg(&files.rows).arg("--contract").arg(&files.contract);
+        command.arg("--out").arg(&files.out).args(["--engine", "restate", "--json"]);
+        command.arg("--ingress").arg(format!("http://127.0.0.1:{}", self.ingress));
+        command.args(["--concurrency", &open.to_string()]);
+        spawned(&mut command, &self.folder.join("batch.log"))
+    }
+}
+
+/// Returns addresses of this machine that nothing listens at.
+pub(super) fn free(count: u16) -> Result<Vec<SocketAddr>, String> {
+    let held: Vec<_> =
+        (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>().map_err(text)?;
+    held.iter().map(TcpListener::local_addr).collect::<Result<_, _>>().map_err(text)
+}
+
+pub(super) fn text(error: std::io::Error) -> String {
+    error.to_string()
+}
+
+/// Starts a process with its output in a file.
+fn spawned(command: &mut Command, log: &Path) -> Result<Child, String> {
+    let log = File::options().create(true).append(true).open(log).map_err(text)?;
+    command.stdin(Stdio::null()).stdout(log.try_clone().map_err(text)?).stderr(log);
+    command.spawn().map_err(|error| format!("{}: {error}", command.get_program().display()))
+}
+
+/// Returns the first of three free ports of this machine that follow each other.
+pub(super) fn three_ports() -> Result<u16, String> {
+    for _ in 0..100 {
+        let first = TcpListener::bind("127.0.0.1:0").map_err(text)?;
+        let port = first.local_addr().map_err(text)?.port();
+        let is_free =
+            |port: Option<u16>| port.is_some_and(|port| TcpListener::bind(("127.0.0.1", port)).is_ok());
+        if is_free(port.checked_add(1)) && is_free(port.checked_add(2)) {
+            return Ok(port);
+        }
+    }
+    Err("there are no three free ports".to_owned())
+}
+
+/// Returns the command that runs Restate's server with its files in a folder. It is installed if it is missing.
+pub(super) fn server(folder: &Path, ingress: u16) -> Result<Command, String> {
+    let mut command = workspace::server("restate", ingress).map_err(|error| error.to_string())?;
+    command.env("RESTATE_BASE_DIR", folder.join("restate"));
+    Ok(command)
+}
+
+pub(super) fn started_server(command: &mut Command, folder: &Path, ingress: u16) -> Result<Child, String> {
+    let mut server = spawned(command, &folder.join("restate.log"))?;
+    let begun = Instant::now();
+    while !is_up(ingress) {
+        if server.try_wait().map_err(text)?.is_some() || begun.elapsed() > Duration::from_secs(120) {
+            _ = server.kill();
+            return Err(format!("Restate does not start: see {}", folder.join("restate.log").display()));
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    Ok(server)
+}
+
+/// Returns whether a server with its ingress at this port is up. Its administration is one port above.
+fn is_up(ingress: u16) -> bool {
+    let answers = async |port: u16, path| bench::get(&format!("127.0.0.1:{port}"), path).await.is_ok();
+    let both = async { answers(ingress + 1, "/version").await && answers(ingress, "/restate/health").await };
+    let both = async { tokio::time::timeout(Duration::from_secs(5), both).await.unwrap_or(false) };
+    bench::runtime().is_ok_and(|runtime| runtime.block_on(both))
+}

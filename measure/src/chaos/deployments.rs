@@ -1,0 +1,135 @@
+//! Old and new workers beside each other at one Restate server, and a second batch with a changed contract.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::commands::{Commands, free, server, started_server, three_ports};
+use super::play::checker::{self, Found, faults};
+use super::play::files::Files;
+use super::play::invoice;
+use super::play::provider::Provider;
+use super::table::Table;
+use super::usual;
+
+/// The settings of the test.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct Play {
+    /// Number of rows of each of the two batches
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(100..=100_000))]
+    rows: u64,
+    /// Milliseconds that an answer takes
+    #[arg(long, default_value_t = 200)]
+    latency: u64,
+    /// The command to test, with the feature `restate` [default: a release build of this workspace's]
+    #[arg(long, value_name = "FILE")]
+    pub(super) formwork: Option<PathBuf>,
+}
+
+/// The result of the test.
+pub(super) struct Seen {
+    /// The batches with the old and the new contract.
+    batches: [(Found, String); 2],
+    /// The rows that the old workers alone called for, and the new ones, and both.
+    rows: [usize; 3],
+    /// The calls of the old workers after the new ones had made their first one.
+    late: usize,
+    seconds: f64,
+}
+
+impl Seen {
+    /// Returns the table of one of the two batches.
+    pub(super) fn tables(&self, play: &Play) -> String {
+        let [old, new, both] = self.rows;
+        let of = |name: &str, (found, integrity): &(Found, String)| {
+            let table = Table::default().with("contract", name).with("rows", play.rows);
+            let table = table.with("rows of old workers, new workers, both", format!("{old}, {new}, {both}"));
+            let table = table.with("calls of old workers beside new ones", self.late);
+            table.with_found(found, integrity, self.seconds).to_string()
+        };
+        let [first, second] = &self.batches;
+        format!("{}\n\n{}", of("old", first), of("new", second))
+    }
+
+    /// Returns the errors.
+    pub(super) fn faults(&self) -> Vec<String> {
+        let mut wrong: Vec<String> =
+            self.batches.iter().flat_map(|(found, integrity)| faults(found, integrity)).collect();
+        let [old, new, _] = self.rows;
+        if old == 0 || new == 0 || self.late == 0 {
+            wrong.push("old and new workers did not work beside each other".to_owned());
+        }
+        wrong
+    }
+}
+
+/// Processes that end with the test.
+struct Children(Vec<Child>);
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            _ = child.kill();
+            _ = child.wait();
+        }
+    }
+}
+
+/// The longest time of the test.
+const PATIENCE: Duration = Duration::from_secs(900);
+
+/// Starts a batch with old workers, new workers at another address in the middle of it, and then a batch with another contract.
+pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, String> {
+    let provider = Provider::start(usual(Duration::from_millis(play.latency)))?;
+    let (first, second) = (0..play.rows, play.rows..2 * play.rows);
+    let mut changed = invoice::contract();
+    changed["description"] = "An invoice as of the new workers.".into();
+    let old =
+        Files::write(&folder.join("old"), first.clone(), &invoice::contract(), &provider.section("old"))?;
+    let new = Files::write(&folder.join("new"), second.clone(), &changed, &provider.section("new"))?;
+    let commands = Commands { formwork, folder, ingress: three_ports()? };
+    let mut server = server(folder, commands.ingress)?;
+    let mut children = Children(vec![started_server(&mut server, folder, commands.ingress)?]);
+    let addresses: Vec<SocketAddr> = free(2)?;
+    let started = Instant::now();
+    children.0.push(commands.worker(&old, addresses[0], addresses[0], &[])?);
+    // A worker needs time to register itself.
+    thread::sleep(Duration::from_secs(2));
+    let mut batches = vec![commands.batch(&old, 96)?];
+    while provider.calls() < play.rows as usize / 4 {
+        if let Some(status) = batches[0].try_wait().map_err(|error| error.to_string())? {
+            return Err(format!("the batch ended with {status}: see {}", folder.join("batch.log").display()));
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    children.0.push(commands.worker(&new, addresses[1], addresses[1], &[])?);
+    thread::sleep(Duration::from_secs(1));
+    batches.push(commands.batch(&new, 96)?);
+    for batch in &mut batches {
+        while batch.try_wait().map_err(|error| error.to_string())?.is_none() {
+            if started.elapsed() > PATIENCE {
+                _ = batch.kill();
+                return Err("the test takes too long".to_owned());
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+    let seconds = started.elapsed().as_secs_f64();
+    drop(children);
+    let record = provider.record();
+    let mut rows = [0; 3];
+    for row in record.rows() {
+        let is_old = |of: bool| record.of(row).iter().any(|call| (call.model == 'd') == of);
+        rows[if is_old(true) && is_old(false) { 2 } else { usize::from(is_old(false)) }] += 1;
+    }
+    let calls = || record.rows().flat_map(|row| record.of(row));
+    let first_new = calls().filter(|call| call.model == 'w').map(|call| call.began).min();
+    let late =
+        calls().filter(|call| call.model == 'd' && first_new.is_some_and(|new| call.began > new)).count();
+    let checked = |files: &Files, rows| {
+        Ok::<_, String>((checker::check(&files.out, rows, &record)?, files.integrity()?))
+    };
+    Ok(Seen { batches: [checked(&old, first)?, checked(&new, second)?], rows, late, seconds })
+}

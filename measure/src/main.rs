@@ -1,0 +1,76 @@
+//! Everything that measures: evaluations, benchmarks, chaos and soak tests, as `cargo evals NAME`.
+
+mod bench;
+mod chaos;
+mod corpora;
+mod extraction;
+mod review;
+mod wallets;
+mod wire;
+mod workspace;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// An error, which ends the program.
+type Failure = Box<dyn Error + Send + Sync>;
+
+#[derive(Parser)]
+#[command(name = "cargo evals", about = "Evaluations, benchmarks, chaos and soak tests")]
+struct Args {
+    #[command(subcommand)]
+    evaluation: Evaluation,
+}
+
+#[derive(Subcommand)]
+enum Evaluation {
+    /// Measure the overhead compared with plain code that uses the same crates, as ratios
+    Bench(bench::Args),
+    /// Run batches with killed processes, full disks and failing providers, and compare the results with the provider's record
+    Chaos(chaos::Args),
+    /// Score parsing, validation and lowering on third-party test data
+    Corpora(corpora::Args),
+    /// Extract arguments of functions by a real model, and count those that people accept
+    Extraction(extraction::Args),
+    /// Measure reviews: the consistency of verdicts, and the agreement of judges with people
+    Review(review::Args),
+    /// Run the gateway for some time with stalls, cut streams, failures and clients that disconnect
+    Soak(bench::soak::Args),
+    /// Print generated wallets for evaluations of the oracle, each with its expected scores
+    Wallets(wallets::Args),
+    /// Decode recorded responses of providers
+    Wire(wire::Args),
+    /// Run a part of a benchmark, which needs a process of its own
+    #[command(hide = true)]
+    Part {
+        /// The name of the part and its arguments
+        args: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Args::parse().evaluation) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(evaluation: Evaluation) -> Result<(), Failure> {
+    match evaluation {
+        Evaluation::Bench(args) => bench::run(&args)?,
+        Evaluation::Chaos(args) => chaos::run(&args)?,
+        Evaluation::Corpora(args) => corpora::run(&args)?,
+        Evaluation::Extraction(args) => extraction::run(&args)?,
+        Evaluation::Part { args } => bench::parts::run(&args)?,
+        Evaluation::Review(args) => review::run(&args)?,
+        Evaluation::Soak(args) => bench::soak::run(&args)?,
+        Evaluation::Wallets(args) => wallets::run(&args)?,
+        Evaluation::Wire(args) => wire::run(&args)?,
+    }
+    Ok(())
+}
