@@ -130,7 +130,7 @@ pub fn run() -> ExitCode {
 /// use formwork::providers::{Kind, Made, Providers};
 /// use serde_json::json;
 ///
-/// const ACME: Profile = Profile { name: "acme", about: "Acme's own API", ..LLAMA_CPP };
+/// const ACME: Profile = LLAMA_CPP.named("acme", "Acme's own API");
 ///
 /// fn main() -> ExitCode {
 ///     let kind = Kind::new("acme", "Acme's own API", json!({}), |section| {

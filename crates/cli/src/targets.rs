@@ -19,7 +19,7 @@ const MODEL: &str = "FORMWORK_MODEL";
 // The selection of models on the command line.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Named {
-    /// Configuration file [default: formwork.toml in this folder or a parent folder, see README]
+    /// Configuration file [default: formwork.toml in this folder or a parent folder, see docs/models.md]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Use only this provider: a provider, list or alias of the configuration, or a kind such as `ollama`

@@ -230,7 +230,7 @@ impl Turns {
                 self.calls.push(call);
                 None
             }
-            Delta::End { finish, usage, closed_at, restrained, model } => {
+            Delta::End(mut end) => {
                 let calls = std::mem::take(&mut self.calls);
                 let comment = std::mem::take(&mut self.comment);
                 let is_call = !calls.is_empty() && !self.is_json;
@@ -252,9 +252,10 @@ impl Turns {
                     self.last.push_back(Delta::Note(note));
                 }
                 self.last.extend(self.note.take().map(Delta::Note));
-                let is_cut = finish == Finish::Length;
-                let finish = if !calls.is_empty() && !is_cut { Finish::Stop } else { finish };
-                self.last.push_back(Delta::End { finish, usage, closed_at, restrained, model });
+                if !calls.is_empty() && end.finish != Finish::Length {
+                    end.finish = Finish::Stop;
+                }
+                self.last.push_back(Delta::End(end));
                 self.last.pop_front()
             }
             other => Some(other),

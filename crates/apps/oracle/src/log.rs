@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use formwork_core::{
-    CallRecord, CallResult, Delta, Enforcement, External, Failure, ObservationKind, Violation,
+    CallRecord, CallResult, Delta, End, Enforcement, External, Failure, ObservationKind, Violation,
 };
 use formwork_extract::{Observer, RunId, Started};
 use serde_json::Value;
@@ -100,7 +100,7 @@ impl Observer for Log {
     }
 
     fn delta(&self, _: RunId, delta: &Delta) {
-        if let Delta::End { model: Some(model), .. } = delta {
+        if let Delta::End(End { model: Some(model), .. }) = delta {
             *self.model.lock().unwrap_or_else(PoisonError::into_inner) = Some(model.clone());
         }
     }

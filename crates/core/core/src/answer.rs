@@ -155,7 +155,7 @@ impl Completion {
             Delta::Probe { usage } => {
                 self.probe = Some(Box::new(self.probe.take().map_or(usage, |before| before.plus(usage))));
             }
-            Delta::End { finish, usage, closed_at, restrained, model } => {
+            Delta::End(End { finish, usage, closed_at, restrained, model }) => {
                 (self.finish, self.usage, self.model) = (finish, usage, model);
                 (self.closed_at, self.restrained) = (closed_at, restrained);
                 return true;
@@ -186,7 +186,7 @@ impl Completion {
         let calls = tool_calls.into_iter().map(Delta::ToolCall);
         let original = original.map(Delta::Original);
         let notes = notes.into_iter().map(Delta::Note);
-        let end = Delta::End { finish, usage, closed_at, restrained, model };
+        let end = Delta::End(End { finish, usage, closed_at, restrained, model });
         probe.into_iter().chain(reasoning).chain(text).chain(calls).chain(original).chain(notes).chain([end])
     }
 }
@@ -228,18 +228,59 @@ pub enum Delta {
         usage: Usage,
     },
     /// The last piece: the end of the answer.
-    End {
-        /// The reason why the model stopped.
-        finish: Finish,
-        /// The tokens of the call.
-        usage: Usage,
-        /// The byte of the text from which on the provider closed the document; see [`Completion::closed_at`].
-        closed_at: Option<usize>,
-        /// Whether the provider ended values early; see [`Completion::restrained`].
-        restrained: bool,
-        /// The model that answered, in the provider's notation.
-        model: Option<String>,
-    },
+    End(End),
+}
+
+/// The end of an [`Answer`].
+///
+/// ```
+/// use formwork_core::{Completion, Delta, End, Finish, Usage};
+///
+/// let mut completion = Completion::new("{}");
+/// completion.push(Delta::End(End::new(Finish::Length, Usage::new(31, 9))));
+/// assert_eq!(completion.finish, Finish::Length);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct End {
+    /// The reason why the model stopped.
+    pub finish: Finish,
+    /// The tokens of the call.
+    pub usage: Usage,
+    /// The byte of the text from which on the provider closed the document (default: `None`); see [`Completion::closed_at`].
+    pub closed_at: Option<usize>,
+    /// Whether the provider ended values early (default: `false`); see [`Completion::restrained`].
+    pub restrained: bool,
+    /// The model that answered, in the provider's notation (default: unknown).
+    pub model: Option<String>,
+}
+
+impl End {
+    /// Creates the end of an answer that the provider neither closed nor shortened.
+    pub const fn new(finish: Finish, usage: Usage) -> Self {
+        Self { finish, usage, closed_at: None, restrained: false, model: None }
+    }
+
+    /// Sets the model that answered, in the provider's notation (default: unknown).
+    #[must_use]
+    pub fn with_model(mut self, model: Option<String>) -> Self {
+        self.model = model;
+        self
+    }
+
+    /// Sets the byte of the text from which on the provider closed the document (default: `None`).
+    #[must_use]
+    pub const fn with_closed_at(mut self, at: Option<usize>) -> Self {
+        self.closed_at = at;
+        self
+    }
+
+    /// Sets whether the provider ended values early (default: `false`).
+    #[must_use]
+    pub const fn with_restrained(mut self, restrained: bool) -> Self {
+        self.restrained = restrained;
+        self
+    }
 }
 
 /// An answer in progress: a stream of [`Delta`]s, the last of which is [`Delta::End`].

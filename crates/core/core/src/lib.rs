@@ -54,7 +54,7 @@ mod validator;
 mod violation;
 mod watch;
 
-pub use answer::{Answer, Completion, Delta, Finish, ToolCall};
+pub use answer::{Answer, Completion, Delta, End, Finish, ToolCall};
 pub use call::{Call, Sampling};
 pub use capabilities::{Capabilities, Enforcement};
 pub use contract::Contract;

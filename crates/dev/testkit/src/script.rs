@@ -5,7 +5,8 @@ use std::task::{Context, Poll};
 
 use async_trait::async_trait;
 use formwork_core::{
-    Answer, Call, Capabilities, Completion, Delta, Enforcement, Fault, FaultKind, Finish, Provider, Usage,
+    Answer, Call, Capabilities, Completion, Delta, End, Enforcement, Fault, FaultKind, Finish, Provider,
+    Usage,
 };
 use futures_core::Stream;
 
@@ -42,13 +43,7 @@ impl Reply {
 
     /// Answers with this text in several pieces.
     pub fn pieces(pieces: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        let end = Delta::End {
-            finish: Finish::Stop,
-            usage: Usage::default(),
-            closed_at: None,
-            restrained: false,
-            model: None,
-        };
+        let end = Delta::End(End::new(Finish::Stop, Usage::default()));
         let deltas = pieces.into_iter().map(|piece| Delta::Text(piece.into())).chain([end]).map(Ok).collect();
         Self { deltas, refused: None }
     }
@@ -76,7 +71,7 @@ impl Reply {
     /// Ends the answer with this fault instead of its end.
     #[must_use]
     pub fn broken_off(mut self, fault: Fault) -> Self {
-        self.deltas.retain(|delta| !matches!(delta, Ok(Delta::End { .. })));
+        self.deltas.retain(|delta| !matches!(delta, Ok(Delta::End(_))));
         self.deltas.push(Err(fault));
         self
     }
@@ -84,7 +79,7 @@ impl Reply {
     /// Ends the stream without its end marker.
     #[must_use]
     pub fn without_end(mut self) -> Self {
-        self.deltas.retain(|delta| !matches!(delta, Ok(Delta::End { .. })));
+        self.deltas.retain(|delta| !matches!(delta, Ok(Delta::End(_))));
         self
     }
 }

@@ -6,6 +6,7 @@ use formwork_core::{Price, Tighten};
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
+use toml::de::DeTable;
 
 /// The settings of a provider that do not depend on its kind.
 ///
@@ -102,6 +103,11 @@ pub struct Common {
 }
 
 impl Common {
+    /// Separates the settings that do not depend on the kind from the others.
+    pub(super) fn part(table: DeTable<'_>) -> (DeTable<'_>, DeTable<'_>) {
+        table.into_iter().partition(|(key, _)| Self::NAMES.contains(&key.get_ref().as_ref()))
+    }
+
     /// The names of the fields, which are not passed to a kind.
     pub(crate) const NAMES: &[&str] = &[
         "kind",

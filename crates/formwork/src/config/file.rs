@@ -7,7 +7,6 @@ use formwork_dialect::Dialects;
 use formwork_dialect::registry::Registry;
 use formwork_schema::nearest;
 use serde::Deserialize;
-use toml::de::DeTable;
 
 use super::document::Document;
 use super::find::{self, Found};
@@ -190,7 +189,7 @@ impl Config {
             .providers()?
             .into_iter()
             .map(|(name, span, table)| {
-                let common: Common = document.read(parted(table).0, span.clone(), &[])?;
+                let common: Common = document.read(Common::part(table).0, span.clone(), &[])?;
                 let (document, folder) = (document.clone(), folder.to_owned());
                 let (registry, dialects) = (Arc::clone(&registry), dialects.clone());
                 let retry_policy = defaults.retry_policy.clone();
@@ -405,11 +404,6 @@ fn known_models(
     let text = std::fs::read_to_string(&path).map_err(|error| refused(error.to_string()))?;
     let own = Registry::from_toml_with(&text, dialects).map_err(|error| refused(error.to_string()))?;
     Ok(Registry::embedded().overlaid_with(own))
-}
-
-/// Separates the settings that do not depend on the kind from the others.
-pub(super) fn parted(table: DeTable<'_>) -> (DeTable<'_>, DeTable<'_>) {
-    table.into_iter().partition(|(key, _)| Common::NAMES.contains(&key.get_ref().as_ref()))
 }
 
 fn unknown_provider<'n>(unknown: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {

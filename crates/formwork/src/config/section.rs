@@ -7,7 +7,6 @@ use formwork_dialect::{Dialect, Dialects};
 use serde::de::DeserializeOwned;
 
 use super::document::Document;
-use super::file::parted;
 use super::overlay::Edit;
 use super::{Common, ConfigError};
 
@@ -52,7 +51,7 @@ impl Section {
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
         let sections = self.document.providers()?;
         let section = sections.into_iter().find(|(name, ..)| *name == self.name);
-        let own = section.map(|(_, _, table)| parted(table).1).unwrap_or_default();
+        let own = section.map(|(_, _, table)| Common::part(table).1).unwrap_or_default();
         self.document.read(own, self.span.clone(), Common::NAMES)
     }
 

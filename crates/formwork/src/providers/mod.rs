@@ -230,7 +230,7 @@ impl Providers {
     /// use formwork::dialect::profile::{LLAMA_CPP, Profile};
     /// use formwork::providers::Providers;
     ///
-    /// const ACME: Profile = Profile { name: "acme", about: "Acme's own API", ..LLAMA_CPP };
+    /// const ACME: Profile = LLAMA_CPP.named("acme", "Acme's own API");
     ///
     /// let providers = Providers::builtin().with_dialect(Arc::new(Native::new(&ACME)));
     /// let text = "[providers.a]\nkind = \"ollama\"\nmodel = \"m\"\nmodes = [\"acme\", \"prompt\"]";

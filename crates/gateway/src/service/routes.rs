@@ -192,7 +192,7 @@ async fn nowhere(request: Request<Body>) -> Response {
     let protocol = protocol_of(request.uri().path(), request.headers());
     refused(
         protocol,
-        &Problem::new(Kind::NotFound, "there is no such resource; see the README for those that there are"),
+        &Problem::new(Kind::NotFound, "there is no such resource: GET /openapi.json lists the resources"),
     )
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
-use formwork_core::{Delta, Finish as ModelFinish, Message, Usage};
+use formwork_core::{Delta, End, Finish as ModelFinish, Message, Usage};
 use formwork_extract::{CancellationToken, Observer, RunId, Started};
 use formwork_http::with_trace;
 use futures_util::{StreamExt as _, stream};
@@ -274,7 +274,7 @@ async fn tell(job: &Job, line: &mut Line, heard: &mut Partial) -> Result<bool, P
                     return Ok(false);
                 }
             }
-            Some(Ok(Delta::End { finish, usage, .. })) => {
+            Some(Ok(Delta::End(End { finish, usage, .. }))) => {
                 (heard.finish, heard.usage) = (finish, Some(usage.plus(probed)));
                 return Ok(true);
             }

@@ -60,7 +60,7 @@ impl Stream for Held {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = Pin::new(&mut self.answer).poll_next(cx);
-        if matches!(next, Poll::Ready(None | Some(Err(_) | Ok(Delta::End { .. })))) {
+        if matches!(next, Poll::Ready(None | Some(Err(_) | Ok(Delta::End(_))))) {
             self.permit = None;
         }
         next

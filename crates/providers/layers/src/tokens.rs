@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use formwork_core::{Answer, Call, Delta, Fault, Layer, SharedProvider, Usage};
+use formwork_core::{Answer, Call, Delta, End, Fault, Layer, SharedProvider, Usage};
 use futures_core::Stream;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
@@ -190,7 +190,7 @@ impl Stream for Counted {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = Pin::new(&mut self.answer).poll_next(cx);
-        if let Poll::Ready(Some(Ok(Delta::End { usage, .. }))) = &next
+        if let Poll::Ready(Some(Ok(Delta::End(End { usage, .. })))) = &next
             && let Some(reserved) = self.reserved.take()
         {
             reserved.settle(*usage);

@@ -2,7 +2,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use formwork_core::{Answer, Call, Delta, Fault, FaultKind, Finish, Layer, SharedProvider};
+use formwork_core::{Answer, Call, Delta, End, Fault, FaultKind, Finish, Layer, SharedProvider};
 use futures_core::Stream;
 use tracing::{Instrument as _, Span, field};
 
@@ -115,7 +115,7 @@ impl Stream for Spanned {
         let next = Pin::new(&mut this.answer).poll_next(cx);
         drop(entered);
         match &next {
-            Poll::Ready(Some(Ok(Delta::End { finish, usage, model, .. }))) => {
+            Poll::Ready(Some(Ok(Delta::End(End { finish, usage, model, .. })))) => {
                 this.span.record(names::RESPONSE_FINISH_REASONS, finish_reason(*finish));
                 this.span.record(names::USAGE_INPUT_TOKENS, usage.input_tokens);
                 this.span.record(names::USAGE_OUTPUT_TOKENS, usage.output_tokens);

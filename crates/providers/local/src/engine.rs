@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use formwork_core::{Call, Enforcement, Fault, FaultKind, Finish, Lift, LiftOp, Part, Rule, Time, Usage};
+use formwork_core::{Call, End, Enforcement, Fault, FaultKind, Lift, LiftOp, Part, Rule, Time, Usage};
 use serde_json::{Value, json};
 use toktrie::{TokEnv, TokenizerEnv};
 
@@ -43,15 +43,6 @@ pub(crate) trait Listener {
 
     /// Returns whether the receiver dropped the answer.
     fn is_gone(&self) -> bool;
-}
-
-/// The end of an answered call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Answered {
-    pub(crate) finish: Finish,
-    pub(crate) usage: Usage,
-    pub(crate) closed_at: Option<usize>,
-    pub(crate) restrained: bool,
 }
 
 impl Engine {
@@ -113,11 +104,7 @@ impl Engine {
     }
 
     /// Answers a call; `None` if the receiver dropped it.
-    pub(crate) fn answer(
-        &mut self,
-        call: &Call,
-        listener: &mut dyn Listener,
-    ) -> Result<Option<Answered>, Fault> {
+    pub(crate) fn answer(&mut self, call: &Call, listener: &mut dyn Listener) -> Result<Option<End>, Fault> {
         let start = Instant::now();
         let schema = schema(call)?;
         let sampler = Sampler::new(&call.sampling).map_err(bad)?;
@@ -163,7 +150,8 @@ impl Engine {
             Ok((cached, Ended { finish, tokens, closed_at, restrained })) => {
                 let mut usage = Usage::new(prompt.len() as u64, tokens as u64);
                 usage.cached_tokens = cached as u64;
-                Ok(Some(Answered { finish, usage, closed_at, restrained }))
+                let end = End::new(finish, usage).with_model(Some(self.name.clone()));
+                Ok(Some(end.with_closed_at(closed_at).with_restrained(restrained)))
             }
             Err(Halt::Dropped) => Ok(None),
             Err(Halt::Late) => {

@@ -136,7 +136,7 @@ impl Stream for Pieces {
         }
         let piece = self.pieces.poll_recv(cx);
         match &piece {
-            Poll::Ready(Some(Ok(Delta::End { .. }) | Err(_))) => self.ended = true,
+            Poll::Ready(Some(Ok(Delta::End(_)) | Err(_))) => self.ended = true,
             Poll::Ready(None) => {
                 // The thread has ended without a final piece, which must not look like a truncated answer.
                 self.ended = true;

@@ -5,7 +5,7 @@ use std::thread;
 use formwork_core::{Call, Delta, Fault, FaultKind};
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::engine::{Answered, Engine, Listener};
+use crate::engine::{Engine, Listener};
 use crate::error::panic_text;
 use crate::timing::Timer;
 use crate::{LocalError, Restraint};
@@ -78,15 +78,11 @@ fn serve(mut engine: Engine, queue: &Receiver<Job>) {
             drop(sink.send(Err(fault.clone())));
             continue;
         }
-        let model = engine.name().to_owned();
         let mut listener = Stream { sink: &sink };
         let answered = catch_unwind(AssertUnwindSafe(|| engine.answer(&call, &mut listener)));
         // Sending fails if the answer was dropped.
         drop(match answered {
-            Ok(Ok(Some(Answered { finish, usage, closed_at, restrained }))) => {
-                let model = Some(model);
-                sink.send(Ok(Delta::End { finish, usage, closed_at, restrained, model }))
-            }
+            Ok(Ok(Some(end))) => sink.send(Ok(Delta::End(end))),
             Ok(Ok(None)) => Ok(()),
             Ok(Err(fault)) => sink.send(Err(fault)),
             Err(panic) => {

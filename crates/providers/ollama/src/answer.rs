@@ -1,6 +1,6 @@
 //! Decodes responses into deltas.
 
-use formwork_core::{Delta, Fault, FaultKind, Finish, ToolCall, Usage};
+use formwork_core::{Delta, End, Fault, FaultKind, Finish, ToolCall, Usage};
 use formwork_wire::http::response::Parts;
 use formwork_wire::lenient::{Count, Leaf, List, Object};
 use formwork_wire::{Decoder, Deltas, Messages, Ndjson, Reader, RequestInfo, bad_wire, lenient, media_type};
@@ -149,13 +149,8 @@ impl Messages for Lines {
                     "the prompt is empty, so the model was only loaded: send a message",
                 ));
             };
-            out.push_back(Delta::End {
-                finish,
-                usage: self.usage(&line),
-                closed_at: None,
-                restrained: false,
-                model: line.model.into_text(),
-            });
+            let end = End::new(finish, self.usage(&line)).with_model(line.model.into_text());
+            out.push_back(Delta::End(end));
         }
         Ok(())
     }
@@ -175,7 +170,7 @@ impl Reader for Lines {
                 .map_err(|_| Fault::new(FaultKind::BadWire, "the response is not UTF-8"))?;
             self.message(text, out)?;
         }
-        if matches!(out.back(), Some(Delta::End { .. })) {
+        if matches!(out.back(), Some(Delta::End(_))) {
             return Ok(());
         }
         Err(Fault::new(FaultKind::BadWire, "the response is not a complete completion"))

@@ -81,7 +81,7 @@ impl Stream for Decoding {
                 return Poll::Ready(this.end.take().map(|(end, _)| Ok(end)));
             }
             if let Some(delta) = this.ready.pop_front() {
-                if matches!(delta, Delta::End { .. }) {
+                if matches!(delta, Delta::End(_)) {
                     this.fault = None;
                     this.ready.clear();
                     if this.body.as_mut().is_some_and(Body::finish_soon) {

@@ -1,4 +1,4 @@
-use formwork_core::{Delta, Fault, Finish, ToolCall, Usage};
+use formwork_core::{Delta, End, Fault, Finish, ToolCall, Usage};
 use serde_json::Value;
 
 use crate::lenient::Leaf;
@@ -18,7 +18,7 @@ use crate::{Deltas, RequestInfo};
 /// collector.text("Hello.".to_owned(), &mut out);
 /// collector.end(&mut out);
 /// assert_eq!(out[0], Delta::Text("Hello.".to_owned()));
-/// assert!(matches!(&out[1], Delta::End { usage, .. } if usage.estimated));
+/// assert!(matches!(&out[1], Delta::End(End { usage, .. }) if usage.estimated));
 /// ```
 #[derive(Debug)]
 pub struct Collector {
@@ -145,6 +145,6 @@ impl Collector {
         };
         let usage = self.usage.unwrap_or_else(|| self.request.estimate(self.answered));
         let model = self.model.take();
-        out.push_back(Delta::End { finish, usage, closed_at: None, restrained: false, model });
+        out.push_back(Delta::End(End::new(finish, usage).with_model(model)));
     }
 }

@@ -229,7 +229,7 @@ impl<F: Framing, M: Messages> Decoder for Framed<F, M> {
         while let Some(message) = self.framing.next() {
             self.messages.message(&message?, out)?;
             self.has_message = true;
-            if matches!(out.back(), Some(Delta::End { .. })) {
+            if matches!(out.back(), Some(Delta::End(_))) {
                 break;
             }
         }
@@ -249,7 +249,7 @@ impl<F: Framing, M: Messages> Decoder for Framed<F, M> {
                 taken => taken?,
             }
         }
-        if matches!(out.back(), Some(Delta::End { .. })) { Ok(()) } else { self.messages.end(out) }
+        if matches!(out.back(), Some(Delta::End(_))) { Ok(()) } else { self.messages.end(out) }
     }
 }
 

@@ -66,9 +66,9 @@ impl Prefilled {
                 self.added = Some(self.opening.len());
                 Some(Delta::Text(format!("{}{held}", self.opening)))
             }
-            (Delta::End { finish, usage, closed_at, restrained, model }, added) => {
-                let closed_at = closed_at.map(|at| at + added.unwrap_or_default());
-                let end = Delta::End { finish, usage, closed_at, restrained, model };
+            (Delta::End(mut end), added) => {
+                end.closed_at = end.closed_at.map(|at| at + added.unwrap_or_default());
+                let end = Delta::End(end);
                 let held = Some(std::mem::take(&mut self.held)).filter(|held| !held.is_empty());
                 match self.note.take().map(Delta::Note).or_else(|| held.map(Delta::Text)) {
                     Some(first) => {
@@ -115,7 +115,7 @@ impl Stream for Prefilled {
 
 #[cfg(test)]
 mod tests {
-    use formwork_core::{Completion, Usage};
+    use formwork_core::{Completion, End, Finish, Usage};
 
     use super::*;
 
@@ -133,9 +133,8 @@ mod tests {
     fn joined(opening: &'static str, text: &str, size: usize, closed_at: Option<usize>) -> Completion {
         let characters: Vec<char> = text.chars().collect();
         let pieces = characters.chunks(size).map(|piece| Delta::Text(piece.iter().collect()));
-        let finish = formwork_core::Finish::Stop;
-        let end = Delta::End { finish, usage: Usage::new(1, 1), closed_at, restrained: false, model: None };
-        let deltas: Vec<Delta> = pieces.chain([end]).collect();
+        let end = End::new(Finish::Stop, Usage::new(1, 1)).with_closed_at(closed_at);
+        let deltas: Vec<Delta> = pieces.chain([Delta::End(end)]).collect();
         let mut stream = Prefilled::new(Answer::new(Ready(deltas.into_iter())), Cow::Borrowed(opening));
         let mut completion = Completion::new("");
         let mut cx = Context::from_waker(std::task::Waker::noop());

@@ -119,7 +119,7 @@ impl Stream for Timed {
             Poll::Ready(Some(Ok(delta))) => {
                 let elapsed = self.started.elapsed();
                 let first = *self.first.get_or_insert(elapsed);
-                if matches!(delta, Delta::End { .. }) {
+                if matches!(delta, Delta::End(_)) {
                     self.pace.state().aimd.answered(first);
                 }
             }

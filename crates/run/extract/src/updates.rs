@@ -227,7 +227,7 @@ impl<T: Send> Observer for Tap<T> {
                 pending.updates.extend(partial.map(Update::Partial));
             }
             Delta::Reasoning(text) => self.push(Update::Reasoning(text.clone())),
-            Delta::End { .. } => {
+            Delta::End(_) => {
                 let mut pending = self.pending();
                 let partial = pending.partials.take().and_then(Partials::end);
                 pending.updates.extend(partial.map(Update::Partial));

@@ -2,28 +2,30 @@ use formwork::dialect::Reaction;
 use formwork::dialect::profile::{Engine, LLGUIDANCE, LintRule, Profile};
 
 /// The JSON Schema that Acme takes: what llguidance takes, with dates as the only format and without `multipleOf`.
-pub const ACME: Profile = Profile {
-    name: "acme",
-    about: "Acme's own API",
-    engine: Engine::Other,
-    rules: &[
-        LintRule {
-            keyword: "multipleOf",
-            when: |schema| schema.get("multipleOf").is_some(),
-            reaction: Reaction::Ignored,
-            words: "numbers of any step come back",
-        },
-        LintRule {
-            keyword: "format",
-            when: |schema| schema["format"].as_str().is_some_and(|format| !FORMATS.contains(&format)),
-            reaction: Reaction::Rejected,
-            words: "`date` is the only format",
-        },
-    ],
-    formats: FORMATS,
-    multiple_of: false,
-    ..LLGUIDANCE
+pub const ACME: Profile = {
+    let mut acme = LLGUIDANCE.named("acme", "Acme's own API");
+    acme.engine = Engine::Other;
+    acme.rules = RULES;
+    acme.formats = FORMATS;
+    acme.multiple_of = false;
+    acme
 };
+
+/// The reactions of Acme's server to keywords that it does not enforce.
+const RULES: &[LintRule] = &[
+    LintRule {
+        keyword: "multipleOf",
+        when: |schema| schema.get("multipleOf").is_some(),
+        reaction: Reaction::Ignored,
+        words: "numbers of any step come back",
+    },
+    LintRule {
+        keyword: "format",
+        when: |schema| schema["format"].as_str().is_some_and(|format| !FORMATS.contains(&format)),
+        reaction: Reaction::Rejected,
+        words: "`date` is the only format",
+    },
+];
 
 /// The formats that Acme enforces.
 const FORMATS: &[&str] = &["date"];

@@ -1,6 +1,6 @@
 //! Measures the tokens per CPU second without a schema.
 
-use formwork_core::{Call, Delta, Enforcement, Lowered, Message, Provider, Sampling};
+use formwork_core::{Call, Delta, End, Enforcement, Lowered, Message, Provider, Sampling};
 use formwork_local::{KNOWN, Local, LocalOptions, Store};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ pub(in crate::bench) async fn measure(tokens: u32, system: &str, user: &str) -> 
                 }
                 text.push_str(&more);
             }
-            Delta::End { usage, .. } => {
+            Delta::End(End { usage, .. }) => {
                 let seconds = (cpu() - start.ok_or("the answer has no text")?) / 1e6;
                 return Ok(json!({
                     "prompt": usage.input_tokens,

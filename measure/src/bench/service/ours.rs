@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use async_trait::async_trait;
-use formwork_core::{Answer, Call, Capabilities, Delta, Enforcement, Fault, Finish, Provider, Usage};
+use formwork_core::{Answer, Call, Capabilities, Delta, End, Enforcement, Fault, Finish, Provider, Usage};
 use formwork_oracle::Oracle;
 use formwork_oracle::metrics::Metrics;
 use formwork_oracle::service::{Limits, Service};
@@ -45,13 +45,7 @@ impl Provider for Ready {
 
     async fn call(&self, _: &Call) -> Result<Answer, Fault> {
         let usage = Usage::new(700, 140);
-        let end = Delta::End {
-            finish: Finish::Stop,
-            usage,
-            closed_at: None,
-            restrained: false,
-            model: Some("ready-1".to_owned()),
-        };
+        let end = Delta::End(End::new(Finish::Stop, usage).with_model(Some("ready-1".to_owned())));
         Ok(Answer::new(Deltas([Some(Delta::Text(ANSWER.to_owned())), Some(end)])))
     }
 }

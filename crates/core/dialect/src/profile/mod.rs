@@ -1,6 +1,6 @@
 //! The dialects with enforcement as data: one profile each.
 //!
-//! A dialect of your own can be a profile as well: that of the most similar dialect, with other values. Once it is in
+//! A dialect of your own can be a profile as well: the profile of the most similar dialect, with other values. Once it is in
 //! the table of [`Dialects`](crate::Dialects), its name works wherever a dialect is named:
 //!
 //! ```
@@ -11,8 +11,12 @@
 //! use serde_json::json;
 //!
 //! /// Enforced by Acme's grammar engine, which knows dates and no other format.
-//! const ACME: Profile =
-//!     Profile { name: "acme", about: "Acme's own API", formats: &["date"], multiple_of: false, ..LLGUIDANCE };
+//! const ACME: Profile = {
+//!     let mut acme = LLGUIDANCE.named("acme", "Acme's own API");
+//!     acme.formats = &["date"];
+//!     acme.multiple_of = false;
+//!     acme
+//! };
 //!
 //! let dialects = Dialects::builtin().with(Arc::new(Native::new(&ACME)));
 //! let findings = dialects.get("acme")?.lint(&json!({"type": "string", "format": "time"}));
@@ -24,12 +28,13 @@
 //! and later; 2026-11). Keywords that a profile lacks are expressed in another shape and lifted back, or left to
 //! validation and reported as a loss.
 
+mod budget;
 mod engines;
 
 use serde_json::Value;
 
 use crate::Reaction;
-pub use crate::tighten::TokenBudget;
+pub use budget::TokenBudget;
 pub use engines::{LLAMA_CPP, LLGUIDANCE, OLLAMA, OPENAI};
 
 /// The features of a dialect, and the reactions of its server to other keywords.
@@ -40,6 +45,7 @@ pub use engines::{LLAMA_CPP, LLGUIDANCE, OLLAMA, OPENAI};
 /// assert!(matches!(OPENAI.optional, Optional::Nullable) && OPENAI.formats.contains(&"uuid"));
 /// ```
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Profile {
     /// The dialect's name in configurations and on the command line.
     pub name: &'static str,
@@ -99,6 +105,14 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// Returns this profile with the name and description of another dialect. The caller assigns the fields that differ.
+    #[must_use]
+    pub const fn named(mut self, name: &'static str, about: &'static str) -> Self {
+        self.name = name;
+        self.about = about;
+        self
+    }
+
     /// Returns whether bounds of integers, or of fractional numbers, are enforced.
     pub(crate) const fn bounds(&self, integer: bool) -> bool {
         if integer { self.integer_bounds } else { self.number_bounds }
@@ -136,7 +150,11 @@ pub enum Engine {
 ///     reaction: Reaction::Rejected,
 ///     words: "leave it out",
 /// };
-/// const ACME: Profile = Profile { name: "acme", rules: &[TITLES], ..LLGUIDANCE };
+/// const ACME: Profile = {
+///     let mut acme = LLGUIDANCE.named("acme", "Acme's own API");
+///     acme.rules = &[TITLES];
+///     acme
+/// };
 ///
 /// let findings = Native::new(&ACME).lint(&serde_json::json!({"title": "A", "type": "string"}));
 /// assert_eq!(findings[0].to_string(), "#: `title` rejected: leave it out");
@@ -339,8 +357,11 @@ pub enum Patterns {
 /// use formwork_dialect::Native;
 /// use formwork_dialect::profile::{LLGUIDANCE, Limits, Profile};
 ///
-/// const SMALL: Profile =
-///     Profile { name: "small", limits: Some(Limits { properties: 1, ..Limits::NONE }), ..LLGUIDANCE };
+/// const SMALL: Profile = {
+///     let mut small = LLGUIDANCE.named("small", "one property");
+///     small.limits = Some(Limits { properties: 1, ..Limits::NONE });
+///     small
+/// };
 ///
 /// let schema = serde_json::json!({"type": "object", "properties": {"a": {}, "b": {}}});
 /// assert!(Native::new(&SMALL).lower(&LowerRequest::new(&schema)).is_err());

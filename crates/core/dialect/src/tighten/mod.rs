@@ -7,7 +7,6 @@ use formwork_core::LossKind;
 use crate::expand::Losses;
 use crate::form::{Forms, Shape};
 
-pub use caps::TokenBudget;
 pub(crate) use caps::bound;
 
 /// Closes the objects with `properties` that do not decide about additional ones.

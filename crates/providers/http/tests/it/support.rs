@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use formwork_core::{
-    Call, Capabilities, Completion, Delta, Fault, FaultKind, Finish, Lowered, Message, Provider, Time, Usage,
+    Call, Capabilities, Completion, Delta, End, Fault, FaultKind, Finish, Lowered, Message, Provider, Time,
+    Usage,
 };
 use formwork_http::HttpTransport;
 use formwork_testkit::server::{Reply, Server};
@@ -45,13 +46,7 @@ struct Lines;
 impl Messages for Lines {
     fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault> {
         out.push_back(match text {
-            "." => Delta::End {
-                finish: Finish::Stop,
-                usage: Usage::default(),
-                closed_at: None,
-                restrained: false,
-                model: None,
-            },
+            "." => Delta::End(End::new(Finish::Stop, Usage::default())),
             text => Delta::Text(text.to_owned()),
         });
         Ok(())

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use formwork_core::{
-    Answer, Call, Capabilities, Delta, Fault, FaultKind, Finish, Lowered, Message, Provider, Sampling, Usage,
+    Answer, Call, Capabilities, Delta, End, Fault, FaultKind, Finish, Lowered, Message, Provider, Sampling,
+    Usage,
 };
 use futures_util::stream;
 use tokio::time::sleep;
@@ -52,13 +53,7 @@ impl Provider for Slow {
         if self.fails {
             return Err(Fault::new(FaultKind::Overloaded, "too much"));
         }
-        let end = Delta::End {
-            finish: Finish::Stop,
-            usage: Usage::new(5, 3),
-            closed_at: None,
-            restrained: false,
-            model: Some("slow-1".to_owned()),
-        };
+        let end = Delta::End(End::new(Finish::Stop, Usage::new(5, 3)).with_model(Some("slow-1".to_owned())));
         let pieces = self.pieces.iter().map(|wait| (*wait, Delta::Text("x".to_owned())));
         let pieces: Vec<_> = pieces.chain([(Duration::ZERO, end)]).collect();
         Ok(Answer::new(Box::pin(stream::unfold(

@@ -1,6 +1,6 @@
 //! A call that shows whether decoding is constrained: an unconstrained model never writes the required text.
 
-use formwork_core::{Call, Delta, Enforcement, Fault, FaultKind, Lowered, Message, Sampling, Usage};
+use formwork_core::{Call, Delta, End, Enforcement, Fault, FaultKind, Lowered, Message, Sampling, Usage};
 use formwork_wire::{Deltas, Transport, Wire, quoted};
 use serde_json::json;
 
@@ -76,14 +76,14 @@ async fn answered(
     let mut decoder = wire.decoder(call, &head);
     let mut deltas = Deltas::new();
     decoder.push(&body, &mut deltas)?;
-    if !matches!(deltas.back(), Some(Delta::End { .. })) {
+    if !matches!(deltas.back(), Some(Delta::End(_))) {
         decoder.end(&mut deltas)?;
     }
     let mut text = String::new();
     for delta in deltas {
         match delta {
             Delta::Text(more) => text.push_str(&more),
-            Delta::End { usage: spent, .. } => *usage = usage.plus(spent),
+            Delta::End(End { usage: spent, .. }) => *usage = usage.plus(spent),
             _ => {}
         }
     }

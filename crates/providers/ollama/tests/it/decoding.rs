@@ -1,6 +1,6 @@
 //! Decoded responses.
 
-use formwork_core::{Delta, Enforcement, FaultKind, Finish, Usage};
+use formwork_core::{Delta, End, Enforcement, FaultKind, Finish, Usage};
 use formwork_ollama::Ollama;
 use formwork_wire::Wire;
 use proptest::prelude::*;
@@ -23,13 +23,7 @@ fn deltas() -> Vec<Delta> {
         Delta::Reasoning("hm, Łódź".into()),
         Delta::Text("{\"city\": \"Łó".into()),
         Delta::Text("dź🌍\"}".into()),
-        Delta::End {
-            finish: Finish::Stop,
-            usage,
-            closed_at: None,
-            restrained: false,
-            model: Some("m".into()),
-        },
+        Delta::End(End::new(Finish::Stop, usage).with_model(Some("m".into()))),
     ]
 }
 

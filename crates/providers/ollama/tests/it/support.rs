@@ -54,7 +54,7 @@ pub(crate) fn head(status: u16, media_type: &str) -> Parts {
 /// Returns the deltas of a response whose body arrives in `chunks`.
 pub(crate) fn decoded(mut decoder: Box<dyn Decoder>, chunks: &[&[u8]]) -> (Vec<Delta>, Option<Fault>) {
     let mut deltas = Deltas::new();
-    let is_over = |deltas: &Deltas| matches!(deltas.back(), Some(Delta::End { .. }));
+    let is_over = |deltas: &Deltas| matches!(deltas.back(), Some(Delta::End(_)));
     for chunk in chunks {
         if let Err(fault) = decoder.push(chunk, &mut deltas) {
             return (deltas.into(), Some(fault));

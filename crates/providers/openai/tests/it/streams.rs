@@ -1,6 +1,6 @@
 //! Decoded streams.
 
-use formwork_core::{Delta, Enforcement, FaultKind, Finish, Usage};
+use formwork_core::{Delta, End, Enforcement, FaultKind, Finish, Usage};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn an_answer() {
     let expected = [
         Delta::Text("{\"a\"".to_owned()),
         Delta::Text(": 1}".to_owned()),
-        Delta::End { finish: Finish::Stop, usage, closed_at: None, restrained: false, model },
+        Delta::End(End::new(Finish::Stop, usage).with_model(model)),
     ];
     assert_eq!(deltas, expected);
 }

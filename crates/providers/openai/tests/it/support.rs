@@ -64,7 +64,7 @@ pub(crate) fn decode_by<'a>(
         if let Err(fault) = decoder.push(chunk, &mut out) {
             return (out.into(), Err(fault));
         }
-        if matches!(out.back(), Some(Delta::End { .. })) {
+        if matches!(out.back(), Some(Delta::End(_))) {
             return (out.into(), Ok(()));
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use bytes::Bytes;
 use formwork_core::{
-    Call, Capabilities, Delta, Enforcement, Fault, FaultKind, Finish, Lowered, Message, Time, Usage,
+    Call, Capabilities, Delta, End, Enforcement, Fault, FaultKind, Finish, Lowered, Message, Time, Usage,
 };
 use formwork_wire::http::response::Parts;
 use formwork_wire::http::{Request, Response};
@@ -48,13 +48,7 @@ impl Messages for Lines {
             return Err(Fault::new(FaultKind::Overloaded, "the secret sesame is not taken"));
         }
         out.push_back(match text {
-            "end" => Delta::End {
-                finish: Finish::Stop,
-                usage: Usage::default(),
-                closed_at: None,
-                restrained: false,
-                model: None,
-            },
+            "end" => Delta::End(End::new(Finish::Stop, Usage::default())),
             text => Delta::Text(text.to_owned()),
         });
         Ok(())
