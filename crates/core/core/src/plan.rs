@@ -54,6 +54,7 @@ pub struct Plan {
 /// # let _ = target;
 /// ```
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Target {
     pub(crate) name: String,
     pub(crate) capabilities: Capabilities,
@@ -95,14 +96,12 @@ impl Target {
     /// Adds an output mode, by its dialect (default: none, at least one is needed). The first mode is used until the target
     /// refuses the schema in it, then the next one. If an answer proves that the target ignored the schema, the next mode
     /// with weaker enforcement is used.
-    #[must_use]
     pub fn with_mode(mut self, lower: Arc<dyn Lower>) -> Self {
         self.lowers.push(lower);
         self
     }
 
     /// Sets the price of its tokens (default: unknown, so that a limit of money is a configuration error).
-    #[must_use]
     pub const fn with_price(mut self, price: Price) -> Self {
         self.price = Some(price);
         self
@@ -116,7 +115,6 @@ impl Target {
     /// Sets which valid answers lowering may exclude (default: [`Tighten::Closed`]). In [`Tighten::Closed`] the schema is
     /// bounded for one call after an answer of this target ran away or reached the token limit; in [`Tighten::None`] it
     /// never is.
-    #[must_use]
     pub const fn with_tighten(mut self, tighten: Tighten) -> Self {
         self.tighten = tighten;
         self
@@ -124,7 +122,6 @@ impl Target {
 
     /// Sets an identity that is the same in every configuration: its address and model (default: none). Observations about
     /// a target are stored on disk only under its identity.
-    #[must_use]
     pub fn with_identity(mut self, identity: impl Into<String>) -> Self {
         self.identity = Some(identity.into());
         self
@@ -179,6 +176,7 @@ impl Target {
 ///         .build()
 /// }
 /// ```
+#[must_use]
 pub struct PlanBuilder {
     plan: Plan,
 }
@@ -263,28 +261,24 @@ impl Plan {
 
 impl PlanBuilder {
     /// Sets the policy (default: [`Policy::default`](crate::Policy)).
-    #[must_use]
     pub fn with_policy(mut self, policy: impl RetryPolicy + 'static) -> Self {
         self.plan.policy = Arc::new(policy);
         self
     }
 
     /// Sets how tolerantly answers are read (default: [`Level::Clean`]).
-    #[must_use]
     pub const fn with_level(mut self, level: Level) -> Self {
         self.plan.level = level;
         self
     }
 
     /// Sets the text that introduces the schema in a prompt (default: [`Instruction::default`]).
-    #[must_use]
     pub fn with_instruction(mut self, instruction: Instruction) -> Self {
         self.plan.instruction = instruction;
         self
     }
 
     /// Limits the time from the first step to the end, delays included (default: no limit).
-    #[must_use]
     pub const fn with_deadline(mut self, deadline: Duration) -> Self {
         self.plan.deadline = Some(deadline);
         self
@@ -292,7 +286,6 @@ impl PlanBuilder {
 
     /// Limits the cost of all calls together (default: no limit). The maximum cost of each call is reserved before
     /// the call.
-    #[must_use]
     pub const fn with_budget(mut self, budget: Cost) -> Self {
         self.plan.budget = Some(budget);
         self
@@ -300,28 +293,24 @@ impl PlanBuilder {
 
     /// Declares that the driver shares a budget with this limit (default: none is shared). Each call then has a token
     /// limit, and a limit of money requires a price for every target.
-    #[must_use]
     pub const fn with_shared_budget(mut self, limit: Cost) -> Self {
         self.plan.shares_budget = Some(limit);
         self
     }
 
     /// Limits the tokens of each answer (default: the target's own limit).
-    #[must_use]
     pub const fn with_max_tokens(mut self, max_tokens: u32) -> Self {
         self.plan.max_tokens = Some(max_tokens);
         self
     }
 
     /// Makes the run request the driver's asynchronous checks before it accepts a value (default: there are none).
-    #[must_use]
     pub const fn with_async_checks(mut self) -> Self {
         self.plan.async_checks = true;
         self
     }
 
     /// Makes the run request the driver's fallback before it fails (default: there is none).
-    #[must_use]
     pub const fn with_fallback(mut self) -> Self {
         self.plan.fallback = true;
         self

@@ -62,6 +62,7 @@ impl fmt::Display for Severity {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Wire", into = "Wire")]
+#[must_use]
 pub struct Violation {
     /// The path of the wrong value; of a missing value, the path at which it should be.
     pub path: JsonPath,
@@ -87,14 +88,12 @@ impl Violation {
     }
 
     /// Sets the description of the expected value (default: empty).
-    #[must_use]
     pub fn with_expected(mut self, expected: impl Into<String>) -> Self {
         self.expected = expected.into();
         self
     }
 
     /// Sets the found value (default: empty). It is cut at [`MAX_FOUND`] characters.
-    #[must_use]
     pub fn with_found(mut self, found: impl Into<String>) -> Self {
         self.found = found.into();
         if let Cow::Owned(shorter) = cut(&self.found, MAX_FOUND) {
@@ -104,14 +103,12 @@ impl Violation {
     }
 
     /// Sets the wrong bytes of the answer's text (default: none).
-    #[must_use]
     pub fn with_span(mut self, span: Option<Span>) -> Self {
         self.span = span;
         self
     }
 
     /// Turns the violation into a warning, which does not reject the answer.
-    #[must_use]
     pub fn as_warning(mut self) -> Self {
         self.severity = Severity::Warning;
         self

@@ -37,6 +37,7 @@ pub enum Segment {
 /// # Ok::<(), formwork_json::PathError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[must_use]
 pub struct JsonPath(Vec<Segment>);
 
 impl JsonPath {
@@ -56,19 +57,16 @@ impl JsonPath {
     }
 
     /// Returns this path extended by a member name.
-    #[must_use]
     pub fn key(&self, name: impl Into<String>) -> Self {
         self.child(Segment::Key(name.into()))
     }
 
     /// Returns this path extended by an array index.
-    #[must_use]
     pub fn index(&self, index: usize) -> Self {
         self.child(Segment::Index(index))
     }
 
     /// Returns this path extended by one step.
-    #[must_use]
     pub fn child(&self, segment: Segment) -> Self {
         let mut path = self.clone();
         path.0.push(segment);

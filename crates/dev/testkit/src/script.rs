@@ -23,6 +23,7 @@ use futures_core::Stream;
 /// # let _ = model;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
 pub struct Reply {
     deltas: Vec<Result<Delta, Fault>>,
     refused: Option<Fault>,
@@ -74,7 +75,6 @@ impl Reply {
     }
 
     /// Ends the answer with this fault instead of its end.
-    #[must_use]
     pub fn broken_off(mut self, fault: Fault) -> Self {
         self.deltas.retain(|delta| !matches!(delta, Ok(Delta::End { .. })));
         self.deltas.push(Err(fault));
@@ -82,7 +82,6 @@ impl Reply {
     }
 
     /// Ends the stream without its end marker.
-    #[must_use]
     pub fn without_end(mut self) -> Self {
         self.deltas.retain(|delta| !matches!(delta, Ok(Delta::End { .. })));
         self
@@ -115,6 +114,7 @@ impl From<FaultKind> for Reply {
 /// assert_eq!((model.name(), model.calls().len()), ("flaky", 0));
 /// ```
 #[derive(Debug)]
+#[must_use]
 pub struct Scripted {
     name: String,
     capabilities: Capabilities,
@@ -144,14 +144,12 @@ impl Scripted {
     }
 
     /// Sets the name of the provider (default: `scripted`).
-    #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
     /// Sets the capabilities that it promises (default: all).
-    #[must_use]
     pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
         self

@@ -34,7 +34,6 @@ impl Run {
     ///
     /// A target without a number starts in mode 0, and a number that is too high means the last mode. If the method is
     /// called several times, the higher number counts. No effect after the first step.
-    #[must_use]
     pub fn with_start_modes(mut self, modes: impl IntoIterator<Item = usize>) -> Self {
         if self.started.is_some() {
             return self;
@@ -47,7 +46,6 @@ impl Run {
     /// (default: to none), because in earlier runs they ran away with this schema.
     ///
     /// A target whose schema is never bounded is not affected. No effect after the first step.
-    #[must_use]
     pub fn with_bounded(mut self, targets: impl IntoIterator<Item = usize>) -> Self {
         if self.started.is_none() {
             self.position.start_bounded(targets);
@@ -57,7 +55,6 @@ impl Run {
 
     /// Skips these targets, by their indexes in the plan, until a time each, as long as there is another target (default:
     /// none), because earlier runs found them out of service. No effect after the first step.
-    #[must_use]
     pub fn with_out_of_service(mut self, targets: impl IntoIterator<Item = (usize, Time)>) -> Self {
         if self.started.is_none() {
             self.position.leave_out(targets);
@@ -67,7 +64,6 @@ impl Run {
 
     /// Leaves these parameters of sampling (default: none) out of the calls of these targets, by their places in the plan:
     /// earlier runs found them refused. Without effect once the run has made its first step.
-    #[must_use]
     pub fn with_refused_sampling(
         mut self,
         refused: impl IntoIterator<Item = (usize, SamplingParameter)>,

@@ -75,6 +75,7 @@ pub use step::{CallId, Event, External, Misuse, Step};
 /// }
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[must_use]
 pub struct Run {
     digest: String,
     input: Input,
@@ -134,7 +135,6 @@ impl Run {
 
     /// Sets the seed of the jitter of delays, for inputs without a seed (default: no jitter). A driver takes it from the
     /// operating system. No effect after the first step.
-    #[must_use]
     pub const fn with_jitter(mut self, seed: u64) -> Self {
         if self.started.is_none() {
             self.jitter = Some(seed);
@@ -145,7 +145,6 @@ impl Run {
     /// Ends the run where it would wait for a target that cannot be reached (default: it waits): at once if every target is
     /// out of service, and after a failed call that no other target can take. For runs that follow one which has waited in
     /// vain.
-    #[must_use]
     pub const fn with_fail_fast(mut self) -> Self {
         self.fails_fast = true;
         self
@@ -247,7 +246,6 @@ impl Run {
     /// deadline and the open delay move by the difference. A clock that was set back meanwhile moves them back.
     ///
     /// The times of calls in the [ledger](Self::ledger) stay as they are.
-    #[must_use]
     pub fn resumed(mut self, stored: Time, now: Time) -> Self {
         let moved = |time: Time| time.moved(stored, now);
         self.started = self.started.map(moved);

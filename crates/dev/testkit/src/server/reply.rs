@@ -13,6 +13,7 @@ use std::time::Duration;
 /// # let _ = replies;
 /// ```
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Reply {
     pub(super) head: Head,
     pub(super) headers: Vec<(String, String)>,
@@ -113,48 +114,41 @@ impl Reply {
     }
 
     /// Sets the status (default: 200).
-    #[must_use]
     pub fn with_status(mut self, status: u16) -> Self {
         self.head = Head::Http(status);
         self
     }
 
     /// Adds a header (default: none). `content-length` and `transfer-encoding` come from the framing.
-    #[must_use]
     pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
     /// Sets the body, in one piece and with its length (default: empty).
-    #[must_use]
     pub fn with_body(self, body: impl Into<Vec<u8>>) -> Self {
         self.with_piece(body).with_framing(Framing::Length)
     }
 
     /// Sets the body, chunked (default: empty).
-    #[must_use]
     pub fn with_pieces(mut self, pieces: impl IntoIterator<Item = impl Into<Vec<u8>>>) -> Self {
         self.pieces = pieces.into_iter().map(Into::into).collect();
         self.with_framing(Framing::Chunked)
     }
 
     /// Sets the way in which the end of the body is marked (default: its length).
-    #[must_use]
     pub const fn with_framing(mut self, framing: Framing) -> Self {
         self.framing = framing;
         self
     }
 
     /// Sets the delay before each piece of the body, in real time (default: none).
-    #[must_use]
     pub const fn with_pause(mut self, pause: Duration) -> Self {
         self.pause = pause;
         self
     }
 
     /// Cuts the body after this many bytes, and ends the response in this way.
-    #[must_use]
     pub const fn cut_at(mut self, bytes: usize, end: End) -> Self {
         self.cut = Some((bytes, end));
         self
