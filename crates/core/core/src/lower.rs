@@ -348,7 +348,8 @@ impl fmt::Display for Loss {
 }
 
 /// The error of a schema that a dialect cannot express.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("the schema cannot be used with {dialect}: #{pointer}: {message}")]
 #[non_exhaustive]
 pub struct Refused {
     /// The dialect.
@@ -358,15 +359,6 @@ pub struct Refused {
     /// The reason, and a form of the schema that the dialect accepts.
     pub message: String,
 }
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { dialect, pointer, message } = self;
-        write!(f, "the schema cannot be used with {dialect}: #{pointer}: {message}")
-    }
-}
-
-impl std::error::Error for Refused {}
 
 impl Refused {
     /// Creates an error at the root of a schema. `message` states the reason and a form that the dialect accepts.

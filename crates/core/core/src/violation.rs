@@ -262,7 +262,7 @@ fn title(rule: &str) -> &str {
 }
 
 /// Cuts a text at a number of characters and marks the cut with an ellipsis.
-pub(crate) fn cut(text: &str, characters: usize) -> Cow<'_, str> {
+pub fn cut(text: &str, characters: usize) -> Cow<'_, str> {
     if text.len() <= characters {
         return text.into();
     }

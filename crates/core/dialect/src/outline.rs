@@ -289,8 +289,5 @@ fn string_words(string: &StringForm) -> String {
 
 fn one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ").replace("*/", "* /");
-    match line.char_indices().nth(MAX_DESCRIPTION) {
-        Some((cut, _)) => format!("{}…", &line[..cut]),
-        None => line,
-    }
+    formwork_core::cut(&line, MAX_DESCRIPTION).into_owned()
 }

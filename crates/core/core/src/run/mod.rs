@@ -177,7 +177,7 @@ impl Run {
         Ok(match &self.state {
             State::Calling { id, call, .. } => Step::Call {
                 id: *id,
-                target: self.position.target(),
+                target: self.position.target,
                 call: Arc::clone(call),
                 reserve: self.reserve(plan, call),
             },
@@ -265,22 +265,22 @@ impl Run {
 
     /// Returns the index of the target of the open or next call.
     pub const fn target(&self) -> usize {
-        self.position.target()
+        self.position.target
     }
 
     /// Returns the part of the document that the open or next call requests.
     pub const fn ask(&self) -> &Ask {
-        self.request.ask()
+        &self.request.ask
     }
 
     /// Returns the number of the attempt that the open or next call belongs to, from 1.
     pub fn attempt(&self) -> u32 {
-        self.counters.attempts() + u32::from(self.request.counts())
+        self.counters.attempts + u32::from(self.request.counts)
     }
 
     /// Returns the time by which the run ends; `None` without a deadline, and before the first step.
     pub fn deadline(&self, plan: &Plan) -> Option<Time> {
-        Some(self.started?.after(plan.deadline?))
+        Some(self.started?.after(plan.options.deadline?))
     }
 
     /// Returns every call so far, in order.
@@ -313,7 +313,7 @@ impl Run {
                 warnings,
                 calls: self.ledger,
                 usage,
-                cost: self.counters.spent(),
+                cost: self.counters.spent,
             }),
             State::Failed(End { kind, message }) => {
                 Err(Error::new(kind, message).with_history(self.ledger, best))

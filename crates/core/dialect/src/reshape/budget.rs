@@ -7,6 +7,7 @@ use foldhash::{HashMap, HashSet};
 use formwork_core::Lift;
 
 use super::{Reshaper, Siblings, Texts, closed, required};
+use crate::depth::reached;
 use crate::form::{
     Alternative, ArrayForm, Form, FormId, Forms, Literals, Notes, ObjectForm, Property, Shape, Use,
 };
@@ -100,24 +101,6 @@ impl Savings {
         unions.sort_by_key(|id| (source[*id].alternatives.len(), *id));
         self.chosen.extend(unions.into_iter().take(surplus));
     }
-}
-
-/// The forms that are written.
-fn reached(forms: &Forms) -> Vec<FormId> {
-    let mut all = vec![forms.root];
-    let mut seen = HashSet::from_iter([forms.root]);
-    let mut next = 0;
-    while let Some(id) = all.get(next).copied() {
-        next += 1;
-        for alternative in &forms[id].alternatives {
-            alternative.shape.each_inner(|inner| {
-                if seen.insert(inner) {
-                    all.push(inner);
-                }
-            });
-        }
-    }
-    all
 }
 
 fn optional_members(form: &Form) -> usize {

@@ -417,17 +417,7 @@ impl Siblings {
         let mut all: HashMap<FormId, Self> = HashMap::default();
         let is_needed = profile.maps != Maps::Native || profile.optional == profile::Optional::Nullable;
         for id in forms.ids().filter(|id| is_needed && forms[*id].alternatives.len() > 1) {
-            let mut group = HashSet::from_iter([id]);
-            let mut queue = vec![id];
-            while let Some(id) = queue.pop() {
-                for alternative in &forms[id].alternatives {
-                    if let Shape::Same(inner) = alternative.shape
-                        && group.insert(inner)
-                    {
-                        queue.push(inner);
-                    }
-                }
-            }
+            let group = forms.same(id);
             let (mut has_array, mut nullable, mut objects) = (false, HashSet::default(), 0);
             for alternative in group.iter().flat_map(|id| &forms[*id].alternatives) {
                 objects += usize::from(matches!(alternative.shape, Shape::Object(_)));
