@@ -269,7 +269,7 @@ impl Contract {
         for check in &self.checks {
             report.set_soft(check.severity == Severity::Warning);
             if let Kind::Rule(rule) = &check.kind {
-                rule.validate_unless_wrong(value, cx, &mut report, &schema_at);
+                rule.validate_with(value, cx, &mut report, &schema_at, true);
             } else {
                 check.kind.run(value, decoded.as_deref(), cx, &mut report);
             }

@@ -89,7 +89,7 @@ pub use provider::{Clock, Layer, Provider, SharedProvider};
 pub use report::Report;
 pub use rule::{Custom, CustomRule, Rule, Rules, Term};
 pub use run::{CallId, Event, External, Input, MAX_CALLS, Misuse, Run, Step};
-pub use schema::{Inline, Schema, Typed};
+pub use schema::{Inline, Schema};
 pub use text::spaced;
 pub use time::Time;
 pub use usage::Usage;

@@ -34,12 +34,8 @@ pub enum Severity {
 }
 
 impl fmt::Display for Severity {
-    /// Writes `error` or `warning`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-        })
+        self.serialize(f)
     }
 }
 

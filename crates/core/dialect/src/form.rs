@@ -289,6 +289,39 @@ pub(crate) struct Literals {
     pub(crate) origin: PlaceId,
 }
 
+impl Literals {
+    /// Returns the values without their descriptions.
+    pub(crate) fn values(&self) -> Vec<&Value> {
+        self.values.iter().map(|literal| &literal.value).collect()
+    }
+
+    /// Returns the values by their types.
+    pub(crate) fn by_kind(&self) -> Vec<(&'static str, Self)> {
+        let mut kinds: Vec<(&'static str, Self)> = Vec::new();
+        for literal in &self.values {
+            let kind = kind_of(&literal.value);
+            match kinds.iter_mut().find(|(known, _)| *known == kind) {
+                Some((_, all)) => all.values.push(literal.clone()),
+                None => kinds.push((kind, Self { values: vec![literal.clone()], origin: self.origin })),
+            }
+        }
+        kinds
+    }
+}
+
+/// The name of a value's type in JSON Schema.
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
 /// An enumerated value, with the description of the branch that only allows this value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Literal {

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::form::{
-    Alternative, ArrayForm, FormId, Forms, Literal, Notes, NumberForm, ObjectForm, Role, Shape, StringForm,
-    Use,
+    Alternative, ArrayForm, Bound, FormId, Forms, Literal, Notes, NumberForm, ObjectForm, Role, Shape,
+    StringForm, Use,
 };
 
 /// The maximum number of characters of a description.
@@ -259,11 +259,10 @@ fn number_words(number: &NumberForm) -> String {
             let _ = write!(words, " from {} to {}", min.at, max.at);
         }
         (min, max) => {
-            if let Some(min) = min {
-                let _ = write!(words, " {} {}", if min.exclusive { ">" } else { ">=" }, min.at);
-            }
-            if let Some(max) = max {
-                let _ = write!(words, " {} {}", if max.exclusive { "<" } else { "<=" }, max.at);
+            for (bound, sign) in [(min, '>'), (max, '<')] {
+                if let Some(Bound { at, exclusive }) = bound {
+                    let _ = write!(words, " {sign}{} {at}", if *exclusive { "" } else { "=" });
+                }
             }
         }
     }

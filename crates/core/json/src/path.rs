@@ -190,16 +190,21 @@ impl FromStr for JsonPath {
     type Err = PathError;
 
     fn from_str(text: &str) -> Result<Self, PathError> {
-        let fail = |rest: &str| PathError { text: text.to_owned(), at: text.len() - rest.len() };
-        let mut rest = text.strip_prefix('$').ok_or_else(|| fail(text))?;
-        let mut segments = Vec::new();
-        while !rest.is_empty() {
-            let (segment, tail) = segment(rest).ok_or_else(|| fail(rest))?;
-            segments.push(segment);
-            rest = tail;
-        }
-        Ok(Self(segments))
+        steps(text, segment).map(Self)
     }
+}
+
+/// Reads the steps of a path behind its `$`. `step` returns the first step and the text behind it.
+pub(crate) fn steps<S>(text: &str, step: impl Fn(&str) -> Option<(S, &str)>) -> Result<Vec<S>, PathError> {
+    let fail = |rest: &str| PathError { text: text.to_owned(), at: text.len() - rest.len() };
+    let mut rest = text.strip_prefix('$').ok_or_else(|| fail(text))?;
+    let mut steps = Vec::new();
+    while !rest.is_empty() {
+        let (step, tail) = step(rest).ok_or_else(|| fail(rest))?;
+        steps.push(step);
+        rest = tail;
+    }
+    Ok(steps)
 }
 
 /// Splits the first step off the rest of a path.

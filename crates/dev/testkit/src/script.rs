@@ -1,13 +1,11 @@
 use std::collections::VecDeque;
-use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
-use std::task::{Context, Poll};
 
 use async_trait::async_trait;
 use formwork_core::{
     Answer, Call, Capabilities, Completion, Delta, Enforcement, Fault, FaultKind, Finish, Provider, Usage,
 };
-use futures_core::Stream;
+use futures_util::stream;
 
 /// The answer of a [`Scripted`] model to one call.
 ///
@@ -179,18 +177,7 @@ impl Provider for Scripted {
         let Some(reply) = next else { return Err(Fault::new(FaultKind::Unreachable, "the script is empty")) };
         match reply.refused {
             Some(fault) => Err(fault),
-            None => Ok(Answer::new(Deltas(reply.deltas.into()))),
+            None => Ok(Answer::new(stream::iter(reply.deltas))),
         }
-    }
-}
-
-/// The pieces of a reply, each available at once.
-struct Deltas(VecDeque<Result<Delta, Fault>>);
-
-impl Stream for Deltas {
-    type Item = Result<Delta, Fault>;
-
-    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        Poll::Ready(self.0.pop_front())
     }
 }

@@ -35,10 +35,10 @@ pub struct Backend {
     default_max_tokens: Option<u32>,
     identity: Option<String>,
     store: Option<ObservationStore>,
-    rotation: Option<Rotation>,
+    pub(crate) rotation: Option<Rotation>,
     budget: Option<Budget>,
-    rules: Rules,
-    retry_policy: Option<Arc<dyn RetryPolicy>>,
+    pub(crate) rules: Rules,
+    pub(crate) retry_policy: Option<Arc<dyn RetryPolicy>>,
 }
 
 impl Backend {
@@ -95,18 +95,10 @@ impl Backend {
         self
     }
 
-    pub(crate) const fn rules(&self) -> &Rules {
-        &self.rules
-    }
-
     /// Sets the retry policy of extractors whose first target is this backend, if they have no policy of their own type (default: none).
     pub fn with_retry_policy(mut self, policy: Arc<dyn RetryPolicy>) -> Self {
         self.retry_policy = Some(policy);
         self
-    }
-
-    pub(crate) const fn retry_policy(&self) -> Option<&Arc<dyn RetryPolicy>> {
-        self.retry_policy.as_ref()
     }
 
     /// Wraps the provider in a layer (default: none). The last layer that was added is the outermost one.
@@ -187,10 +179,6 @@ impl Backend {
     pub fn with_rotation(mut self, rotation: Rotation) -> Self {
         self.rotation = Some(rotation);
         self
-    }
-
-    pub(crate) const fn rotation(&self) -> Option<&Rotation> {
-        self.rotation.as_ref()
     }
 
     /// Sets a budget for all calls of this backend, in addition to the budgets of the extractors (default: none). Extractors

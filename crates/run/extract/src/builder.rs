@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use formwork_core::{
     Clock, Context, Contract, Cost, Error, ErrorKind, Inline, Instruction, JsonPath, Level, Message, Plan,
-    PlanOptions, Policy, RetryPolicy, Rule, Schema, Target, Temperature, Typed, Validator, spaced,
+    PlanOptions, Policy, RetryPolicy, Rule, Schema, Target, Temperature, Validator, spaced,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::external::FallbackFn;
-use crate::extractor::{Extractor, Order};
+use crate::extractor::{Extractor, Order, Shared};
 use crate::{AsyncValidator, Backend, Budget, Driver, Fallback, ObservationStore, Observer, Situation};
 
 /// Builds an [`Extractor`]. [`build`](Self::build) reports all errors.
@@ -59,7 +59,7 @@ pub struct ExtractorBuilder<T> {
 impl<T: JsonSchema + DeserializeOwned + Send + 'static> Extractor<T> {
     /// Returns the builder of an extractor for a Rust type, with the schema that schemars derives.
     pub fn builder() -> ExtractorBuilder<T> {
-        ExtractorBuilder::new(contract_for(Arc::new(Typed::<T>::new())))
+        ExtractorBuilder::new(contract_for(Arc::new(Inline::of::<T>())))
     }
 }
 
@@ -304,10 +304,10 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
     pub fn build(mut self) -> Result<Extractor<T>, Error> {
         let policy = self.policy()?;
         let mut contract = self.contract.clone()?;
-        contract.resolve(&self.backends.first().map(|first| first.rules().clone()).unwrap_or_default())?;
+        contract.resolve(&self.backends.first().map(|first| first.rules.clone()).unwrap_or_default())?;
         contract.check_paths()?;
         let examples = checked(&contract, std::mem::take(&mut self.examples), &self.data)?;
-        let rotation = self.backends.iter().find_map(Backend::rotation).cloned();
+        let rotation = self.backends.iter().find_map(|backend| backend.rotation.clone());
         let targets: Vec<Target> = self.backends.iter().map(Backend::target).collect();
         let others = 1..rotation.as_ref().map_or(1, |_| targets.len().max(1));
         let rotated = |first| {
@@ -326,7 +326,8 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         }
         let others = plans.into_iter().zip(others.map(|first| Arc::new(driver.rotated(first)))).collect();
         let order = Order { plan, driver: Arc::new(driver), others, rotation };
-        Ok(Extractor::new(order, self.system, examples, self.data, self.seed))
+        let system = self.system.map(|text| Arc::new(Message::system(text)));
+        Ok(Extractor::new(Shared { order, system, examples, data: self.data, seed: self.seed }))
     }
 
     /// Returns the budgets of all backends and of the builder, without duplicates.
@@ -368,8 +369,8 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
             }
             return Ok(Arc::clone(custom));
         }
-        if let Some(named) = self.backends.first().and_then(Backend::retry_policy) {
-            return Ok(Arc::clone(named));
+        if let Some(named) = self.backends.first().and_then(|first| first.retry_policy.clone()) {
+            return Ok(named);
         }
         let mut policy = self.policy.clone();
         if let Some(attempts) = self.max_attempts {

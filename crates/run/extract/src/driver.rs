@@ -183,7 +183,7 @@ impl Driver {
     ) -> Result<(Outcome<Value>, Option<T>), Error> {
         let span = trace::span(plan);
         let observers = Observers::new(&self.parts.observers, own, tap);
-        let drive = Drive::new(&self.parts, plan, cancel, observers, journal);
+        let drive = Drive { parts: &self.parts, plan, cancel, observers, journal, needs_notice: false };
         let now = self.parts.clock.now();
         let given_up = if self.parts.fails_fast { self.parts.store.given_up(plan, now) } else { None };
         *run = run.with_jitter(RandomState::new().hash_one("jitter"));

@@ -58,7 +58,18 @@ pub(crate) fn reported(losses: Losses) -> Vec<Loss> {
 pub(crate) fn expand(schema: &Value, dialect: &str) -> Result<Expanded, Refused> {
     let (normal, origins) = normalise_with_origins(schema);
     let places = Places::new(origins, is_old_draft(schema));
-    let mut expander = Expander::new(&normal, Forms::new(places));
+    let objects = objects(&normal);
+    let mut expander = Expander {
+        definitions: Definitions::new(&normal),
+        forms: Forms::new(places),
+        losses: Losses::new(),
+        single: HashMap::default(),
+        several: HashMap::default(),
+        queue: VecDeque::new(),
+        any: None,
+        work: LEAST_WORK.max(objects * WORK_PER_SCHEMA),
+        most_several: objects / 2 + 8,
+    };
     let root = At { node: &normal, place: PlaceId::default() };
     let root = expander.value(vec![root]);
     while let Some((id, schemas)) = expander.queue.pop_front() {
@@ -100,21 +111,6 @@ struct Expander<'a> {
 }
 
 impl<'a> Expander<'a> {
-    fn new(normal: &'a Value, forms: Forms) -> Self {
-        let objects = objects(normal);
-        Self {
-            definitions: Definitions::new(normal),
-            forms,
-            losses: Losses::new(),
-            single: HashMap::default(),
-            several: HashMap::default(),
-            queue: VecDeque::new(),
-            any: None,
-            work: LEAST_WORK.max(objects * WORK_PER_SCHEMA),
-            most_several: objects / 2 + 8,
-        }
-    }
-
     /// Returns the form of all values.
     fn any(&mut self) -> FormId {
         *self.any.get_or_insert_with(|| self.forms.add_shape(Shape::Any))

@@ -100,7 +100,7 @@ fn contradiction(entry: &Entry, dialects: &Dialects) -> Option<(&'static str, St
             return Some(("dialect", message));
         }
         if entry.native != NativeMode::Schema {
-            let native = entry.native.as_str();
+            let native = entry.native;
             return Some((
                 "dialect",
                 format!("a dialect is for `native = \"schema\"`, and here it is \"{native}\""),

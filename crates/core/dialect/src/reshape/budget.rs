@@ -8,9 +8,7 @@ use formwork_core::Lift;
 
 use super::{Reshaper, Siblings, Texts, closed, required};
 use crate::depth::reached;
-use crate::form::{
-    Alternative, ArrayForm, Form, FormId, Forms, Literals, Notes, ObjectForm, Property, Shape, Use,
-};
+use crate::form::{Alternative, ArrayForm, Form, FormId, Forms, Notes, ObjectForm, Property, Shape, Use};
 use crate::place::PlaceId;
 use crate::profile::Limits;
 
@@ -114,23 +112,10 @@ fn optional_members(form: &Form) -> usize {
 /// Returns the number of unions in the text of a form.
 fn unions(form: &Form) -> usize {
     let mixed = form.alternatives.iter().filter(|alternative| match &alternative.shape {
-        Shape::Literals(literals) => kinds(literals).len() > 1,
+        Shape::Literals(literals) => literals.by_kind().len() > 1,
         _ => false,
     });
     mixed.count() + usize::from(form.alternatives.len() > 1)
-}
-
-/// Listed values by their types.
-fn kinds(literals: &Literals) -> Vec<(&'static str, Literals)> {
-    let mut kinds: Vec<(&'static str, Literals)> = Vec::new();
-    for literal in &literals.values {
-        let kind = crate::write::kind_of(&literal.value);
-        match kinds.iter_mut().find(|(known, _)| *known == kind) {
-            Some((_, all)) => all.values.push(literal.clone()),
-            None => kinds.push((kind, Literals { values: vec![literal.clone()], origin: literals.origin })),
-        }
-    }
-    kinds
 }
 
 impl Reshaper<'_> {
@@ -154,7 +139,7 @@ impl Reshaper<'_> {
         let mut null = false;
         for alternative in form.alternatives {
             let split = match &alternative.shape {
-                Shape::Literals(literals) if alternative.lifts.is_empty() => kinds(literals),
+                Shape::Literals(literals) if alternative.lifts.is_empty() => literals.by_kind(),
                 _ => Vec::new(),
             };
             if split.len() < 2 {
@@ -201,7 +186,7 @@ fn variant(shape: &Shape) -> &'static str {
         Shape::Number(_) => "number",
         Shape::Array(_) => "array",
         Shape::Object(_) => "object",
-        Shape::Literals(literals) => kinds(literals).first().map_or("value", |(kind, _)| kind),
+        Shape::Literals(literals) => literals.by_kind().first().map_or("value", |(kind, _)| kind),
         Shape::String(_) => "string",
         Shape::Any | Shape::Same(_) => "value",
     }

@@ -7,8 +7,6 @@ use foldhash::{HashMap, HashSet};
 use formwork_core::{AddedBound, LiftOp, LossKind, escape};
 use serde_json::{Map, Value, json};
 
-pub(crate) use scalars::kind_of;
-
 use crate::depth::{circles, uses};
 use crate::expand::Losses;
 use crate::form::{Alternative, ArrayForm, FormId, Forms, Notes, ObjectForm, Property, Shape, Use};

@@ -15,7 +15,8 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Reply {
-    pub(super) head: Head,
+    /// The status; without one, only the pieces are sent.
+    pub(super) head: Option<u16>,
     pub(super) headers: Vec<(String, String)>,
     /// The pieces of the body, each sent on its own.
     pub(super) pieces: Vec<Vec<u8>>,
@@ -26,15 +27,6 @@ pub struct Reply {
     pub(super) framing: Framing,
     /// The number of bytes of the body after which it is cut, and the way in which the response ends then.
     pub(super) cut: Option<(usize, End)>,
-}
-
-/// The bytes before a body.
-#[derive(Debug, Clone)]
-pub(super) enum Head {
-    /// A status line and headers.
-    Http(u16),
-    /// Nothing: only the body is sent.
-    None,
 }
 
 /// The way in which a response marks the end of its body (RFC 9112, section 6.3).
@@ -63,7 +55,7 @@ impl Reply {
     /// Responds with a status without a body.
     pub fn status(status: u16) -> Self {
         Self {
-            head: Head::Http(status),
+            head: Some(status),
             headers: Vec::new(),
             pieces: vec![Vec::new()],
             endless: false,
@@ -105,7 +97,7 @@ impl Reply {
 
     /// Sends these bytes instead of an HTTP response, and closes the connection.
     pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
-        Self { head: Head::None, framing: Framing::Close, ..Self::status(0) }.with_piece(bytes)
+        Self { head: None, framing: Framing::Close, ..Self::status(0) }.with_piece(bytes)
     }
 
     /// Never responds, and keeps the connection open.
@@ -115,7 +107,7 @@ impl Reply {
 
     /// Sets the status (default: 200).
     pub fn with_status(mut self, status: u16) -> Self {
-        self.head = Head::Http(status);
+        self.head = Some(status);
         self
     }
 
