@@ -1,25 +1,23 @@
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 #[cfg(doc)]
 use crate::MAX_DEPTH;
 
 /// The reason why a text could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ReadError {
     /// The text is empty or white space.
-    #[error("the text is empty")]
     Empty,
     /// The text has no JSON object or array.
-    #[error("no JSON object or array in the text")]
     NotFound,
     /// The text ends inside a reasoning block, before any answer.
-    #[error("the text ends inside its reasoning, before any answer")]
     OnlyReasoning,
     /// The text is not JSON at this byte, and the level does not allow the repair.
-    #[error("not JSON at byte {at}: {message}")]
     Syntax {
         /// The byte offset.
         at: usize,
@@ -27,7 +25,6 @@ pub enum ReadError {
         message: String,
     },
     /// Arrays and objects are nested deeper than the limit.
-    #[error("nested deeper than {limit} levels at byte {at}")]
     TooDeep {
         /// The byte offset of the first bracket beyond the limit.
         at: usize,
@@ -35,13 +32,11 @@ pub enum ReadError {
         limit: usize,
     },
     /// The text is too ambiguous: reading it would take more than a fixed multiple of its length.
-    #[error("too ambiguous to read at byte {at}")]
     TooAmbiguous {
         /// The byte offset at which reading stopped.
         at: usize,
     },
     /// The bytes are not UTF-8.
-    #[error("not UTF-8 at byte {at}")]
     NotUtf8 {
         /// The byte offset of the first invalid byte.
         at: usize,
@@ -60,3 +55,19 @@ impl ReadError {
         }
     }
 }
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("the text is empty"),
+            Self::NotFound => f.write_str("no JSON object or array in the text"),
+            Self::OnlyReasoning => f.write_str("the text ends inside its reasoning, before any answer"),
+            Self::Syntax { at, message } => write!(f, "not JSON at byte {at}: {message}"),
+            Self::TooDeep { at, limit } => write!(f, "nested deeper than {limit} levels at byte {at}"),
+            Self::TooAmbiguous { at } => write!(f, "too ambiguous to read at byte {at}"),
+            Self::NotUtf8 { at } => write!(f, "not UTF-8 at byte {at}"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}

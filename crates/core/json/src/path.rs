@@ -177,14 +177,22 @@ fn is_shorthand(name: &str) -> bool {
 /// let error = "$.risks[x]".parse::<JsonPath>().unwrap_err();
 /// assert_eq!(error.at, 7);
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not a JSON path at byte {at}: `{text}` (write it like `$.risks[0]` or `$['odd name']`)")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathError {
     /// The text.
     pub text: String,
     /// The byte offset of the first character that is not part of a path.
     pub at: usize,
 }
+
+impl fmt::Display for PathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { text, at } = self;
+        write!(f, "not a JSON path at byte {at}: `{text}` (write it like `$.risks[0]` or `$['odd name']`)")
+    }
+}
+
+impl std::error::Error for PathError {}
 
 impl FromStr for JsonPath {
     type Err = PathError;
