@@ -186,17 +186,13 @@ impl Pen<'_> {
 
     fn array(&mut self, array: &ArrayForm) {
         self.out.push('[');
-        for (index, item) in array.prefix.iter().enumerate() {
+        for (index, item) in array.prefix.iter().chain(&array.items).enumerate() {
             if index > 0 {
                 self.out.push_str(", ");
             }
             self.value(item);
         }
-        if let Some(items) = &array.items {
-            if !array.prefix.is_empty() {
-                self.out.push_str(", ");
-            }
-            self.value(items);
+        if array.items.is_some() {
             self.out.push_str(", ...");
         }
         self.out.push(']');

@@ -1,6 +1,7 @@
 //! Passes over all forms before they are reshaped.
 
 use super::Texts;
+use super::texts::is_any;
 use crate::form::{
     Alternative, ArrayForm, Extra, Form, FormId, Forms, Notes, NumberForm, ObjectForm, Shape, StringForm, Use,
 };
@@ -86,7 +87,6 @@ fn leads_to(forms: &Forms, id: FormId, these: &HashSet<FormId>) -> bool {
 /// Replaces "any value" by a union of all types, for dialects without a notation for it. With bounds, objects and
 /// arrays hold scalars only.
 pub(super) fn spell_any(forms: &mut Forms, is_bounded: bool) {
-    let is_any = |form: &Form| matches!(form.alternatives.as_slice(), [only] if only.shape == Shape::Any);
     let all: Vec<FormId> = forms.ids().filter(|id| is_any(&forms[*id])).collect();
     if all.is_empty() {
         return;

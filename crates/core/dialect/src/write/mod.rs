@@ -46,13 +46,12 @@ pub(crate) fn write(forms: &Forms, profile: &Profile, most_values: usize, noted:
         losses: Losses::new(),
     };
     let root = forms.root;
-    let mut schema = if !writer.shared.contains(&root) {
-        writer.inline(root, &Notes::NONE, &Notes::NONE, String::new(), 0)
-    } else if profile.refers_to_root {
-        writer.names.insert(root, String::new());
-        writer.inline(root, &Notes::NONE, &Notes::NONE, String::new(), 0)
-    } else {
+    let is_shared = writer.shared.contains(&root);
+    let mut schema = if is_shared && !profile.refers_to_root {
         writer.reference(root)
+    } else {
+        writer.names.extend(is_shared.then_some((root, String::new())));
+        writer.inline(root, &Notes::NONE, &Notes::NONE, String::new(), 0)
     };
     let mut definitions = Map::new();
     let mut written = 0;
