@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use formwork_core::{
     Clock, Contract, Cost, Enforcement, Error, ErrorKind, Feedback, Inline, Level, Lower, Patching, Policy,
-    Role, Schema, Temperature, Template, Typed, Validator,
+    Role, Schema, Temperature, Template, Validator,
 };
 use formwork_dialect::{Dialects, JsonObject, Prompt, Silent, Tool};
 use formwork_extract::{Backend, Extractor, ExtractorBuilder, Observer, TokioClock};
@@ -283,7 +283,7 @@ impl<A: AnswerContract> ChatBuilder<A> {
     /// [`ErrorKind::Schema`] if the schema of the payload's type cannot be used.
     pub fn build(mut self) -> Result<JsonModeChatClient<A>, Error> {
         named(&self.tools)?;
-        let schema = Typed::<A>::new();
+        let schema = Inline::of::<A>();
         let judge: Arc<dyn Validator> = if self.by_schema {
             Arc::new(BySchema(formwork_schema::compile(schema.document()).map_err(unusable)?))
         } else {

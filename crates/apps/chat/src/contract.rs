@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formwork_core::{Schema as _, Typed, Validator, spaced};
+use formwork_core::{Inline, Schema as _, Validator, spaced};
 use formwork_schema::SchemaError;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -115,12 +115,12 @@ impl<T: DeserializeOwned + JsonSchema + Send + Sync + 'static> AnswerContract fo
     const VERSION: &'static str = V1_1::TEXT;
 
     fn prompt_text() -> String {
-        let data = spaced(&identified(Typed::<T>::new().document().clone()));
+        let data = spaced(&identified(Inline::of::<T>().document().clone()));
         format!("StructuredAnswer 1.1:\n\n{CONTRACT_1_1}\n\nThe JSON Schema of answer.data:\n{data}")
     }
 
     fn validator() -> Result<Arc<dyn Validator>, SchemaError> {
-        let data = formwork_schema::compile(Typed::<T>::new().document())?;
+        let data = formwork_schema::compile(Inline::of::<T>().document())?;
         Ok(Arc::new(Envelope::new(Self::VERSION, Data::Compiled(data))))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use formwork_core::keywords::parts_mut;
 use formwork_core::{
-    Context, JsonPath, Report, Schema as _, Stage, Typed, Validator, Violation, normalise, spaced,
+    Context, Inline, JsonPath, Report, Schema as _, Stage, Validator, Violation, normalise, spaced,
 };
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
@@ -112,7 +112,7 @@ fn closed(value: &Value, at: &JsonPath, names: &[&str], out: &mut Report) {
 /// Returns the JSON Schema of a turn, for providers that enforce a schema.
 pub(crate) fn schema<A: AnswerContract>(tools: &[ChatTool]) -> Value {
     let mut definitions = Map::new();
-    let mut variants = vec![hoisted(Typed::<A>::new().document(), "answer", &mut definitions)];
+    let mut variants = vec![hoisted(Inline::of::<A>().document(), "answer", &mut definitions)];
     for (index, tool) in tools.iter().enumerate() {
         let arguments = hoisted(tool.arguments(), &format!("tool{index}"), &mut definitions);
         let call = object(json!({"name": {"const": tool.name()}, "arguments": arguments}));

@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::{Fault, Original, Usage};
 
 /// The reason why a model stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Finish {
     /// The model ended its answer.
+    #[default]
     Stop,
     /// The answer reached the token limit.
     Length,
@@ -62,7 +63,7 @@ impl ToolCall {
 /// let completion = Completion::new(r#"{"age": 3"#).with_finish(Finish::Length).with_usage(Usage::new(12, 5));
 /// assert_eq!((completion.finish, completion.usage.output_tokens), (Finish::Length, 5));
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Completion {
     /// The text; in tool mode, the arguments of the tool call that carries the answer.
@@ -101,19 +102,7 @@ pub struct Completion {
 impl Completion {
     /// Creates an answer that the model ended itself, with no usage.
     pub fn new(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            reasoning: String::new(),
-            tool_calls: Vec::new(),
-            original: None,
-            notes: Vec::new(),
-            finish: Finish::Stop,
-            usage: Usage::default(),
-            closed_at: None,
-            restrained: false,
-            model: None,
-            probe: None,
-        }
+        Self { text: text.into(), ..Self::default() }
     }
 
     /// Sets the reason why the model stopped (default: [`Finish::Stop`]).

@@ -10,6 +10,7 @@ use crate::{Enforcement, Lowered, Message, Part, Rule, Time, Tool};
 /// The sampling parameters of a call. The provider chooses those that are `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
+#[must_use]
 pub struct Sampling {
     /// The temperature, from 0: 0 selects the most probable token, 1 samples from the model's own distribution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,28 +37,24 @@ impl Sampling {
     /// let sampling = Sampling::default().with_temperature(0.2).with_seed(7);
     /// assert_eq!((sampling.temperature, sampling.top_p, sampling.seed), (Some(0.2), None, Some(7)));
     /// ```
-    #[must_use]
     pub const fn with_temperature(mut self, temperature: f64) -> Self {
         self.temperature = Some(temperature);
         self
     }
 
     /// Sets the nucleus threshold, from 0 to 1 (default: the provider's).
-    #[must_use]
     pub const fn with_top_p(mut self, top_p: f64) -> Self {
         self.top_p = Some(top_p);
         self
     }
 
     /// Sets the seed (default: none, each answer may differ).
-    #[must_use]
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
     /// Sets the frequency penalty, from -2 to 2 (default: the provider's, usually 0).
-    #[must_use]
     pub const fn with_frequency_penalty(mut self, penalty: f64) -> Self {
         self.frequency_penalty = Some(penalty);
         self
@@ -77,6 +74,7 @@ impl Sampling {
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
+#[must_use]
 pub struct Call {
     /// The complete dialogue, with the schema in it if the model has to read it.
     pub messages: Vec<Arc<Message>>,
@@ -121,28 +119,24 @@ impl Call {
     }
 
     /// Sets the name of the schema (default: `answer`).
-    #[must_use]
     pub fn with_schema_name(mut self, name: impl Into<String>) -> Self {
         self.schema_name = name.into();
         self
     }
 
     /// Sets the sampling parameters (default: the provider's).
-    #[must_use]
     pub const fn with_sampling(mut self, sampling: Sampling) -> Self {
         self.sampling = sampling;
         self
     }
 
     /// Sets the maximum number of tokens of the answer (default: the provider's own limit).
-    #[must_use]
     pub const fn with_max_tokens(mut self, tokens: u32) -> Self {
         self.max_tokens = Some(tokens);
         self
     }
 
     /// Sets the time by which the answer is needed (default: none).
-    #[must_use]
     pub const fn with_deadline(mut self, deadline: Option<Time>) -> Self {
         self.deadline = deadline;
         self

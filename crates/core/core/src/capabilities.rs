@@ -31,6 +31,7 @@ pub enum Enforcement {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
+#[must_use]
 pub struct Capabilities {
     /// The strictest enforcement that it supports.
     pub enforcement: Enforcement,
@@ -76,84 +77,72 @@ impl Capabilities {
     }
 
     /// Adds a dialect of JSON Schema, after those that were added before (default: none).
-    #[must_use]
     pub fn with_dialect(mut self, name: impl Into<String>) -> Self {
         self.dialects.push(name.into());
         self
     }
 
     /// Promises support for a temperature (default: calls have none).
-    #[must_use]
     pub const fn with_temperature(mut self) -> Self {
         self.temperature = true;
         self
     }
 
     /// Promises support for top-p (default: calls have none).
-    #[must_use]
     pub const fn with_top_p(mut self) -> Self {
         self.top_p = true;
         self
     }
 
     /// Promises support for a seed (default: calls have no seed).
-    #[must_use]
     pub const fn with_seed(mut self) -> Self {
         self.seed = true;
         self
     }
 
     /// Promises support for a frequency penalty (default: calls have none).
-    #[must_use]
     pub const fn with_frequency_penalty(mut self) -> Self {
         self.frequency_penalty = true;
         self
     }
 
     /// Promises that system messages may be anywhere (default: only at the beginning).
-    #[must_use]
     pub const fn with_late_system(mut self) -> Self {
         self.late_system = true;
         self
     }
 
     /// Promises to continue a last message of the assistant (default: the last message is the user's).
-    #[must_use]
     pub const fn with_prefill(mut self) -> Self {
         self.prefill = true;
         self
     }
 
     /// Promises to enforce rules while decoding (default: rules are only checked afterwards).
-    #[must_use]
     pub const fn with_rules(mut self) -> Self {
         self.rules = true;
         self
     }
 
     /// Sets the size of the context in tokens (default: unknown).
-    #[must_use]
     pub const fn with_context_tokens(mut self, tokens: u32) -> Self {
         self.context_tokens = Some(tokens);
         self
     }
 
     /// Sets the maximum number of tokens of an answer (default: unknown).
-    #[must_use]
     pub const fn with_output_tokens(mut self, tokens: u32) -> Self {
         self.output_tokens = Some(tokens);
         self
     }
 
     /// Sets the token limit of answers for which the caller sets none (default: none is sent).
-    #[must_use]
     pub const fn with_default_max_tokens(mut self, tokens: u32) -> Self {
         self.default_max_tokens = Some(tokens);
         self
     }
 
     /// Promises to complete the document within the token limit while decoding (default: no promise).
-    #[must_use]
     pub const fn with_limit_kept(mut self) -> Self {
         self.keeps_limit = true;
         self

@@ -52,6 +52,7 @@ use crate::{
 /// # Ok::<(), formwork_core::PathError>(())
 /// ```
 #[derive(Clone)]
+#[must_use]
 pub struct Contract {
     schema: Arc<dyn Schema>,
     structure: Arc<dyn Structure>,
@@ -95,7 +96,6 @@ impl Contract {
     }
 
     /// Requires that the answer deserialises as `T` (default: no type). Integral numbers (`612.0`) deserialise as integers.
-    #[must_use]
     pub fn with_type<T: DeserializeOwned + Send + 'static>(mut self) -> Self {
         let decode: Decode = Arc::new(|value| {
             let decoded: T = decode(value).map_err(|_| Box::new(undecodable::<T>(value)))?;
@@ -106,25 +106,21 @@ impl Contract {
     }
 
     /// Adds a rule that the answer has to satisfy (default: none).
-    #[must_use]
     pub fn with_rule(self, rule: Rule) -> Self {
         self.with(Kind::Rule(rule), Severity::Error)
     }
 
     /// Adds a rule whose violations are warnings (default: none).
-    #[must_use]
     pub fn with_soft_rule(self, rule: Rule) -> Self {
         self.with(Kind::Rule(rule), Severity::Warning)
     }
 
     /// Adds a validator that the answer has to pass: a type of your own, or a closure `|value, cx, out|` (default: none).
-    #[must_use]
     pub fn with_check(self, check: impl Validator + 'static) -> Self {
         self.with(Kind::Custom(Arc::new(check)), Severity::Error)
     }
 
     /// Adds a validator whose violations are warnings (default: none).
-    #[must_use]
     pub fn with_soft_check(self, check: impl Validator + 'static) -> Self {
         self.with(Kind::Custom(Arc::new(check)), Severity::Warning)
     }
@@ -134,7 +130,6 @@ impl Contract {
     ///
     /// `T` has to be the type of [`with_type`](Self::with_type). [`check_paths`](Self::check_paths), which every extractor
     /// calls when it is built, rejects other types.
-    #[must_use]
     pub fn with_typed_check<T: 'static>(
         self,
         path: JsonPath,
@@ -145,7 +140,6 @@ impl Contract {
     }
 
     /// Adds a check like [`with_typed_check`](Self::with_typed_check), whose violations are warnings (default: none).
-    #[must_use]
     pub fn with_soft_typed_check<T: 'static>(
         self,
         path: JsonPath,
@@ -275,7 +269,7 @@ impl Contract {
         for check in &self.checks {
             report.set_soft(check.severity == Severity::Warning);
             if let Kind::Rule(rule) = &check.kind {
-                rule.validate_unless_wrong(value, cx, &mut report, &schema_at);
+                rule.validate_with(value, cx, &mut report, &schema_at, true);
             } else {
                 check.kind.run(value, decoded.as_deref(), cx, &mut report);
             }

@@ -65,7 +65,8 @@ impl std::fmt::Display for FaultKind {
 }
 
 /// The failure of a call: there is no answer. A defect of an answer is a [`Violation`](crate::Violation) instead.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[error("{kind}: {message}")]
 #[non_exhaustive]
 pub struct Fault {
     /// The class that retry policies decide by.
@@ -83,14 +84,6 @@ pub struct Fault {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
 }
-
-impl std::fmt::Display for Fault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.kind, self.message)
-    }
-}
-
-impl std::error::Error for Fault {}
 
 impl Fault {
     /// Creates the fault of an answer that ended early without an error; a retry may bring all of it. `what` names the

@@ -18,6 +18,7 @@ use crate::{Message, Role, Violation};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
+#[must_use]
 pub struct Feedback {
     /// The role of the message.
     pub role: Role,
@@ -160,14 +161,12 @@ impl Feedback {
     /// known to run away, [`Tighten::Bounded`](crate::Tighten::Bounded) (default of
     /// [`Feedback::standard`]: a list of the paths; of [`Feedback::new`]: the template of all other answers). The answer
     /// itself is left out, because a model that repeats itself goes on doing so when it reads its own text.
-    #[must_use]
     pub fn with_unending(mut self, template: Template) -> Self {
         self.unending = Some(template);
         self
     }
 
     /// Sets the role of the message (default: [`Role::User`]).
-    #[must_use]
     pub const fn with_role(mut self, role: Role) -> Self {
         self.role = role;
         self
@@ -175,7 +174,6 @@ impl Feedback {
 
     /// Appends the text to the last message, without the answer that it is about (default: a message of its own below the
     /// answer). The prompt stays one message.
-    #[must_use]
     pub const fn folded(mut self) -> Self {
         self.keep_previous = false;
         self.fold = true;

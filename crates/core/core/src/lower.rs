@@ -59,6 +59,7 @@ pub trait Lower: Send + Sync + fmt::Debug {
 /// ```
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
+#[must_use]
 pub struct LowerRequest<'a> {
     /// The schema.
     pub schema: &'a Value,
@@ -78,14 +79,12 @@ impl<'a> LowerRequest<'a> {
     }
 
     /// Sets the order of generation that rules require (default: any order).
-    #[must_use]
     pub const fn with_dependencies(mut self, dependencies: &'a [Dependency]) -> Self {
         self.dependencies = dependencies;
         self
     }
 
     /// Sets which valid answers lowering may exclude (default: [`Tighten::Closed`]).
-    #[must_use]
     pub const fn with_tighten(mut self, tighten: Tighten) -> Self {
         self.tighten = tighten;
         self
@@ -93,7 +92,6 @@ impl<'a> LowerRequest<'a> {
 
     /// Sets the maximum number of tokens of the answer, which only [`Tighten::Bounded`] uses (default: the dialect's own
     /// estimate).
-    #[must_use]
     pub const fn with_max_tokens(mut self, tokens: Option<u32>) -> Self {
         self.max_tokens = tokens;
         self
@@ -139,6 +137,7 @@ pub struct Dependency {
 /// A schema in a provider's dialect, with the operations that map answers back and the lowering report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
+#[must_use]
 pub struct Lowered {
     /// The dialect of the schema; empty if unnamed. A provider whose API has a member for each of two dialects chooses the
     /// member by it.
@@ -215,35 +214,30 @@ impl Lowered {
     }
 
     /// Sets the dialect of the schema (default: unnamed).
-    #[must_use]
     pub fn with_dialect(mut self, dialect: impl Into<String>) -> Self {
         self.dialect = dialect.into();
         self
     }
 
     /// Sets the schema as it is written into the prompt (default: none).
-    #[must_use]
     pub fn with_prompt_schema(mut self, prompt_schema: Option<SchemaText>) -> Self {
         self.prompt_schema = prompt_schema;
         self
     }
 
     /// Sets the operations that map an answer back (default: none, the answer is used unchanged).
-    #[must_use]
     pub fn with_lift(mut self, lift: Vec<LiftOp>) -> Self {
         self.lift = lift;
         self
     }
 
     /// Sets the bounds that [`Tighten::Bounded`] added (default: none).
-    #[must_use]
     pub fn with_bounds(mut self, bounds: Vec<AddedBound>) -> Self {
         self.bounds = bounds;
         self
     }
 
     /// Sets the keywords that the dialect cannot express (default: none).
-    #[must_use]
     pub fn with_losses(mut self, losses: Vec<Loss>) -> Self {
         self.losses = losses;
         self
@@ -354,7 +348,8 @@ impl fmt::Display for Loss {
 }
 
 /// The error of a schema that a dialect cannot express.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("the schema cannot be used with {dialect}: #{pointer}: {message}")]
 #[non_exhaustive]
 pub struct Refused {
     /// The dialect.
@@ -364,15 +359,6 @@ pub struct Refused {
     /// The reason, and a form of the schema that the dialect accepts.
     pub message: String,
 }
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { dialect, pointer, message } = self;
-        write!(f, "the schema cannot be used with {dialect}: #{pointer}: {message}")
-    }
-}
-
-impl std::error::Error for Refused {}
 
 impl Refused {
     /// Creates an error at the root of a schema. `message` states the reason and a form that the dialect accepts.

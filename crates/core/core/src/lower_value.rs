@@ -75,12 +75,7 @@ impl<'a> Writer<'a> {
             return self.node(target(self.schema, node)?, value, jumps + 1);
         }
         if let Some(variants) = node["anyOf"].as_array() {
-            let mut written = variants.iter().filter_map(|variant| self.checked(variant, value));
-            if !self.prunes {
-                return written.next();
-            }
-            // The variant that leaves out the fewest members wins, and of equal ones the first.
-            return written.min_by_key(|written| std::cmp::Reverse(size(&written.lifted)));
+            return self.best(variants.iter().filter_map(|variant| self.checked(variant, value)));
         }
         if let [Lift::Choice { names, null }] = self.lifter.ops(node) {
             return self.choice(node, names, *null, value);
@@ -145,10 +140,14 @@ impl<'a> Writer<'a> {
         if null && value.is_null() {
             return Some(Written { sent: filled(None), lifted: Value::Null });
         }
-        let mut written = names.iter().filter_map(|name| {
+        self.best(names.iter().filter_map(|name| {
             let Written { sent, lifted } = self.checked(&node["properties"][name]["items"], value)?;
             Some(Written { sent: filled(Some((name, sent))), lifted })
-        });
+        }))
+    }
+
+    /// Returns the variant that leaves out the fewest members, and of equal ones the first.
+    fn best(&self, mut written: impl Iterator<Item = Written>) -> Option<Written> {
         if !self.prunes {
             return written.next();
         }

@@ -50,7 +50,6 @@ pub struct Overrides {
 
 impl Overrides {
     /// Returns these capabilities with the differences.
-    #[must_use]
     pub fn apply(&self, mut capabilities: Capabilities) -> Capabilities {
         let set = |known: &mut bool, other: Option<bool>| *known = other.unwrap_or(*known);
         set(&mut capabilities.temperature, self.temperature);

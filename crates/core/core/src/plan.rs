@@ -31,16 +31,38 @@ pub struct Plan {
     pub(crate) contract: Contract,
     pub(crate) policy: Arc<dyn RetryPolicy>,
     pub(crate) targets: Vec<Target>,
-    pub(crate) level: Level,
-    pub(crate) instruction: Instruction,
-    pub(crate) deadline: Option<Duration>,
-    pub(crate) budget: Option<Cost>,
-    pub(crate) shares_budget: Option<Cost>,
-    pub(crate) max_tokens: Option<u32>,
-    pub(crate) async_checks: bool,
-    pub(crate) fallback: bool,
+    pub(crate) options: PlanOptions,
     digest: String,
     schema_digest: String,
+}
+
+/// The settings of a plan besides its contract, its targets and its policy.
+///
+/// ```
+/// use std::time::Duration;
+/// use formwork_core::PlanOptions;
+///
+/// let options = PlanOptions { deadline: Some(Duration::from_secs(10)), ..PlanOptions::default() };
+/// # let _ = options;
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct PlanOptions {
+    /// See [`PlanBuilder::with_level`].
+    pub level: Level,
+    /// See [`PlanBuilder::with_instruction`].
+    pub instruction: Instruction,
+    /// See [`PlanBuilder::with_deadline`].
+    pub deadline: Option<Duration>,
+    /// See [`PlanBuilder::with_budget`].
+    pub budget: Option<Cost>,
+    /// See [`PlanBuilder::with_shared_budget`].
+    pub shared_budget: Option<Cost>,
+    /// See [`PlanBuilder::with_max_tokens`].
+    pub max_tokens: Option<u32>,
+    /// See [`PlanBuilder::with_async_checks`].
+    pub async_checks: bool,
+    /// See [`PlanBuilder::with_fallback`].
+    pub fallback: bool,
 }
 
 /// One provider in a plan: its capabilities, and its output modes from the strictest to the weakest.
@@ -54,6 +76,7 @@ pub struct Plan {
 /// # let _ = target;
 /// ```
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Target {
     pub(crate) name: String,
     pub(crate) capabilities: Capabilities,
@@ -95,14 +118,12 @@ impl Target {
     /// Adds an output mode, by its dialect (default: none, at least one is needed). The first mode is used until the target
     /// refuses the schema in it, then the next one. If an answer proves that the target ignored the schema, the next mode
     /// with weaker enforcement is used.
-    #[must_use]
     pub fn with_mode(mut self, lower: Arc<dyn Lower>) -> Self {
         self.lowers.push(lower);
         self
     }
 
     /// Sets the price of its tokens (default: unknown, so that a limit of money is a configuration error).
-    #[must_use]
     pub const fn with_price(mut self, price: Price) -> Self {
         self.price = Some(price);
         self
@@ -116,7 +137,6 @@ impl Target {
     /// Sets which valid answers lowering may exclude (default: [`Tighten::Closed`]). In [`Tighten::Closed`] the schema is
     /// bounded for one call after an answer of this target ran away or reached the token limit; in [`Tighten::None`] it
     /// never is.
-    #[must_use]
     pub const fn with_tighten(mut self, tighten: Tighten) -> Self {
         self.tighten = tighten;
         self
@@ -124,7 +144,6 @@ impl Target {
 
     /// Sets an identity that is the same in every configuration: its address and model (default: none). Observations about
     /// a target are stored on disk only under its identity.
-    #[must_use]
     pub fn with_identity(mut self, identity: impl Into<String>) -> Self {
         self.identity = Some(identity.into());
         self
@@ -179,6 +198,7 @@ impl Target {
 ///         .build()
 /// }
 /// ```
+#[must_use]
 pub struct PlanBuilder {
     plan: Plan,
 }
@@ -191,14 +211,7 @@ impl Plan {
             contract,
             policy: Arc::new(Policy::default()),
             targets,
-            level: Level::default(),
-            instruction: Instruction::default(),
-            deadline: None,
-            budget: None,
-            shares_budget: None,
-            max_tokens: None,
-            async_checks: false,
-            fallback: false,
+            options: PlanOptions::default(),
             digest: String::new(),
             schema_digest: String::new(),
         };
@@ -212,7 +225,7 @@ impl Plan {
 
     /// Returns how tolerantly answers are read.
     pub const fn level(&self) -> Level {
-        self.level
+        self.options.level
     }
 
     /// Returns the names of the targets, in order.
@@ -234,8 +247,7 @@ impl Plan {
 
     /// Returns the dialects of a target that cannot express the schema, each with the reason. They are not used.
     pub fn skipped(&self, target: usize) -> impl Iterator<Item = (&str, &Refused)> {
-        let skipped = self.targets.get(target).map(|target| target.skipped.as_slice()).unwrap_or_default();
-        skipped.iter().map(|(_, dialect, reason)| (dialect.as_str(), reason))
+        self.skipped_before(target, usize::MAX)
     }
 
     /// Returns the unusable dialects before a mode: a call in that mode is weaker than configured.
@@ -263,67 +275,64 @@ impl Plan {
 
 impl PlanBuilder {
     /// Sets the policy (default: [`Policy::default`](crate::Policy)).
-    #[must_use]
     pub fn with_policy(mut self, policy: impl RetryPolicy + 'static) -> Self {
         self.plan.policy = Arc::new(policy);
         self
     }
 
+    /// Sets all options at once (default: [`PlanOptions::default`]).
+    pub fn with_options(mut self, options: PlanOptions) -> Self {
+        self.plan.options = options;
+        self
+    }
+
     /// Sets how tolerantly answers are read (default: [`Level::Clean`]).
-    #[must_use]
     pub const fn with_level(mut self, level: Level) -> Self {
-        self.plan.level = level;
+        self.plan.options.level = level;
         self
     }
 
     /// Sets the text that introduces the schema in a prompt (default: [`Instruction::default`]).
-    #[must_use]
     pub fn with_instruction(mut self, instruction: Instruction) -> Self {
-        self.plan.instruction = instruction;
+        self.plan.options.instruction = instruction;
         self
     }
 
     /// Limits the time from the first step to the end, delays included (default: no limit).
-    #[must_use]
     pub const fn with_deadline(mut self, deadline: Duration) -> Self {
-        self.plan.deadline = Some(deadline);
+        self.plan.options.deadline = Some(deadline);
         self
     }
 
     /// Limits the cost of all calls together (default: no limit). The maximum cost of each call is reserved before
     /// the call.
-    #[must_use]
     pub const fn with_budget(mut self, budget: Cost) -> Self {
-        self.plan.budget = Some(budget);
+        self.plan.options.budget = Some(budget);
         self
     }
 
     /// Declares that the driver shares a budget with this limit (default: none is shared). Each call then has a token
     /// limit, and a limit of money requires a price for every target.
-    #[must_use]
     pub const fn with_shared_budget(mut self, limit: Cost) -> Self {
-        self.plan.shares_budget = Some(limit);
+        self.plan.options.shared_budget = Some(limit);
         self
     }
 
     /// Limits the tokens of each answer (default: the target's own limit).
-    #[must_use]
     pub const fn with_max_tokens(mut self, max_tokens: u32) -> Self {
-        self.plan.max_tokens = Some(max_tokens);
+        self.plan.options.max_tokens = Some(max_tokens);
         self
     }
 
     /// Makes the run request the driver's asynchronous checks before it accepts a value (default: there are none).
-    #[must_use]
     pub const fn with_async_checks(mut self) -> Self {
-        self.plan.async_checks = true;
+        self.plan.options.async_checks = true;
         self
     }
 
     /// Makes the run request the driver's fallback before it fails (default: there is none).
-    #[must_use]
     pub const fn with_fallback(mut self) -> Self {
-        self.plan.fallback = true;
+        self.plan.options.fallback = true;
         self
     }
 
@@ -337,8 +346,10 @@ impl PlanBuilder {
         if plan.targets.is_empty() {
             return Err(Error::new(ErrorKind::Config, "the plan has no target: add one"));
         }
-        let limits_money =
-            [plan.budget, plan.shares_budget].iter().flatten().any(|limit| limit.micro_usd.is_some());
+        let limits_money = [plan.options.budget, plan.options.shared_budget]
+            .iter()
+            .flatten()
+            .any(|limit| limit.micro_usd.is_some());
         if let Some(unpriced) = plan.targets.iter().find(|target| limits_money && target.price.is_none()) {
             let message = format!(
                 "target `{}` has no price, so no limit of money can be kept: set its price, or limit tokens alone",
@@ -348,7 +359,7 @@ impl PlanBuilder {
         }
         for target in &mut plan.targets {
             target
-                .lower(&plan.contract, plan.max_tokens, &plan.instruction)
+                .lower(&plan.contract, plan.options.max_tokens, &plan.options.instruction)
                 .map_err(|refused| Error::new(ErrorKind::Schema, refused.to_string()))?;
             if target.modes.is_empty() {
                 let message = format!("target `{}` has no output mode: add a dialect", target.name);

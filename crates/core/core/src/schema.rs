@@ -1,22 +1,19 @@
-use std::fmt;
-use std::marker::PhantomData;
-
 use schemars::JsonSchema;
 use serde_json::Value;
 
 /// A named JSON Schema that describes the answer of a model.
 ///
-/// [`Typed`] derives one from a Rust type; [`Inline`] holds a JSON document.
+/// [`Inline`] holds a JSON document, given or derived from a Rust type.
 ///
 /// ```
-/// use formwork_core::{Inline, Schema, Typed};
+/// use formwork_core::{Inline, Schema};
 ///
 /// #[derive(schemars::JsonSchema)]
 /// struct Person {
 ///     age: u8,
 /// }
 ///
-/// assert_eq!(Typed::<Person>::new().name(), "Person");
+/// assert_eq!(Inline::of::<Person>().name(), "Person");
 /// let same = Inline::new("Person", serde_json::json!({"type": "object"}));
 /// assert_eq!(same.document()["type"], "object");
 /// ```
@@ -26,49 +23,6 @@ pub trait Schema: Send + Sync {
 
     /// Returns the JSON Schema, of draft 2020-12 unless its `$schema` names another.
     fn document(&self) -> &Value;
-}
-
-/// The JSON Schema that schemars derives from a Rust type.
-///
-/// ```
-/// use formwork_core::{Schema, Typed};
-///
-/// let schema = Typed::<Vec<String>>::new();
-/// assert_eq!(schema.document()["items"]["type"], "string");
-/// ```
-pub struct Typed<T> {
-    inline: Inline,
-    of: PhantomData<fn() -> T>,
-}
-
-impl<T: JsonSchema> Typed<T> {
-    /// Derives the schema of `T`, with the type's name and its fields in the order of their declaration.
-    pub fn new() -> Self {
-        let document = schemars::SchemaGenerator::default().into_root_schema_for::<T>().to_value();
-        Self { inline: Inline::new(T::schema_name(), document), of: PhantomData }
-    }
-}
-
-impl<T: JsonSchema> Default for Typed<T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<T> Schema for Typed<T> {
-    fn name(&self) -> &str {
-        self.inline.name()
-    }
-
-    fn document(&self) -> &Value {
-        self.inline.document()
-    }
-}
-
-impl<T> fmt::Debug for Typed<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Typed").field(&self.inline.name).finish()
-    }
 }
 
 /// A JSON Schema given as a JSON document.
@@ -89,6 +43,19 @@ impl Inline {
     /// Creates a schema from a name and a JSON document.
     pub fn new(name: impl Into<String>, document: Value) -> Self {
         Self { name: name.into(), document }
+    }
+
+    /// Derives the schema of a Rust type, with the type's name and its fields in the order of their declaration.
+    ///
+    /// ```
+    /// use formwork_core::{Inline, Schema};
+    ///
+    /// let schema = Inline::of::<Vec<String>>();
+    /// assert_eq!(schema.document()["items"]["type"], "string");
+    /// ```
+    pub fn of<T: JsonSchema>() -> Self {
+        let document = schemars::SchemaGenerator::default().into_root_schema_for::<T>().to_value();
+        Self::new(T::schema_name(), document)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::Call;
 /// The tokens of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
+#[must_use]
 pub struct Usage {
     /// Tokens of the prompt.
     pub input_tokens: u64,
@@ -29,21 +30,18 @@ impl Usage {
     }
 
     /// Sets the number of prompt tokens that were read from the provider's cache (default: 0).
-    #[must_use]
     pub const fn with_cached(mut self, tokens: u64) -> Self {
         self.cached_tokens = tokens;
         self
     }
 
     /// Sets the number of reasoning tokens (default: 0).
-    #[must_use]
     pub const fn with_reasoning(mut self, tokens: u64) -> Self {
         self.reasoning_tokens = tokens;
         self
     }
 
     /// Sets whether the numbers are estimated (default: `false`).
-    #[must_use]
     pub const fn with_estimated(mut self, estimated: bool) -> Self {
         self.estimated = estimated;
         self
@@ -57,7 +55,6 @@ impl Usage {
     /// let sum = Usage::new(900, 40).plus(Usage::new(100, 60).with_cached(80));
     /// assert_eq!(sum, Usage::new(1_000, 100).with_cached(80));
     /// ```
-    #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self {
             input_tokens: self.input_tokens.saturating_add(other.input_tokens),

@@ -34,12 +34,8 @@ pub enum Severity {
 }
 
 impl fmt::Display for Severity {
-    /// Writes `error` or `warning`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-        })
+        self.serialize(f)
     }
 }
 
@@ -62,6 +58,7 @@ impl fmt::Display for Severity {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Wire", into = "Wire")]
+#[must_use]
 pub struct Violation {
     /// The path of the wrong value; of a missing value, the path at which it should be.
     pub path: JsonPath,
@@ -87,14 +84,12 @@ impl Violation {
     }
 
     /// Sets the description of the expected value (default: empty).
-    #[must_use]
     pub fn with_expected(mut self, expected: impl Into<String>) -> Self {
         self.expected = expected.into();
         self
     }
 
     /// Sets the found value (default: empty). It is cut at [`MAX_FOUND`] characters.
-    #[must_use]
     pub fn with_found(mut self, found: impl Into<String>) -> Self {
         self.found = found.into();
         if let Cow::Owned(shorter) = cut(&self.found, MAX_FOUND) {
@@ -104,14 +99,12 @@ impl Violation {
     }
 
     /// Sets the wrong bytes of the answer's text (default: none).
-    #[must_use]
     pub fn with_span(mut self, span: Option<Span>) -> Self {
         self.span = span;
         self
     }
 
     /// Turns the violation into a warning, which does not reject the answer.
-    #[must_use]
     pub fn as_warning(mut self) -> Self {
         self.severity = Severity::Warning;
         self
@@ -265,7 +258,7 @@ fn title(rule: &str) -> &str {
 }
 
 /// Cuts a text at a number of characters and marks the cut with an ellipsis.
-pub(crate) fn cut(text: &str, characters: usize) -> Cow<'_, str> {
+pub fn cut(text: &str, characters: usize) -> Cow<'_, str> {
     if text.len() <= characters {
         return text.into();
     }

@@ -5,8 +5,11 @@
 use serde_json::{Map, Value};
 
 use crate::pattern::is_simple;
+use crate::profile::features::{
+    NUMBERS, has, has_other_format, is_boolean, is_remote, is_true, is_whole_document,
+};
 use crate::profile::{
-    Any, Engine, Lengths, Limits, LintRule, Maps, OPENAI, Optional, Patterns, Profile, Tuples, on,
+    Any, Engine, Lengths, Limits, LintRule, Maps, OPENAI, Optional, Patterns, Place, Profile, Tuples,
 };
 
 /// The formats that are enforced in strings.
@@ -43,83 +46,60 @@ const LENGTHS: &str = "lengths of strings are not supported";
 const COUNTS: &str = "only a `minItems` of 0 or 1 is supported";
 
 const RULES: &[LintRule] = &[
-    LintRule::rejected("type", Value::is_boolean, "a schema has to be an object, not `true` or `false`"),
-    on!(rejected "oneOf", "not supported: write anyOf"),
-    on!(rejected "not", "not supported"),
-    on!(rejected "if", "conditions are not supported"),
-    on!(rejected "dependentRequired", "not supported"),
-    on!(rejected "dependentSchemas", "not supported"),
-    on!(rejected "dependencies", "not supported"),
-    LintRule::rejected("$ref", is_remote, "nothing is fetched: put the schema into $defs"),
-    LintRule::rejected("$ref", is_whole_document, "recursive schemas are not supported"),
-    LintRule::rejected("$defs", contains_recursion, "recursive schemas are not supported"),
+    LintRule::rejected(&["type"], is_boolean, "a schema has to be an object, not `true` or `false`"),
+    LintRule::rejected(&["oneOf"], has, "not supported: write anyOf"),
+    LintRule::rejected(&["not"], has, "not supported"),
+    LintRule::rejected(&["if"], has, "conditions are not supported"),
+    LintRule::rejected(&["dependentRequired", "dependentSchemas", "dependencies"], has, "not supported"),
+    LintRule::rejected(&["$ref"], is_remote, "nothing is fetched: put the schema into $defs"),
+    LintRule::rejected(&["$ref"], is_whole_document, "recursive schemas are not supported"),
+    LintRule::rejected(&["$defs"], contains_recursion, "recursive schemas are not supported"),
     LintRule::rejected(
-        "additionalProperties",
+        &["additionalProperties"],
         is_open,
         "has to be `false`: write maps as arrays of key and value",
     ),
-    on!(rejected "patternProperties", "write maps as arrays of key and value"),
-    on!(rejected "propertyNames", "not supported"),
-    on!(rejected "minProperties", "not supported"),
-    on!(rejected "maxProperties", "not supported"),
-    on!(rejected "unevaluatedProperties", "not supported"),
-    LintRule::rejected("minItems", has_other_minimum, COUNTS),
-    on!(rejected "maxItems", COUNTS),
-    on!(rejected "prefixItems", "write tuples as objects"),
+    LintRule::rejected(&["patternProperties"], has, "write maps as arrays of key and value"),
     LintRule::rejected(
-        "uniqueItems",
-        |schema| schema.get("uniqueItems") == Some(&Value::Bool(true)),
+        &["propertyNames", "minProperties", "maxProperties", "unevaluatedProperties"],
+        has,
         "not supported",
     ),
-    on!(rejected "contains", "not supported"),
-    on!(rejected "minContains", "not supported"),
-    on!(rejected "maxContains", "not supported"),
-    on!(rejected "unevaluatedItems", "not supported"),
-    on!(rejected "minimum", BOUNDS),
-    on!(rejected "maximum", BOUNDS),
-    on!(rejected "exclusiveMinimum", BOUNDS),
-    on!(rejected "exclusiveMaximum", BOUNDS),
-    on!(rejected "multipleOf", BOUNDS),
-    on!(rejected "minLength", LENGTHS),
-    on!(rejected "maxLength", LENGTHS),
-    LintRule::rejected(
-        "pattern",
-        |schema| schema["pattern"].as_str().is_some_and(|pattern| !is_simple(pattern)),
-        "only simple patterns from `^` to `$` are supported",
-    ),
-    LintRule::rejected(
-        "format",
-        |schema| schema["format"].as_str().is_some_and(|format| !FORMATS.contains(&format)),
-        "not one of the formats that are supported",
-    ),
-    LintRule::rejected("enum", lists_containers, "objects and arrays cannot be listed"),
+    LintRule::rejected(&["minItems"], has_other_minimum, COUNTS),
+    LintRule::rejected(&["maxItems"], has, COUNTS),
+    LintRule::rejected(&["prefixItems"], has, "write tuples as objects"),
+    LintRule::rejected(&["uniqueItems"], is_true, "not supported"),
+    LintRule::rejected(&["contains", "minContains", "maxContains", "unevaluatedItems"], has, "not supported"),
+    LintRule::rejected(NUMBERS, has, BOUNDS),
+    LintRule::rejected(&["minLength", "maxLength"], has, LENGTHS),
+    LintRule::rejected(&["pattern"], is_complex, "only simple patterns from `^` to `$` are supported"),
+    LintRule::rejected(&["format"], has_other_format, "not one of the formats that are supported"),
+    LintRule::rejected(&["enum"], lists_containers, "objects and arrays cannot be listed"),
 ];
 
-fn is_remote(schema: &Value) -> bool {
-    schema["$ref"].as_str().is_some_and(|reference| !reference.starts_with('#'))
-}
-
-fn is_whole_document(schema: &Value) -> bool {
-    schema["$ref"] == "#"
-}
-
-fn is_open(schema: &Value) -> bool {
+fn is_open(place: &Place<'_>, keyword: &str) -> bool {
+    let Place { schema, .. } = place;
     let is_object =
         schema["type"] == "object" || schema["type"].is_null() && schema["properties"].is_object();
-    is_object && schema["additionalProperties"] != false
+    is_object && schema[keyword] != false
 }
 
-fn has_other_minimum(schema: &Value) -> bool {
-    schema.get("minItems").is_some_and(|min| min.as_u64().is_none_or(|min| min > 1))
+fn has_other_minimum(place: &Place<'_>, keyword: &str) -> bool {
+    place.get(keyword).is_some_and(|min| min.as_u64().is_none_or(|min| min > 1))
 }
 
-fn lists_containers(schema: &Value) -> bool {
-    schema["enum"].as_array().is_some_and(|values| values.iter().any(|one| one.is_object() || one.is_array()))
+fn is_complex(place: &Place<'_>, keyword: &str) -> bool {
+    place.text(keyword).is_some_and(|pattern| !is_simple(pattern))
+}
+
+fn lists_containers(place: &Place<'_>, keyword: &str) -> bool {
+    let values = place.get(keyword).and_then(Value::as_array);
+    values.is_some_and(|values| values.iter().any(|one| one.is_object() || one.is_array()))
 }
 
 /// Whether one of the definitions of a schema contains itself.
-pub(crate) fn contains_recursion(schema: &Value) -> bool {
-    let definitions = ["$defs", "definitions"].iter().filter_map(|keyword| schema[*keyword].as_object());
+pub(crate) fn contains_recursion(place: &Place<'_>, _: &str) -> bool {
+    let definitions = ["$defs", "definitions"].iter().filter_map(|keyword| place.get(keyword)?.as_object());
     definitions
         .into_iter()
         .any(|definitions| definitions.keys().any(|name| contains_itself(name, definitions)))

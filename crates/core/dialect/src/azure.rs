@@ -3,7 +3,8 @@
 //! Sources: Microsoft's page on structured outputs, and schemas that deployments refused (2026-11): "6 levels of nesting exceeds limit of
 //! 5". No probe was run against the vendor.
 
-use crate::profile::{Lengths, Limits, LintRule, OPENAI, Patterns, Profile, on};
+use crate::profile::features::{NUMBERS, has};
+use crate::profile::{Lengths, Limits, LintRule, OPENAI, Patterns, Profile};
 
 /// The strict mode of Azure OpenAI: OpenAI's of 2024, without bounds, lengths, patterns and formats.
 pub(crate) const AZURE: Profile = Profile {
@@ -29,14 +30,9 @@ pub(crate) const AZURE: Profile = Profile {
 
 /// The keywords that the vendor's page lists as unsupported and that OpenAI itself takes today.
 pub(crate) const RULES: &[LintRule] = &[
-    on!(rejected "pattern", UNSUPPORTED),
-    on!(rejected "minimum", UNSUPPORTED),
-    on!(rejected "maximum", UNSUPPORTED),
-    on!(rejected "exclusiveMinimum", UNSUPPORTED),
-    on!(rejected "exclusiveMaximum", UNSUPPORTED),
-    on!(rejected "multipleOf", UNSUPPORTED),
-    on!(rejected "minItems", UNSUPPORTED),
-    on!(rejected "maxItems", UNSUPPORTED),
+    LintRule::rejected(&["pattern"], has, UNSUPPORTED),
+    LintRule::rejected(NUMBERS, has, UNSUPPORTED),
+    LintRule::rejected(&["minItems", "maxItems"], has, UNSUPPORTED),
 ];
 
 const UNSUPPORTED: &str = "not supported";

@@ -5,7 +5,7 @@ use crate::form::{FormId, Forms, Shape};
 /// Returns the forms whose objects and arrays are nested deeper than `limit` containers, counted from the root.
 /// Recursion counts once.
 pub(crate) fn too_deep(forms: &Forms, limit: usize) -> Vec<FormId> {
-    let (order, edges) = ordered(forms);
+    let Walk { order, edges, .. } = Walk::of(forms);
     let mut outer = vec![0_usize; forms.len()];
     let mut found = Vec::new();
     for id in order.into_iter().rev() {
@@ -27,7 +27,7 @@ pub(crate) fn too_deep(forms: &Forms, limit: usize) -> Vec<FormId> {
 /// Returns the form whose repetition makes a schema without references longest, if the schema is too long. Without
 /// references, a form that is used twice is written twice, with all its contents.
 pub(crate) fn too_often(forms: &Forms) -> Option<FormId> {
-    let (order, edges) = ordered(forms);
+    let Walk { order, edges, .. } = Walk::of(forms);
     let mut size = vec![1_u64; forms.len()];
     for id in &order {
         let inside = edges[id.index()].iter().map(|(inner, _)| size[inner.index()]);
@@ -49,55 +49,67 @@ pub(crate) fn too_often(forms: &Forms) -> Option<FormId> {
 
 /// Returns the edges from a form to a form that contains it, in the order of discovery.
 pub(crate) fn circles(forms: &Forms) -> Vec<(FormId, FormId)> {
-    let mut found = Vec::new();
-    let (order, edges) = ordered(forms);
-    for id in order {
-        let mut kept = edges[id.index()].iter().map(|(inner, _)| *inner).peekable();
-        for (all, _) in inner(forms, id) {
-            if kept.peek() == Some(&all) {
-                kept.next();
-            } else if !found.contains(&(id, all)) {
-                found.push((id, all));
-            }
-        }
-    }
-    found
+    let Walk { order, back, .. } = Walk::of(forms);
+    let edges = |id: FormId| back[id.index()].iter().map(move |to| (id, *to)).collect::<Vec<_>>();
+    order.into_iter().flat_map(edges).collect()
 }
 
-/// The inner forms of each form, and whether a container is in between. Edges that close a cycle are left out.
-type Edges = Vec<Vec<(FormId, bool)>>;
+/// Returns the root and all forms below it.
+pub(crate) fn reached(forms: &Forms) -> Vec<FormId> {
+    Walk::of(forms).order
+}
 
-/// Returns all forms below the root, the innermost first, with their edges.
-fn ordered(forms: &Forms) -> (Vec<FormId>, Edges) {
-    #[derive(Clone, Copy, PartialEq)]
-    enum Mark {
-        New,
-        Open,
-        Done,
-    }
-    let mut marks = vec![Mark::New; forms.len()];
-    let mut edges: Edges = vec![Vec::new(); forms.len()];
-    let mut order = Vec::with_capacity(forms.len());
-    let mut stack = vec![(forms.root, inner(forms, forms.root), 0)];
-    marks[forms.root.index()] = Mark::Open;
-    while let Some((id, all, next)) = stack.last_mut() {
-        let id = *id;
-        let Some((form, is_inside)) = all.get(*next).copied() else {
-            marks[id.index()] = Mark::Done;
-            order.push(id);
-            stack.pop();
-            continue;
-        };
-        *next += 1;
-        if marks[form.index()] != Mark::Open {
-            edges[id.index()].push((form, is_inside));
+/// Returns how often each form is used, without the uses that close a cycle.
+pub(crate) fn uses(forms: &Forms) -> Vec<usize> {
+    let mut uses = vec![0; forms.len()];
+    Walk::of(forms).edges.iter().flatten().for_each(|(inner, _)| uses[inner.index()] += 1);
+    uses
+}
+
+/// The root and all forms below it.
+struct Walk {
+    /// The forms, the innermost first.
+    order: Vec<FormId>,
+    /// The inner forms of each form, and whether a container is in between. Edges that close a cycle are left out.
+    edges: Vec<Vec<(FormId, bool)>>,
+    /// The inner forms of each form that contain it.
+    back: Vec<Vec<FormId>>,
+}
+
+impl Walk {
+    fn of(forms: &Forms) -> Self {
+        #[derive(Clone, Copy, PartialEq)]
+        enum Mark {
+            New,
+            Open,
+            Done,
         }
-        if marks[form.index()] == Mark::New {
-            marks[form.index()] = Mark::Open;
-            stack.push((form, inner(forms, form), 0));
+        let mut marks = vec![Mark::New; forms.len()];
+        let (mut edges, mut back) = (vec![Vec::new(); forms.len()], vec![Vec::new(); forms.len()]);
+        let mut order = Vec::with_capacity(forms.len());
+        let mut stack = vec![(forms.root, inner(forms, forms.root), 0)];
+        marks[forms.root.index()] = Mark::Open;
+        while let Some((id, all, next)) = stack.last_mut() {
+            let id = *id;
+            let Some((form, is_inside)) = all.get(*next).copied() else {
+                marks[id.index()] = Mark::Done;
+                order.push(id);
+                stack.pop();
+                continue;
+            };
+            *next += 1;
+            if marks[form.index()] != Mark::Open {
+                edges[id.index()].push((form, is_inside));
+            } else if !back[id.index()].contains(&form) {
+                back[id.index()].push(form);
+            }
+            if marks[form.index()] == Mark::New {
+                marks[form.index()] = Mark::Open;
+                stack.push((form, inner(forms, form), 0));
+            }
         }
+        Self { order, edges, back }
     }
-    (order, edges)
 }
 
 fn inner(forms: &Forms, id: FormId) -> Vec<(FormId, bool)> {

@@ -62,27 +62,32 @@ impl Forms {
         &mut self.forms[id.index()]
     }
 
-    /// Calls `each` for every alternative of a form, including those of forms among its alternatives.
-    pub(crate) fn each_alternative<'f>(&'f self, id: FormId, each: &mut impl FnMut(&'f Alternative)) {
-        let mut seen = vec![id];
+    /// Returns a form and the forms among its alternatives, and among theirs.
+    pub(crate) fn same(&self, id: FormId) -> Vec<FormId> {
+        let mut same = vec![id];
         let mut next = 0;
-        while let Some(id) = seen.get(next).copied() {
+        while let Some(id) = same.get(next).copied() {
             next += 1;
             for alternative in &self[id].alternatives {
-                match &alternative.shape {
-                    Shape::Same(inner) if !seen.contains(inner) => seen.push(*inner),
-                    Shape::Same(_) => {}
-                    _ => each(alternative),
+                if let Shape::Same(inner) = alternative.shape
+                    && !same.contains(&inner)
+                {
+                    same.push(inner);
                 }
             }
         }
+        same
+    }
+
+    /// Returns every alternative of a form, including those of forms among its alternatives.
+    pub(crate) fn alternatives(&self, id: FormId) -> impl Iterator<Item = &Alternative> {
+        let all = self.same(id).into_iter().flat_map(|id| &self[id].alternatives);
+        all.filter(|alternative| !matches!(alternative.shape, Shape::Same(_)))
     }
 
     /// Returns whether one of the alternatives of a form satisfies a condition.
     pub(crate) fn any(&self, id: FormId, condition: impl Fn(&Alternative) -> bool) -> bool {
-        let mut found = false;
-        self.each_alternative(id, &mut |alternative| found |= condition(alternative));
-        found
+        self.alternatives(id).any(condition)
     }
 
     /// Returns whether `null` is a value of this form.
@@ -282,6 +287,39 @@ impl Notes {
 pub(crate) struct Literals {
     pub(crate) values: Vec<Literal>,
     pub(crate) origin: PlaceId,
+}
+
+impl Literals {
+    /// Returns the values without their descriptions.
+    pub(crate) fn values(&self) -> Vec<&Value> {
+        self.values.iter().map(|literal| &literal.value).collect()
+    }
+
+    /// Returns the values by their types.
+    pub(crate) fn by_kind(&self) -> Vec<(&'static str, Self)> {
+        let mut kinds: Vec<(&'static str, Self)> = Vec::new();
+        for literal in &self.values {
+            let kind = kind_of(&literal.value);
+            match kinds.iter_mut().find(|(known, _)| *known == kind) {
+                Some((_, all)) => all.values.push(literal.clone()),
+                None => kinds.push((kind, Self { values: vec![literal.clone()], origin: self.origin })),
+            }
+        }
+        kinds
+    }
+}
+
+/// The name of a value's type in JSON Schema.
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
 }
 
 /// An enumerated value, with the description of the branch that only allows this value.

@@ -4,9 +4,10 @@
 
 use serde_json::Value;
 
+use crate::profile::features::{has, is_boolean};
 use crate::profile::{
     Any, Engine, Enums, Lengths, Limits, LintRule, Maps, Optional, Patterns, Profile, References,
-    TokenBudget, Tuples, on,
+    TokenBudget, Tuples,
 };
 
 /// JSON Schema as the Gemini API accepts it (`responseJsonSchema`, models from 2.0 on).
@@ -82,75 +83,66 @@ pub(crate) const GEMINI_OPENAPI: Profile = Profile {
     ..GEMINI
 };
 
-/// Returns whether a schema has one of these keywords.
-fn has(schema: &Value, keywords: &[&str]) -> bool {
-    keywords.iter().any(|keyword| schema.get(keyword).is_some())
-}
-
 const GEMINI_RULES: &[LintRule] = &[
-    LintRule::rejected("type", Value::is_boolean, "a schema has to be an object, not `true` or `false`"),
+    LintRule::rejected(&["type"], is_boolean, "a schema has to be an object, not `true` or `false`"),
     LintRule::rejected(
-        "$ref",
-        |schema| {
+        &["$ref"],
+        |place, keyword| {
             // Recorded requests with a title were accepted.
             let beside = |name: &String| !name.starts_with('$') && name != "title";
-            has(schema, &["$ref"]) && schema.as_object().is_some_and(|all| all.keys().any(beside))
+            place.has(keyword) && place.schema.as_object().is_some_and(|all| all.keys().any(beside))
         },
         "nothing may stand beside it but keywords that begin with `$`",
     ),
-    on!(ignored "exclusiveMinimum", "write `minimum`"),
-    on!(ignored "exclusiveMaximum", "write `maximum`"),
+    LintRule::ignored(&["exclusiveMinimum"], has, "write `minimum`"),
+    LintRule::ignored(&["exclusiveMaximum"], has, "write `maximum`"),
+];
+
+const CONDITIONS: &[&str] =
+    &["not", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies"];
+
+const FURTHER: &[&str] = &[
+    "uniqueItems",
+    "contains",
+    "minContains",
+    "maxContains",
+    "patternProperties",
+    "propertyNames",
+    "multipleOf",
 ];
 
 const GEMINI_OPENAPI_RULES: &[LintRule] = &[
-    LintRule::rejected("type", Value::is_boolean, "a schema has to be an object, not `true` or `false`"),
+    LintRule::rejected(&["type"], is_boolean, "a schema has to be an object, not `true` or `false`"),
     LintRule::rejected(
-        "type",
-        |schema| schema["type"].is_array(),
+        &["type"],
+        |place, keyword| place.schema[keyword].is_array(),
         "one type alone: write `nullable` or anyOf",
     ),
     LintRule::rejected(
-        "properties",
-        |schema| {
-            let named = schema["properties"].as_object().is_some_and(|named| !named.is_empty());
-            schema["type"] == "object" && !named
-        },
+        &["properties"],
+        |place, keyword| place.schema["type"] == "object" && place.named(keyword).next().is_none(),
         "should not be empty for an object: write maps as arrays of key and value",
     ),
+    LintRule::rejected(&["$ref"], has, "unknown: write the definition at each place"),
+    LintRule::rejected(&["$defs"], |place, _| place.has("$defs") || place.has("definitions"), "unknown"),
+    LintRule::rejected(&["const"], has, "unknown: write an enum of one string"),
     LintRule::rejected(
-        "$ref",
-        |schema| has(schema, &["$ref"]),
-        "unknown: write the definition at each place",
-    ),
-    LintRule::rejected("$defs", |schema| has(schema, &["$defs", "definitions"]), "unknown"),
-    on!(rejected "const", "unknown: write an enum of one string"),
-    LintRule::rejected(
-        "enum",
-        |schema| schema["enum"].as_array().is_some_and(|values| !values.iter().all(Value::is_string)),
+        &["enum"],
+        |place, keyword| {
+            place.schema[keyword].as_array().is_some_and(|all| !all.iter().all(Value::is_string))
+        },
         "strings alone",
     ),
-    on!(rejected "oneOf", "unknown: write anyOf"),
-    on!(rejected "allOf", "unknown: merge the schemas"),
-    on!(rejected "not", "unknown"),
-    on!(rejected "if", "unknown"),
-    on!(rejected "then", "unknown"),
-    on!(rejected "else", "unknown"),
-    on!(rejected "dependentRequired", "unknown"),
-    on!(rejected "dependentSchemas", "unknown"),
-    on!(rejected "dependencies", "unknown"),
-    on!(rejected "prefixItems", "unknown: write an object"),
-    on!(rejected "uniqueItems", "unknown"),
-    on!(rejected "contains", "unknown"),
-    on!(rejected "minContains", "unknown"),
-    on!(rejected "maxContains", "unknown"),
-    on!(rejected "patternProperties", "unknown"),
-    on!(rejected "propertyNames", "unknown"),
-    on!(rejected "multipleOf", "unknown"),
-    on!(rejected "exclusiveMinimum", "unknown: write `minimum`"),
-    on!(rejected "exclusiveMaximum", "unknown: write `maximum`"),
+    LintRule::rejected(&["oneOf"], has, "unknown: write anyOf"),
+    LintRule::rejected(&["allOf"], has, "unknown: merge the schemas"),
+    LintRule::rejected(CONDITIONS, has, "unknown"),
+    LintRule::rejected(&["prefixItems"], has, "unknown: write an object"),
+    LintRule::rejected(FURTHER, has, "unknown"),
+    LintRule::rejected(&["exclusiveMinimum"], has, "unknown: write `minimum`"),
+    LintRule::rejected(&["exclusiveMaximum"], has, "unknown: write `maximum`"),
     LintRule::forbids(
-        "additionalProperties",
-        |schema| !matches!(schema.get("additionalProperties"), None | Some(Value::Bool(_))),
+        &["additionalProperties"],
+        |place, keyword| !matches!(place.get(keyword), None | Some(Value::Bool(_))),
         "maps arrive empty: write an array of key and value",
     ),
 ];

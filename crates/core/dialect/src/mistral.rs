@@ -3,10 +3,9 @@
 //! Sources: the vendor's page and its Python client, which closes all objects and leaves optional members as they are
 //! (2026-11). Nothing is documented about further keywords, so none is sent. No probe was run against the vendor.
 
-use serde_json::Value;
-
 use crate::azure::AZURE;
-use crate::profile::{Engine, LintRule, Optional, Profile, on};
+use crate::profile::features::{NUMBERS, has, is_boolean};
+use crate::profile::{Engine, LintRule, Optional, Profile};
 
 /// Mistral's structured outputs.
 pub(crate) const MISTRAL: Profile = Profile {
@@ -22,27 +21,27 @@ pub(crate) const MISTRAL: Profile = Profile {
 
 const UNKNOWN: &str = "nothing says that it is enforced";
 
+const UNSAID: &[&str] = &[
+    "oneOf",
+    "allOf",
+    "not",
+    "patternProperties",
+    "prefixItems",
+    "pattern",
+    "format",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+];
+
 const RULES: &[LintRule] = &[
-    LintRule::rejected("type", Value::is_boolean, "a schema has to be an object, not `true` or `false`"),
+    LintRule::rejected(&["type"], is_boolean, "a schema has to be an object, not `true` or `false`"),
     LintRule::rejected(
-        "additionalProperties",
-        |schema| schema["type"] == "object" && schema["additionalProperties"] != false,
+        &["additionalProperties"],
+        |place, keyword| place.schema["type"] == "object" && place.schema[keyword] != false,
         "the vendor's client writes `false`: write maps as arrays of key and value",
     ),
-    on!(ignored "oneOf", UNKNOWN),
-    on!(ignored "allOf", UNKNOWN),
-    on!(ignored "not", UNKNOWN),
-    on!(ignored "patternProperties", UNKNOWN),
-    on!(ignored "prefixItems", UNKNOWN),
-    on!(ignored "pattern", UNKNOWN),
-    on!(ignored "format", UNKNOWN),
-    on!(ignored "minLength", UNKNOWN),
-    on!(ignored "maxLength", UNKNOWN),
-    on!(ignored "minItems", UNKNOWN),
-    on!(ignored "maxItems", UNKNOWN),
-    on!(ignored "minimum", UNKNOWN),
-    on!(ignored "maximum", UNKNOWN),
-    on!(ignored "exclusiveMinimum", UNKNOWN),
-    on!(ignored "exclusiveMaximum", UNKNOWN),
-    on!(ignored "multipleOf", UNKNOWN),
+    LintRule::ignored(UNSAID, has, UNKNOWN),
+    LintRule::ignored(NUMBERS, has, UNKNOWN),
 ];

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::form::{
-    Alternative, ArrayForm, FormId, Forms, Literal, Notes, NumberForm, ObjectForm, Role, Shape, StringForm,
-    Use,
+    Alternative, ArrayForm, Bound, FormId, Forms, Literal, Notes, NumberForm, ObjectForm, Role, Shape,
+    StringForm, Use,
 };
 
 /// The maximum number of characters of a description.
@@ -186,17 +186,13 @@ impl Pen<'_> {
 
     fn array(&mut self, array: &ArrayForm) {
         self.out.push('[');
-        for (index, item) in array.prefix.iter().enumerate() {
+        for (index, item) in array.prefix.iter().chain(&array.items).enumerate() {
             if index > 0 {
                 self.out.push_str(", ");
             }
             self.value(item);
         }
-        if let Some(items) = &array.items {
-            if !array.prefix.is_empty() {
-                self.out.push_str(", ");
-            }
-            self.value(items);
+        if array.items.is_some() {
             self.out.push_str(", ...");
         }
         self.out.push(']');
@@ -259,11 +255,10 @@ fn number_words(number: &NumberForm) -> String {
             let _ = write!(words, " from {} to {}", min.at, max.at);
         }
         (min, max) => {
-            if let Some(min) = min {
-                let _ = write!(words, " {} {}", if min.exclusive { ">" } else { ">=" }, min.at);
-            }
-            if let Some(max) = max {
-                let _ = write!(words, " {} {}", if max.exclusive { "<" } else { "<=" }, max.at);
+            for (bound, sign) in [(min, '>'), (max, '<')] {
+                if let Some(Bound { at, exclusive }) = bound {
+                    let _ = write!(words, " {sign}{} {at}", if *exclusive { "" } else { "=" });
+                }
             }
         }
     }
@@ -289,8 +284,5 @@ fn string_words(string: &StringForm) -> String {
 
 fn one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ").replace("*/", "* /");
-    match line.char_indices().nth(MAX_DESCRIPTION) {
-        Some((cut, _)) => format!("{}…", &line[..cut]),
-        None => line,
-    }
+    formwork_core::cut(&line, MAX_DESCRIPTION).into_owned()
 }

@@ -91,17 +91,7 @@ impl Pen {
     fn whole(&mut self, hir: &Hir) -> Option<()> {
         match hir.kind() {
             HirKind::Capture(capture) => self.whole(&capture.sub),
-            HirKind::Alternation(branches) => {
-                self.out.push('(');
-                for (index, branch) in branches.iter().enumerate() {
-                    if index > 0 {
-                        self.out.push('|');
-                    }
-                    self.something(|pen| pen.whole(branch))?;
-                }
-                self.out.push(')');
-                Some(())
-            }
+            HirKind::Alternation(branches) => self.group(branches, |pen, branch| pen.whole(branch)),
             HirKind::Concat(parts) => {
                 if let Some(at) = parts.iter().position(has_branches_with_ends) {
                     return self.distributed(parts, at);
@@ -120,17 +110,11 @@ impl Pen {
     /// Writes `^(a$|b$)`, the parsed form of `^a$|^b$`, branch by branch.
     fn distributed(&mut self, parts: &[Hir], at: usize) -> Option<()> {
         let HirKind::Alternation(branches) = parts.get(at)?.kind() else { return None };
-        self.out.push('(');
-        for (index, branch) in branches.iter().enumerate() {
-            if index > 0 {
-                self.out.push('|');
-            }
-            let (before, after) = (parts.get(..at)?, parts.get(at + 1..)?);
+        let (before, after) = (parts.get(..at)?, parts.get(at + 1..)?);
+        self.group(branches, |pen, branch| {
             let whole = before.iter().chain([branch]).chain(after).cloned().collect();
-            self.something(|pen| pen.whole(&Hir::concat(whole)))?;
-        }
-        self.out.push(')');
-        Some(())
+            pen.whole(&Hir::concat(whole))
+        })
     }
 
     fn surrounded(&mut self, parts: &[Hir], starts: bool, ends: bool) -> Option<()> {
@@ -150,32 +134,32 @@ impl Pen {
             }
             HirKind::Class(Class::Unicode(class)) => self.class(class),
             HirKind::Class(Class::Bytes(_)) | HirKind::Look(_) => None,
-            HirKind::Capture(capture) => self.group(&capture.sub, room),
+            HirKind::Capture(capture) => self.grouped(&capture.sub, room),
             HirKind::Concat(parts) => parts.iter().try_for_each(|part| self.part(part, room)),
-            HirKind::Alternation(branches) => {
-                self.out.push('(');
-                for (index, branch) in branches.iter().enumerate() {
-                    if index > 0 {
-                        self.out.push('|');
-                    }
-                    self.something(|pen| pen.part(branch, room))?;
-                }
-                self.out.push(')');
-                Some(())
-            }
+            HirKind::Alternation(branches) => self.group(branches, |pen, branch| pen.part(branch, room)),
             HirKind::Repetition(repetition) => self.repetition(repetition, room),
         }
     }
 
-    fn group(&mut self, hir: &Hir, room: u64) -> Option<()> {
-        // These write their own group.
-        if matches!(hir.kind(), HirKind::Capture(_) | HirKind::Alternation(_)) {
-            return self.part(hir, room);
-        }
+    /// Writes branches as a group.
+    fn group(&mut self, branches: &[Hir], write: impl Fn(&mut Self, &Hir) -> Option<()>) -> Option<()> {
         self.out.push('(');
-        self.something(|pen| pen.part(hir, room))?;
+        for (index, branch) in branches.iter().enumerate() {
+            if index > 0 {
+                self.out.push('|');
+            }
+            self.something(|pen| write(pen, branch))?;
+        }
         self.out.push(')');
         Some(())
+    }
+
+    /// Writes a part as a group; captures and alternations write their own one.
+    fn grouped(&mut self, hir: &Hir, room: u64) -> Option<()> {
+        match hir.kind() {
+            HirKind::Capture(_) | HirKind::Alternation(_) => self.part(hir, room),
+            _ => self.group(std::slice::from_ref(hir), |pen, hir| pen.part(hir, room)),
+        }
     }
 
     /// Writes a part that must not be empty, because grammars have no empty group.
@@ -201,7 +185,7 @@ impl Pen {
         if is_character {
             self.part(&repetition.sub, 1)?;
         } else {
-            self.group(&repetition.sub, (room / max.unwrap_or(min).max(1)).max(1))?;
+            self.grouped(&repetition.sub, (room / max.unwrap_or(min).max(1)).max(1))?;
         }
         let _ = match (min, max) {
             (0, Some(1)) => write!(self.out, "?"),

@@ -4,11 +4,12 @@
 //! vLLM and SGLang run before it (2026-11). For a server with another engine, set its dialect with
 //! configuration (`dialects = ["llguidance"]`).
 
-use serde_json::Value;
-
 use crate::expand::MAX_SAFE;
-use crate::plain::is_plain;
-use crate::profile::{Any, Engine, LLAMA_CPP, Lengths, LintRule, Optional, Profile, looks_around, on};
+use crate::profile::features::{
+    BOUNDS, beside_properties, has, has_other_format, has_several, has_siblings, is_anchor, is_escaped,
+    is_misread, is_remote, is_true, is_unsaid, looks_around, names_unknown,
+};
+use crate::profile::{Any, Engine, LLAMA_CPP, Lengths, LintRule, Optional, Profile};
 
 /// The formats that the engine enforces and that exclude no valid text. It knows `email` as well, without addresses in
 /// brackets, and `date-time` and `time`, which are written as patterns because it takes capital letters alone.
@@ -39,132 +40,71 @@ const UNKNOWN: &str = "not supported: ignored by the engine, refused by vLLM and
 const SIBLINGS: &str = "the properties beside it cannot be written: move them into the branches";
 
 const RULES: &[LintRule] = &[
-    LintRule::forbids("anyOf", |schema| beside_properties(schema, "anyOf"), SIBLINGS),
-    LintRule::forbids("oneOf", |schema| beside_properties(schema, "oneOf"), SIBLINGS),
-    on!(ignored "oneOf", "read as anyOf: that only one fits is not enforced"),
-    LintRule::ignored(
-        "allOf",
-        |schema| schema["allOf"].as_array().is_some_and(|all| all.len() > 1),
-        "several schemas are not merged: merge them",
-    ),
-    on!(ignored "not", UNKNOWN),
-    on!(ignored "if", UNKNOWN),
-    on!(ignored "dependentRequired", UNKNOWN),
-    on!(ignored "dependentSchemas", UNKNOWN),
-    on!(ignored "dependencies", UNKNOWN),
+    LintRule::forbids(&["anyOf", "oneOf"], beside_properties, SIBLINGS),
+    LintRule::ignored(&["oneOf"], has, "read as anyOf: that only one fits is not enforced"),
+    LintRule::ignored(&["allOf"], has_several, "several schemas are not merged: merge them"),
+    LintRule::ignored(&["not", "if", "dependentRequired", "dependentSchemas", "dependencies"], has, UNKNOWN),
     LintRule::rejected(
-        "properties",
-        |schema| {
-            let named = schema["properties"].as_object();
-            named.is_some_and(|named| named.values().any(|schema| *schema == false))
-        },
+        &["properties"],
+        |place, keyword| place.named(keyword).any(|(_, schema)| *schema == false),
         "a member that no value satisfies",
     ),
+    LintRule::ignored(&["$ref"], is_anchor, "anchors are not followed: refer to `#/$defs/name`"),
+    LintRule::rejected(&["$ref"], is_remote, "nothing is fetched: put the schema into $defs"),
+    LintRule::rejected(&["$ref"], is_escaped, "names of definitions cannot have `/`, `~` or `%` in them"),
     LintRule::ignored(
-        "$ref",
-        |schema| {
-            let name = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
-            name.is_some_and(|name| !name.is_empty() && !name.starts_with('/'))
-        },
-        "anchors are not followed: refer to `#/$defs/name`",
-    ),
-    LintRule::rejected(
-        "$ref",
-        |schema| schema["$ref"].as_str().is_some_and(|reference| !reference.starts_with('#')),
-        "nothing is fetched: put the schema into $defs",
-    ),
-    LintRule::rejected(
-        "$ref",
-        |schema| schema["$ref"].as_str().is_some_and(|one| one.starts_with("#/") && one.contains(['~', '%'])),
-        "names of definitions cannot have `/`, `~` or `%` in them",
-    ),
-    LintRule::ignored(
-        "$ref",
-        |schema| {
-            let annotations = [
-                "title",
-                "description",
-                "examples",
-                "$defs",
-                "definitions",
-                "$schema",
-                "$id",
-                "$comment",
-                "$ref",
-            ];
-            schema["$ref"].is_string()
-                && schema
-                    .as_object()
-                    .is_some_and(|all| all.keys().any(|name| !annotations.contains(&name.as_str())))
-        },
+        &["$ref"],
+        has_siblings,
         "what stands beside it does not count: merge it into the definition",
     ),
     LintRule::forbids(
-        "required",
-        |schema| {
-            let known =
-                |name: &Value| name.as_str().is_some_and(|name| schema["properties"].get(name).is_some());
-            schema["required"].as_array().is_some_and(|names| !names.iter().all(known))
-        },
+        &["required"],
+        names_unknown,
         "a required name that is not in properties cannot be written",
     ),
-    LintRule::forbids(
-        "additionalProperties",
-        |schema| schema["properties"].is_object() && schema.get("additionalProperties").is_none(),
-        "read as `false` where it is absent",
+    LintRule::forbids(&["additionalProperties"], is_unsaid, "read as `false` where it is absent"),
+    LintRule::forbids(&["patternProperties"], has, "write maps as arrays of key and value"),
+    LintRule::rejected(&["propertyNames"], has, "refused by vLLM"),
+    LintRule::ignored(&["minProperties", "maxProperties"], has, "holds for maps alone"),
+    LintRule::rejected(
+        &["items"],
+        |place, keyword| place.schema[keyword].is_array(),
+        "one schema alone: write `prefixItems`",
     ),
-    on!(forbids "patternProperties", "write maps as arrays of key and value"),
-    on!(rejected "propertyNames", "refused by vLLM"),
-    on!(ignored "minProperties", "holds for maps alone"),
-    on!(ignored "maxProperties", "holds for maps alone"),
-    LintRule::rejected("items", |schema| schema["items"].is_array(), "one schema alone: write `prefixItems`"),
-    LintRule::ignored("uniqueItems", |schema| schema["uniqueItems"] == true, UNKNOWN),
-    on!(ignored "contains", UNKNOWN),
-    on!(ignored "multipleOf", UNKNOWN),
+    LintRule::ignored(&["uniqueItems"], is_true, UNKNOWN),
+    LintRule::ignored(&["contains", "multipleOf"], has, UNKNOWN),
     LintRule::forbids(
-        "minimum",
-        |schema| {
-            let bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
-            schema["type"] == "number" && bounds.iter().any(|name| schema.get(name).is_some())
-        },
+        &["minimum"],
+        |place, _| place.schema["type"] == "number" && BOUNDS.iter().any(|name| place.has(name)),
         "a number with bounds has no exponent, and six digits after the point",
     ),
     LintRule::rejected(
-        "minimum",
-        |schema| {
-            let bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
-            bounds.iter().any(|name| schema[*name].as_f64().is_some_and(|bound| bound.abs() > MAX_SAFE))
+        &["minimum"],
+        |place, _| {
+            let bound = |name: &&str| place.schema[*name].as_f64();
+            BOUNDS.iter().filter_map(bound).any(|bound| bound.abs() > MAX_SAFE)
         },
         "over 2^53: no grammar comes of it",
     ),
-    on!(forbids "minLength", "a string with a length cannot have a quote, a backslash or a line break"),
-    on!(forbids "maxLength", "a string with a length cannot have a quote, a backslash or a line break"),
     LintRule::forbids(
-        "pattern",
-        |schema| {
-            schema["pattern"].as_str().is_some_and(|pattern| !looks_around(pattern) && !is_plain(pattern))
-        },
+        &["minLength", "maxLength"],
+        has,
+        "a string with a length cannot have a quote, a backslash or a line break",
+    ),
+    LintRule::forbids(
+        &["pattern"],
+        is_misread,
         "matched with the whole text between the quotes: quotes, backslashes and line breaks cannot be written",
     ),
-    LintRule::rejected(
-        "pattern",
-        |schema| schema["pattern"].as_str().is_some_and(looks_around),
-        "look-around is not supported",
-    ),
+    LintRule::rejected(&["pattern"], looks_around, "look-around is not supported"),
     LintRule::ignored(
-        "format",
-        |schema| {
-            schema["format"].as_str().is_some_and(|format| format != "email" && !FORMATS.contains(&format))
-        },
+        &["format"],
+        |place, keyword| has_other_format(place, keyword) && place.text(keyword) != Some("email"),
         "not one of the formats that are supported",
     ),
     LintRule::forbids(
-        "format",
-        |schema| schema["format"] == "email",
+        &["format"],
+        |place, keyword| place.text(keyword) == Some("email"),
         "an address at a number in brackets cannot be written",
     ),
 ];
-
-fn beside_properties(schema: &Value, keyword: &str) -> bool {
-    schema.get(keyword).is_some() && schema["properties"].is_object()
-}

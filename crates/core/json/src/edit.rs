@@ -150,10 +150,6 @@ pub enum Level {
 
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Strict => "strict",
-            Self::Clean => "clean",
-            Self::Lenient => "lenient",
-        })
+        self.serialize(f)
     }
 }

@@ -15,6 +15,7 @@ pub(crate) struct Found {
 }
 
 /// The findings in a whole text.
+#[derive(Default)]
 pub(crate) struct Findings {
     pub(crate) found: Vec<Found>,
     /// Parts that are neither JSON nor prose: fences, reasoning, byte order mark.
@@ -46,12 +47,7 @@ pub(crate) fn find(text: &str, level: Level, work: &Work) -> Findings {
         level,
         at: 0,
         fence: None,
-        findings: Findings {
-            found: Vec::new(),
-            skipped: Vec::new(),
-            stop: None,
-            unfinished_reasoning: false,
-        },
+        findings: Findings::default(),
     };
     if text.starts_with('\u{FEFF}') {
         scan.skip(EditKind::ByteOrderMark, '\u{FEFF}'.len_utf8());

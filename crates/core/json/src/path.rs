@@ -37,6 +37,7 @@ pub enum Segment {
 /// # Ok::<(), formwork_json::PathError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[must_use]
 pub struct JsonPath(Vec<Segment>);
 
 impl JsonPath {
@@ -56,19 +57,16 @@ impl JsonPath {
     }
 
     /// Returns this path extended by a member name.
-    #[must_use]
     pub fn key(&self, name: impl Into<String>) -> Self {
         self.child(Segment::Key(name.into()))
     }
 
     /// Returns this path extended by an array index.
-    #[must_use]
     pub fn index(&self, index: usize) -> Self {
         self.child(Segment::Index(index))
     }
 
     /// Returns this path extended by one step.
-    #[must_use]
     pub fn child(&self, segment: Segment) -> Self {
         let mut path = self.clone();
         path.0.push(segment);
@@ -200,16 +198,21 @@ impl FromStr for JsonPath {
     type Err = PathError;
 
     fn from_str(text: &str) -> Result<Self, PathError> {
-        let fail = |rest: &str| PathError { text: text.to_owned(), at: text.len() - rest.len() };
-        let mut rest = text.strip_prefix('$').ok_or_else(|| fail(text))?;
-        let mut segments = Vec::new();
-        while !rest.is_empty() {
-            let (segment, tail) = segment(rest).ok_or_else(|| fail(rest))?;
-            segments.push(segment);
-            rest = tail;
-        }
-        Ok(Self(segments))
+        steps(text, segment).map(Self)
     }
+}
+
+/// Reads the steps of a path behind its `$`. `step` returns the first step and the text behind it.
+pub(crate) fn steps<S>(text: &str, step: impl Fn(&str) -> Option<(S, &str)>) -> Result<Vec<S>, PathError> {
+    let fail = |rest: &str| PathError { text: text.to_owned(), at: text.len() - rest.len() };
+    let mut rest = text.strip_prefix('$').ok_or_else(|| fail(text))?;
+    let mut steps = Vec::new();
+    while !rest.is_empty() {
+        let (step, tail) = step(rest).ok_or_else(|| fail(rest))?;
+        steps.push(step);
+        rest = tail;
+    }
+    Ok(steps)
 }
 
 /// Splits the first step off the rest of a path.

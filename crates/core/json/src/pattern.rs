@@ -4,7 +4,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::path::{segment, write_segment};
+use crate::path::{segment, steps, write_segment};
 use crate::{JsonPath, PathError, Segment};
 
 /// One step of a [`PathPattern`].
@@ -75,15 +75,11 @@ impl PathPattern {
 
     /// Returns whether the pattern matches `path`.
     pub fn matches(&self, path: &JsonPath) -> bool {
-        self.0.len() == path.segments().len() && self.agrees(path)
+        self.0.len() == path.segments().len() && self.touches(path)
     }
 
     /// Returns whether the pattern matches `path`, a place inside of it, or a place around it.
     pub fn touches(&self, path: &JsonPath) -> bool {
-        self.agrees(path)
-    }
-
-    fn agrees(&self, path: &JsonPath) -> bool {
         self.0.iter().zip(path.segments()).all(|(step, segment)| match step {
             PatternStep::One(own) => own == segment,
             PatternStep::Each => true,
@@ -155,21 +151,15 @@ impl FromStr for PathPattern {
     type Err = PathError;
 
     fn from_str(text: &str) -> Result<Self, PathError> {
-        let fail = |rest: &str| PathError { text: text.to_owned(), at: text.len() - rest.len() };
-        let mut rest = text.strip_prefix('$').ok_or_else(|| fail(text))?;
-        let mut steps = Vec::new();
-        while !rest.is_empty() {
-            let wildcard = rest.strip_prefix("[*]").or_else(|| rest.strip_prefix(".*"));
-            let (step, tail) = match wildcard {
-                Some(tail) => (PatternStep::Each, tail),
-                None => segment(rest)
-                    .map(|(segment, tail)| (PatternStep::One(segment), tail))
-                    .ok_or_else(|| fail(rest))?,
-            };
-            steps.push(step);
-            rest = tail;
-        }
-        Ok(Self(steps))
+        steps(text, step).map(Self)
+    }
+}
+
+/// Returns the first step of a text, and the text behind it.
+fn step(rest: &str) -> Option<(PatternStep, &str)> {
+    match rest.strip_prefix("[*]").or_else(|| rest.strip_prefix(".*")) {
+        Some(tail) => Some((PatternStep::Each, tail)),
+        None => segment(rest).map(|(segment, tail)| (PatternStep::One(segment), tail)),
     }
 }
 

@@ -3,7 +3,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use formwork_core::{
-    Context, Contract, JsonPath, PathPattern, Report, Schema, Stage, Structure, Typed, Validator, Violation,
+    Context, Contract, Inline, JsonPath, PathPattern, Report, Schema, Stage, Structure, Validator, Violation,
 };
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -189,7 +189,7 @@ impl fmt::Debug for Compiled {
 /// # Ok::<(), formwork_schema::SchemaError>(())
 /// ```
 pub fn contract<T: JsonSchema + DeserializeOwned + Send + 'static>() -> Result<Contract, SchemaError> {
-    Ok(contract_for(Arc::new(Typed::<T>::new()))?.with_type::<T>())
+    Ok(contract_for(Arc::new(Inline::of::<T>()))?.with_type::<T>())
 }
 
 /// Creates the contract of a schema without a Rust type.

@@ -5,22 +5,14 @@ use serde_json::Value;
 /// Returns the path of an error. The document distinguishes names from indexes: in the error's pointer both may be `0`.
 pub(crate) fn path(error: &ValidationError<'_>, document: &Value) -> JsonPath {
     let mut rest = error.instance_path().as_str();
-    let mut path: Vec<Segment> = Vec::new();
+    let mut path = JsonPath::root();
     while let Some(from) = rest.strip_prefix('/') {
         let (step, after) = from.split_at(from.bytes().position(|byte| byte == b'/').unwrap_or(from.len()));
         // Most steps are names, for which the document is not needed.
         let index = if step.bytes().all(|byte| byte.is_ascii_digit()) { step.parse().ok() } else { None };
-        let index = index.filter(|_| at(document, &path).is_some_and(Value::is_array));
+        let index = index.filter(|_| path.get(document).is_some_and(Value::is_array));
         path.push(index.map_or_else(|| Segment::Key(unescape(step).into_owned()), Segment::Index));
         rest = after;
     }
-    path.into_iter().collect()
-}
-
-/// Returns the value at the end of these steps.
-fn at<'v>(document: &'v Value, steps: &[Segment]) -> Option<&'v Value> {
-    steps.iter().try_fold(document, |value, step| match step {
-        Segment::Key(name) => value.get(name),
-        Segment::Index(index) => value.get(index),
-    })
+    path
 }

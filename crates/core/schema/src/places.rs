@@ -7,6 +7,8 @@ use formwork_core::{PathPattern, PatternStep, Segment, nearest};
 use regex::Regex;
 use serde_json::Value;
 
+use crate::subschema::distinct;
+
 /// Returns the reason why no value of the schema can have anything at `place`, with the nearest existing place; `None` if a
 /// value can, or if the schema leaves it open. `normal` is normalised.
 ///
@@ -124,12 +126,6 @@ fn both(found: Vec<Inside<'_>>) -> Inside<'_> {
 }
 
 /// Returns each part once: with several ways to one part, their number would grow with every step.
-fn distinct(mut parts: Vec<&Value>) -> Vec<&Value> {
-    let mut seen = HashSet::new();
-    parts.retain(|part| seen.insert(std::ptr::from_ref::<Value>(part)));
-    parts
-}
-
 /// Returns the result for the keywords of one schema, without those that include other schemas.
 fn own<'s>(part: &'s Value, step: &PatternStep) -> Inside<'s> {
     match part {

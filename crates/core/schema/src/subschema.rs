@@ -58,7 +58,7 @@ fn every_part<'s>(normal: &'s Value, parts: Vec<&'s Value>, value: Option<&Value
 }
 
 /// Returns each part once: with several ways to one part, their number would grow with every step of a path.
-fn distinct(mut parts: Vec<&Value>) -> Vec<&Value> {
+pub(crate) fn distinct(mut parts: Vec<&Value>) -> Vec<&Value> {
     let mut seen = HashSet::new();
     parts.retain(|part| seen.insert(std::ptr::from_ref::<Value>(part)));
     parts

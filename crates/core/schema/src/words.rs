@@ -3,6 +3,7 @@
 use std::borrow::Borrow;
 use std::fmt::{Display, Write as _};
 
+use formwork_core::cut;
 use formwork_core::keywords::type_name;
 use jsonschema::error::TypeKind;
 use serde_json::Value;
@@ -62,10 +63,7 @@ const SPACE: usize = 32;
 
 /// Cuts a long text.
 pub(crate) fn capped(text: &str) -> String {
-    match text.char_indices().nth(MAX_CHARACTERS) {
-        None => text.to_owned(),
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-    }
+    cut(text, MAX_CHARACTERS).into_owned()
 }
 
 const MAX_CHARACTERS: usize = 300;

@@ -153,6 +153,6 @@ fn is_part(part: &Value, whole: &Value) -> bool {
     }
 }
 
-fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
+pub(crate) fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(why()) }
 }

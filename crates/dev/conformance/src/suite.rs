@@ -18,6 +18,7 @@ use crate::{Live, Protocol, live, wire};
 /// }
 /// ```
 #[derive(Default)]
+#[must_use]
 pub struct Suite {
     trials: Vec<Trial>,
 }
@@ -29,7 +30,6 @@ impl Suite {
     }
 
     /// Adds the tests of an HTTP provider, for which this crate plays the server (default: none).
-    #[must_use]
     pub fn protocol(mut self, protocol: impl Protocol) -> Self {
         let protocol: Arc<dyn Protocol> = Arc::new(protocol);
         for (name, trial) in wire::TRIALS {
@@ -41,7 +41,6 @@ impl Suite {
 
     /// Adds the tests of a provider by its answers (default: none). They run if `FORMWORK_LIVE` names the provider, or
     /// [always](Live::always).
-    #[must_use]
     pub fn live(mut self, live: Live) -> Self {
         if !live.is_wanted() {
             return self;

@@ -125,10 +125,11 @@ fn wrong_values(schema: &Value, value: &Value) -> Vec<(&'static str, Value)> {
     }
     if value.is_number() {
         let whole = |number: f64| if number.fract() == 0.0 { json!(number as i64) } else { json!(number) };
-        wrong.extend(number("minimum").map(|min| ("minimum", whole(min - 1.0))));
-        wrong.extend(number("maximum").map(|max| ("maximum", whole(max + 1.0))));
-        wrong.extend(number("exclusiveMinimum").map(|min| ("exclusiveMinimum", whole(min))));
-        wrong.extend(number("exclusiveMaximum").map(|max| ("exclusiveMaximum", whole(max))));
+        for (keyword, beyond) in
+            [("minimum", -1.0), ("maximum", 1.0), ("exclusiveMinimum", 0.0), ("exclusiveMaximum", 0.0)]
+        {
+            wrong.extend(number(keyword).map(|limit| (keyword, whole(limit + beyond))));
+        }
         wrong.extend(
             number("multipleOf")
                 .map(|step| ("multipleOf", json!(value.as_f64().unwrap_or(0.0) + step / 2.0))),

@@ -1,14 +1,12 @@
 use std::collections::VecDeque;
-use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
-use std::task::{Context, Poll};
 
 use async_trait::async_trait;
 use formwork_core::{
     Answer, Call, Capabilities, Completion, Delta, End, Enforcement, Fault, FaultKind, Finish, Provider,
     Usage,
 };
-use futures_core::Stream;
+use futures_util::stream;
 
 /// The answer of a [`Scripted`] model to one call.
 ///
@@ -24,6 +22,7 @@ use futures_core::Stream;
 /// # let _ = model;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
 pub struct Reply {
     deltas: Vec<Result<Delta, Fault>>,
     refused: Option<Fault>,
@@ -69,7 +68,6 @@ impl Reply {
     }
 
     /// Ends the answer with this fault instead of its end.
-    #[must_use]
     pub fn broken_off(mut self, fault: Fault) -> Self {
         self.deltas.retain(|delta| !matches!(delta, Ok(Delta::End(_))));
         self.deltas.push(Err(fault));
@@ -77,7 +75,6 @@ impl Reply {
     }
 
     /// Ends the stream without its end marker.
-    #[must_use]
     pub fn without_end(mut self) -> Self {
         self.deltas.retain(|delta| !matches!(delta, Ok(Delta::End(_))));
         self
@@ -110,6 +107,7 @@ impl From<FaultKind> for Reply {
 /// assert_eq!((model.name(), model.calls().len()), ("flaky", 0));
 /// ```
 #[derive(Debug)]
+#[must_use]
 pub struct Scripted {
     name: String,
     capabilities: Capabilities,
@@ -139,14 +137,12 @@ impl Scripted {
     }
 
     /// Sets the name of the provider (default: `scripted`).
-    #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
     /// Sets the capabilities that it promises (default: all).
-    #[must_use]
     pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
         self
@@ -176,18 +172,7 @@ impl Provider for Scripted {
         let Some(reply) = next else { return Err(Fault::new(FaultKind::Unreachable, "the script is empty")) };
         match reply.refused {
             Some(fault) => Err(fault),
-            None => Ok(Answer::new(Deltas(reply.deltas.into()))),
+            None => Ok(Answer::new(stream::iter(reply.deltas))),
         }
-    }
-}
-
-/// The pieces of a reply, each available at once.
-struct Deltas(VecDeque<Result<Delta, Fault>>);
-
-impl Stream for Deltas {
-    type Item = Result<Delta, Fault>;
-
-    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        Poll::Ready(self.0.pop_front())
     }
 }

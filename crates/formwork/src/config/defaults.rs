@@ -82,7 +82,6 @@ impl Defaults {
     }
 
     /// Returns a policy with these maximum numbers of attempts, as far as they are set.
-    #[must_use]
     pub fn limit(&self, mut policy: Policy) -> Policy {
         policy.attempts = self.max_attempts.unwrap_or(policy.attempts).max(1);
         let share = self.attempts_per_target.or(policy.attempts_per_target);

@@ -47,7 +47,7 @@ use std::collections::btree_map::Entry;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use formwork_core::{LowerRequest, Schema as _, Typed};
+use formwork_core::{Inline, LowerRequest, Schema as _};
 use formwork_dialect::Dialects;
 use schemars::JsonSchema;
 use serde_json::Value;
@@ -130,7 +130,7 @@ impl Folder {
     /// Adds the schema of a type that your program reads, as an [`Extractor`](crate::Extractor) does: fields with a
     /// default are optional.
     pub fn typed<T: JsonSchema>(self, name: impl Into<String>) -> Self {
-        let sent = Typed::<T>::new().document().clone();
+        let sent = Inline::of::<T>().document().clone();
         self.add(name.into(), document::for_type(&document::read::<T>()), sent)
     }
 

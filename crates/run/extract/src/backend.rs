@@ -24,6 +24,7 @@ use crate::{Budget, ObservationStore, Rotation};
 /// assert!(backend.capabilities().temperature);
 /// ```
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Backend {
     pub(crate) provider: SharedProvider,
     name: Option<String>,
@@ -34,10 +35,10 @@ pub struct Backend {
     default_max_tokens: Option<u32>,
     identity: Option<String>,
     store: Option<ObservationStore>,
-    rotation: Option<Rotation>,
+    pub(crate) rotation: Option<Rotation>,
     budget: Option<Budget>,
-    rules: Rules,
-    retry_policy: Option<Arc<dyn RetryPolicy>>,
+    pub(crate) rules: Rules,
+    pub(crate) retry_policy: Option<Arc<dyn RetryPolicy>>,
 }
 
 impl Backend {
@@ -61,7 +62,6 @@ impl Backend {
     }
 
     /// Sets the name in the ledger (default: the name of the provider), to tell two backends of one provider apart.
-    #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -70,7 +70,6 @@ impl Backend {
     /// Adds an output mode (default: the modes that the capabilities of the provider declare). A run starts in the first mode.
     /// It changes to the next mode if the provider rejects the schema, and to the next weaker mode if the provider turns
     /// out to ignore the schema.
-    #[must_use]
     pub fn with_mode(mut self, lower: Arc<dyn Lower>) -> Self {
         self.modes.push(lower);
         self
@@ -78,7 +77,6 @@ impl Backend {
 
     /// Sets the output modes, the strictest first, and replaces all others (default: the modes that the capabilities of the
     /// provider declare).
-    #[must_use]
     pub fn with_modes(mut self, modes: impl IntoIterator<Item = Arc<dyn Lower>>) -> Self {
         self.modes = modes.into_iter().collect();
         self
@@ -86,36 +84,24 @@ impl Backend {
 
     /// Sets the table of dialects for the names in the capabilities of the provider (default: the dialects of
     /// `formwork-dialect`).
-    #[must_use]
     pub fn with_dialects(mut self, dialects: Dialects) -> Self {
         self.dialects = dialects;
         self
     }
 
     /// Sets the rules that contracts can name (default: none).
-    #[must_use]
     pub fn with_rules(mut self, rules: Rules) -> Self {
         self.rules = rules;
         self
     }
 
-    pub(crate) const fn rules(&self) -> &Rules {
-        &self.rules
-    }
-
     /// Sets the retry policy of extractors whose first target is this backend, if they have no policy of their own type (default: none).
-    #[must_use]
     pub fn with_retry_policy(mut self, policy: Arc<dyn RetryPolicy>) -> Self {
         self.retry_policy = Some(policy);
         self
     }
 
-    pub(crate) const fn retry_policy(&self) -> Option<&Arc<dyn RetryPolicy>> {
-        self.retry_policy.as_ref()
-    }
-
     /// Wraps the provider in a layer (default: none). The last layer that was added is the outermost one.
-    #[must_use]
     pub fn with_layer(mut self, layer: &dyn Layer) -> Self {
         self.provider = layer.wrap(self.provider);
         self
@@ -136,7 +122,6 @@ impl Backend {
     }
 
     /// Sets the price of tokens (default: unknown; then a run with a limit in US dollars does not call this backend).
-    #[must_use]
     pub const fn with_price(mut self, price: Price) -> Self {
         self.price = Some(price);
         self
@@ -159,7 +144,6 @@ impl Backend {
 
     /// Sets the valid answers that lowering may exclude for this target (default: [`Tighten::Closed`]); see
     /// [`Target::with_tighten`].
-    #[must_use]
     pub const fn with_tighten(mut self, tighten: Tighten) -> Self {
         self.tighten = tighten;
         self
@@ -167,7 +151,6 @@ impl Backend {
 
     /// Sets the token limit of answers for which the caller sets no limit (default: the limit of the
     /// [provider](Capabilities::default_max_tokens)).
-    #[must_use]
     pub const fn with_default_max_tokens(mut self, tokens: u32) -> Self {
         self.default_max_tokens = Some(tokens);
         self
@@ -175,14 +158,12 @@ impl Backend {
 
     /// Sets the identity of the target in an [`ObservationStore`], for example its address and model (default: none; the name
     /// is used instead).
-    #[must_use]
     pub fn with_identity(mut self, identity: impl Into<String>) -> Self {
         self.identity = Some(identity.into());
         self
     }
 
     /// Sets the observation store for extractors that have no other one (default: each extractor has its own store).
-    #[must_use]
     pub fn with_observation_store(mut self, store: ObservationStore) -> Self {
         self.store = Some(store);
         self
@@ -195,19 +176,13 @@ impl Backend {
 
     /// Sets the rotation that selects the first target of each run (default: none, every run starts with the first target).
     /// Give each backend of an extractor a clone of the same rotation. If they differ, the first one applies.
-    #[must_use]
     pub fn with_rotation(mut self, rotation: Rotation) -> Self {
         self.rotation = Some(rotation);
         self
     }
 
-    pub(crate) const fn rotation(&self) -> Option<&Rotation> {
-        self.rotation.as_ref()
-    }
-
     /// Sets a budget for all calls of this backend, in addition to the budgets of the extractors (default: none). Extractors
     /// that use clones of this backend share the budget.
-    #[must_use]
     pub fn with_budget(mut self, budget: Budget) -> Self {
         self.budget = Some(budget);
         self

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use formwork_core::{
     Clock, Context, Contract, Cost, Error, ErrorKind, Inline, Instruction, JsonPath, Level, Message, Plan,
-    Policy, RetryPolicy, Rule, Schema, Target, Temperature, Typed, Validator, spaced,
+    PlanOptions, Policy, RetryPolicy, Rule, Schema, Target, Temperature, Validator, spaced,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::external::FallbackFn;
-use crate::extractor::{Extractor, Order};
+use crate::extractor::{Extractor, Order, Shared};
 use crate::{AsyncValidator, Backend, Budget, Driver, Fallback, ObservationStore, Observer, Situation};
 
 /// Builds an [`Extractor`]. [`build`](Self::build) reports all errors.
@@ -44,29 +44,22 @@ pub struct ExtractorBuilder<T> {
     custom: Option<Arc<dyn RetryPolicy>>,
     max_attempts: Option<u32>,
     temperature: Option<f64>,
-    level: Option<Level>,
-    instruction: Option<Instruction>,
-    deadline: Option<Duration>,
-    budget: Option<Cost>,
-    max_tokens: Option<u32>,
+    options: PlanOptions,
     system: Option<String>,
     examples: Vec<(String, Result<Value, serde_json::Error>)>,
     data: Value,
     seed: Option<u64>,
-    clock: Option<Arc<dyn Clock>>,
-    observers: Vec<Arc<dyn Observer>>,
-    validators: Vec<Arc<dyn AsyncValidator>>,
-    fallback: Option<Arc<dyn Fallback>>,
+    /// The driver, which gets its providers, its budgets and a store of the targets at the end.
+    driver: Driver,
     shared_budget: Option<Budget>,
     store: Option<ObservationStore>,
-    fails_fast: bool,
     of: PhantomData<fn() -> T>,
 }
 
 impl<T: JsonSchema + DeserializeOwned + Send + 'static> Extractor<T> {
     /// Returns the builder of an extractor for a Rust type, with the schema that schemars derives.
     pub fn builder() -> ExtractorBuilder<T> {
-        ExtractorBuilder::new(contract_for(Arc::new(Typed::<T>::new())))
+        ExtractorBuilder::new(contract_for(Arc::new(Inline::of::<T>())))
     }
 }
 
@@ -98,22 +91,14 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
             custom: None,
             max_attempts: None,
             temperature: None,
-            level: None,
-            instruction: None,
-            deadline: None,
-            budget: None,
-            max_tokens: None,
+            options: PlanOptions::default(),
             system: None,
             examples: Vec::new(),
             data: Value::Null,
             seed: None,
-            clock: None,
-            observers: Vec::new(),
-            validators: Vec::new(),
-            fallback: None,
+            driver: Driver::new([]),
             shared_budget: None,
             store: None,
-            fails_fast: false,
             of: PhantomData,
         }
     }
@@ -156,19 +141,19 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
 
     /// Sets the token limit of each answer (default: the limit of the target).
     pub const fn with_max_tokens(mut self, max_tokens: u32) -> Self {
-        self.max_tokens = Some(max_tokens);
+        self.options.max_tokens = Some(max_tokens);
         self
     }
 
     /// Sets the time limit of each extraction, including delays between calls (default: no limit).
     pub const fn with_deadline(mut self, deadline: Duration) -> Self {
-        self.deadline = Some(deadline);
+        self.options.deadline = Some(deadline);
         self
     }
 
     /// Sets the cost limit of each extraction (default: no limit).
     pub const fn with_budget(mut self, budget: Cost) -> Self {
-        self.budget = Some(budget);
+        self.options.budget = Some(budget);
         self
     }
 
@@ -187,20 +172,20 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
 
     /// Ends extractions at once while no target can be reached, after one extraction has failed for this reason (default: each
     /// extraction retries); see [`Driver::with_fail_fast`].
-    pub const fn with_fail_fast(mut self) -> Self {
-        self.fails_fast = true;
+    pub fn with_fail_fast(mut self) -> Self {
+        self.driver = self.driver.with_fail_fast();
         self
     }
 
     /// Sets how tolerantly answers are read (default: [`Level::Clean`]).
     pub const fn with_level(mut self, level: Level) -> Self {
-        self.level = Some(level);
+        self.options.level = level;
         self
     }
 
     /// Sets the instruction around the schema in prompts (default: [`Instruction::default`]).
     pub fn with_instruction(mut self, instruction: Instruction) -> Self {
-        self.instruction = Some(instruction);
+        self.options.instruction = instruction;
         self
     }
 
@@ -273,13 +258,13 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
 
     /// Adds an asynchronous validator (default: none).
     pub fn with_async_validator(mut self, validator: impl AsyncValidator + 'static) -> Self {
-        self.validators.push(Arc::new(validator));
+        self.driver = self.driver.with_validator(Arc::new(validator));
         self
     }
 
     /// Sets the fallback, which supplies a value when no answer was accepted (default: none).
     pub fn with_fallback(mut self, fallback: impl Fallback + 'static) -> Self {
-        self.fallback = Some(Arc::new(fallback));
+        self.driver = self.driver.with_fallback(Arc::new(fallback));
         self
     }
 
@@ -300,13 +285,13 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
 
     /// Adds an observer that receives the events of every extraction (default: none).
     pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
-        self.observers.push(Arc::new(observer));
+        self.driver = self.driver.with_observer(Arc::new(observer));
         self
     }
 
     /// Sets the clock (default: [`TokioClock`](crate::TokioClock)).
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = Some(clock);
+        self.driver = self.driver.with_clock(clock);
         self
     }
 
@@ -319,10 +304,10 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
     pub fn build(mut self) -> Result<Extractor<T>, Error> {
         let policy = self.policy()?;
         let mut contract = self.contract.clone()?;
-        contract.resolve(&self.backends.first().map(|first| first.rules().clone()).unwrap_or_default())?;
+        contract.resolve(&self.backends.first().map(|first| first.rules.clone()).unwrap_or_default())?;
         contract.check_paths()?;
         let examples = checked(&contract, std::mem::take(&mut self.examples), &self.data)?;
-        let rotation = self.backends.iter().find_map(Backend::rotation).cloned();
+        let rotation = self.backends.iter().find_map(|backend| backend.rotation.clone());
         let targets: Vec<Target> = self.backends.iter().map(Backend::target).collect();
         let others = 1..rotation.as_ref().map_or(1, |_| targets.len().max(1));
         let rotated = |first| {
@@ -334,25 +319,15 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         let plan = self.plan(contract, targets, policy)?;
         let budgets = self.budgets();
         let own = self.backends.iter().find_map(|backend| backend.observation_store().cloned());
-        let mut driver = Driver::new(self.backends.into_iter().map(|backend| backend.provider));
-        if let Some(clock) = self.clock {
-            driver = driver.with_clock(clock);
-        }
-        if let Some(fallback) = self.fallback {
-            driver = driver.with_fallback(fallback);
-        }
-        driver = budgets.into_iter().fold(driver, Driver::with_budget);
+        let mut driver = budgets.into_iter().fold(self.driver, Driver::with_budget);
+        driver.parts.providers = self.backends.into_iter().map(|backend| backend.provider).collect();
         if let Some(store) = self.store.or(own) {
             driver = driver.with_observation_store(store);
         }
-        if self.fails_fast {
-            driver = driver.with_fail_fast();
-        }
-        driver = self.observers.into_iter().fold(driver, Driver::with_observer);
-        driver = self.validators.into_iter().fold(driver, Driver::with_validator);
         let others = plans.into_iter().zip(others.map(|first| Arc::new(driver.rotated(first)))).collect();
         let order = Order { plan, driver: Arc::new(driver), others, rotation };
-        Ok(Extractor::new(order, self.system, examples, self.data, self.seed))
+        let system = self.system.map(|text| Arc::new(Message::system(text)));
+        Ok(Extractor::new(Shared { order, system, examples, data: self.data, seed: self.seed }))
     }
 
     /// Returns the budgets of all backends and of the builder, without duplicates.
@@ -372,32 +347,13 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         targets: Vec<Target>,
         policy: Arc<dyn RetryPolicy>,
     ) -> Result<Arc<Plan>, Error> {
-        let mut plan = Plan::new(contract, targets).with_policy(policy);
-        if let Some(level) = self.level {
-            plan = plan.with_level(level);
-        }
-        if let Some(instruction) = self.instruction.clone() {
-            plan = plan.with_instruction(instruction);
-        }
-        if let Some(deadline) = self.deadline {
-            plan = plan.with_deadline(deadline);
-        }
-        if let Some(budget) = self.budget {
-            plan = plan.with_budget(budget);
-        }
-        if let Some(limit) = self.budgets().iter().map(Budget::limit).reduce(tighter) {
-            plan = plan.with_shared_budget(limit);
-        }
-        if let Some(max_tokens) = self.max_tokens {
-            plan = plan.with_max_tokens(max_tokens);
-        }
-        if !self.validators.is_empty() {
-            plan = plan.with_async_checks();
-        }
-        if self.fallback.is_some() {
-            plan = plan.with_fallback();
-        }
-        plan.build().map(Arc::new)
+        let options = PlanOptions {
+            shared_budget: self.budgets().iter().map(Budget::limit).reduce(tighter),
+            async_checks: !self.driver.parts.validators.is_empty(),
+            fallback: self.driver.parts.fallback.is_some(),
+            ..self.options.clone()
+        };
+        Plan::new(contract, targets).with_policy(policy).with_options(options).build().map(Arc::new)
     }
 
     fn contract(mut self, change: impl FnOnce(Contract) -> Result<Contract, Error>) -> Self {
@@ -413,8 +369,8 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
             }
             return Ok(Arc::clone(custom));
         }
-        if let Some(named) = self.backends.first().and_then(Backend::retry_policy) {
-            return Ok(Arc::clone(named));
+        if let Some(named) = self.backends.first().and_then(|first| first.retry_policy.clone()) {
+            return Ok(named);
         }
         let mut policy = self.policy.clone();
         if let Some(attempts) = self.max_attempts {

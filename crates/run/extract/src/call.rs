@@ -1,11 +1,7 @@
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::time::Duration;
 
-use formwork_core::{
-    Answer, Call, Completion, Delta, Fault, FaultKind, Finish, Provider, Usage, Violation, Watch,
-};
-use futures_core::Stream;
+use formwork_core::{Call, Completion, Fault, FaultKind, Finish, Provider, Usage, Violation, Watch};
+use futures_util::StreamExt as _;
 
 use crate::interrupt::{Interrupt, Interruption};
 use crate::observer::Observers;
@@ -81,7 +77,7 @@ async fn listen(
     // Reasoning and answer have separate watches, because both may start with the same text.
     let (mut watch, mut thinking) = (Watched::new(Watch::default()), Watched::new(Watch::over_prose()));
     loop {
-        let delta = match interrupt.or(next(&mut answer)).await? {
+        let delta = match interrupt.or(answer.next()).await? {
             Some(Ok(delta)) => delta,
             Some(Err(fault)) => return Ok(Err(fault)),
             None => return Ok(Err(Fault::cut_off("its end marker is missing"))),
@@ -127,8 +123,4 @@ impl Watched {
         self.seen = text.len();
         self.watch.push(more)
     }
-}
-
-async fn next(answer: &mut Answer) -> Option<Result<Delta, Fault>> {
-    poll_fn(|cx| Pin::new(&mut *answer).poll_next(cx)).await
 }

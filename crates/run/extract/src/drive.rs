@@ -35,25 +35,13 @@ pub(crate) struct Parts {
 
 /// A run in progress.
 pub(crate) struct Drive<'a> {
-    parts: &'a Parts,
-    plan: &'a Plan,
-    cancel: Option<&'a CancellationToken>,
-    observers: Observers<'a>,
-    journal: Option<&'a dyn Journal>,
+    pub(crate) parts: &'a Parts,
+    pub(crate) plan: &'a Plan,
+    pub(crate) cancel: Option<&'a CancellationToken>,
+    pub(crate) observers: Observers<'a>,
+    pub(crate) journal: Option<&'a dyn Journal>,
     /// Whether the last answer was rejected and the observers have not received the next request yet.
-    needs_notice: bool,
-}
-
-impl<'a> Drive<'a> {
-    pub(crate) const fn new(
-        parts: &'a Parts,
-        plan: &'a Plan,
-        cancel: Option<&'a CancellationToken>,
-        observers: Observers<'a>,
-        journal: Option<&'a dyn Journal>,
-    ) -> Self {
-        Self { parts, plan, cancel, observers, journal, needs_notice: false }
-    }
+    pub(crate) needs_notice: bool,
 }
 
 impl Drive<'_> {

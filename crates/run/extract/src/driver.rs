@@ -41,8 +41,9 @@ use crate::{Budget, CancellationToken, ObservationStore, TokioClock, blocking, t
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
+#[must_use]
 pub struct Driver {
-    parts: Parts,
+    pub(crate) parts: Parts,
 }
 
 impl Driver {
@@ -70,42 +71,36 @@ impl Driver {
     }
 
     /// Sets the clock (default: [`TokioClock`](crate::TokioClock)).
-    #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.parts.clock = clock;
         self
     }
 
     /// Adds an observer of all runs (default: none).
-    #[must_use]
     pub fn with_observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.parts.observers.push(observer);
         self
     }
 
     /// Adds an async validator (default: none). The plan must [enable async checks](formwork_core::PlanBuilder::with_async_checks).
-    #[must_use]
     pub fn with_validator(mut self, validator: Arc<dyn AsyncValidator>) -> Self {
         self.parts.validators.push(validator);
         self
     }
 
     /// Sets the fallback (default: none). The plan must [enable it](formwork_core::PlanBuilder::with_fallback).
-    #[must_use]
     pub fn with_fallback(mut self, fallback: Arc<dyn Fallback>) -> Self {
         self.parts.fallback = Some(fallback);
         self
     }
 
     /// Adds a shared budget (default: none). A call is made only if every budget allows its maximum cost.
-    #[must_use]
     pub fn with_budget(mut self, budget: Budget) -> Self {
         self.parts.budgets.push(budget);
         self
     }
 
     /// Sets the observation store, for drivers that share one (default: a new store).
-    #[must_use]
     pub fn with_observation_store(mut self, store: ObservationStore) -> Self {
         self.parts.store = store;
         self
@@ -114,7 +109,6 @@ impl Driver {
     /// Ends runs at once while no target can be reached (default: each run retries). After a run has failed because all its
     /// targets were unreachable, the following runs fail without a call for 30 s. Then one run makes one call; each further failure
     /// doubles the time, up to 10 min. Use it for many runs in sequence.
-    #[must_use]
     pub const fn with_fail_fast(mut self) -> Self {
         self.parts.fails_fast = true;
         self
@@ -189,7 +183,7 @@ impl Driver {
     ) -> Result<(Outcome<Value>, Option<T>), Error> {
         let span = trace::span(plan);
         let observers = Observers::new(&self.parts.observers, own, tap);
-        let drive = Drive::new(&self.parts, plan, cancel, observers, journal);
+        let drive = Drive { parts: &self.parts, plan, cancel, observers, journal, needs_notice: false };
         let now = self.parts.clock.now();
         let given_up = if self.parts.fails_fast { self.parts.store.given_up(plan, now) } else { None };
         *run = run.with_jitter(RandomState::new().hash_one("jitter"));

@@ -45,12 +45,12 @@ pub struct Extractor<T> {
     of: PhantomData<fn() -> T>,
 }
 
-struct Shared {
-    order: Order,
-    system: Option<Arc<Message>>,
-    examples: Vec<Arc<Message>>,
-    data: Value,
-    seed: Option<u64>,
+pub(crate) struct Shared {
+    pub(crate) order: Order,
+    pub(crate) system: Option<Arc<Message>>,
+    pub(crate) examples: Vec<Arc<Message>>,
+    pub(crate) data: Value,
+    pub(crate) seed: Option<u64>,
 }
 
 /// The plan and the driver, and with a rotation those for each other first target.
@@ -72,15 +72,8 @@ impl Order {
 }
 
 impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
-    pub(crate) fn new(
-        order: Order,
-        system: Option<String>,
-        examples: Vec<Arc<Message>>,
-        data: Value,
-        seed: Option<u64>,
-    ) -> Self {
-        let system = system.map(|text| Arc::new(Message::system(text)));
-        Self { shared: Arc::new(Shared { order, system, examples, data, seed }), of: PhantomData }
+    pub(crate) fn new(shared: Shared) -> Self {
+        Self { shared: Arc::new(shared), of: PhantomData }
     }
 
     /// Returns the plan: the contract, the targets in the order in which they were added, and the limits.

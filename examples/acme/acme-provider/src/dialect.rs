@@ -14,14 +14,16 @@ pub const ACME: Profile = {
 /// The reactions of Acme's server to keywords that it does not enforce.
 const RULES: &[LintRule] = &[
     LintRule {
-        keyword: "multipleOf",
-        when: |schema| schema.get("multipleOf").is_some(),
+        keywords: &["multipleOf"],
+        when: |place, keyword| place.schema.get(keyword).is_some(),
         reaction: Reaction::Ignored,
         words: "numbers of any step come back",
     },
     LintRule {
-        keyword: "format",
-        when: |schema| schema["format"].as_str().is_some_and(|format| !FORMATS.contains(&format)),
+        keywords: &["format"],
+        when: |place, keyword| {
+            place.schema[keyword].as_str().is_some_and(|format| !place.profile.formats.contains(&format))
+        },
         reaction: Reaction::Rejected,
         words: "`date` is the only format",
     },

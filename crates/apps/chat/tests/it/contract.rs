@@ -1,5 +1,5 @@
 use formwork_chat::{AnswerContract, CONTRACT_1_0, CONTRACT_1_1, StructuredAnswer, StructuredAnswerLite};
-use formwork_core::{Schema, Typed};
+use formwork_core::{Inline, Schema};
 use serde_json::{Value, json};
 
 /// Returns a schema without annotations.
@@ -29,7 +29,7 @@ fn the_type_says_what_the_schema_of_the_repository_says() {
             .iter()
             .collect();
     let written: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-    let derived = Typed::<StructuredAnswerLite>::new();
+    let derived = Inline::of::<StructuredAnswerLite>();
     assert_eq!(derived.name(), "StructuredAnswerLite");
     assert_eq!(bare(derived.document().clone()), bare(written));
 }
@@ -37,7 +37,7 @@ fn the_type_says_what_the_schema_of_the_repository_says() {
 #[test]
 fn the_contract_is_the_documents_and_says_what_the_type_says() {
     let contract: Value = serde_json::from_str(CONTRACT_1_0).unwrap();
-    let schema = bare(Typed::<StructuredAnswerLite>::new().document().clone());
+    let schema = bare(Inline::of::<StructuredAnswerLite>().document().clone());
     for (name, part) in schema["properties"].as_object().unwrap() {
         let names: Vec<_> = part["properties"].as_object().unwrap().keys().collect();
         assert_eq!(contract[name].as_object().unwrap().keys().collect::<Vec<_>>(), names, "{name}");

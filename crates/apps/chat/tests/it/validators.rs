@@ -1,7 +1,7 @@
 //! The hand-written validator and the compiled schema have the same verdicts.
 
 use formwork_chat::{AnswerContract, StructuredAnswer, StructuredAnswerLite};
-use formwork_core::{Context, Report, Schema as _, Typed, Validator, Violation};
+use formwork_core::{Context, Inline, Report, Schema as _, Validator, Violation};
 use formwork_testkit::{instance, near_misses};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -25,13 +25,13 @@ fn found(validator: &dyn Validator, value: &Value) -> Vec<Violation> {
 }
 
 fn both<A: AnswerContract>(value: &Value) -> [Vec<Violation>; 2] {
-    let compiled = formwork_schema::compile(Typed::<A>::new().document()).unwrap();
+    let compiled = formwork_schema::compile(Inline::of::<A>().document()).unwrap();
     [found(A::validator().unwrap().as_ref(), value), found(compiled.as_ref(), value)]
 }
 
 /// A document that satisfies the contract, or is a mutation of one.
 fn documents<A: AnswerContract>() -> impl Strategy<Value = Value> {
-    let schema = Typed::<A>::new().document().clone();
+    let schema = Inline::of::<A>().document().clone();
     let edits = prop::collection::vec((any::<prop::sample::Index>(), 0..4u8, anything()), 0..5);
     (instance(&schema), edits).prop_map(|(mut document, edits)| {
         for (place, kind, value) in edits {
@@ -107,7 +107,7 @@ proptest! {
 
 #[test]
 fn the_near_misses_of_the_schema() {
-    let schema = Typed::<StructuredAnswerLite>::new().document().clone();
+    let schema = Inline::of::<StructuredAnswerLite>().document().clone();
     let misses = near_misses(&schema, &good());
     assert!(misses.len() > 20, "{}", misses.len());
     for miss in misses {

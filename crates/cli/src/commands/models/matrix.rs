@@ -61,10 +61,10 @@ fn table(entries: &[Entry]) -> String {
 /// Returns the lines of a row. Further names are below the first one.
 fn cells(entry: &Entry) -> impl Iterator<Item = Cells> {
     let known = [
-        entry.native.as_str().to_owned(),
+        entry.native.to_string(),
         if entry.strict { "yes" } else { "no" }.to_owned(),
-        entry.temperature.as_str().to_owned(),
-        entry.reasoning.as_str().to_owned(),
+        entry.temperature.to_string(),
+        entry.reasoning.to_string(),
         entry.context_tokens.map_or_else(|| "-".to_owned(), |tokens| HumanCount(tokens.into()).to_string()),
         match (entry.retired, entry.retires) {
             (true, Some(date)) => format!("retired {date}"),

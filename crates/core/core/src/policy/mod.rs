@@ -80,6 +80,7 @@ impl Decision {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
+#[must_use]
 pub struct Reask {
     /// The part of the document to request.
     pub ask: Ask,
@@ -104,28 +105,24 @@ impl Reask {
     }
 
     /// Makes the call part of the failed attempt (default: a further attempt). A whole answer always counts as an attempt.
-    #[must_use]
     pub const fn within_attempt(mut self) -> Self {
         self.counts = false;
         self
     }
 
     /// Calls the next target (default: the same target).
-    #[must_use]
     pub const fn of_next_target(mut self) -> Self {
         self.next_target = true;
         self
     }
 
     /// Sets the message that asks for the correction (default: [`Feedback::standard`]).
-    #[must_use]
     pub fn with_feedback(mut self, feedback: impl Into<Arc<Feedback>>) -> Self {
         self.feedback = feedback.into();
         self
     }
 
     /// Sets the maximum number of tokens of the answer (default: the target's own limit).
-    #[must_use]
     pub const fn with_max_tokens(mut self, tokens: Option<u32>) -> Self {
         self.max_tokens = tokens;
         self

@@ -161,6 +161,7 @@ mod seconds {
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
+#[must_use]
 pub struct Policy {
     /// The maximum number of attempts, over all targets.
     pub attempts: u32,
@@ -202,42 +203,36 @@ impl Policy {
     }
 
     /// Sets how many attempts each target gets (default: an equal share, rounded up).
-    #[must_use]
     pub const fn with_attempts_per_target(mut self, attempts: u32) -> Self {
         self.attempts_per_target = Some(attempts);
         self
     }
 
     /// Sets the temperature of each attempt (default: [`Temperature::Own`]).
-    #[must_use]
     pub fn with_temperature(mut self, temperature: Temperature) -> Self {
         self.temperature = temperature;
         self
     }
 
     /// Sets when only the wrong values are requested (default: [`Patching::Attempt`]).
-    #[must_use]
     pub const fn with_patching(mut self, patching: Patching) -> Self {
         self.patching = patching;
         self
     }
 
     /// Sets the number of retries of a failed call and their delays (default: 3, after 2, 4 and 8 seconds).
-    #[must_use]
     pub fn with_backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = backoff;
         self
     }
 
     /// Sets the message that asks for a correction (default: [`Feedback::standard`]).
-    #[must_use]
     pub fn with_feedback(mut self, feedback: impl Into<Arc<Feedback>>) -> Self {
         self.feedback = feedback.into();
         self
     }
 
     /// Sets whether to leave a target that gave the same wrong answer twice (default: `true`).
-    #[must_use]
     pub const fn with_stop_on_repeat(mut self, stop: bool) -> Self {
         self.stop_on_repeat = stop;
         self
@@ -245,7 +240,6 @@ impl Policy {
 
     /// Sets whether to accept an answer in which the token limit cut values off (default: `false`); see
     /// [`RetryPolicy::accepts_cut`].
-    #[must_use]
     pub const fn with_accept_cut(mut self, accept: bool) -> Self {
         self.accept_cut = accept;
         self
@@ -253,7 +247,6 @@ impl Policy {
 
     /// Sets whether a refusal or a filtered answer is followed by another attempt of the same target (default: `false`, the
     /// next target is called).
-    #[must_use]
     pub const fn with_ask_after_refusal(mut self, ask: bool) -> Self {
         self.ask_after_refusal = ask;
         self

@@ -171,31 +171,22 @@ impl Rule {
     /// Adds a violation for every value of the target that violates the rule. Values that are missing or of another type
     /// are left to the schema.
     pub fn validate(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
-        self.validate_where(value, cx, out, &|_| None, |_, _| true);
+        self.validate_with(value, cx, out, &|_| None, false);
     }
 
-    /// Adds a violation for every value of the target that violates the rule, unless a value that the rule reads has a
-    /// violation already.
+    /// Adds a violation for every value of the target that violates the rule. `unless_wrong` leaves out the values for which the
+    /// rule reads a value that has a violation already.
     ///
     /// `schema_at` returns the schema at a path, by which the expected bounds of a number are clamped.
-    pub(crate) fn validate_unless_wrong(
+    pub(crate) fn validate_with(
         &self,
         value: &Value,
         cx: &Context<'_>,
         out: &mut Report,
         schema_at: &dyn Fn(&JsonPath) -> Option<Value>,
+        unless_wrong: bool,
     ) {
-        self.validate_where(value, cx, out, schema_at, |rule, out| !out.touches_any(&rule.paths()));
-    }
-
-    fn validate_where(
-        &self,
-        value: &Value,
-        cx: &Context<'_>,
-        out: &mut Report,
-        schema_at: &dyn Fn(&JsonPath) -> Option<Value>,
-        is_due: impl Fn(&Self, &Report) -> bool,
-    ) {
+        let is_due = |rule: &Self, out: &Report| !unless_wrong || !out.touches_any(&rule.paths());
         if !self.target().has_wildcard() {
             if is_due(self, out) {
                 self.validate_one(value, cx, out, schema_at);

@@ -29,7 +29,7 @@ impl Run {
         let question = Question {
             plan,
             call,
-            ask: self.request.ask(),
+            ask: &self.request.ask,
             draft: self.drafts.current(),
             context: self.context(),
             attempt: self.attempt(),
@@ -38,7 +38,7 @@ impl Run {
             cut_by: if self.is_late(plan, now) { "the deadline" } else { "the limit of tokens" },
         };
         let Examined { draft, edits, failure, ignored } = question.examine(&completion, stopped);
-        let is_patch = matches!(self.request.ask(), Ask::Patch(_));
+        let is_patch = matches!(&self.request.ask, Ask::Patch(_));
         let previous = self.drafts.previous();
         // Only a repetition by the same target counts: another target may give the same wrong answer once.
         let target = self.position.target_of(plan).map(|target| target.name.as_str());
@@ -64,13 +64,13 @@ impl Run {
         } else if let Some(bounding) = bounding {
             self.set_bounded(plan, bounding);
         }
-        self.counters.answered(self.request.counts());
+        self.counters.answered(self.request.counts);
         // A patch without a usable value leaves the draft and its violations unchanged.
         let unchanged = draft.is_none() && is_patch;
         if let Some(draft) = draft {
             self.drafts.replace(draft, &self.ledger);
         }
-        if accepted && plan.async_checks {
+        if accepted && plan.options.async_checks {
             let id = self.next_id();
             self.state = State::Outside { id, who: External::Checks, end: None };
         } else if accepted {

@@ -19,12 +19,15 @@ impl Run {
     pub(super) fn compose(&self, plan: &Plan) -> Result<(Call, Vec<String>), String> {
         let target = self.position.target_of(plan).ok_or("the plan has no such target")?;
         let mode = self.position.mode_of(plan).ok_or("the target has no such dialect")?;
-        let is_unending = *self.request.ask() == Ask::Whole && self.is_unending(target);
-        let (lowered, messages) = match self.request.ask() {
+        let is_unending = self.request.ask == Ask::Whole && self.is_unending(target);
+        let (lowered, messages) = match &self.request.ask {
             Ask::Whole => {
                 let mut messages = self.task(mode.instruction.as_ref());
-                if let Some(feedback) =
-                    self.request.feedback().filter(|_| !self.drafts.violations(&self.ledger).is_empty())
+                if let Some(feedback) = self
+                    .request
+                    .feedback
+                    .as_deref()
+                    .filter(|_| !self.drafts.violations(&self.ledger).is_empty())
                 {
                     let (previous, found) = (self.drafts.previous(), self.drafts.violations(&self.ledger));
                     if is_unending {
@@ -48,14 +51,14 @@ impl Run {
                 let instruction = lowered
                     .prompt_schema
                     .as_ref()
-                    .map(|prompt_schema| plan.instruction.message(prompt_schema, "object"));
+                    .map(|prompt_schema| plan.options.instruction.message(prompt_schema, "object"));
                 let mut messages = self.task(instruction.map(Arc::new).as_ref());
                 messages.push(Arc::new(Message::user(self.patch_words(paths))));
                 (Arc::new(lowered), messages)
             }
         };
         let max_tokens = self.limit_for(plan, target, &messages);
-        let rules = match self.request.ask() {
+        let rules = match &self.request.ask {
             Ask::Whole if target.capabilities.rules => plan.contract.rules().cloned().collect(),
             _ => Vec::new(),
         };
@@ -64,7 +67,7 @@ impl Run {
             self.penalise_repetition(target, &mut sampling);
         }
         let is_prompt = lowered.enforcement == Enforcement::None && target.capabilities.prefill;
-        let prefill = match self.request.ask() {
+        let prefill = match &self.request.ask {
             _ if !is_prompt => None,
             Ask::Whole => opening(plan.contract.schema().document()),
             Ask::Patch(_) => Some("{"),
@@ -106,7 +109,7 @@ impl Run {
     fn penalise_repetition(&self, target: &Target, sampling: &mut Sampling) {
         let parameter = SamplingParameter::FrequencyPenalty;
         if target.capabilities.frequency_penalty && !self.position.leaves_out(parameter) {
-            let penalty = PENALTY * f64::from(self.counters.attempts());
+            let penalty = PENALTY * f64::from(self.counters.attempts);
             sampling.frequency_penalty.get_or_insert(penalty.min(MAX_PENALTY));
         }
     }
@@ -132,17 +135,17 @@ impl Run {
     /// Returns the token limit for which the plan lowered the schema.
     fn planned(&self, plan: &Plan) -> Option<u32> {
         let default = || self.position.target_of(plan)?.capabilities.default_max_tokens;
-        plan.max_tokens.or_else(default)
+        plan.options.max_tokens.or_else(default)
     }
 
     /// Returns the token limit of a call: that of the plan or the policy, or else the target's default within the rest of
     /// its context. With a limit of money there always is one.
     fn limit_for(&self, plan: &Plan, target: &Target, messages: &[Arc<Message>]) -> Option<u32> {
         let capabilities = &target.capabilities;
-        let is_limited = plan.budget.or(plan.shares_budget).is_some();
+        let is_limited = plan.options.budget.or(plan.options.shared_budget).is_some();
         let paid = || is_limited.then(|| capabilities.output_tokens.unwrap_or(MAX_PAID));
         let left = capabilities.context_tokens.map(|context| left(context, messages));
-        self.request.max_tokens().or_else(|| {
+        self.request.max_tokens.or_else(|| {
             let max = capabilities.default_max_tokens.or_else(paid)?;
             Some(max.min(left.unwrap_or(u32::MAX)))
         })
@@ -183,9 +186,9 @@ impl Run {
     /// Returns the policy's sampling parameters with the seed of this attempt, limited to those that the target supports,
     /// and the names of the others.
     fn sampling_for(&self, target: &Target) -> (Sampling, Vec<String>) {
-        let mut sampling = self.request.sampling();
+        let mut sampling = self.request.sampling;
         // Each requested answer has a seed of its own; a repeated call requests the same answer.
-        let nth = u64::from(self.counters.attempts()) | u64::from(self.counters.patches()) << 32;
+        let nth = u64::from(self.counters.attempts) | u64::from(self.counters.patches) << 32;
         sampling.seed = self.input.seed.map(|seed| seed.wrapping_add(nth));
         let mut skipped = Vec::new();
         let capabilities = &target.capabilities;

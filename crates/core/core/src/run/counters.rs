@@ -8,39 +8,14 @@ use crate::Cost;
 /// attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Counters {
-    attempts: u32,
-    on_target: u32,
-    patches: u32,
-    faults: u32,
-    spent: Cost,
+    pub(super) attempts: u32,
+    pub(super) on_target: u32,
+    pub(super) patches: u32,
+    pub(super) faults: u32,
+    pub(super) spent: Cost,
 }
 
 impl Counters {
-    /// Returns the number of attempts, over all targets.
-    pub(super) const fn attempts(&self) -> u32 {
-        self.attempts
-    }
-
-    /// Returns the number of attempts of the current target.
-    pub(super) const fn on_target(&self) -> u32 {
-        self.on_target
-    }
-
-    /// Returns the number of patches since the last attempt.
-    pub(super) const fn patches(&self) -> u32 {
-        self.patches
-    }
-
-    /// Returns the number of consecutive failed calls.
-    pub(super) const fn faults(&self) -> u32 {
-        self.faults
-    }
-
-    /// Returns the cost of all calls and external steps.
-    pub(super) const fn spent(&self) -> Cost {
-        self.spent
-    }
-
     /// Counts an answer: as an attempt, or as a patch within one.
     pub(super) const fn answered(&mut self, counts: bool) {
         if counts {

@@ -24,8 +24,8 @@ impl Run {
             Ok(composed) => composed,
             Err(message) => return self.give_up(plan, ErrorKind::Config, &message),
         };
-        if let Some(budget) = plan.budget {
-            let spent = self.counters.spent();
+        if let Some(budget) = plan.options.budget {
+            let spent = self.counters.spent;
             let fits = |cost: Cost| spent.plus(cost).fits(budget);
             let worst = self.reserve(plan, &call);
             if !fits(worst) {
@@ -44,7 +44,7 @@ impl Run {
     }
 
     fn composed(&mut self, plan: &Plan) -> Result<(Call, Vec<String>), String> {
-        self.compose(plan).or_else(|message| match self.request.ask() {
+        self.compose(plan).or_else(|message| match &self.request.ask {
             // A custom policy chose values that cannot be requested alone.
             Ask::Patch(_) => {
                 self.request.ask_whole();
@@ -57,7 +57,7 @@ impl Run {
     /// Advances to the first later target for which `may_cost` accepts the maximum cost of the next call; returns `false`
     /// if there is none.
     pub(super) fn go_to_cheaper(&mut self, plan: &Plan, may_cost: impl Fn(Cost) -> bool) -> bool {
-        for target in self.position.target() + 1..plan.targets.len() {
+        for target in self.position.target + 1..plan.targets.len() {
             let mut there = self.clone();
             if !there.advance(plan, target) {
                 continue;
@@ -121,7 +121,7 @@ impl Run {
         draw: f64,
     ) -> Option<Decision> {
         let (failure, target) = (self.failure()?, self.position.target_of(plan)?);
-        let ask = self.request.ask();
+        let ask = &self.request.ask;
         let about_values = matches!(failure, Failure::Invalid { .. }) || matches!(ask, Ask::Patch(_));
         let mut patchable =
             if about_values && plan.policy.patches() { self.patchable(plan) } else { Vec::new() };
@@ -131,14 +131,14 @@ impl Run {
         Some(plan.policy.decide(&RetryContext {
             failure,
             ask,
-            sampling: self.request.sampling(),
-            max_tokens: self.request.limit(),
+            sampling: self.request.sampling,
+            max_tokens: self.request.limit,
             token_budget: self.token_budget(target),
-            attempts: self.counters.attempts(),
-            attempts_on_target: self.counters.on_target(),
+            attempts: self.counters.attempts,
+            attempts_on_target: self.counters.on_target,
             targets: plan.targets.len(),
-            patches: self.counters.patches(),
-            faults: self.counters.faults(),
+            patches: self.counters.patches,
+            faults: self.counters.faults,
             patchable: &patchable,
             repeated,
             stalled,

@@ -33,10 +33,10 @@ impl Run {
         let Draft { value, mut provenance, mut warnings, closed, decoded, .. } = draft;
         self.decoded = decoded;
         warnings.extend(
-            plan.skipped_before(self.position.target(), self.position.mode())
+            plan.skipped_before(self.position.target, self.position.mode)
                 .map(|(dialect, reason)| skipped(dialect, reason)),
         );
-        provenance.extend(closed.provenance(self.counters.attempts().max(1)));
+        provenance.extend(closed.provenance(self.counters.attempts.max(1)));
         let (value, origin) = (Arc::unwrap_or_clone(value), Origin::Model { target });
         self.state = State::Accepted { value, origin, provenance, warnings };
     }
@@ -47,7 +47,7 @@ impl Run {
         self.state = match judged {
             Some((mut judgement, value)) if judgement.is_accepted() => {
                 self.decoded = judgement.take_decoded();
-                let attempt = self.counters.attempts().max(1);
+                let attempt = self.counters.attempts.max(1);
                 let whole = Provenance { path: JsonPath::root(), source: Source::Fallback, attempt };
                 let (provenance, warnings) = (vec![whole], judgement.warnings);
                 State::Accepted { value, origin: Origin::Fallback, provenance, warnings }
@@ -63,7 +63,7 @@ impl Run {
 
     /// Ends the run because of the failure of the last call.
     pub(super) fn give_up_on_failure(&mut self, plan: &Plan, repeated: bool) {
-        let attempts = self.counters.attempts();
+        let attempts = self.counters.attempts;
         let explained = self.failure().map(|failure| explain(failure, attempts, repeated));
         let (kind, message) = explained.unwrap_or((ErrorKind::Rejected, String::new()));
         self.give_up(plan, kind, &message);
@@ -82,7 +82,7 @@ impl Run {
     /// Ends without an answer, after the fallback if the plan has one.
     pub(super) fn give_up(&mut self, plan: &Plan, kind: ErrorKind, message: &str) {
         let end = End { kind, message: message.to_owned() };
-        self.state = if plan.fallback {
+        self.state = if plan.options.fallback {
             State::Outside { id: self.next_id(), who: External::Fallback, end: Some(end) }
         } else {
             State::Failed(end)

@@ -44,7 +44,7 @@ impl Run {
             target: target.name.clone(),
             dialect: self.position.mode_of(plan).map(|mode| mode.lower.name().to_owned()).unwrap_or_default(),
             enforcement: call.enforcement(),
-            patched: if let Ask::Patch(paths) = self.request.ask() { paths.clone() } else { Vec::new() },
+            patched: if let Ask::Patch(paths) = &self.request.ask { paths.clone() } else { Vec::new() },
             sampling: call.sampling,
             skipped: skipped.clone(),
             started: *since,

@@ -68,7 +68,7 @@ impl Question<'_> {
             }
             _ => {}
         }
-        let candidates = match read(&completion.text, self.plan.level) {
+        let candidates = match read(&completion.text, self.plan.options.level) {
             Ok(reading) => reading.into_candidates(),
             Err(_) if completion.finish == Finish::Length => return failed(self.truncated()),
             Err(error) => {

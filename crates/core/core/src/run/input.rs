@@ -17,6 +17,7 @@ use crate::Message;
 /// assert_eq!(Input::from("Maria is 34.").messages.len(), 1);
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[must_use]
 pub struct Input {
     /// The dialogue: instructions and examples, and the task as the last message.
     pub messages: Vec<Arc<Message>>,
@@ -38,21 +39,18 @@ impl Input {
     }
 
     /// Sets the text that the answer is about (default: the last message).
-    #[must_use]
     pub fn with_source(mut self, source: impl Into<String>) -> Self {
         self.source = source.into();
         self
     }
 
     /// Sets the caller's own data for checks (default: `null`).
-    #[must_use]
     pub fn with_data(mut self, data: Value) -> Self {
         self.data = data;
         self
     }
 
     /// Sets the seed of all random choices (default: none, the provider chooses).
-    #[must_use]
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self

@@ -34,7 +34,6 @@ impl Run {
     ///
     /// A target without a number starts in mode 0, and a number that is too high means the last mode. If the method is
     /// called several times, the higher number counts. No effect after the first step.
-    #[must_use]
     pub fn with_start_modes(mut self, modes: impl IntoIterator<Item = usize>) -> Self {
         if self.started.is_some() {
             return self;
@@ -47,33 +46,30 @@ impl Run {
     /// (default: to none), because in earlier runs they ran away with this schema.
     ///
     /// A target whose schema is never bounded is not affected. No effect after the first step.
-    #[must_use]
     pub fn with_bounded(mut self, targets: impl IntoIterator<Item = usize>) -> Self {
         if self.started.is_none() {
-            self.position.start_bounded(targets);
+            self.position.run_away.extend(targets);
         }
         self
     }
 
     /// Skips these targets, by their indexes in the plan, until a time each, as long as there is another target (default:
     /// none), because earlier runs found them out of service. No effect after the first step.
-    #[must_use]
     pub fn with_out_of_service(mut self, targets: impl IntoIterator<Item = (usize, Time)>) -> Self {
         if self.started.is_none() {
-            self.position.leave_out(targets);
+            self.position.out_of_service.extend(targets);
         }
         self
     }
 
     /// Leaves these parameters of sampling (default: none) out of the calls of these targets, by their places in the plan:
     /// earlier runs found them refused. Without effect once the run has made its first step.
-    #[must_use]
     pub fn with_refused_sampling(
         mut self,
         refused: impl IntoIterator<Item = (usize, SamplingParameter)>,
     ) -> Self {
         if self.started.is_none() {
-            self.position.leave_sampling_out(refused);
+            self.position.refused_sampling.extend(refused);
         }
         self
     }
@@ -97,7 +93,7 @@ impl Run {
         failure: Option<&Failure>,
     ) -> Option<Bounding> {
         let State::Calling { call, .. } = &self.state else { return None };
-        if *self.request.ask() != Ask::Whole || !self.position.may_bound(plan) || self.is_late(plan, now) {
+        if self.request.ask != Ask::Whole || !self.position.may_bound(plan) || self.is_late(plan, now) {
             return None;
         }
         if !call.lowered.bounds.is_empty() {
@@ -105,7 +101,7 @@ impl Run {
             let is_full = matches!(failure, Some(Failure::Truncated { .. })) && finish == Finish::Stop;
             return is_full.then_some(Bounding::Full);
         }
-        if self.position.is_bounded() {
+        if self.position.bounded {
             // This schema has nothing to bound.
             return None;
         }
@@ -127,17 +123,17 @@ impl Run {
         let mut observations = self.observations();
         self.position.starts_bounded()
             || observations.any(|observation| {
-                observation.target == self.position.target() && observation.kind == ObservationKind::RanAway
+                observation.target == self.position.target && observation.kind == ObservationKind::RanAway
             })
     }
 
     /// Applies the evidence about the bounds of the schema to the next call, and records the observation.
     pub(super) fn set_bounded(&mut self, plan: &Plan, bounding: Bounding) {
         match bounding {
-            Bounding::Full => self.position.bound(false),
+            Bounding::Full => self.position.bounded = false,
             Bounding::Completed => self.learn(plan, ObservationKind::Completed, String::new()),
             Bounding::RanAway(reason) => {
-                self.position.bound(true);
+                self.position.bounded = true;
                 self.learn(plan, ObservationKind::RanAway, reason);
             }
         }
@@ -146,7 +142,7 @@ impl Run {
     /// Changes to the next mode because the target refused the schema; returns `false` if there is none.
     pub(super) fn was_refused(&mut self, plan: &Plan, reason: &str) -> bool {
         // A patch has a schema of its own, whose refusal is no evidence about the contract's.
-        if *self.request.ask() == Ask::Whole {
+        if self.request.ask == Ask::Whole {
             self.learn(plan, ObservationKind::Refused, cut_bytes(reason, MAX_REASON));
         }
         self.position.lower_mode(plan)
@@ -155,7 +151,7 @@ impl Run {
     /// The last call failed because of a parameter of sampling: leaves it out from now on.
     pub(super) fn was_refused_sampling(&mut self, plan: &Plan, parameter: SamplingParameter, reason: &str) {
         self.learn(plan, ObservationKind::RefusedSampling(parameter), cut_bytes(reason, MAX_REASON));
-        self.position.leave_sampling_out([(self.position.target(), parameter)]);
+        self.position.refused_sampling.extend([(self.position.target, parameter)]);
     }
 
     /// The last answer proves that the target ignored the schema: goes down to the first mode of another mode.
@@ -164,7 +160,7 @@ impl Run {
     /// no weaker mode is left, every further answer would prove the same.
     pub(super) fn was_ignored(&mut self, plan: &Plan, proof: String) {
         let known = |observation: &Observation| {
-            observation.kind == ObservationKind::Ignored && observation.target == self.position.target()
+            observation.kind == ObservationKind::Ignored && observation.target == self.position.target
         };
         if self.observations().any(known) {
             return;
@@ -175,7 +171,7 @@ impl Run {
 
     /// Adds an observation to the record of the last call.
     fn learn(&mut self, plan: &Plan, kind: ObservationKind, reason: String) {
-        let (target, mode) = (self.position.target(), self.position.mode());
+        let (target, mode) = (self.position.target, self.position.mode);
         if let Some(last) = self.ledger.last_mut() {
             let observation = Observation {
                 target,

@@ -75,6 +75,7 @@ pub use step::{CallId, Event, External, Misuse, Step};
 /// }
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[must_use]
 pub struct Run {
     digest: String,
     input: Input,
@@ -134,7 +135,6 @@ impl Run {
 
     /// Sets the seed of the jitter of delays, for inputs without a seed (default: no jitter). A driver takes it from the
     /// operating system. No effect after the first step.
-    #[must_use]
     pub const fn with_jitter(mut self, seed: u64) -> Self {
         if self.started.is_none() {
             self.jitter = Some(seed);
@@ -145,7 +145,6 @@ impl Run {
     /// Ends the run where it would wait for a target that cannot be reached (default: it waits): at once if every target is
     /// out of service, and after a failed call that no other target can take. For runs that follow one which has waited in
     /// vain.
-    #[must_use]
     pub const fn with_fail_fast(mut self) -> Self {
         self.fails_fast = true;
         self
@@ -178,7 +177,7 @@ impl Run {
         Ok(match &self.state {
             State::Calling { id, call, .. } => Step::Call {
                 id: *id,
-                target: self.position.target(),
+                target: self.position.target,
                 call: Arc::clone(call),
                 reserve: self.reserve(plan, call),
             },
@@ -247,7 +246,6 @@ impl Run {
     /// deadline and the open delay move by the difference. A clock that was set back meanwhile moves them back.
     ///
     /// The times of calls in the [ledger](Self::ledger) stay as they are.
-    #[must_use]
     pub fn resumed(mut self, stored: Time, now: Time) -> Self {
         let moved = |time: Time| time.moved(stored, now);
         self.started = self.started.map(moved);
@@ -267,22 +265,22 @@ impl Run {
 
     /// Returns the index of the target of the open or next call.
     pub const fn target(&self) -> usize {
-        self.position.target()
+        self.position.target
     }
 
     /// Returns the part of the document that the open or next call requests.
     pub const fn ask(&self) -> &Ask {
-        self.request.ask()
+        &self.request.ask
     }
 
     /// Returns the number of the attempt that the open or next call belongs to, from 1.
     pub fn attempt(&self) -> u32 {
-        self.counters.attempts() + u32::from(self.request.counts())
+        self.counters.attempts + u32::from(self.request.counts)
     }
 
     /// Returns the time by which the run ends; `None` without a deadline, and before the first step.
     pub fn deadline(&self, plan: &Plan) -> Option<Time> {
-        Some(self.started?.after(plan.deadline?))
+        Some(self.started?.after(plan.options.deadline?))
     }
 
     /// Returns every call so far, in order.
@@ -315,7 +313,7 @@ impl Run {
                 warnings,
                 calls: self.ledger,
                 usage,
-                cost: self.counters.spent(),
+                cost: self.counters.spent,
             }),
             State::Failed(End { kind, message }) => {
                 Err(Error::new(kind, message).with_history(self.ledger, best))

@@ -61,7 +61,7 @@ impl Run {
         {
             return Err(format!("no value of `{name}` satisfies the rules together with the other values"));
         }
-        let max_tokens = self.request.max_tokens().or(target.capabilities.default_max_tokens);
+        let max_tokens = self.request.max_tokens.or(target.capabilities.default_max_tokens);
         let request =
             LowerRequest { tighten: self.position.tighten(plan), max_tokens, ..LowerRequest::new(&schema) };
         mode.lower.lower(&request).map_err(|refused| refused.to_string())

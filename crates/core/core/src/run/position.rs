@@ -10,32 +10,22 @@ use crate::{Enforcement, Plan, SamplingParameter, Target, Tighten, Time};
 /// The current target and output mode. Targets only advance, and within a target no mode is used again after a later one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Position {
-    target: usize,
-    mode: usize,
+    pub(super) target: usize,
+    pub(super) mode: usize,
     /// The output mode in which each target starts; 0, the strictest, for further targets.
     starts: Vec<usize>,
     /// The targets that start with a bounded schema.
-    run_away: Vec<usize>,
+    pub(super) run_away: Vec<usize>,
     /// Whether the schema is bounded for the current target, beyond the plan.
-    bounded: bool,
+    pub(super) bounded: bool,
     /// The targets that other runs found out of service, each with the time from which on it may be called again.
-    out_of_service: Vec<(usize, Time)>,
+    pub(super) out_of_service: Vec<(usize, Time)>,
     /// The parameters of sampling that targets refused.
     #[serde(default)]
-    refused_sampling: Vec<(usize, SamplingParameter)>,
+    pub(super) refused_sampling: Vec<(usize, SamplingParameter)>,
 }
 
 impl Position {
-    /// Returns the index of the current target.
-    pub(super) const fn target(&self) -> usize {
-        self.target
-    }
-
-    /// Returns the index of the current mode among those of the target.
-    pub(super) const fn mode(&self) -> usize {
-        self.mode
-    }
-
     /// Returns the current target in the plan.
     pub(super) fn target_of<'p>(&self, plan: &'p Plan) -> Option<&'p Target> {
         plan.targets.get(self.target)
@@ -56,27 +46,9 @@ impl Position {
         }
     }
 
-    /// Sets the targets that start with a bounded schema.
-    pub(super) fn start_bounded(&mut self, targets: impl IntoIterator<Item = usize>) {
-        self.run_away.extend(targets);
-    }
-
-    /// Skips these targets until the given times, as long as there is another one.
-    pub(super) fn leave_out(&mut self, targets: impl IntoIterator<Item = (usize, Time)>) {
-        self.out_of_service.extend(targets);
-    }
-
     /// Changes the times from which on targets may be called again.
     pub(super) fn move_times(&mut self, moved: impl Fn(Time) -> Time) {
         self.out_of_service.iter_mut().for_each(|(_, until)| *until = moved(*until));
-    }
-
-    /// Leaves these parameters of sampling out of the calls of these targets.
-    pub(super) fn leave_sampling_out(
-        &mut self,
-        refused: impl IntoIterator<Item = (usize, SamplingParameter)>,
-    ) {
-        self.refused_sampling.extend(refused);
     }
 
     /// Whether the target in use refused a parameter of sampling.
@@ -160,15 +132,5 @@ impl Position {
     /// Returns whether the current target ran away with the schema in an earlier run.
     pub(super) fn starts_bounded(&self) -> bool {
         self.run_away.contains(&self.target)
-    }
-
-    /// Returns whether the schema is bounded beyond the plan.
-    pub(super) const fn is_bounded(&self) -> bool {
-        self.bounded
-    }
-
-    /// Sets whether the schema is bounded from the next call on.
-    pub(super) const fn bound(&mut self, bounded: bool) {
-        self.bounded = bounded;
     }
 }

@@ -10,15 +10,15 @@ use crate::{Ask, Feedback, Plan, Reask, Sampling};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Request {
     #[serde(rename = "asked")]
-    ask: Ask,
+    pub(super) ask: Ask,
     /// Whether the answer counts as an attempt.
-    counts: bool,
-    feedback: Option<Arc<Feedback>>,
-    sampling: Sampling,
+    pub(super) counts: bool,
+    pub(super) feedback: Option<Arc<Feedback>>,
+    pub(super) sampling: Sampling,
     /// The token limit of the plan or the policy; `None` for the target's own default.
-    max_tokens: Option<u32>,
+    pub(super) max_tokens: Option<u32>,
     /// The token limit of the last call.
-    limit: Option<u32>,
+    pub(super) limit: Option<u32>,
 }
 
 impl Request {
@@ -30,33 +30,9 @@ impl Request {
             counts: true,
             feedback: None,
             sampling: sampling.unwrap_or_default(),
-            max_tokens: plan.max_tokens,
+            max_tokens: plan.options.max_tokens,
             limit: None,
         }
-    }
-
-    pub(super) const fn ask(&self) -> &Ask {
-        &self.ask
-    }
-
-    pub(super) const fn counts(&self) -> bool {
-        self.counts
-    }
-
-    pub(super) fn feedback(&self) -> Option<&Feedback> {
-        self.feedback.as_deref()
-    }
-
-    pub(super) const fn sampling(&self) -> Sampling {
-        self.sampling
-    }
-
-    pub(super) const fn max_tokens(&self) -> Option<u32> {
-        self.max_tokens
-    }
-
-    pub(super) const fn limit(&self) -> Option<u32> {
-        self.limit
     }
 
     /// Records the token limit of a call.
@@ -98,7 +74,7 @@ impl Request {
         self.counts = counts || self.ask == Ask::Whole;
         self.feedback = Some(feedback);
         if next_target {
-            self.max_tokens = plan.max_tokens.map(|own| max_tokens.unwrap_or(own).max(own));
+            self.max_tokens = plan.options.max_tokens.map(|own| max_tokens.unwrap_or(own).max(own));
         } else if max_tokens != self.limit {
             self.max_tokens = max_tokens;
         }

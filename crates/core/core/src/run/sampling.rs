@@ -47,12 +47,7 @@ pub(super) fn refused(fault: &Fault, sampling: &Sampling) -> Option<SamplingPara
         .filter(|word| !word.is_empty())
         .collect();
     let is_complaint = COMPLAINTS.iter().any(|complaint| message.contains(complaint));
-    let is_sent = |parameter: SamplingParameter| match parameter {
-        SamplingParameter::Temperature => sampling.temperature.is_some(),
-        SamplingParameter::TopP => sampling.top_p.is_some(),
-        SamplingParameter::Seed => sampling.seed.is_some(),
-        SamplingParameter::FrequencyPenalty => sampling.frequency_penalty.is_some(),
-    };
+    let is_sent = |parameter: SamplingParameter| take(&mut sampling.clone(), parameter);
     let named = |(_, names): &&(SamplingParameter, &[&str])| words.iter().any(|word| names.contains(word));
     let found = NAMES.iter().filter(named).map(|(parameter, _)| *parameter).find(|one| is_sent(*one));
     found.filter(|_| is_complaint)

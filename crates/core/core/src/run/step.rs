@@ -1,6 +1,5 @@
 //! The interface between a run and its driver: steps for the driver, and events that report their results.
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -180,25 +179,16 @@ impl Event {
 }
 
 /// A mistake of the driver: an event that is late, repeated or of another run, or a wrong plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misuse {
     /// The event belongs to no open step.
+    #[error("the event does not belong to the step that the run is at")]
     NotExpected,
     /// The plan is not the plan of this run.
+    #[error("the run was started with another plan")]
     OtherPlan,
 }
-
-impl fmt::Display for Misuse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotExpected => "the event does not belong to the step that the run is at",
-            Self::OtherPlan => "the run was started with another plan",
-        })
-    }
-}
-
-impl std::error::Error for Misuse {}
 
 /// Becomes an error of [`ErrorKind::Config`], because only a change of the driver can correct it.
 impl From<Misuse> for Error {

@@ -102,14 +102,18 @@ impl<'a> Expander<'a> {
         Shape::Object(ObjectForm { extras, origin, ..ObjectForm::default() })
     }
 
+    /// Returns the `propertyNames` of a schema.
+    fn names(&mut self, at: &At<'a>) -> Option<At<'a>> {
+        let names = at.child("propertyNames", &mut self.forms.places)?;
+        let target = self.definitions.target(names.node, &mut self.forms.places);
+        Some(target.map_or(names, |(_, target)| target))
+    }
+
     /// Returns the names that all `propertyNames` enumerate; `None` if none enumerates names.
     fn names_listed(&mut self, members: &[At<'a>]) -> Option<HashSet<&'a str>> {
         let mut common: Option<HashSet<&'a str>> = None;
         for at in members {
-            let Some(mut names) = at.child("propertyNames", &mut self.forms.places) else { continue };
-            if let Some((_, target)) = self.definitions.target(names.node, &mut self.forms.places) {
-                names = target;
-            }
+            let Some(names) = self.names(at) else { continue };
             if names.node.get("enum").is_some_and(Value::is_array) {
                 let listed: HashSet<_> = strings(names.node, "enum").collect();
                 common = Some(match common {
@@ -201,11 +205,7 @@ impl<'a> Expander<'a> {
             }
         }
         let name = members.iter().find_map(|at| {
-            let mut names = at.child("propertyNames", &mut self.forms.places)?;
-            if let Some((_, target)) = self.definitions.target(names.node, &mut self.forms.places) {
-                names = target;
-            }
-            let source = names.node.get("pattern")?.as_str()?;
+            let source = self.names(at)?.node.get("pattern")?.as_str()?;
             let matcher = Matcher::of(source)?;
             Some((matcher.pattern.clone(), matcher))
         });
@@ -296,6 +296,6 @@ impl<'a> Loose<'a> {
     }
 }
 
-fn strings<'a>(node: &'a Value, keyword: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+pub(super) fn strings<'a>(node: &'a Value, keyword: &str) -> impl Iterator<Item = &'a str> + use<'a> {
     node.get(keyword).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }

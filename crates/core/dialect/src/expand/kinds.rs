@@ -7,37 +7,21 @@ use serde_json::Value;
 use super::flat::At;
 use super::scalars::number_of;
 
-/// A set of JSON types. `number` is all numbers, `integer` only integral ones.
+/// A set of JSON types. A set with fractional numbers contains integers as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Kinds {
-    pub(super) null: bool,
-    pub(super) boolean: bool,
-    pub(super) number: bool,
-    pub(super) integer: bool,
-    pub(super) string: bool,
-    pub(super) array: bool,
-    pub(super) object: bool,
-}
+pub(super) struct Kinds(u8);
 
 impl Kinds {
-    pub(super) const ALL: Self = Self {
-        null: true,
-        boolean: true,
-        number: true,
-        integer: true,
-        string: true,
-        array: true,
-        object: true,
-    };
-    const NONE: Self = Self {
-        null: false,
-        boolean: false,
-        number: false,
-        integer: false,
-        string: false,
-        array: false,
-        object: false,
-    };
+    pub(super) const NULL: Self = Self(1);
+    pub(super) const BOOLEAN: Self = Self(1 << 1);
+    pub(super) const FRACTION: Self = Self(1 << 2);
+    pub(super) const INTEGER: Self = Self(1 << 3);
+    pub(super) const STRING: Self = Self(1 << 4);
+    pub(super) const ARRAY: Self = Self(1 << 5);
+    pub(super) const OBJECT: Self = Self(1 << 6);
+    pub(super) const NUMBER: Self = Self::FRACTION.or(Self::INTEGER);
+    pub(super) const ALL: Self = Self(0b111_1111);
+    const NONE: Self = Self(0);
 
     /// Returns the types that the `type` of a schema allows.
     pub(super) fn of(node: &Value) -> Self {
@@ -51,77 +35,67 @@ impl Kinds {
     fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let mut kinds = Self::NONE;
         for name in names {
-            match name {
-                "null" => kinds.null = true,
-                "boolean" => kinds.boolean = true,
-                "number" => (kinds.number, kinds.integer) = (true, true),
-                "integer" => kinds.integer = true,
-                "string" => kinds.string = true,
-                "array" => kinds.array = true,
-                "object" => kinds.object = true,
+            kinds = kinds.or(match name {
+                "null" => Self::NULL,
+                "boolean" => Self::BOOLEAN,
+                "number" => Self::NUMBER,
+                "integer" => Self::INTEGER,
+                "string" => Self::STRING,
+                "array" => Self::ARRAY,
+                "object" => Self::OBJECT,
                 // An unknown type excludes nothing.
                 _ => return Self::ALL,
-            }
+            });
         }
         kinds
     }
 
+    /// Returns whether the sets have a type in common.
+    pub(super) const fn has(self, kinds: Self) -> bool {
+        self.0 & kinds.0 != 0
+    }
+
     pub(super) const fn and(self, other: Self) -> Self {
-        Self {
-            null: self.null && other.null,
-            boolean: self.boolean && other.boolean,
-            number: self.number && other.number,
-            integer: self.integer && other.integer,
-            string: self.string && other.string,
-            array: self.array && other.array,
-            object: self.object && other.object,
-        }
+        Self(self.0 & other.0)
+    }
+
+    const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 
     /// Returns the types that `other` lacks. Numbers are one type here.
     pub(super) const fn minus(self, other: Self) -> Self {
-        let number = self.number && !(other.number || other.integer);
-        Self {
-            null: self.null && !other.null,
-            boolean: self.boolean && !other.boolean,
-            number,
-            integer: number,
-            string: self.string && !other.string,
-            array: self.array && !other.array,
-            object: self.object && !other.object,
-        }
+        let has_numbers = self.has(Self::FRACTION) && !other.has(Self::NUMBER);
+        self.without(other).without(if has_numbers { Self::NONE } else { Self::NUMBER })
     }
 
-    pub(super) const fn is_none(self) -> bool {
-        !(self.null || self.boolean || self.integer || self.string || self.array || self.object)
+    pub(super) fn is_none(self) -> bool {
+        self == Self::NONE
     }
 
     /// Returns the types that the keywords of schemas without `type` constrain.
     pub(super) fn meant_by(members: &[At<'_>]) -> Self {
-        let mut kinds = Self::NONE;
-        for (keyword, _) in members.iter().flat_map(At::keywords) {
-            match table::keyword(keyword).and_then(|keyword| keyword.about) {
-                Some("object") => kinds.object = true,
-                Some("array") => kinds.array = true,
-                Some("string") => kinds.string = true,
-                Some(_) => (kinds.number, kinds.integer) = (true, true),
-                None => {}
-            }
-        }
+        let keywords = members.iter().flat_map(At::keywords);
+        let kinds = Self::named(keywords.filter_map(|(keyword, _)| table::keyword(keyword)?.about));
         if kinds.is_none() { Self::ALL } else { kinds }
     }
 
     fn admit(self, value: &Value) -> bool {
-        match value {
-            Value::Null => self.null,
-            Value::Bool(_) => self.boolean,
-            Value::Number(number) => {
-                self.number || self.integer && number.as_f64().is_none_or(|number| number.fract() == 0.0)
+        self.has(match value {
+            Value::Null => Self::NULL,
+            Value::Bool(_) => Self::BOOLEAN,
+            Value::Number(number) if number.as_f64().is_none_or(|number| number.fract() == 0.0) => {
+                Self::INTEGER
             }
-            Value::String(_) => self.string,
-            Value::Array(_) => self.array,
-            Value::Object(_) => self.object,
-        }
+            Value::Number(_) => Self::FRACTION,
+            Value::String(_) => Self::STRING,
+            Value::Array(_) => Self::ARRAY,
+            Value::Object(_) => Self::OBJECT,
+        })
     }
 }
 
@@ -194,16 +168,9 @@ pub(super) fn without_negated(mut kinds: Kinds, members: &[At<'_>]) -> Kinds {
             Value::Object(keywords) if keywords.is_empty() => kinds = Kinds::NONE,
             Value::Object(keywords) if keywords.len() == 1 && keywords.contains_key("type") => {
                 let gone = Kinds::of(not);
-                kinds = Kinds {
-                    null: kinds.null && !gone.null,
-                    boolean: kinds.boolean && !gone.boolean,
-                    // Forms cannot express numbers that are not integral.
-                    number: kinds.number && !gone.number,
-                    integer: kinds.integer && !gone.number,
-                    string: kinds.string && !gone.string,
-                    array: kinds.array && !gone.array,
-                    object: kinds.object && !gone.object,
-                };
+                // Forms cannot express numbers that are not integral.
+                let is_said = gone.has(Kinds::FRACTION);
+                kinds = kinds.without(if is_said { gone } else { gone.without(Kinds::INTEGER) });
             }
             _ => {}
         }

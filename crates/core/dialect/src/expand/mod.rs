@@ -16,7 +16,9 @@ use foldhash::HashMap;
 use formwork_core::{Loss, LossKind, Refused, is_old_draft, normalise_with_origins};
 use serde_json::Value;
 
-use crate::form::{Alternative, Form, FormId, Forms, Literal, Literals, Notes, Shape, Use};
+use crate::form::{
+    Alternative, ArrayForm, Form, FormId, Forms, Literal, Literals, Notes, NumberForm, Shape, StringForm, Use,
+};
 use crate::pattern::Matcher;
 use crate::place::{PlaceId, Places};
 use flat::{At, Definitions, Flat, Union, is_annotation};
@@ -56,7 +58,18 @@ pub(crate) fn reported(losses: Losses) -> Vec<Loss> {
 pub(crate) fn expand(schema: &Value, dialect: &str) -> Result<Expanded, Refused> {
     let (normal, origins) = normalise_with_origins(schema);
     let places = Places::new(origins, is_old_draft(schema));
-    let mut expander = Expander::new(&normal, Forms::new(places));
+    let objects = objects(&normal);
+    let mut expander = Expander {
+        definitions: Definitions::new(&normal),
+        forms: Forms::new(places),
+        losses: Losses::new(),
+        single: HashMap::default(),
+        several: HashMap::default(),
+        queue: VecDeque::new(),
+        any: None,
+        work: LEAST_WORK.max(objects * WORK_PER_SCHEMA),
+        most_several: objects / 2 + 8,
+    };
     let root = At { node: &normal, place: PlaceId::default() };
     let root = expander.value(vec![root]);
     while let Some((id, schemas)) = expander.queue.pop_front() {
@@ -98,21 +111,6 @@ struct Expander<'a> {
 }
 
 impl<'a> Expander<'a> {
-    fn new(normal: &'a Value, forms: Forms) -> Self {
-        let objects = objects(normal);
-        Self {
-            definitions: Definitions::new(normal),
-            forms,
-            losses: Losses::new(),
-            single: HashMap::default(),
-            several: HashMap::default(),
-            queue: VecDeque::new(),
-            any: None,
-            work: LEAST_WORK.max(objects * WORK_PER_SCHEMA),
-            most_several: objects / 2 + 8,
-        }
-    }
-
     /// Returns the form of all values.
     fn any(&mut self) -> FormId {
         *self.any.get_or_insert_with(|| self.forms.add_shape(Shape::Any))
@@ -276,22 +274,22 @@ impl<'a> Expander<'a> {
             return vec![Alternative::of(Shape::Any)];
         }
         let mut out = Vec::new();
-        if kinds_of_members.object {
+        if kinds_of_members.has(Kinds::OBJECT) {
             out.extend(self.object(flat).map(Shape::Object));
         }
-        if kinds_of_members.array {
+        if kinds_of_members.has(Kinds::ARRAY) {
             out.extend(self.array(flat).map(Shape::Array));
         }
-        if kinds_of_members.string {
+        if kinds_of_members.has(Kinds::STRING) {
             out.extend(self.string(members).map(Shape::String));
         }
-        if kinds_of_members.number || kinds_of_members.integer {
-            out.extend(self.number(members, !kinds_of_members.number).map(Shape::Number));
+        if kinds_of_members.has(Kinds::NUMBER) {
+            out.extend(self.number(members, !kinds_of_members.has(Kinds::FRACTION)).map(Shape::Number));
         }
-        if kinds_of_members.boolean {
+        if kinds_of_members.has(Kinds::BOOLEAN) {
             out.push(Shape::Boolean);
         }
-        if kinds_of_members.null {
+        if kinds_of_members.has(Kinds::NULL) {
             out.push(Shape::Null);
         }
         let mut out: Vec<_> = out.into_iter().map(Alternative::of).collect();
@@ -338,17 +336,14 @@ impl<'a> Expander<'a> {
     fn unsaid(&mut self, kinds: Kinds, origin: PlaceId) -> Vec<Alternative> {
         let any = Use::of(self.any());
         let shapes = [
-            (kinds.object, self.open_object(any.clone(), origin)),
-            (
-                kinds.array,
-                Shape::Array(crate::form::ArrayForm { items: Some(any), origin, ..Default::default() }),
-            ),
-            (kinds.string, Shape::String(crate::form::StringForm { origin, ..Default::default() })),
-            (kinds.number, Shape::Number(crate::form::NumberForm { origin, ..Default::default() })),
-            (kinds.boolean, Shape::Boolean),
-            (kinds.null, Shape::Null),
+            (Kinds::OBJECT, self.open_object(any.clone(), origin)),
+            (Kinds::ARRAY, Shape::Array(ArrayForm { items: Some(any), origin, ..ArrayForm::default() })),
+            (Kinds::STRING, Shape::String(StringForm { origin, ..StringForm::default() })),
+            (Kinds::FRACTION, Shape::Number(NumberForm { origin, ..NumberForm::default() })),
+            (Kinds::BOOLEAN, Shape::Boolean),
+            (Kinds::NULL, Shape::Null),
         ];
-        let there = shapes.into_iter().filter(|(is_there, _)| *is_there);
+        let there = shapes.into_iter().filter(|(kind, _)| kinds.has(*kind));
         there.map(|(_, shape)| Alternative { is_unsaid: true, ..Alternative::of(shape) }).collect()
     }
 

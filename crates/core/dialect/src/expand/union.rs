@@ -3,6 +3,7 @@
 use formwork_json::is_same;
 use serde_json::Value;
 
+use super::containers::strings;
 use super::flat::{At, Definitions, Flat};
 use super::kinds::{self, Kinds};
 use crate::form::{Alternative, Literals, Shape};
@@ -43,11 +44,7 @@ impl<'a> Look<'a> {
             return None;
         }
         let kinds = flat.members.iter().fold(Kinds::ALL, |kinds, at| kinds.and(Kinds::of(at.node)));
-        let names = |at: &At<'a>, keyword: &str| -> Vec<&'a str> {
-            let names = at.node.get(keyword).and_then(Value::as_array).into_iter().flatten();
-            names.filter_map(Value::as_str).collect()
-        };
-        let required: Vec<_> = flat.members.iter().flat_map(|at| names(at, "required")).collect();
+        let required: Vec<_> = flat.members.iter().flat_map(|at| strings(at.node, "required")).collect();
         let mut tags = Vec::new();
         let mut closed = None;
         for at in &flat.members {
@@ -83,7 +80,7 @@ impl<'a> Look<'a> {
         if let (Some(one), Some(two)) = (&self.literals, &other.literals) {
             return apart(one, two);
         }
-        let only_objects = both == Kinds::of(&serde_json::json!({"type": "object"}));
+        let only_objects = both == Kinds::OBJECT;
         let tagged = self
             .tags
             .iter()

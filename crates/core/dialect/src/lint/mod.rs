@@ -1,15 +1,13 @@
 //! The linter: the reactions of a dialect's server to a schema that was not lowered.
 
-mod place;
 mod table;
 
 use formwork_core::LintFinding;
 use serde_json::Value;
 
-use self::place::Place;
 use self::table::ROWS;
 use crate::limits::Size;
-use crate::profile::Profile;
+use crate::profile::{Place, Profile};
 use crate::{Dialects, Reaction};
 
 /// Returns the parts of a schema that the server of a dialect would reject, ignore or misread, in the order of the
@@ -49,8 +47,9 @@ fn visit(place: &Place<'_>, pointer: String, out: &mut Vec<LintFinding<Reaction>
     let Profile { engine, rules, .. } = place.profile;
     let of_engine = ROWS.iter().filter(|row| (row.when)(place, row.keyword));
     let of_engine = of_engine.filter_map(|row| Some((row.keyword, row.reaction(*engine)?, row.words)));
-    let own = rules.iter().filter(|rule| (rule.when)(place.schema));
-    let own = own.map(|rule| (rule.keyword, rule.reaction, rule.words));
+    let own = rules.iter().flat_map(|rule| rule.keywords.iter().map(move |keyword| (*keyword, rule)));
+    let own = own.filter(|(keyword, rule)| (rule.when)(place, keyword));
+    let own = own.map(|(keyword, rule)| (keyword, rule.reaction, rule.words));
     out.extend(of_engine.chain(own).map(|(keyword, reaction, words)| {
         LintFinding::new(pointer.as_str(), reaction, words).with_keyword(keyword)
     }));

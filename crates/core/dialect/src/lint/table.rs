@@ -3,18 +3,20 @@
 
 use serde_json::Value;
 
-use super::place::Place;
 use crate::Reaction::{self, Forbids as F, Ignored as I, Rejected as R};
 use crate::expand::{MAX_SAFE, count};
-use crate::plain::is_plain;
-use crate::profile::{self, Engine};
+use crate::profile::features::{
+    beside_properties, has, has_other_format, has_several, has_siblings, is_anchor, is_boolean, is_escaped,
+    is_misread, is_remote, is_true, is_unsaid, is_whole_document, looks_around, names_unknown,
+};
+use crate::profile::{Engine, Feature, Place};
 
 /// A feature of a schema, with the reaction of each engine.
 pub(super) struct Row {
     /// The keyword in findings.
     pub(super) keyword: &'static str,
     /// Returns whether a schema has the feature; called with the keyword.
-    pub(super) when: fn(&Place<'_>, &str) -> bool,
+    pub(super) when: Feature,
     /// The reactions in the order of [`Engine`].
     reactions: [Option<Reaction>; 3],
     pub(super) words: &'static str,
@@ -28,7 +30,7 @@ impl Row {
 
 const fn row(
     keyword: &'static str,
-    when: fn(&Place<'_>, &str) -> bool,
+    when: Feature,
     openai: Option<Reaction>,
     llama_cpp: Option<Reaction>,
     llguidance: Option<Reaction>,
@@ -96,18 +98,10 @@ pub(super) const ROWS: [Row; 57] = [
     row("maxLength",            has_stronger,       NO,      Some(I), NO,      "does not count beside a pattern or a format"),
     row("pattern",              looks_around,       Some(R), Some(I), Some(R), "look-around is not supported"),
     row("pattern",              is_misread,         NO,      Some(I), NO,      "only characters, `[…]`, `(…)`, `|` and counts between `^` and `$` are understood; other patterns mean any string, or a broken one"),
-    row("format",               unknown_to_openai,  Some(R), NO,      NO,      "not one of the formats that are supported"),
+    row("format",               has_other_format,   Some(R), NO,      NO,      "not one of the formats that are supported"),
     row("format",               unknown_to_llama,   NO,      Some(I), NO,      "only date, time, date-time and uuid are enforced, and only without a pattern"),
     row("format",               unknown_to_llg,     NO,      NO,      Some(R), "not one of the formats that are supported"),
 ];
-
-fn has(place: &Place<'_>, keyword: &str) -> bool {
-    place.has(keyword)
-}
-
-fn is_boolean(place: &Place<'_>, _: &str) -> bool {
-    place.schema.is_boolean()
-}
 
 fn says_no_type(place: &Place<'_>, _: &str) -> bool {
     let says = ["type", "anyOf", "oneOf", "allOf", "$ref", "enum", "const"];
@@ -124,74 +118,19 @@ fn is_root(place: &Place<'_>, keyword: &str) -> bool {
     place.is_root && place.has(keyword)
 }
 
-fn beside_properties(place: &Place<'_>, keyword: &str) -> bool {
-    place.has(keyword) && place.has("properties")
-}
-
-fn has_several(place: &Place<'_>, keyword: &str) -> bool {
-    place.get(keyword).and_then(Value::as_array).is_some_and(|schemas| schemas.len() > 1)
-}
-
-fn is_remote(place: &Place<'_>, keyword: &str) -> bool {
-    place.text(keyword).is_some_and(|reference| !reference.starts_with('#'))
-}
-
-fn is_whole_document(place: &Place<'_>, keyword: &str) -> bool {
-    place.text(keyword) == Some("#")
-}
-
-fn is_anchor(place: &Place<'_>, keyword: &str) -> bool {
-    place
-        .text(keyword)
-        .and_then(|reference| reference.strip_prefix('#'))
-        .is_some_and(|name| !name.is_empty() && !name.starts_with('/'))
-}
-
-fn is_escaped(place: &Place<'_>, keyword: &str) -> bool {
-    place.text(keyword).is_some_and(|reference| reference.starts_with("#/") && reference.contains(['~', '%']))
-}
-
-fn has_siblings(place: &Place<'_>, keyword: &str) -> bool {
-    let says_nothing = |name: &str| {
-        matches!(
-            name,
-            "title" | "description" | "examples" | "$defs" | "definitions" | "$schema" | "$id" | "$comment"
-        )
-    };
-    place.has(keyword)
-        && place
-            .schema
-            .as_object()
-            .is_some_and(|keywords| keywords.keys().any(|name| name != keyword && !says_nothing(name)))
-}
-
 fn leaves_out(place: &Place<'_>, _: &str) -> bool {
     let required = place.required();
     place.named("properties").any(|(name, _)| !required.contains(&name.as_str()))
-}
-
-fn names_unknown(place: &Place<'_>, keyword: &str) -> bool {
-    let known = place.get("properties").and_then(Value::as_object);
-    place.has(keyword)
-        && place.required().iter().any(|name| !known.is_some_and(|known| known.contains_key(*name)))
 }
 
 fn is_open(place: &Place<'_>, keyword: &str) -> bool {
     place.is_object() && place.get(keyword) != Some(&Value::Bool(false))
 }
 
-fn is_unsaid(place: &Place<'_>, keyword: &str) -> bool {
-    place.has("properties") && !place.has(keyword)
-}
-
 fn optional_first(place: &Place<'_>, keyword: &str) -> bool {
     let required = place.required();
     let order: Vec<bool> = place.named(keyword).map(|(name, _)| !required.contains(&name.as_str())).collect();
     !order.is_sorted()
-}
-
-fn is_true(place: &Place<'_>, keyword: &str) -> bool {
-    place.get(keyword) == Some(&Value::Bool(true))
 }
 
 fn is_huge(place: &Place<'_>, keyword: &str) -> bool {
@@ -214,18 +153,6 @@ fn is_unsafe(place: &Place<'_>, keyword: &str) -> bool {
 fn has_stronger(place: &Place<'_>, keyword: &str) -> bool {
     let formatted = place.text("format").is_some_and(|format| place.profile.formats.contains(&format));
     place.has(keyword) && (place.has("pattern") || formatted)
-}
-
-fn looks_around(place: &Place<'_>, keyword: &str) -> bool {
-    place.text(keyword).is_some_and(profile::looks_around)
-}
-
-fn is_misread(place: &Place<'_>, keyword: &str) -> bool {
-    !looks_around(place, keyword) && place.text(keyword).is_some_and(|pattern| !is_plain(pattern))
-}
-
-fn unknown_to_openai(place: &Place<'_>, keyword: &str) -> bool {
-    place.text(keyword).is_some_and(|format| !place.profile.formats.contains(&format))
 }
 
 fn unknown_to_llama(place: &Place<'_>, keyword: &str) -> bool {

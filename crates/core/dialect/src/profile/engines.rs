@@ -2,7 +2,7 @@
 
 use super::{
     Any, Engine, Enums, Lengths, Limits, LintRule, Maps, Optional, Patterns, Profile, References,
-    TokenBudget, Tuples, looks_around,
+    TokenBudget, Tuples, features,
 };
 
 /// The profile of the `llguidance` crate.
@@ -129,8 +129,8 @@ pub const OLLAMA: Profile = Profile {
     name: "ollama",
     about: "Ollama, which is llama.cpp",
     rules: &[LintRule::rejected(
-        "pattern",
-        |schema| schema["pattern"].as_str().is_some_and(looks_around),
+        &["pattern"],
+        features::looks_around,
         "the whole server has died of look-around (0.17.4)",
     )],
     sorts_keys: true,

@@ -30,12 +30,13 @@
 
 mod budget;
 mod engines;
-
-use serde_json::Value;
+pub(crate) mod features;
+mod place;
 
 use crate::Reaction;
 pub use budget::TokenBudget;
 pub use engines::{LLAMA_CPP, LLGUIDANCE, OLLAMA, OPENAI};
+pub use place::Place;
 
 /// The features of a dialect, and the reactions of its server to other keywords.
 ///
@@ -145,8 +146,8 @@ pub enum Engine {
 /// use formwork_dialect::{Dialect, Native, Reaction};
 ///
 /// const TITLES: LintRule = LintRule {
-///     keyword: "title",
-///     when: |schema| schema.get("title").is_some(),
+///     keywords: &["title"],
+///     when: |place, keyword| place.schema.get(keyword).is_some(),
 ///     reaction: Reaction::Rejected,
 ///     words: "leave it out",
 /// };
@@ -161,10 +162,10 @@ pub enum Engine {
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct LintRule {
-    /// The keyword in findings.
-    pub keyword: &'static str,
-    /// Returns whether the rule applies to a schema; called for each subschema of a document.
-    pub when: fn(schema: &Value) -> bool,
+    /// The keywords in findings: the rule is one about each of them.
+    pub keywords: &'static [&'static str],
+    /// Returns whether the rule applies to a schema; called for each subschema of a document and each of the keywords.
+    pub when: Feature,
     /// The server's reaction to the keyword.
     pub reaction: Reaction,
     /// The reason, for people.
@@ -173,28 +174,23 @@ pub struct LintRule {
 
 impl LintRule {
     /// A rule about schemas that the server answers with an error.
-    pub const fn rejected(keyword: &'static str, when: fn(&Value) -> bool, words: &'static str) -> Self {
-        Self { keyword, when, reaction: Reaction::Rejected, words }
+    pub const fn rejected(keywords: &'static [&'static str], when: Feature, words: &'static str) -> Self {
+        Self { keywords, when, reaction: Reaction::Rejected, words }
     }
 
-    /// A rule about a keyword that the server does not enforce.
-    pub const fn ignored(keyword: &'static str, when: fn(&Value) -> bool, words: &'static str) -> Self {
-        Self { keyword, when, reaction: Reaction::Ignored, words }
+    /// A rule about keywords that the server does not enforce.
+    pub const fn ignored(keywords: &'static [&'static str], when: Feature, words: &'static str) -> Self {
+        Self { keywords, when, reaction: Reaction::Ignored, words }
     }
 
     /// A rule about schemas that the server reads so that valid answers cannot be given.
-    pub const fn forbids(keyword: &'static str, when: fn(&Value) -> bool, words: &'static str) -> Self {
-        Self { keyword, when, reaction: Reaction::Forbids, words }
+    pub const fn forbids(keywords: &'static [&'static str], when: Feature, words: &'static str) -> Self {
+        Self { keywords, when, reaction: Reaction::Forbids, words }
     }
 }
 
-/// A rule about every schema that has a keyword: `on!(rejected "oneOf", "write anyOf")`.
-macro_rules! on {
-    ($verdict:ident $keyword:literal, $words:expr) => {
-        $crate::profile::LintRule::$verdict($keyword, |schema| schema.get($keyword).is_some(), $words)
-    };
-}
-pub(crate) use on;
+/// Returns whether a subschema has a feature; called with a keyword of the rule.
+pub type Feature = fn(place: &Place<'_>, keyword: &str) -> bool;
 
 /// The representation of optional members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -398,9 +394,4 @@ impl Limits {
         optional: usize::MAX,
         unions: usize::MAX,
     };
-}
-
-/// Returns whether a pattern contains look-around.
-pub(crate) fn looks_around(pattern: &str) -> bool {
-    ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|sign| pattern.contains(sign))
 }

@@ -1,3 +1,5 @@
+use std::fmt;
+
 use formwork_core::{Capabilities, Enforcement, Price};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -157,7 +159,7 @@ impl Entry {
 /// use formwork_core::Enforcement;
 /// use formwork_dialect::registry::NativeMode;
 ///
-/// assert_eq!(NativeMode::Object.as_str(), "object");
+/// assert_eq!(NativeMode::Object.to_string(), "object");
 /// assert_eq!(NativeMode::Schema.enforcement(), Enforcement::Schema);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -173,6 +175,12 @@ pub enum NativeMode {
     None,
 }
 
+impl fmt::Display for NativeMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
 impl NativeMode {
     /// Returns the level of enforcement.
     pub const fn enforcement(self) -> Enforcement {
@@ -183,22 +191,12 @@ impl NativeMode {
             Self::None => Enforcement::None,
         }
     }
-
-    /// Returns the name in the file.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Schema => "schema",
-            Self::Tool => "tool",
-            Self::Object => "object",
-            Self::None => "none",
-        }
-    }
 }
 
 /// The support of a model for temperature.
 ///
 /// ```
-/// assert_eq!(formwork_dialect::registry::Temperature::WhenEffortNone.as_str(), "when_effort_none");
+/// assert_eq!(formwork_dialect::registry::Temperature::WhenEffortNone.to_string(), "when_effort_none");
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -212,21 +210,16 @@ pub enum Temperature {
     WhenEffortNone,
 }
 
-impl Temperature {
-    /// Returns the name in the file.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Yes => "yes",
-            Self::No => "no",
-            Self::WhenEffortNone => "when_effort_none",
-        }
+impl fmt::Display for Temperature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 
 /// The reasoning of a model before its answer.
 ///
 /// ```
-/// assert_eq!(formwork_dialect::registry::Reasoning::ByDefault.as_str(), "by_default");
+/// assert_eq!(formwork_dialect::registry::Reasoning::ByDefault.to_string(), "by_default");
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -242,15 +235,9 @@ pub enum Reasoning {
     Always,
 }
 
-impl Reasoning {
-    /// Returns the name in the file.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Optional => "optional",
-            Self::ByDefault => "by_default",
-            Self::Always => "always",
-        }
+impl fmt::Display for Reasoning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 

@@ -1,54 +1,30 @@
 //! Parses the text of a registry to its rows, with the location of each mistake.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
-use formwork_core::advised;
+use formwork_core::{Price, advised};
 use formwork_json::line_column;
+use schemars::{JsonSchema, SchemaGenerator};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
-use super::{Entry, NativeMode, RegistryError};
+use super::{Entry, Limits, NativeMode, Registry, RegistryError};
 use crate::Dialects;
 
 /// The keys of a file.
-const FILE: &[&str] = &["model"];
+static FILE: LazyLock<Vec<String>> = LazyLock::new(keys::<Registry>);
+static ROW: LazyLock<Vec<String>> = LazyLock::new(keys::<Entry>);
+static LIMITS: LazyLock<Vec<String>> = LazyLock::new(keys::<Limits>);
+static PRICE: LazyLock<Vec<String>> = LazyLock::new(keys::<Price>);
 
-/// The keys of a row, as in [`Entry`].
-const ROW: &[&str] = &[
-    "match",
-    "family",
-    "provider",
-    "native",
-    "dialect",
-    "strict",
-    "json_object",
-    "temperature",
-    "top_p",
-    "seed",
-    "late_system",
-    "reasoning",
-    "prefill",
-    "forced_tool",
-    "context_tokens",
-    "output_tokens",
-    "tiny",
-    "limits",
-    "price",
-    "use",
-    "retires",
-    "retired",
-    "source",
-    "checked",
-    "notes",
-];
-
-/// The keys of a row's `limits`, as in [`Limits`](super::Limits).
-const LIMITS: &[&str] =
-    &["properties", "depth", "enum_values", "characters", "optional", "unions", "strict_tools"];
-
-/// The keys of a row's `price`, as in [`Price`](formwork_core::Price).
-const PRICE: &[&str] = &["input", "output"];
+/// Returns the keys of a table of the file, in the order of the type's fields.
+fn keys<T: JsonSchema>() -> Vec<String> {
+    let schema = SchemaGenerator::default().into_root_schema_for::<T>();
+    schema.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::keys).cloned().collect()
+}
 
 /// Parses the rows of a file.
 pub(super) fn parse(text: &str, dialects: &Dialects) -> Result<Vec<Entry>, RegistryError> {
@@ -60,7 +36,7 @@ pub(super) fn parse(text: &str, dialects: &Dialects) -> Result<Vec<Entry>, Regis
     let table = DeTable::parse(text)
         .map_err(|wrong| error(start(wrong.span()), String::new(), one_line(wrong.message())))?
         .into_inner();
-    unknown_key(&table, FILE).map_or(Ok(()), |(at, key, message)| Err(error(at, key, message)))?;
+    unknown_key(&table, &FILE).map_or(Ok(()), |(at, key, message)| Err(error(at, key, message)))?;
     let Some(models) = table.get("model") else { return Ok(Vec::new()) };
     let Some(rows) = models.get_ref().as_array() else {
         let message = "rows begin with `[[model]]`, in double brackets".to_owned();
@@ -89,20 +65,21 @@ pub(super) fn parse(text: &str, dialects: &Dialects) -> Result<Vec<Entry>, Regis
 /// The byte of a mistake, the path of its key, and the message.
 type Wrong = (usize, String, String);
 
-fn unknown_key(table: &DeTable<'_>, known: &[&str]) -> Option<Wrong> {
-    let unknown = table.keys().filter(|key| !known.contains(&key.get_ref().as_ref()));
+fn unknown_key(table: &DeTable<'_>, known: &[String]) -> Option<Wrong> {
+    let unknown = table.keys().filter(|key| !known.iter().any(|known| known == key.get_ref().as_ref()));
     let first = unknown.min_by_key(|key| key.span().start)?;
     let key = first.get_ref().as_ref();
-    Some((first.span().start, key.to_owned(), advised("there is no such key", key, known)))
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    Some((first.span().start, key.to_owned(), advised("there is no such key", key, &known)))
 }
 
 fn unknown_key_of_row(row: &Spanned<DeValue<'_>>) -> Option<Wrong> {
     let table = row.get_ref().as_table()?;
-    let inside = |name: &str, known| {
+    let inside = |name: &str, known: &[String]| {
         let (at, key, message) = unknown_key(table.get(name)?.get_ref().as_table()?, known)?;
         Some((at, format!("{name}.{key}"), message))
     };
-    let found = [unknown_key(table, ROW), inside("limits", LIMITS), inside("price", PRICE)];
+    let found = [unknown_key(table, &ROW), inside("limits", &LIMITS), inside("price", &PRICE)];
     found.into_iter().flatten().min_by_key(|(at, ..)| *at)
 }
 
@@ -123,7 +100,7 @@ fn contradiction(entry: &Entry, dialects: &Dialects) -> Option<(&'static str, St
             return Some(("dialect", message));
         }
         if entry.native != NativeMode::Schema {
-            let native = entry.native.as_str();
+            let native = entry.native;
             return Some((
                 "dialect",
                 format!("a dialect is for `native = \"schema\"`, and here it is \"{native}\""),
@@ -142,8 +119,6 @@ fn one_line(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
 
     const GOOD: &str = "match = \"a\"\nfamily = \"A\"\nprovider = \"p\"\nnative = \"schema\"\nsource = \"s\"\nchecked = \"2026-11-21\"\n";
@@ -159,13 +134,13 @@ mod tests {
     #[test]
     fn the_lists_of_keys_are_those_of_the_types() {
         let schema = serde_json::to_value(schemars::schema_for!(Entry)).unwrap();
-        let same = |listed: &[&str], properties: &Value| {
+        let same = |listed: &[String], properties: &Value| {
             let there: Vec<&String> = properties.as_object().unwrap().keys().collect();
-            assert_eq!(there, listed);
+            assert!(there.into_iter().eq(listed));
         };
-        same(ROW, &schema["properties"]);
-        same(LIMITS, &schema["$defs"]["Limits"]["properties"]);
-        same(PRICE, &schema["$defs"]["Price"]["properties"]);
+        same(&ROW, &schema["properties"]);
+        same(&LIMITS, &schema["$defs"]["Limits"]["properties"]);
+        same(&PRICE, &schema["$defs"]["Price"]["properties"]);
     }
 
     #[test]

@@ -7,9 +7,8 @@ use foldhash::{HashMap, HashSet};
 use formwork_core::Lift;
 
 use super::{Reshaper, Siblings, Texts, closed, required};
-use crate::form::{
-    Alternative, ArrayForm, Form, FormId, Forms, Literals, Notes, ObjectForm, Property, Shape, Use,
-};
+use crate::depth::reached;
+use crate::form::{Alternative, ArrayForm, Form, FormId, Forms, Notes, ObjectForm, Property, Shape, Use};
 use crate::place::PlaceId;
 use crate::profile::Limits;
 
@@ -102,24 +101,6 @@ impl Savings {
     }
 }
 
-/// The forms that are written.
-fn reached(forms: &Forms) -> Vec<FormId> {
-    let mut all = vec![forms.root];
-    let mut seen = HashSet::from_iter([forms.root]);
-    let mut next = 0;
-    while let Some(id) = all.get(next).copied() {
-        next += 1;
-        for alternative in &forms[id].alternatives {
-            alternative.shape.each_inner(|inner| {
-                if seen.insert(inner) {
-                    all.push(inner);
-                }
-            });
-        }
-    }
-    all
-}
-
 fn optional_members(form: &Form) -> usize {
     let of = |alternative: &Alternative| match &alternative.shape {
         Shape::Object(object) => object.properties.iter().filter(|property| !property.required).count(),
@@ -131,23 +112,10 @@ fn optional_members(form: &Form) -> usize {
 /// Returns the number of unions in the text of a form.
 fn unions(form: &Form) -> usize {
     let mixed = form.alternatives.iter().filter(|alternative| match &alternative.shape {
-        Shape::Literals(literals) => kinds(literals).len() > 1,
+        Shape::Literals(literals) => literals.by_kind().len() > 1,
         _ => false,
     });
     mixed.count() + usize::from(form.alternatives.len() > 1)
-}
-
-/// Listed values by their types.
-fn kinds(literals: &Literals) -> Vec<(&'static str, Literals)> {
-    let mut kinds: Vec<(&'static str, Literals)> = Vec::new();
-    for literal in &literals.values {
-        let kind = crate::write::kind_of(&literal.value);
-        match kinds.iter_mut().find(|(known, _)| *known == kind) {
-            Some((_, all)) => all.values.push(literal.clone()),
-            None => kinds.push((kind, Literals { values: vec![literal.clone()], origin: literals.origin })),
-        }
-    }
-    kinds
 }
 
 impl Reshaper<'_> {
@@ -171,7 +139,7 @@ impl Reshaper<'_> {
         let mut null = false;
         for alternative in form.alternatives {
             let split = match &alternative.shape {
-                Shape::Literals(literals) if alternative.lifts.is_empty() => kinds(literals),
+                Shape::Literals(literals) if alternative.lifts.is_empty() => literals.by_kind(),
                 _ => Vec::new(),
             };
             if split.len() < 2 {
@@ -218,7 +186,7 @@ fn variant(shape: &Shape) -> &'static str {
         Shape::Number(_) => "number",
         Shape::Array(_) => "array",
         Shape::Object(_) => "object",
-        Shape::Literals(literals) => kinds(literals).first().map_or("value", |(kind, _)| kind),
+        Shape::Literals(literals) => literals.by_kind().first().map_or("value", |(kind, _)| kind),
         Shape::String(_) => "string",
         Shape::Any | Shape::Same(_) => "value",
     }

@@ -89,11 +89,10 @@ impl Reshaper<'_> {
 
     /// Records that the constraints of a form are lost, and returns the place of its schema.
     fn lose_encoded(&mut self, source: FormId) -> PlaceId {
-        let mut origin = None;
-        self.source.each_alternative(source, &mut |alternative| match &alternative.shape {
-            Shape::Array(array) => _ = origin.get_or_insert(array.origin),
-            Shape::Object(object) => _ = origin.get_or_insert(object.origin),
-            _ => {}
+        let origin = self.source.alternatives(source).find_map(|alternative| match &alternative.shape {
+            Shape::Array(array) => Some(array.origin),
+            Shape::Object(object) => Some(object.origin),
+            _ => None,
         });
         let origin = origin.unwrap_or_default();
         // A form of any value has no constraints.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use foldhash::HashMap;
 use formwork_core::{Lift, LossKind, Segment};
 
-use super::{Reshaper, Siblings, closed, required};
+use super::{Reshaper, Siblings, closed, free_name, required};
 use crate::form::{Alternative, ArrayForm, Extra, Form, ObjectForm, Property, Role, Shape, StringForm, Use};
 use crate::order::Order;
 use crate::place::PlaceId;
@@ -70,7 +70,8 @@ impl Reshaper<'_> {
         }
         let mut reshaped = closed(properties, object.origin);
         if as_pairs {
-            let name = free_name(reshaped.properties.iter().chain(&object.properties));
+            let properties = reshaped.properties.iter().chain(&object.properties);
+            let name = free_name("others", &properties.map(|property| property.name.as_str()).collect());
             let is_required =
                 others.min > 0 || !listed.is_empty() || self.profile.optional == Optional::Nullable;
             let pairs = self.pairs(extras, others, object.origin);
@@ -220,16 +221,6 @@ fn are_apart(patterns: &[&str]) -> bool {
         .iter()
         .enumerate()
         .all(|(index, one)| prefixes[index + 1..].iter().all(|other| apart(one, other)))
-}
-
-/// Returns a name for the member that holds the members with other names.
-fn free_name<'a>(properties: impl Iterator<Item = &'a Property>) -> String {
-    let taken: BTreeSet<&str> = properties.map(|property| property.name.as_str()).collect();
-    let mut name = "others".to_owned();
-    while taken.contains(name.as_str()) {
-        name.push('_');
-    }
-    name
 }
 
 /// Adds a letter to each name if the alphabetical order would generate a member before its dependencies.

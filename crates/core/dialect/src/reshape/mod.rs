@@ -52,7 +52,23 @@ pub(crate) fn reshape(
     let siblings = Siblings::all(source, profile);
     let mut savings = Savings::default();
     loop {
-        let mut work = Reshaper::new(source, profile, is_bounded, &names, &siblings, &texts, &savings);
+        let mut work = Reshaper {
+            source,
+            profile,
+            is_bounded,
+            names: &names,
+            siblings: &siblings,
+            texts: &texts,
+            savings: &savings,
+            out: Forms::new(source.places.clone()),
+            sources: Vec::new(),
+            losses: Losses::new(),
+            known: HashMap::default(),
+            nullable: HashMap::default(),
+            queue: VecDeque::new(),
+            leaf: None,
+            current: None,
+        };
         work.run(order);
         let Reshaper { out, sources, losses: own, .. } = work;
         let mut deep = profile.limits.as_ref().map(|limits| too_deep(&out, limits.depth)).unwrap_or_default();
@@ -112,15 +128,18 @@ impl Names {
                 }
             }
         }
-        let free = |name: &str| {
-            let mut name = name.to_owned();
-            while taken.contains(name.as_str()) {
-                name.push('_');
-            }
-            name
-        };
+        let free = |name: &str| free_name(name, &taken);
         Self { absent: free("absent"), entries: free("entries"), rest: free("rest") }
     }
+}
+
+/// Returns a name that is not taken.
+fn free_name(name: &str, taken: &HashSet<&str>) -> String {
+    let mut name = name.to_owned();
+    while taken.contains(name.as_str()) {
+        name.push('_');
+    }
+    name
 }
 
 /// Returns an object with these members and no others.
@@ -154,35 +173,7 @@ struct Reshaper<'p> {
     current: Option<FormId>,
 }
 
-impl<'p> Reshaper<'p> {
-    fn new(
-        source: &'p Forms,
-        profile: &'p Profile,
-        is_bounded: bool,
-        names: &'p Names,
-        siblings: &'p HashMap<FormId, Siblings>,
-        texts: &'p Texts,
-        savings: &'p Savings,
-    ) -> Self {
-        Self {
-            source,
-            profile,
-            is_bounded,
-            names,
-            siblings,
-            texts,
-            savings,
-            out: Forms::new(source.places.clone()),
-            sources: Vec::new(),
-            losses: Losses::new(),
-            known: HashMap::default(),
-            nullable: HashMap::default(),
-            queue: VecDeque::new(),
-            leaf: None,
-            current: None,
-        }
-    }
-
+impl Reshaper<'_> {
     fn run(&mut self, order: &Order) {
         let root = self.form(self.source.root, order);
         while let Some((id, source, order)) = self.queue.pop_front() {
@@ -417,17 +408,7 @@ impl Siblings {
         let mut all: HashMap<FormId, Self> = HashMap::default();
         let is_needed = profile.maps != Maps::Native || profile.optional == profile::Optional::Nullable;
         for id in forms.ids().filter(|id| is_needed && forms[*id].alternatives.len() > 1) {
-            let mut group = HashSet::from_iter([id]);
-            let mut queue = vec![id];
-            while let Some(id) = queue.pop() {
-                for alternative in &forms[id].alternatives {
-                    if let Shape::Same(inner) = alternative.shape
-                        && group.insert(inner)
-                    {
-                        queue.push(inner);
-                    }
-                }
-            }
+            let group = forms.same(id);
             let (mut has_array, mut nullable, mut objects) = (false, HashSet::default(), 0);
             for alternative in group.iter().flat_map(|id| &forms[*id].alternatives) {
                 objects += usize::from(matches!(alternative.shape, Shape::Object(_)));

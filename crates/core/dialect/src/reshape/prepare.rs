@@ -1,6 +1,7 @@
 //! Passes over all forms before they are reshaped.
 
 use super::Texts;
+use super::texts::is_any;
 use crate::form::{
     Alternative, ArrayForm, Extra, Form, FormId, Forms, Notes, NumberForm, ObjectForm, Shape, StringForm, Use,
 };
@@ -48,18 +49,23 @@ fn spread(forms: &Forms, texts: &mut HashSet<FormId>, is_string: impl Fn(&Altern
                 spread.push(id);
                 continue;
             }
-            forms.each_alternative(id, &mut |alternative| match &alternative.shape {
-                Shape::Object(object) => {
-                    for property in &object.properties {
-                        groups.entry(&property.name).or_default().push(property.value.form);
+            for alternative in forms.alternatives(id) {
+                match &alternative.shape {
+                    Shape::Object(object) => {
+                        for property in &object.properties {
+                            groups.entry(&property.name).or_default().push(property.value.form);
+                        }
+                        groups
+                            .entry("")
+                            .or_default()
+                            .extend(object.extras.iter().map(|extra| extra.value.form));
                     }
-                    groups.entry("").or_default().extend(object.extras.iter().map(|extra| extra.value.form));
+                    Shape::Array(array) => {
+                        groups.entry("").or_default().extend(array.items.iter().map(|items| items.form))
+                    }
+                    _ => {}
                 }
-                Shape::Array(array) => {
-                    groups.entry("").or_default().extend(array.items.iter().map(|items| items.form))
-                }
-                _ => {}
-            });
+            }
             let is_text = |form: &&FormId| leads_to(forms, **form, texts);
             for group in groups.values().filter(|group| group.iter().any(|form| is_text(&form))) {
                 let others = group.iter().filter(|form| !is_text(form));
@@ -75,27 +81,12 @@ fn spread(forms: &Forms, texts: &mut HashSet<FormId>, is_string: impl Fn(&Altern
 
 /// Returns whether a form, or a form among its alternatives, is one of these.
 fn leads_to(forms: &Forms, id: FormId, these: &HashSet<FormId>) -> bool {
-    let mut seen = vec![id];
-    let mut next = 0;
-    while let Some(id) = seen.get(next).copied() {
-        next += 1;
-        if these.contains(&id) {
-            return true;
-        }
-        for alternative in &forms[id].alternatives {
-            match alternative.shape {
-                Shape::Same(inner) if !seen.contains(&inner) => seen.push(inner),
-                _ => {}
-            }
-        }
-    }
-    false
+    forms.same(id).iter().any(|id| these.contains(id))
 }
 
 /// Replaces "any value" by a union of all types, for dialects without a notation for it. With bounds, objects and
 /// arrays hold scalars only.
 pub(super) fn spell_any(forms: &mut Forms, is_bounded: bool) {
-    let is_any = |form: &Form| matches!(form.alternatives.as_slice(), [only] if only.shape == Shape::Any);
     let all: Vec<FormId> = forms.ids().filter(|id| is_any(&forms[*id])).collect();
     if all.is_empty() {
         return;

@@ -1,5 +1,6 @@
 //! Unrolls recursive definitions, for dialects without recursion.
 
+use crate::depth::circles;
 use crate::form::{Form, FormId, Forms, Shape};
 use foldhash::{HashMap, HashSet};
 
@@ -8,7 +9,7 @@ const LEVELS: usize = 2;
 
 /// Unrolls recursive definitions to [`LEVELS`]. Returns the forms of the next level, which become JSON in a string.
 pub(super) fn unroll(forms: &mut Forms) -> HashSet<FormId> {
-    let back = back_edges(forms);
+    let back = circles(forms).into_iter().collect();
     let mut copies =
         Copies { forms, back, known: HashMap::default(), unwritten: Vec::new(), texts: HashMap::default() };
     if copies.back.is_empty() {
@@ -61,34 +62,4 @@ impl Copies<'_> {
             }
         }
     }
-}
-
-/// Returns the edges to a form that contains them, on the way from the root. Without them there are no cycles.
-fn back_edges(forms: &Forms) -> HashSet<(FormId, FormId)> {
-    let inner = |id: FormId| {
-        let mut inner = Vec::new();
-        for alternative in &forms[id].alternatives {
-            alternative.shape.each_inner(|form| inner.push(form));
-        }
-        inner
-    };
-    let mut back = HashSet::default();
-    let (mut seen, mut open) = (HashSet::from_iter([forms.root]), HashSet::from_iter([forms.root]));
-    let mut stack = vec![(forms.root, inner(forms.root), 0)];
-    while let Some((id, all, next)) = stack.last_mut() {
-        let id = *id;
-        let Some(form) = all.get(*next).copied() else {
-            open.remove(&id);
-            stack.pop();
-            continue;
-        };
-        *next += 1;
-        if open.contains(&form) {
-            back.insert((id, form));
-        } else if seen.insert(form) {
-            open.insert(form);
-            stack.push((form, inner(form), 0));
-        }
-    }
-    back
 }

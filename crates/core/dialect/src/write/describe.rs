@@ -1,8 +1,9 @@
 //! Adds annotations, and unenforced constraints as text, to a schema, for models that get no other description.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use formwork_core::{Lift, spaced};
+use formwork_core::{Lift, cut, spaced};
 use serde_json::{Value, json};
 
 use super::scalars::written_pattern;
@@ -51,11 +52,8 @@ pub(super) fn annotate(
     }
 }
 
-fn short(text: &str) -> String {
-    match text.char_indices().nth(MAX_EXAMPLES) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text.to_owned(),
-    }
+fn short(text: &str) -> Cow<'_, str> {
+    cut(text, MAX_EXAMPLES)
 }
 
 fn unsaid(alternative: &Alternative, profile: &Profile, most_values: usize, parts: &mut Vec<String>) {

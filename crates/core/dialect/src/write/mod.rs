@@ -7,8 +7,7 @@ use foldhash::{HashMap, HashSet};
 use formwork_core::{AddedBound, LiftOp, LossKind, escape};
 use serde_json::{Map, Value, json};
 
-pub(crate) use scalars::kind_of;
-
+use crate::depth::{circles, uses};
 use crate::expand::Losses;
 use crate::form::{Alternative, ArrayForm, FormId, Forms, Notes, ObjectForm, Property, Shape, Use};
 use crate::place::PlaceId;
@@ -47,13 +46,12 @@ pub(crate) fn write(forms: &Forms, profile: &Profile, most_values: usize, noted:
         losses: Losses::new(),
     };
     let root = forms.root;
-    let mut schema = if !writer.shared.contains(&root) {
-        writer.inline(root, &Notes::NONE, &Notes::NONE, String::new(), 0)
-    } else if profile.refers_to_root {
-        writer.names.insert(root, String::new());
-        writer.inline(root, &Notes::NONE, &Notes::NONE, String::new(), 0)
-    } else {
+    let is_shared = writer.shared.contains(&root);
+    let mut schema = if is_shared && !profile.refers_to_root {
         writer.reference(root)
+    } else {
+        writer.names.extend(is_shared.then_some((root, String::new())));
+        writer.inline(root, &Notes::NONE, &Notes::NONE, String::new(), 0)
     };
     let mut definitions = Map::new();
     let mut written = 0;
@@ -74,38 +72,9 @@ pub(crate) fn write(forms: &Forms, profile: &Profile, most_values: usize, noted:
 
 /// Returns the forms that become definitions: shared ones that are large enough, and recursive ones.
 fn shared(forms: &Forms) -> HashSet<FormId> {
-    let mut uses = vec![0_usize; forms.len()];
-    let mut is_open = vec![false; forms.len()];
-    let mut shared = HashSet::default();
-    let inner = |id: FormId| {
-        let mut inner = Vec::new();
-        for alternative in &forms[id].alternatives {
-            alternative.shape.each_inner(|form| inner.push(form));
-        }
-        inner
-    };
-    let mut stack = vec![(forms.root, inner(forms.root), 0)];
-    uses[forms.root.index()] = 1;
-    is_open[forms.root.index()] = true;
-    while let Some((id, all, next)) = stack.last_mut() {
-        let Some(form) = all.get(*next).copied() else {
-            is_open[id.index()] = false;
-            stack.pop();
-            continue;
-        };
-        *next += 1;
-        uses[form.index()] += 1;
-        if is_open[form.index()] {
-            shared.insert(form);
-        }
-        if uses[form.index()] == 1 {
-            is_open[form.index()] = true;
-            stack.push((form, inner(form), 0));
-        } else if is_large(forms, form) {
-            shared.insert(form);
-        }
-    }
-    shared
+    let uses = uses(forms);
+    let often = forms.ids().filter(|id| uses[id.index()] > 1 && is_large(forms, *id));
+    circles(forms).into_iter().map(|(_, inner)| inner).chain(often).collect()
 }
 
 /// Returns whether a form is longer than a reference to it.

@@ -10,7 +10,7 @@ use crate::profile::{Patterns, Profile};
 
 impl Writer<'_> {
     pub(super) fn literals(&mut self, literals: &Literals) -> Value {
-        let values: Vec<&Value> = literals.values.iter().map(|literal| &literal.value).collect();
+        let values = literals.values();
         let is_long = values.len() > self.most_values;
         if is_long {
             self.lose(literals.origin, "enum", LossKind::Loosened);
@@ -21,19 +21,11 @@ impl Writer<'_> {
                 _ => json!({"enum": values}),
             };
         }
-        let mut kinds: Vec<(&str, Vec<&Value>)> = Vec::new();
-        for value in values {
-            let kind = kind_of(value);
-            match kinds.iter_mut().find(|(known, _)| *known == kind) {
-                Some((_, values)) => values.push(value),
-                None => kinds.push((kind, vec![value])),
-            }
-        }
-        let written = kinds.into_iter().map(|(kind, values)| match kind {
+        let written = literals.by_kind().into_iter().map(|(kind, literals)| match kind {
             "null" => json!({"type": kind}),
-            "boolean" if values.len() == 2 => json!({"type": kind}),
+            "boolean" if literals.values.len() == 2 => json!({"type": kind}),
             _ if is_long => json!({"type": kind}),
-            _ => json!({"type": kind, "enum": values}),
+            _ => json!({"type": kind, "enum": literals.values()}),
         });
         let mut written: Vec<Value> = written.collect();
         if written.len() == 1 { written.swap_remove(0) } else { json!({"anyOf": written}) }
@@ -231,18 +223,5 @@ fn format_pattern(format: &str) -> Option<&'static str> {
             r"^[0-9]{4}[\x2D](0[1-9]|1[0-2])[\x2D](0[1-9]|[12][0-9]|3[01])[Tt]([01][0-9]|2[0-3])[\x3A][0-5][0-9][\x3A]([0-5][0-9]|60)([\x2E][0-9]+)?([Zz]|[\x2B\x2D]([01][0-9]|2[0-3])[\x3A][0-5][0-9])$",
         ),
         _ => None,
-    }
-}
-
-/// The name of a value's type in JSON Schema.
-pub(crate) fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }

@@ -107,36 +107,45 @@ impl Parser<'_> {
     fn object(&mut self) -> Parsed<Value> {
         self.enter(b'{')?;
         let mut members = Map::new();
+        self.items(b'}', |parser| parser.member(&mut members))?;
+        Ok(Value::Object(members))
+    }
+
+    /// Reads the items of an object or array up to its end. `item` returns false where the text ends inside of an item.
+    fn items(&mut self, closer: u8, mut item: impl FnMut(&mut Self) -> Parsed<bool>) -> Parsed<()> {
+        let is_object = closer == b'}';
+        let (with, outer_closer, outer) = if is_object { ("}", b']', b'[') } else { ("]", b'}', b'{') };
         loop {
             self.space()?;
             let before = self.at;
             match self.peek() {
                 None => {
-                    self.close_at_end(self.source.end(), "}");
+                    self.close_at_end(self.source.end(), with);
                     break;
                 }
-                Some(b'}') => {
+                Some(byte) if byte == closer => {
                     self.at += 1;
                     break;
                 }
-                Some(b']') if self.closes_outer(b'[') => {
-                    self.edit(EditKind::Bracket, Span::at(self.at), "}")?;
+                Some(byte) if byte == outer_closer && self.closes_outer(outer) => {
+                    self.edit(EditKind::Bracket, Span::at(self.at), with)?;
                     break;
                 }
-                Some(b',') => self.stray_comma(b'}')?,
+                Some(b',') => self.stray_comma(closer)?,
                 Some(b'.') if self.source.starts_with(self.at, "...") => self.ellipsis()?,
+                Some(b'}' | b']' | b')' | b':') if !is_object => self.junk()?,
                 Some(_) => {
-                    if !self.member(&mut members)? {
-                        self.close_at_end(before, "}");
+                    if !item(self)? {
+                        self.close_at_end(before, with);
                         break;
                     }
-                    self.separator(b'}')?;
+                    self.separator(closer)?;
                 }
             }
             self.progress(before)?;
         }
         self.open.pop();
-        Ok(Value::Object(members))
+        Ok(())
     }
 
     /// Reads one `name: value`, or skips a character that cannot begin one. Returns `false` if the text ended before the
@@ -187,38 +196,12 @@ impl Parser<'_> {
     fn array(&mut self, closer: u8) -> Parsed<Value> {
         self.enter(if closer == b')' { b'(' } else { b'[' })?;
         let mut items = Vec::new();
-        loop {
-            self.space()?;
-            let before = self.at;
-            match self.peek() {
-                None => {
-                    self.close_at_end(self.source.end(), "]");
-                    break;
-                }
-                Some(byte) if byte == closer => {
-                    self.at += 1;
-                    break;
-                }
-                Some(b'}') if self.closes_outer(b'{') => {
-                    self.edit(EditKind::Bracket, Span::at(self.at), "]")?;
-                    break;
-                }
-                Some(b',') => self.stray_comma(closer)?,
-                Some(b'.') if self.source.starts_with(self.at, "...") => self.ellipsis()?,
-                Some(b'}' | b']' | b')' | b':') => self.junk()?,
-                Some(_) => {
-                    let value = self.value(Place::Item)?;
-                    if std::mem::take(&mut self.lost) {
-                        self.close_at_end(before, "]");
-                        break;
-                    }
-                    items.push(value);
-                    self.separator(closer)?;
-                }
-            }
-            self.progress(before)?;
-        }
-        self.open.pop();
+        self.items(closer, |parser| {
+            let value = parser.value(Place::Item)?;
+            let is_lost = std::mem::take(&mut parser.lost);
+            items.extend(Some(value).filter(|_| !is_lost));
+            Ok(!is_lost)
+        })?;
         Ok(Value::Array(items))
     }
 

@@ -7,6 +7,8 @@ use formwork_core::{
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
+use crate::dialect::ensure;
+
 type Check<'a> = Pin<Box<dyn Future<Output = Result<(), String>> + 'a>>;
 type Trial = for<'a> fn(&'a SharedProvider) -> Check<'a>;
 
@@ -64,7 +66,7 @@ async fn schema(provider: &SharedProvider) -> Result<(), String> {
     let value = parsed(&completion)?;
     let keys: Vec<&str> = value.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect();
     let types = value["name"].is_string() && value["age"].is_u64() && value["city"].is_string();
-    expect(keys == ["name", "age", "city"] && types, || format!("the answer violates the schema: {value}"))
+    ensure(keys == ["name", "age", "city"] && types, || format!("the answer violates the schema: {value}"))
 }
 
 /// Requests an answer that no unconstrained model gives.
@@ -80,7 +82,7 @@ async fn canary(provider: &SharedProvider) -> Result<(), String> {
     });
     let completion = ask(provider, &call(provider, Some(schema), "Name a fruit.")).await?;
     let value = parsed(&completion)?;
-    expect(value == json!({"bird": "serinus-7431"}), || format!("the schema was ignored: {value}"))
+    ensure(value == json!({"bird": "serinus-7431"}), || format!("the schema was ignored: {value}"))
 }
 
 async fn object(provider: &SharedProvider) -> Result<(), String> {
@@ -93,7 +95,7 @@ async fn object(provider: &SharedProvider) -> Result<(), String> {
     let completion = ask(provider, &request).await?;
     // A small model may write until the token limit; its answer still begins like an object.
     let begins = completion.text.trim_start().starts_with('{');
-    expect(begins && (completion.finish == Finish::Length || parsed(&completion)?.is_object()), || {
+    ensure(begins && (completion.finish == Finish::Length || parsed(&completion)?.is_object()), || {
         format!("not an object: {}", completion.text)
     })
 }
@@ -102,13 +104,13 @@ async fn length(provider: &SharedProvider) -> Result<(), String> {
     let mut request = call(provider, None, "Write a very long story about the sea.");
     request.max_tokens = Some(8);
     let completion = ask(provider, &request).await?;
-    expect(completion.finish == Finish::Length, || format!("{completion:?}"))
+    ensure(completion.finish == Finish::Length, || format!("{completion:?}"))
 }
 
 async fn usage(provider: &SharedProvider) -> Result<(), String> {
     let completion = ask(provider, &call(provider, None, "Say hello.")).await?;
     let used = completion.usage;
-    expect(used.input_tokens > 0 && used.output_tokens > 0 && !used.estimated, || format!("{used:?}"))
+    ensure(used.input_tokens > 0 && used.output_tokens > 0 && !used.estimated, || format!("{used:?}"))
 }
 
 async fn seed(provider: &SharedProvider) -> Result<(), String> {
@@ -121,7 +123,7 @@ async fn seed(provider: &SharedProvider) -> Result<(), String> {
     // After the first call the server has cached the prompt, which may change the rounding of sums.
     ask(provider, &request).await?;
     let (first, second) = (ask(provider, &request).await?, ask(provider, &request).await?);
-    expect(first.text == second.text, || format!("{:?} and {:?}", first.text, second.text))
+    ensure(first.text == second.text, || format!("{:?} and {:?}", first.text, second.text))
 }
 
 async fn dropped(provider: &SharedProvider) -> Result<(), String> {
@@ -130,7 +132,7 @@ async fn dropped(provider: &SharedProvider) -> Result<(), String> {
     let mut answer = provider.call(&request).await.map_err(|fault| fault.to_string())?;
     let first = answer.next().await;
     drop(answer);
-    expect(matches!(first, Some(Ok(Delta::Text(_) | Delta::Reasoning(_)))), || format!("{first:?}"))?;
+    ensure(matches!(first, Some(Ok(Delta::Text(_) | Delta::Reasoning(_)))), || format!("{first:?}"))?;
     ask(provider, &call(provider, None, "Say hello.")).await.map(|_| ())
 }
 
@@ -151,7 +153,7 @@ async fn context(provider: &SharedProvider) -> Result<(), String> {
     request.max_tokens = Some(4);
     match ask(provider, &request).await {
         Err(_) => Ok(()),
-        Ok(completion) => expect(completion.usage.input_tokens > u64::from(context_tokens), || {
+        Ok(completion) => ensure(completion.usage.input_tokens > u64::from(context_tokens), || {
             format!("{} tokens of a longer prompt were read: {completion:?}", completion.usage.input_tokens)
         }),
     }
@@ -159,8 +161,4 @@ async fn context(provider: &SharedProvider) -> Result<(), String> {
 
 fn parsed(completion: &Completion) -> Result<Value, String> {
     serde_json::from_str(&completion.text).map_err(|error| format!("{error} in {completion:?}"))
-}
-
-fn expect(holds: bool, words: impl FnOnce() -> String) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(words()) }
 }

@@ -13,8 +13,10 @@ use std::time::Duration;
 /// # let _ = replies;
 /// ```
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Reply {
-    pub(super) head: Head,
+    /// The status; without one, only the pieces are sent.
+    pub(super) head: Option<u16>,
     pub(super) headers: Vec<(String, String)>,
     /// The pieces of the body, each sent on its own.
     pub(super) pieces: Vec<Vec<u8>>,
@@ -25,15 +27,6 @@ pub struct Reply {
     pub(super) framing: Framing,
     /// The number of bytes of the body after which it is cut, and the way in which the response ends then.
     pub(super) cut: Option<(usize, End)>,
-}
-
-/// The bytes before a body.
-#[derive(Debug, Clone)]
-pub(super) enum Head {
-    /// A status line and headers.
-    Http(u16),
-    /// Nothing: only the body is sent.
-    None,
 }
 
 /// The way in which a response marks the end of its body (RFC 9112, section 6.3).
@@ -62,7 +55,7 @@ impl Reply {
     /// Responds with a status without a body.
     pub fn status(status: u16) -> Self {
         Self {
-            head: Head::Http(status),
+            head: Some(status),
             headers: Vec::new(),
             pieces: vec![Vec::new()],
             endless: false,
@@ -104,7 +97,7 @@ impl Reply {
 
     /// Sends these bytes instead of an HTTP response, and closes the connection.
     pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
-        Self { head: Head::None, framing: Framing::Close, ..Self::status(0) }.with_piece(bytes)
+        Self { head: None, framing: Framing::Close, ..Self::status(0) }.with_piece(bytes)
     }
 
     /// Never responds, and keeps the connection open.
@@ -113,48 +106,41 @@ impl Reply {
     }
 
     /// Sets the status (default: 200).
-    #[must_use]
     pub fn with_status(mut self, status: u16) -> Self {
-        self.head = Head::Http(status);
+        self.head = Some(status);
         self
     }
 
     /// Adds a header (default: none). `content-length` and `transfer-encoding` come from the framing.
-    #[must_use]
     pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
     /// Sets the body, in one piece and with its length (default: empty).
-    #[must_use]
     pub fn with_body(self, body: impl Into<Vec<u8>>) -> Self {
         self.with_piece(body).with_framing(Framing::Length)
     }
 
     /// Sets the body, chunked (default: empty).
-    #[must_use]
     pub fn with_pieces(mut self, pieces: impl IntoIterator<Item = impl Into<Vec<u8>>>) -> Self {
         self.pieces = pieces.into_iter().map(Into::into).collect();
         self.with_framing(Framing::Chunked)
     }
 
     /// Sets the way in which the end of the body is marked (default: its length).
-    #[must_use]
     pub const fn with_framing(mut self, framing: Framing) -> Self {
         self.framing = framing;
         self
     }
 
     /// Sets the delay before each piece of the body, in real time (default: none).
-    #[must_use]
     pub const fn with_pause(mut self, pause: Duration) -> Self {
         self.pause = pause;
         self
     }
 
     /// Cuts the body after this many bytes, and ends the response in this way.
-    #[must_use]
     pub const fn cut_at(mut self, bytes: usize, end: End) -> Self {
         self.cut = Some((bytes, end));
         self

@@ -7,7 +7,7 @@ use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
-use super::reply::{Head, Reply};
+use super::reply::Reply;
 use super::request::{Received, read};
 use super::{End, Framing};
 
@@ -109,7 +109,7 @@ async fn send(to: &mut TcpStream, reply: &Reply) -> io::Result<Option<End>> {
 }
 
 fn head(reply: &Reply) -> String {
-    let Head::Http(status) = reply.head else { return String::new() };
+    let Some(status) = reply.head else { return String::new() };
     let mut head = format!("HTTP/1.1 {status} {}\r\n", reason(status));
     for (name, value) in &reply.headers {
         head.push_str(&format!("{name}: {value}\r\n"));

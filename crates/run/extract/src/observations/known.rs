@@ -106,17 +106,6 @@ impl Known {
             self.remove(&target, &what);
         }
     }
-
-    #[cfg(test)]
-    fn all(&self) -> Vec<(&str, &What, Time)> {
-        let mut all: Vec<_> = self
-            .by_target
-            .iter()
-            .flat_map(|(target, known)| known.values().flatten().map(move |entry| (target, entry)))
-            .collect();
-        all.sort_by_key(|(_, entry)| entry.nth);
-        all.into_iter().map(|(target, entry)| (target.as_str(), &entry.what, entry.since)).collect()
-    }
 }
 
 #[cfg(test)]
@@ -124,6 +113,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    impl Known {
+        fn all(&self) -> Vec<(&str, &What, Time)> {
+            let mut all: Vec<_> = self
+                .by_target
+                .iter()
+                .flat_map(|(target, known)| known.values().flatten().map(move |entry| (target, entry)))
+                .collect();
+            all.sort_by_key(|(_, entry)| entry.nth);
+            all.into_iter().map(|(target, entry)| (target.as_str(), &entry.what, entry.since)).collect()
+        }
+    }
 
     fn what() -> impl Strategy<Value = What> {
         let digest = (0..200_u32).prop_map(|number| number.to_string());
