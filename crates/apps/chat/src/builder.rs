@@ -19,7 +19,7 @@ use crate::client::{Asker, Shared, Toolbox};
 use crate::contract::governance;
 use crate::debug::{Debug, Sink};
 use crate::turn::{self, Judge, Turn};
-use crate::validator::{BySchema, TopLevel};
+use crate::validator::TopLevel;
 use crate::{AnswerContract, ChatTool, JsonModeChatClient, StructuredAnswerLite};
 
 /// Builds a [`JsonModeChatClient`]. Mistakes in the settings are errors of [`build`](Self::build).
@@ -285,7 +285,7 @@ impl<A: AnswerContract> ChatBuilder<A> {
         named(&self.tools)?;
         let schema = Typed::<A>::new();
         let judge: Arc<dyn Validator> = if self.by_schema {
-            Arc::new(BySchema(formwork_schema::compile(schema.document()).map_err(unusable)?))
+            formwork_schema::compile(schema.document()).map_err(unusable)?
         } else {
             A::validator().map_err(unusable)?
         };

@@ -178,8 +178,7 @@ impl Prompt {
         hash.update(self.system(check, examples, Order::Contract));
         hash.update([0]);
         hash.update(TASK);
-        let hash = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        PromptId { name: self.name.clone(), hash }
+        PromptId { name: self.name.clone(), hash: format!("{:x}", hash.finalize()) }
     }
 }
 
@@ -205,17 +204,12 @@ pub(crate) fn user(words: &str) -> String {
 }
 
 fn written(answer: &AiScore, order: Order) -> String {
-    let AiScore { score, breakdown, reasoning, risk_factors, strengths } = answer;
-    spaced(&match order {
-        Order::Contract => json!({
-            "score": score, "scoreBreakdown": breakdown, "reasoning": reasoning,
-            "risk_factors": risk_factors, "strengths": strengths,
-        }),
-        Order::BreakdownFirst => json!({
-            "scoreBreakdown": breakdown, "score": score, "reasoning": reasoning,
-            "risk_factors": risk_factors, "strengths": strengths,
-        }),
-    })
+    let mut answer = json!(answer);
+    if let (Order::BreakdownFirst, Some(fields)) = (order, answer.as_object_mut()) {
+        let breakdown = fields.shift_remove("scoreBreakdown").unwrap_or_default();
+        fields.shift_insert(0, "scoreBreakdown".to_owned(), breakdown);
+    }
+    spaced(&answer)
 }
 
 #[cfg(test)]

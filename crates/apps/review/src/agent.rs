@@ -3,8 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_core::{
-    Capabilities, Clock, Contract, Enforcement, Error, ErrorKind, Feedback, Input, Lower, Outcome, Patching,
-    Policy, Temperature, Template, Time,
+    Capabilities, Clock, Contract, Enforcement, Error, ErrorKind, Feedback, Inline, Input, Lower, Outcome,
+    Patching, Policy, Temperature, Template, Time,
 };
 use formwork_dialect::registry::Registry;
 use formwork_extract::{
@@ -180,6 +180,12 @@ impl Agent {
     /// Returns the policy with other temperatures.
     pub(crate) fn policy_at(&self, temperature: f64) -> Policy {
         self.policy.clone().with_temperature(Temperature::AtMost { first: temperature, then: 0.2 })
+    }
+
+    /// Returns the contract of answers that satisfy a schema.
+    pub(crate) fn contract(schema: Value) -> Result<Contract, Error> {
+        formwork_schema::contract_for(Arc::new(Inline::new(Self::SCHEMA_NAME, schema)))
+            .map_err(|error| Error::new(ErrorKind::Schema, error.to_string()))
     }
 
     /// Requests one answer.

@@ -2,7 +2,7 @@ use formwork_core::{Cost, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::GenerationError;
+use crate::{Criterion, GenerationError};
 
 /// The result of a review: whether the output passes, and the result of each criterion.
 ///
@@ -86,6 +86,22 @@ pub struct CriterionResult {
     /// The number of a model's votes behind the verdict; 0 if no model was called.
     #[serde(default)]
     pub votes: u32,
+}
+
+impl CriterionResult {
+    /// Returns the result of a criterion that no vote decided.
+    pub(crate) fn new(criterion: &Criterion, verdict: Verdict, reasoning: String, confidence: u8) -> Self {
+        let (reason, suggested_fix, votes) = (None, None, 0);
+        Self {
+            criterion_id: criterion.id.clone(),
+            verdict,
+            reasoning,
+            confidence,
+            reason,
+            suggested_fix,
+            votes,
+        }
+    }
 }
 
 /// The verdict on a criterion.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use formwork_core::{CallRecord, Clock as _, Error, ErrorKind, Run};
-use formwork_extract::{CancellationToken, Extraction, Extractor, Journal, TokioClock};
+use formwork_extract::{CancellationToken, Extractor, Journal, TokioClock};
 use serde_json::Value;
 
 use crate::drive::{AsksRows, Outcome, Turn, drive, settle};
@@ -117,19 +117,7 @@ impl AsksRows for InProcess {
         let OpenRow { number, input, state, .. } = row;
         let mut state = state.unwrap_or_default();
         let now = clock.now();
-        let run = state.run.take();
-        let stored = state.stored;
-        let continued: Option<Extraction<Value>> = match run {
-            Some(run) => {
-                let own = run.clone();
-                let extraction = extractor.continued(run.resumed(stored, now));
-                if extraction.is_none() {
-                    state = RowState { run: Some(own), ..state }.restarted();
-                }
-                extraction
-            }
-            None => None,
-        };
+        let continued = state.continued(extractor, now);
         let RowState { history, deferred, .. } = state;
         let extraction = continued.unwrap_or_else(|| extractor.extraction(input));
         let failed = Arc::new(Mutex::new(None));

@@ -79,18 +79,13 @@ pub struct BudgetExceeded {
 /// assert_eq!(ledger.key("alice")?.spent, 1_234);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Debug)]
 #[must_use = "a hold that is dropped is spent"]
 pub struct Hold {
     ledger: Ledger,
     id: i64,
     amount: u64,
     is_settled: bool,
-}
-
-impl std::fmt::Debug for Hold {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Hold").field("id", &self.id).field("amount", &self.amount).finish_non_exhaustive()
-    }
 }
 
 enum Reserved {

@@ -13,12 +13,8 @@ pub(super) const MODEL_IS_WORSE: &str = "The model's scores are further off than
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<36} {:>8} {:>10} {:>8}", "", "target", "measured", "n")?;
-        for Target { metric, target, measured_text, n, is_met, .. } in &self.targets {
-            let verdict = match is_met {
-                Some(true) => "met",
-                Some(false) => "missed",
-                None => "",
-            };
+        for row in &self.targets {
+            let (Target { metric, target, measured_text, n, .. }, verdict) = (row, row.verdict());
             let line = format!("{metric:<36} {target:>8} {measured_text:>10} {n:>8}  {verdict}");
             writeln!(f, "{}", line.trim_end())?;
         }

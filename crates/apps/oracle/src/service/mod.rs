@@ -31,7 +31,6 @@ mod body;
 mod problem;
 mod routes;
 
-use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::TcpListener;
@@ -104,7 +103,7 @@ impl Default for Limits {
 /// Service::new(oracle, metrics).serve(listener, async {}).await?;
 /// # Ok(()) }
 /// ```
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Service {
     oracle: Oracle,
     metrics: Metrics,
@@ -153,15 +152,5 @@ impl Service {
         };
         let answer = move |request| routes.clone().answer(request);
         formwork_serve::serve(listener, answer, connections, Draining::new(), shutdown).await
-    }
-}
-
-impl fmt::Debug for Service {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Service")
-            .field("oracle", &self.oracle)
-            .field("limits", &self.limits)
-            .field("key", &self.key)
-            .finish_non_exhaustive()
     }
 }

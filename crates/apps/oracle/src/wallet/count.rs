@@ -48,19 +48,7 @@ struct Name<K>(K);
 
 impl<'de, K: FromStr<Err: Display>> Deserialize<'de> for Name<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text<K>(PhantomData<K>);
-        impl<K: FromStr<Err: Display>> Visitor<'_> for Text<K> {
-            type Value = Name<K>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a name")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Name<K>, E> {
-                text.parse().map(Name).map_err(E::custom)
-            }
-        }
-        deserializer.deserialize_str(Text(PhantomData))
+        String::deserialize(deserializer)?.parse().map(Self).map_err(de::Error::custom)
     }
 }
 

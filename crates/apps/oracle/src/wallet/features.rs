@@ -156,14 +156,9 @@ impl Features {
         let total = summary.transactions;
         let account_age_days = days_until_now(summary.first);
         let categories = shares(summary.categories.iter().map(|(name, count)| (*name, *count)), total);
-        let mut liked = shares(summary.protocols.iter().map(|(name, count)| (name.as_str(), *count)), total);
-        liked.truncate(TOP);
-        let owned = |share: Share<&str>| Share {
-            name: share.name.to_owned(),
-            transactions: share.transactions,
-            percent: share.percent,
-        };
-        let top_protocols = liked.into_iter().map(owned).collect();
+        let mut top_protocols =
+            shares(summary.protocols.iter().map(|(name, count)| (name.clone(), *count)), total);
+        top_protocols.truncate(TOP);
         let risk_flags = shares(summary.risk_flags.iter().map(|(flag, count)| (*flag, *count)), total);
         Self {
             as_of: now,
@@ -216,16 +211,12 @@ impl Features {
             let (found, percent): (Cow<'static, str>, u8) = match summary.first {
                 Some(first) => {
                     let apart = first.days_since(claimed).max(claimed.days_since(first));
-                    (
-                        first.date().into(),
-                        if apart <= 90 {
-                            100
-                        } else if apart <= 365 {
-                            50
-                        } else {
-                            0
-                        },
-                    )
+                    let percent = match apart {
+                        ..=90 => 100,
+                        ..=365 => 50,
+                        _ => 0,
+                    };
+                    (first.date().into(), percent)
                 }
                 None => ("never active".into(), 0),
             };

@@ -9,6 +9,7 @@ use formwork_extract::{CancellationToken, TokioClock};
 use formwork_ledger::RecordId;
 use formwork_wire::SharedTransport;
 use futures_util::future::join_all;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -119,11 +120,7 @@ impl Restate {
                 ))));
             }
         };
-        let hello: Option<Hello> = response
-            .json()
-            .filter(|_| response.status.is_success())
-            .and_then(|document| serde_json::from_value(document).ok());
-        let hello = hello.ok_or_else(not_restate)?;
+        let hello: Hello = response.read().ok_or_else(not_restate)?;
         if hello.protocol < PROTOCOL {
             return Err(BatchError::Engine(format!(
                 "the workers at Restate {url} have version {}, which is older than this batch needs: start workers of version {} \
@@ -158,31 +155,28 @@ impl Restate {
 /// [`BatchError::Store`].
 pub fn start_anew(view: &View) -> Result<(), BatchError> {
     match view.note(NOTE)? {
-        Some(name) => view.set_note(NOTE, Name::of(&name).next().note()),
+        Some(name) => view.set_note(NOTE, Name::of(name).next()),
         None => Ok(()),
     }
 }
 
 /// The name of a batch in Restate.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Name {
+    #[serde(default = "fresh")]
     batch: String,
     /// Keys of an earlier era are not used again.
+    #[serde(default)]
     era: u64,
 }
 
 impl Name {
-    fn of(note: &Value) -> Self {
-        let batch = note.get("batch").and_then(Value::as_str).map_or_else(fresh, str::to_owned);
-        Self { batch, era: note.get("era").and_then(Value::as_u64).unwrap_or_default() }
+    fn of(note: Value) -> Self {
+        serde_json::from_value(note).unwrap_or_else(|_| Self { batch: fresh(), era: 0 })
     }
 
-    fn note(&self) -> Value {
-        json!({"batch": self.batch, "era": self.era})
-    }
-
-    fn next(self) -> Self {
-        Self { era: self.era + 1, ..self }
+    fn next(self) -> Value {
+        json!(Self { era: self.era + 1, ..self })
     }
 }
 
@@ -294,8 +288,7 @@ impl Session<'_> {
         let ids = cut.iter().map(|(key, body)| async move {
             let path = format!("/{ROWS}/run/send");
             let sent = self.engine.ingress.post(&path, Some(key), body.clone(), Some(HELLO)).await.ok()?;
-            let document = sent.json()?;
-            document.get("invocationId").and_then(Value::as_str).map(str::to_owned)
+            sent.read::<Value>()?.get("invocationId").and_then(Value::as_str).map(str::to_owned)
         });
         let ids: Vec<String> = join_all(ids).await.into_iter().flatten().collect();
         if !ids.is_empty() {
@@ -316,17 +309,12 @@ fn is_passing(response: &Response) -> bool {
 
 /// Returns the reply of a worker, or its failure.
 fn understood(response: &Response) -> RowReply {
-    let kind = match response.status.as_u16() {
-        200..300 => match response.json().and_then(|reply| serde_json::from_value(reply).ok()) {
-            Some(reply) => return reply,
-            None => ErrorKind::Unavailable,
-        },
-        413 => ErrorKind::Rejected,
-        _ => ErrorKind::Unavailable,
-    };
-    let message = match kind {
-        ErrorKind::Rejected => "the row is longer than Restate takes (message-size-limit)".to_owned(),
-        _ => format!("Restate has no result of the row: {}", response.message()),
+    if let Some(reply) = response.read() {
+        return reply;
+    }
+    let (kind, message) = match response.status.as_u16() {
+        413 => (ErrorKind::Rejected, "the row is longer than Restate takes (message-size-limit)".to_owned()),
+        _ => (ErrorKind::Unavailable, format!("Restate has no result of the row: {}", response.message())),
     };
     let end = super::message::RunEnd::Failed(RunError { kind, message, calls: Vec::new(), best: None });
     RowReply { restarted: false, end }
@@ -338,8 +326,8 @@ impl Engine for Restate {
         if let Err(ended) = self.begin().await? {
             return Ok(ended);
         }
-        let name = Name::of(&store.note(NOTE).await?.unwrap_or_default());
-        store.set_note(NOTE, name.note()).await?;
+        let name = Name::of(store.note(NOTE).await?.unwrap_or_default());
+        store.set_note(NOTE, json!(name)).await?;
         let spent = store.progress().await?.micro_usd;
         let session = Session {
             engine: self,
@@ -351,7 +339,7 @@ impl Engine for Restate {
         let ended = drive(&session, &store, cancel, self.patience).await?;
         if ended == Ended::Stopped(Stop::Cancelled) {
             session.cancel().await;
-            store.set_note(NOTE, name.next().note()).await?;
+            store.set_note(NOTE, name.next()).await?;
         }
         Ok(ended)
     }
