@@ -341,21 +341,11 @@ impl<A: AnswerContract> ChatBuilder<A> {
             }
         };
         extractor = self.backends.into_iter().map(target).fold(extractor, ExtractorBuilder::with_target);
-        if let Some(timeout) = self.timeout {
-            extractor = extractor.with_deadline(timeout);
-        }
-        if let Some(max_tokens) = self.max_tokens {
-            extractor = extractor.with_max_tokens(max_tokens);
-        }
-        if let Some(seed) = self.seed {
-            extractor = extractor.with_seed(seed);
-        }
-        if let Some(budget) = self.budget {
-            extractor = extractor.with_budget(budget);
-        }
-        if let Some(debug) = debug {
-            extractor = extractor.with_observer(Arc::clone(debug));
-        }
+        extractor = self.timeout.into_iter().fold(extractor, ExtractorBuilder::with_deadline);
+        extractor = self.max_tokens.into_iter().fold(extractor, ExtractorBuilder::with_max_tokens);
+        extractor = self.seed.into_iter().fold(extractor, ExtractorBuilder::with_seed);
+        extractor = self.budget.into_iter().fold(extractor, ExtractorBuilder::with_budget);
+        extractor = debug.cloned().into_iter().fold(extractor, ExtractorBuilder::with_observer);
         self.observers.into_iter().fold(extractor, ExtractorBuilder::with_observer).build()
     }
 }

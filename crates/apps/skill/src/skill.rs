@@ -310,10 +310,8 @@ impl Reading<'_> {
         let supplied: Vec<&str> =
             supplied.into_iter().filter(|(_, supplied)| *supplied).map(|(key, _)| key).collect();
         if supplied.len() != 1 {
-            self.wrong(
-                &root,
-                format!("expected one of `schema`, `file` and `shape`, found {}", words(&supplied)),
-            );
+            let found = words(&supplied);
+            self.wrong(&root, format!("expected one of `schema`, `file` and `shape`, found {found}"));
             return None;
         }
         let (key, schema) = if let Some(schema) = &output.schema {

@@ -40,6 +40,7 @@ use crate::{BatchError, Ended, Engine, OpenRow, Pace, RowState, Store};
 /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[must_use]
 #[derive(Debug, Clone)]
 pub struct InProcess {
     extractor: Extractor<Value>,
@@ -63,14 +64,12 @@ impl InProcess {
 
     /// Opens as many rows as the targets take, at most the number of [`new`](Self::new) (default: that number). Each pace is the
     /// layer of one target of the extractor.
-    #[must_use]
     pub fn with_paces(mut self, paces: impl IntoIterator<Item = Pace>) -> Self {
         self.paces = paces.into_iter().collect();
         self
     }
 
     /// Sets how long the batch waits while no provider answers (default: 5 minutes).
-    #[must_use]
     pub const fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self

@@ -80,6 +80,7 @@ impl<T> From<&Result<Outcome<T>, formwork_core::Error>> for RunOutcome {
 ///     .with_labels(Some("alice".to_owned()), vec!["nightly".to_owned()]);
 /// assert_eq!(run.contract.as_deref(), Some("person"));
 /// ```
+#[must_use]
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRecord {
     /// The id of the run; [`RunRecord::new`] makes one.
@@ -148,7 +149,6 @@ impl RunRecord {
 
     /// Sets the fields that a run of Formwork knows: the outcome, the calls with their answers, target, model, usage and cost. The
     /// model is the target's name; [`RunRecord::with_models`] replaces it.
-    #[must_use]
     pub fn of<T>(mut self, result: &Result<Outcome<T>, formwork_core::Error>, ended: Time) -> Self {
         (self.outcome, self.ended) = (RunOutcome::from(result), ended);
         let calls = match result {
@@ -175,7 +175,6 @@ impl RunRecord {
     }
 
     /// Replaces the model of the run and of each call by the model behind its target (default: the target's name).
-    #[must_use]
     pub fn with_models(mut self, model_of: impl Fn(&str) -> Option<String>) -> Self {
         if let Some(model) = model_of(&self.target) {
             self.model = model;
@@ -189,28 +188,24 @@ impl RunRecord {
     }
 
     /// Sets the name and the digest of the contract (default: neither).
-    #[must_use]
     pub fn with_contract(mut self, name: Option<String>, digest: Option<String>) -> Self {
         (self.contract, self.digest) = (name, digest);
         self
     }
 
     /// Sets the key that the client presented (default: none).
-    #[must_use]
     pub const fn with_key(mut self, key: Option<KeyId>) -> Self {
         self.key = key;
         self
     }
 
     /// Sets the user and the tags (default: none).
-    #[must_use]
     pub fn with_labels(mut self, user: Option<String>, tags: Vec<String>) -> Self {
         (self.user, self.tags) = (user, tags);
         self
     }
 
     /// Sets the request's text (default: none).
-    #[must_use]
     pub fn with_request(mut self, request: Option<String>) -> Self {
         self.request = request;
         self

@@ -88,12 +88,6 @@ pub struct Hold {
     is_settled: bool,
 }
 
-enum Reserved {
-    Held(i64),
-    Exceeded(BudgetExceeded),
-    KeyEnded,
-}
-
 /// Spending.
 impl Ledger {
     /// Reserves the maximum cost of a call, in millionths of a US dollar, and waits until the reservation is durable. Keys without a
@@ -115,12 +109,8 @@ impl Ledger {
                 Error::Invalid(format!("at most {most} US dollars can be reserved for one call")).into()
             );
         }
-        let reserved = self.submit(move |connection| reserve(connection, key, amount, run, now)).await?;
-        match reserved {
-            Reserved::Held(id) => Ok(Hold { ledger: self.clone(), id, amount, is_settled: false }),
-            Reserved::Exceeded(exceeded) => Err(exceeded.into()),
-            Reserved::KeyEnded => Err(ReserveError::KeyEnded),
-        }
+        let id = self.submit(move |connection| reserve(connection, key, amount, run, now)).await??;
+        Ok(Hold { ledger: self.clone(), id, amount, is_settled: false })
     }
 
     /// The same as [`Ledger::reserve`] for callers without a runtime: blocks the thread.
@@ -144,7 +134,7 @@ fn reserve(
     amount: u64,
     run: Option<RecordId>,
     now: Time,
-) -> rusqlite::Result<Reserved> {
+) -> rusqlite::Result<Result<i64, ReserveError>> {
     let (reserved, at) = (number(amount), number(now.0));
     let held = connection
         .prepare_cached(
@@ -156,7 +146,7 @@ fn reserve(
         connection
             .prepare_cached("INSERT INTO spending (key, run, reserved, reserved_at) VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![key, run.map(|run| run.0), reserved, at])?;
-        return Ok(Reserved::Held(connection.last_insert_rowid()));
+        return Ok(Ok(connection.last_insert_rowid()));
     }
     let sql = "SELECT name, budget, spent, held FROM key
         WHERE id = ?1 AND revoked IS NULL AND (expires IS NULL OR expires > ?2)";
@@ -170,7 +160,7 @@ fn reserve(
             amount,
         })
     });
-    Ok(exceeded.optional()?.map_or(Reserved::KeyEnded, Reserved::Exceeded))
+    Ok(Err(exceeded.optional()?.map_or(ReserveError::KeyEnded, ReserveError::Exceeded)))
 }
 
 impl Hold {

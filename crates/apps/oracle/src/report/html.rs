@@ -77,19 +77,9 @@ fn figure(out: &mut String, title: &str, plot: &str, caption: &str) {
 }
 
 fn latency(report: &Report) -> String {
-    report.latency_ms.map_or_else(
-        || "There are no scores.".to_owned(),
-        |spread| {
-            let seconds = |milliseconds: u64| milliseconds as f64 / 1000.0;
-            format!(
-                "p50 {:.2} s, p95 {:.2} s, p99 {:.2} s, most {:.2} s.",
-                seconds(spread.p50),
-                seconds(spread.p95),
-                seconds(spread.p99),
-                seconds(spread.max)
-            )
-        },
-    )
+    let Some(spread) = report.latency_ms else { return "There are no scores.".to_owned() };
+    let [_, p50, p95, p99, max] = spread.seconds();
+    format!("p50 {p50:.2} s, p95 {p95:.2} s, p99 {p99:.2} s, most {max:.2} s.")
 }
 
 fn expected(report: &Report) -> String {

@@ -224,7 +224,7 @@ fn targets(rates: &Rates, latency_ms: Option<Spread>) -> Vec<Target> {
             if sign == '>' { measured > percent } else { measured < percent }
         }),
     };
-    let p95 = latency_ms.map(|spread| spread.p95 as f64 / 1000.0);
+    let p95 = latency_ms.map(|spread| spread.seconds()[2]);
     vec![
         share("schema compliance without retries", '>', 95.0, rates.scores, rates.schema_compliance),
         share("scores that needed a retry", '<', 5.0, rates.scores, rates.retry),
@@ -258,6 +258,11 @@ impl Spread {
         let (min, max) = (*sorted.first()?, *sorted.last()?);
         let rank = |percent: usize| sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1];
         Some(Self { min, p50: rank(50), p95: rank(95), p99: rank(99), max })
+    }
+
+    /// Returns the values in seconds, in ascending order.
+    fn seconds(self) -> [f64; 5] {
+        [self.min, self.p50, self.p95, self.p99, self.max].map(|milliseconds| milliseconds as f64 / 1000.0)
     }
 }
 

@@ -103,6 +103,7 @@ impl Default for Limits {
 /// Service::new(oracle, metrics).serve(listener, async {}).await?;
 /// # Ok(()) }
 /// ```
+#[must_use]
 #[derive(Debug, Clone)]
 pub struct Service {
     oracle: Oracle,
@@ -118,14 +119,12 @@ impl Service {
     }
 
     /// Sets the limits (default: [`Limits::default`]).
-    #[must_use]
     pub const fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
     /// Sets the key that requests require (default: none, the service is open).
-    #[must_use]
     pub fn with_api_key(mut self, key: ApiKey) -> Self {
         self.key = Some(Arc::new(key));
         self

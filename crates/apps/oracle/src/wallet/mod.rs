@@ -15,6 +15,7 @@ mod explorer;
 mod features;
 mod kinds;
 mod reader;
+mod scalar;
 mod show;
 mod summary;
 mod survey;

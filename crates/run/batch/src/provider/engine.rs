@@ -58,6 +58,7 @@ pub const fn batch_price(price: Price) -> Price {
 ///         .with_interval(Duration::from_secs(60))
 /// }
 /// ```
+#[must_use]
 #[derive(Debug, Clone)]
 pub struct ProviderBatch {
     pub(super) extractor: Extractor<Value>,
@@ -84,42 +85,36 @@ impl ProviderBatch {
     }
 
     /// Sets the batch API of the target of this name (default: none). Each target of the extractor needs one.
-    #[must_use]
     pub fn with_target(mut self, name: impl Into<String>, api: SharedBatchApi) -> Self {
         self.targets.insert(name.into(), api);
         self
     }
 
     /// Sets the clock (default: [`TokioClock`]).
-    #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
     /// Adds a budget (default: none). A row is submitted only if every budget allows the maximum cost of its call.
-    #[must_use]
     pub fn with_budget(mut self, budget: Budget) -> Self {
         self.budgets.push(budget);
         self
     }
 
     /// Sets the interval between requests for the state of open files (default: 30 s).
-    #[must_use]
     pub const fn with_interval(mut self, interval: Duration) -> Self {
         self.interval = interval;
         self
     }
 
     /// Sets the time after which the engine ends if no request to the provider succeeds (default: 1 hour).
-    #[must_use]
     pub const fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
     /// Sets the limits of a file (default: 64 MiB, any number of requests). The limits of the provider apply as well.
-    #[must_use]
     pub const fn with_file_limits(mut self, limits: FileLimits) -> Self {
         self.limits = limits;
         self

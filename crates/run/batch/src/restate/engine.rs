@@ -48,6 +48,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 ///         .with_patience(Duration::from_secs(60))
 /// }
 /// ```
+#[must_use]
 #[derive(Debug, Clone)]
 pub struct Restate {
     ingress: Client,
@@ -77,14 +78,12 @@ impl Restate {
 
     /// Sets the cost in millionths of a US dollar from which on no further row is submitted (default: no limit). Rows in progress are
     /// finished, and may exceed it.
-    #[must_use]
     pub const fn with_budget(mut self, micro_usd: u64) -> Self {
         self.budget = Some(micro_usd);
         self
     }
 
     /// Sets the time after which the batch ends if Restate or all providers do not respond (default: 5 minutes).
-    #[must_use]
     pub const fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self

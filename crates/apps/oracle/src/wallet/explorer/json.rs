@@ -2,8 +2,9 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::value::SeqAccessDeserializer;
-use serde::de::{self, Deserializer, SeqAccess, Visitor};
+use serde::de::{self, Deserializer, SeqAccess, Unexpected, Visitor};
 
+use super::super::scalar::scalar;
 use super::super::{WalletError, text};
 use super::{History, Row};
 
@@ -171,34 +172,15 @@ pub(in super::super) struct Text(String);
 
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl Visitor<'_> for Any {
-            type Value = Text;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or a number")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Text, E> {
-                Ok(Text(text.trim().to_owned()))
-            }
-
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Text, E> {
-                Ok(Text(number.to_string()))
-            }
-
-            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Text, E> {
-                Ok(Text(number.to_string()))
-            }
-
-            fn visit_bool<E: de::Error>(self, is: bool) -> Result<Text, E> {
-                Ok(Text(u8::from(is).to_string()))
-            }
-
-            fn visit_unit<E: de::Error>(self) -> Result<Text, E> {
-                Ok(Text::default())
-            }
-        }
-        deserializer.deserialize_any(Any)
+        scalar(deserializer, "a text or a number", |found| {
+            Some(Ok(Self(match found {
+                Unexpected::Str(text) => text.trim().to_owned(),
+                Unexpected::Unsigned(number) => number.to_string(),
+                Unexpected::Float(number) => number.to_string(),
+                Unexpected::Bool(is) => u8::from(is).to_string(),
+                Unexpected::Unit => String::new(),
+                _ => return None,
+            })))
+        })
     }
 }
