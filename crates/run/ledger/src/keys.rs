@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::insert::number;
 use crate::query::amount;
+use crate::usd::{self, MAX_AMOUNT};
 use crate::{Error, Ledger};
 
 /// The start of every secret.
@@ -404,23 +405,20 @@ fn check(new: &NewKey) -> Result<(), Error> {
     /// Characters of the longest name.
     const MAX_NAME: usize = 64;
     let name = &new.name;
-    if name.trim() != name
+    let is_odd = name.trim() != name
         || name.is_empty()
         || name.chars().count() > MAX_NAME
-        || name.chars().any(char::is_control)
-    {
-        let what = "a key's name has 1 to 64 characters, no control characters, and no spaces around it";
-        return Err(Error::Invalid(what.to_owned()));
-    }
-    if new.rpm == Some(0) {
-        return Err(Error::Invalid("a key needs at least one request a minute".to_owned()));
-    }
-    if new.models.iter().any(String::is_empty) {
-        return Err(Error::Invalid("the name of a model is empty".to_owned()));
-    }
-    if new.budget.is_some_and(|budget| budget > crate::usd::MAX_AMOUNT) {
-        let most = crate::usd::format(crate::usd::MAX_AMOUNT);
-        return Err(Error::Invalid(format!("a budget is at most {most} US dollars")));
-    }
-    Ok(())
+        || name.chars().any(char::is_control);
+    let flaw = if is_odd {
+        "a key's name has 1 to 64 characters, no control characters, and no spaces around it".to_owned()
+    } else if new.rpm == Some(0) {
+        "a key needs at least one request a minute".to_owned()
+    } else if new.models.iter().any(String::is_empty) {
+        "the name of a model is empty".to_owned()
+    } else if new.budget.is_some_and(|budget| budget > MAX_AMOUNT) {
+        format!("a budget is at most {} US dollars", usd::format(MAX_AMOUNT))
+    } else {
+        return Ok(());
+    };
+    Err(Error::Invalid(flaw))
 }
