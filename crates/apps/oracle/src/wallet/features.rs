@@ -219,8 +219,8 @@ impl Features {
                 return Claim::new("active_since", claimed.date(), "never active", 0);
             };
             let percent = match first.days_since(claimed).max(claimed.days_since(first)) {
-                ..=90 => 100,
-                ..=365 => 50,
+                ..91 => 100,
+                91..366 => 50,
                 _ => 0,
             };
             Claim::new("active_since", claimed.date(), first.date(), percent)
