@@ -47,7 +47,7 @@ pub struct ChatBuilder<A> {
     of: PhantomData<fn() -> A>,
 }
 
-/// What is not set is absent.
+/// The settings that are absent by default.
 #[derive(Default)]
 struct Settings {
     backends: Vec<Backend>,

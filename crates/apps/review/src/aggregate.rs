@@ -36,7 +36,7 @@ pub(crate) fn aggregate(
 
 /// Returns the result of a criterion that could not be evaluated.
 pub(crate) fn undecided(criterion: &Criterion, reason: Indeterminate, why: String) -> CriterionResult {
-    let result = CriterionResult::new(criterion, Verdict::Indeterminate, why, 0);
+    let result = CriterionResult::new(&criterion.id, Verdict::Indeterminate, why, 0);
     CriterionResult { reason: Some(reason), ..result }
 }
 

@@ -68,7 +68,7 @@ fn judged(criterion: &Criterion, violations: &[Violation]) -> CriterionResult {
 }
 
 fn result(criterion: &Criterion, holds: bool, reasoning: String) -> CriterionResult {
-    CriterionResult::new(criterion, if holds { Verdict::Pass } else { Verdict::Fail }, reasoning, 100)
+    CriterionResult::new(&criterion.id, if holds { Verdict::Pass } else { Verdict::Fail }, reasoning, 100)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@ use formwork_core::{Cost, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Criterion, GenerationError};
+use crate::GenerationError;
 
 /// The result of a review: whether the output passes, and the result of each criterion.
 ///
@@ -90,17 +90,9 @@ pub struct CriterionResult {
 
 impl CriterionResult {
     /// Returns the result of a criterion that no vote decided.
-    pub(crate) fn new(criterion: &Criterion, verdict: Verdict, reasoning: String, confidence: u8) -> Self {
+    pub(crate) fn new(id: &str, verdict: Verdict, reasoning: String, confidence: u8) -> Self {
         let (reason, suggested_fix, votes) = (None, None, 0);
-        Self {
-            criterion_id: criterion.id.clone(),
-            verdict,
-            reasoning,
-            confidence,
-            reason,
-            suggested_fix,
-            votes,
-        }
+        Self { criterion_id: id.to_owned(), verdict, reasoning, confidence, reason, suggested_fix, votes }
     }
 }
 

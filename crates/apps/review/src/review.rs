@@ -280,6 +280,6 @@ fn counted(criterion: &Criterion, votes: &[Vote]) -> CriterionResult {
         reason: count.reason,
         suggested_fix: speaker.filter(|vote| !vote.pass && !vote.fix.is_empty()).map(|vote| vote.fix.clone()),
         votes: u32::try_from(votes.len()).unwrap_or(u32::MAX),
-        ..CriterionResult::new(criterion, count.verdict, reasoning, count.confidence)
+        ..CriterionResult::new(&criterion.id, count.verdict, reasoning, count.confidence)
     }
 }

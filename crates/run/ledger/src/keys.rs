@@ -11,8 +11,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::insert::number;
-use crate::query::amount;
+use crate::insert::{amount, number};
 use crate::usd::{self, MAX_AMOUNT};
 use crate::{Error, Ledger};
 

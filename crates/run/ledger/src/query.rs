@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter
 use serde::{Deserialize, Serialize};
 
 use crate::id::RecordId;
-use crate::insert::number;
+use crate::insert::{amount, count, number};
 use crate::record::{RunOutcome, StoredCall, ViolationRecord};
 use crate::{Error, KeyId, Ledger};
 
@@ -218,16 +218,6 @@ const COLUMNS: &str = "run.id, run.started, run.ended, run.outcome, run.message,
     run.contract, run.digest, run.target, run.model, run.tags, run.attempts, run.input_tokens, run.output_tokens,
     run.cached_tokens, run.reasoning_tokens, run.estimated, run.micro_usd, run.cached, run.feedback
     FROM run LEFT JOIN key ON key.id = run.key";
-
-/// Returns the number in a column that is never negative.
-pub(crate) fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
-    Ok(row.get::<_, i64>(column)?.max(0).unsigned_abs())
-}
-
-/// Returns the amount or the time in a column that may be empty.
-pub(crate) fn amount(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<u64>> {
-    Ok(row.get::<_, Option<i64>>(column)?.map(|value| value.max(0).unsigned_abs()))
-}
 
 /// Reads five columns: tokens, and whether they were estimated.
 fn usage(row: &Row<'_>, from: usize) -> rusqlite::Result<Usage> {

@@ -8,7 +8,7 @@ use formwork_core::Time;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use tokio::sync::oneshot;
 
-use crate::insert::number;
+use crate::insert::{self, number};
 use crate::task::{Committed, Job, block_on};
 use crate::usd::{self, MAX_AMOUNT};
 use crate::{Error, KeyId, Ledger, RecordId};
@@ -151,7 +151,7 @@ fn reserve(
     let sql = "SELECT name, budget, spent, held FROM key
         WHERE id = ?1 AND revoked IS NULL AND (expires IS NULL OR expires > ?2)";
     let exceeded = connection.prepare_cached(sql)?.query_row(params![key, at], |row| {
-        let amount_of = |column| crate::query::amount(row, column).map(Option::unwrap_or_default);
+        let amount_of = |column| insert::amount(row, column).map(Option::unwrap_or_default);
         Ok(BudgetExceeded {
             name: row.get(0)?,
             budget: amount_of(1)?,

@@ -171,7 +171,7 @@ impl Features {
             shares(summary.protocols.iter().map(|(name, count)| (name.clone(), *count)), total);
         top_protocols.truncate(TOP);
         let risk_flags = shares(summary.risk_flags.iter().map(|(flag, count)| (*flag, *count)), total);
-        Self {
+        let mut features = Self {
             as_of: now,
             account_age_days,
             idle_days: days_until_now(summary.last),
@@ -195,18 +195,14 @@ impl Features {
             flagged_percent: risk_flags.first().map_or(0.0, |most| most.percent),
             risk_flags,
             survey: None,
-        }
-        .with_survey(wallet.survey.as_ref(), summary)
-    }
-
-    fn with_survey(self, survey: Option<&Survey>, summary: &Summary) -> Self {
-        let survey = survey.map(|survey| {
-            let claims = self.claims(survey, summary);
+        };
+        features.survey = wallet.survey.as_ref().map(|survey| {
+            let claims = features.claims(survey, summary);
             let sum: u64 = claims.iter().map(|claim| u64::from(claim.percent)).sum();
             let percent = sum.checked_div(claims.len() as u64).map(|average| average.min(100) as u8);
             SurveyMatch { claims, percent, answers: survey.answers.clone() }
         });
-        Self { survey, ..self }
+        features
     }
 
     fn claims(&self, survey: &Survey, summary: &Summary) -> Vec<Claim> {
