@@ -19,7 +19,7 @@ use crate::client::{Asker, Shared, Toolbox};
 use crate::contract::governance;
 use crate::debug::{Debug, Sink};
 use crate::turn::{self, Judge, Turn};
-use crate::validator::{BySchema, TopLevel};
+use crate::validator::TopLevel;
 use crate::{AnswerContract, ChatTool, JsonModeChatClient, StructuredAnswerLite};
 
 /// Builds a [`JsonModeChatClient`]. Mistakes in the settings are errors of [`build`](Self::build).
@@ -41,11 +41,18 @@ use crate::{AnswerContract, ChatTool, JsonModeChatClient, StructuredAnswerLite};
 /// ```
 #[must_use]
 pub struct ChatBuilder<A> {
-    backends: Vec<Backend>,
     policy: Policy,
+    max_tool_calls: u32,
+    settings: Settings,
+    of: PhantomData<fn() -> A>,
+}
+
+/// The settings that are absent by default.
+#[derive(Default)]
+struct Settings {
+    backends: Vec<Backend>,
     additions: Vec<String>,
     tools: Vec<ChatTool>,
-    max_tool_calls: u32,
     by_schema: bool,
     forced_tool: bool,
     native_tools: bool,
@@ -57,7 +64,6 @@ pub struct ChatBuilder<A> {
     rate: Option<Rate>,
     clock: Option<Arc<dyn Clock>>,
     observers: Vec<Arc<dyn Observer>>,
-    of: PhantomData<fn() -> A>,
 }
 
 /// The default maximum number of tool calls for one question.
@@ -93,25 +99,8 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
 
 impl<A: AnswerContract> ChatBuilder<A> {
     fn new() -> Self {
-        Self {
-            backends: Vec::new(),
-            policy: policy(1),
-            additions: Vec::new(),
-            tools: Vec::new(),
-            max_tool_calls: TOOL_CALLS,
-            by_schema: false,
-            forced_tool: false,
-            native_tools: false,
-            debug: None,
-            timeout: None,
-            max_tokens: None,
-            seed: None,
-            budget: None,
-            rate: None,
-            clock: None,
-            observers: Vec::new(),
-            of: PhantomData,
-        }
+        let settings = Settings::default();
+        Self { policy: policy(1), max_tool_calls: TOOL_CALLS, settings, of: PhantomData }
     }
 
     /// Adds a provider (default: none; at least one is required). The client calls the first one, and the next one if
@@ -121,7 +110,7 @@ impl<A: AnswerContract> ChatBuilder<A> {
     /// prompt alone is the fallback. A provider without it, such as a model in this process, is called in its own
     /// modes.
     pub fn with_target(mut self, backend: impl Into<Backend>) -> Self {
-        self.backends.push(backend.into());
+        self.settings.backends.push(backend.into());
         self
     }
 
@@ -146,13 +135,13 @@ impl<A: AnswerContract> ChatBuilder<A> {
 
     /// Adds a text to the system message, below the contract (default: none). It cannot replace the contract.
     pub fn with_system(mut self, addition: impl Into<String>) -> Self {
-        self.additions.push(addition.into());
+        self.settings.additions.push(addition.into());
         self
     }
 
     /// Adds a tool that the model can call (default: none).
     pub fn with_tool(mut self, tool: ChatTool) -> Self {
-        self.tools.push(tool);
+        self.settings.tools.push(tool);
         self
     }
 
@@ -166,7 +155,7 @@ impl<A: AnswerContract> ChatBuilder<A> {
     /// Validates answers by their compiled JSON Schema (default: by the hand-written validator). Both have the same
     /// verdicts.
     pub const fn with_schema_validation(mut self) -> Self {
-        self.by_schema = true;
+        self.settings.by_schema = true;
         self
     }
 
@@ -206,7 +195,7 @@ impl<A: AnswerContract> ChatBuilder<A> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub const fn with_native_tools(mut self) -> Self {
-        self.native_tools = true;
+        self.settings.native_tools = true;
         self
     }
 
@@ -215,64 +204,68 @@ impl<A: AnswerContract> ChatBuilder<A> {
     ///
     /// A provider whose [modes](Backend::with_mode) begin with a [forced tool](formwork_dialect::Tool) is called so anyway.
     pub const fn with_forced_tool(mut self) -> Self {
-        self.forced_tool = true;
+        self.settings.forced_tool = true;
         self
     }
 
     /// Sets whether the client logs attempts, failures and convergence to standard error (default: `false`). Requests
     /// and answers stay the same.
-    pub fn with_debug(self, debug: bool) -> Self {
+    pub fn with_debug(mut self, debug: bool) -> Self {
         // Standard error may be closed, and a debug line is no reason to panic.
         let log = |line: &str| _ = writeln!(io::stderr().lock(), "{line}");
-        if debug { self.with_debug_log(log) } else { Self { debug: None, ..self } }
+        if debug {
+            return self.with_debug_log(log);
+        }
+        self.settings.debug = None;
+        self
     }
 
     /// Sets a function that receives the lines of [`with_debug`](Self::with_debug) (default: none).
     pub fn with_debug_log(mut self, log: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        self.debug = Some(Arc::new(log));
+        self.settings.debug = Some(Arc::new(log));
         self
     }
 
     /// Sets the time limit of each question, including corrections, backoff and tools (default: no limit).
     pub const fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
+        self.settings.timeout = Some(timeout);
         self
     }
 
     /// Sets the maximum number of calls in a period, over all questions and targets (default: no limit). Further calls
     /// wait.
     pub fn with_rate_limit(mut self, calls: usize, per: Duration) -> Self {
-        self.rate = Some(Rate::new(calls, per));
+        self.settings.rate = Some(Rate::new(calls, per));
         self
     }
 
     /// Sets the maximum number of tokens of each answer (default: the target's own limit).
     pub const fn with_max_tokens(mut self, max_tokens: u32) -> Self {
-        self.max_tokens = Some(max_tokens);
+        self.settings.max_tokens = Some(max_tokens);
         self
     }
 
     /// Sets the seed, for providers that support it (default: none).
     pub const fn with_seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
+        self.settings.seed = Some(seed);
         self
     }
 
     /// Sets the maximum cost of each question, or of each turn if there are tools (default: no limit).
     pub const fn with_budget(mut self, budget: Cost) -> Self {
-        self.budget = Some(budget);
+        self.settings.budget = Some(budget);
         self
     }
 
     /// Sets the clock (default: [`TokioClock`]).
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = Some(clock);
+        self.settings.clock = Some(clock);
         self
     }
 
     /// Adds an observer that is notified of every turn (default: none).
     pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
-        self.observers.push(Arc::new(observer));
+        self.settings.observers.push(Arc::new(observer));
         self
     }
 
@@ -282,17 +275,18 @@ impl<A: AnswerContract> ChatBuilder<A> {
     /// [`ErrorKind::Config`] without targets, or for a tool whose name is not `[A-Za-z0-9_-]{1,64}` or is used twice.
     /// [`ErrorKind::Schema`] if the schema of the payload's type cannot be used.
     pub fn build(mut self) -> Result<JsonModeChatClient<A>, Error> {
-        named(&self.tools)?;
+        named(&self.settings.tools)?;
         let schema = Inline::of::<A>();
-        let judge: Arc<dyn Validator> = if self.by_schema {
-            Arc::new(BySchema(formwork_schema::compile(schema.document()).map_err(unusable)?))
+        let judge: Arc<dyn Validator> = if self.settings.by_schema {
+            formwork_schema::compile(schema.document()).map_err(unusable)?
         } else {
             A::validator().map_err(unusable)?
         };
-        let clock = self.clock.clone().unwrap_or_else(|| Arc::new(TokioClock::new()));
+        let clock = self.settings.clock.clone().unwrap_or_else(|| Arc::new(TokioClock::new()));
         let most = self.policy.attempts;
-        let debug = self.debug.take().map(|sink| Arc::new(Debug { sink, most }));
-        let (timeout, tools) = (self.timeout, Arc::<[ChatTool]>::from(std::mem::take(&mut self.tools)));
+        let debug = self.settings.debug.take().map(|sink| Arc::new(Debug { sink, most }));
+        let (timeout, tools) =
+            (self.settings.timeout, Arc::<[ChatTool]>::from(std::mem::take(&mut self.settings.tools)));
         let asker = if tools.is_empty() {
             Asker::Plain(self.extractor(
                 Arc::new(schema),
@@ -323,15 +317,16 @@ impl<A: AnswerContract> ChatBuilder<A> {
         tools: &[ChatTool],
     ) -> Result<Extractor<X>, Error> {
         let contract = Contract::new(schema, Arc::new(TopLevel { judge, example: A::example() }));
-        let system = std::iter::once(governing).chain(self.additions).collect::<Vec<_>>().join("\n\n");
+        let system =
+            std::iter::once(governing).chain(self.settings.additions).collect::<Vec<_>>().join("\n\n");
         let mut extractor = Extractor::for_contract(contract)
             .with_policy(self.policy)
             .with_level(Level::Strict)
             .with_system(system)
             .with_clock(Arc::clone(clock));
-        let rate = self.rate.as_ref();
-        let forced_tool = self.forced_tool;
-        let native_tools = self.native_tools;
+        let rate = self.settings.rate.as_ref();
+        let forced_tool = self.settings.forced_tool;
+        let native_tools = self.settings.native_tools;
         let target = |backend| {
             let backend = mode(backend, forced_tool);
             let backend = if tools.is_empty() { backend } else { offered(backend, tools, native_tools) };
@@ -340,23 +335,14 @@ impl<A: AnswerContract> ChatBuilder<A> {
                 None => backend,
             }
         };
-        extractor = self.backends.into_iter().map(target).fold(extractor, ExtractorBuilder::with_target);
-        if let Some(timeout) = self.timeout {
-            extractor = extractor.with_deadline(timeout);
-        }
-        if let Some(max_tokens) = self.max_tokens {
-            extractor = extractor.with_max_tokens(max_tokens);
-        }
-        if let Some(seed) = self.seed {
-            extractor = extractor.with_seed(seed);
-        }
-        if let Some(budget) = self.budget {
-            extractor = extractor.with_budget(budget);
-        }
-        if let Some(debug) = debug {
-            extractor = extractor.with_observer(Arc::clone(debug));
-        }
-        self.observers.into_iter().fold(extractor, ExtractorBuilder::with_observer).build()
+        extractor =
+            self.settings.backends.into_iter().map(target).fold(extractor, ExtractorBuilder::with_target);
+        extractor = self.settings.timeout.into_iter().fold(extractor, ExtractorBuilder::with_deadline);
+        extractor = self.settings.max_tokens.into_iter().fold(extractor, ExtractorBuilder::with_max_tokens);
+        extractor = self.settings.seed.into_iter().fold(extractor, ExtractorBuilder::with_seed);
+        extractor = self.settings.budget.into_iter().fold(extractor, ExtractorBuilder::with_budget);
+        extractor = debug.cloned().into_iter().fold(extractor, ExtractorBuilder::with_observer);
+        self.settings.observers.into_iter().fold(extractor, ExtractorBuilder::with_observer).build()
     }
 }
 
@@ -416,8 +402,8 @@ fn unusable(error: SchemaError) -> Error {
 impl<A> fmt::Debug for ChatBuilder<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChatBuilder")
-            .field("backends", &self.backends)
-            .field("tools", &self.tools)
+            .field("backends", &self.settings.backends)
+            .field("tools", &self.settings.tools)
             .finish_non_exhaustive()
     }
 }

@@ -1,16 +1,13 @@
 //! Tool calls on their way to a model and back: by the provider's own interface, or as JSON in the place of the answer.
 
-use std::collections::VecDeque;
-use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, ready};
 
-use async_trait::async_trait;
 use formwork_core::{
-    Answer, Call, Capabilities, Delta, Fault, FaultKind, Finish, Layer, Message, Original, Part, Provider,
-    Role, SharedProvider, Tool, ToolCall, spaced,
+    Answer, Call, Delta, Fault, FaultKind, Finish, Layer, Message, Original, Part, Role, SharedProvider,
+    Tool, ToolCall, spaced,
 };
-use futures_util::Stream;
+use formwork_layers::{Around, around};
+use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
 
 use crate::ChatTool;
@@ -42,11 +39,8 @@ impl Offer {
             parameters: tool.arguments().clone(),
         };
         let refusal = refusal.map(|refusal| refusal.to_owned().into()).unwrap_or_default();
-        Self {
-            prompt: tools_prompt(tools),
-            tools: tools.iter().map(native).collect(),
-            refusal: Arc::new(refusal),
-        }
+        let native = tools.iter().map(native).collect();
+        Self { tools: native, refusal: Arc::new(refusal), ..Self::in_prompt(tools) }
     }
 
     fn written(&self, call: &Call) -> Call {
@@ -64,52 +58,34 @@ impl Offer {
 
 impl Layer for Offer {
     fn wrap(&self, inner: SharedProvider) -> SharedProvider {
-        Arc::new(Offering { inner, offer: self.clone() })
+        around(inner, self.clone())
     }
 }
 
-#[derive(Debug)]
-struct Offering {
-    inner: SharedProvider,
-    offer: Offer,
-}
-
-#[async_trait]
-impl Provider for Offering {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn capabilities(&self) -> &Capabilities {
-        self.inner.capabilities()
-    }
-
-    async fn call(&self, call: &Call) -> Result<Answer, Fault> {
-        let Offer { tools, refusal, .. } = &self.offer;
+impl Around for Offer {
+    async fn call(&self, inner: &SharedProvider, call: &Call) -> Result<Answer, Fault> {
+        let Self { tools, refusal, .. } = self;
         if tools.is_empty() {
-            return self.inner.call(&self.offer.written(call)).await;
+            return inner.call(&self.written(call)).await;
         }
         let mut refused = None;
         if refusal.get().is_none() {
             let mut native = call.clone();
             native.tools.clone_from(tools);
-            match self.inner.call(&native).await {
+            match inner.call(&native).await {
                 Err(fault) if refuses_tools(&fault) => refused = Some(fault.message),
-                called => return called.map(|answer| Answer::new(Turns::native(answer))),
+                called => return called.map(|answer| Turns::default().of(answer)),
             }
         }
-        let answer = self.inner.call(&self.offer.written(call)).await?;
+        let answer = inner.call(&self.written(call)).await?;
         // The tools were the reason for the refusal only if the call without them is accepted.
         let reason = refusal.get_or_init(|| refused.unwrap_or_default());
         let note = format!(
             "{} takes no tools by its own interface ({reason}): they were offered in the prompt",
-            self.name()
+            inner.name()
         );
-        Ok(Answer::new(Turns::noted(answer, note)))
-    }
-
-    async fn probe(&self) -> Result<Capabilities, Fault> {
-        self.inner.probe().await
+        // The model has the tools in the prompt, and its text is JSON.
+        Ok(Turns { is_json: true, note: Some(note), ..Turns::default() }.of(answer))
     }
 }
 
@@ -188,97 +164,65 @@ pub(crate) fn messages(before: usize, done: Vec<Done>, original: Option<&Origina
     [Message { role: Role::Assistant, parts: calls }, Message { role: Role::Tool, parts: results }]
 }
 
-/// An answer whose tool calls are its text. Text before the calls is the model's comment on them.
+/// The state of an answer whose tool calls become its text. Text before the calls is the model's comment on them.
+#[derive(Default)]
 struct Turns {
-    answer: Answer,
     /// Text that is not JSON so far.
     comment: String,
     /// Whether the text is JSON: an answer, beside which no call counts.
     is_json: bool,
     calls: Vec<ToolCall>,
     note: Option<String>,
-    last: VecDeque<Delta>,
 }
 
 impl Turns {
-    fn native(answer: Answer) -> Self {
-        Self {
-            answer,
-            comment: String::new(),
-            is_json: false,
-            calls: Vec::new(),
-            note: None,
-            last: VecDeque::new(),
-        }
+    fn of(mut self, answer: Answer) -> Answer {
+        Answer::new(answer.flat_map(move |delta| {
+            stream::iter(match delta {
+                Ok(delta) => self.take(delta).into_iter().map(Ok).collect(),
+                fault => vec![fault],
+            })
+        }))
     }
 
-    /// Creates the answer of a model that has the tools in the prompt.
-    fn noted(answer: Answer, note: String) -> Self {
-        Self { is_json: true, note: Some(note), ..Self::native(answer) }
-    }
-
-    /// Returns the piece that is passed on now.
-    fn take(&mut self, delta: Delta) -> Option<Delta> {
+    /// Returns the pieces that are passed on now.
+    fn take(&mut self, delta: Delta) -> Vec<Delta> {
         match delta {
-            Delta::Text(text) if self.is_json => Some(Delta::Text(text)),
-            Delta::Text(text) => {
+            Delta::Text(text) if !self.is_json => {
                 self.comment.push_str(&text);
                 self.is_json = self.comment.trim_start().starts_with('{');
-                self.is_json.then(|| Delta::Text(std::mem::take(&mut self.comment)))
+                let text = self.is_json.then(|| Delta::Text(std::mem::take(&mut self.comment)));
+                text.into_iter().collect()
             }
             Delta::ToolCall(call) => {
                 self.calls.push(call);
-                None
+                Vec::new()
             }
             Delta::End(mut end) => {
-                let calls = std::mem::take(&mut self.calls);
+                let (mut last, calls) = (Vec::new(), std::mem::take(&mut self.calls));
                 let comment = std::mem::take(&mut self.comment);
                 let is_call = !calls.is_empty() && !self.is_json;
                 if !comment.is_empty() {
-                    self.last.push_back(if is_call {
-                        Delta::Reasoning(comment)
-                    } else {
-                        Delta::Text(comment)
-                    });
+                    last.push(if is_call { Delta::Reasoning(comment) } else { Delta::Text(comment) });
                 }
                 if is_call {
-                    self.last.push_back(Delta::Text(turn(&calls)));
+                    last.push(Delta::Text(turn(&calls)));
                 } else if !calls.is_empty() {
                     let names: Vec<String> = calls.iter().map(|call| format!("{:?}", call.name)).collect();
                     let note = format!(
                         "the model called {} beside its answer: the answer counts, and the tool was not run",
                         names.join(", ")
                     );
-                    self.last.push_back(Delta::Note(note));
+                    last.push(Delta::Note(note));
                 }
-                self.last.extend(self.note.take().map(Delta::Note));
+                last.extend(self.note.take().map(Delta::Note));
                 if !calls.is_empty() && end.finish != Finish::Length {
                     end.finish = Finish::Stop;
                 }
-                self.last.push_back(Delta::End(end));
-                self.last.pop_front()
+                last.push(Delta::End(end));
+                last
             }
-            other => Some(other),
-        }
-    }
-}
-
-impl Stream for Turns {
-    type Item = Result<Delta, Fault>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        loop {
-            if let Some(delta) = self.last.pop_front() {
-                return Poll::Ready(Some(Ok(delta)));
-            }
-            match ready!(Pin::new(&mut self.answer).poll_next(cx)) {
-                Some(Ok(delta)) => {
-                    if let Some(delta) = self.take(delta) {
-                        return Poll::Ready(Some(Ok(delta)));
-                    }
-                }
-                ended => return Poll::Ready(ended),
-            }
+            other => vec![other],
         }
     }
 }

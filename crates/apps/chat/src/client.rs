@@ -88,8 +88,11 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
         let messages = messages.into_iter().map(Arc::new).collect();
         match &self.shared.asker {
             Asker::Plain(extractor) => {
-                let result = extractor.extraction(dialogue(messages)).with_cancel(cancel.clone()).run().await;
-                finished(History::default(), result)
+                let history = History::default();
+                match extractor.extraction(dialogue(messages)).with_cancel(cancel.clone()).run().await {
+                    Ok(Outcome { value, calls, .. }) => History { calls, ..history }.reply(value),
+                    Err(error) => ChatResult::Failed(history.error(&error)),
+                }
             }
             Asker::Tools(extractor, toolbox) => self.with_tools(extractor, toolbox, messages, cancel).await,
         }
@@ -114,15 +117,15 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
                     Either::Left((end, _)) => end,
                     Either::Right(_) => {
                         let words = format!("no answer within {timeout:?}, tools included");
-                        End::Code(ChatCode::Timeout, words)
+                        Err(Stop::Code(ChatCode::Timeout, words))
                     }
                 }
             }
         };
         match end {
-            End::Answer(answer) => history.reply(answer),
-            End::Error(error) => ChatResult::Failed(history.error(&error)),
-            End::Code(code, message) => {
+            Ok(answer) => history.reply(answer),
+            Err(Stop::Error(error)) => ChatResult::Failed(history.error(&error)),
+            Err(Stop::Code(code, message)) => {
                 self.note(&format!("{code}: {message}"));
                 ChatResult::Failed(history.failure(code, message, Vec::new()))
             }
@@ -136,20 +139,17 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
         mut messages: Vec<Arc<Message>>,
         cancel: &CancellationToken,
         history: &mut History,
-    ) -> End<A> {
+    ) -> Result<A, Stop> {
         loop {
             let extraction = extractor.extraction(dialogue(messages.clone())).with_cancel(cancel.clone());
-            let Outcome { value, calls, .. } = match extraction.run().await {
-                Ok(outcome) => outcome,
-                Err(error) => return End::Error(error),
-            };
+            let Outcome { value, calls, .. } = extraction.run().await.map_err(Stop::Error)?;
             history.calls.extend(calls);
             let calls = match value {
-                Turn::Answer(answer) => return End::Answer(answer),
+                Turn::Answer(answer) => return Ok(answer),
                 Turn::Tools(calls) => calls,
             };
             if let Some(message) = looped(&calls, &history.tools, toolbox.most) {
-                return End::Code(ChatCode::ToolLoop, message);
+                return Err(Stop::Code(ChatCode::ToolLoop, message));
             }
             let (before, mut done) = (history.tools.len(), Vec::new());
             for call in calls {
@@ -166,10 +166,7 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
                     done.push(Done { call, result });
                     continue;
                 }
-                let result = match self.call_tool(toolbox, &call, cancel).await {
-                    Ok(result) => result,
-                    Err((code, message)) => return End::Code(code, message),
-                };
+                let result = self.call_tool(toolbox, &call, cancel).await?;
                 history.tools.push(ToolUse {
                     name: name.clone(),
                     arguments: arguments.clone(),
@@ -189,19 +186,21 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
         toolbox: &Toolbox,
         call: &Wanted,
         cancel: &CancellationToken,
-    ) -> Result<Value, (ChatCode, String)> {
+    ) -> Result<Value, Stop> {
         let Wanted { name, arguments } = call;
         let Some(tool) = toolbox.tools.iter().find(|tool| tool.name() == name) else {
-            return Err((ChatCode::ToolFailed, format!("there is no tool `{name}`")));
+            return Err(Stop::Code(ChatCode::ToolFailed, format!("there is no tool `{name}`")));
         };
         self.note(&format!("calling the tool {name}"));
         match select(tool.call(arguments.clone()).boxed(), cancel.cancelled().boxed()).await {
             Either::Left((Ok(result), _)) => Ok(result),
             Either::Left((Err(error), _)) => {
                 let message = format!("the tool `{name}` failed: {}", cut(&error, 300));
-                Err((ChatCode::ToolFailed, message))
+                Err(Stop::Code(ChatCode::ToolFailed, message))
             }
-            Either::Right(_) => Err((ChatCode::Cancelled, format!("cancelled in the tool `{name}`"))),
+            Either::Right(_) => {
+                Err(Stop::Code(ChatCode::Cancelled, format!("cancelled in the tool `{name}`")))
+            }
         }
     }
 
@@ -216,8 +215,7 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
 const MAX_RESULT: usize = 16 * 1024;
 
 /// The end of a dialogue with tools.
-enum End<A> {
-    Answer(A),
+enum Stop {
     Error(Error),
     Code(ChatCode, String),
 }
@@ -238,13 +236,6 @@ fn looped(calls: &[Wanted], before: &[ToolUse], most: u32) -> Option<String> {
 
 fn is_reached(most: u32, called: usize) -> bool {
     u32::try_from(called).unwrap_or(u32::MAX) >= most
-}
-
-fn finished<A>(history: History, result: Result<Outcome<A>, Error>) -> ChatResult<A> {
-    match result {
-        Ok(Outcome { value, calls, .. }) => History { calls, ..history }.reply(value),
-        Err(error) => ChatResult::Failed(history.error(&error)),
-    }
 }
 
 /// Returns the first `most` bytes of a text, without a partial character.

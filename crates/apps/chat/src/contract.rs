@@ -7,7 +7,7 @@ use formwork_schema::SchemaError;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use crate::validator::{Data, Envelope};
+use crate::validator::Part;
 use crate::{Example, StructuredAnswer, StructuredAnswerLite, V1_0, V1_1};
 
 /// The contract StructuredAnswerLite 1.0, byte for byte as in the first system message.
@@ -15,24 +15,7 @@ use crate::{Example, StructuredAnswer, StructuredAnswerLite, V1_0, V1_1};
 /// ```
 /// assert!(formwork_chat::CONTRACT_1_0.contains(r#""schema_version": "1.0""#));
 /// ```
-pub const CONTRACT_1_0: &str = r#"{
-  "task": {
-    "type": "qa | extraction | classification | summarization | other",
-    "user_intent": "string"
-  },
-  "answer": {
-    "text": "string"
-  },
-  "quality": {
-    "confidence": "number between 0.0 and 1.0",
-    "assumptions": ["string"],
-    "risks": ["string"]
-  },
-  "debug": {
-    "schema_version": "1.0",
-    "model": "string"
-  }
-}"#;
+pub const CONTRACT_1_0: &str = include_str!("contract_1_0.txt").trim_ascii_end();
 
 /// A question whose words recur in the answer. Very small models then copy the words of the user's question; other
 /// examples they copy verbatim.
@@ -47,25 +30,7 @@ const EXAMPLE_1_0: Example = Example {
 /// ```
 /// assert!(formwork_chat::CONTRACT_1_1.contains(r#""schema_version": "1.1""#));
 /// ```
-pub const CONTRACT_1_1: &str = r#"{
-  "task": {
-    "type": "qa | extraction | classification | summarization | other",
-    "user_intent": "string"
-  },
-  "answer": {
-    "text": "string",
-    "data": "value that matches the JSON Schema of answer.data"
-  },
-  "quality": {
-    "confidence": "number between 0.0 and 1.0",
-    "assumptions": ["string"],
-    "risks": ["string"]
-  },
-  "debug": {
-    "schema_version": "1.1",
-    "model": "string"
-  }
-}"#;
+pub const CONTRACT_1_1: &str = include_str!("contract_1_1.txt").trim_ascii_end();
 
 /// A contract of answers: [`StructuredAnswerLite`] or [`StructuredAnswer`]. The trait is sealed.
 ///
@@ -107,7 +72,7 @@ impl AnswerContract for StructuredAnswerLite {
     }
 
     fn validator() -> Result<Arc<dyn Validator>, SchemaError> {
-        Ok(Arc::new(Envelope::new(Self::VERSION, Data::None)))
+        Ok(Arc::new(Part::envelope(Self::VERSION, None)))
     }
 }
 
@@ -121,7 +86,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + Sync + 'static> AnswerContract fo
 
     fn validator() -> Result<Arc<dyn Validator>, SchemaError> {
         let data = formwork_schema::compile(Inline::of::<T>().document())?;
-        Ok(Arc::new(Envelope::new(Self::VERSION, Data::Compiled(data))))
+        Ok(Arc::new(Part::envelope(Self::VERSION, Some(data))))
     }
 }
 

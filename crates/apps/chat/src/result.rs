@@ -247,14 +247,8 @@ pub(crate) struct History {
 impl History {
     pub(crate) fn reply<A>(self, answer: A) -> ChatResult<A> {
         let (attempts, usage, warnings) = (self.attempts(), self.usage(), self.warnings());
-        ChatResult::Answered(Reply {
-            answer,
-            attempts,
-            tools: self.tools,
-            calls: self.calls,
-            usage,
-            warnings,
-        })
+        let Self { tools, calls, .. } = self;
+        ChatResult::Answered(Reply { answer, attempts, tools, calls, usage, warnings })
     }
 
     pub(crate) fn failure(
@@ -264,16 +258,8 @@ impl History {
         errors: Vec<Violation>,
     ) -> ChatFailure {
         let (attempts, usage, warnings) = (self.attempts(), self.usage(), self.warnings());
-        ChatFailure {
-            code,
-            message: message.into(),
-            errors,
-            attempts,
-            tools: self.tools,
-            calls: self.calls,
-            usage,
-            warnings,
-        }
+        let (Self { tools, calls, .. }, message) = (self, message.into());
+        ChatFailure { code, message, errors, attempts, tools, calls, usage, warnings }
     }
 
     /// Returns the failure of a run without an answer.

@@ -7,161 +7,82 @@ use std::sync::Arc;
 use formwork_core::keywords::type_name;
 use formwork_core::{Context, JsonPath, Report, Stage, Structure, Validator, Violation};
 use formwork_schema::Compiled;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::Example;
 use crate::TaskKind;
 
-/// Validates the contract's envelope.
-pub(crate) struct Envelope {
-    version: &'static str,
-    data: Data,
+/// A part of the contract's envelope.
+pub(crate) enum Part {
+    Text,
+    Texts,
+    /// A number from 0 to 1.
+    Share,
+    /// Exactly this text.
+    Is(&'static str),
+    OneOf(&'static [&'static str]),
+    /// A value of the payload's type.
+    Valid(Arc<Compiled>),
+    /// A closed object, all of whose members are required.
+    Object(Vec<(&'static str, Part)>),
 }
 
-/// The validator of `answer.data`.
-pub(crate) enum Data {
-    /// `data` is not allowed.
-    None,
-    /// The compiled schema of `data`.
-    Compiled(Arc<Compiled>),
-}
+impl Part {
+    /// Returns the whole envelope. Without a schema of `data`, `answer.data` is not allowed.
+    pub(crate) fn envelope(version: &'static str, data: Option<Arc<Compiled>>) -> Self {
+        let task = vec![("type", Self::OneOf(&TaskKind::NAMES)), ("user_intent", Self::Text)];
+        let data = data.map(|schema| ("data", Self::Valid(schema)));
+        let answer = [("text", Self::Text)].into_iter().chain(data).collect();
+        let quality = vec![("confidence", Self::Share), ("assumptions", Self::Texts), ("risks", Self::Texts)];
+        let debug = vec![("schema_version", Self::Is(version)), ("model", Self::Text)];
+        let parts = [("task", task), ("answer", answer), ("quality", quality), ("debug", debug)];
+        Self::Object(parts.into_iter().map(|(name, parts)| (name, Self::Object(parts))).collect())
+    }
 
-impl Envelope {
-    pub(crate) const fn new(version: &'static str, data: Data) -> Self {
-        Self { version, data }
+    fn check(&self, value: &Value, at: &JsonPath, cx: &Context<'_>, out: &mut Report) {
+        match (self, value) {
+            (Self::Text, Value::String(_)) => {}
+            (Self::Text, _) => out.push(mismatch(value, at, "string")),
+            (Self::Texts, Value::Array(items)) => {
+                for (index, item) in items.iter().enumerate() {
+                    Self::Text.check(item, &at.index(index), cx, out);
+                }
+            }
+            (Self::Texts, _) => out.push(mismatch(value, at, "array")),
+            (Self::Share, _) => match value.as_f64() {
+                None => out.push(mismatch(value, at, "number")),
+                Some(..0.0) => out.push(unlike(value, at, "minimum", "at least 0.0")),
+                Some(0.0..=1.0) => {}
+                Some(_) => out.push(unlike(value, at, "maximum", "at most 1.0")),
+            },
+            (Self::Is(text), _) if value == text => {}
+            (Self::Is(text), _) => out.push(unlike(value, at, "const", format!("\"{text}\""))),
+            (Self::OneOf(texts), _) => {
+                let quoted: Vec<String> = texts.iter().map(|text| format!("\"{text}\"")).collect();
+                if let (false, [first @ .., last]) = (texts.iter().any(|text| value == text), &quoted[..]) {
+                    out.push(unlike(value, at, "enum", format!("{} or {last}", first.join(", "))));
+                }
+            }
+            (Self::Valid(schema), _) => below(schema.as_ref(), value, at, cx, out),
+            (Self::Object(parts), Value::Object(members)) => {
+                for (name, part) in parts {
+                    match members.get(*name) {
+                        Some(member) => part.check(member, &at.key(*name), cx, out),
+                        None => out.push(wrong(&at.key(*name), "required")),
+                    }
+                }
+                for name in members.keys().filter(|name| parts.iter().all(|(known, _)| known != name)) {
+                    out.push(wrong(&at.key(name.as_str()), "additionalProperties"));
+                }
+            }
+            (Self::Object(_), _) => out.push(mismatch(value, at, "object")),
+        }
     }
 }
 
-impl Validator for Envelope {
+impl Validator for Part {
     fn validate(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
-        let root = JsonPath::root();
-        let Some(members) = object(value, &root, out) else { return };
-        let mut whole = Members::new(members, &root, out);
-        if let Some((task, at)) = whole.take("task") {
-            self.task(task, &at, whole.out);
-        }
-        if let Some((answer, at)) = whole.take("answer") {
-            self.answer(answer, &at, cx, whole.out);
-        }
-        if let Some((quality, at)) = whole.take("quality") {
-            Self::quality(quality, &at, whole.out);
-        }
-        if let Some((debug, at)) = whole.take("debug") {
-            self.debug(debug, &at, whole.out);
-        }
-        whole.close();
-    }
-}
-
-impl Envelope {
-    fn task(&self, value: &Value, at: &JsonPath, out: &mut Report) {
-        let Some(members) = object(value, at, out) else { return };
-        let mut task = Members::new(members, at, out);
-        if let Some((kind, at)) = task.take("type")
-            && !kind.as_str().is_some_and(|kind| TaskKind::NAMES.contains(&kind))
-        {
-            let names = TaskKind::NAMES.map(|name| format!("\"{name}\""));
-            let [first @ .., last] = &names;
-            let violation = wrong(&at, "enum").with_expected(format!("{} or {last}", first.join(", ")));
-            task.out.push(violation.with_found(quoted(kind)));
-        }
-        if let Some((intent, at)) = task.take("user_intent") {
-            string(intent, &at, task.out);
-        }
-        task.close();
-    }
-
-    fn answer(&self, value: &Value, at: &JsonPath, cx: &Context<'_>, out: &mut Report) {
-        let Some(members) = object(value, at, out) else { return };
-        let mut answer = Members::new(members, at, out);
-        if let Some((text, at)) = answer.take("text") {
-            string(text, &at, answer.out);
-        }
-        if let Data::Compiled(schema) = &self.data
-            && let Some((data, at)) = answer.take("data")
-        {
-            below(schema.as_ref(), data, &at, cx, answer.out);
-        }
-        answer.close();
-    }
-
-    fn quality(value: &Value, at: &JsonPath, out: &mut Report) {
-        let Some(members) = object(value, at, out) else { return };
-        let mut quality = Members::new(members, at, out);
-        if let Some((confidence, at)) = quality.take("confidence") {
-            match confidence.as_f64() {
-                None => quality.out.push(mismatch(confidence, &at, "number")),
-                Some(number) => {
-                    if number < 0.0 {
-                        let violation = wrong(&at, "minimum").with_expected("at least 0.0");
-                        quality.out.push(violation.with_found(quoted(confidence)));
-                    }
-                    if number > 1.0 {
-                        let violation = wrong(&at, "maximum").with_expected("at most 1.0");
-                        quality.out.push(violation.with_found(quoted(confidence)));
-                    }
-                }
-            }
-        }
-        for name in ["assumptions", "risks"] {
-            let Some((list, at)) = quality.take(name) else { continue };
-            match list.as_array() {
-                None => quality.out.push(mismatch(list, &at, "array")),
-                Some(items) => {
-                    for (index, item) in items.iter().enumerate() {
-                        string(item, &at.index(index), quality.out);
-                    }
-                }
-            }
-        }
-        quality.close();
-    }
-
-    fn debug(&self, value: &Value, at: &JsonPath, out: &mut Report) {
-        let Some(members) = object(value, at, out) else { return };
-        let mut debug = Members::new(members, at, out);
-        if let Some((version, at)) = debug.take("schema_version")
-            && version.as_str() != Some(self.version)
-        {
-            let violation = wrong(&at, "const").with_expected(format!("\"{}\"", self.version));
-            debug.out.push(violation.with_found(quoted(version)));
-        }
-        if let Some((model, at)) = debug.take("model") {
-            string(model, &at, debug.out);
-        }
-        debug.close();
-    }
-}
-
-/// The members of a closed object, all of them required.
-struct Members<'v, 'r> {
-    members: &'v Map<String, Value>,
-    at: &'r JsonPath,
-    known: Vec<&'static str>,
-    out: &'r mut Report,
-}
-
-impl<'v, 'r> Members<'v, 'r> {
-    const fn new(members: &'v Map<String, Value>, at: &'r JsonPath, out: &'r mut Report) -> Self {
-        Self { members, at, known: Vec::new(), out }
-    }
-
-    /// Returns a member with its path; reports a violation if it is missing.
-    fn take(&mut self, name: &'static str) -> Option<(&'v Value, JsonPath)> {
-        self.known.push(name);
-        let at = self.at.key(name);
-        let member = self.members.get(name);
-        if member.is_none() {
-            self.out.push(wrong(&at, "required"));
-        }
-        member.map(|member| (member, at))
-    }
-
-    /// Reports every member that was not taken as unknown.
-    fn close(self) {
-        for name in self.members.keys().filter(|name| !self.known.contains(&name.as_str())) {
-            self.out.push(wrong(&self.at.key(name.as_str()), "additionalProperties"));
-        }
+        self.check(value, &JsonPath::root(), cx, out);
     }
 }
 
@@ -186,38 +107,15 @@ fn wrong(at: &JsonPath, rule: &str) -> Violation {
     Violation::new(at.clone(), rule, Stage::Schema)
 }
 
-fn object<'v>(value: &'v Value, at: &JsonPath, out: &mut Report) -> Option<&'v Map<String, Value>> {
-    if !value.is_object() {
-        out.push(mismatch(value, at, "object"));
-    }
-    value.as_object()
-}
-
-fn string(value: &Value, at: &JsonPath, out: &mut Report) {
-    if !value.is_string() {
-        out.push(mismatch(value, at, "string"));
-    }
-}
-
 fn mismatch(value: &Value, at: &JsonPath, expected: &str) -> Violation {
     wrong(at, "type").with_expected(expected).with_found(type_name(value))
 }
 
-/// Returns a value for a message: scalars as JSON, containers as their type.
-fn quoted(value: &Value) -> String {
-    match value {
-        Value::Array(_) | Value::Object(_) => type_name(value).to_owned(),
-        scalar => scalar.to_string(),
-    }
-}
-
-/// Validates by the compiled schema instead of the hand-written validator.
-pub(crate) struct BySchema(pub(crate) Arc<Compiled>);
-
-impl Validator for BySchema {
-    fn validate(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
-        self.0.validate(value, cx, out);
-    }
+/// Returns a violation with the value: scalars as JSON, containers as their type.
+fn unlike(value: &Value, at: &JsonPath, rule: &str, expected: impl Into<String>) -> Violation {
+    let is_container = value.is_array() || value.is_object();
+    let found = if is_container { type_name(value).to_owned() } else { value.to_string() };
+    wrong(at, rule).with_expected(expected).with_found(found)
 }
 
 /// The contract's structure: JSON that is not an object counts as invalid JSON; the validator checks objects.

@@ -71,12 +71,8 @@ impl CrossCheck {
             Formula::Consistent => 1.0,
             Formula::Literal => 10.0,
         };
-        let names = ScoreBreakdown::default().dimensions().map(|(name, _)| name);
-        let mut weights = names.map(|name| (name, 0.0));
-        for (weight, value) in weights.iter_mut().zip(WEIGHTS) {
-            weight.1 = value / divisor;
-        }
-        weights
+        let dimensions = ScoreBreakdown::default().dimensions();
+        std::array::from_fn(|nth| (dimensions[nth].0, WEIGHTS[nth] / divisor))
     }
 
     /// Returns the check as a rule of the contract.

@@ -179,12 +179,10 @@ impl ScoreEvent {
     /// Returns the number of answers that passed the cross-check and the number that failed it. Only answers that
     /// satisfy the schema reach it.
     pub fn cross_checks(&self) -> CrossChecks {
-        let failed = self
-            .rejections()
-            .filter(|rejection| {
-                rejection.failure.violations().iter().any(|violation| violation.rule == CROSS_CHECK)
-            })
-            .count();
+        let is_crossed = |found: &Rejection<'_>| {
+            found.failure.violations().iter().any(|violation| violation.rule == CROSS_CHECK)
+        };
+        let failed = self.rejections().filter(is_crossed).count();
         let passed = self.answers().filter(|call| call.verdict == CallResult::Accepted).count();
         CrossChecks { passed: passed as u64, failed: failed as u64 }
     }

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use formwork_core::{Context, JsonPath};
 use formwork_json::{Level, line_column, locate, read_bytes};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::wallet::Wallet;
 use crate::{AiScore, CrossCheck, contract};
@@ -149,10 +149,9 @@ impl Examples {
         let mut examples = Vec::with_capacity(items.len());
         for (nth, item) in items.iter().enumerate() {
             let path = JsonPath::root().index(nth);
-            let names = item.as_object().map(|item| item.keys().map(String::as_str).collect::<Vec<_>>());
-            if names.is_none_or(|names| {
-                names.len() != 2 || !names.contains(&"wallet") || !names.contains(&"answer")
-            }) {
+            let has_both =
+                |item: &Map<String, Value>| ["wallet", "answer"].iter().all(|name| item.contains_key(*name));
+            if !item.as_object().is_some_and(|item| item.len() == 2 && has_both(item)) {
                 let message = format!("{path}: an example has `wallet` and `answer`, and nothing else");
                 return Err(wrong(at(&path), message));
             }

@@ -14,7 +14,8 @@
 //! All divisions round down. The score is the weighted sum of the [`CrossCheck`], rounded half up, so the answer passes
 //! the schema and the cross-check like any other. The same counts always give the same answer.
 
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::wallet::Features;
 use crate::{AiScore, CrossCheck, ScoreBreakdown};
@@ -29,7 +30,7 @@ use crate::{AiScore, CrossCheck, ScoreBreakdown};
 /// assert_eq!((counts.transactions, counts.failed, counts.days), (1, 1, 0));
 /// # Ok::<(), formwork_oracle::wallet::WalletError>(())
 /// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// The number of transactions, including failed ones.
     pub transactions: u64,
@@ -59,22 +60,12 @@ impl From<&Features> for Counts {
 impl Counts {
     /// Returns the counts as the data of a run. Only the fallback reads them, so they are scored when it runs.
     pub(crate) fn to_data(self) -> Value {
-        let Self { transactions, failed, days, counterparties, answers } = self;
-        Value::from([transactions, failed, days, counterparties, answers])
+        json!(self)
     }
 
     /// Returns the counts in the data of a run.
     pub(crate) fn from_data(data: &Value) -> Option<Self> {
-        let [transactions, failed, days, counterparties, answers] = data.as_array()?.as_slice() else {
-            return None;
-        };
-        Some(Self {
-            transactions: transactions.as_u64()?,
-            failed: failed.as_u64()?,
-            days: days.as_u64()?,
-            counterparties: counterparties.as_u64()?,
-            answers: answers.as_u64()?,
-        })
+        Self::deserialize(data).ok()
     }
 }
 
@@ -105,8 +96,16 @@ pub fn score(counts: &Counts, check: &CrossCheck) -> AiScore {
             "Scored by counting, without a model: {transactions} transactions, {failed} of them failed, over {days} \
              days with {counterparties} counterparties."
         ),
-        risk_factors: risks(counts),
-        strengths: strengths(counts),
+        risk_factors: true_ones([
+            (transactions == 0, "no transactions"),
+            (transactions > 0 && days < 30, "less than a month of history"),
+            (failed > transactions / 10, "more than a tenth of the transactions failed"),
+        ]),
+        strengths: true_ones([
+            (days >= 730, "two years or more of history"),
+            (transactions >= 250, "regular use"),
+            (counterparties >= 25, "many counterparties"),
+        ]),
     }
 }
 
@@ -122,22 +121,9 @@ fn prudence(transactions: u64, failed: u64) -> u8 {
     }
 }
 
-fn risks(counts: &Counts) -> Vec<String> {
-    let found = [
-        (counts.transactions == 0, "no transactions"),
-        (counts.transactions > 0 && counts.days < 30, "less than a month of history"),
-        (counts.failed > counts.transactions / 10, "more than a tenth of the transactions failed"),
-    ];
-    found.into_iter().filter(|(is, _)| *is).map(|(_, words)| words.to_owned()).collect()
-}
-
-fn strengths(counts: &Counts) -> Vec<String> {
-    let found = [
-        (counts.days >= 730, "two years or more of history"),
-        (counts.transactions >= 250, "regular use"),
-        (counts.counterparties >= 25, "many counterparties"),
-    ];
-    found.into_iter().filter(|(is, _)| *is).map(|(_, words)| words.to_owned()).collect()
+/// Returns the words of the facts that hold.
+fn true_ones(facts: [(bool, &str); 3]) -> Vec<String> {
+    facts.into_iter().filter(|(holds, _)| *holds).map(|(_, words)| words.to_owned()).collect()
 }
 
 #[cfg(test)]

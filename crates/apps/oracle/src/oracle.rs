@@ -3,7 +3,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use formwork_core::{Clock, Cost, Error, ErrorKind, Failure, FaultKind, Input, Message, Origin, Outcome};
+use formwork_core::{
+    CallRecord, Clock, Error, ErrorKind, Failure, FaultKind, Input, Message, Origin, Outcome,
+};
 use formwork_extract::{CancellationToken, Extractor, Observer};
 
 use crate::fallback::{self, Counts};
@@ -149,72 +151,68 @@ impl ScoreRequest<'_> {
         let result = extraction.run().await;
 
         let latency = shared.clock.now().since(started);
-        let mut event = ScoreEvent {
+        let (result, calls, usage, cost) = match result {
+            Ok(Outcome { value, origin, calls, usage, cost, .. }) => {
+                (Ok((value, origin)), calls, usage, cost)
+            }
+            Err(error) => {
+                let (calls, usage, cost) = (error.calls().to_vec(), error.usage(), error.cost());
+                (Err(error), calls, usage, cost)
+            }
+        };
+        let (source, copied, error) = match &result {
+            Ok((answer, Origin::Model { .. })) => {
+                (Some(ScoreSource::Ai), shared.examples.copied_by(&answer.reasoning), None)
+            }
+            Ok((_, Origin::Fallback)) => {
+                (Some(ScoreSource::Fallback), None, Some(reason(&calls, latency >= shared.deadline)))
+            }
+            Err(error) => {
+                (None, None, Some(ScoreFailure { class: error.kind(), message: error.to_string() }))
+            }
+        };
+        let last = calls.last().map(|call| call.target.clone());
+        let event = ScoreEvent {
             request_id: id,
             wallet: wallet.address.clone().unwrap_or_else(|| format!("sha256:{}", short(&hash))),
             started,
             latency_ms: u64::try_from(latency.as_millis()).unwrap_or(u64::MAX),
-            source: None,
-            answer: None,
-            error: None,
+            source,
+            answer: result.as_ref().ok().map(|(answer, _)| answer.clone()),
+            error,
             expected: wallet.expected,
             counted: Some(fallback::score(&counts, &shared.check).score),
-            copied: None,
+            copied,
             prompt: shared.prompt.clone(),
-            model: String::new(),
+            model: log.model().or(last).unwrap_or_else(|| shared.target.clone()),
             max_attempts: shared.max_attempts,
-            calls: Vec::new(),
-            usage: Default::default(),
-            cost: Cost::default(),
+            calls,
+            usage,
+            cost,
         };
-        let failed = match result {
-            Ok(Outcome { value, origin, calls, usage, cost, .. }) => {
-                (event.calls, event.usage, event.cost) = (calls, usage, cost);
-                let source = match origin {
-                    Origin::Model { .. } => ScoreSource::Ai,
-                    Origin::Fallback => ScoreSource::Fallback,
-                };
-                match source {
-                    ScoreSource::Ai => event.copied = shared.examples.copied_by(&value.reasoning),
-                    ScoreSource::Fallback => event.error = Some(reason(&event, latency >= shared.deadline)),
-                }
-                (event.source, event.answer) = (Some(source), Some(value));
-                None
-            }
-            Err(error) => {
-                (event.calls, event.usage) = (error.calls().to_vec(), error.usage());
-                event.cost = error.cost();
-                event.error = Some(ScoreFailure { class: error.kind(), message: error.to_string() });
-                Some(error)
-            }
-        };
-        let last = event.calls.last().map(|call| call.target.clone());
-        event.model = log.model().or(last).unwrap_or_else(|| shared.target.clone());
         shared.observers.iter().for_each(|observer| observer.scored(&event));
-        match (failed, event.source, event.answer.clone()) {
-            (None, Some(source), Some(answer)) => Ok(Scored {
-                answer,
-                source,
-                prompt: event.prompt.clone(),
-                model: event.model.clone(),
-                attempts: event.answers().map(|call| call.attempt).max().unwrap_or_default(),
-                closed: event.closed().to_vec(),
-                usage: event.usage,
-                cost: event.cost,
-                event: Box::new(event),
-            }),
-            (error, ..) => Err(error.unwrap_or_else(|| Error::new(ErrorKind::Rejected, "there is no score"))),
-        }
+        let (answer, origin) = result?;
+        Ok(Scored {
+            answer,
+            source: if origin == Origin::Fallback { ScoreSource::Fallback } else { ScoreSource::Ai },
+            prompt: event.prompt.clone(),
+            model: event.model.clone(),
+            attempts: event.answers().map(|call| call.attempt).max().unwrap_or_default(),
+            closed: event.closed().to_vec(),
+            usage: event.usage,
+            cost: event.cost,
+            event: Box::new(event),
+        })
     }
 }
 
 /// Returns the reason for the fallback: the error of the last call, unless the deadline passed.
-fn reason(event: &ScoreEvent, is_late: bool) -> ScoreFailure {
+fn reason(calls: &[CallRecord], is_late: bool) -> ScoreFailure {
     if is_late {
         let message = "the deadline passed before an answer was accepted".to_owned();
         return ScoreFailure { class: ErrorKind::Deadline, message };
     }
-    let Some(failure) = event.calls.last().and_then(|call| call.verdict.failure()) else {
+    let Some(failure) = calls.last().and_then(|call| call.verdict.failure()) else {
         let message = "the budget does not allow another call".to_owned();
         return ScoreFailure { class: ErrorKind::Budget, message };
     };

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_core::{
-    Capabilities, Clock, Contract, Enforcement, Error, ErrorKind, Feedback, Input, Lower, Outcome, Patching,
-    Policy, Temperature, Template, Time,
+    Capabilities, Clock, Contract, Enforcement, Error, ErrorKind, Feedback, Inline, Input, Lower, Outcome,
+    Patching, Policy, Temperature, Template, Time,
 };
 use formwork_dialect::registry::Registry;
 use formwork_extract::{
@@ -32,6 +32,7 @@ use tracing::{Instrument as _, Span};
 /// let agent = Agent::new([Arc::new(Scripted::new(["{}"])).into()]).with_policy(policy(0.4)).with_seed(7);
 /// assert_eq!((agent.seed(), agent.max_tokens()), (Some(7), None));
 /// ```
+#[must_use]
 #[derive(Clone)]
 pub struct Agent {
     backends: Vec<Backend>,
@@ -91,63 +92,54 @@ impl Agent {
     }
 
     /// Sets the policy (default: [`policy`] at [`Agent::TEMPERATURE`]).
-    #[must_use]
     pub fn with_policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
     }
 
     /// Sets the time limit for all calls of one [`begun`](Self::begun) agent (default: [`Agent::TIME_LIMIT`]).
-    #[must_use]
     pub const fn with_time_limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
     /// Sets the maximum number of tokens of each answer (default: the target's own limit).
-    #[must_use]
     pub const fn with_max_tokens(mut self, tokens: u32) -> Self {
         self.max_tokens = Some(tokens);
         self
     }
 
     /// Sets the seed of inputs without their own (default: none, the provider chooses).
-    #[must_use]
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
     /// Sets the clock (default: [`TokioClock`]).
-    #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
     /// Adds an observer that is notified of every call (default: none).
-    #[must_use]
     pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observers.push(Arc::new(observer));
         self
     }
 
     /// Sets a token that cancels all calls (default: none).
-    #[must_use]
     pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
         self.cancel = cancel;
         self
     }
 
     /// Starts the time limit, unless it has started already. All later calls of the returned agent share it.
-    #[must_use]
     pub fn begun(mut self) -> Self {
         self.until = self.until.or_else(|| Some(self.clock.now().after(self.limit)));
         self
     }
 
     /// Returns this agent on the clock of `outer`, with no more time than `outer` has left.
-    #[must_use]
     pub fn within(mut self, outer: &Self) -> Self {
         self.clock = Arc::clone(&outer.clock);
         self.until = match (self.until, outer.until) {
@@ -182,6 +174,12 @@ impl Agent {
         self.policy.clone().with_temperature(Temperature::AtMost { first: temperature, then: 0.2 })
     }
 
+    /// Returns the contract of answers that satisfy a schema.
+    pub(crate) fn contract(schema: Value) -> Result<Contract, Error> {
+        formwork_schema::contract_for(Arc::new(Inline::new(Self::SCHEMA_NAME, schema)))
+            .map_err(|error| Error::new(ErrorKind::Schema, error.to_string()))
+    }
+
     /// Requests one answer.
     pub(crate) async fn ask(
         &self,
@@ -204,12 +202,8 @@ impl Agent {
             .with_deadline(left)
             .with_clock(Arc::clone(&self.clock))
             .with_observation_store(self.store.clone());
-        if let Some(tokens) = max_tokens {
-            builder = builder.with_max_tokens(tokens);
-        }
-        if let Some(seed) = self.seed {
-            builder = builder.with_seed(seed);
-        }
+        builder = max_tokens.into_iter().fold(builder, ExtractorBuilder::with_max_tokens);
+        builder = self.seed.into_iter().fold(builder, ExtractorBuilder::with_seed);
         builder = self.backends.iter().cloned().fold(builder, ExtractorBuilder::with_target);
         builder = self.observers.iter().cloned().fold(builder, ExtractorBuilder::with_observer);
         let extraction = builder.build()?.extraction(input).with_cancel(self.cancel.clone());

@@ -36,15 +36,8 @@ pub(crate) fn aggregate(
 
 /// Returns the result of a criterion that could not be evaluated.
 pub(crate) fn undecided(criterion: &Criterion, reason: Indeterminate, why: String) -> CriterionResult {
-    CriterionResult {
-        criterion_id: criterion.id.clone(),
-        verdict: Verdict::Indeterminate,
-        reasoning: why,
-        confidence: 0,
-        reason: Some(reason),
-        suggested_fix: None,
-        votes: 0,
-    }
+    let result = CriterionResult::new(&criterion.id, Verdict::Indeterminate, why, 0);
+    CriterionResult { reason: Some(reason), ..result }
 }
 
 #[cfg(test)]

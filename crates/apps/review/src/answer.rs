@@ -1,10 +1,6 @@
 //! The prompt about one criterion, and the judge's answer.
 
-use std::sync::Arc;
-
-use formwork_core::{
-    Contract, Error, ErrorKind, Inline, Input, JsonPath, Message, Report, Stage, Violation, spaced,
-};
+use formwork_core::{Contract, Error, Input, JsonPath, Message, Report, Stage, Violation, spaced};
 use serde_json::{Value, json};
 
 use crate::Material;
@@ -58,13 +54,13 @@ pub(crate) fn contract() -> Result<Contract, Error> {
         },
         "required": ["reasoning", "verdict", "confidence"],
     });
-    let contract = formwork_schema::contract_for(Arc::new(Inline::new(Agent::SCHEMA_NAME, schema)));
-    let contract = contract.map_err(|error| Error::new(ErrorKind::Schema, error.to_string()))?;
-    Ok(contract.with_check(|value: &Value, _: &formwork_core::Context<'_>, out: &mut Report| {
-        if let Some(violation) = contradiction(value) {
-            out.push(violation);
-        }
-    }))
+    Ok(Agent::contract(schema)?.with_check(
+        |value: &Value, _: &formwork_core::Context<'_>, out: &mut Report| {
+            if let Some(violation) = contradiction(value) {
+                out.push(violation);
+            }
+        },
+    ))
 }
 
 /// Returns a violation if the verdict contradicts the reasoning.

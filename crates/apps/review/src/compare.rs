@@ -1,8 +1,6 @@
 //! Compares two outputs for one task.
 
-use std::sync::Arc;
-
-use formwork_core::{Contract, Error, ErrorKind, Inline, Input, Message};
+use formwork_core::{Contract, Error, Input, Message};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -167,6 +165,5 @@ fn contract() -> Result<Contract, Error> {
         },
         "required": ["reasoning", "better", "confidence"],
     });
-    formwork_schema::contract_for(Arc::new(Inline::new(Agent::SCHEMA_NAME, schema)))
-        .map_err(|error| Error::new(ErrorKind::Schema, error.to_string()))
+    Agent::contract(schema)
 }

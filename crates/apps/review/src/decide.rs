@@ -1,11 +1,12 @@
 //! Decides the criteria that need no model.
 
-use formwork_core::{Context, Report, Validator as _, Violation, spaced};
+use formwork_core::{Context, Report, Validator as _, Violation};
 use regex::Regex;
 use serde_json::Value;
 
 use crate::Material;
 use crate::aggregate::undecided;
+use crate::answer::as_text;
 use crate::quote::line;
 use crate::{Criterion, CriterionResult, Indeterminate, Verdict};
 
@@ -28,11 +29,8 @@ pub(crate) fn decide(criterion: &Criterion, material: &Material) -> Option<Crite
     if let Some(rule) = &criterion.rule {
         // A rule holds for absent values, so an absent value cannot be evaluated by it.
         if let Some(path) = rule.reads().into_iter().find(|path| path.get(output).is_none()) {
-            return Some(undecided(
-                criterion,
-                Indeterminate::MissingData,
-                format!("the output has no {path}"),
-            ));
+            let why = format!("the output has no {path}");
+            return Some(undecided(criterion, Indeterminate::MissingData, why));
         }
         let mut report = Report::default();
         rule.validate(output, &Context { source: &material.task, data: &Value::Null }, &mut report);
@@ -50,7 +48,7 @@ pub(crate) fn decide(criterion: &Criterion, material: &Material) -> Option<Crite
         let why = format!("the output has no {}", pattern.path);
         return Some(undecided(criterion, Indeterminate::MissingData, why));
     };
-    let text = found.as_str().map_or_else(|| spaced(found), ToOwned::to_owned);
+    let text = as_text(found);
     let is_match = Regex::new(&pattern.matches).ok()?.is_match(&text);
     let (holds, verb) = (is_match != pattern.not, if is_match { "matches" } else { "does not match" });
     let why = format!("{} {verb} `{}`", pattern.path, line(&pattern.matches, 100));
@@ -70,15 +68,7 @@ fn judged(criterion: &Criterion, violations: &[Violation]) -> CriterionResult {
 }
 
 fn result(criterion: &Criterion, holds: bool, reasoning: String) -> CriterionResult {
-    CriterionResult {
-        criterion_id: criterion.id.clone(),
-        verdict: if holds { Verdict::Pass } else { Verdict::Fail },
-        reasoning,
-        confidence: 100,
-        reason: None,
-        suggested_fix: None,
-        votes: 0,
-    }
+    CriterionResult::new(&criterion.id, if holds { Verdict::Pass } else { Verdict::Fail }, reasoning, 100)
 }
 
 #[cfg(test)]

@@ -26,6 +26,13 @@ pub struct GenerationError {
     pub answered: bool,
 }
 
+impl GenerationError {
+    /// Returns the error for answers of a model that cannot be used.
+    pub(crate) const fn unusable(message: String) -> Self {
+        Self { kind: ErrorKind::Rejected, message, violations: Vec::new(), answered: true }
+    }
+}
+
 impl From<&Error> for GenerationError {
     fn from(error: &Error) -> Self {
         let last = error.calls().iter().rev().find_map(|call| call.verdict.failure());

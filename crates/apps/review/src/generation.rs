@@ -1,7 +1,5 @@
-use std::sync::Arc;
-
 use async_trait::async_trait;
-use formwork_core::{CallRecord, Cost, Error, ErrorKind, Inline, Input, Message, Outcome, Usage, decode};
+use formwork_core::{CallRecord, Cost, Error, Input, Message, Outcome, Usage, decode};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -130,17 +128,14 @@ impl Critique {
 impl<T> GenerationResult<T> {
     /// Returns a result without data, for this reason.
     pub fn failed(error: &Error) -> Self {
-        Self {
-            success: false,
-            data: None,
-            error: Some(error.into()),
-            review: None,
-            first_review: None,
-            retried: false,
-            calls: error.calls().to_vec(),
-            usage: error.usage(),
-            cost: error.cost(),
-        }
+        let calls = error.calls().to_vec();
+        Self { error: Some(error.into()), ..Self::new(None, calls, error.usage(), error.cost()) }
+    }
+
+    fn new(data: Option<T>, calls: Vec<CallRecord>, usage: Usage, cost: Cost) -> Self {
+        let success = data.is_some();
+        let (error, review, first_review, retried) = (None, None, None, false);
+        Self { success, data, error, review, first_review, retried, calls, usage, cost }
     }
 
     /// Returns the number of attempts beyond the first: answers that were requested again because of their content.
@@ -158,48 +153,21 @@ impl<T> GenerationResult<T> {
 impl GenerationResult<Value> {
     /// Returns the result with the data deserialized as `T`. Data that cannot be deserialized makes a failed result.
     pub fn decoded<T: DeserializeOwned>(self) -> GenerationResult<T> {
-        let Self { success, data, error, review, first_review, retried, calls, usage, cost } = self;
-        let (data, wrong) = match data.as_ref().map(decode).transpose() {
-            Ok(data) => (data, None),
-            Err(wrong) => (None, Some(wrong)),
-        };
-        let error = wrong.map_or(error, |wrong| {
+        let Self { success, data, mut error, review, first_review, retried, calls, usage, cost } = self;
+        let data = data.as_ref().map(decode).transpose().unwrap_or_else(|wrong| {
             let message = format!("the answer satisfies the schema and is none of the type: {wrong}");
-            Some(GenerationError {
-                kind: ErrorKind::Rejected,
-                message,
-                violations: Vec::new(),
-                answered: true,
-            })
+            error = Some(GenerationError::unusable(message));
+            None
         });
-        GenerationResult {
-            success: success && data.is_some(),
-            data,
-            error,
-            review,
-            first_review,
-            retried,
-            calls,
-            usage,
-            cost,
-        }
+        let success = success && data.is_some();
+        GenerationResult { success, data, error, review, first_review, retried, calls, usage, cost }
     }
 }
 
 impl From<Outcome<Value>> for GenerationResult<Value> {
     fn from(outcome: Outcome<Value>) -> Self {
         let Outcome { value, calls, usage, cost, .. } = outcome;
-        Self {
-            success: true,
-            data: Some(value),
-            error: None,
-            review: None,
-            first_review: None,
-            retried: false,
-            calls,
-            usage,
-            cost,
-        }
+        Self::new(Some(value), calls, usage, cost)
     }
 }
 
@@ -270,9 +238,7 @@ impl LlmGenerationService {
     }
 
     async fn ask(&self, input: &GenerationInput, schema: &Value) -> Result<Outcome<Value>, Error> {
-        let named = Inline::new(Agent::SCHEMA_NAME, schema.clone());
-        let contract = formwork_schema::contract_for(Arc::new(named))
-            .map_err(|error| Error::new(ErrorKind::Schema, error.to_string()))?;
+        let contract = Agent::contract(schema.clone())?;
         let mut request = Input::new(input.messages()).with_source(&input.prompt);
         request.seed = input.seed;
         let span =

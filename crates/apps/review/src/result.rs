@@ -88,6 +88,14 @@ pub struct CriterionResult {
     pub votes: u32,
 }
 
+impl CriterionResult {
+    /// Returns the result of a criterion that no vote decided.
+    pub(crate) fn new(id: &str, verdict: Verdict, reasoning: String, confidence: u8) -> Self {
+        let (reason, suggested_fix, votes) = (None, None, 0);
+        Self { criterion_id: id.to_owned(), verdict, reasoning, confidence, reason, suggested_fix, votes }
+    }
+}
+
 /// The verdict on a criterion.
 ///
 /// ```

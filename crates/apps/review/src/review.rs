@@ -116,7 +116,7 @@ impl LlmReviewService {
             })
             .collect();
         if error.is_none() {
-            error = results.iter().find_map(|(criterion, result)| unanswered(criterion, result));
+            error = results.iter().find_map(|(_, result)| unanswered(result));
         }
         if let Some(error) = &mut error {
             error.answered |= answered;
@@ -215,12 +215,10 @@ struct Judged {
 }
 
 /// Returns the error for a criterion without a usable answer of the model.
-fn unanswered(criterion: &Criterion, result: &CriterionResult) -> Option<GenerationError> {
-    (result.reason == Some(Indeterminate::NoAnswer)).then(|| GenerationError {
-        kind: ErrorKind::Rejected,
-        message: format!("the judge gave no usable answer about `{}`: {}", criterion.id, result.reasoning),
-        violations: Vec::new(),
-        answered: true,
+fn unanswered(result: &CriterionResult) -> Option<GenerationError> {
+    (result.reason == Some(Indeterminate::NoAnswer)).then(|| {
+        let CriterionResult { criterion_id: id, reasoning, .. } = result;
+        GenerationError::unusable(format!("the judge gave no usable answer about `{id}`: {reasoning}"))
     })
 }
 
@@ -277,13 +275,11 @@ fn unusable(error: &Error) -> (Indeterminate, String) {
 fn counted(criterion: &Criterion, votes: &[Vote]) -> CriterionResult {
     let count = count(votes);
     let speaker = count.speaker;
+    let reasoning = speaker.map(|vote| vote.reasoning.clone()).unwrap_or_default();
     CriterionResult {
-        criterion_id: criterion.id.clone(),
-        verdict: count.verdict,
-        reasoning: speaker.map(|vote| vote.reasoning.clone()).unwrap_or_default(),
-        confidence: count.confidence,
         reason: count.reason,
         suggested_fix: speaker.filter(|vote| !vote.pass && !vote.fix.is_empty()).map(|vote| vote.fix.clone()),
         votes: u32::try_from(votes.len()).unwrap_or(u32::MAX),
+        ..CriterionResult::new(&criterion.id, count.verdict, reasoning, count.confidence)
     }
 }

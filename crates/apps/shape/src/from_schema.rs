@@ -253,13 +253,7 @@ impl<'s> Walk<'s> {
             .map(|all| all.concat());
         match listed {
             Some(values) if keyword != "allOf" && !values.is_empty() => {
-                let mut once: Vec<Value> = Vec::with_capacity(values.len());
-                for value in values {
-                    if !once.contains(&value) {
-                        once.push(value);
-                    }
-                }
-                let node = Node::new(Kind::OneOf(once));
+                let node = Node::new(Kind::OneOf(once(values)));
                 if nullable { node.or_null() } else { node }
             }
             _ => {
@@ -294,6 +288,17 @@ impl<'s> Walk<'s> {
 
 /// Returns the types that a schema allows besides `null`, and whether it allows `null`. Without `type`, the other
 /// keywords imply the type.
+/// Returns the values without repetitions.
+fn once(values: impl IntoIterator<Item = Value>) -> Vec<Value> {
+    let mut once: Vec<Value> = Vec::new();
+    for value in values {
+        if !once.contains(&value) {
+            once.push(value);
+        }
+    }
+    once
+}
+
 fn types(keywords: &Map<String, Value>) -> (Vec<&str>, bool) {
     let named: Vec<&str> = match keywords.get("type") {
         Some(Value::String(name)) => vec![name],
@@ -315,12 +320,7 @@ fn literals(keywords: &Map<String, Value>) -> Option<Option<Vec<Value>>> {
     };
     let schema = keywords.get("type").map_or(Value::Null, |names| json!({"type": names}));
     let fits = |value: &Value| fits_type(&schema, value) != Some(false);
-    let mut values: Vec<Value> = Vec::new();
-    for value in listed {
-        if fits(&value) && !values.contains(&value) {
-            values.push(value);
-        }
-    }
+    let values = once(listed.into_iter().filter(fits));
     let scalar = |value: &Value| !value.is_array() && !value.is_object();
     Some((!values.is_empty() && values.iter().all(scalar)).then_some(values))
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use formwork_core::JsonPath;
 
-use crate::names::TYPES;
+use crate::names::named;
 use crate::{Kind, Node, Shape};
 
 /// A part of a shape that is valid and probably a mistake, from [`Shape::lint`].
@@ -82,7 +82,7 @@ fn lint(node: &Node, path: &JsonPath, warnings: &mut Vec<ShapeWarning>) {
 }
 
 fn is_type(text: &str) -> bool {
-    TYPES.contains(&text) || OTHER_TYPES.contains(&text)
+    named(text).is_some() || OTHER_TYPES.contains(&text)
 }
 
 #[cfg(test)]

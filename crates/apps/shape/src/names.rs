@@ -5,19 +5,28 @@ use formwork_core::{misspelled, nearest};
 use crate::Kind;
 
 /// The types with names.
-pub(crate) const TYPES: [&str; 6] = ["string", "markdown", "number", "integer", "boolean", "any"];
+const KINDS: [(&str, Kind); 6] = [
+    ("string", Kind::String),
+    ("markdown", Kind::Markdown),
+    ("number", Kind::Number),
+    ("integer", Kind::Integer),
+    ("boolean", Kind::Boolean),
+    ("any", Kind::Any),
+];
+
+/// Returns the names of the types.
+pub(crate) fn types() -> [&'static str; 6] {
+    KINDS.map(|(name, _)| name)
+}
 
 /// Returns the type of this name.
 pub(crate) fn named(word: &str) -> Option<Kind> {
-    Some(match word {
-        "string" => Kind::String,
-        "markdown" => Kind::Markdown,
-        "number" => Kind::Number,
-        "integer" => Kind::Integer,
-        "boolean" => Kind::Boolean,
-        "any" => Kind::Any,
-        _ => return None,
-    })
+    KINDS.into_iter().find(|(name, _)| *name == word).map(|(_, kind)| kind)
+}
+
+/// Returns the name of a type that has one.
+pub(crate) fn name_of(kind: &Kind) -> Option<&'static str> {
+    KINDS.iter().find(|(_, known)| known == kind).map(|(name, _)| *name)
 }
 
 /// Returns the correction for a word that is not a type.
@@ -38,12 +47,12 @@ pub(crate) fn advice(word: &str) -> String {
                     `string | null`"
                 .to_owned();
         }
-        _ => match nearest(&lower, TYPES) {
+        _ => match nearest(&lower, types()) {
             Some(near) => near,
             None => {
                 return format!(
                     "expected {}, a list of alternatives, `{{` or `[` (the text itself is written {})",
-                    TYPES.map(|name| format!("`{name}`")).join(", "),
+                    types().map(|name| format!("`{name}`")).join(", "),
                     serde_json::Value::from(crate::lex::cut(word)),
                 );
             }
@@ -54,5 +63,5 @@ pub(crate) fn advice(word: &str) -> String {
 
 /// Returns the type that differs from a bare alternative in a single letter.
 pub(crate) fn near_type(word: &str) -> Option<&'static str> {
-    misspelled(&word.to_lowercase(), TYPES.into_iter().filter(|name| name.len() > 3), 1)
+    misspelled(&word.to_lowercase(), types().into_iter().filter(|name| name.len() > 3), 1)
 }

@@ -13,6 +13,7 @@ use serde_json::Value;
 /// assert_eq!(Shape::parse(text)?, shape);
 /// # Ok::<(), formwork_shape::ShapeError>(())
 /// ```
+#[must_use]
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Node {
@@ -81,7 +82,6 @@ impl Node {
     }
 
     /// Allows `null` as well (default: not allowed).
-    #[must_use]
     pub fn or_null(mut self) -> Self {
         match &mut self.kind {
             Kind::Any => {}
@@ -93,7 +93,6 @@ impl Node {
     }
 
     /// Sets the description (default: none). White space becomes single spaces; an empty text removes the description.
-    #[must_use]
     pub fn with_description(mut self, text: &str) -> Self {
         let words: Vec<&str> = text.split_whitespace().collect();
         self.description = (!words.is_empty()).then(|| words.join(" "));

@@ -23,8 +23,7 @@ pub(crate) fn parse(text: &str) -> Result<Node, ShapeError> {
     }
     let root = parser.value()?;
     if parser.ahead.kind != lex::Kind::End {
-        let found = parser.ahead.kind.words();
-        return Err(parser.wrong(format!("expected the end of the shape, found {found}")));
+        return Err(parser.expected("the end of the shape"));
     }
     let notes = std::mem::take(&mut parser.notes);
     let last = std::mem::take(&mut parser.ahead.before);
@@ -51,6 +50,10 @@ enum Term<'t> {
 impl<'t> Parser<'t> {
     fn wrong(&self, message: impl Into<String>) -> ShapeError {
         self.wrong_at(self.ahead.span, message)
+    }
+
+    fn expected(&self, what: &str) -> ShapeError {
+        self.wrong(format!("expected {what}, found {}", self.ahead.kind.words()))
     }
 
     fn wrong_at(&self, span: Span, message: impl Into<String>) -> ShapeError {
@@ -154,7 +157,7 @@ impl<'t> Parser<'t> {
             },
             lex::Kind::Text(text) => Term::Literal(Value::from(text.as_str())),
             lex::Kind::Number(number) => Term::Literal(Value::Number(number.clone())),
-            found => return Err(self.wrong(format!("expected a type, found {}", found.words()))),
+            _ => return Err(self.expected("a type")),
         };
         self.take()?;
         Ok((term, span))
@@ -203,8 +206,7 @@ impl<'t> Parser<'t> {
                 if self.ahead.kind == lex::Kind::End {
                     break;
                 }
-                let found = self.ahead.kind.words();
-                return Err(self.wrong(format!("expected `,` and the next field, or `}}`, found {found}")));
+                return Err(self.expected("`,` and the next field, or `}`"));
             }
         }
         self.close('}', open.span)?;
@@ -227,12 +229,7 @@ impl<'t> Parser<'t> {
             lex::Kind::Text(text) => text.clone(),
             lex::Kind::Word(word) => (*word).to_owned(),
             lex::Kind::End => return Err(self.unclosed('}', open)),
-            found => {
-                return Err(self.wrong(format!(
-                    "expected the name of a field, as in `\"name\": string`, found {}",
-                    found.words()
-                )));
-            }
+            _ => return Err(self.expected("the name of a field, as in `\"name\": string`")),
         };
         self.take()?;
         let optional = self.is_at('?');
@@ -240,10 +237,7 @@ impl<'t> Parser<'t> {
             self.take()?;
         }
         if !self.is_at(':') {
-            let found = self.ahead.kind.words();
-            return Err(
-                self.wrong(format!("expected `:` and a type after the name of the field, found {found}"))
-            );
+            return Err(self.expected("`:` and a type after the name of the field"));
         }
         self.take()?;
         Ok(Field { name, optional, node: self.value()? })
@@ -256,8 +250,7 @@ impl<'t> Parser<'t> {
         if self.ahead.kind == lex::Kind::End {
             return Err(self.unclosed(sign, open));
         }
-        let found = self.ahead.kind.words();
-        Err(self.wrong(format!("expected `{sign}`, found {found}")))
+        Err(self.expected(&format!("`{sign}`")))
     }
 
     fn unclosed(&self, sign: char, open: Span) -> ShapeError {

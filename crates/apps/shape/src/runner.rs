@@ -1,7 +1,6 @@
 //! Gets values of a shape from models.
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use formwork_core::{
@@ -171,11 +170,7 @@ impl<T> fmt::Debug for ShapeRunner<T> {
 
 impl<T> fmt::Debug for ShapeRunnerBuilder<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of: PhantomData<fn() -> T> = PhantomData;
-        f.debug_struct("ShapeRunnerBuilder")
-            .field("shape", &self.shape)
-            .field("of", &of)
-            .finish_non_exhaustive()
+        f.debug_struct("ShapeRunnerBuilder").field("shape", &self.shape).finish_non_exhaustive()
     }
 }
 

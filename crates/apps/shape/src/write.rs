@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 
 use serde_json::Value;
 
+use crate::names::name_of;
 use crate::{Field, Kind, Node};
 
 /// Writes a shape as `Display` of [`Shape`](crate::Shape): one field per line, each comment after its field.
@@ -34,7 +35,7 @@ fn place(node: &Node, depth: usize, about: Option<&str>, out: &mut impl Write) -
             line(depth, out)?;
             out.write_char('}')?;
         }
-        scalar => out.write_str(name(scalar))?,
+        scalar => out.write_str(name_of(scalar).unwrap_or("any"))?,
     }
     if node.nullable { out.write_str(" | null") } else { Ok(()) }
 }
@@ -77,17 +78,6 @@ fn has_lines(node: &Node) -> bool {
         Kind::Array(item) => item.description.is_some() || has_lines(item),
         Kind::Object(fields) => !fields.is_empty(),
         _ => false,
-    }
-}
-
-fn name(kind: &Kind) -> &'static str {
-    match kind {
-        Kind::String => "string",
-        Kind::Markdown => "markdown",
-        Kind::Number => "number",
-        Kind::Integer => "integer",
-        Kind::Boolean => "boolean",
-        _ => "any",
     }
 }
 

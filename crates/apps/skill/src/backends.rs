@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
-use std::fmt;
 
 use formwork_extract::Backend;
-use formwork_review::document::nearest;
+
+use crate::error::advice;
 
 /// Provides the models of skills. [`NamedBackends`] implements it; implement it for a source of your own.
 ///
@@ -43,7 +43,7 @@ pub trait Backends: Send + Sync {
 ///     .with("fast", [Arc::new(Scripted::new(["{}"])).into()]);
 /// assert_eq!(backends.backends(Some("fats")).unwrap_err(), "there is no provider `fats`: did you mean `fast`?");
 /// ```
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct NamedBackends {
     default: Vec<Backend>,
     named: BTreeMap<String, Vec<Backend>>,
@@ -67,23 +67,8 @@ impl Backends for NamedBackends {
     fn backends(&self, provider: Option<&str>) -> Result<Vec<Backend>, String> {
         let Some(name) = provider else { return Ok(self.default.clone()) };
         self.named.get(name).cloned().ok_or_else(|| {
-            let names = || self.named.keys().map(String::as_str);
-            match nearest(name, names()) {
-                Some(meant) => format!("there is no provider `{name}`: did you mean `{meant}`?"),
-                None if self.named.is_empty() => {
-                    format!("there is no provider `{name}`: none has a name here")
-                }
-                None => format!(
-                    "there is no provider `{name}`; there are {}",
-                    names().collect::<Vec<_>>().join(", ")
-                ),
-            }
+            let advice = advice(name, self.named.keys(), ": none has a name here");
+            format!("there is no provider `{name}`{advice}")
         })
-    }
-}
-
-impl fmt::Debug for NamedBackends {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NamedBackends").field("named", &self.named.keys()).finish_non_exhaustive()
     }
 }

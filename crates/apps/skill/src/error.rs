@@ -1,6 +1,6 @@
 use formwork_core::{Error, Violation};
 use formwork_review::GenerationResult;
-use formwork_review::document::DocumentError;
+use formwork_review::document::{DocumentError, nearest};
 
 /// The reason why a skill could not be run, or had no output.
 ///
@@ -30,7 +30,7 @@ pub enum SkillError {
         reason: String,
     },
     /// There is no skill of this name.
-    #[error("there is no skill `{name}`{}", advice(.meant.as_deref(), .there))]
+    #[error("there is no skill `{name}`{}", words(.meant.as_deref(), .there, "; there is none"))]
     Unknown {
         /// The requested name.
         name: String,
@@ -60,7 +60,7 @@ pub enum SkillError {
         message: String,
     },
     /// The handler is not registered.
-    #[error("skill `{skill}`: no handler `{handler}` is registered{}", advice(.meant.as_deref(), .there))]
+    #[error("skill `{skill}`: no handler `{handler}` is registered{}", words(.meant.as_deref(), .there, "; there is none"))]
     Handler {
         /// The name of the skill.
         skill: String,
@@ -144,10 +144,17 @@ impl SkillError {
 }
 
 /// Returns the most similar name, or all names.
-fn advice(meant: Option<&str>, there: &[String]) -> String {
+/// Returns the advice for an unknown name: the name that is meant, or the names that there are.
+pub(crate) fn advice<'n>(name: &str, there: impl Iterator<Item = &'n String>, none: &str) -> String {
+    let there: Vec<&str> = there.map(String::as_str).collect();
+    let meant = nearest(name, there.iter().copied());
+    words(meant, &there, none)
+}
+
+fn words(meant: Option<&str>, there: &[impl std::borrow::Borrow<str>], none: &str) -> String {
     match (meant, there) {
         (Some(meant), _) => format!(": did you mean `{meant}`?"),
-        (None, []) => "; there is none".to_owned(),
+        (None, []) => none.to_owned(),
         (None, there) => format!("; there are {}", there.join(", ")),
     }
 }

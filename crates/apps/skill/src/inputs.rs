@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use formwork_core::{Context, JsonPath, Report, Segment, Validator as _, Violation};
-use formwork_review::document::nearest;
 use formwork_schema::{Compiled, SchemaError, compile};
 use serde_json::{Map, Value, json};
 
+use crate::error::advice;
 use crate::{InputSpec, InputType};
 
 /// The default maximum number of characters of a string.
@@ -87,14 +87,8 @@ impl Inputs {
     }
 
     fn unknown(&self, name: &str) -> String {
-        let names = || self.specs.keys().map(String::as_str);
-        match nearest(name, names()) {
-            Some(meant) => format!("there is no input `{name}`: did you mean `{meant}`?"),
-            None if self.specs.is_empty() => format!("there is no input `{name}`: the skill takes none"),
-            None => {
-                format!("there is no input `{name}`; there are {}", names().collect::<Vec<_>>().join(", "))
-            }
-        }
+        let advice = advice(name, self.specs.keys(), ": the skill takes none");
+        format!("there is no input `{name}`{advice}")
     }
 }
 

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use formwork_core::{Context, Report, Validator as _};
 use formwork_extract::Backend;
@@ -48,6 +48,7 @@ const DEEPEST: usize = 8;
 /// assert_eq!(outcome.output, json!({"words": 4}));
 /// # Ok(()) }
 /// ```
+#[must_use]
 #[derive(Clone)]
 pub struct SkillRunnerService {
     skills: BTreeMap<String, Skill>,
@@ -70,14 +71,12 @@ impl SkillRunnerService {
     }
 
     /// Adds a skill, or replaces the skill of this name (default: none).
-    #[must_use]
     pub fn with_skill(mut self, skill: Skill) -> Self {
         self.skills.insert(skill.name().to_owned(), skill);
         self
     }
 
     /// Adds a handler, or replaces the handler of this name (default: none).
-    #[must_use]
     pub fn with_handler(mut self, name: impl Into<String>, handler: impl SkillHandler + 'static) -> Self {
         self.handlers.insert(name.into(), Arc::new(handler));
         self
@@ -85,14 +84,12 @@ impl SkillRunnerService {
 
     /// Sets a function that changes the agent of every skill (default: none), for example its clock, seed, observer or
     /// cancellation token.
-    #[must_use]
     pub fn with_agent(mut self, change: impl Fn(Agent) -> Agent + Send + Sync + 'static) -> Self {
         self.change = Arc::new(change);
         self
     }
 
     /// Sets the settings of skills whose files leave them out (default: the rules of the agent layer).
-    #[must_use]
     pub fn with_defaults(mut self, defaults: PolicySpec) -> Self {
         self.defaults = defaults;
         self
@@ -204,7 +201,7 @@ impl Skills for SkillRunnerService {
                 None => self.handle(skill, &inputs, agent, &chain).await,
             }?;
             outcome.validation_micros = validate(skill, &outcome.output);
-            outcome.total_millis = millis(began.elapsed());
+            outcome.total_millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             Ok(outcome)
         })
     }
@@ -285,8 +282,4 @@ fn validate(skill: &Skill, output: &Value) -> u64 {
     let mut report = Report::default();
     compiled.validate(output, &Context::EMPTY, &mut report);
     u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX).max(1)
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

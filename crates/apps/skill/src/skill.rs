@@ -210,6 +210,16 @@ impl Reading<'_> {
         self.findings.push(self.document.finding(path, message));
     }
 
+    /// Returns the value; an error becomes a finding.
+    fn kept<T>(&mut self, at: &JsonPath, result: Result<T, impl ToString>) -> Option<T> {
+        result.map_err(|error| self.wrong(at, error.to_string())).ok()
+    }
+
+    /// Returns what another document holds; its findings count.
+    fn beside_kept<T>(&mut self, result: Result<T, DocumentError>) -> Option<T> {
+        result.map_err(|error| self.findings.extend_from_slice(error.findings())).ok()
+    }
+
     fn read(&mut self, descriptor: SkillDescriptor) -> Option<Parts> {
         let inputs = self.inputs(&descriptor);
         let system = self.template("system", descriptor.system.as_deref(), &descriptor);
@@ -274,13 +284,9 @@ impl Reading<'_> {
         descriptor: &SkillDescriptor,
     ) -> Option<Template> {
         let at = JsonPath::root().key(key);
-        let template = match Template::new(source?) {
-            Ok(template) => template,
-            Err(message) => {
-                self.wrong(&at, format!("the template cannot be read: {message}"));
-                return None;
-            }
-        };
+        let template = Template::new(source?);
+        let template = template.map_err(|message| format!("the template cannot be read: {message}"));
+        let template = self.kept(&at, template)?;
         let known: BTreeSet<&str> = descriptor.inputs.keys().map(String::as_str).collect();
         for name in template.variables.iter().filter(|name| !known.contains(name.as_str())) {
             let advice = match nearest(name, known.iter().copied()) {
@@ -304,10 +310,8 @@ impl Reading<'_> {
         let supplied: Vec<&str> =
             supplied.into_iter().filter(|(_, supplied)| *supplied).map(|(key, _)| key).collect();
         if supplied.len() != 1 {
-            self.wrong(
-                &root,
-                format!("expected one of `schema`, `file` and `shape`, found {}", words(&supplied)),
-            );
+            let found = words(&supplied);
+            self.wrong(&root, format!("expected one of `schema`, `file` and `shape`, found {found}"));
             return None;
         }
         let (key, schema) = if let Some(schema) = &output.schema {
@@ -318,23 +322,13 @@ impl Reading<'_> {
             let name = output.file.as_deref()?;
             ("file", self.schema_file(&root.key("file"), name)?)
         };
-        match compile(&schema) {
-            Ok(compiled) => Some((schema, compiled)),
-            Err(error) => {
-                self.wrong(&root.key(key), error.to_string());
-                None
-            }
-        }
+        let compiled = self.kept(&root.key(key), compile(&schema))?;
+        Some((schema, compiled))
     }
 
     fn shape(&mut self, what: &str, at: &JsonPath, text: &str) -> Option<Value> {
-        match Shape::parse(text) {
-            Ok(shape) => Some(formwork_core::Schema::document(&shape).clone()),
-            Err(error) => {
-                self.wrong(at, format!("{what} cannot be read: {error}"));
-                None
-            }
-        }
+        let shape = Shape::parse(text).map_err(|error| format!("{what} cannot be read: {error}"));
+        Some(formwork_core::Schema::document(&self.kept(at, shape)?).clone())
     }
 
     fn schema_file(&mut self, at: &JsonPath, name: &str) -> Option<Value> {
@@ -342,13 +336,8 @@ impl Reading<'_> {
         if name.ends_with(".shape") {
             return self.shape(name, at, &text);
         }
-        match Document::parse(name, &text, Format::of(Path::new(name))) {
-            Ok(document) => Some(document.value().clone()),
-            Err(error) => {
-                self.findings.extend_from_slice(error.findings());
-                None
-            }
-        }
+        let document = Document::parse(name, &text, Format::of(Path::new(name)));
+        Some(self.beside_kept(document)?.value().clone())
     }
 
     fn rubric(&mut self, descriptor: &SkillDescriptor) -> Option<ReviewRubric> {
@@ -358,20 +347,12 @@ impl Reading<'_> {
             return None;
         }
         if let Some(rubric) = &descriptor.rubric {
-            if let Err(error) = rubric.checked(self.document, &inline) {
-                self.findings.extend_from_slice(error.findings());
-            }
+            self.beside_kept(rubric.checked(self.document, &inline));
             return Some(rubric.clone());
         }
         let name = descriptor.rubric_file.as_deref()?;
         let text = self.beside(&file, name)?;
-        match ReviewRubric::parse(name, &text, Format::of(Path::new(name))) {
-            Ok(rubric) => Some(rubric),
-            Err(error) => {
-                self.findings.extend_from_slice(error.findings());
-                None
-            }
-        }
+        self.beside_kept(ReviewRubric::parse(name, &text, Format::of(Path::new(name))))
     }
 
     fn subject(&mut self, descriptor: &SkillDescriptor) -> Option<String> {
@@ -394,11 +375,8 @@ impl Reading<'_> {
             (Some(name), ..) => Some(name.clone()),
             (None, [only], Some(TemplateType::LlmReview)) => Some((*only).to_owned()),
             (None, _, Some(TemplateType::LlmReview)) => {
-                let root = JsonPath::root();
-                self.wrong(
-                    &root,
-                    "expected `subject`: the input that is reviewed, because there is not just one",
-                );
+                let message = "expected `subject`: the input that is reviewed, because there is not just one";
+                self.wrong(&JsonPath::root(), message);
                 None
             }
             _ => None,
@@ -445,13 +423,7 @@ impl Reading<'_> {
             self.wrong(at, format!("expected a path below the folder of this file, found `{name}`"));
             return None;
         }
-        match read(&folder.join(path)) {
-            Ok(text) => Some(text),
-            Err(error) => {
-                self.wrong(at, error.to_string());
-                None
-            }
-        }
+        self.kept(at, read(&folder.join(path)))
     }
 }
 

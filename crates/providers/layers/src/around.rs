@@ -8,7 +8,29 @@ use async_trait::async_trait;
 use formwork_core::{Answer, Call, Capabilities, Fault, Provider, SharedProvider};
 
 /// The change of a layer. The name and the capabilities of the inner provider stay.
-pub(crate) trait Around: Debug + Send + Sync + 'static {
+///
+/// ```
+/// use formwork_core::{Answer, Call, Fault, Layer, SharedProvider};
+/// use formwork_layers::{Around, around};
+///
+/// #[derive(Debug, Clone)]
+/// struct Seeded(u64);
+///
+/// impl Layer for Seeded {
+///     fn wrap(&self, inner: SharedProvider) -> SharedProvider {
+///         around(inner, self.clone())
+///     }
+/// }
+///
+/// impl Around for Seeded {
+///     async fn call(&self, inner: &SharedProvider, call: &Call) -> Result<Answer, Fault> {
+///         let mut call = call.clone();
+///         call.sampling.seed = Some(self.0);
+///         inner.call(&call).await
+///     }
+/// }
+/// ```
+pub trait Around: Debug + Send + Sync + 'static {
     /// Makes a call of the inner provider.
     fn call(&self, inner: &SharedProvider, call: &Call)
     -> impl Future<Output = Result<Answer, Fault>> + Send;
@@ -20,7 +42,7 @@ pub(crate) trait Around: Debug + Send + Sync + 'static {
 }
 
 /// Returns a provider whose calls are changed.
-pub(crate) fn around(inner: SharedProvider, layer: impl Around) -> SharedProvider {
+pub fn around(inner: SharedProvider, layer: impl Around) -> SharedProvider {
     Arc::new(Wrapped { inner, layer })
 }
 

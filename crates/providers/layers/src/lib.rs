@@ -26,6 +26,7 @@ mod timeout;
 mod tokens;
 mod trace;
 
+pub use around::{Around, around};
 pub use concurrency::Concurrency;
 pub use rate::Rate;
 pub use timeout::Timeout;

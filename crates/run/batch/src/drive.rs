@@ -140,6 +140,7 @@ pub(crate) async fn settle(
 }
 
 /// The state of the providers, as far as an engine knows it.
+#[derive(Default)]
 struct Weather {
     /// Whether a provider has answered any row.
     answered: bool,
@@ -154,7 +155,7 @@ struct Weather {
 
 impl Weather {
     fn answered(&mut self) {
-        *self = Self { answered: true, unanswered: 0, ruled_out: 0, since: None, pause: None };
+        *self = Self { answered: true, ..Self::default() };
     }
 
     /// Counts a row without a reachable provider; returns whether the engine has to end.
@@ -180,7 +181,7 @@ pub(crate) async fn drive(
     let mut open = FuturesUnordered::new();
     let (mut last, mut is_read) = (None, false);
     let mut deferred = 0_u64;
-    let mut weather = Weather { answered: false, unanswered: 0, ruled_out: 0, since: None, pause: None };
+    let mut weather = Weather::default();
     let mut ended: Option<Ended> = None;
     let (cut, storing) = (CancellationToken::new(), Arc::new(Storing::default()));
     loop {

@@ -1,7 +1,7 @@
 //! Reading rows from JSON Lines, CSV and folders of files.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use formwork_json::{Level, read_bytes};
@@ -172,26 +172,12 @@ fn json_lines(mut input: impl BufRead + Send + 'static, name: String) -> Rows {
 /// input.
 fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
     line.clear();
-    let mut length = 0;
-    loop {
-        let buffer = match input.fill_buf() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            buffer => buffer?,
-        };
-        if buffer.is_empty() {
-            return Ok(length);
-        }
-        let end = buffer.iter().position(|byte| *byte == b'\n');
-        let text = buffer.get(..end.unwrap_or(buffer.len())).unwrap_or_default();
-        let room = MAX_LINE.saturating_sub(line.len()).min(text.len());
-        line.extend_from_slice(text.get(..room).unwrap_or_default());
-        let used = text.len() + usize::from(end.is_some());
-        length += used as u64;
-        input.consume(used);
-        if end.is_some() {
-            return Ok(length);
-        }
+    let read = input.by_ref().take(MAX_LINE as u64 + 1).read_until(b'\n', line)?;
+    if line.pop_if(|last| *last == b'\n').is_some() || read <= MAX_LINE {
+        return Ok(read as u64);
     }
+    line.truncate(MAX_LINE);
+    Ok((read + input.skip_until(b'\n')?) as u64)
 }
 
 fn of_line(line: &[u8], length: u64) -> Result<Row, String> {

@@ -1,11 +1,9 @@
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
-use formwork_core::{Answer, Call, Capabilities, Delta, Fault, FaultKind, Layer, Provider, SharedProvider};
-use futures_util::Stream;
+use formwork_core::{Answer, Call, Delta, Fault, FaultKind, Layer, SharedProvider};
+use formwork_layers::{Around, around};
+use futures_util::StreamExt as _;
 
 use crate::Aimd;
 
@@ -67,65 +65,26 @@ impl Pace {
 
 impl Layer for Pace {
     fn wrap(&self, inner: SharedProvider) -> SharedProvider {
-        Arc::new(Paced { inner, pace: self.clone() })
+        around(inner, self.clone())
     }
 }
 
-#[derive(Debug)]
-struct Paced {
-    inner: SharedProvider,
-    pace: Pace,
-}
-
-#[async_trait]
-impl Provider for Paced {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn capabilities(&self) -> &Capabilities {
-        self.inner.capabilities()
-    }
-
-    async fn call(&self, call: &Call) -> Result<Answer, Fault> {
+impl Around for Pace {
+    async fn call(&self, inner: &SharedProvider, call: &Call) -> Result<Answer, Fault> {
         let started = Instant::now();
-        self.pace.state().called = Some(started);
-        let answer = self.inner.call(call).await;
-        if let Err(fault) = &answer {
-            self.pace.failed(fault);
-        }
-        Ok(Answer::new(Timed { answer: answer?, pace: self.pace.clone(), started, first: None }))
-    }
-
-    async fn probe(&self) -> Result<Capabilities, Fault> {
-        self.inner.probe().await
-    }
-}
-
-/// An answer whose time is taken until its first piece: how long the rest takes depends on its length.
-struct Timed {
-    answer: Answer,
-    pace: Pace,
-    started: Instant,
-    first: Option<Duration>,
-}
-
-impl Stream for Timed {
-    type Item = Result<Delta, Fault>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let next = Pin::new(&mut self.answer).poll_next(cx);
-        match &next {
-            Poll::Ready(Some(Ok(delta))) => {
-                let elapsed = self.started.elapsed();
-                let first = *self.first.get_or_insert(elapsed);
+        self.state().called = Some(started);
+        let answer = inner.call(call).await;
+        let answer = answer.inspect_err(|fault| self.failed(fault))?;
+        // The time is taken until the first piece: how long the rest takes depends on its length.
+        let (pace, mut first) = (self.clone(), None);
+        Ok(Answer::new(answer.inspect(move |piece| match piece {
+            Ok(delta) => {
+                let first = *first.get_or_insert_with(|| started.elapsed());
                 if matches!(delta, Delta::End(_)) {
-                    self.pace.state().aimd.answered(first);
+                    pace.state().aimd.answered(first);
                 }
             }
-            Poll::Ready(Some(Err(fault))) => self.pace.failed(fault),
-            _ => {}
-        }
-        next
+            Err(fault) => pace.failed(fault),
+        })))
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use formwork_core::{CallRecord, Clock as _, Error, ErrorKind, Run};
-use formwork_extract::{CancellationToken, Extraction, Extractor, Journal, TokioClock};
+use formwork_extract::{CancellationToken, Extractor, Journal, TokioClock};
 use serde_json::Value;
 
 use crate::drive::{AsksRows, Outcome, Turn, drive, settle};
@@ -40,6 +40,7 @@ use crate::{BatchError, Ended, Engine, OpenRow, Pace, RowState, Store};
 /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[must_use]
 #[derive(Debug, Clone)]
 pub struct InProcess {
     extractor: Extractor<Value>,
@@ -63,14 +64,12 @@ impl InProcess {
 
     /// Opens as many rows as the targets take, at most the number of [`new`](Self::new) (default: that number). Each pace is the
     /// layer of one target of the extractor.
-    #[must_use]
     pub fn with_paces(mut self, paces: impl IntoIterator<Item = Pace>) -> Self {
         self.paces = paces.into_iter().collect();
         self
     }
 
     /// Sets how long the batch waits while no provider answers (default: 5 minutes).
-    #[must_use]
     pub const fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
@@ -117,19 +116,7 @@ impl AsksRows for InProcess {
         let OpenRow { number, input, state, .. } = row;
         let mut state = state.unwrap_or_default();
         let now = clock.now();
-        let run = state.run.take();
-        let stored = state.stored;
-        let continued: Option<Extraction<Value>> = match run {
-            Some(run) => {
-                let own = run.clone();
-                let extraction = extractor.continued(run.resumed(stored, now));
-                if extraction.is_none() {
-                    state = RowState { run: Some(own), ..state }.restarted();
-                }
-                extraction
-            }
-            None => None,
-        };
+        let continued = state.continued(extractor, now);
         let RowState { history, deferred, .. } = state;
         let extraction = continued.unwrap_or_else(|| extractor.extraction(input));
         let failed = Arc::new(Mutex::new(None));

@@ -1,6 +1,7 @@
 //! Rows, from their input to their end.
 
 use formwork_core::{CallRecord, Cost, Error, ErrorKind, Origin, Outcome, Run, Time, Usage, Violation};
+use formwork_extract::{Extraction, Extractor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -105,6 +106,16 @@ impl RowState {
             self.history.extend(run.ledger().iter().cloned());
         }
         self
+    }
+
+    /// Continues the run. If there is none, or it was created with another plan, its calls become the history of the row.
+    pub(crate) fn continued(&mut self, extractor: &Extractor<Value>, now: Time) -> Option<Extraction<Value>> {
+        let run = self.run.take()?;
+        let extraction = extractor.continued(run.as_ref().clone().resumed(self.stored, now));
+        if extraction.is_none() {
+            self.history.extend(run.ledger().iter().cloned());
+        }
+        extraction
     }
 }
 

@@ -133,7 +133,7 @@ impl Ledger {
         let put =
             Put { key: key.map_or(0, |key| key.0), digest, value, created: now, expires: now.after(ttl) };
         if !self.core().queue.push_put(put, &self.core().settings) {
-            self.core().shed_value();
+            self.core().counts().shed_values += 1;
         }
     }
 }

@@ -59,7 +59,7 @@ impl Core {
     pub(crate) fn new(store: Store, settings: Settings) -> Self {
         Self {
             store,
-            queue: Queue::new(),
+            queue: Queue::default(),
             settings,
             known: Known::default(),
             unsettled: Mutex::default(),
@@ -75,33 +75,20 @@ impl Core {
     pub(crate) fn record(&self, mut run: RunRecord) {
         use crate::queue::Queued;
         if self.settings.bodies {
-            self.shed_bodies(usize::from(run.drop_long_bodies(self.settings.max_body)));
+            self.counts().shed_bodies += u64::from(run.drop_long_bodies(self.settings.max_body));
         } else {
             run.drop_bodies();
         }
         match self.queue.push_run(run, &self.settings) {
             Queued::Whole => {}
-            Queued::WithoutBodies => self.shed_bodies(1),
-            Queued::Not => self.shed_runs(1),
+            Queued::WithoutBodies => self.counts().shed_bodies += 1,
+            Queued::Not => self.counts().shed_runs += 1,
         }
     }
 
-    pub(crate) fn recorded(&self, runs: usize) {
-        let mut health = lock(&self.health);
-        health.recorded += runs as u64;
-        health.last_error = None;
-    }
-
-    pub(crate) fn shed_bodies(&self, runs: usize) {
-        lock(&self.health).shed_bodies += runs as u64;
-    }
-
-    pub(crate) fn shed_runs(&self, runs: usize) {
-        lock(&self.health).shed_runs += runs as u64;
-    }
-
-    pub(crate) fn shed_value(&self) {
-        lock(&self.health).shed_values += 1;
+    /// Returns the counts, to change them.
+    pub(crate) fn counts(&self) -> MutexGuard<'_, Health> {
+        lock(&self.health)
     }
 
     /// Counts a write that failed; the first of a row of failures is logged.

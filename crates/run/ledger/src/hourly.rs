@@ -4,8 +4,7 @@ use formwork_core::Time;
 use rusqlite::{Row, params};
 use serde::Serialize;
 
-use crate::insert::{HOUR, number};
-use crate::query::count;
+use crate::insert::{HOUR, count, number};
 use crate::{Error, Ledger};
 
 /// The runs of one hour with the same contract, model and outcome, added up.

@@ -45,9 +45,7 @@ impl RecordId {
         let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).unwrap_or_default();
         Self(i64::try_from(fresh.max(last + 1)).unwrap_or(i64::MAX))
     }
-}
 
-impl RecordId {
     /// Returns the smallest id that is made at this time or later.
     pub(crate) const fn at(time: Time) -> Self {
         Self(((time.0.saturating_sub(EPOCH) << LOW) & (i64::MAX as u64)) as i64)

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use formwork_core::Usage;
-use rusqlite::{CachedStatement, Connection, params};
+use rusqlite::{CachedStatement, Connection, Row, params};
 
 use crate::paths::general;
 use crate::record::{ACCEPTED, PROBE, RunRecord, StoredCall, ViolationRecord};
@@ -30,6 +30,16 @@ pub(crate) fn number(count: u64) -> i64 {
     /// So small that the sum of a million such numbers is an integer in SQLite.
     const MAX: i64 = 1 << 43;
     i64::try_from(count).unwrap_or(MAX).min(MAX)
+}
+
+/// Returns the number in a column that is never negative.
+pub(crate) fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    Ok(row.get::<_, i64>(column)?.max(0).unsigned_abs())
+}
+
+/// Returns the amount or the time in a column that may be empty.
+pub(crate) fn amount(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<u64>> {
+    Ok(row.get::<_, Option<i64>>(column)?.map(|value| value.max(0).unsigned_abs()))
 }
 
 /// Inserts runs; returns how many were left out, because there is a run with the same id.

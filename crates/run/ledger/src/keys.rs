@@ -4,15 +4,15 @@
 //! guess 256 bits, a slow hash for passwords would only cost time. The lookup is by that hash in an index. How long it takes depends on the
 //! hash of what was presented and not on the secret, so comparing in constant time would protect nothing.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use formwork_core::Time;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::insert::number;
-use crate::task::Committed;
+use crate::insert::{amount, number};
+use crate::usd::{self, MAX_AMOUNT};
 use crate::{Error, Ledger};
 
 /// The start of every secret.
@@ -162,11 +162,7 @@ impl Secret {
         getrandom::fill(&mut bytes).map_err(|error| {
             Error::Invalid(format!("the system has no random numbers for a key: {error}"))
         })?;
-        let mut text = PREFIX.to_owned();
-        for byte in bytes {
-            let _ = write!(text, "{byte:02x}");
-        }
-        Ok(Self(text))
+        Ok(Self(bytes.iter().fold(PREFIX.to_owned(), |text, byte| text + &format!("{byte:02x}"))))
     }
 
     /// Returns the text that a client presents.
@@ -222,9 +218,7 @@ fn hash(secret: &str) -> Hash {
 const COLUMNS: &str = "id, name, hint, role, budget, spent, held, rpm, models, created, expires, revoked";
 
 fn key(row: &Row<'_>) -> rusqlite::Result<Key> {
-    let count = |column| {
-        row.get::<_, Option<i64>>(column).map(|value| value.map(|value| value.max(0).unsigned_abs()))
-    };
+    let count = |column| amount(row, column);
     let models: Option<String> = row.get(8)?;
     Ok(Key {
         id: KeyId(row.get(0)?),
@@ -280,7 +274,7 @@ impl Ledger {
             )?;
             if rows == 0 { Ok(None) } else { by_name(connection, &new.name) }
         });
-        match added.wait()? {
+        match added? {
             Some(key) => Ok((key, secret)),
             None => Err(Error::KeyExists(name)),
         }
@@ -335,7 +329,7 @@ impl Ledger {
             connection.execute(sql, params![key_name, number(now.0)])?;
             by_name(connection, &key_name)
         });
-        revoked.wait()?.ok_or_else(|| self.no_such_key(name))
+        revoked?.ok_or_else(|| self.no_such_key(name))
     }
 
     /// Gives a key a new secret; the old one ends at once. Limits, spending and runs stay. A revoked key cannot be rotated.
@@ -350,7 +344,7 @@ impl Ledger {
             let rows = connection.execute(sql, params![key_name, hashed, hint])?;
             Ok(by_name(connection, &key_name)?.map(|key| (key, rows > 0)))
         });
-        match rotated.wait()? {
+        match rotated? {
             Some((key, true)) => Ok((key, secret)),
             Some(_) => Err(Error::Invalid(format!("the key `{name}` has been revoked: add another one"))),
             None => Err(self.no_such_key(name)),
@@ -394,8 +388,10 @@ impl Ledger {
     fn key_job<T: Send + 'static>(
         &self,
         write: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> KeyJob<'_, T> {
-        KeyJob { ledger: self, committed: self.submit(write) }
+    ) -> Result<T, Error> {
+        let done = self.submit(write).wait();
+        self.core().known.clear();
+        done
     }
 
     fn no_such_key(&self, name: &str) -> Error {
@@ -404,42 +400,24 @@ impl Ledger {
     }
 }
 
-struct KeyJob<'a, T> {
-    ledger: &'a Ledger,
-    committed: Committed<T>,
-}
-
-impl<T> KeyJob<'_, T> {
-    fn wait(self) -> Result<T, Error> {
-        let done = self.committed.wait();
-        self.ledger.core().known.clear();
-        done
-    }
-}
-
 fn check(new: &NewKey) -> Result<(), Error> {
     /// Characters of the longest name.
     const MAX_NAME: usize = 64;
     let name = &new.name;
-    if name.trim() != name
+    let is_odd = name.trim() != name
         || name.is_empty()
         || name.chars().count() > MAX_NAME
-        || name.chars().any(char::is_control)
-    {
-        let what = "a key's name has 1 to 64 characters, no control characters, and no spaces around it";
-        return Err(Error::Invalid(what.to_owned()));
-    }
-    if new.rpm == Some(0) {
-        return Err(Error::Invalid("a key needs at least one request a minute".to_owned()));
-    }
-    if new.models.iter().any(String::is_empty) {
-        return Err(Error::Invalid("the name of a model is empty".to_owned()));
-    }
-    if new.budget.is_some_and(|budget| budget > crate::usd::MAX_AMOUNT) {
-        return Err(Error::Invalid(format!(
-            "a budget is at most {} US dollars",
-            crate::usd::format(crate::usd::MAX_AMOUNT)
-        )));
-    }
-    Ok(())
+        || name.chars().any(char::is_control);
+    let flaw = if is_odd {
+        "a key's name has 1 to 64 characters, no control characters, and no spaces around it".to_owned()
+    } else if new.rpm == Some(0) {
+        "a key needs at least one request a minute".to_owned()
+    } else if new.models.iter().any(String::is_empty) {
+        "the name of a model is empty".to_owned()
+    } else if new.budget.is_some_and(|budget| budget > MAX_AMOUNT) {
+        format!("a budget is at most {} US dollars", usd::format(MAX_AMOUNT))
+    } else {
+        return Ok(());
+    };
+    Err(Error::Invalid(flaw))
 }

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter
 use serde::{Deserialize, Serialize};
 
 use crate::id::RecordId;
-use crate::insert::number;
+use crate::insert::{amount, count, number};
 use crate::record::{RunOutcome, StoredCall, ViolationRecord};
 use crate::{Error, KeyId, Ledger};
 
@@ -219,16 +219,6 @@ const COLUMNS: &str = "run.id, run.started, run.ended, run.outcome, run.message,
     run.cached_tokens, run.reasoning_tokens, run.estimated, run.micro_usd, run.cached, run.feedback
     FROM run LEFT JOIN key ON key.id = run.key";
 
-/// Returns the number in a column that is never negative.
-pub(crate) fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
-    Ok(row.get::<_, i64>(column)?.max(0).unsigned_abs())
-}
-
-/// Returns the amount or the time in a column that may be empty.
-pub(crate) fn amount(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<u64>> {
-    Ok(row.get::<_, Option<i64>>(column)?.map(|value| value.max(0).unsigned_abs()))
-}
-
 /// Reads five columns: tokens, and whether they were estimated.
 fn usage(row: &Row<'_>, from: usize) -> rusqlite::Result<Usage> {
     let mut usage = Usage::new(count(row, from)?, count(row, from + 1)?);
@@ -327,7 +317,7 @@ impl Conditions {
     fn add(&mut self, sql: &str, value: Option<impl Into<Value>>) {
         if let Some(value) = value {
             self.values.push(value.into());
-            self.also(&sql.replace("?", &format!("?{}", self.values.len())));
+            self.also(&sql.replace('@', &format!("?{}", self.values.len())));
         }
     }
 
@@ -340,22 +330,22 @@ impl Conditions {
 impl RunQuery {
     fn conditions(&self) -> Conditions {
         let mut all = Conditions::default();
-        all.add("run.id < ?", self.before.map(|id| id.0));
-        all.add("run.started >= ?", self.since.map(|time| number(time.0)));
+        all.add("run.id < @", self.before.map(|id| id.0));
+        all.add("run.started >= @", self.since.map(|time| number(time.0)));
         // Ids grow with time, so older ones need not be examined.
-        all.add("run.id >= ?", self.since.map(|time| RecordId::at(Time(time.0.saturating_sub(SKEW))).0));
-        all.add("run.started < ?", self.until.map(|time| number(time.0)));
-        all.add("run.key = ?", self.key.map(|key| key.0));
-        all.add("run.outcome = ?", self.outcome.map(|outcome| outcome.name().to_owned()));
-        all.add("? IN (run.contract, run.digest)", self.contract.clone());
-        all.add("run.model = ?", self.model.clone());
-        all.add("run.target = ?", self.target.clone());
-        all.add("run.source = ?", self.source.clone());
-        all.add("run.user = ?", self.user.clone());
-        all.add("EXISTS (SELECT 1 FROM json_each(run.tags) WHERE value = ?)", self.tag.clone());
-        all.add("run.feedback = ?", self.feedback.map(|feedback| feedback.name().to_owned()));
+        all.add("run.id >= @", self.since.map(|time| RecordId::at(Time(time.0.saturating_sub(SKEW))).0));
+        all.add("run.started < @", self.until.map(|time| number(time.0)));
+        all.add("run.key = @", self.key.map(|key| key.0));
+        all.add("run.outcome = @", self.outcome.map(|outcome| outcome.name().to_owned()));
+        all.add("@ IN (run.contract, run.digest)", self.contract.clone());
+        all.add("run.model = @", self.model.clone());
+        all.add("run.target = @", self.target.clone());
+        all.add("run.source = @", self.source.clone());
+        all.add("run.user = @", self.user.clone());
+        all.add("EXISTS (SELECT 1 FROM json_each(run.tags) WHERE value = @)", self.tag.clone());
+        all.add("run.feedback = @", self.feedback.map(|feedback| feedback.name().to_owned()));
         all.add(
-            "instr(lower(concat_ws(char(10), run.message, run.user, run.tags, run.contract, run.model, run.target)), lower(?)) > 0",
+            "instr(lower(concat_ws(char(10), run.message, run.user, run.tags, run.contract, run.model, run.target)), lower(@)) > 0",
             self.text.clone(),
         );
         if self.retried {
@@ -370,15 +360,14 @@ impl RunQuery {
                 });
                 let class = class.unwrap_or_default();
                 let matches = if path.contains("[*]") { "general(path)" } else { "path" };
-                let sql =
-                    format!("EXISTS (SELECT 1 FROM violation WHERE violation.run = run.id AND {matches} = @");
-                let at = all.values.len() + 1;
-                all.values.push(path.clone().into());
-                all.also(&format!("{}{class})", sql.replace('@', &format!("?{at}"))));
+                let sql = format!(
+                    "EXISTS (SELECT 1 FROM violation WHERE violation.run = run.id AND {matches} = @{class})"
+                );
+                all.add(&sql, Some(path.clone()));
             }
             (Some(class), None) => all.add(
-                "(EXISTS (SELECT 1 FROM violation WHERE violation.run = run.id AND class = ?)
-                 OR EXISTS (SELECT 1 FROM attempt WHERE attempt.run = run.id AND class = ?))",
+                "(EXISTS (SELECT 1 FROM violation WHERE violation.run = run.id AND class = @)
+                 OR EXISTS (SELECT 1 FROM attempt WHERE attempt.run = run.id AND class = @))",
                 Some(class.clone()),
             ),
             (None, None) => {}

@@ -29,6 +29,7 @@ struct State {
     is_closed: bool,
 }
 
+#[derive(Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,
     wake: Condvar,
@@ -52,10 +53,6 @@ pub(crate) enum Queued {
 }
 
 impl Queue {
-    pub(crate) fn new() -> Self {
-        Self { state: Mutex::default(), wake: Condvar::new() }
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

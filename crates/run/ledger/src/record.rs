@@ -80,6 +80,7 @@ impl<T> From<&Result<Outcome<T>, formwork_core::Error>> for RunOutcome {
 ///     .with_labels(Some("alice".to_owned()), vec!["nightly".to_owned()]);
 /// assert_eq!(run.contract.as_deref(), Some("person"));
 /// ```
+#[must_use]
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRecord {
     /// The id of the run; [`RunRecord::new`] makes one.
@@ -148,7 +149,6 @@ impl RunRecord {
 
     /// Sets the fields that a run of Formwork knows: the outcome, the calls with their answers, target, model, usage and cost. The
     /// model is the target's name; [`RunRecord::with_models`] replaces it.
-    #[must_use]
     pub fn of<T>(mut self, result: &Result<Outcome<T>, formwork_core::Error>, ended: Time) -> Self {
         (self.outcome, self.ended) = (RunOutcome::from(result), ended);
         let calls = match result {
@@ -175,7 +175,6 @@ impl RunRecord {
     }
 
     /// Replaces the model of the run and of each call by the model behind its target (default: the target's name).
-    #[must_use]
     pub fn with_models(mut self, model_of: impl Fn(&str) -> Option<String>) -> Self {
         if let Some(model) = model_of(&self.target) {
             self.model = model;
@@ -189,28 +188,24 @@ impl RunRecord {
     }
 
     /// Sets the name and the digest of the contract (default: neither).
-    #[must_use]
     pub fn with_contract(mut self, name: Option<String>, digest: Option<String>) -> Self {
         (self.contract, self.digest) = (name, digest);
         self
     }
 
     /// Sets the key that the client presented (default: none).
-    #[must_use]
     pub const fn with_key(mut self, key: Option<KeyId>) -> Self {
         self.key = key;
         self
     }
 
     /// Sets the user and the tags (default: none).
-    #[must_use]
     pub fn with_labels(mut self, user: Option<String>, tags: Vec<String>) -> Self {
         (self.user, self.tags) = (user, tags);
         self
     }
 
     /// Sets the request's text (default: none).
-    #[must_use]
     pub fn with_request(mut self, request: Option<String>) -> Self {
         self.request = request;
         self
@@ -275,7 +270,7 @@ impl StoredCall {
             number: 1,
             target: target.into(),
             model: model.into(),
-            mode: mode_name(Enforcement::None).into(),
+            mode: name(Enforcement::None),
             class: ACCEPTED.into(),
             message: None,
             started,
@@ -293,7 +288,7 @@ impl From<&CallRecord> for StoredCall {
     fn from(call: &CallRecord) -> Self {
         let failure = call.verdict.failure();
         let class = match (&call.verdict, failure) {
-            (_, Some(Failure::Fault(fault))) => fault_name(fault.kind).into(),
+            (_, Some(Failure::Fault(fault))) => name(fault.kind),
             (_, Some(failure)) => failure.class().into(),
             (CallResult::Cancelled, None) => "cancelled".into(),
             (CallResult::Probe, None) => PROBE.into(),
@@ -301,16 +296,12 @@ impl From<&CallRecord> for StoredCall {
         };
         Self {
             number: call.attempt,
-            target: call.target.clone(),
-            model: call.target.clone(),
-            mode: mode_name(call.enforcement).into(),
+            mode: name(call.enforcement),
             class,
             message: match failure {
                 Some(Failure::Fault(fault)) => Some(fault.message.clone()),
                 _ => None,
             },
-            started: call.started,
-            ended: call.ended,
             usage: call.usage,
             micro_usd: call.cost.micro_usd,
             patched: call.patched.iter().map(ToString::to_string).collect(),
@@ -320,37 +311,16 @@ impl From<&CallRecord> for StoredCall {
                 .map(ViolationRecord::from)
                 .collect(),
             answer: (!call.text.is_empty()).then(|| call.text.to_string()),
+            ..Self::new(&call.target, &call.target, call.started, call.ended)
         }
     }
 }
 
-const fn mode_name(enforcement: Enforcement) -> &'static str {
-    match enforcement {
-        Enforcement::None => "none",
-        Enforcement::JsonObject => "json_object",
-        Enforcement::Tool => "tool",
-        Enforcement::Schema => "schema",
-        _ => "other",
-    }
-}
-
-const fn fault_name(kind: formwork_core::FaultKind) -> &'static str {
-    use formwork_core::FaultKind::{
-        Auth, BadRequest, BadWire, NoCredit, Overloaded, RateLimited, SchemaRefused, Timeout, Unreachable,
-        Unsupported,
-    };
-    match kind {
-        Unreachable => "unreachable",
-        Timeout => "timeout",
-        RateLimited => "rate_limited",
-        Overloaded => "overloaded",
-        Auth => "auth",
-        NoCredit => "no_credit",
-        BadRequest => "bad_request",
-        SchemaRefused => "schema_refused",
-        Unsupported => "unsupported",
-        BadWire => "bad_wire",
-        _ => "fault",
+/// Returns the name of a class in JSON.
+fn name(class: impl Serialize) -> Cow<'static, str> {
+    match serde_json::to_value(class) {
+        Ok(serde_json::Value::String(name)) => name.into(),
+        _ => "other".into(),
     }
 }
 
@@ -392,14 +362,14 @@ impl RunRecord {
     }
 
     /// Applies the rules to all texts; returns whether bodies had to be omitted.
-    pub(crate) fn redact(&mut self, rules: &Redaction) -> usize {
+    pub(crate) fn redact(&mut self, rules: &Redaction) -> bool {
         let calls = self.calls.iter_mut().flat_map(|call| {
             let violations = call.violations.iter_mut().flat_map(|one| [&mut one.path, &mut one.message]);
             call.message.iter_mut().chain(&mut call.patched).chain(violations)
         });
         let own = self.message.iter_mut().chain(&mut self.user).chain(&mut self.tags);
         own.chain(calls).for_each(|text| rules.text(text));
-        usize::from(self.keep_bodies(|text| rules.body(text)))
+        self.keep_bodies(|text| rules.body(text))
     }
 
     /// Replaces each body, or leaves it out; returns whether any was left out.

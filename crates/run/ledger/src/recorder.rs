@@ -22,6 +22,7 @@ use crate::{Ledger, RecordId, RunRecord};
 /// # let _ = recorder;
 /// # Ok::<(), formwork_ledger::Error>(())
 /// ```
+#[must_use]
 #[derive(Debug, Clone)]
 pub struct Recorder {
     ledger: Ledger,
@@ -48,14 +49,12 @@ impl Recorder {
 
     /// Changes the record that every run begins as: its contract, key, user and tags (default: the schema's name is the contract,
     /// and there is nothing else).
-    #[must_use]
     pub fn with_run(mut self, change: impl FnOnce(RunRecord) -> RunRecord) -> Self {
         self.like = change(self.like);
         self
     }
 
     /// Adds the model of a target (default: the name of the target).
-    #[must_use]
     pub fn with_model(mut self, target: impl Into<String>, model: impl Into<String>) -> Self {
         self.models.insert(target.into(), model.into());
         self

@@ -8,7 +8,7 @@ use formwork_core::Time;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use tokio::sync::oneshot;
 
-use crate::insert::number;
+use crate::insert::{self, number};
 use crate::task::{Committed, Job, block_on};
 use crate::usd::{self, MAX_AMOUNT};
 use crate::{Error, KeyId, Ledger, RecordId};
@@ -79,24 +79,13 @@ pub struct BudgetExceeded {
 /// assert_eq!(ledger.key("alice")?.spent, 1_234);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Debug)]
 #[must_use = "a hold that is dropped is spent"]
 pub struct Hold {
     ledger: Ledger,
     id: i64,
     amount: u64,
     is_settled: bool,
-}
-
-impl std::fmt::Debug for Hold {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Hold").field("id", &self.id).field("amount", &self.amount).finish_non_exhaustive()
-    }
-}
-
-enum Reserved {
-    Held(i64),
-    Exceeded(BudgetExceeded),
-    KeyEnded,
 }
 
 /// Spending.
@@ -120,12 +109,8 @@ impl Ledger {
                 Error::Invalid(format!("at most {most} US dollars can be reserved for one call")).into()
             );
         }
-        let reserved = self.submit(move |connection| reserve(connection, key, amount, run, now)).await?;
-        match reserved {
-            Reserved::Held(id) => Ok(Hold { ledger: self.clone(), id, amount, is_settled: false }),
-            Reserved::Exceeded(exceeded) => Err(exceeded.into()),
-            Reserved::KeyEnded => Err(ReserveError::KeyEnded),
-        }
+        let id = self.submit(move |connection| reserve(connection, key, amount, run, now)).await??;
+        Ok(Hold { ledger: self.clone(), id, amount, is_settled: false })
     }
 
     /// The same as [`Ledger::reserve`] for callers without a runtime: blocks the thread.
@@ -149,7 +134,7 @@ fn reserve(
     amount: u64,
     run: Option<RecordId>,
     now: Time,
-) -> rusqlite::Result<Reserved> {
+) -> rusqlite::Result<Result<i64, ReserveError>> {
     let (reserved, at) = (number(amount), number(now.0));
     let held = connection
         .prepare_cached(
@@ -161,12 +146,12 @@ fn reserve(
         connection
             .prepare_cached("INSERT INTO spending (key, run, reserved, reserved_at) VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![key, run.map(|run| run.0), reserved, at])?;
-        return Ok(Reserved::Held(connection.last_insert_rowid()));
+        return Ok(Ok(connection.last_insert_rowid()));
     }
     let sql = "SELECT name, budget, spent, held FROM key
         WHERE id = ?1 AND revoked IS NULL AND (expires IS NULL OR expires > ?2)";
     let exceeded = connection.prepare_cached(sql)?.query_row(params![key, at], |row| {
-        let amount_of = |column| crate::query::amount(row, column).map(Option::unwrap_or_default);
+        let amount_of = |column| insert::amount(row, column).map(Option::unwrap_or_default);
         Ok(BudgetExceeded {
             name: row.get(0)?,
             budget: amount_of(1)?,
@@ -175,7 +160,7 @@ fn reserve(
             amount,
         })
     });
-    Ok(exceeded.optional()?.map_or(Reserved::KeyEnded, Reserved::Exceeded))
+    Ok(Err(exceeded.optional()?.map_or(ReserveError::KeyEnded, ReserveError::Exceeded)))
 }
 
 impl Hold {

@@ -49,11 +49,10 @@ impl Store {
     pub(crate) fn open(path: &Path, format: &Format) -> Result<Self, Error> {
         protect(path)?;
         check(path)?;
-        let file_error =
-            |error: &rusqlite::Error| Error::File { path: path.to_owned(), message: error.to_string() };
+        let wrong = in_file(path);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connect = || Connection::open_with_flags(path, flags);
-        let mut writer = connect().map_err(|error| file_error(&error))?;
+        let mut writer = connect().map_err(wrong)?;
         prepare(&mut writer, path, format)?;
         let reader = connect().and_then(|reader| {
             reader.busy_timeout(PATIENCE)?;
@@ -61,8 +60,7 @@ impl Store {
             functions(&reader)?;
             Ok(reader)
         });
-        let reader = reader.map_err(|error| file_error(&error))?;
-        Ok(Self { writer: Mutex::new(writer), reader: Some(Mutex::new(reader)) })
+        Ok(Self { writer: Mutex::new(writer), reader: Some(Mutex::new(reader.map_err(wrong)?)) })
     }
 
     pub(crate) fn in_memory() -> Result<Self, Error> {
@@ -84,9 +82,14 @@ impl Store {
     }
 }
 
+/// Returns the conversion of errors with a file.
+fn in_file<E: std::error::Error>(path: &Path) -> impl Fn(E) -> Error + Copy {
+    |error| Error::File { path: path.to_owned(), message: error.to_string() }
+}
+
 /// Makes sure that the file is there and that its owner alone reads and writes it.
 fn protect(path: &Path) -> Result<(), Error> {
-    let wrong = |error: std::io::Error| Error::File { path: path.to_owned(), message: error.to_string() };
+    let wrong = in_file(path);
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
@@ -107,7 +110,7 @@ fn protect(path: &Path) -> Result<(), Error> {
 
 /// Refuses files that are something else before SQLite touches them.
 fn check(path: &Path) -> Result<(), Error> {
-    let wrong = |error: std::io::Error| Error::File { path: path.to_owned(), message: error.to_string() };
+    let wrong = in_file(path);
     let mut head = Vec::new();
     File::open(path).and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut head)).map_err(wrong)?;
     if head.is_empty() || head == MAGIC {
@@ -118,29 +121,20 @@ fn check(path: &Path) -> Result<(), Error> {
 }
 
 fn prepare(connection: &mut Connection, path: &Path, newest: &Format) -> Result<(), Error> {
-    let file_error =
-        |error: &rusqlite::Error| Error::File { path: path.to_owned(), message: error.to_string() };
-    let number =
-        |connection: &Connection, name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let wrong = in_file(path);
     (|| {
         connection.busy_timeout(PATIENCE)?;
         // Both must be set before the first table is created, and have no effect on an existing file.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")
     })()
-    .map_err(|error| file_error(&error))?;
-    let transaction = connection
-        .transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(|error| file_error(&error))?;
-    let found = |name| number(&transaction, name).map_err(|error| file_error(&error));
-    let (application, format) = (found("application_id")?, found("user_version")?);
-    let tables: i64 = transaction
-        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
-        .map_err(|error| file_error(&error))?;
+    .map_err(wrong)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(wrong)?;
+    let found = |sql| transaction.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(wrong);
+    let (application, format) = (found("PRAGMA application_id")?, found("PRAGMA user_version")?);
+    let tables = found("SELECT count(*) FROM sqlite_schema")?;
     if application != newest.application && tables > 0 {
-        return Err(Error::NotALedger {
-            path: path.to_owned(),
-            hint: Some("it is another program's database"),
-        });
+        let hint = Some("it is another program's database");
+        return Err(Error::NotALedger { path: path.to_owned(), hint });
     }
     let known = newest.steps.len() as i64;
     if format > known {
@@ -156,7 +150,7 @@ fn prepare(connection: &mut Connection, path: &Path, newest: &Format) -> Result<
         }
         transaction.commit()
     })()
-    .map_err(|error| file_error(&error))?;
+    .map_err(wrong)?;
     (|| {
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
@@ -164,7 +158,7 @@ fn prepare(connection: &mut Connection, path: &Path, newest: &Format) -> Result<
         connection.set_prepared_statement_cache_capacity(64);
         Ok(())
     })()
-    .map_err(|error: rusqlite::Error| file_error(&error))
+    .map_err(wrong)
 }
 
 /// Adds `general(path)`, which queries compare paths by.

@@ -132,7 +132,7 @@ fn run_writes(core: &Core, jobs: Vec<Box<dyn Job>>) {
 /// Commits runs; sheds first their bodies and then the runs if there is no room.
 fn write_runs(core: &Core, mut runs: Vec<RunRecord>) {
     for run in &mut runs {
-        core.shed_bodies(run.redact(&core.settings.redaction));
+        core.counts().shed_bodies += u64::from(run.redact(&core.settings.redaction));
     }
     let mut connection = core.store.writer();
     limit(core, &connection, 0);
@@ -140,8 +140,10 @@ fn write_runs(core: &Core, mut runs: Vec<RunRecord>) {
     loop {
         match in_transaction(&mut connection, |transaction| insert::group(transaction, &runs)) {
             Ok(duplicates) => {
-                core.recorded(runs.len() - duplicates);
-                core.shed_runs(duplicates);
+                let mut counts = core.counts();
+                counts.recorded += (runs.len() - duplicates) as u64;
+                counts.shed_runs += duplicates as u64;
+                counts.last_error = None;
                 return;
             }
             Err(error) => {
@@ -153,11 +155,11 @@ fn write_runs(core: &Core, mut runs: Vec<RunRecord>) {
                     continue;
                 }
                 if with_bodies > 0 && (is_full(&error) || !is_busy) {
-                    core.shed_bodies(with_bodies);
+                    core.counts().shed_bodies += with_bodies as u64;
                     runs.iter_mut().for_each(RunRecord::drop_bodies);
                     continue;
                 }
-                core.shed_runs(runs.len());
+                core.counts().shed_runs += runs.len() as u64;
                 return;
             }
         }

@@ -12,7 +12,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::tls::Tls;
@@ -62,24 +62,18 @@ pub struct Connections {
 /// let draining = Draining::new();
 /// assert!(!draining.is_set());
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Draining(Arc<watch::Sender<bool>>);
 
 impl Draining {
     /// Creates a flag that is not set.
     pub fn new() -> Self {
-        Self(Arc::new(watch::Sender::new(false)))
+        Self::default()
     }
 
     /// Returns whether the service is stopping.
     pub fn is_set(&self) -> bool {
         *self.0.borrow()
-    }
-}
-
-impl Default for Draining {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -128,11 +122,7 @@ where
             Some(_) = open.join_next() => {}
             (place, accepted) = accept(&places, &listener) => match accepted {
                 Ok((socket, _)) => {
-                    let connection = talk(socket, answer.clone(), limits.clone(), draining.0.subscribe());
-                    open.spawn(async move {
-                        connection.await;
-                        drop(place);
-                    });
+                    open.spawn(talk(place, socket, answer.clone(), limits.clone(), draining.0.subscribe()));
                 }
                 Err(error) => {
                     tracing::warn!(target: "formwork_serve", %error, "a connection could not be accepted");
@@ -157,11 +147,8 @@ where
                 Some(_) = late.join_next() => {}
                 (place, accepted) = accepted => if let Ok((socket, _)) = accepted {
                     // This connection needs no signal to end: its response has `connection: close`.
-                    let connection = talk(socket, answer.clone(), limits.clone(), watch::Sender::new(false).subscribe());
-                    late.spawn(async move {
-                        connection.await;
-                        drop(place);
-                    });
+                    let ended = watch::Sender::new(false).subscribe();
+                    late.spawn(talk(place, socket, answer.clone(), limits.clone(), ended));
                 },
             }
         }
@@ -176,14 +163,19 @@ where
 async fn accept(
     places: &Arc<Semaphore>,
     listener: &TcpListener,
-) -> (Option<tokio::sync::OwnedSemaphorePermit>, io::Result<(TcpStream, std::net::SocketAddr)>) {
+) -> (Option<OwnedSemaphorePermit>, io::Result<(TcpStream, std::net::SocketAddr)>) {
     let place = Arc::clone(places).acquire_owned().await;
     (place.ok(), listener.accept().await)
 }
 
 /// Answers the requests of one connection until either side ends it.
-async fn talk<F, R>(socket: TcpStream, answer: F, limits: Connections, ended: watch::Receiver<bool>)
-where
+async fn talk<F, R>(
+    _place: Option<OwnedSemaphorePermit>,
+    socket: TcpStream,
+    answer: F,
+    limits: Connections,
+    ended: watch::Receiver<bool>,
+) where
     F: Fn(Request<Incoming>) -> R,
     R: Future<Output = Result<Response<axum::body::Body>, Infallible>>,
 {

@@ -22,18 +22,23 @@ use tokio_rustls::TlsAcceptor;
 pub struct Tls(pub(crate) TlsAcceptor);
 
 /// The reason why files cannot be used for TLS.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
     /// A file cannot be read, or its PEM is broken; the file and the reason.
+    #[error("{} cannot be read: {}", .0.display(), .1)]
     File(PathBuf, String),
     /// The file has no certificate.
+    #[error("{} has no certificate in PEM", .0.display())]
     NoCertificate(PathBuf),
     /// The file has no private key, or an encrypted one.
+    #[error("{} has no private key in PEM without a password", .0.display())]
     NoKey(PathBuf),
     /// The key in the second file is not the one of the certificate in the first.
+    #[error("the key in {} does not belong to the certificate in {}", .1.display(), .0.display())]
     Mismatch(PathBuf, PathBuf),
     /// The certificate or the key cannot be used; the file of the certificate and the reason.
+    #[error("{} cannot be used for TLS: {}", .0.display(), .1)]
     Unusable(PathBuf, String),
 }
 
@@ -76,24 +81,3 @@ impl fmt::Debug for Tls {
         f.write_str("Tls")
     }
 }
-
-impl fmt::Display for TlsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(file, reason) => write!(f, "{} cannot be read: {reason}", file.display()),
-            Self::NoCertificate(file) => write!(f, "{} has no certificate in PEM", file.display()),
-            Self::NoKey(file) => write!(f, "{} has no private key in PEM without a password", file.display()),
-            Self::Mismatch(certificate, key) => {
-                write!(
-                    f,
-                    "the key in {} does not belong to the certificate in {}",
-                    key.display(),
-                    certificate.display()
-                )
-            }
-            Self::Unusable(file, reason) => write!(f, "{} cannot be used for TLS: {reason}", file.display()),
-        }
-    }
-}
-
-impl std::error::Error for TlsError {}

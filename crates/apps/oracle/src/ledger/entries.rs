@@ -74,7 +74,7 @@ impl<R: BufRead> Entries<R> {
             self.line += 1;
             let is_whole = self.bytes.ends_with(b"\n");
             if !is_whole && self.bytes.len() > MAX_LINE {
-                self.skip_line()?;
+                self.reader.skip_until(b'\n')?;
                 let message = format!("it has more than {MAX_LINE} bytes");
                 return Ok(Some(Err(Damaged { line: self.line, message })));
             }
@@ -87,21 +87,6 @@ impl<R: BufRead> Entries<R> {
                 let message = if is_whole { error } else { format!("it is not finished: {error}") };
                 Damaged { line: self.line, message }
             })));
-        }
-    }
-
-    fn skip_line(&mut self) -> io::Result<()> {
-        loop {
-            let buffer = self.reader.fill_buf()?;
-            if buffer.is_empty() {
-                return Ok(());
-            }
-            let end = buffer.iter().position(|byte| *byte == b'\n');
-            let length = end.map_or(buffer.len(), |end| end + 1);
-            self.reader.consume(length);
-            if end.is_some() {
-                return Ok(());
-            }
         }
     }
 }

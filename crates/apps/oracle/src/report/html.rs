@@ -7,17 +7,7 @@ use super::table::{MODEL_IS_WORSE, cost};
 use super::{Fit, Report, Target, plot};
 
 /// The style sheet, with colours that colour-blind people can tell apart, for light and dark themes.
-const STYLE: &str = "\
-:root{color-scheme:light dark;--ink:#1c2330;--soft:#5c6675;--line:#d9dee6;--back:#fff;--ai:#2f6db5;--alt:#c26a1b;--good:#2b7a3d;--bad:#b3261e}\n\
-@media(prefers-color-scheme:dark){:root{--ink:#e8ebf0;--soft:#a3adbb;--line:#38404d;--back:#14181f;--ai:#7fb2ee;--alt:#eda35c;--good:#7cc98d;--bad:#f2877f}}\n\
-body{margin:2rem auto;max-width:74rem;padding:0 1rem;background:var(--back);color:var(--ink);font:16px/1.5 system-ui,sans-serif}\n\
-h1{font-size:1.5rem;overflow-wrap:anywhere}h2{font-size:1.1rem;margin:0 0 .5rem}p{color:var(--soft)}\n\
-table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.35rem .8rem .35rem 0;border-bottom:1px solid var(--line)}\n\
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}.met{color:var(--good)}.missed{color:var(--bad);font-weight:600}\n\
-.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:2rem;margin:2rem 0}\n\
-figure{margin:0}figcaption{color:var(--soft);font-size:.9rem}svg{width:100%;height:auto}svg text{fill:var(--soft);font-size:11px}\n\
-.grid{stroke:var(--line)}.target{stroke:var(--soft);stroke-dasharray:5 4}rect.ai,circle.ai{fill:var(--ai)}circle.fallback{fill:var(--alt)}\n\
-.band{stroke-width:1;opacity:.35}.band.ai{stroke:var(--ai)}.band.fallback{stroke:var(--alt)}\n";
+const STYLE: &str = include_str!("page.css");
 
 pub(super) fn page(report: &Report, title: &str) -> String {
     let title = escape(title);
@@ -67,12 +57,8 @@ fn targets(targets: &[Target]) -> String {
         "<table>\n<thead><tr><th>Success metric</th><th class=\"n\">Target</th><th class=\"n\">Measured</th>\
                    <th class=\"n\">n</th><th></th></tr></thead>\n<tbody>\n"
             .to_owned();
-    for Target { metric, target, measured_text, n, is_met, .. } in targets {
-        let verdict = match is_met {
-            Some(true) => "met",
-            Some(false) => "missed",
-            None => "",
-        };
+    for row in targets {
+        let (Target { metric, target, measured_text, n, .. }, verdict) = (row, row.verdict());
         _ = writeln!(
             out,
             "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{n}</td>\
@@ -91,19 +77,9 @@ fn figure(out: &mut String, title: &str, plot: &str, caption: &str) {
 }
 
 fn latency(report: &Report) -> String {
-    report.latency_ms.map_or_else(
-        || "There are no scores.".to_owned(),
-        |spread| {
-            let seconds = |milliseconds: u64| milliseconds as f64 / 1000.0;
-            format!(
-                "p50 {:.2} s, p95 {:.2} s, p99 {:.2} s, most {:.2} s.",
-                seconds(spread.p50),
-                seconds(spread.p95),
-                seconds(spread.p99),
-                seconds(spread.max)
-            )
-        },
-    )
+    let Some(spread) = report.latency_ms else { return "There are no scores.".to_owned() };
+    let [_, p50, p95, p99, max] = spread.seconds();
+    format!("p50 {p50:.2} s, p95 {p95:.2} s, p99 {p99:.2} s, most {max:.2} s.")
 }
 
 fn expected(report: &Report) -> String {

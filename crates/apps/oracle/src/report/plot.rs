@@ -106,12 +106,8 @@ pub(super) fn reasons(report: &Report) -> String {
     for (row, Reason { class, path, count }) in reasons.iter().enumerate() {
         let y = TOP + height * row as f64;
         let name = format!("{class} {path}");
-        svg.bar(
-            "ai",
-            (left, y + height * 0.15),
-            (x(*count) - left, height * 0.7),
-            &format!("{name}: {count}"),
-        );
+        let title = format!("{name}: {count}");
+        svg.bar("ai", (left, y + height * 0.15), (x(*count) - left, height * 0.7), &title);
         svg.text((left - 6.0, y + height / 2.0 + 4.0), "end", &name);
     }
     svg.finish()

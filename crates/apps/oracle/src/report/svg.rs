@@ -80,17 +80,9 @@ impl Svg {
 
 /// Returns about five round steps for an axis from 0 to `most`.
 pub(super) fn steps(most: u64) -> Vec<u64> {
-    let mut step = 1_u64;
-    for factor in [2, 5, 10].iter().cycle() {
-        if most / step < 5 {
-            break;
-        }
-        step = match factor {
-            2 => step.saturating_mul(2),
-            5 => step / 2 * 5,
-            _ => step.saturating_mul(2),
-        };
-    }
+    let powers = (0..).map(|power| 10_u64.saturating_pow(power));
+    let mut round = powers.flat_map(|power| [1, 2, 5].map(|digit| power.saturating_mul(digit)));
+    let step = round.find(|step| most / step < 5).unwrap_or(1);
     let last = most.div_ceil(step).max(1);
     (0..=last).map(|number| number.saturating_mul(step)).collect()
 }

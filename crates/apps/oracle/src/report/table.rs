@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Report, Target};
+use super::{Fit, Report, Target};
 
 /// The maximum number of reasons in the table.
 const MAX_REASONS: usize = 10;
@@ -13,20 +13,14 @@ pub(super) const MODEL_IS_WORSE: &str = "The model's scores are further off than
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<36} {:>8} {:>10} {:>8}", "", "target", "measured", "n")?;
-        for Target { metric, target, measured_text, n, is_met, .. } in &self.targets {
-            let verdict = match is_met {
-                Some(true) => "met",
-                Some(false) => "missed",
-                None => "",
-            };
+        for row in &self.targets {
+            let (Target { metric, target, measured_text, n, .. }, verdict) = (row, row.verdict());
             let line = format!("{metric:<36} {target:>8} {measured_text:>10} {n:>8}  {verdict}");
             writeln!(f, "{}", line.trim_end())?;
         }
         writeln!(f)?;
         if let Some(spread) = self.latency_ms {
-            let seconds = |milliseconds: u64| milliseconds as f64 / 1000.0;
-            let (min, p50, p99, max) =
-                (seconds(spread.min), seconds(spread.p50), seconds(spread.p99), seconds(spread.max));
+            let [min, p50, _, p99, max] = spread.seconds();
             writeln!(f, "latency: least {min:.2} s, p50 {p50:.2} s, p99 {p99:.2} s, most {max:.2} s")?;
         }
         let attempts: Vec<String> = self
@@ -59,12 +53,8 @@ impl fmt::Display for Report {
                 [("  the model", expected.model), ("  counting, the fallback", expected.fallback)]
             {
                 if let Some(fit) = fit {
-                    let line = fit.line();
-                    writeln!(
-                        f,
-                        "{name:<36} {:>8} {:>10.0} {:>8}  {line}",
-                        fit.within, fit.mean_error, fit.n
-                    )?;
+                    let (line, Fit { n, within, mean_error, .. }) = (fit.line(), fit);
+                    writeln!(f, "{name:<36} {within:>8} {mean_error:>10.0} {n:>8}  {line}")?;
                 }
             }
             if expected.is_model_worse() {

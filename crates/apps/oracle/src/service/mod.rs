@@ -31,7 +31,6 @@ mod body;
 mod problem;
 mod routes;
 
-use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::TcpListener;
@@ -104,7 +103,8 @@ impl Default for Limits {
 /// Service::new(oracle, metrics).serve(listener, async {}).await?;
 /// # Ok(()) }
 /// ```
-#[derive(Clone)]
+#[must_use]
+#[derive(Debug, Clone)]
 pub struct Service {
     oracle: Oracle,
     metrics: Metrics,
@@ -119,14 +119,12 @@ impl Service {
     }
 
     /// Sets the limits (default: [`Limits::default`]).
-    #[must_use]
     pub const fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
     /// Sets the key that requests require (default: none, the service is open).
-    #[must_use]
     pub fn with_api_key(mut self, key: ApiKey) -> Self {
         self.key = Some(Arc::new(key));
         self
@@ -153,15 +151,5 @@ impl Service {
         };
         let answer = move |request| routes.clone().answer(request);
         formwork_serve::serve(listener, answer, connections, Draining::new(), shutdown).await
-    }
-}
-
-impl fmt::Debug for Service {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Service")
-            .field("oracle", &self.oracle)
-            .field("limits", &self.limits)
-            .field("key", &self.key)
-            .finish_non_exhaustive()
     }
 }

@@ -30,34 +30,24 @@ struct Document {
 
 /// The kind of a problem: the status of the response, the name and the title.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Kind(StatusCode, &'static str, &'static str);
+pub(super) struct Kind(u16, &'static str, &'static str);
 
 impl Kind {
-    pub(super) const INVALID_JSON: Self =
-        Self(StatusCode::BAD_REQUEST, "invalid-json", "The body is no JSON");
-    pub(super) const BROKEN_BODY: Self = Self(StatusCode::BAD_REQUEST, "broken-body", "The body broke off");
-    pub(super) const UNAUTHORIZED: Self =
-        Self(StatusCode::UNAUTHORIZED, "unauthorized", "The key is missing or wrong");
-    pub(super) const NOT_FOUND: Self = Self(StatusCode::NOT_FOUND, "not-found", "There is no such resource");
+    pub(super) const INVALID_JSON: Self = Self(400, "invalid-json", "The body is no JSON");
+    pub(super) const BROKEN_BODY: Self = Self(400, "broken-body", "The body broke off");
+    pub(super) const UNAUTHORIZED: Self = Self(401, "unauthorized", "The key is missing or wrong");
+    pub(super) const NOT_FOUND: Self = Self(404, "not-found", "There is no such resource");
     pub(super) const METHOD_NOT_ALLOWED: Self =
-        Self(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", "The resource has no such method");
-    pub(super) const READ_TIMEOUT: Self =
-        Self(StatusCode::REQUEST_TIMEOUT, "read-timeout", "The body did not come in time");
-    pub(super) const BODY_TOO_LONG: Self =
-        Self(StatusCode::PAYLOAD_TOO_LARGE, "body-too-long", "The body is too long");
-    pub(super) const UNSUPPORTED_MEDIA_TYPE: Self = Self(
-        StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "unsupported-media-type",
-        "The body is neither JSON nor CSV",
-    );
-    pub(super) const INVALID_WALLET: Self =
-        Self(StatusCode::UNPROCESSABLE_ENTITY, "invalid-wallet", "The wallet cannot be scored");
-    pub(super) const NO_SCORE: Self = Self(StatusCode::BAD_GATEWAY, "no-score", "No model gave a score");
-    pub(super) const BUSY: Self =
-        Self(StatusCode::SERVICE_UNAVAILABLE, "busy", "Too many requests wait already");
-    pub(super) const SHUTTING_DOWN: Self =
-        Self(StatusCode::SERVICE_UNAVAILABLE, "shutting-down", "The service ends");
-    pub(super) const TIMEOUT: Self = Self(StatusCode::GATEWAY_TIMEOUT, "timeout", "The score took too long");
+        Self(405, "method-not-allowed", "The resource has no such method");
+    pub(super) const READ_TIMEOUT: Self = Self(408, "read-timeout", "The body did not come in time");
+    pub(super) const BODY_TOO_LONG: Self = Self(413, "body-too-long", "The body is too long");
+    pub(super) const UNSUPPORTED_MEDIA_TYPE: Self =
+        Self(415, "unsupported-media-type", "The body is neither JSON nor CSV");
+    pub(super) const INVALID_WALLET: Self = Self(422, "invalid-wallet", "The wallet cannot be scored");
+    pub(super) const NO_SCORE: Self = Self(502, "no-score", "No model gave a score");
+    pub(super) const BUSY: Self = Self(503, "busy", "Too many requests wait already");
+    pub(super) const SHUTTING_DOWN: Self = Self(503, "shutting-down", "The service ends");
+    pub(super) const TIMEOUT: Self = Self(504, "timeout", "The score took too long");
 }
 
 impl Problem {
@@ -66,7 +56,7 @@ impl Problem {
         Self(Box::new(Document {
             r#type: format!("urn:formwork:problem:{name}"),
             title,
-            status: status.as_u16(),
+            status,
             detail: detail.into(),
             request_id: id.as_str().to_owned(),
             path: None,

@@ -80,16 +80,8 @@ struct Shared {
 
 /// Returns the method for metrics, where clients must not create labels.
 fn known(method: &Method) -> &'static str {
-    match method.as_str() {
-        "GET" => "GET",
-        "HEAD" => "HEAD",
-        "POST" => "POST",
-        "PUT" => "PUT",
-        "DELETE" => "DELETE",
-        "OPTIONS" => "OPTIONS",
-        "PATCH" => "PATCH",
-        _ => "_OTHER",
-    }
+    let names = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"];
+    names.into_iter().find(|name| *name == method.as_str()).unwrap_or("_OTHER")
 }
 
 async fn score(
@@ -173,10 +165,10 @@ async fn nowhere(Extension(id): Extension<RequestId>) -> Problem {
 }
 
 async fn no_method(Extension(id): Extension<RequestId>, request: Request<Body>) -> Response {
-    let method = if request.uri().path() == SCORE { "POST" } else { "GET" };
+    let is_score = request.uri().path() == SCORE;
+    let (method, allow) = if is_score { ("POST", "POST") } else { ("GET", "GET, HEAD") };
     let mut response = Problem::new(Kind::METHOD_NOT_ALLOWED, &id, format!("use {method}")).into_response();
     debug_assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED);
-    let allow = if method == "POST" { "POST" } else { "GET, HEAD" };
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
     response
 }

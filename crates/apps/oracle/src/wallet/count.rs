@@ -5,7 +5,9 @@ use std::fmt::{self, Display};
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Unexpected, Visitor};
+
+use super::scalar::scalar;
 
 /// The maximum count: the largest integer that every JSON parser represents exactly.
 const MAX: u64 = 1 << 53;
@@ -48,19 +50,7 @@ struct Name<K>(K);
 
 impl<'de, K: FromStr<Err: Display>> Deserialize<'de> for Name<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text<K>(PhantomData<K>);
-        impl<K: FromStr<Err: Display>> Visitor<'_> for Text<K> {
-            type Value = Name<K>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a name")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Name<K>, E> {
-                text.parse().map(Name).map_err(E::custom)
-            }
-        }
-        deserializer.deserialize_str(Text(PhantomData))
+        String::deserialize(deserializer)?.parse().map(Self).map_err(de::Error::custom)
     }
 }
 
@@ -68,39 +58,24 @@ struct Count(u64);
 
 impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Number;
-        impl Visitor<'_> for Number {
-            type Value = Count;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a count: a whole number from 0")
-            }
-
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Count, E> {
-                if number <= MAX {
-                    Ok(Count(number))
-                } else {
-                    Err(E::custom(format!("{number} is more than any count (2^53)")))
+        scalar(deserializer, "a count: a whole number from 0", |found| {
+            let number = match found {
+                Unexpected::Unsigned(number) if number > MAX => {
+                    return Some(Err(format!("{number} is more than any count (2^53)")));
                 }
-            }
-
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Count, E> {
-                Err(E::custom(format!("{number} is negative: a count is a whole number from 0")))
-            }
-
-            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Count, E> {
-                if number.fract() == 0.0 && (0.0..=MAX as f64).contains(&number) {
-                    return Ok(Count(number as u64));
-                }
-                let what = match number {
-                    ..0.0 => "negative",
-                    _ if number.fract() == 0.0 => "more than any count (2^53)",
-                    _ => "no whole number",
-                };
-                Err(E::custom(format!("{number} is {what}: a count is a whole number from 0")))
-            }
-        }
-        deserializer.deserialize_any(Number)
+                Unexpected::Unsigned(number) => return Some(Ok(Self(number))),
+                Unexpected::Signed(number) => number as f64,
+                Unexpected::Float(number) => number,
+                _ => return None,
+            };
+            let what = match number {
+                ..0.0 => "negative",
+                _ if number.fract() != 0.0 => "no whole number",
+                _ if number > MAX as f64 => "more than any count (2^53)",
+                _ => return Some(Ok(Self(number as u64))),
+            };
+            Some(Err(format!("{number} is {what}: a count is a whole number from 0")))
+        })
     }
 }
 

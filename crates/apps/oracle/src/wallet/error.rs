@@ -12,6 +12,7 @@ use std::fmt;
 /// assert_eq!((error.file(), error.line(), error.path()), (None, Some(1), Some("$.summary.transactions")));
 /// assert_eq!(error.message(), "-5 is negative: a count is a whole number from 0");
 /// ```
+#[must_use]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WalletError {
     file: Option<String>,
@@ -29,12 +30,10 @@ impl WalletError {
         Self { path: Some(path.into()), ..Self::new(message) }
     }
 
-    #[must_use]
     pub(super) fn in_file(self, file: &str) -> Self {
         Self { file: Some(file.to_owned()), ..self }
     }
 
-    #[must_use]
     pub(super) fn on_line(self, line: usize, column: usize) -> Self {
         Self { line: Some((line, column)), ..self }
     }

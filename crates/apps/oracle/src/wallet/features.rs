@@ -142,6 +142,17 @@ pub struct Claim {
     pub percent: u8,
 }
 
+impl Claim {
+    fn new(
+        about: &'static str,
+        claimed: impl Into<Cow<'static, str>>,
+        found: impl Into<Cow<'static, str>>,
+        percent: u8,
+    ) -> Self {
+        Self { about, claimed: claimed.into(), found: found.into(), percent }
+    }
+}
+
 /// The number of protocols that are named.
 const TOP: usize = 5;
 
@@ -156,16 +167,11 @@ impl Features {
         let total = summary.transactions;
         let account_age_days = days_until_now(summary.first);
         let categories = shares(summary.categories.iter().map(|(name, count)| (*name, *count)), total);
-        let mut liked = shares(summary.protocols.iter().map(|(name, count)| (name.as_str(), *count)), total);
-        liked.truncate(TOP);
-        let owned = |share: Share<&str>| Share {
-            name: share.name.to_owned(),
-            transactions: share.transactions,
-            percent: share.percent,
-        };
-        let top_protocols = liked.into_iter().map(owned).collect();
+        let mut top_protocols =
+            shares(summary.protocols.iter().map(|(name, count)| (name.clone(), *count)), total);
+        top_protocols.truncate(TOP);
         let risk_flags = shares(summary.risk_flags.iter().map(|(flag, count)| (*flag, *count)), total);
-        Self {
+        let mut features = Self {
             as_of: now,
             account_age_days,
             idle_days: days_until_now(summary.last),
@@ -189,73 +195,44 @@ impl Features {
             flagged_percent: risk_flags.first().map_or(0.0, |most| most.percent),
             risk_flags,
             survey: None,
-        }
-        .with_survey(wallet.survey.as_ref(), summary)
-    }
-
-    fn with_survey(self, survey: Option<&Survey>, summary: &Summary) -> Self {
-        let survey = survey.map(|survey| {
-            let claims = self.claims(survey, summary);
+        };
+        features.survey = wallet.survey.as_ref().map(|survey| {
+            let claims = features.claims(survey, summary);
             let sum: u64 = claims.iter().map(|claim| u64::from(claim.percent)).sum();
             let percent = sum.checked_div(claims.len() as u64).map(|average| average.min(100) as u8);
             SurveyMatch { claims, percent, answers: survey.answers.clone() }
         });
-        Self { survey, ..self }
+        features
     }
 
     fn claims(&self, survey: &Survey, summary: &Summary) -> Vec<Claim> {
-        let mut claims = Vec::new();
-        let mut claim = |about, claimed: Cow<'static, str>, found: Cow<'static, str>, percent: u8| {
-            claims.push(Claim { about, claimed, found, percent });
-        };
-        if let Some(claimed) = survey.experience {
+        let experience = survey.experience.map(|claimed| {
             let found = self.experience();
-            claim("experience", claimed.name().into(), found.name().into(), near(claimed as u8, found as u8));
-        }
-        if let Some(claimed) = survey.active_since {
-            let (found, percent): (Cow<'static, str>, u8) = match summary.first {
-                Some(first) => {
-                    let apart = first.days_since(claimed).max(claimed.days_since(first));
-                    (
-                        first.date().into(),
-                        if apart <= 90 {
-                            100
-                        } else if apart <= 365 {
-                            50
-                        } else {
-                            0
-                        },
-                    )
-                }
-                None => ("never active".into(), 0),
+            Claim::new("experience", claimed.name(), found.name(), near(claimed as u8, found as u8))
+        });
+        let active_since = survey.active_since.map(|claimed| {
+            let Some(first) = summary.first else {
+                return Claim::new("active_since", claimed.date(), "never active", 0);
             };
-            claim("active_since", claimed.date().into(), found, percent);
-        }
-        if !survey.uses.is_empty() {
-            let names = |uses: &mut dyn Iterator<Item = Category>| {
-                uses.map(Category::name).collect::<Vec<_>>().join(", ")
+            let percent = match first.days_since(claimed).max(claimed.days_since(first)) {
+                ..91 => 100,
+                91..366 => 50,
+                _ => 0,
             };
-            let seen = |one: &Category| summary.categories.get(one).is_some_and(|count| *count > 0);
-            let found = names(&mut survey.uses.iter().copied().filter(seen));
-            let count = survey.uses.iter().filter(|one| seen(one)).count();
-            let found = if found.is_empty() { "none of them".into() } else { found.into() };
-            claim(
-                "uses",
-                names(&mut survey.uses.iter().copied()).into(),
-                found,
-                (count * 100 / survey.uses.len()) as u8,
-            );
-        }
-        if let Some(claimed) = survey.risk_tolerance {
+            Claim::new("active_since", claimed.date(), first.date(), percent)
+        });
+        let uses = (!survey.uses.is_empty()).then(|| {
+            let names = |uses: &[Category]| uses.iter().map(|one| one.name()).collect::<Vec<_>>().join(", ");
+            let is_seen = |one: &Category| summary.categories.get(one).is_some_and(|count| *count > 0);
+            let seen: Vec<Category> = survey.uses.iter().copied().filter(is_seen).collect();
+            let found = if seen.is_empty() { "none of them".to_owned() } else { names(&seen) };
+            Claim::new("uses", names(&survey.uses), found, (seen.len() * 100 / survey.uses.len()) as u8)
+        });
+        let risk_tolerance = survey.risk_tolerance.map(|claimed| {
             let found = self.risk();
-            claim(
-                "risk_tolerance",
-                claimed.name().into(),
-                found.name().into(),
-                near(claimed as u8, found as u8),
-            );
-        }
-        claims
+            Claim::new("risk_tolerance", claimed.name(), found.name(), near(claimed as u8, found as u8))
+        });
+        [experience, active_since, uses, risk_tolerance].into_iter().flatten().collect()
     }
 
     /// Returns the experience that the history suggests.

@@ -15,6 +15,7 @@ mod explorer;
 mod features;
 mod kinds;
 mod reader;
+mod scalar;
 mod show;
 mod summary;
 mod survey;
@@ -146,12 +147,7 @@ impl Wallet {
     /// Returns the canonical bytes: equal for a summary and its transactions, and independent of the order of keys and
     /// the notation of numbers. They exclude `expected`.
     pub fn canonical(&self) -> Vec<u8> {
-        let canonical = Canonical {
-            address: self.address.as_deref(),
-            as_of: self.now(),
-            summary: &self.summary,
-            survey: self.survey.as_ref(),
-        };
+        let canonical = Self { as_of: self.now(), expected: None, ..self.clone() };
         let mut bytes = Vec::with_capacity(1 << 11);
         // Fields have a fixed order, maps are sorted, amounts are in cents, and writing to memory cannot fail.
         _ = serde_json::to_writer(&mut bytes, &canonical);
@@ -160,10 +156,7 @@ impl Wallet {
 
     /// Returns the SHA-256 of the canonical bytes, as 64 hexadecimal digits.
     pub fn hash(&self) -> String {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let digest = Sha256::digest(self.canonical());
-        let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
+        format!("{:x}", Sha256::digest(self.canonical()))
     }
 
     /// Checks everything that the types do not guarantee.
@@ -197,18 +190,6 @@ impl Wallet {
         }
         Ok(())
     }
-}
-
-/// The fields that identify a wallet.
-#[derive(Serialize)]
-struct Canonical<'w> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    address: Option<&'w str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    as_of: Option<Timestamp>,
-    summary: &'w Summary,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    survey: Option<&'w Survey>,
 }
 
 impl JsonSchema for Wallet {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use csv::{ReaderBuilder, StringRecord};
 use serde_json::de;
 
-use super::explorer::{self, Given, History, Txlist, is_txlist};
+use super::explorer::{self, Answer, Given, History, Root, Tx};
 use super::{Document, Fold, Survey, Timestamp, Transaction, Wallet, WalletError, text};
 
 /// Reads wallets from JSON documents, CSV lists of transactions, and exports of block explorers.
@@ -104,12 +104,13 @@ impl Reader {
         read.map_err(|error| WalletError::new(format!("cannot read {name}: {error}")))?;
         let wallet = if (head.len() as u64) < SHORT {
             self.slice(&head)
-        } else if is_txlist(&head) {
-            typed::<Txlist>(de::IoRead::new(head.chain(reader)), "$")
-                .and_then(Txlist::history)
-                .and_then(|history| self.history(history))
         } else {
-            self.document(de::IoRead::new(head.chain(reader)))
+            let root = explorer::root(&head);
+            let read = de::IoRead::new(head.chain(reader));
+            match root {
+                Some(root) => self.exported(root, read),
+                None => self.document(read),
+            }
         };
         wallet.map_err(|error| error.in_file(name))
     }
@@ -119,8 +120,8 @@ impl Reader {
     /// # Errors
     /// [`WalletError`] with the reason and the location.
     pub fn slice(&self, json: &[u8]) -> Result<Wallet, WalletError> {
-        if is_txlist(json) {
-            return self.history(typed::<Txlist>(de::SliceRead::new(json), "$")?.history()?);
+        if let Some(root) = explorer::root(json) {
+            return self.exported(root, de::SliceRead::new(json));
         }
         // Tracking the path doubles the time, so it is done only for invalid documents.
         match serde_json::from_slice::<Document>(json) {
@@ -148,6 +149,13 @@ impl Reader {
         Ok(survey)
     }
 
+    fn exported<'de>(&self, root: Root, read: impl de::Read<'de>) -> Result<Wallet, WalletError> {
+        self.history(match root {
+            Root::List => History::of_root(typed::<Vec<Tx>>(read, "$")?)?,
+            Root::Answer => typed::<Answer>(read, "$")?.history()?,
+        })
+    }
+
     fn document<'de>(&self, read: impl de::Read<'de>) -> Result<Wallet, WalletError> {
         let document: Document = typed(read, "$")?;
         self.finish(Wallet::try_from(document)?)
@@ -163,7 +171,7 @@ impl Reader {
             return self.history(history);
         }
         let (columns, unknown) = Columns::of(header)?;
-        self.unused(&unknown, Some(Columns::NAMES));
+        self.unused(&unknown, Some(KNOWN));
         let mut fold = Fold::new();
         each(reader, |row| columns.transaction(row).and_then(|transaction| fold.push(&transaction)))?;
         Wallet::new(fold.into_summary())
@@ -292,77 +300,61 @@ fn broken(error: csv::Error) -> WalletError {
 
 /// The positions of the columns.
 #[derive(Debug, Default)]
-struct Columns {
-    time: usize,
-    category: Option<usize>,
-    protocol: Option<usize>,
-    counterparty: Option<usize>,
-    value_usd: Option<usize>,
-    failed: Option<usize>,
-    risk_flags: Option<usize>,
-}
+struct Columns([Option<usize>; 7]);
+
+/// The names of the columns as words.
+const KNOWN: &str = "time, category, protocol, counterparty, value_usd, failed and risk_flags";
 
 impl Columns {
-    /// The names of the columns.
-    const NAMES: &str = "time, category, protocol, counterparty, value_usd, failed and risk_flags";
+    const NAMES: [&str; 7] =
+        ["time", "category", "protocol", "counterparty", "value_usd", "failed", "risk_flags"];
 
-    /// Finds the columns, and the names of unused ones.
+    /// Returns the columns, and the names of unknown ones.
     fn of(header: &StringRecord) -> Result<(Self, Vec<String>), WalletError> {
-        let mut columns = Self::default();
-        let (mut time, mut unknown) = (None, Vec::new());
+        let (mut columns, mut unknown) = (Self::default(), Vec::new());
         for (place, name) in header.iter().enumerate() {
-            let column = match name.trim_start_matches('\u{feff}').trim() {
-                "time" => &mut time,
-                "category" => &mut columns.category,
-                "protocol" => &mut columns.protocol,
-                "counterparty" => &mut columns.counterparty,
-                "value_usd" => &mut columns.value_usd,
-                "failed" => &mut columns.failed,
-                "risk_flags" => &mut columns.risk_flags,
-                name => {
-                    unknown.push(text::quoted(name, 40));
-                    continue;
+            let plain = name.trim_start_matches('\u{feff}').trim();
+            match Self::NAMES.iter().position(|known| *known == plain) {
+                None => unknown.push(text::quoted(plain, 40)),
+                Some(known) if columns.0[known].replace(place).is_some() => {
+                    let message = format!("column {} is there twice: leave one out", text::quoted(name, 40));
+                    return Err(WalletError::new(message).on_line(1, 0));
                 }
-            };
-            if column.replace(place).is_some() {
-                let message = format!("column {} is there twice: leave one out", text::quoted(name, 40));
-                return Err(WalletError::new(message).on_line(1, 0));
+                Some(_) => {}
             }
         }
-        let Some(time) = time else {
+        if columns.0[0].is_none() {
             let message = "there is no column `time`: begin with a header such as time,category,value_usd, or give an \
                            explorer's export with its columns UnixTimestamp, From and To";
             return Err(WalletError::new(message).on_line(1, 0));
-        };
-        columns.time = time;
+        }
         Ok((columns, unknown))
     }
 
     fn transaction(&self, row: &StringRecord) -> Result<Transaction, String> {
-        let field = |place: Option<usize>| {
-            place.and_then(|place| row.get(place)).map(str::trim).filter(|text| !text.is_empty())
-        };
+        let field = |place: Option<usize>| row.get(place?).map(str::trim).filter(|text| !text.is_empty());
+        let [time, category, protocol, counterparty, value_usd, failed, risk_flags] = self.0.map(field);
         let named = |name: &str, message: String| format!("{name}: {message}");
-        let time = field(Some(self.time)).ok_or("time: missing: every transaction has one")?;
+        let time = time.ok_or("time: missing: every transaction has one")?;
         let mut transaction = Transaction::new(time.parse().map_err(|message| named("time", message))?);
-        if let Some(text) = field(self.category) {
+        if let Some(text) = category {
             transaction.category = text.parse().map_err(|message| named("category", message))?;
         }
-        if let Some(text) = field(self.value_usd) {
+        if let Some(text) = value_usd {
             transaction.value_usd = text.parse().map_err(|message| named("value_usd", message))?;
         }
-        transaction.failed = match field(self.failed) {
+        transaction.failed = match failed {
             None | Some("false") => false,
             Some("true") => true,
             Some(text) => {
                 return Err(format!("failed: {} is neither true nor false", text::quoted(text, 40)));
             }
         };
-        for text in field(self.risk_flags).into_iter().flat_map(|flags| flags.split(';')) {
+        for text in risk_flags.into_iter().flat_map(|flags| flags.split(';')) {
             transaction.risk_flags.push(text.trim().parse().map_err(|message| named("risk_flags", message))?);
         }
-        transaction.protocol = field(self.protocol).map(str::to_owned);
-        transaction.counterparty = field(self.counterparty).map(str::to_owned);
+        transaction.protocol = protocol.map(str::to_owned);
+        transaction.counterparty = counterparty.map(str::to_owned);
         Ok(transaction)
     }
 }

@@ -70,7 +70,6 @@ impl Summary {
     /// # Errors
     /// [`WalletError`] for the first contradiction, with its JSON path in a wallet and the expectation.
     pub fn check(&self) -> Result<(), WalletError> {
-        let wrong = |name: &str, message: String| Err(WalletError::at(format!("$.summary.{name}"), message));
         let Self { transactions, first, last, .. } = *self;
         let days = match (first, last) {
             (Some(first), Some(last)) if first > last => {
@@ -79,16 +78,16 @@ impl Summary {
             }
             (Some(first), Some(last)) => last.day() - first.day() + 1,
             (None, _) if transactions > 0 => {
-                return wrong("first", "missing: say when the first transaction was".to_owned());
+                return wrong("first", "missing: say when the first transaction was");
             }
             (_, None) if transactions > 0 => {
-                return wrong("last", "missing: say when the last transaction was".to_owned());
+                return wrong("last", "missing: say when the last transaction was");
             }
             _ => 0,
         };
         if transactions == 0 && (first.is_some() || last.is_some()) {
             let name = if first.is_some() { "first" } else { "last" };
-            return wrong(name, "there are 0 transactions, so none has a time: leave it out".to_owned());
+            return wrong(name, "there are 0 transactions, so none has a time: leave it out");
         }
         for (name, value) in [
             ("failed", self.failed),
@@ -107,10 +106,7 @@ impl Summary {
             return wrong("active_days", message);
         }
         if transactions > 0 && self.active_days == 0 {
-            return wrong(
-                "active_days",
-                "there are transactions, so there is a day: give at least 1".to_owned(),
-            );
+            return wrong("active_days", "there are transactions, so there is a day: give at least 1");
         }
         let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
         for (name, total) in [
@@ -139,13 +135,14 @@ impl Summary {
             return wrong("largest_usd", message);
         }
         if transactions == 0 && self.volume_usd > Usd::default() {
-            return wrong(
-                "volume_usd",
-                "0 transactions move nothing: give 0, or the transactions".to_owned(),
-            );
+            return wrong("volume_usd", "0 transactions move nothing: give 0, or the transactions");
         }
         Ok(())
     }
+}
+
+fn wrong(name: &str, message: impl Into<String>) -> Result<(), WalletError> {
+    Err(WalletError::at(format!("$.summary.{name}"), message))
 }
 
 /// Checks the name of a protocol, which becomes part of the prompt.

@@ -3,39 +3,30 @@
 /// Returns a text as a JSON string of at most `most` characters, on one line. The text cannot end the quotation, and
 /// cannot contain a control token of a chat template (`<|im_end|>`, `[/INST]`).
 pub(super) fn quoted(text: &str, most: usize) -> String {
+    let mut letters = text.chars();
     let mut out = String::with_capacity(text.len().min(most) + 2);
-    push_quoted(&mut out, text, most);
-    out
-}
-
-/// Appends the quoted text to another text.
-pub(super) fn push_quoted(out: &mut String, text: &str, most: usize) {
     out.push('"');
-    let end = text.char_indices().nth(most).map_or(text.len(), |(end, _)| end);
-    let (kept, rest) = text.split_at(end);
-    // Most texts need no escapes, so whole stretches are copied.
-    let mut taken = 0;
-    for (at, letter) in kept.char_indices().filter(|(_, letter)| stands_out(*letter)) {
-        out.push_str(&kept[taken..at]);
-        taken = at + letter.len_utf8();
+    for letter in letters.by_ref().take(most) {
         match letter {
             '"' | '\\' => out.extend(['\\', letter]),
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
-            letter => escape(out, letter),
+            // All escaped characters are in the Basic Multilingual Plane.
+            letter if stands_out(letter) => out.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            letter => out.push(letter),
         }
     }
-    out.push_str(&kept[taken..]);
-    if !rest.is_empty() {
+    if letters.next().is_some() {
         out.push('…');
     }
     out.push('"');
+    out
 }
 
-/// Returns whether a character ends a string, a line or a turn of a dialogue, or is invisible.
+/// Returns whether a character ends a line or a turn of a dialogue, or is invisible.
 fn stands_out(letter: char) -> bool {
     match letter {
-        '"' | '\\' | '<' | '>' | '[' | ']' => true,
+        '<' | '>' | '[' | ']' => true,
         ' '..='~' => false,
         // Line separators of Unicode, marks that change the direction of text, and characters without a width.
         '\u{2028}'
@@ -56,11 +47,6 @@ pub(super) fn plain(text: &str, most: usize) -> String {
         out.push('…');
     }
     out
-}
-
-/// All escaped characters are in the Basic Multilingual Plane.
-fn escape(out: &mut String, letter: char) {
-    out.push_str(&format!("\\u{:04x}", u32::from(letter)));
 }
 
 #[cfg(test)]

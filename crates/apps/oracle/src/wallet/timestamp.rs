@@ -3,13 +3,15 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::de::{Deserialize, Deserializer, Unexpected};
 use serde::{Serialize, Serializer};
 use time::error::{Parse, ParseFromDescription, TryFromParsed};
 use time::format_description::well_known::Rfc3339;
 use time::{OffsetDateTime, UtcDateTime};
 
 use formwork_core::Time;
+
+use super::scalar::scalar;
 
 /// A moment on a chain, in whole seconds; `Display` is RFC 3339 in UTC.
 ///
@@ -152,27 +154,14 @@ impl Serialize for Timestamp {
 
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Moment;
-        impl Visitor<'_> for Moment {
-            type Value = Timestamp;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a moment: RFC 3339, a date, or whole seconds since 1970")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Timestamp, E> {
-                text.parse().map_err(E::custom)
-            }
-
-            fn visit_u64<E: de::Error>(self, seconds: u64) -> Result<Timestamp, E> {
-                Timestamp::from_seconds(seconds).map_err(E::custom)
-            }
-
-            fn visit_i64<E: de::Error>(self, seconds: i64) -> Result<Timestamp, E> {
-                Err(E::custom(format!("{seconds} is before 1970: there were no chains")))
-            }
-        }
-        deserializer.deserialize_any(Moment)
+        scalar(deserializer, "a moment: RFC 3339, a date, or whole seconds since 1970", |found| {
+            Some(match found {
+                Unexpected::Str(text) => text.parse(),
+                Unexpected::Unsigned(seconds) => Self::from_seconds(seconds),
+                Unexpected::Signed(seconds) => Err(format!("{seconds} is before 1970: there were no chains")),
+                _ => return None,
+            })
+        })
     }
 }
 

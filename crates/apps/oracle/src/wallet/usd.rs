@@ -3,8 +3,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::de::{Deserialize, Deserializer, Unexpected};
 use serde::{Serialize, Serializer};
+
+use super::scalar::scalar;
 
 /// An amount in US dollars, in whole cents, so that sums are exact in any order.
 ///
@@ -91,27 +93,14 @@ impl Serialize for Usd {
 
 impl<'de> Deserialize<'de> for Usd {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Amount;
-        impl Visitor<'_> for Amount {
-            type Value = Usd;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an amount: a number of US dollars from 0")
-            }
-
-            fn visit_f64<E: de::Error>(self, dollars: f64) -> Result<Usd, E> {
-                Usd::from_dollars(dollars).map_err(E::custom)
-            }
-
-            fn visit_u64<E: de::Error>(self, dollars: u64) -> Result<Usd, E> {
-                Usd::from_dollars(dollars as f64).map_err(E::custom)
-            }
-
-            fn visit_i64<E: de::Error>(self, dollars: i64) -> Result<Usd, E> {
-                Usd::from_dollars(dollars as f64).map_err(E::custom)
-            }
-        }
-        deserializer.deserialize_any(Amount)
+        scalar(deserializer, "an amount: a number of US dollars from 0", |found| {
+            Some(Self::from_dollars(match found {
+                Unexpected::Float(dollars) => dollars,
+                Unexpected::Unsigned(dollars) => dollars as f64,
+                Unexpected::Signed(dollars) => dollars as f64,
+                _ => return None,
+            }))
+        })
     }
 }
 

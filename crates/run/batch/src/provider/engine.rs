@@ -58,6 +58,7 @@ pub const fn batch_price(price: Price) -> Price {
 ///         .with_interval(Duration::from_secs(60))
 /// }
 /// ```
+#[must_use]
 #[derive(Debug, Clone)]
 pub struct ProviderBatch {
     pub(super) extractor: Extractor<Value>,
@@ -84,42 +85,36 @@ impl ProviderBatch {
     }
 
     /// Sets the batch API of the target of this name (default: none). Each target of the extractor needs one.
-    #[must_use]
     pub fn with_target(mut self, name: impl Into<String>, api: SharedBatchApi) -> Self {
         self.targets.insert(name.into(), api);
         self
     }
 
     /// Sets the clock (default: [`TokioClock`]).
-    #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
     /// Adds a budget (default: none). A row is submitted only if every budget allows the maximum cost of its call.
-    #[must_use]
     pub fn with_budget(mut self, budget: Budget) -> Self {
         self.budgets.push(budget);
         self
     }
 
     /// Sets the interval between requests for the state of open files (default: 30 s).
-    #[must_use]
     pub const fn with_interval(mut self, interval: Duration) -> Self {
         self.interval = interval;
         self
     }
 
     /// Sets the time after which the engine ends if no request to the provider succeeds (default: 1 hour).
-    #[must_use]
     pub const fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
     /// Sets the limits of a file (default: 64 MiB, any number of requests). The limits of the provider apply as well.
-    #[must_use]
     pub const fn with_file_limits(mut self, limits: FileLimits) -> Self {
         self.limits = limits;
         self
@@ -144,7 +139,7 @@ impl ProviderBatch {
 #[async_trait]
 impl Engine for ProviderBatch {
     async fn run(&self, store: Arc<dyn Store>, cancel: &CancellationToken) -> Result<Ended, BatchError> {
-        let files = Files::read(store.as_ref()).await?;
+        let files = Files::read(Arc::clone(&store)).await?;
         if let Some(message) = self.unsupported(&files) {
             return Ok(Ended::Config(message));
         }
@@ -298,46 +293,40 @@ impl Work<'_> {
             return Ok(());
         }
         for number in self.files.numbers() {
-            let rows = Files::rows(self.store.as_ref(), number).await?;
-            let numbers: Vec<u64> = rows.keys().copied().collect();
-            let mut rest = numbers.as_slice();
+            let rows = self.files.rows(number).await?;
+            let mut rest: Vec<u64> = rows.keys().copied().collect();
             while !rest.is_empty() {
-                for row in self.among(&mut rest).await? {
-                    if let Some((active, next)) = self.waiting(row, &rows).await? {
-                        _ = self.reserve(active.number, next.reserve);
-                    }
+                for (active, next) in self.waiting(&mut rest, &rows).await? {
+                    _ = self.reserve(active.number, next.reserve);
                 }
             }
         }
         Ok(())
     }
 
-    /// Returns the first open rows among these, and passes over them.
-    pub(super) async fn among(&self, numbers: &mut &[u64]) -> Result<Vec<OpenRow>, BatchError> {
-        let (chunk, later) = numbers.split_at(numbers.len().min(READ));
-        let rows = self.store.rows_among(chunk).await?;
-        let left = rows.last().map_or(&[][..], |last| {
-            chunk.get(chunk.partition_point(|number| *number <= last.number)..).unwrap_or_default()
-        });
-        // The store may return fewer rows than there are.
-        let passed = if left.is_empty() { chunk.len() } else { chunk.len() - left.len() };
-        *numbers = numbers.get(passed..).unwrap_or(later);
-        Ok(rows)
-    }
-
-    /// Returns the row with the call that it waits for in a file; `None` if it does not wait for that call any more.
+    /// Returns the first rows of a file among these that wait for their call in it, and passes over them.
     pub(super) async fn waiting(
         &self,
-        row: OpenRow,
+        numbers: &mut Vec<u64>,
         rows: &FileRows,
-    ) -> Result<Option<(Active, NextCall)>, BatchError> {
-        let OpenRow { number, state: Some(state), .. } = row else { return Ok(None) };
+    ) -> Result<Vec<(Active, NextCall)>, BatchError> {
+        let chunk = &numbers[..numbers.len().min(READ)];
+        let open = self.store.rows_among(chunk).await?;
+        // The store may return fewer rows than there are.
+        let passed = open.last().map_or(chunk.len(), |last| chunk.partition_point(|row| *row <= last.number));
+        numbers.drain(..passed);
         let (extractor, now) = (&self.engine.extractor, self.engine.clock.now());
-        let Ok(active) = Active::continued(extractor, number, state, now) else { return Ok(None) };
-        Ok(match active.next(extractor).await? {
-            Next::Call(active, next) if rows.get(&number) == Some(&next.id) => Some((*active, next)),
-            _ => None,
-        })
+        let mut waiting = Vec::new();
+        for row in open {
+            let OpenRow { number, state: Some(state), .. } = row else { continue };
+            let Ok(active) = Active::continued(extractor, number, state, now) else { continue };
+            if let Next::Call(active, next) = active.next(extractor).await?
+                && rows.get(&number) == Some(&next.id)
+            {
+                waiting.push((*active, next));
+            }
+        }
+        Ok(waiting)
     }
 
     /// Reserves the maximum cost of a call in every budget; returns the message of a budget that does not allow it.
@@ -386,19 +375,17 @@ impl Work<'_> {
     /// Submits a file.
     pub(super) async fn submit(&mut self, number: u64, requests: Vec<FileRequest>) -> Result<(), Halted> {
         let Some(file) = self.files.get(number).cloned() else { return Ok(()) };
-        let store = Arc::clone(&self.store);
-        self.files.set(store.as_ref(), number, FileState::Uncertain).await?;
+        self.files.set(number, FileState::Uncertain).await?;
         match self.api(&file.target)?.submit(&file.key, requests).await {
             Ok(id) => {
                 self.trouble = None;
-                self.files.set(store.as_ref(), number, FileState::Submitted { id }).await?;
-                Ok(())
+                Ok(self.files.set(number, FileState::Submitted { id }).await?)
             }
             Err(fault) => {
                 let is_refused = fault.status.is_some_and(|status| (400..500).contains(&status));
                 let is_unsent = matches!(fault.kind, FaultKind::Unsupported | FaultKind::BadRequest);
                 if is_refused || is_unsent {
-                    self.files.set(store.as_ref(), number, FileState::Planned).await?;
+                    self.files.set(number, FileState::Planned).await?;
                 }
                 Err(fault.into())
             }
@@ -418,7 +405,6 @@ impl Work<'_> {
     }
 
     async fn step(&mut self, number: u64, file: &File) -> Result<bool, Halted> {
-        let store = Arc::clone(&self.store);
         let api = Arc::clone(self.api(&file.target)?);
         match &file.state {
             FileState::Uncertain => {
@@ -429,7 +415,7 @@ impl Work<'_> {
                 let known: Vec<String> = submitted.collect();
                 match api.find(&file.key, file.requests, file.planned, &known).await? {
                     Found::Id(id) => {
-                        self.files.set(store.as_ref(), number, FileState::Submitted { id }).await?;
+                        self.files.set(number, FileState::Submitted { id }).await?;
                         return Ok(true);
                     }
                     Found::Perhaps => return Ok(false),
@@ -449,11 +435,11 @@ impl Work<'_> {
                     }
                     FileStatus::Refused { message, is_transient: true } => {
                         tracing::warn!(target: "formwork", "`{}` takes the file later: {message}", file.target);
-                        self.files.set(store.as_ref(), number, FileState::Planned).await?;
+                        self.files.set(number, FileState::Planned).await?;
                         Ok(false)
                     }
                     FileStatus::Refused { message, .. } => {
-                        self.files.remove(store.as_ref(), number).await?;
+                        self.files.remove(number).await?;
                         let message =
                             format!("the provider `{}` refused the file {id}: {message}", file.target);
                         Err(Halted::Ended(Ended::Config(message)))
@@ -463,7 +449,7 @@ impl Work<'_> {
         }
         let requests = self.rewritten(number).await?;
         if requests.is_empty() {
-            self.files.remove(store.as_ref(), number).await?;
+            self.files.remove(number).await?;
         } else {
             self.submit(number, requests).await?;
         }

@@ -2,17 +2,18 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use formwork_core::{Event, Fault, FaultKind, Usage};
+use formwork_core::{CallId, Event, Fault, FaultKind, Usage};
 use formwork_ledger::RecordId;
+use formwork_wire::Bytes;
 use formwork_wire::batch::{FileLimits, FileRequest};
+use formwork_wire::http::Request;
 use futures_util::future::try_join_all;
 
 use super::engine::{Halted, Planned, Work};
-use super::record::{File, FileRows, FileState, Files, custom_id};
+use super::record::{File, FileRows, FileState, custom_id};
 use super::rows::{Active, Next, NextCall};
 use crate::BatchError;
-use crate::drive::{READ, Turn, settle};
-use crate::row::RunError;
+use crate::drive::READ;
 
 /// A file that is being filled.
 #[derive(Default)]
@@ -29,11 +30,11 @@ impl Work<'_> {
         let mut planned = Planned::default();
         let mut taken: HashSet<u64> = HashSet::new();
         for number in self.files.numbers() {
-            taken.extend(Files::rows(self.store.as_ref(), number).await?.keys());
+            taken.extend(self.files.rows(number).await?.keys());
         }
         let mut drafts: BTreeMap<String, Draft> = BTreeMap::new();
         let mut last = None;
-        'rows: loop {
+        loop {
             let rows = self.store.open_rows(last, READ).await?;
             let Some(end) = rows.last() else { break };
             last = Some(end.number);
@@ -64,7 +65,7 @@ impl Work<'_> {
                 drafts.entry(next.target).or_default().add(row, next.id, request);
             }
             if planned.over_budget.is_some() {
-                break 'rows;
+                break;
             }
             self.check_control().await?;
         }
@@ -87,7 +88,7 @@ impl Work<'_> {
     async fn request(
         &mut self,
         mut active: Active,
-    ) -> Result<Option<(Active, NextCall, formwork_wire::http::Request<formwork_wire::Bytes>)>, Halted> {
+    ) -> Result<Option<(Active, NextCall, Request<Bytes>)>, Halted> {
         let number = active.number;
         loop {
             let next = match active.next(&self.engine.extractor).await? {
@@ -95,14 +96,8 @@ impl Work<'_> {
                     active = *row;
                     next
                 }
-                Next::Done(history, deferred, result) => {
-                    let now = self.engine.clock.now();
-                    let store = self.store.as_ref();
-                    let result = result.map_err(RunError::from);
-                    let ended =
-                        settle(store, number, history, deferred, result, &Turn::alone(self.answered), now)
-                            .await?;
-                    self.note(ended);
+                done @ Next::Done(..) => {
+                    self.save(vec![(number, done)]).await?;
                     return Ok(None);
                 }
             };
@@ -129,7 +124,7 @@ impl Work<'_> {
             state: FileState::Planned,
             requests: draft.requests.len(),
         };
-        let number = self.files.add(self.store.as_ref(), file, &draft.rows).await?;
+        let number = self.files.add(file, &draft.rows).await?;
         match self.submit(number, draft.requests).await {
             Ok(()) => Ok(()),
             Err(halted) => self.endure(halted, target).map(|_| ()),
@@ -139,15 +134,12 @@ impl Work<'_> {
     /// Writes the requests of a file once more, from the rows that still wait for them.
     pub(super) async fn rewritten(&self, number: u64) -> Result<Vec<FileRequest>, Halted> {
         let Some(file) = self.files.get(number) else { return Ok(Vec::new()) };
-        let rows = Files::rows(self.store.as_ref(), number).await?;
-        let numbers: Vec<u64> = rows.keys().copied().collect();
-        let (mut rest, mut requests) = (numbers.as_slice(), Vec::new());
+        let rows = self.files.rows(number).await?;
+        let (mut rest, mut requests): (Vec<u64>, _) = (rows.keys().copied().collect(), Vec::new());
         while !rest.is_empty() {
-            for row in self.among(&mut rest).await? {
-                if let Some((active, next)) = self.waiting(row, &rows).await? {
-                    let request = self.api(&file.target)?.wire().encode(&next.call)?;
-                    requests.push(FileRequest { custom_id: custom_id(&file.key, active.number), request });
-                }
+            for (active, next) in self.waiting(&mut rest, &rows).await? {
+                let request = self.api(&file.target)?.wire().encode(&next.call)?;
+                requests.push(FileRequest { custom_id: custom_id(&file.key, active.number), request });
             }
         }
         Ok(requests)
@@ -155,12 +147,7 @@ impl Work<'_> {
 }
 
 impl Draft {
-    fn add(
-        &mut self,
-        row: u64,
-        id: formwork_core::CallId,
-        request: formwork_wire::http::Request<formwork_wire::Bytes>,
-    ) {
+    fn add(&mut self, row: u64, id: CallId, request: Request<Bytes>) {
         if self.key.is_empty() {
             self.key = RecordId::next().to_string().replace("run_", "formwork-");
         }
@@ -171,6 +158,6 @@ impl Draft {
 }
 
 /// Returns the number of bytes that a request takes in a file, at most.
-fn size(request: &formwork_wire::http::Request<formwork_wire::Bytes>) -> usize {
+fn size(request: &Request<Bytes>) -> usize {
     request.body().len() + 256
 }

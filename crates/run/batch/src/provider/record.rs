@@ -1,6 +1,7 @@
 //! The durable record of the files of a batch.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use formwork_core::{CallId, Time};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -69,8 +70,8 @@ pub fn open_files(view: &View) -> Result<usize, BatchError> {
 }
 
 /// The files of a batch that are not done.
-#[derive(Debug)]
 pub(super) struct Files {
+    store: Arc<dyn Store>,
     index: Index,
     open: BTreeMap<u64, File>,
 }
@@ -91,22 +92,17 @@ async fn read<T: DeserializeOwned>(store: &dyn Store, key: &str) -> Result<Optio
     })
 }
 
-async fn write(store: &dyn Store, key: &str, value: &impl Serialize) -> Result<(), BatchError> {
-    let value = serde_json::to_value(value).map_err(|error| BatchError::Engine(error.to_string()))?;
-    store.set_note(key, value).await
-}
-
 impl Files {
     /// Reads the files that are not done.
-    pub(super) async fn read(store: &dyn Store) -> Result<Self, BatchError> {
-        let index: Index = read(store, INDEX).await?.unwrap_or_default();
+    pub(super) async fn read(store: Arc<dyn Store>) -> Result<Self, BatchError> {
+        let index: Index = read(store.as_ref(), INDEX).await?.unwrap_or_default();
         let mut open = BTreeMap::new();
         for number in &index.open {
-            if let Some(file) = read(store, &place(*number)).await? {
+            if let Some(file) = read(store.as_ref(), &place(*number)).await? {
                 open.insert(*number, file);
             }
         }
-        Ok(Self { index, open })
+        Ok(Self { store, index, open })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -126,48 +122,43 @@ impl Files {
     }
 
     /// Returns the rows of a file.
-    pub(super) async fn rows(store: &dyn Store, number: u64) -> Result<FileRows, BatchError> {
-        let rows: Option<Vec<(u64, CallId)>> = read(store, &rows_place(number)).await?;
+    pub(super) async fn rows(&self, number: u64) -> Result<FileRows, BatchError> {
+        let rows: Option<Vec<(u64, CallId)>> = read(self.store.as_ref(), &rows_place(number)).await?;
         Ok(rows.into_iter().flatten().collect())
     }
 
     /// Adds a file; returns its number.
-    pub(super) async fn add(
-        &mut self,
-        store: &dyn Store,
-        file: File,
-        rows: &FileRows,
-    ) -> Result<u64, BatchError> {
+    pub(super) async fn add(&mut self, file: File, rows: &FileRows) -> Result<u64, BatchError> {
         let number = self.index.next;
-        write(store, &rows_place(number), &rows.iter().collect::<Vec<_>>()).await?;
-        write(store, &place(number), &file).await?;
+        self.write(&rows_place(number), &rows.iter().collect::<Vec<_>>()).await?;
+        self.write(&place(number), &file).await?;
         self.index.next += 1;
         self.index.open.push(number);
         self.open.insert(number, file);
         // The file counts from this write on; after an earlier crash its rows belong to no file.
-        write(store, INDEX, &self.index).await?;
+        self.write(INDEX, &self.index).await?;
         Ok(number)
     }
 
     /// Stores the state of a file.
-    pub(super) async fn set(
-        &mut self,
-        store: &dyn Store,
-        number: u64,
-        state: FileState,
-    ) -> Result<(), BatchError> {
+    pub(super) async fn set(&mut self, number: u64, state: FileState) -> Result<(), BatchError> {
         let Some(file) = self.open.get_mut(&number) else { return Ok(()) };
         file.state = state;
-        write(store, &place(number), file).await
+        self.write(&place(number), &self.open[&number]).await
     }
 
     /// Removes a file that is done.
-    pub(super) async fn remove(&mut self, store: &dyn Store, number: u64) -> Result<(), BatchError> {
+    pub(super) async fn remove(&mut self, number: u64) -> Result<(), BatchError> {
         self.open.remove(&number);
         self.index.open.retain(|open| *open != number);
-        write(store, INDEX, &self.index).await?;
-        store.set_note(&place(number), Value::Null).await?;
-        store.set_note(&rows_place(number), Value::Null).await
+        self.write(INDEX, &self.index).await?;
+        self.store.set_note(&place(number), Value::Null).await?;
+        self.store.set_note(&rows_place(number), Value::Null).await
+    }
+
+    async fn write(&self, key: &str, value: &(impl Serialize + Sync)) -> Result<(), BatchError> {
+        let value = serde_json::to_value(value).map_err(|error| BatchError::Engine(error.to_string()))?;
+        self.store.set_note(key, value).await
     }
 }
 

@@ -65,15 +65,10 @@ impl Active {
         mut state: RowState,
         now: Time,
     ) -> Result<Self, RowState> {
-        let Some(run) = state.run.take() else { return Err(state) };
         // The time that the provider takes for a file does not count towards the deadline of the run.
-        match extractor.continued(run.as_ref().clone().resumed(state.stored, now)) {
-            Some(extraction) => {
-                let (plan, run) = extraction.into_parts();
-                Ok(Self { number, plan, run, history: state.history, deferred: state.deferred, now })
-            }
-            None => Err(RowState { run: Some(run), ..state }.restarted()),
-        }
+        let Some(extraction) = state.continued(extractor, now) else { return Err(state) };
+        let (plan, run) = extraction.into_parts();
+        Ok(Self { number, plan, run, history: state.history, deferred: state.deferred, now })
     }
 
     /// Returns the state of the row as it is stored.
@@ -117,9 +112,9 @@ impl Active {
     }
 
     /// Ends the run, because the provider has processed its call in none of several files.
-    pub(super) fn give_up(self, message: &str) -> (Vec<CallRecord>, Error) {
+    pub(super) fn give_up(self, message: &str) -> Next {
         let calls = self.history.into_iter().chain(self.run.ledger().iter().cloned()).collect();
-        (calls, Error::new(ErrorKind::Unavailable, message))
+        Next::Done(calls, self.deferred, Err(Error::new(ErrorKind::Unavailable, message)))
     }
 }
 

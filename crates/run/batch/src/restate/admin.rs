@@ -103,7 +103,7 @@ impl Admin {
     pub async fn version(&self) -> Result<(String, Option<String>), AdminError> {
         let response = self.client.get("/version", LIMIT).await.map_err(|fault| self.unreachable(&fault))?;
         let not_restate = || AdminError::NotRestate(self.url.clone());
-        let reply = response.json().filter(|_| response.status.is_success()).ok_or_else(not_restate)?;
+        let reply: Value = response.read().ok_or_else(not_restate)?;
         let version = reply.get("version").and_then(Value::as_str).ok_or_else(not_restate)?.to_owned();
         let mut numbers = version.split(['.', '-']).map(|number| number.parse().unwrap_or(0));
         let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
@@ -152,7 +152,7 @@ impl Admin {
         let body = json!({"query": query}).to_string();
         let response = self.client.post("/query", None, body, Some(LIMIT)).await;
         let response = response.map_err(|fault| self.unreachable(&fault))?;
-        let found = response.json().and_then(|found| {
+        let found = response.read().and_then(|found: Value| {
             let text = found.get("rows")?.as_array()?.first()?.get("value_utf8")?.as_str()?;
             serde_json::from_str::<Value>(text).ok()
         });

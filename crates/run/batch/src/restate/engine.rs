@@ -9,6 +9,7 @@ use formwork_extract::{CancellationToken, TokioClock};
 use formwork_ledger::RecordId;
 use formwork_wire::SharedTransport;
 use futures_util::future::join_all;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -47,6 +48,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 ///         .with_patience(Duration::from_secs(60))
 /// }
 /// ```
+#[must_use]
 #[derive(Debug, Clone)]
 pub struct Restate {
     ingress: Client,
@@ -76,14 +78,12 @@ impl Restate {
 
     /// Sets the cost in millionths of a US dollar from which on no further row is submitted (default: no limit). Rows in progress are
     /// finished, and may exceed it.
-    #[must_use]
     pub const fn with_budget(mut self, micro_usd: u64) -> Self {
         self.budget = Some(micro_usd);
         self
     }
 
     /// Sets the time after which the batch ends if Restate or all providers do not respond (default: 5 minutes).
-    #[must_use]
     pub const fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
@@ -119,11 +119,7 @@ impl Restate {
                 ))));
             }
         };
-        let hello: Option<Hello> = response
-            .json()
-            .filter(|_| response.status.is_success())
-            .and_then(|document| serde_json::from_value(document).ok());
-        let hello = hello.ok_or_else(not_restate)?;
+        let hello: Hello = response.read().ok_or_else(not_restate)?;
         if hello.protocol < PROTOCOL {
             return Err(BatchError::Engine(format!(
                 "the workers at Restate {url} have version {}, which is older than this batch needs: start workers of version {} \
@@ -158,31 +154,28 @@ impl Restate {
 /// [`BatchError::Store`].
 pub fn start_anew(view: &View) -> Result<(), BatchError> {
     match view.note(NOTE)? {
-        Some(name) => view.set_note(NOTE, Name::of(&name).next().note()),
+        Some(name) => view.set_note(NOTE, Name::of(name).next()),
         None => Ok(()),
     }
 }
 
 /// The name of a batch in Restate.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Name {
+    #[serde(default = "fresh")]
     batch: String,
     /// Keys of an earlier era are not used again.
+    #[serde(default)]
     era: u64,
 }
 
 impl Name {
-    fn of(note: &Value) -> Self {
-        let batch = note.get("batch").and_then(Value::as_str).map_or_else(fresh, str::to_owned);
-        Self { batch, era: note.get("era").and_then(Value::as_u64).unwrap_or_default() }
+    fn of(note: Value) -> Self {
+        serde_json::from_value(note).unwrap_or_else(|_| Self { batch: fresh(), era: 0 })
     }
 
-    fn note(&self) -> Value {
-        json!({"batch": self.batch, "era": self.era})
-    }
-
-    fn next(self) -> Self {
-        Self { era: self.era + 1, ..self }
+    fn next(self) -> Value {
+        json!(Self { era: self.era + 1, ..self })
     }
 }
 
@@ -294,8 +287,7 @@ impl Session<'_> {
         let ids = cut.iter().map(|(key, body)| async move {
             let path = format!("/{ROWS}/run/send");
             let sent = self.engine.ingress.post(&path, Some(key), body.clone(), Some(HELLO)).await.ok()?;
-            let document = sent.json()?;
-            document.get("invocationId").and_then(Value::as_str).map(str::to_owned)
+            sent.read::<Value>()?.get("invocationId").and_then(Value::as_str).map(str::to_owned)
         });
         let ids: Vec<String> = join_all(ids).await.into_iter().flatten().collect();
         if !ids.is_empty() {
@@ -316,17 +308,12 @@ fn is_passing(response: &Response) -> bool {
 
 /// Returns the reply of a worker, or its failure.
 fn understood(response: &Response) -> RowReply {
-    let kind = match response.status.as_u16() {
-        200..300 => match response.json().and_then(|reply| serde_json::from_value(reply).ok()) {
-            Some(reply) => return reply,
-            None => ErrorKind::Unavailable,
-        },
-        413 => ErrorKind::Rejected,
-        _ => ErrorKind::Unavailable,
-    };
-    let message = match kind {
-        ErrorKind::Rejected => "the row is longer than Restate takes (message-size-limit)".to_owned(),
-        _ => format!("Restate has no result of the row: {}", response.message()),
+    if let Some(reply) = response.read() {
+        return reply;
+    }
+    let (kind, message) = match response.status.as_u16() {
+        413 => (ErrorKind::Rejected, "the row is longer than Restate takes (message-size-limit)".to_owned()),
+        _ => (ErrorKind::Unavailable, format!("Restate has no result of the row: {}", response.message())),
     };
     let end = super::message::RunEnd::Failed(RunError { kind, message, calls: Vec::new(), best: None });
     RowReply { restarted: false, end }
@@ -338,8 +325,8 @@ impl Engine for Restate {
         if let Err(ended) = self.begin().await? {
             return Ok(ended);
         }
-        let name = Name::of(&store.note(NOTE).await?.unwrap_or_default());
-        store.set_note(NOTE, name.note()).await?;
+        let name = Name::of(store.note(NOTE).await?.unwrap_or_default());
+        store.set_note(NOTE, json!(name)).await?;
         let spent = store.progress().await?.micro_usd;
         let session = Session {
             engine: self,
@@ -351,7 +338,7 @@ impl Engine for Restate {
         let ended = drive(&session, &store, cancel, self.patience).await?;
         if ended == Ended::Stopped(Stop::Cancelled) {
             session.cancel().await;
-            store.set_note(NOTE, name.next().note()).await?;
+            store.set_note(NOTE, name.next()).await?;
         }
         Ok(ended)
     }

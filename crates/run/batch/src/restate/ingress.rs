@@ -7,7 +7,7 @@ use formwork_wire::batch::bad_request;
 use formwork_wire::http::{Method, Request, StatusCode};
 use formwork_wire::{Bytes, SharedTransport};
 use serde::Deserialize;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 
 /// The longest time of a request. A row that takes longer is requested again, under the same key.
 const LONGEST: Duration = Duration::from_secs(3600);
@@ -37,9 +37,9 @@ impl Response {
         problem.unwrap_or_else(|_| String::from_utf8_lossy(&self.body).chars().take(500).collect())
     }
 
-    /// Returns the body as JSON.
-    pub(super) fn json(&self) -> Option<Value> {
-        serde_json::from_slice(&self.body).ok()
+    /// Returns the body of a success; `None` for any other response.
+    pub(super) fn read<T: DeserializeOwned>(&self) -> Option<T> {
+        self.status.is_success().then(|| serde_json::from_slice(&self.body).ok()).flatten()
     }
 }
 

@@ -56,9 +56,7 @@ pub(super) async fn row<D: Durable>(
         (continued.unwrap_or_else(|| extractor.extraction(input).into_parts().1), stored);
     loop {
         let Some(extraction) = extractor.continued(run.clone()) else {
-            let message = "the worker was configured anew while the row was open";
-            let end = RunEnd::from(Err(Error::new(ErrorKind::Unavailable, message)));
-            return Ok(RowReply { restarted, end });
+            return Ok(RowReply { restarted, end: unavailable(ANEW) });
         };
         // The worker's observations are applied to a run before its first step, so a copy takes the step.
         let (plan, mut copy) = extraction.into_parts();
@@ -89,6 +87,12 @@ pub(super) async fn row<D: Durable>(
     }
 }
 
+const ANEW: &str = "the worker was configured anew while the row was open";
+
+fn unavailable(message: impl Into<String>) -> RunEnd {
+    RunEnd::from(Err(Error::new(ErrorKind::Unavailable, message)))
+}
+
 /// Returns the run after a step and the time at which it was stored, or the end of the run.
 fn after(entry: Entry, before: &Run) -> Result<(Run, Time), Box<RunEnd>> {
     match entry {
@@ -97,7 +101,7 @@ fn after(entry: Entry, before: &Run) -> Result<(Run, Time), Box<RunEnd>> {
             Ok(run) => Ok((run, stored)),
             Err(error) => {
                 let message = format!("the journal of the row is one of another version: {error}");
-                Err(Box::new(RunEnd::from(Err(Error::new(ErrorKind::Unavailable, message)))))
+                Err(Box::new(unavailable(message)))
             }
         },
     }
@@ -117,8 +121,7 @@ async fn carried_on(
     // The semaphore is never closed.
     let _permit = calls.permits.acquire().await;
     let Some(extraction) = extractor.continued(run.clone().resumed(now, calls.clock.now())) else {
-        let message = "the worker was configured anew while the row was open";
-        return Entry::ended(RunEnd::from(Err(Error::new(ErrorKind::Unavailable, message))));
+        return Entry::ended(unavailable(ANEW));
     };
     match one_step(extraction).await {
         Ok(after) => Entry::going(&run, &after, calls.clock.now()),

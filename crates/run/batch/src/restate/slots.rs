@@ -68,8 +68,7 @@ impl Slots {
         let path = format!("/FormworkPace/{}/take", encoded(target));
         loop {
             let taken = self.ingress.post(&path, None, body.clone(), Some(LIMIT)).await;
-            let response = taken.ok().filter(|response| response.status.is_success());
-            if let Some(wait) = response.and_then(|response| response.json()?.as_u64()) {
+            if let Some(wait) = taken.ok().and_then(|response| response.read()) {
                 return Lease { next: Instant::now() + Duration::from_millis(wait), left: count };
             }
             tokio::time::sleep(PAUSE).await;

@@ -58,6 +58,7 @@ pub type MakeExtractor = Arc<dyn Fn(&Value) -> Result<Extractor<Value>, Error> +
 ///     Ok(())
 /// }
 /// ```
+#[must_use]
 pub struct Worker {
     admin: Admin,
     make: MakeExtractor,
@@ -73,7 +74,6 @@ impl Worker {
 
     /// Sets how many calls the worker makes at the same time (default: 64; at least 1). Further rows wait; that does not count towards their
     /// deadline.
-    #[must_use]
     pub const fn with_concurrency(mut self, calls: usize) -> Self {
         self.concurrency = calls;
         self
@@ -81,7 +81,6 @@ impl Worker {
 
     /// Sets how many calls all workers together make to each target per second (default: no limit). Every worker needs the same
     /// number. `ingress` sends to Restate's ingress, where the worker takes slots for its calls.
-    #[must_use]
     pub fn with_calls_per_second(mut self, calls: f64, ingress: SharedTransport) -> Self {
         self.slots = Some(Arc::new(Slots::new(Client(ingress), calls)));
         self

@@ -173,10 +173,7 @@ pub(super) fn check(
                 return Ok(Err(other(difference)));
             };
             let (id, bad): (String, bool) = (known.get(0)?, known.get(1)?);
-            let input = match &row {
-                Ok(row) => row.id.to_string(),
-                Err(bad) => bad.id.to_string(),
-            };
+            let input = row.as_ref().map_or_else(|bad| &bad.id, |row| &row.id).to_string();
             let same_text =
                 bad || matches!(&row, Ok(row) if known.get_ref(2)?.as_str_or_null()? == Some(&row.input));
             if id != input {

@@ -27,12 +27,7 @@ impl Lock {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let mut text = String::new();
-                _ = file.read_to_string(&mut text);
-                return Err(BatchError::Locked {
-                    path: folder.to_owned(),
-                    process: text.trim().parse().ok(),
-                });
+                return Err(BatchError::Locked { path: folder.to_owned(), process: process(&mut file) });
             }
             Err(TryLockError::Error(error)) => return Err(wrong(error)),
         }
@@ -48,12 +43,15 @@ impl Lock {
     pub(super) fn holder(folder: &Path) -> Option<u32> {
         let mut file = File::open(folder.join(NAME)).ok()?;
         match file.try_lock_shared() {
-            Err(TryLockError::WouldBlock) => {
-                let mut text = String::new();
-                _ = file.read_to_string(&mut text);
-                Some(text.trim().parse().unwrap_or_default())
-            }
+            Err(TryLockError::WouldBlock) => Some(process(&mut file).unwrap_or_default()),
             _ => None,
         }
     }
+}
+
+/// Returns the process that is named in the file.
+fn process(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    _ = file.read_to_string(&mut text);
+    text.trim().parse().ok()
 }

@@ -19,7 +19,7 @@ use rusqlite::params;
 use serde_json::Value;
 
 use self::lock::Lock;
-use self::tables::{CallRow, End, int};
+use self::tables::{int, nat, numbers};
 use self::view::{FORMAT, LEDGER};
 pub use self::view::{MaxFailures, Spec, View};
 use crate::{BadRow, BatchError, Control, OpenRow, Progress, Row, RowEnd, RowState, Stop, Store};
@@ -171,14 +171,13 @@ impl Batch {
     /// # Errors
     /// [`BatchError::Store`].
     pub fn limit(&self, rows: u64, sample: Option<u64>) -> Result<u64, BatchError> {
-        let open: Vec<i64> = self.view.database.read(|file| {
+        let mut open = self.view.database.read(|file| {
             let limit = if sample.is_some() { i64::MAX } else { int(rows) };
             let mut select = file.prepare(
                 "SELECT number FROM rows WHERE state = 0 AND leader IS NULL ORDER BY number LIMIT ?1",
             )?;
-            select.query_map([limit], |row| row.get(0))?.collect()
+            numbers(&mut select, [limit])
         })?;
-        let mut open: Vec<u64> = open.into_iter().filter_map(|number| u64::try_from(number).ok()).collect();
         if let Some(seed) = sample {
             // The order of hashes is effectively random, and the same in every process.
             open.sort_by_key(|number| mixed(seed ^ *number));
@@ -253,14 +252,14 @@ impl Batch {
     }
 
     /// Opens the rows again that a query names. Their calls stay in their history, or the rows begin a new era.
-    fn reopen(&self, numbers: String, keeps_history: bool) -> Result<u64, BatchError> {
+    fn reopen(&self, query: String, keeps_history: bool) -> Result<u64, BatchError> {
         let part_rows = self.view.spec.part_rows;
         let (rows, parts) = self
             .view
             .database
             .write(move |file| {
                 file.execute_batch("CREATE TEMP TABLE IF NOT EXISTS again (number INTEGER PRIMARY KEY); DELETE FROM again")?;
-                file.execute(&format!("INSERT INTO again {numbers}"), [])?;
+                file.execute(&format!("INSERT INTO again {query}"), [])?;
                 if keeps_history {
                     file.execute(
                         "INSERT OR REPLACE INTO states SELECT number, json_object('history', coalesce(json_extract(line, '$.calls'), json_extract(line, '$.attempts')))
@@ -275,7 +274,7 @@ impl Batch {
                     "SELECT DISTINCT number / ?1 FROM rows
                      WHERE number IN (SELECT number FROM again) OR leader IN (SELECT number FROM again)",
                 )?;
-                let parts: Vec<i64> = select.query_map([int(part_rows)], |row| row.get(0))?.collect::<Result<_, _>>()?;
+                let parts = numbers(&mut select, [int(part_rows)])?;
                 let rows = file.execute(
                     "UPDATE rows SET state = 0
                      WHERE number IN (SELECT number FROM again) OR leader IN (SELECT number FROM again)",
@@ -285,7 +284,7 @@ impl Batch {
                     file.execute(
                         "UPDATE parts SET written = 0, open = (SELECT count(*) FROM rows WHERE state = 0
                          AND number >= part * ?2 AND number < (part + 1) * ?2) WHERE part = ?1",
-                        params![part, int(part_rows)],
+                        params![int(*part), int(part_rows)],
                     )?;
                 }
                 file.execute(
@@ -298,7 +297,7 @@ impl Batch {
                 Ok((rows as u64, parts))
             })
             .wait()?;
-        for part in parts.into_iter().filter_map(|part| u64::try_from(part).ok()) {
+        for part in parts {
             parts::write(&self.view.database, &self.view.folder, part, part_rows)?;
         }
         let progress = self.view.progress()?;
@@ -321,14 +320,13 @@ impl Batch {
     /// Returns the parts with results that are not in their files.
     fn unwritten(&self, open: &str) -> Result<Vec<u64>, BatchError> {
         let part_rows = int(self.view.spec.part_rows);
-        let parts: Vec<i64> = self.view.database.read(|file| {
+        Ok(self.view.database.read(|file| {
             let mut select = file.prepare(&format!(
                 "SELECT part FROM parts WHERE written = 0 AND {open} AND EXISTS (SELECT 1 FROM rows
                  WHERE number >= part * ?1 AND number < (part + 1) * ?1 AND state > 0)"
             ))?;
-            select.query_map([part_rows], |row| row.get(0))?.collect()
-        })?;
-        Ok(parts.into_iter().filter_map(|part| u64::try_from(part).ok()).collect())
+            numbers(&mut select, [part_rows])
+        })?)
     }
 
     /// Returns up to `max` open rows: those of these numbers, or those from a number on.
@@ -341,17 +339,16 @@ impl Batch {
         const SELECT: &str =
             "SELECT rows.number, id, input, states.state FROM rows JOIN inputs USING (number)
              LEFT JOIN states ON states.number = rows.number WHERE rows.state = 0 AND leader IS NULL";
-        let rows = self.view.database.read(|file| {
+        Ok(self.view.database.read(|file| {
             let (mut found, mut bytes) = (Vec::new(), 0);
             let mut add = |row: &rusqlite::Row<'_>| -> rusqlite::Result<bool> {
-                let input: String = row.get(2)?;
+                let (id, input, state): (String, String, Option<String>) =
+                    (row.get(1)?, row.get(2)?, row.get(3)?);
                 bytes += input.len();
-                found.push((
-                    row.get::<_, i64>(0)?,
-                    row.get::<_, String>(1)?,
-                    input,
-                    row.get::<_, Option<String>>(3)?,
-                ));
+                let id = serde_json::from_str(&id).unwrap_or_default();
+                // A state that cannot be read was written by another version, so the row starts over.
+                let state = state.and_then(|state| serde_json::from_str(&state).ok());
+                found.push(OpenRow::new(nat(row.get(0)?), id, input, state));
                 Ok(bytes < MAX_READ)
             };
             if let Some(only) = only {
@@ -377,15 +374,7 @@ impl Batch {
                 }
             }
             Ok(found)
-        })?;
-        let row = |(number, id, input, state): (i64, String, String, Option<String>)| OpenRow {
-            number: u64::try_from(number).unwrap_or_default(),
-            id: serde_json::from_str(&id).unwrap_or_default(),
-            input,
-            // A state that cannot be read was written by another version, so the row starts over.
-            state: state.and_then(|state| serde_json::from_str(&state).ok()),
-        };
-        Ok(rows.into_iter().map(row).collect())
+        })?)
     }
 
     fn session(&self) -> MutexGuard<'_, Session> {
@@ -414,19 +403,19 @@ impl Store for Batch {
     }
 
     async fn checkpoint(&self, row: u64, state: RowState) -> Result<(), BatchError> {
-        let calls: Vec<_> = state.calls().map(CallRow::new).collect();
         let text = serde_json::to_string(&state)
             .map_err(|error| BatchError::Engine(format!("the state of a row cannot be written: {error}")))?;
-        Ok(self.view.database.write(move |file| tables::checkpoint(file, row, &text, &calls)).await?)
+        Ok(self.view.database.write(move |file| tables::checkpoint(file, row, &state, &text)).await?)
     }
 
     async fn finish(&self, row: u64, end: RowEnd) -> Result<(), BatchError> {
-        let reason = end.reason();
-        let is_accepted = reason.is_none();
-        let end = End { line: end.line(), reason, calls: end.calls().iter().map(CallRow::new).collect() };
+        let (is_accepted, line) = (end.is_accepted(), end.line());
         let Spec { part_rows, dedupe, .. } = self.view.spec;
-        let finished =
-            self.view.database.write(move |file| tables::finish(file, row, &end, part_rows, dedupe)).await?;
+        let finished = self
+            .view
+            .database
+            .write(move |file| tables::finish(file, row, &end, &line, part_rows, dedupe))
+            .await?;
         let count = if is_accepted { &self.accepted } else { &self.rejected };
         count.fetch_add(finished.rows, Ordering::Relaxed);
         finished.whole.into_iter().for_each(|part| self.parts.push(part));

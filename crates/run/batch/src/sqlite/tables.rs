@@ -2,66 +2,48 @@
 
 use std::collections::BTreeMap;
 
-use formwork_core::{CallRecord, Cost, Usage};
-use rusqlite::{Connection, OptionalExtension as _, params};
+use formwork_core::{CallRecord, Usage};
+use rusqlite::{Connection, OptionalExtension as _, Params, Statement, params};
 use serde_json::Value;
 
-use crate::Progress;
-
-/// A call as the table `attempts` keeps it.
-#[derive(Debug)]
-pub(super) struct CallRow {
-    started: u64,
-    ended: u64,
-    target: String,
-    result: &'static str,
-    rule: Option<String>,
-    usage: Usage,
-    cost: Cost,
-}
-
-impl CallRow {
-    pub(super) fn new(call: &CallRecord) -> Self {
-        let failure = call.verdict.failure();
-        Self {
-            started: call.started.0,
-            ended: call.ended.0,
-            target: call.target.clone(),
-            result: failure.map_or("accepted", |failure| failure.class()),
-            rule: failure
-                .and_then(|failure| failure.violations().first())
-                .map(|violation| violation.rule.to_string()),
-            usage: call.usage,
-            cost: call.cost,
-        }
-    }
-}
+use crate::{Progress, RowEnd, RowState};
 
 /// Returns the column type for a number that never exceeds it in practice.
 pub(super) fn int(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn nat(number: i64) -> u64 {
+pub(super) fn nat(number: i64) -> u64 {
     u64::try_from(number).unwrap_or_default()
 }
 
+/// Returns the numbers that a query selects.
+pub(super) fn numbers(select: &mut Statement<'_>, params: impl Params) -> rusqlite::Result<Vec<u64>> {
+    select.query_map(params, |row| row.get(0).map(nat))?.collect()
+}
+
 /// Adds the calls of a row that are not there yet, and counts them.
-pub(super) fn add_calls(file: &Connection, number: u64, calls: &[CallRow]) -> rusqlite::Result<()> {
+fn add_calls<'c>(
+    file: &Connection,
+    number: u64,
+    calls: impl Iterator<Item = &'c CallRecord>,
+) -> rusqlite::Result<()> {
     let (mut new, mut usage, mut micro_usd, mut unpriced) = (0_i64, Usage::default(), 0_u64, 0_i64);
     let mut insert = file.prepare_cached(
         "INSERT OR IGNORE INTO attempts
          VALUES (?1, (SELECT era FROM rows WHERE number = ?1), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     )?;
-    for (nth, call) in calls.iter().enumerate() {
+    for (nth, call) in (0_i64..).zip(calls) {
+        let failure = call.verdict.failure();
+        let violation = failure.and_then(|failure| failure.violations().first());
         let added = insert.execute(params![
             int(number),
-            int(nth as u64),
-            int(call.started),
-            int(call.ended),
+            nth,
+            int(call.started.0),
+            int(call.ended.0),
             call.target,
-            call.result,
-            call.rule,
+            failure.map_or("accepted", |failure| failure.class()),
+            violation.map(|violation| &violation.rule),
             int(call.usage.input_tokens),
             int(call.usage.output_tokens),
             call.cost.micro_usd.map(int),
@@ -93,23 +75,14 @@ pub(super) fn add_calls(file: &Connection, number: u64, calls: &[CallRow]) -> ru
 pub(super) fn checkpoint(
     file: &Connection,
     number: u64,
-    state: &str,
-    calls: &[CallRow],
+    state: &RowState,
+    text: &str,
 ) -> rusqlite::Result<()> {
-    add_calls(file, number, calls)?;
+    add_calls(file, number, state.calls())?;
     let mut insert = file.prepare_cached(
         "INSERT OR REPLACE INTO states SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM rows WHERE number = ?1 AND state = 0)",
     )?;
-    insert.execute(params![int(number), state]).map(|_| ())
-}
-
-/// The result of a row as it is stored.
-#[derive(Debug)]
-pub(super) struct End {
-    pub(super) line: String,
-    /// `None` for a row with a value.
-    pub(super) reason: Option<String>,
-    pub(super) calls: Vec<CallRow>,
+    insert.execute(params![int(number), text]).map(|_| ())
 }
 
 /// The changes that the result of a row made.
@@ -125,12 +98,13 @@ pub(super) struct Finished {
 pub(super) fn finish(
     file: &Connection,
     number: u64,
-    end: &End,
+    end: &RowEnd,
+    line: &str,
     part_rows: u64,
     has_followers: bool,
 ) -> rusqlite::Result<Finished> {
-    add_calls(file, number, &end.calls)?;
-    let state = if end.reason.is_none() { 1 } else { 2 };
+    add_calls(file, number, end.calls().iter())?;
+    let state = if end.is_accepted() { 1 } else { 2 };
     let changed = file
         .prepare_cached("UPDATE rows SET state = ?2 WHERE number = ?1 AND state = 0")?
         .execute(params![int(number), state])?;
@@ -138,23 +112,20 @@ pub(super) fn finish(
         return Ok(Finished::default());
     }
     file.prepare_cached("INSERT OR REPLACE INTO results VALUES (?1, ?2)")?
-        .execute(params![int(number), end.line])?;
+        .execute(params![int(number), line])?;
     file.prepare_cached("DELETE FROM states WHERE number = ?1")?.execute([int(number)])?;
     let mut numbers = vec![number];
     if has_followers {
         let mut followers = file
             .prepare_cached("UPDATE rows SET state = ?2 WHERE leader = ?1 AND state = 0 RETURNING number")?;
-        let found = followers.query_map(params![int(number), state], |row| row.get::<_, i64>(0))?;
-        for follower in found {
-            numbers.push(nat(follower?));
-        }
+        numbers.extend(self::numbers(&mut followers, params![int(number), state])?);
     }
     let rows = numbers.len() as u64;
-    let (accepted, rejected) = if end.reason.is_none() { (rows, 0) } else { (0, rows) };
+    let (accepted, rejected) = if end.is_accepted() { (rows, 0) } else { (0, rows) };
     file.prepare_cached("UPDATE totals SET accepted = accepted + ?1, rejected = rejected + ?2")?
         .execute(params![int(accepted), int(rejected)])?;
-    if let Some(reason) = &end.reason {
-        add_reason(file, reason, rows)?;
+    if let Some(reason) = end.reason() {
+        add_reason(file, &reason, rows)?;
     }
     let mut whole = Vec::new();
     for number in numbers {

@@ -5,7 +5,7 @@ use formwork_ledger::{Database, Format};
 use serde_json::Value;
 
 use super::lock::Lock;
-use super::tables;
+use super::tables::{self, nat};
 use crate::{BatchError, Control, Progress, Stop};
 
 /// `fwbt`.
@@ -203,9 +203,8 @@ impl View {
                 "SELECT CASE WHEN count(*) = count(micro_usd) THEN sum(micro_usd) END, sum(input_tokens + output_tokens)
                  FROM attempts JOIN rows USING (number) WHERE rows.state > 0 GROUP BY number",
             )?;
-            let nat = |number: i64| u64::try_from(number).unwrap_or_default();
             let rows = select.query_map([], |row| {
-                Ok((row.get::<_, Option<i64>>(0)?.map(nat), nat(row.get::<_, i64>(1)?)))
+                Ok((row.get::<_, Option<i64>>(0)?.map(nat), nat(row.get(1)?)))
             })?;
             rows.collect()
         })?)
@@ -216,12 +215,8 @@ impl View {
     /// # Errors
     /// [`BatchError::Store`].
     pub fn askable(&self) -> Result<u64, BatchError> {
-        let count = self.database.read(|file| {
-            file.query_row("SELECT count(*) FROM rows WHERE bad = 0 AND leader IS NULL", [], |row| {
-                row.get::<_, i64>(0)
-            })
-        })?;
-        Ok(u64::try_from(count).unwrap_or_default())
+        let sql = "SELECT count(*) FROM rows WHERE bad = 0 AND leader IS NULL";
+        Ok(self.database.read(|file| file.query_row(sql, [], |row| row.get(0).map(nat)))?)
     }
 
     /// Writes the results in the order of the rows, one JSON object per line: the values, or the rejected rows. Returns the number of lines.

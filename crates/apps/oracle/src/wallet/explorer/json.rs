@@ -1,36 +1,42 @@
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{self, Deserializer, SeqAccess, Unexpected, Visitor};
 
+use super::super::scalar::scalar;
 use super::super::{WalletError, text};
 use super::{History, Row};
 
 /// The number of wei in one coin.
 const WEI: f64 = 1e18;
 
-/// Returns whether a JSON document starts like the response of an explorer: with a list, or with a member that wallets
-/// do not have.
-pub(in super::super) fn is_txlist(head: &[u8]) -> bool {
-    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
-    match head.split_first() {
-        Some((b'[', _)) => true,
-        Some((b'{', rest)) => ["status", "message", "result", "jsonrpc"].iter().any(|name| {
-            rest.trim_ascii_start().strip_prefix(b"\"").is_some_and(|rest| rest.starts_with(name.as_bytes()))
-        }),
-        _ => false,
-    }
+/// The root of an explorer's JSON.
+pub(in super::super) enum Root {
+    List,
+    Answer,
 }
 
-/// The response of an explorer to `module=account&action=txlist`, or the list in it.
-#[derive(Debug)]
-pub(in super::super) struct Txlist {
+/// Returns the root of a JSON document that starts like the response of an explorer: with a list, or with a member that
+/// wallets do not have.
+pub(in super::super) fn root(head: &[u8]) -> Option<Root> {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+    let rest = match head.split_first()? {
+        (b'[', _) => return Some(Root::List),
+        (b'{', rest) => rest.trim_ascii_start().strip_prefix(b"\"")?,
+        _ => return None,
+    };
+    let names = ["status", "message", "result", "jsonrpc"];
+    names.iter().any(|name| rest.starts_with(name.as_bytes())).then_some(Root::Answer)
+}
+
+/// The response of an explorer to `module=account&action=txlist`.
+#[derive(Debug, Deserialize)]
+pub(in super::super) struct Answer {
     /// The status; `NOTOK` for an error.
-    message: String,
+    #[serde(default)]
+    message: Text,
     result: Outcome,
-    /// The JSON path of the list.
-    root: &'static str,
 }
 
 /// The list of transactions, or a message in its place.
@@ -67,26 +73,38 @@ pub(in super::super) struct Tx {
     decimals: Option<Text>,
 }
 
-impl Txlist {
+impl Answer {
     /// Returns the transactions.
     ///
     /// # Errors
     /// [`WalletError`] for an error response, and for a value that cannot be read, with its location.
     pub(in super::super) fn history(self) -> Result<History, WalletError> {
-        let Self { message, result, root } = self;
-        let list = match result {
-            Outcome::List(list) => list,
+        match self.result {
+            Outcome::List(list) => History::of(list, "$.result"),
             Outcome::Said(result) => {
-                let (result_text, message) = (text::quoted(&result, 200), text::plain(&message, 40));
-                return Err(WalletError::at(root, format!("the explorer answered {message}: {result_text}")));
+                let (result, message) = (text::quoted(&result, 200), text::plain(&self.message.0, 40));
+                Err(WalletError::at("$.result", format!("the explorer answered {message}: {result}")))
             }
-        };
-        if list.is_empty() && root == "$" {
+        }
+    }
+}
+
+impl History {
+    /// Returns the transactions of a list at the root of a document.
+    ///
+    /// # Errors
+    /// [`WalletError`] for an empty list, and for a value that cannot be read, with its location.
+    pub(in super::super) fn of_root(list: Vec<Tx>) -> Result<Self, WalletError> {
+        if list.is_empty() {
             let message =
                 "an empty list is no wallet: one that never did anything has `{\"transactions\": []}`";
-            return Err(WalletError::at(root, message));
+            return Err(WalletError::at("$", message));
         }
-        let mut history = History::default();
+        Self::of(list, "$")
+    }
+
+    fn of(list: Vec<Tx>, root: &str) -> Result<Self, WalletError> {
+        let mut history = Self::default();
         for (index, tx) in list.into_iter().enumerate() {
             let pushed = tx.row().and_then(|row| history.push(row));
             pushed.map_err(|message| WalletError::at(format!("{root}[{index}]"), message))?;
@@ -126,36 +144,6 @@ impl Tx {
     }
 }
 
-impl<'de> Deserialize<'de> for Txlist {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Answer {
-            #[serde(default)]
-            message: Text,
-            result: Outcome,
-        }
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = Txlist;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of transactions, or an explorer's answer with one as its `result`")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Txlist, A::Error> {
-                let list = Vec::deserialize(SeqAccessDeserializer::new(list))?;
-                Ok(Txlist { message: String::new(), result: Outcome::List(list), root: "$" })
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Txlist, A::Error> {
-                let Answer { message, result } = Answer::deserialize(MapAccessDeserializer::new(members))?;
-                Ok(Txlist { message: message.0, result, root: "$.result" })
-            }
-        }
-        deserializer.deserialize_any(Either)
-    }
-}
-
 impl<'de> Deserialize<'de> for Outcome {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Either;
@@ -184,34 +172,15 @@ pub(in super::super) struct Text(String);
 
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl Visitor<'_> for Any {
-            type Value = Text;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or a number")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Text, E> {
-                Ok(Text(text.trim().to_owned()))
-            }
-
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Text, E> {
-                Ok(Text(number.to_string()))
-            }
-
-            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Text, E> {
-                Ok(Text(number.to_string()))
-            }
-
-            fn visit_bool<E: de::Error>(self, is: bool) -> Result<Text, E> {
-                Ok(Text(u8::from(is).to_string()))
-            }
-
-            fn visit_unit<E: de::Error>(self) -> Result<Text, E> {
-                Ok(Text::default())
-            }
-        }
-        deserializer.deserialize_any(Any)
+        scalar(deserializer, "a text or a number", |found| {
+            Some(Ok(Self(match found {
+                Unexpected::Str(text) => text.trim().to_owned(),
+                Unexpected::Unsigned(number) => number.to_string(),
+                Unexpected::Float(number) => number.to_string(),
+                Unexpected::Bool(is) => u8::from(is).to_string(),
+                Unexpected::Unit => String::new(),
+                _ => return None,
+            })))
+        })
     }
 }

@@ -11,7 +11,7 @@ mod names;
 use std::collections::BTreeMap;
 
 pub(super) use csv::Columns;
-pub(super) use json::{Txlist, is_txlist};
+pub(super) use json::{Answer, Root, Tx, root};
 
 use super::{Fold, Timestamp, Transaction, Usd, Wallet, WalletError};
 
