@@ -23,9 +23,7 @@ use opentelemetry::trace::{
 };
 use opentelemetry::{Context, InstrumentationScope, KeyValue};
 use opentelemetry_http::HeaderExtractor;
-use opentelemetry_otlp::{
-    MetricExporter, Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _,
-};
+use opentelemetry_otlp::{MetricExporter, Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
 use opentelemetry_sdk::propagation::TraceContextPropagator;
@@ -140,15 +138,9 @@ impl TelemetryBuilder {
         tracers = match traces {
             None => tracers.with_sampler(Sampler::AlwaysOff),
             Some(transport) => {
-                let exporter = SpanExporter::builder()
-                    .with_http()
-                    .with_http_client(Client::new("traces", transport, runtime.clone(), timeout))
-                    // The base URL of the transport, and not the one that the exporter would read from the environment.
-                    .with_endpoint("/")
-                    .with_protocol(Protocol::HttpBinary)
-                    .with_timeout(timeout)
-                    .build()
-                    .map_err(|error| TelemetryError(error.to_string()))?;
+                let client = Client::new("traces", transport, runtime.clone(), timeout);
+                let exporter = over(SpanExporter::builder().with_http(), client, timeout).build();
+                let exporter = exporter.map_err(|error| TelemetryError(error.to_string()))?;
                 let limits = BatchConfigBuilder::default()
                     .with_max_queue_size(MAX_SPANS)
                     .with_scheduled_delay(interval)
@@ -161,14 +153,9 @@ impl TelemetryBuilder {
 
         let mut meters = SdkMeterProvider::builder().with_resource(resource);
         if let Some(transport) = metrics {
-            let exporter = MetricExporter::builder()
-                .with_http()
-                .with_http_client(Client::new("metrics", transport, runtime.clone(), timeout))
-                .with_endpoint("/")
-                .with_protocol(Protocol::HttpBinary)
-                .with_timeout(timeout)
-                .build()
-                .map_err(|error| TelemetryError(error.to_string()))?;
+            let client = Client::new("metrics", transport, runtime.clone(), timeout);
+            let exporter = over(MetricExporter::builder().with_http(), client, timeout).build();
+            let exporter = exporter.map_err(|error| TelemetryError(error.to_string()))?;
             meters = meters.with_reader(PeriodicReader::builder(exporter).with_interval(interval).build());
         }
         let meters = meters.build();
@@ -359,6 +346,12 @@ impl fmt::Debug for Telemetry {
 }
 
 /// OTLP has signed integers.
+/// Sets how an exporter sends: to the base URL of the client's transport, and not to one that it would read from the environment.
+fn over<B: WithExportConfig + WithHttpConfig>(exporter: B, client: Client, timeout: Duration) -> B {
+    let exporter = exporter.with_http_client(client).with_endpoint("/");
+    exporter.with_protocol(Protocol::HttpBinary).with_timeout(timeout)
+}
+
 fn number(key: &'static str, value: u64) -> KeyValue {
     KeyValue::new(key, i64::try_from(value).unwrap_or(i64::MAX))
 }
