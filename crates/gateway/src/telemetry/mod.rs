@@ -50,25 +50,10 @@ const OUTPUT_TOKENS: &str = "gen_ai.usage.output_tokens";
 const TOKEN_TYPE: &str = "gen_ai.token.type";
 const ERROR: &str = "error.type";
 
-/// The bounds of the histograms that the conventions recommend: seconds of a call, and tokens.
-const SECONDS: [f64; 14] =
-    [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
-const TOKENS: [f64; 14] = [
-    1.0,
-    4.0,
-    16.0,
-    64.0,
-    256.0,
-    1_024.0,
-    4_096.0,
-    16_384.0,
-    65_536.0,
-    262_144.0,
-    1_048_576.0,
-    4_194_304.0,
-    16_777_216.0,
-    67_108_864.0,
-];
+/// Returns the bounds of a histogram as the conventions recommend them: the first one, and each the factor of the one before.
+fn bounds(first: f64, factor: f64) -> Vec<f64> {
+    std::iter::successors(Some(first), |bound| Some(bound * factor)).take(14).collect()
+}
 
 /// Builds a [`Telemetry`].
 #[derive(Debug, Clone)]
@@ -173,8 +158,8 @@ impl TelemetryBuilder {
         _ = counter.with_callback(observe).build();
         Ok(Telemetry(Arc::new(Inner {
             tracer: tracers.tracer_with_scope(scope),
-            duration: meter.f64_histogram(DURATION).with_unit("s").with_boundaries(SECONDS.to_vec()).build(),
-            usage: meter.u64_histogram(USAGE).with_unit("{token}").with_boundaries(TOKENS.to_vec()).build(),
+            duration: meter.f64_histogram(DURATION).with_unit("s").with_boundaries(bounds(0.01, 2.0)).build(),
+            usage: meter.u64_histogram(USAGE).with_unit("{token}").with_boundaries(bounds(1.0, 4.0)).build(),
             spans,
             tracers,
             meters,
