@@ -1,6 +1,7 @@
 //! The shortest ways through a graph.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+use std::collections::btree_map::{BTreeMap, Entry};
 
 /// Returns the shortest way to each node that a node reaches: to itself as well, if it lies in a circle. A way has both of its ends.
 pub(super) fn ways<N: Ord + Copy, I: IntoIterator<Item = N>>(
@@ -11,9 +12,9 @@ pub(super) fn ways<N: Ord + Copy, I: IntoIterator<Item = N>>(
     let mut ends = VecDeque::from([(from, vec![from])]);
     while let Some((end, way)) = ends.pop_front() {
         for node in next(end) {
-            if !ways.contains_key(&node) {
+            if let Entry::Vacant(free) = ways.entry(node) {
                 let longer = [way.as_slice(), &[node]].concat();
-                ways.insert(node, longer.clone());
+                free.insert(longer.clone());
                 ends.push_back((node, longer));
             }
         }

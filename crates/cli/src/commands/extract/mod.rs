@@ -53,9 +53,9 @@ Exit codes:
   3    no provider answered in time, or the model cannot be opened
   130  interrupted";
 
-/// Extract valid JSON from a text with a model
 const TEMPERATURE: &str = "Sampling temperature of the first attempt, from 0 to 2; later attempts use 2/3 and 1/3 of it [default: 0.3]";
 
+/// Extract valid JSON from a text with a model
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP, mut_arg("temperature", |temperature| temperature.help(TEMPERATURE)))]
 pub(crate) struct Args {
