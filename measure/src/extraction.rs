@@ -8,6 +8,7 @@ use formwork::providers::Providers;
 use formwork_core::Usage;
 use serde_json::Value;
 
+use crate::bench::runtime;
 use crate::corpora::{rows, text};
 
 #[derive(clap::Args)]
@@ -42,8 +43,7 @@ struct Score {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| format!("the runtime cannot be started: {error}"))?;
+    let runtime = runtime().map_err(|error| format!("the runtime cannot be started: {error}"))?;
     let mut rows = rows(&args.rows)?;
     rows.truncate(args.count);
     let score = runtime.block_on(async {

@@ -13,35 +13,51 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::exit::{Failed, Status};
 use crate::files::name;
-use crate::rows::{CheckOutput, LowerOutput, ReadOutput, RowError};
+use crate::rows::RowError;
 use crate::{output, terminal};
-
-/// The result of a row.
-pub(crate) trait Answer: Serialize {
-    /// Returns whether the row succeeded.
-    fn is_ok(&self) -> bool;
-}
 
 /// Prints the result of each row of a file, or of standard input for `-`, before it reads the next one. An invalid row has a
 /// result too, with its `id` if that can be read. The command fails if a row failed, unless failures are allowed.
-pub(crate) fn each_row<I: DeserializeOwned, O: Answer>(
+pub(crate) fn each_row<I: DeserializeOwned, O: Serialize>(
     path: &Path,
     allow_failures: bool,
     answer: impl Fn(I) -> O,
     unreadable: impl Fn(Value, RowError) -> O,
+    is_ok: fn(&O) -> bool,
 ) -> Result<Status, Failed> {
-    let progress = terminal::count("rows", None);
-    let mut all_ok = true;
+    let mut printed = Printed::new("rows", None);
     for row in rows(path)? {
         let answer = match row? {
             Ok(row) => answer(row),
             Err(BadRow { id, message }) => unreadable(id, RowError::Row { message }),
         };
-        all_ok &= answer.is_ok();
-        output::row(&answer)?;
-        progress.iter().for_each(|bar| bar.inc(1));
+        printed.row(&answer, is_ok(&answer))?;
     }
-    Ok(Status::of(all_ok || allow_failures))
+    Ok(Status::of(printed.all_ok || allow_failures))
+}
+
+/// Prints results of rows, and counts them on a terminal.
+pub(crate) struct Printed {
+    /// Whether all rows succeeded.
+    pub(crate) all_ok: bool,
+    progress: Option<terminal::Bar>,
+}
+
+impl Printed {
+    pub(crate) fn new(what: &'static str, total: Option<u64>) -> Self {
+        Self { all_ok: true, progress: terminal::count(what, total) }
+    }
+
+    /// Prints a result.
+    ///
+    /// # Errors
+    /// The errors of [`output::row`].
+    pub(crate) fn row(&mut self, row: &impl Serialize, is_ok: bool) -> Result<(), Failed> {
+        self.all_ok &= is_ok;
+        output::row(row)?;
+        self.progress.iter().for_each(|bar| bar.inc(1));
+        Ok(())
+    }
 }
 
 /// A row, or the reason why a line is no row.
@@ -77,24 +93,6 @@ impl BadRow {
         let row = read.and_then(|reading| reading.into_candidates().into_iter().next());
         let id = row.and_then(|mut row| row.value.get_mut("id").map(Value::take)).unwrap_or_default();
         Self { id, message }
-    }
-}
-
-impl Answer for CheckOutput {
-    fn is_ok(&self) -> bool {
-        self.valid == Some(true)
-    }
-}
-
-impl Answer for ReadOutput {
-    fn is_ok(&self) -> bool {
-        self.ok
-    }
-}
-
-impl Answer for LowerOutput {
-    fn is_ok(&self) -> bool {
-        self.ok && self.findings.as_ref().is_none_or(Vec::is_empty)
     }
 }
 

@@ -43,6 +43,26 @@ pub(crate) fn row(value: &impl Serialize) -> Result<(), Failed> {
     line(serde_json::to_string(value).map_err(io::Error::from)?)
 }
 
+/// Returns rows as lines of cells of the same width; `is_right` says which columns are aligned right.
+pub(crate) fn table<const COLUMNS: usize>(
+    rows: &[[String; COLUMNS]],
+    is_right: impl Fn(usize) -> bool,
+) -> String {
+    let widths: [usize; COLUMNS] = std::array::from_fn(|column| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+    });
+    let line = |row: &[String; COLUMNS]| {
+        let cells =
+            row.iter().zip(widths).enumerate().map(|(column, (cell, width))| match is_right(column) {
+                true => format!("{cell:>width$}"),
+                false => format!("{cell:<width$}"),
+            });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
 /// Writes a value as one line of JSON if `json`, otherwise the text of `words` for people, which ends with a line break.
 ///
 /// # Errors

@@ -122,8 +122,19 @@ impl Record {
         self.write(run);
     }
 
+    /// Passes a result on; a problem is what the request is refused with.
+    ///
+    /// # Errors
+    /// The problem.
+    pub(crate) async fn checked<T>(&mut self, result: Result<T, Problem>) -> Result<T, Problem> {
+        if let Err(problem) = &result {
+            self.refused(problem).await;
+        }
+        result
+    }
+
     /// Writes a request that came to no call.
-    pub(crate) async fn refused(mut self, problem: &Problem) {
+    pub(crate) async fn refused(&mut self, problem: &Problem) {
         let Some(mut run) = self.run.take() else { return };
         (run.ended, run.outcome) = (now(), outcome_of(problem.kind));
         run.message = Some(problem.message.clone());

@@ -45,8 +45,7 @@ pub(super) async fn accept<F>(talk: impl Fn(TcpStream) -> F) -> Result<(), Failu
 where
     F: Future<Output = Result<(), Failure>> + 'static,
 {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-    process::tell(listener.local_addr()?);
+    let listener = process::listen().await?;
     let accepting = async {
         loop {
             let (socket, _) = listener.accept().await?;

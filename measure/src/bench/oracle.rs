@@ -1,33 +1,10 @@
 //! The oracle's document: the prompt, the schema of a wallet's score, and completions. All benchmarks of judging and of calls use it.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
+pub(super) use formwork_oracle::AiScore as Score;
 use serde_json::Value;
 
 /// The schema in the oracle's document.
 const SCHEMA: &str = include_str!("../../../examples/ai-score.schema.json");
-
-/// The schema as a Rust type.
-#[derive(Debug, PartialEq, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Score {
-    score: u16,
-    score_breakdown: Breakdown,
-    reasoning: String,
-    #[serde(rename = "risk_factors")]
-    risk_factors: Vec<String>,
-    strengths: Vec<String>,
-}
-
-#[derive(Debug, PartialEq, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct Breakdown {
-    activity: u8,
-    maturity: u8,
-    diversity: u8,
-    risk_behavior: u8,
-    survey_match: u8,
-}
 
 /// The API key of both sides.
 pub(super) const KEY: &str = "sk-0123456789abcdef0123456789abcdef0123456789abcdef";

@@ -109,6 +109,13 @@ impl Drop for Server {
     }
 }
 
+/// Listens at a free port, and [tells](tell) it.
+pub(super) async fn listen() -> Result<tokio::net::TcpListener, Failure> {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    tell(listener.local_addr()?);
+    Ok(listener)
+}
+
 /// Runs the server's side: prints its address, then its used resources for each line of input. It ends with its parent process,
 /// at the end of standard input.
 pub(super) fn tell(address: std::net::SocketAddr) {

@@ -12,11 +12,10 @@ use formwork_testkit::instance;
 use llguidance::api::TopLevelGrammar;
 use llguidance::{Matcher, ParserFactory};
 use proptest::strategy::{Strategy as _, ValueTree as _};
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::Value;
 use toktrie::ApproximateTokEnv;
 
-use super::{Args, percent, rows, text};
+use super::{Args, percent, rows, runner, text};
 
 /// The number of timed runs per schema and dialect. The fastest run counts.
 const RUNS: usize = 3;
@@ -163,8 +162,7 @@ impl Score {
         original: &Compiled,
         report: &impl Fn(&str, &str),
     ) {
-        let config = Config { max_local_rejects: 20, ..Config::default() };
-        let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]));
+        let mut runner = runner();
         let strategy = instance(sent);
         for _ in 0..ANSWERS {
             let Ok(tree) = strategy.new_tree(&mut runner) else { return };

@@ -8,10 +8,9 @@ use formwork_json::is_same;
 use formwork_schema::{Compiled, compile};
 use formwork_testkit::instance;
 use proptest::strategy::{Strategy as _, ValueTree as _};
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
 
-use super::{Args, Transformed, percent, rows, text};
+use super::{Args, Transformed, percent, rows, runner, text};
 
 /// The number of valid instances that are made up for each schema.
 const INSTANCES: usize = 20;
@@ -73,10 +72,7 @@ fn survives(value: &Value, lowered: &Lowered, compiled: &Compiled) -> bool {
 fn instances(schema: &Value, original: &Compiled) -> Vec<(Value, bool)> {
     let closed = Native::LLGUIDANCE.lower(&LowerRequest::new(schema).with_tighten(Tighten::Closed)).ok();
     let source = closed.and_then(|lowered| lowered.schema.clone()).unwrap_or_else(|| schema.clone());
-    let mut runner = TestRunner::new_with_rng(
-        Config { max_local_rejects: 20, ..Config::default() },
-        TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]),
-    );
+    let mut runner = runner();
     let strategy = instance(&source);
     let mut instances = Vec::new();
     for _ in 0..INSTANCES {

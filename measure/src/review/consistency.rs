@@ -3,7 +3,6 @@
 //! consistent and has an accuracy of 50 %.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use formwork_extract::Backend;
 use formwork_review::{
@@ -11,7 +10,7 @@ use formwork_review::{
 };
 use serde_json::json;
 
-use super::judges::{Errs, Reviewer};
+use super::judges::{Errs, reviewer};
 use super::{patient, share};
 
 /// The temperature of the documented target.
@@ -101,7 +100,7 @@ pub(super) async fn scripted(seeds: u64) -> Result<(), String> {
     );
     for (title, accuracy, errs) in JUDGES {
         for (name, votes) in VOTING {
-            let judge = Arc::new(Reviewer::new(accuracy, errs, 11));
+            let judge = reviewer(accuracy, errs, 11);
             let measured = measure(&[Backend::from(judge)], &[Case::scripted()], votes, seeds).await?;
             println!("  scripted judge, {title}, {name}: {}", measured.words());
         }
@@ -230,7 +229,7 @@ mod tests {
 
     fn run(errs: Errs, accuracy: f64, votes: Votes) -> Measured {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let judge = Arc::new(Reviewer::new(accuracy, errs, 11));
+        let judge = reviewer(accuracy, errs, 11);
         runtime.block_on(measure(&[Backend::from(judge)], &[Case::scripted()], votes, 20)).unwrap()
     }
 

@@ -11,6 +11,8 @@ use std::path::PathBuf;
 use formwork_extract::Backend;
 use formwork_review::Agent;
 
+use crate::bench::runtime;
+
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The folder of the corpora
@@ -37,8 +39,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| format!("the runtime cannot be started: {error}"))?;
+    let runtime = runtime().map_err(|error| format!("the runtime cannot be started: {error}"))?;
     runtime.block_on(async {
         if !args.no_consistency {
             consistency::scripted(args.seeds).await?;

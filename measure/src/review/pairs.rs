@@ -1,13 +1,12 @@
 //! Measures pairwise comparisons: the agreement with people, and the agreement of a judge with itself after swapping the texts.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use formwork_extract::Backend;
 use formwork_review::{Comparison, LlmReviewService, Pair, Preferred};
 use serde_json::Value;
 
-use super::judges::{Draws, PairJudge, right_twice};
+use super::judges::{Draws, pair_judge, right_twice};
 use super::{patient, share};
 use crate::corpora::{rows, text};
 
@@ -93,7 +92,7 @@ pub(super) async fn scripted(folder: &Path) -> Result<(), String> {
             let mut score = Score::default();
             let seeds = Draws::new(1);
             for row in &rows {
-                let judge = Arc::new(PairJudge::new(&row.better, accuracy, bias, seeds.seed()));
+                let judge = pair_judge(&row.better, accuracy, bias, seeds.seed());
                 let service = LlmReviewService::new(patient([Backend::from(judge)]));
                 let comparison = service.compare(&row.pair).await.map_err(|error| format!("{error:#}"))?;
                 score.add(row, &comparison);

@@ -5,13 +5,14 @@ use formwork_oracle::wallet::{Answer, Experience, RiskTolerance, Summary, Survey
 
 use super::personas::{Habits, People, Says};
 use super::reference::Reference;
+use crate::mixed::{STEP, mixed};
 
 /// Generates `count` wallets, alternating between the personas, each with the range of scores that the rubric expects.
 ///
 /// The same seed generates the same wallets on every machine. Names are `whale-000`, `newcomer-001` and so on.
 pub(super) fn generate(people: &People, seed: u64, count: usize) -> impl Iterator<Item = (String, Wallet)> {
     people.personas.iter().cycle().take(count).enumerate().map(move |(number, habits)| {
-        let mut dice = Dice(seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut dice = Dice(seed ^ (number as u64).wrapping_mul(STEP));
         let mut wallet = habits.wallet(&people.protocols, &mut dice);
         wallet.expected = Some(Reference::of(&wallet.features()).band());
         (format!("{}-{number:03}", habits.name), wallet)
@@ -160,11 +161,8 @@ struct Dice(u64);
 
 impl Dice {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0 = self.0.wrapping_add(STEP);
+        mixed(self.0)
     }
 
     /// Returns a number below `end`, or 0 if `end` is 0.

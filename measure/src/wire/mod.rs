@@ -21,6 +21,7 @@ use formwork_core::{
 };
 use serde_json::{Value, json};
 
+use crate::bench::runtime;
 use crate::corpora::{rows, text};
 
 #[derive(clap::Args)]
@@ -75,8 +76,7 @@ const PROTOCOLS: &[Protocol] = &[
 
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     let rows = rows(&args.folder.join("wire_bodies.jsonl"))?;
-    let runtime = tokio::runtime::Builder::new_current_thread().build();
-    let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
+    let runtime = runtime().map_err(|error| format!("no runtime: {error}"))?;
     let read: Vec<(&Value, Result<Value, String>)> =
         rows.iter().map(|row| (row, runtime.block_on(read(row)))).collect();
     let printed = if args.jsonl {

@@ -14,6 +14,7 @@ pub(crate) mod restate;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum as _;
 use formwork::local::Store;
 
 use address::Address;
@@ -61,12 +62,11 @@ struct Names {
 impl Names {
     fn servers(&self) -> Vec<Server> {
         // The proxy starts after the server behind it.
-        let all = [Server::Llama, Server::Ollama, Server::Litellm, Server::Restate];
         let is_meant = |server: &Server| match self.names.as_slice() {
             [] => server.is_of_models(),
             names => names.contains(server),
         };
-        all.into_iter().filter(is_meant).collect()
+        Server::value_variants().iter().copied().filter(is_meant).collect()
     }
 }
 
@@ -95,13 +95,8 @@ impl Server {
     }
 
     /// Returns the environment variable with the base URL. Live tests use the same variable.
-    fn variable(self) -> &'static str {
-        match self {
-            Self::Llama => "FORMWORK_LLAMA_SERVER",
-            Self::Ollama => "FORMWORK_OLLAMA",
-            Self::Litellm => "FORMWORK_LITELLM",
-            Self::Restate => "FORMWORK_RESTATE",
-        }
+    fn variable(self) -> String {
+        format!("FORMWORK_{}", self.name().to_uppercase().replace('-', "_"))
     }
 
     /// Returns the base URL from the environment variable, else a default with a port that other servers rarely use.

@@ -1,6 +1,8 @@
 //! Checks for circles of imports between the files of a crate. Items that several files need belong in a file that imports none of them.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::ways::ways;
 
 /// The path of a module. The crate root is the empty path.
 type Module = Vec<String>;
@@ -29,15 +31,13 @@ pub(super) fn check(files: &[(String, String)]) -> Vec<String> {
 
 fn in_crate(root: &str, files: Files<'_>) -> Vec<String> {
     let imports = files.imports();
+    let reach = |module| ways(module, |module| imports.get(module).into_iter().flatten().copied());
     let mut seen: BTreeSet<&Module> = BTreeSet::new();
     let mut problems = Vec::new();
     for module in imports.keys() {
-        let Some(circle) = circle(module, &imports).filter(|_| !seen.contains(module)) else { continue };
-        seen.extend(
-            imports
-                .keys()
-                .filter(|other| reaches(module, other, &imports) && reaches(other, module, &imports)),
-        );
+        let ways = reach(module);
+        let Some(circle) = ways.get(module).filter(|_| !seen.contains(module)) else { continue };
+        seen.extend(ways.keys().filter(|other| reach(other).contains_key(module)));
         let names: Vec<&str> =
             circle.iter().filter_map(|module| Some(files.files.get(*module)?.name)).collect();
         problems.push(format!(
@@ -55,43 +55,6 @@ fn in_crate(root: &str, files: Files<'_>) -> Vec<String> {
         }
         _ => problems,
     }
-}
-
-/// Returns the shortest way from a module back to itself.
-fn circle<'m>(
-    from: &'m Module,
-    imports: &BTreeMap<&'m Module, BTreeSet<&'m Module>>,
-) -> Option<Vec<&'m Module>> {
-    let mut ways = VecDeque::from([vec![from]]);
-    let mut seen = BTreeSet::new();
-    while let Some(way) = ways.pop_front() {
-        for next in imports.get(way.last()?).into_iter().flatten() {
-            let longer = [way.as_slice(), &[*next]].concat();
-            if *next == from {
-                return Some(longer);
-            }
-            if seen.insert(*next) {
-                ways.push_back(longer);
-            }
-        }
-    }
-    None
-}
-
-fn reaches(from: &Module, to: &Module, imports: &BTreeMap<&Module, BTreeSet<&Module>>) -> bool {
-    let mut left = vec![from];
-    let mut seen = BTreeSet::new();
-    while let Some(module) = left.pop() {
-        for next in imports.get(module).into_iter().flatten() {
-            if *next == to {
-                return true;
-            }
-            if seen.insert(*next) {
-                left.push(next);
-            }
-        }
-    }
-    false
 }
 
 /// A source file: its code without comments and tests, and the names that it imports, each with its path from the root of the crate.

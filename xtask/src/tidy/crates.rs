@@ -1,9 +1,11 @@
 //! The crates of the workspace and their dependencies, from `cargo metadata`.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde_json::Value;
+
+use super::ways::ways;
 
 /// A crate of the workspace.
 #[derive(Debug, Clone, Default)]
@@ -102,19 +104,12 @@ impl<'m> Graph<'m> {
     /// Returns every crate reachable from a crate, with the shortest path.
     fn reach(&self, from: &str) -> BTreeMap<String, Vec<String>> {
         let name = |id: &str| self.names.get(id).copied().unwrap_or(id).to_owned();
-        let mut found = BTreeMap::new();
-        let mut queue = VecDeque::from([(from, vec![name(from)])]);
-        let mut seen = BTreeSet::from([from]);
-        while let Some((id, way)) = queue.pop_front() {
-            for next in self.edges.get(id).into_iter().flatten() {
-                if seen.insert(next) {
-                    let way: Vec<String> = way.iter().cloned().chain([name(next)]).collect();
-                    found.entry(name(next)).or_insert_with(|| way.clone());
-                    queue.push_back((next, way));
-                }
-            }
-        }
-        found
+        let ways = ways(from, |id| self.edges.get(id).into_iter().flatten().copied());
+        let mut ways: Vec<Vec<&str>> = ways.into_values().collect();
+        // Of several versions of a crate, the nearest one counts.
+        ways.sort_by_key(|way| std::cmp::Reverse(way.len()));
+        let ways = ways.iter().map(|way| way.iter().map(|id| name(id)).collect::<Vec<_>>());
+        ways.filter_map(|way| Some((way.last()?.clone(), way))).collect()
     }
 }
 

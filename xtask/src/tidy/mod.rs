@@ -11,6 +11,7 @@ mod layers;
 mod locks;
 mod sample;
 mod sentences;
+mod ways;
 
 use std::fs;
 

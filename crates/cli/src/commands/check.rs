@@ -10,7 +10,6 @@ use formwork_schema::{Compiled, Formats, compile_with, lint};
 use serde_json::Value;
 
 use crate::exit::{Failed, Status};
-use crate::jsonl::Answer as _;
 use crate::rows::{CheckInput, CheckOutput, RowError};
 use crate::rules::Placed;
 use crate::stderr::say;
@@ -79,7 +78,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
             return Err(Failed::usage("--jsonl takes one file with rows, or standard input"));
         };
         let answer = |row| examiner.check_row(row, contract.as_ref());
-        return jsonl::each_row(rows, args.allow_failures, answer, failed);
+        return jsonl::each_row(rows, args.allow_failures, answer, failed, CheckOutput::is_ok);
     }
     let Some(contract) = contract else { return Err(Failed::usage("--schema is missing")) };
     let mut all_valid = true;

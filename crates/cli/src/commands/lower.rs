@@ -10,7 +10,6 @@ use formwork_schema::compile;
 use serde_json::Value;
 
 use crate::exit::{Failed, Status};
-use crate::jsonl::Answer as _;
 use crate::rows::{LowerError, LowerInput, LowerOutput, RowError};
 use crate::stderr::say;
 use crate::{files, jsonl, output};
@@ -107,6 +106,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
                 answer(args, dialect, id, &schema, instances.as_deref(), args.explain)
             },
             |id, error| LowerOutput::failed(id, error.into()),
+            LowerOutput::is_ok,
         );
     }
     let name = files::name(&args.schema);

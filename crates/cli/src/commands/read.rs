@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
     if args.jsonl {
         let schema = schema.as_ref().map(|(document, schema)| (document, schema.as_ref()));
         let answer = |row| read_row(row, schema, level);
-        return jsonl::each_row(&args.file, args.allow_failures, answer, failed);
+        return jsonl::each_row(&args.file, args.allow_failures, answer, failed, |answer| answer.ok);
     }
     let name = files::name(&args.file);
     let mut all = Vec::new();

@@ -55,6 +55,13 @@ pub struct CheckOutput {
     pub error: Option<RowError>,
 }
 
+impl CheckOutput {
+    /// Returns whether the document is valid.
+    pub(crate) fn is_ok(&self) -> bool {
+        self.valid == Some(true)
+    }
+}
+
 /// Returns whether a count is omitted from a row.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
 const fn is_none(count: &usize) -> bool {

@@ -1,3 +1,4 @@
+pub use formwork::config::Setting as ConfigSetting;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -21,25 +22,6 @@ pub struct ConfigOutput {
     pub settings: Vec<ConfigSetting>,
     /// The providers in the order of their calls, then the other providers of the file.
     pub providers: Vec<ConfigProvider>,
-}
-
-/// A setting and its source.
-///
-/// ```
-/// use formwork_cli::rows::ConfigSetting;
-///
-/// let setting = ConfigSetting { path: "providers.a.model".into(), value: "\"m\"".into(), source: "line 3".into() };
-/// assert_eq!(serde_json::to_value(setting)?["source"], "line 3");
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ConfigSetting {
-    /// The path of the setting, such as `providers.primary.model`.
-    pub path: String,
-    /// The value as TOML, without secrets.
-    pub value: String,
-    /// The source: `line 7` of the file, or an environment variable.
-    pub source: String,
 }
 
 /// A provider with its effective settings.

@@ -112,6 +112,11 @@ impl LowerError {
 }
 
 impl LowerOutput {
+    /// Returns whether nothing was refused or found.
+    pub(crate) fn is_ok(&self) -> bool {
+        self.ok && self.findings.as_ref().is_none_or(Vec::is_empty)
+    }
+
     pub(crate) fn failed(id: Value, error: LowerError) -> Self {
         Self { ok: false, error: Some(error), ..Self::empty(id) }
     }

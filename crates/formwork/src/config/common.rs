@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
+use std::fmt;
 use std::num::{NonZeroU32, NonZeroU64};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use formwork_core::{Price, Tighten};
@@ -134,9 +136,18 @@ impl Common {
 
 /// Deserializes a time limit: seconds, from 0.001 to 86400.
 pub(super) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-    let seconds = f64::deserialize(deserializer)?;
-    if (0.001..=86_400.0).contains(&seconds) {
-        return Ok(Some(seconds));
+    within(deserializer, 0.001..=86_400.0, "a number of seconds from 0.001 to 86400")
+}
+
+/// Deserializes a number of a range, which `expected` says.
+pub(super) fn within<'de, D: Deserializer<'de>, N: Deserialize<'de> + PartialOrd + fmt::Display>(
+    deserializer: D,
+    range: RangeInclusive<N>,
+    expected: &str,
+) -> Result<Option<N>, D::Error> {
+    let number = N::deserialize(deserializer)?;
+    match range.contains(&number) {
+        true => Ok(Some(number)),
+        false => Err(D::Error::custom(format!("expected {expected}, found {number}"))),
     }
-    Err(D::Error::custom(format!("expected a number of seconds from 0.001 to 86400, found {seconds}")))
 }

@@ -3,10 +3,10 @@ use std::time::Duration;
 use formwork_core::{Cost, Policy, Temperature};
 use formwork_extract::{Budget, ExtractorBuilder};
 use schemars::JsonSchema;
-use serde::de::{DeserializeOwned, Error as _};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::common::seconds;
+use super::common::{seconds, within};
 
 /// The default settings of extractions. Each field replaces the application's own default, for all applications and
 /// commands.
@@ -120,28 +120,20 @@ fn falling(first: f64) -> Temperature {
 }
 
 fn attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
-    let attempts = u32::deserialize(deserializer)?;
-    let error = || D::Error::custom(format!("expected a number of attempts from 1 to 100, found {attempts}"));
-    Some(attempts).filter(|attempts| (1..=100).contains(attempts)).ok_or_else(error).map(Some)
+    within(deserializer, 1..=100, "a number of attempts from 1 to 100")
 }
 
 fn temperature<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-    let first = f64::deserialize(deserializer)?;
-    let error = || D::Error::custom(format!("expected a temperature from 0 to 2, found {first}"));
-    Some(first).filter(|first| (0.0..=2.0).contains(first)).ok_or_else(error).map(Some)
+    within(deserializer, 0.0..=2.0, "a temperature from 0 to 2")
 }
 
 /// The maximum of `max_cost_usd`, in US dollars.
 const MAX_COST: f64 = 1e6;
 
 fn dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-    let dollars = f64::deserialize(deserializer)?;
-    let error = || D::Error::custom(format!("expected US dollars from 0 to {MAX_COST}, found {dollars}"));
-    Some(dollars).filter(|dollars| (0.0..=MAX_COST).contains(dollars)).ok_or_else(error).map(Some)
+    within(deserializer, 0.0..=MAX_COST, "US dollars from 0 to 1000000")
 }
 
 fn tokens<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
-    let tokens = u32::deserialize(deserializer)?;
-    let error = || D::Error::custom("expected a number of tokens from 1, found 0");
-    Some(tokens).filter(|tokens| *tokens > 0).ok_or_else(error).map(Some)
+    within(deserializer, 1..=u32::MAX, "a number of tokens from 1")
 }

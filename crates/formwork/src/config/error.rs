@@ -1,5 +1,3 @@
-use std::fmt;
-
 /// The reason why a configuration is invalid, with the location and the fix.
 ///
 /// ```
@@ -9,7 +7,8 @@ use std::fmt;
 /// assert_eq!(error.file, "the configuration");
 /// assert!(error.message.contains("`targets` is empty"));
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}{}: {message}", .at.map_or_else(String::new, |(line, column)| format!(":{line}:{column}")))]
 pub struct ConfigError {
     /// The path of the file, `the environment` or `the configuration`.
     pub file: String,
@@ -30,17 +29,6 @@ impl ConfigError {
         self.lacks_key
     }
 }
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.at {
-            Some((line, column)) => write!(f, "{}:{line}:{column}: {}", self.file, self.message),
-            None => write!(f, "{}: {}", self.file, self.message),
-        }
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 impl From<ConfigError> for formwork_core::Error {
     fn from(error: ConfigError) -> Self {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -9,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use super::document::Document;
 use super::{Config, ConfigError};
 
-/// A setting of a configuration with its source; see [`Config::settings`].
+/// A setting and its source.
 ///
 /// ```
 /// use formwork::config::Config;
@@ -19,11 +20,12 @@ use super::{Config, ConfigError};
 /// assert_eq!((setting.path.as_str(), setting.value.as_str()), ("providers.a.kind", "\"ollama\""));
 /// # Ok::<(), formwork::config::ConfigError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "ConfigSetting")]
 pub struct Setting {
-    /// The path: `providers.primary.model`.
+    /// The path of the setting, such as `providers.primary.model`.
     pub path: String,
-    /// The value as TOML. Secrets are replaced by `[hidden]`.
+    /// The value as TOML, without secrets.
     pub value: String,
     /// The source: `line 7` of the file, or an environment variable.
     pub source: String,

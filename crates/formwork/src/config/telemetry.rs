@@ -1,10 +1,9 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::common::seconds;
+use super::common::{seconds, within};
 
 /// The collector that gets traces and metrics of `formwork serve`, over OTLP (protobuf over HTTP). The environment variables
 /// `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_EXPORTER_OTLP_TIMEOUT` and `OTEL_SERVICE_NAME` replace its
@@ -68,9 +67,5 @@ pub struct Telemetry {
 }
 
 fn ratio<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-    let ratio = f64::deserialize(deserializer)?;
-    if (0.0..=1.0).contains(&ratio) {
-        return Ok(Some(ratio));
-    }
-    Err(D::Error::custom(format!("expected a share of the traces from 0 to 1, found {ratio}")))
+    within(deserializer, 0.0..=1.0, "a share of the traces from 0 to 1")
 }

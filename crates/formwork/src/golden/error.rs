@@ -1,5 +1,5 @@
 use std::path::{Path, PathBuf};
-use std::{error, fmt, io};
+use std::{fmt, io};
 
 use super::Report;
 
@@ -13,11 +13,14 @@ use super::Report;
 /// let error = Folder::new("schemas").document("any", serde_json::json!(true)).lowered("latin").files().unwrap_err();
 /// assert!(matches!(error, Error::Lowering { file, .. } if file == "any.latin.json"));
 /// ```
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Files differ from their types.
+    #[error("{0}")]
     Outdated(Report),
     /// The dialect cannot lower a schema.
+    #[error("{file} cannot be made: {message}")]
     Lowering {
         /// The name of the file.
         file: String,
@@ -25,11 +28,13 @@ pub enum Error {
         message: String,
     },
     /// Two schemas have the same file name.
+    #[error("two schemas have the file {file}: give one another name")]
     Duplicate {
         /// The name of the file.
         file: String,
     },
     /// A file or the folder cannot be read or written.
+    #[error("{}: {source}", .path.display())]
     Io {
         /// The path of the file or folder.
         path: PathBuf,
@@ -44,28 +49,8 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Outdated(report) => report.fmt(f),
-            Self::Lowering { file, message } => write!(f, "{file} cannot be made: {message}"),
-            Self::Duplicate { file } => write!(f, "two schemas have the file {file}: give one another name"),
-            Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
-        }
-    }
-}
-
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
-    }
-}
-
-impl error::Error for Error {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match self {
-            Self::Io { source, .. } => Some(source),
-            _ => None,
-        }
     }
 }

@@ -4,13 +4,13 @@ use formwork_core::{Message, Part, Role};
 use serde_json::{Value, json};
 
 use super::fields::{self, Fields, Reader};
-use super::parts::{self, Choice};
-use super::{Frames, Protocol, RawProtocol, event, to_json};
+use super::parts::{self, Choice as ToolChoice};
+use super::{Frames, Protocol, RawProtocol, to_json};
 use crate::ask::{Ask, Sampling, Tool, Want};
 use crate::contracts::Known;
 use crate::document::{Document, Node};
 use crate::problem::{Kind, Problem};
-use crate::reply::{self, Content, Finish, Meta, Reply};
+use crate::reply::{Choice, Content, Finish, Meta, Reply};
 
 /// The members that the protocol has. The response names those that are ignored.
 pub(super) const FIELDS: &[&str] = &[
@@ -225,13 +225,13 @@ fn tool(mut tool: Fields<'_>) -> Result<Tool, Problem> {
     }
 }
 
-fn choice(body: &mut Fields<'_>) -> Result<Choice, Problem> {
-    let Some(mut choice) = body.object("tool_choice")? else { return Ok(Choice::Auto) };
+fn choice(body: &mut Fields<'_>) -> Result<ToolChoice, Problem> {
+    let Some(mut choice) = body.object("tool_choice")? else { return Ok(ToolChoice::Auto) };
     Ok(match choice.required_text("type")?.as_str() {
-        "auto" => Choice::Auto,
-        "any" => Choice::Required,
-        "none" => Choice::None,
-        "tool" => Choice::Named(choice.required_text("name")?),
+        "auto" => ToolChoice::Auto,
+        "any" => ToolChoice::Required,
+        "none" => ToolChoice::None,
+        "tool" => ToolChoice::Named(choice.required_text("name")?),
         other => return Err(choice.refuse("type", &format!("there is no choice `{other}`"))),
     })
 }
@@ -283,73 +283,57 @@ struct Events {
     sent: bool,
 }
 
-fn typed(to: &mut Vec<u8>, data: &Value) {
-    event(to, data["type"].as_str().unwrap_or_default(), data);
-}
-
 impl Events {
-    fn start(&mut self, out: &mut Vec<u8>) {
+    fn start(&self) -> Value {
         let block = match &self.called {
             Some(name) => {
                 json!({"type": "tool_use", "id": self.meta.id("toolu_"), "name": name, "input": {}})
             }
             None => json!({"type": "text", "text": ""}),
         };
-        typed(out, &json!({"type": "content_block_start", "index": 0, "content_block": block}));
-        self.sent = true;
+        json!({"type": "content_block_start", "index": 0, "content_block": block})
     }
 }
 
 impl Frames for Events {
-    fn open(&mut self) -> Vec<u8> {
-        let mut out = Vec::new();
-        typed(&mut out, &json!({"type": "message_start", "message": head(&self.meta)}));
-        out
+    fn open(&mut self) -> Vec<Value> {
+        vec![json!({"type": "message_start", "message": head(&self.meta)})]
     }
 
-    fn keep_alive(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        typed(&mut out, &json!({"type": "ping"}));
-        out
+    fn keep_alive(&self) -> Option<Value> {
+        Some(json!({"type": "ping"}))
     }
 
-    fn text(&mut self, text: &str) -> Vec<u8> {
-        let mut out = Vec::new();
-        if !self.sent {
-            self.start(&mut out);
-        }
+    fn text(&mut self, text: &str) -> Vec<Value> {
+        let start = (!std::mem::replace(&mut self.sent, true)).then(|| self.start());
         let delta = match &self.called {
             Some(_) => json!({"type": "input_json_delta", "partial_json": text}),
             None => json!({"type": "text_delta", "text": text}),
         };
-        typed(&mut out, &json!({"type": "content_block_delta", "index": 0, "delta": delta}));
-        out
+        let delta = json!({"type": "content_block_delta", "index": 0, "delta": delta});
+        start.into_iter().chain([delta]).collect()
     }
 
-    fn close(&mut self, reply: &Reply) -> Vec<u8> {
-        let mut out = Vec::new();
-        let Some(reply::Choice { content, finish }) = reply.choices.first() else { return out };
+    fn close(&mut self, choice: &Choice, reply: &Reply) -> Vec<Value> {
+        let mut events = Vec::new();
         if !self.sent {
-            let (text, called) = content.parts();
+            let (text, called) = choice.content.parts();
             self.called = called;
-            out.extend(self.text(text));
+            events = self.text(text);
         }
-        typed(&mut out, &json!({"type": "content_block_stop", "index": 0}));
-        typed(
-            &mut out,
-            &json!({
+        events.extend([
+            json!({"type": "content_block_stop", "index": 0}),
+            json!({
                 "type": "message_delta",
-                "delta": {"stop_reason": stop_reason(*finish), "stop_sequence": null},
+                "delta": {"stop_reason": stop_reason(choice.finish), "stop_sequence": null},
                 "usage": usage(reply, &self.meta),
             }),
-        );
-        typed(&mut out, &json!({"type": "message_stop"}));
-        out
+            json!({"type": "message_stop"}),
+        ]);
+        events
     }
 
-    fn fail(&mut self, problem: &Problem) -> Vec<u8> {
-        let mut out = Vec::new();
-        typed(&mut out, &error(problem));
-        out
+    fn fail(&mut self, problem: &Problem) -> Vec<Value> {
+        vec![error(problem)]
     }
 }

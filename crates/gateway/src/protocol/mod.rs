@@ -1,8 +1,6 @@
 //! The protocols: pure translation of requests into an [`Ask`], and of replies and problems back.
 
 mod anthropic;
-#[cfg(test)]
-mod fates;
 mod fields;
 mod ignored;
 pub(crate) mod native;
@@ -10,6 +8,8 @@ mod ollama;
 mod openai;
 mod parts;
 mod responses;
+#[cfg(test)]
+mod tests;
 
 use formwork::providers::Protocol as RawProtocol;
 use serde::Serialize;
@@ -19,7 +19,7 @@ use crate::ask::Ask;
 use crate::contracts::Known;
 use crate::document::{Document, Node};
 use crate::problem::Problem;
-use crate::reply::{Meta, Reply};
+use crate::reply::{Choice, Meta, Reply};
 
 pub(crate) use anthropic::Anthropic;
 pub(crate) use ollama::{Ollama, timestamp};
@@ -36,6 +36,9 @@ pub(crate) fn fields_of(protocol: &str) -> &'static [&'static str] {
         _ => openai::FIELDS,
     }
 }
+
+/// The media type of streams of lines.
+const LINES: &str = "application/x-ndjson";
 
 /// A protocol that clients use.
 pub(crate) trait Protocol: Send + Sync {
@@ -82,22 +85,24 @@ pub(crate) trait Protocol: Send + Sync {
 /// Writes a response as a stream: [`open`](Self::open), any number of [`text`](Self::text), and [`close`](Self::close) or
 /// [`fail`](Self::fail).
 pub(crate) trait Frames: Send + Sync {
-    /// Returns the frames that are sent before the answer begins.
-    fn open(&mut self) -> Vec<u8>;
+    /// Returns the events that are sent before the answer begins.
+    fn open(&mut self) -> Vec<Value> {
+        Vec::new()
+    }
 
-    /// Returns the frame that keeps the connection alive while there is nothing to send.
-    fn keep_alive(&self) -> Vec<u8> {
-        b": keep-alive\n\n".to_vec()
+    /// Returns the event that keeps the connection alive while there is nothing to send; `None` for a comment.
+    fn keep_alive(&self) -> Option<Value> {
+        None
     }
 
     /// Returns a piece of the answer.
-    fn text(&mut self, text: &str) -> Vec<u8>;
+    fn text(&mut self, text: &str) -> Vec<Value>;
 
     /// Returns the rest: the answer, unless its text was sent in pieces before, and the end.
-    fn close(&mut self, reply: &Reply) -> Vec<u8>;
+    fn close(&mut self, choice: &Choice, reply: &Reply) -> Vec<Value>;
 
-    /// Returns the protocol's error as an event, which ends the stream.
-    fn fail(&mut self, problem: &Problem) -> Vec<u8>;
+    /// Returns the protocol's error, which ends the stream.
+    fn fail(&mut self, problem: &Problem) -> Vec<Value>;
 }
 
 /// Returns a document as text.
@@ -111,13 +116,19 @@ fn to_json(document: &impl Serialize) -> Vec<u8> {
     text
 }
 
-/// Writes an event of Server-Sent Events; `name` is left out if it is empty.
-fn event(to: &mut Vec<u8>, name: &str, data: &Value) {
-    if !name.is_empty() {
-        to.extend_from_slice(format!("event: {name}\n").as_bytes());
+/// Returns the events of a stream of a media type as bytes: as lines, or as Server-Sent Events with the name that is their `type`.
+pub(crate) fn written(events: &[Value], media_type: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    for event in events {
+        if media_type == LINES {
+            out.extend([to_json(event).as_slice(), b"\n"].concat());
+            continue;
+        }
+        if let Some(name) = event["type"].as_str() {
+            out.extend_from_slice(format!("event: {name}\n").as_bytes());
+        }
+        let data = event.as_str().map_or_else(|| to_json(event), |mark| mark.as_bytes().to_vec());
+        out.extend([b"data: ", data.as_slice(), b"\n\n"].concat());
     }
-    to.extend_from_slice(b"data: ");
-    // Neither the writer nor a JSON value fails.
-    _ = serde_json::to_writer(&mut *to, data);
-    to.extend_from_slice(b"\n\n");
+    out
 }

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use time::UtcDateTime;
 
 use super::fields::{Fields, Reader, wrong};
-use super::parts::{self, Choice};
-use super::{Frames, Protocol, RawProtocol, to_json};
+use super::parts::{self, Choice as ToolChoice};
+use super::{Frames, LINES, Protocol, RawProtocol, to_json};
 use crate::ask::{Ask, Sampling, Tool, Want};
 use crate::contracts::{Known, Schema};
 use crate::document::{Document, Node};
 use crate::problem::Problem;
-use crate::reply::{self, Content, Finish, Meta, Reply};
+use crate::reply::{Choice, Content, Finish, Meta, Reply};
 
 pub(super) const CHAT: &[&str] = &[
     "format",
@@ -122,7 +122,7 @@ impl Protocol for Ollama {
     }
 
     fn stream_type(&self) -> &'static str {
-        "application/x-ndjson"
+        LINES
     }
 }
 
@@ -182,7 +182,7 @@ fn ask(mut body: Fields<'_>, messages: Vec<Message>, tools: Vec<Tool>) -> Result
     let plain = Ask::plain(body.required_text("model")?);
     Ok(Ask {
         messages,
-        want: parts::want(format, tools, Choice::Auto, "tools")?,
+        want: parts::want(format, tools, ToolChoice::Auto, "tools")?,
         sampling,
         stream: body.flag("stream")?.unwrap_or(true),
         include_usage: true,
@@ -309,44 +309,29 @@ impl Lines {
     }
 }
 
-fn written(value: &Value) -> Vec<u8> {
-    let mut line = value.to_string().into_bytes();
-    line.push(b'\n');
-    line
-}
-
 impl Frames for Lines {
-    fn open(&mut self) -> Vec<u8> {
-        Vec::new()
-    }
-
     /// Returns a line without text: the protocol has no comments, and its clients read every line as JSON.
-    fn keep_alive(&self) -> Vec<u8> {
-        written(&self.line(&Content::Text(String::new())))
+    fn keep_alive(&self) -> Option<Value> {
+        Some(self.line(&Content::Text(String::new())))
     }
 
-    fn text(&mut self, text: &str) -> Vec<u8> {
+    fn text(&mut self, text: &str) -> Vec<Value> {
         if self.is_call {
             return Vec::new();
         }
         self.sent = true;
-        written(&self.line(&Content::Text(text.to_owned())))
+        vec![self.line(&Content::Text(text.to_owned()))]
     }
 
-    fn close(&mut self, reply: &Reply) -> Vec<u8> {
-        let mut out = Vec::new();
-        let Some(reply::Choice { content, .. }) = reply.choices.first() else { return out };
-        if !self.sent {
-            out.extend(written(&self.line(content)));
-        }
+    fn close(&mut self, choice: &Choice, reply: &Reply) -> Vec<Value> {
+        let whole = (!self.sent).then(|| self.line(&choice.content));
         let mut last = self.line(&Content::Text(String::new()));
         end(&mut last, reply, &self.meta);
-        out.extend(written(&last));
-        out
+        whole.into_iter().chain([last]).collect()
     }
 
-    fn fail(&mut self, problem: &Problem) -> Vec<u8> {
-        written(&error(problem))
+    fn fail(&mut self, problem: &Problem) -> Vec<Value> {
+        vec![error(problem)]
     }
 }
 

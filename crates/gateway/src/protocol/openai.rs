@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::fields::{self, Fields, Reader, content};
 use super::parts;
-use super::{Frames, Protocol, RawProtocol, event, to_json};
+use super::{Frames, Protocol, RawProtocol, to_json};
 use crate::ask::{Ask, Sampling, Want};
 use crate::contracts::Known;
 use crate::document::{Document, Node};
 use crate::problem::{Kind, Problem};
-use crate::reply::{self, Content, Finish, Meta, Reply};
+use crate::reply::{self, Choice, Content, Finish, Meta, Reply};
 
 /// The members that the protocol has. The response names those that are ignored.
 pub(super) const FIELDS: &[&str] = &[
@@ -319,12 +319,12 @@ struct Chunks {
 }
 
 impl Chunks {
-    fn chunk(&self, to: &mut Vec<u8>, delta: &Value, finish: Option<&str>) {
+    fn chunk(&self, delta: &Value, finish: Option<&str>) -> Value {
         let choices = json!([{"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish}]);
-        self.whole(to, &choices, &Value::Null);
+        self.whole(&choices, &Value::Null)
     }
 
-    fn whole(&self, to: &mut Vec<u8>, choices: &Value, usage: &Value) {
+    fn whole(&self, choices: &Value, usage: &Value) -> Value {
         let Meta { model, created, .. } = &self.meta;
         let mut chunk = json!({
             "id": self.meta.id("chatcmpl-"), "object": "chat.completion.chunk", "created": created,
@@ -333,7 +333,7 @@ impl Chunks {
         if self.include_usage {
             chunk["usage"] = usage.clone();
         }
-        event(to, "", &chunk);
+        chunk
     }
 
     fn call(&self, name: &str) -> Value {
@@ -345,51 +345,38 @@ impl Chunks {
 }
 
 impl Frames for Chunks {
-    fn open(&mut self) -> Vec<u8> {
-        let mut out = Vec::new();
-        self.chunk(&mut out, &json!({"role": "assistant", "content": if self.called.is_some() { Value::Null } else { "".into() }}), None);
-        out
+    fn open(&mut self) -> Vec<Value> {
+        let content = if self.called.is_some() { Value::Null } else { "".into() };
+        vec![self.chunk(&json!({"role": "assistant", "content": content}), None)]
     }
 
-    fn text(&mut self, text: &str) -> Vec<u8> {
-        let mut out = Vec::new();
-        match &self.called {
-            Some(name) => {
-                if !self.sent {
-                    self.chunk(&mut out, &self.call(name), None);
-                }
-                let more = json!({"tool_calls": [{"index": 0, "function": {"arguments": text}}]});
-                self.chunk(&mut out, &more, None);
-            }
-            None => self.chunk(&mut out, &json!({"content": text}), None),
-        }
-        self.sent = true;
-        out
+    fn text(&mut self, text: &str) -> Vec<Value> {
+        let is_first = !std::mem::replace(&mut self.sent, true);
+        let Some(name) = &self.called else { return vec![self.chunk(&json!({"content": text}), None)] };
+        let call = is_first.then(|| self.chunk(&self.call(name), None));
+        let more = json!({"tool_calls": [{"index": 0, "function": {"arguments": text}}]});
+        call.into_iter().chain([self.chunk(&more, None)]).collect()
     }
 
-    fn close(&mut self, reply: &Reply) -> Vec<u8> {
-        let mut out = Vec::new();
-        let Some(reply::Choice { content, finish: reason }) = reply.choices.first() else { return out };
-        if !self.sent {
-            let (text, called) = content.parts();
-            if let Content::Refusal(reason) = content {
-                self.chunk(&mut out, &json!({"refusal": reason}), None);
-            } else {
+    fn close(&mut self, choice: &Choice, reply: &Reply) -> Vec<Value> {
+        let mut events = match &choice.content {
+            _ if self.sent => Vec::new(),
+            Content::Refusal(reason) => vec![self.chunk(&json!({"refusal": reason}), None)],
+            content => {
+                let (text, called) = content.parts();
                 self.called = called;
-                out.extend(self.text(text));
+                self.text(text)
             }
-        }
-        self.chunk(&mut out, &json!({}), Some(finish(*reason)));
+        };
+        events.push(self.chunk(&json!({}), Some(finish(choice.finish))));
         if self.include_usage {
-            self.whole(&mut out, &json!([]), &json!(usage(reply, &self.meta)));
+            events.push(self.whole(&json!([]), &json!(usage(reply, &self.meta))));
         }
-        out.extend_from_slice(b"data: [DONE]\n\n");
-        out
+        events.push("[DONE]".into());
+        events
     }
 
-    fn fail(&mut self, problem: &Problem) -> Vec<u8> {
-        let mut out = Vec::new();
-        event(&mut out, "", &error(problem));
-        out
+    fn fail(&mut self, problem: &Problem) -> Vec<Value> {
+        vec![error(problem)]
     }
 }

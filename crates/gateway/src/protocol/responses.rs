@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use super::fields::{self, Fields, Reader};
 use super::openai::error;
 use super::parts;
-use super::{Frames, Protocol, RawProtocol, event, to_json};
+use super::{Frames, Protocol, RawProtocol, to_json};
 use crate::ask::{Ask, Sampling, Want};
 use crate::contracts::Known;
 use crate::document::{Document, Node};
 use crate::problem::Problem;
-use crate::reply::{self, Content, Finish, Meta, Reply};
+use crate::reply::{Choice, Content, Finish, Meta, Reply};
 
 /// The members that the protocol has. The response names those that are ignored.
 pub(super) const FIELDS: &[&str] = &[
@@ -127,6 +127,7 @@ impl Protocol for Responses {
             text: String::new(),
             is_started: false,
             number: 0,
+            out: Vec::new(),
         })
     }
 }
@@ -253,14 +254,16 @@ struct Events {
     text: String,
     is_started: bool,
     number: u64,
+    /// The events that are not sent yet.
+    out: Vec<Value>,
 }
 
 impl Events {
-    fn send(&mut self, out: &mut Vec<u8>, kind: &str, mut data: Value) {
+    fn send(&mut self, kind: &str, mut data: Value) {
         data["type"] = kind.into();
         data["sequence_number"] = self.number.into();
         self.number += 1;
-        event(out, kind, &data);
+        self.out.push(data);
     }
 
     fn empty(&self, is_refusal: bool) -> Content {
@@ -271,29 +274,29 @@ impl Events {
         }
     }
 
-    fn start(&mut self, out: &mut Vec<u8>, is_refusal: bool) {
+    fn start(&mut self, is_refusal: bool) {
         let empty = self.empty(is_refusal);
         let mut started = item(&empty, &self.meta, "in_progress");
         if self.called.is_none() {
             started["content"] = json!([]);
         }
-        self.send(out, "response.output_item.added", json!({"output_index": 0, "item": started}));
+        self.send("response.output_item.added", json!({"output_index": 0, "item": started}));
         if self.called.is_none() {
             let id = self.meta.id("msg_");
             let data = json!({"item_id": id, "output_index": 0, "content_index": 0, "part": part(&empty)});
-            self.send(out, "response.content_part.added", data);
+            self.send("response.content_part.added", data);
         }
         self.is_started = true;
     }
 
-    fn delta(&mut self, out: &mut Vec<u8>, text: &str, is_refusal: bool) {
+    fn delta(&mut self, text: &str, is_refusal: bool) {
         if !self.is_started {
-            self.start(out, is_refusal);
+            self.start(is_refusal);
         }
         self.text.push_str(text);
         if self.called.is_some() {
             let data = json!({"item_id": self.meta.id("fc_"), "output_index": 0, "delta": text});
-            self.send(out, "response.function_call_arguments.delta", data);
+            self.send("response.function_call_arguments.delta", data);
             return;
         }
         let kind = if is_refusal { "response.refusal.delta" } else { "response.output_text.delta" };
@@ -302,17 +305,17 @@ impl Events {
         if !is_refusal {
             data["logprobs"] = json!([]);
         }
-        self.send(out, kind, data);
+        self.send(kind, data);
     }
 
-    fn done(&mut self, out: &mut Vec<u8>, content: &Content, status: &str) {
+    fn done(&mut self, content: &Content, status: &str) {
         let id = self.meta.id("msg_");
         match content {
             Content::Call { name, arguments } => {
                 let data = json!({
                     "item_id": self.meta.id("fc_"), "output_index": 0, "name": name, "arguments": arguments,
                 });
-                self.send(out, "response.function_call_arguments.done", data);
+                self.send("response.function_call_arguments.done", data);
             }
             content => {
                 let mut data = json!({"item_id": id, "output_index": 0, "content_index": 0});
@@ -327,59 +330,54 @@ impl Events {
                         "response.output_text.done"
                     }
                 };
-                self.send(out, kind, data);
+                self.send(kind, data);
                 let data =
                     json!({"item_id": id, "output_index": 0, "content_index": 0, "part": part(content)});
-                self.send(out, "response.content_part.done", data);
+                self.send("response.content_part.done", data);
             }
         }
         let item = item(content, &self.meta, status);
-        self.send(out, "response.output_item.done", json!({"output_index": 0, "item": item}));
+        self.send("response.output_item.done", json!({"output_index": 0, "item": item}));
     }
 }
 
 impl Frames for Events {
-    fn open(&mut self) -> Vec<u8> {
-        let mut out = Vec::new();
+    fn open(&mut self) -> Vec<Value> {
         for kind in ["response.created", "response.in_progress"] {
             let head = head(&self.meta, "in_progress");
-            self.send(&mut out, kind, json!({"response": head}));
+            self.send(kind, json!({"response": head}));
         }
-        out
+        std::mem::take(&mut self.out)
     }
 
-    fn text(&mut self, text: &str) -> Vec<u8> {
-        let mut out = Vec::new();
-        self.delta(&mut out, text, false);
-        out
+    fn text(&mut self, text: &str) -> Vec<Value> {
+        self.delta(text, false);
+        std::mem::take(&mut self.out)
     }
 
-    fn close(&mut self, reply: &Reply) -> Vec<u8> {
-        let mut out = Vec::new();
-        let Some(reply::Choice { content, finish }) = reply.choices.first() else { return out };
+    fn close(&mut self, Choice { content, finish }: &Choice, reply: &Reply) -> Vec<Value> {
         if !self.is_started {
             let (text, called) = content.parts();
             self.called = called;
-            self.delta(&mut out, text, matches!(content, Content::Refusal(_)));
+            self.delta(text, matches!(content, Content::Refusal(_)));
         }
         let is_cut = *finish == Finish::Length;
-        self.done(&mut out, content, if is_cut { "incomplete" } else { "completed" });
+        self.done(content, if is_cut { "incomplete" } else { "completed" });
         let kind = if is_cut { "response.incomplete" } else { "response.completed" };
         let response = whole(reply, &self.meta);
-        self.send(&mut out, kind, json!({"response": response}));
-        out
+        self.send(kind, json!({"response": response}));
+        std::mem::take(&mut self.out)
     }
 
-    fn fail(&mut self, problem: &Problem) -> Vec<u8> {
-        let mut out = Vec::new();
+    fn fail(&mut self, problem: &Problem) -> Vec<Value> {
         let mut response = head(&self.meta, "failed");
         let mut details = error(problem)["error"].take();
         response["error"] = json!({"code": "server_error", "message": problem.message, "details": details});
-        self.send(&mut out, "response.failed", json!({"response": response}));
+        self.send("response.failed", json!({"response": response}));
         // Official clients raise this event if it has a member `error`; the documentation has its members at the top.
         let copy = details.clone();
         details["error"] = copy;
-        self.send(&mut out, "error", details);
-        out
+        self.send("error", details);
+        std::mem::take(&mut self.out)
     }
 }

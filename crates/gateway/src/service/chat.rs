@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Request, request};
+use axum::http::{HeaderMap, Request};
 use axum::response::Response;
 use formwork::providers::Protocol as RawProtocol;
 use formwork_core::Usage;
 use formwork_http::with_trace;
 use formwork_ledger::{RecordId, RunRecord};
-use formwork_serve::Turn;
+use serde_json::Value;
 
 use super::job::{Job, json, no_json, now, reserve, text};
 use super::refused::refused;
 use super::turns::Open;
 use super::{Shared, native, passed, stream};
-use crate::access::{self, Client};
+use crate::access;
 use crate::ask::Ask;
 use crate::document::Document;
 use crate::options::Options;
@@ -68,24 +68,13 @@ async fn work(
         let (own, path) = protocol.own();
         let mut open = None;
         while let Some(raw) = targets.first().and_then(|nth| shared.engine.names.targets()[*nth].raw(own)) {
-            let opened = match protocol.is_stream(&document) && open.is_none() {
-                true => Open::new(&shared, client.name()).map(|opened| open = Some(opened)),
-                false => Ok(()),
-            };
-            if let Err(problem) = opened {
-                Box::pin(record.refused(&problem)).await;
-                return Err(problem);
+            if protocol.is_stream(&document) && open.is_none() {
+                open = Some(Box::pin(record.checked(Open::new(&shared, client.name()))).await?);
             }
             if !record.has_hold() {
                 let plain = Ask::plain(model.clone());
-                let hold = match reserve(&shared, &client, &plain, length, &targets, options.bounds, id).await
-                {
-                    Ok((hold, _)) => hold,
-                    Err(problem) => {
-                        Box::pin(record.refused(&problem)).await;
-                        return Err(problem);
-                    }
-                };
+                let held = reserve(&shared, &client, &plain, length, &targets, options.bounds, id).await;
+                let (hold, _) = Box::pin(record.checked(held)).await?;
                 record.hold(hold);
             }
             let deadline = shared.engine.deadline(options.bounds);
@@ -105,77 +94,51 @@ async fn work(
             }
         }
     }
-    let meta = Meta { run: id.to_string(), model, created: now() };
-    let chat =
-        ChatRequest { protocol, shared, parts, document, targets, options, meta, client, record, turn, id };
-    Box::pin(chat.understood()).await
+    let meta = Meta { run: id.to_string(), model: model.clone(), created: now() };
+    let ask = Ask::plain(model);
+    let job = Job { shared, protocol, ask, targets, options, meta, client, record, _turn: turn };
+    Box::pin(understood(job, document, parts.headers, id)).await
 }
 
-/// A request that is not passed on as it is.
-struct ChatRequest<'t> {
-    protocol: &'static dyn Protocol,
-    shared: Arc<Shared>,
-    parts: request::Parts,
-    document: Document<'t>,
-    targets: Vec<usize>,
-    options: Options,
-    meta: Meta,
-    client: Client,
-    record: Record,
-    turn: Turn,
+/// Answers a request that is not passed on as it is.
+async fn understood(
+    mut job: Job,
+    document: Document<'_>,
+    headers: HeaderMap,
     id: RecordId,
+) -> Result<Response, Problem> {
+    let length = document.text().len();
+    let understood = read(&job, document);
+    let (ask, with_tools) = job.record.checked(understood).await?;
+    job.ask = ask;
+    let prepared = Box::pin(job.prepared(length, id)).await;
+    let spec = job.record.checked(prepared).await?;
+    if let Some(body) = with_tools {
+        job = match Box::pin(native::answer(job, body, headers)).await {
+            Ok(response) => return response,
+            Err(job) => job,
+        };
+    }
+    match (spec, job.ask.stream) {
+        (Some((spec, instructions)), true) => Box::pin(stream::contract(job, spec, instructions)).await,
+        (Some((spec, instructions)), false) => Box::pin(job.contract(spec, instructions)).await,
+        (None, true) => Box::pin(stream::text(job)).await,
+        (None, false) => Box::pin(job.text()).await,
+    }
 }
 
-impl ChatRequest<'_> {
-    async fn understood(self) -> Result<Response, Problem> {
-        let Self { protocol, shared, parts, document, targets, options, meta, client, record, turn, id } =
-            self;
-        let (length, engine) = (document.text().len(), &shared.engine);
-        // A target that receives the tools gets the request unchanged.
-        let is_native = {
-            let (own, _) = protocol.own();
-            let first = targets.first().and_then(|nth| shared.engine.names.targets()[*nth].raw(own));
-            options.contract.is_none() && first.is_some() && !document.is_empty(["tools"])
-        };
-        let understood = move || {
-            let with_tools = is_native.then(|| document.value()).transpose();
-            let ask = protocol.ask(document, &engine.schemas)?;
-            let max = engine.limits.max_choices;
-            if ask.count > max {
-                return Err(Problem::invalid("n", format!("`n`: at most {max} answers")));
-            }
-            Ok((ask, with_tools.map_err(|error| no_json(&error))?))
-        };
-        let (ask, with_tools) = match understood() {
-            Ok(understood) => understood,
-            Err(problem) => {
-                record.refused(&problem).await;
-                return Err(problem);
-            }
-        };
-        let mut job = Job { shared, protocol, ask, targets, options, meta, client, record, _turn: turn };
-        let prepared = Box::pin(job.prepared(length, id)).await;
-        if let (Ok(_), Some(body)) = (&prepared, with_tools) {
-            job = match Box::pin(native::answer(job, body, parts.headers)).await {
-                Ok(response) => return response,
-                Err(job) => job,
-            };
-        }
-        match prepared {
-            Ok(spec) => match (spec, job.ask.stream) {
-                (Some((spec, instructions)), true) => {
-                    Box::pin(stream::contract(job, spec, instructions)).await
-                }
-                (Some((spec, instructions)), false) => Box::pin(job.contract(spec, instructions)).await,
-                (None, true) => Box::pin(stream::text(job)).await,
-                (None, false) => Box::pin(job.text()).await,
-            },
-            Err(problem) => {
-                job.record.refused(&problem).await;
-                Err(problem)
-            }
-        }
+/// Reads a request, and its document for a target that receives the tools, which gets the request unchanged.
+fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Value>), Problem> {
+    let engine = &job.shared.engine;
+    let raw = engine.targets(&job.targets).next().and_then(|target| target.raw(job.protocol.own().0));
+    let is_native = job.options.contract.is_none() && raw.is_some() && !document.is_empty(["tools"]);
+    let with_tools = is_native.then(|| document.value()).transpose();
+    let ask = job.protocol.ask(document, &engine.schemas)?;
+    let max = engine.limits.max_choices;
+    if ask.count > max {
+        return Err(Problem::invalid("n", format!("`n`: at most {max} answers")));
     }
+    Ok((ask, with_tools.map_err(|error| no_json(&error))?))
 }
 
 /// Passes embeddings on to the first target that speaks OpenAI's protocol.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Shared;
-use super::job::{json as read_json, named, reserve};
+use super::job::{calls, json as read_json, named, reserve};
 use super::refused::refused;
 use super::stream::body_of;
 use super::turns::Open;
@@ -127,13 +127,8 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     options.bounds.budget = limit;
     let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone());
     record.hold(hold);
-    let ready = match shared.engine.ready(&spec, &targets, sampling, options.bounds).await {
-        Ok(ready) => ready,
-        Err(problem) => {
-            record.refused(&problem).await;
-            return Err(problem);
-        }
-    };
+    let ready = shared.engine.ready(&spec, &targets, sampling, options.bounds).await;
+    let ready = record.checked(ready).await?;
     shared.metrics.contract(ready.was_compiled);
     let digest = ready.extractor.plan().schema_digest().to_owned();
     record.change(|run| run.with_contract(Some(spec.name.clone()), Some(digest)));
@@ -221,14 +216,8 @@ async fn whole(prepared: Prepared) -> Result<Response, Problem> {
 }
 
 async fn steps(prepared: Prepared) -> Result<Response, Problem> {
-    let Prepared { shared, ready, input, record, id, client, turn, trace } = prepared;
-    let open = match Open::new(&shared, &client) {
-        Ok(open) => open,
-        Err(problem) => {
-            record.refused(&problem).await;
-            return Err(problem);
-        }
-    };
+    let Prepared { shared, ready, input, mut record, id, client, turn, trace } = prepared;
+    let open = record.checked(Open::new(&shared, &client)).await?;
     let cancel = CancellationToken::new();
     let mut updates = ready.extractor.extraction(input).with_cancel(cancel.clone()).stream();
     let (sender, receiver) = tokio::sync::mpsc::channel::<Bytes>(16);
@@ -299,11 +288,4 @@ fn step(update: &Update<Value>) -> Option<(&'static str, Value)> {
 
 fn event(name: &str, data: &Value) -> Bytes {
     format!("event: {name}\ndata: {data}\n\n").into()
-}
-
-fn calls(result: &Result<Outcome<Value>, Error>) -> &[formwork_core::CallRecord] {
-    match result {
-        Ok(outcome) => outcome.calls(),
-        Err(error) => error.calls(),
-    }
 }

@@ -192,13 +192,8 @@ impl Job {
         spec: Spec,
         instructions: Option<formwork_core::Message>,
     ) -> Result<Response, Problem> {
-        let ready = match Box::pin(self.ready(&spec)).await {
-            Ok(ready) => ready,
-            Err(problem) => {
-                self.record.refused(&problem).await;
-                return Err(problem);
-            }
-        };
+        let ready = Box::pin(self.ready(&spec)).await;
+        let ready = self.record.checked(ready).await?;
         self.note(&spec, &ready);
         let digest = self.digest(&ready);
         if let Some(reply) = self.cached(digest.as_deref()) {
@@ -304,7 +299,7 @@ fn ignored(places: &[String]) -> Option<HeaderValue> {
     HeaderValue::from_str(&text).ok().filter(|_| !text.is_empty())
 }
 
-fn calls<T>(result: &Result<Outcome<T>, Error>) -> &[CallRecord] {
+pub(super) fn calls<T>(result: &Result<Outcome<T>, Error>) -> &[CallRecord] {
     match result {
         Ok(outcome) => outcome.calls(),
         Err(error) => error.calls(),

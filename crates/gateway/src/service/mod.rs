@@ -165,38 +165,25 @@ impl GatewayBuilder {
                 self.names.targets().iter().map(|target| target.name().to_owned()).collect();
             self.names.alias(DEFAULT, &all);
         }
-        let Self {
-            names,
-            defaults,
-            limits,
-            contracts,
-            guard,
-            ledger,
-            keeps_bodies,
-            cache_ttl,
-            tls,
-            batches,
-            telemetry,
-        } = self;
         Gateway(Arc::new(Shared {
-            turns: Turns::new(&limits),
+            turns: Turns::new(&self.limits),
             engine: Engine {
-                names,
-                defaults,
-                cache: Cache::new(limits.max_contracts),
-                schemas: Known::new(limits.max_contracts),
-                limits,
+                names: self.names,
+                defaults: self.defaults,
+                cache: Cache::new(self.limits.max_contracts),
+                schemas: Known::new(self.limits.max_contracts),
+                limits: self.limits,
             },
-            folder: contracts.map(Folder::new),
-            guard,
+            folder: self.contracts.map(Folder::new),
+            guard: self.guard,
             metrics: Metrics::new(),
             draining: Draining::new(),
-            access: Access::new(ledger),
-            keeps_bodies,
-            cache_ttl,
-            tls,
-            batches: batches.map(Batches::new),
-            telemetry,
+            access: Access::new(self.ledger),
+            keeps_bodies: self.keeps_bodies,
+            cache_ttl: self.cache_ttl,
+            tls: self.tls,
+            batches: self.batches.map(Batches::new),
+            telemetry: self.telemetry,
         }))
     }
 }

@@ -65,12 +65,9 @@ pub(super) async fn answer(
     for tool in tools {
         let spec = Spec::new(tool.name.clone(), tool.parameters);
         let made = job.shared.engine.ready(&spec, &job.targets, Default::default(), Bounds::default()).await;
-        match made {
+        match job.record.checked(made).await {
             Ok(made) => ready.push((tool.name, made.extractor)),
-            Err(problem) => {
-                job.record.refused(&problem).await;
-                return Ok(Err(problem));
-            }
+            Err(problem) => return Ok(Err(problem)),
         }
     }
     let deadline = job.shared.engine.deadline(job.options.bounds);
@@ -189,7 +186,7 @@ impl Native {
                     () = tokio::time::sleep(line.keep_alive) => {
                         // A keep-alive comment within an event would become part of it.
                         if !is_shown || events.is_empty() {
-                            line.send(line.frames.keep_alive()).await;
+                            line.keep_alive().await;
                         }
                         continue;
                     }
@@ -206,7 +203,7 @@ impl Native {
                     }
                     if turn.has_text && turn.calls.is_empty() && !self.is_required {
                         is_shown = true;
-                        if !line.send(std::mem::take(&mut held)).await {
+                        if !line.send_bytes(std::mem::take(&mut held)).await {
                             return Ok(false);
                         }
                     }
@@ -215,7 +212,7 @@ impl Native {
             held.extend(events.rest());
             let wrong = self.wrong(&turn);
             self.end_call(wrong.as_ref());
-            let Some(wrong) = wrong else { return Ok(line.send(held).await) };
+            let Some(wrong) = wrong else { return Ok(line.send_bytes(held).await) };
             if is_shown {
                 return Err(self.problem(wrong));
             }

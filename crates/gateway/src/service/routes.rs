@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use axum::{Json, Router};
 use formwork_serve::RequestId;
 use hyper::body::Incoming;
@@ -30,11 +30,11 @@ pub(super) struct Routes {
 impl Routes {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         let router = Router::new()
-            .route("/v1/chat/completions", post(openai))
-            .route("/v1/responses", post(responses))
-            .route("/v1/messages", post(anthropic))
-            .route("/api/chat", post(ollama_chat))
-            .route("/api/generate", post(ollama_generate))
+            .route("/v1/chat/completions", answers(&OpenAi))
+            .route("/v1/responses", answers(&Responses))
+            .route("/v1/messages", answers(&Anthropic))
+            .route("/api/chat", answers(&Ollama::Chat))
+            .route("/api/generate", answers(&Ollama::Generate))
             .route("/v1/embeddings", post(chat::embeddings))
             .route("/v1/extract", post(extract::extract))
             .route("/v1/models", get(lists::models))
@@ -143,24 +143,9 @@ fn preflight() -> Response {
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
-async fn openai(state: State<Arc<Shared>>, request: Request<Body>) -> Response {
-    chat::answer(&OpenAi, state.0, request).await
-}
-
-async fn responses(state: State<Arc<Shared>>, request: Request<Body>) -> Response {
-    chat::answer(&Responses, state.0, request).await
-}
-
-async fn anthropic(state: State<Arc<Shared>>, request: Request<Body>) -> Response {
-    chat::answer(&Anthropic, state.0, request).await
-}
-
-async fn ollama_chat(state: State<Arc<Shared>>, request: Request<Body>) -> Response {
-    chat::answer(&Ollama::Chat, state.0, request).await
-}
-
-async fn ollama_generate(state: State<Arc<Shared>>, request: Request<Body>) -> Response {
-    chat::answer(&Ollama::Generate, state.0, request).await
+/// Returns the resource of a protocol that answers dialogues.
+fn answers(protocol: &'static dyn Protocol) -> MethodRouter<Arc<Shared>> {
+    post(move |State(shared), request| chat::answer(protocol, shared, request))
 }
 
 async fn openapi() -> Json<Value> {

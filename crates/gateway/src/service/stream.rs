@@ -21,7 +21,7 @@ use super::turns::Open;
 use crate::contracts::Spec;
 use crate::engine;
 use crate::problem::{Kind, Problem};
-use crate::protocol::Frames;
+use crate::protocol::{Frames, written};
 use crate::reply::{Content, Finish, Reply};
 
 /// The number of pieces that are buffered for a slow client; after that, the answer is not read further.
@@ -31,15 +31,34 @@ const AHEAD: usize = 16;
 pub(super) struct Line {
     pub(super) sender: mpsc::Sender<Bytes>,
     pub(super) frames: Box<dyn Frames>,
+    media_type: &'static str,
     pub(super) keep_alive: Duration,
     /// The time after which a client that does not read counts as disconnected.
     patience: Duration,
 }
 
 impl Line {
+    /// Sends events; returns whether the client is still there.
+    pub(super) async fn send(&self, events: Vec<Value>) -> bool {
+        self.send_bytes(written(&events, self.media_type)).await
+    }
+
     /// Sends bytes; returns whether the client is still there.
-    pub(super) async fn send(&self, bytes: Vec<u8>) -> bool {
+    pub(super) async fn send_bytes(&self, bytes: Vec<u8>) -> bool {
         bytes.is_empty() || self.sender.send_timeout(bytes.into(), self.patience).await.is_ok()
+    }
+
+    /// Keeps the connection alive; returns whether the client is still there.
+    pub(super) async fn keep_alive(&self) -> bool {
+        match self.frames.keep_alive() {
+            Some(event) => self.send(vec![event]).await,
+            None => self.send_bytes(b": keep-alive\n\n".to_vec()).await,
+        }
+    }
+
+    /// Returns the last events of a reply.
+    fn close(&mut self, reply: &Reply) -> Vec<Value> {
+        reply.choices.first().map(|choice| self.frames.close(choice, reply)).unwrap_or_default()
     }
 }
 
@@ -55,15 +74,15 @@ pub(super) fn body_of(receiver: mpsc::Receiver<Bytes>) -> Body {
 pub(super) fn open(job: &Job) -> Result<(Line, Open, Response), Problem> {
     let guard = Open::new(&job.shared, job.client.name())?;
     let (sender, receiver) = mpsc::channel(AHEAD);
-    let media = job.protocol.stream_type();
-    let mut response = ([(header::CONTENT_TYPE, media)], body_of(receiver)).into_response();
+    let media_type = job.protocol.stream_type();
+    let mut response = ([(header::CONTENT_TYPE, media_type)], body_of(receiver)).into_response();
     job.head(&mut response);
     // Proxies that collect a response would hold it back.
     response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
     let frames = job.protocol.frames(&job.ask, &job.meta);
     let limits = &job.shared.engine.limits;
     Ok((
-        Line { sender, frames, keep_alive: limits.keep_alive, patience: limits.read_timeout },
+        Line { sender, frames, media_type, keep_alive: limits.keep_alive, patience: limits.read_timeout },
         guard,
         response,
     ))
@@ -75,24 +94,16 @@ pub(super) async fn contract(
     spec: Spec,
     instructions: Option<Message>,
 ) -> Result<Response, Problem> {
-    let opened = match job.ready(&spec).await {
-        Ok(ready) => open(&job).map(|opened| (ready, opened)),
-        Err(problem) => Err(problem),
-    };
-    let (ready, (mut line, guard, mut response)) = match opened {
-        Ok(opened) => opened,
-        Err(problem) => {
-            job.record.refused(&problem).await;
-            return Err(problem);
-        }
-    };
+    let ready = job.ready(&spec).await;
+    let ready = job.record.checked(ready).await?;
+    let opened = open(&job);
+    let (mut line, guard, mut response) = job.record.checked(opened).await?;
     job.note(&spec, &ready);
     let digest = job.digest(&ready);
     if let Some(reply) = job.cached(digest.as_deref()) {
-        let mut bytes = line.frames.open();
-        bytes.extend(line.frames.close(&reply));
+        let events = [line.frames.open(), line.close(&reply)].concat();
         job.record.cached().await;
-        *response.body_mut() = bytes.into();
+        *response.body_mut() = written(&events, line.media_type).into();
         return Ok(response);
     }
     let trace = job.options.trace.clone();
@@ -121,7 +132,7 @@ pub(super) async fn contract(
                 }
                 result = run.as_mut() => break result,
                 () = line.sender.closed(), if is_there => is_there = false,
-                _ = ticks.tick(), if is_there => is_there = line.send(line.frames.keep_alive()).await,
+                _ = ticks.tick(), if is_there => is_there = line.keep_alive().await,
             }
             if !is_there {
                 // The run ends at its next check for a cancellation, so that it is recorded.
@@ -137,7 +148,7 @@ pub(super) async fn contract(
         let reply = job.finish(&results);
         job.cache(digest, &results);
         let last = match reply.and_then(|reply| held(&sent, reply)) {
-            Ok(reply) => line.frames.close(&reply),
+            Ok(reply) => line.close(&reply),
             Err(problem) => line.frames.fail(&problem),
         };
         job.record.runs(&results).await;
@@ -190,14 +201,9 @@ impl Observer for Eager {
 }
 
 /// Answers with a model's text as it comes.
-pub(super) async fn text(job: Job) -> Result<Response, Problem> {
-    let (mut line, guard, response) = match open(&job) {
-        Ok(opened) => opened,
-        Err(problem) => {
-            job.record.refused(&problem).await;
-            return Err(problem);
-        }
-    };
+pub(super) async fn text(mut job: Job) -> Result<Response, Problem> {
+    let opened = open(&job);
+    let (mut line, guard, response) = job.record.checked(opened).await?;
     let trace = job.options.trace.clone();
     tokio::spawn(with_trace(trace, async move {
         let _guard = guard;
@@ -216,7 +222,7 @@ pub(super) async fn text(job: Job) -> Result<Response, Problem> {
         match outcome.unwrap_or_else(|_| Err(late())) {
             Ok(true) => {
                 let reply = job.shared.engine.text_reply(target, text, finish, usage);
-                let last = line.frames.close(&reply);
+                let last = line.close(&reply);
                 job.record.call(target, usage, None).await;
                 line.send(last).await;
             }
@@ -262,7 +268,7 @@ async fn tell(job: &Job, line: &mut Line, heard: &mut Partial) -> Result<bool, P
             delta = answer.next() => delta,
             () = line.sender.closed() => return Ok(false),
             () = tokio::time::sleep(line.keep_alive) => {
-                line.send(line.frames.keep_alive()).await;
+                line.keep_alive().await;
                 continue;
             }
         };

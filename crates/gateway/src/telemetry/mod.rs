@@ -23,9 +23,7 @@ use opentelemetry::trace::{
 };
 use opentelemetry::{Context, InstrumentationScope, KeyValue};
 use opentelemetry_http::HeaderExtractor;
-use opentelemetry_otlp::{
-    MetricExporter, Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _,
-};
+use opentelemetry_otlp::{MetricExporter, Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
 use opentelemetry_sdk::propagation::TraceContextPropagator;
@@ -52,25 +50,10 @@ const OUTPUT_TOKENS: &str = "gen_ai.usage.output_tokens";
 const TOKEN_TYPE: &str = "gen_ai.token.type";
 const ERROR: &str = "error.type";
 
-/// The bounds of the histograms that the conventions recommend: seconds of a call, and tokens.
-const SECONDS: [f64; 14] =
-    [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
-const TOKENS: [f64; 14] = [
-    1.0,
-    4.0,
-    16.0,
-    64.0,
-    256.0,
-    1_024.0,
-    4_096.0,
-    16_384.0,
-    65_536.0,
-    262_144.0,
-    1_048_576.0,
-    4_194_304.0,
-    16_777_216.0,
-    67_108_864.0,
-];
+/// Returns the bounds of a histogram as the conventions recommend them: the first one, and each the factor of the one before.
+fn bounds(first: f64, factor: f64) -> Vec<f64> {
+    std::iter::successors(Some(first), |bound| Some(bound * factor)).take(14).collect()
+}
 
 /// Builds a [`Telemetry`].
 #[derive(Debug, Clone)]
@@ -140,15 +123,9 @@ impl TelemetryBuilder {
         tracers = match traces {
             None => tracers.with_sampler(Sampler::AlwaysOff),
             Some(transport) => {
-                let exporter = SpanExporter::builder()
-                    .with_http()
-                    .with_http_client(Client::new("traces", transport, runtime.clone(), timeout))
-                    // The base URL of the transport, and not the one that the exporter would read from the environment.
-                    .with_endpoint("/")
-                    .with_protocol(Protocol::HttpBinary)
-                    .with_timeout(timeout)
-                    .build()
-                    .map_err(|error| TelemetryError(error.to_string()))?;
+                let client = Client::new("traces", transport, runtime.clone(), timeout);
+                let exporter = over(SpanExporter::builder().with_http(), client, timeout).build();
+                let exporter = exporter.map_err(|error| TelemetryError(error.to_string()))?;
                 let limits = BatchConfigBuilder::default()
                     .with_max_queue_size(MAX_SPANS)
                     .with_scheduled_delay(interval)
@@ -161,14 +138,9 @@ impl TelemetryBuilder {
 
         let mut meters = SdkMeterProvider::builder().with_resource(resource);
         if let Some(transport) = metrics {
-            let exporter = MetricExporter::builder()
-                .with_http()
-                .with_http_client(Client::new("metrics", transport, runtime.clone(), timeout))
-                .with_endpoint("/")
-                .with_protocol(Protocol::HttpBinary)
-                .with_timeout(timeout)
-                .build()
-                .map_err(|error| TelemetryError(error.to_string()))?;
+            let client = Client::new("metrics", transport, runtime.clone(), timeout);
+            let exporter = over(MetricExporter::builder().with_http(), client, timeout).build();
+            let exporter = exporter.map_err(|error| TelemetryError(error.to_string()))?;
             meters = meters.with_reader(PeriodicReader::builder(exporter).with_interval(interval).build());
         }
         let meters = meters.build();
@@ -186,8 +158,8 @@ impl TelemetryBuilder {
         _ = counter.with_callback(observe).build();
         Ok(Telemetry(Arc::new(Inner {
             tracer: tracers.tracer_with_scope(scope),
-            duration: meter.f64_histogram(DURATION).with_unit("s").with_boundaries(SECONDS.to_vec()).build(),
-            usage: meter.u64_histogram(USAGE).with_unit("{token}").with_boundaries(TOKENS.to_vec()).build(),
+            duration: meter.f64_histogram(DURATION).with_unit("s").with_boundaries(bounds(0.01, 2.0)).build(),
+            usage: meter.u64_histogram(USAGE).with_unit("{token}").with_boundaries(bounds(1.0, 4.0)).build(),
             spans,
             tracers,
             meters,
@@ -359,6 +331,12 @@ impl fmt::Debug for Telemetry {
 }
 
 /// OTLP has signed integers.
+/// Sets how an exporter sends: to the base URL of the client's transport, and not to one that it would read from the environment.
+fn over<B: WithExportConfig + WithHttpConfig>(exporter: B, client: Client, timeout: Duration) -> B {
+    let exporter = exporter.with_http_client(client).with_endpoint("/");
+    exporter.with_protocol(Protocol::HttpBinary).with_timeout(timeout)
+}
+
 fn number(key: &'static str, value: u64) -> KeyValue {
     KeyValue::new(key, i64::try_from(value).unwrap_or(i64::MAX))
 }

@@ -25,10 +25,8 @@ pub(super) fn upstream(url: &str) -> Upstream {
 }
 
 pub(in crate::bench) async fn serve(url: &str) -> Result<(), Failure> {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-    process::tell(listener.local_addr()?);
     let router = Router::new().route("/v1/chat/completions", post(pass)).with_state(upstream(url));
-    Ok(axum::serve(listener, router).await?)
+    Ok(axum::serve(process::listen().await?, router).await?)
 }
 
 async fn pass(State((client, url)): State<Upstream>, request: Request) -> Response<Body> {

@@ -55,11 +55,9 @@ struct Message {
 }
 
 pub(in crate::bench) async fn serve(url: &str) -> Result<(), Failure> {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-    process::tell(listener.local_addr()?);
     let state = (upstream(url), Schemas::default());
     let router = Router::new().route("/v1/chat/completions", post(answer)).with_state(state);
-    Ok(axum::serve(listener, router).await?)
+    Ok(axum::serve(process::listen().await?, router).await?)
 }
 
 async fn answer(State((upstream, schemas)): State<(Upstream, Schemas)>, request: Request) -> Response<Body> {

@@ -28,19 +28,13 @@ pub(super) fn run(file: Option<&Path>, json: bool, providers: &Providers) -> Res
 }
 
 fn examined(config: &Config, providers: &Providers) -> Result<ConfigOutput, Failed> {
-    let settings = config.settings().map_err(Failed::usage)?.into_iter();
-    let settings = settings.map(|setting| ConfigSetting {
-        path: setting.path,
-        value: setting.value,
-        source: setting.source,
-    });
     let is_target = |section: &&Section| config.targets().contains(&section.name);
     let targets = config.targets().iter().filter_map(|name| config.section(name).ok());
     let others = config.sections().iter().filter(|section| !is_target(section));
     Ok(ConfigOutput {
         file: Some(config.file().to_owned()),
         trusted: config.is_trusted(),
-        settings: settings.collect(),
+        settings: config.settings().map_err(Failed::usage)?,
         providers: targets.chain(others).map(|section| provider(section, providers)).collect(),
     })
 }

@@ -17,7 +17,7 @@ use crate::jsonl::BadRow;
 use crate::rows::{ExtractInput, ExtractOutput};
 use crate::rules::Placed;
 use crate::stderr::say;
-use crate::{files, jsonl, output, rules, terminal};
+use crate::{files, jsonl, rules};
 
 pub(super) async fn run(
     args: &Args,
@@ -56,19 +56,15 @@ pub(super) async fn run(
         }
     });
     let mut answers = std::pin::pin!(answers.buffered(usize::from(args.concurrency)));
-    let progress = terminal::count("rows", None);
-    let mut all_ok = true;
+    let mut printed = jsonl::Printed::new("rows", None);
     while let Some(answer) = answers.next().await {
         let answer = answer?;
-        all_ok &= answer.ok;
-        output::row(&answer)?;
-        progress.iter().for_each(|bar| bar.inc(1));
+        printed.row(&answer, answer.ok)?;
     }
-    drop(progress);
     if cancel.is_cancelled() {
         Err(Failed::interrupted())
     } else {
-        Ok(Status::of(all_ok || args.allow_failures))
+        Ok(Status::of(printed.all_ok || args.allow_failures))
     }
 }
 

@@ -40,22 +40,7 @@ type Cells = [String; HEAD.len()];
 fn table(entries: &[Entry]) -> String {
     let lines: Vec<Cells> =
         [HEAD.map(str::to_owned)].into_iter().chain(entries.iter().flat_map(cells)).collect();
-    let mut widths = [0; HEAD.len()];
-    for line in &lines {
-        for (width, cell) in widths.iter_mut().zip(line) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
-    let mut text = String::new();
-    for line in &lines {
-        let padded = line.iter().zip(widths).enumerate().map(|(column, (cell, width))| match column {
-            CONTEXT => format!("{cell:>width$}"),
-            _ => format!("{cell:<width$}"),
-        });
-        text.push_str(padded.collect::<Vec<_>>().join("  ").trim_end());
-        text.push('\n');
-    }
-    text
+    output::table(&lines, |column| column == CONTEXT)
 }
 
 /// Returns the lines of a row. Further names are below the first one.

@@ -13,7 +13,7 @@ use super::wallets::{self, Named};
 use crate::exit::{Failed, Status};
 use crate::log;
 use crate::rows::{OracleError, OracleOutput};
-use crate::{interrupt, output, terminal};
+use crate::{interrupt, jsonl};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -61,18 +61,14 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         let named = stream::poll_fn(|cx| incoming.poll_recv(cx)).take_until(cancel.cancelled());
         let rows = named.map(|named| answer(&oracle, named, &cancel));
         let mut rows = std::pin::pin!(rows.buffered(usize::from(args.concurrency)));
-        let progress = terminal::count("wallets", total);
-        let mut all_ok = true;
+        let mut printed = jsonl::Printed::new("wallets", total);
         while let Some(row) = rows.next().await {
-            all_ok &= row.ok;
-            output::row(&row)?;
-            progress.iter().for_each(|bar| bar.inc(1));
+            printed.row(&row, row.ok)?;
         }
-        drop(progress);
         if cancel.is_cancelled() {
             return Err(Failed::interrupted());
         }
-        Ok(Status::of(all_ok || args.allow_failures))
+        Ok(Status::of(printed.all_ok || args.allow_failures))
     })
 }
 

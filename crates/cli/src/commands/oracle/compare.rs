@@ -180,16 +180,5 @@ fn table(compared: &OracleCompareOutput) -> String {
     if let Some([.., last]) = rows.iter_mut().find(|row| row[0] == "mean score") {
         *last = format!("{mean_difference} apart");
     }
-    let mut widths = [0; 4];
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-    let lines = rows.iter().map(|[name, first, second, difference]| {
-        let [one, two, three, four] = widths;
-        format!("{name:<one$}  {first:>two$}  {second:>three$}  {difference:>four$}").trim_end().to_owned()
-            + "\n"
-    });
-    lines.collect()
+    output::table(&rows, |column| column > 0)
 }
