@@ -9,8 +9,8 @@ use super::sampling::refused as refused_sampling;
 use super::step::External;
 use super::{Run, State};
 use crate::{
-    Ask, CallResult, Completion, Cost, ErrorKind, Failure, Fault, FaultKind, Plan, Severity, Time, Usage,
-    Violation,
+    Ask, CallResult, Completion, Cost, ErrorKind, Failure, Fault, FaultKind, Finish, Plan, Severity, Time,
+    Usage, Violation,
 };
 
 impl Run {
@@ -35,7 +35,12 @@ impl Run {
             attempt: self.attempt(),
             text: &text,
             entry: self.ledger.len(),
-            cut_by: if self.is_late(plan, now) { "the deadline" } else { "the limit of tokens" },
+            cut_by: match completion.finish {
+                _ if self.is_late(plan, now) => "the deadline",
+                Finish::Length => "the limit of tokens",
+                _ if completion.closed_at.is_some() => "the limit of tokens",
+                _ => "the end of the text",
+            },
         };
         let Examined { draft, edits, failure, ignored } = question.examine(&completion, stopped);
         let is_patch = matches!(&self.request.ask, Ask::Patch(_));

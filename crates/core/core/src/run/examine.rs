@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use formwork_json::{Candidate, Edit, JsonPath, ReadError, locate_all, read, splice};
+use formwork_json::{Candidate, Edit, JsonPath, Level, ReadError, locate_all, read, splice};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::closed::{CUT, Closed, is_incomplete};
@@ -70,7 +71,9 @@ impl Question<'_> {
         }
         let candidates = match read(&completion.text, self.plan.options.level) {
             Ok(reading) => reading.into_candidates(),
-            Err(_) if completion.finish == Finish::Length => return failed(self.truncated()),
+            Err(_) if completion.finish == Finish::Length || ends_inside(&completion.text) => {
+                return failed(self.truncated());
+            }
             Err(error) => {
                 let violation = of_answer("json", "", &unreadable(&error));
                 let ignored = self.promised(completion).and_then(|_| compliance::unread(completion, &error));
@@ -85,6 +88,7 @@ impl Question<'_> {
 
     /// Examines an answer for the whole document, by the candidate that [fits](Fit) the contract best.
     fn examine_whole(&self, completion: &Completion, candidates: Vec<Candidate>) -> Examined {
+        let ends_unfinished = ends_unfinished(&candidates);
         // A single candidate needs no rank.
         let are_ranked = candidates.len() > 1;
         let mut nearest: Option<(Option<Fit>, Draft, Vec<Violation>, Candidate)> = None;
@@ -104,13 +108,12 @@ impl Question<'_> {
             let value = Some(&*draft.value).filter(|_| call.lowered.lift.is_empty());
             compliance::read(call, completion, &candidate, value, &violations)
         });
-        let cut = match completion.finish {
-            Finish::Length => candidate.closed_at().is_some(),
-            // The sequence may have had further documents.
-            Finish::Stopped => candidate.closed_at().is_some() || candidate.is_sequence(),
-            _ => false,
-        };
-        let failure = if cut { Some(self.truncated()) } else { failure(violations) };
+        // A sequence that was stopped may have had further documents.
+        let is_cut = ends_unfinished
+            || !is_by_model(completion.finish) && ends_inside(&completion.text)
+            || is_unfinished(completion, &candidate, &draft.value)
+            || completion.finish == Finish::Stopped && candidate.is_sequence();
+        let failure = if is_cut { Some(self.truncated()) } else { failure(violations) };
         Examined { draft: Some(draft), edits: candidate.all_edits(), failure, ignored }
     }
 
@@ -216,9 +219,41 @@ fn within(candidate: &Candidate) -> impl Iterator<Item = &Edit> {
     candidate.edits.iter().filter(|edit| candidate.span.contains(edit.span))
 }
 
+/// Returns whether the server says that the model ended its answer by itself.
+const fn is_by_model(finish: Finish) -> bool {
+    matches!(finish, Finish::Stop | Finish::ToolCall)
+}
+
+/// Returns whether the model did not end the root of a document. Objects, lists and strings have an end of their own, whatever the
+/// reason why the model stopped; only a number at the end of the text may miss digits.
+fn is_unfinished(completion: &Completion, candidate: &Candidate, value: &Value) -> bool {
+    let is_open = value.is_number()
+        && candidate.span.end == completion.text.len()
+        && !is_by_model(completion.finish)
+        && completion.closed_at.is_none();
+    candidate.closed_at().is_some() || is_open
+}
+
+/// Returns whether the last document of a text has no end. Lenient edits are no sign of that: they make documents of braces in prose.
+fn ends_unfinished(candidates: &[Candidate]) -> bool {
+    let last = candidates.iter().filter(|candidate| !candidate.is_sequence()).max_by_key(|it| it.span.start);
+    last.is_some_and(|last| {
+        last.closed_at().is_some() && last.edits.iter().all(|edit| edit.kind.level() <= Level::Clean)
+    })
+}
+
+/// Returns whether a text, read as strict JSON, ends inside of its first object or list, or is an unfinished string.
+fn ends_inside(text: &str) -> bool {
+    let is_string = text.trim_start().starts_with('"');
+    let start = if is_string { Some(0) } else { text.find(['{', '[']) };
+    start.and_then(|start| text.get(start..)).is_some_and(|document| {
+        serde_json::from_str::<IgnoredAny>(document).is_err_and(|error| error.is_eof())
+    })
+}
+
 /// Returns the values of an answer's document that are incomplete because of the token limit.
 fn closed(completion: &Completion, candidate: &Candidate) -> Closed {
-    if completion.finish == Finish::Length && candidate.closed_at().is_some() {
+    if candidate.closed_at().is_some() {
         // The text itself was cut off, and the reader closed it.
         return Closed::whole();
     }

@@ -4,6 +4,7 @@
 
 mod bounds;
 mod closed;
+mod completeness;
 mod decisions;
 mod laws;
 mod machine;
