@@ -96,7 +96,7 @@ impl LlmReviewService {
     /// neither output is preferred. [`Pair`] has an example.
     ///
     /// # Errors
-    /// The errors of [`review`](Self::review), and [`ErrorKind::Rejected`] if the judge gives no usable answer.
+    /// The errors of [`review`](Self::review), and [`ErrorKind::Rejected`](formwork_core::ErrorKind::Rejected) if the judge gives no usable answer.
     pub async fn compare(&self, pair: &Pair) -> Result<Comparison, Error> {
         let service = self.begun();
         let mut price = ReviewPrice::default();

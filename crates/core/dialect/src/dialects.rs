@@ -1,8 +1,9 @@
 use std::sync::{Arc, LazyLock};
 
-use formwork_core::{Capabilities, Lower, advised};
+use formwork_core::{Capabilities, LintFinding, Lower, advised};
+use serde_json::Value;
 
-use crate::{Dialect, JsonObject, Native, Prompt};
+use crate::{Dialect, JsonObject, Native, Prompt, Reaction};
 
 /// The table of dialects: resolves the names in `modes = [...]`, in the model registry and in `--dialect`.
 ///
@@ -111,4 +112,24 @@ impl Default for Dialects {
     fn default() -> Self {
         Self::builtin()
     }
+}
+
+/// Returns the parts of a schema that the server of a dialect would reject, ignore or misread, in the order of the
+/// document. [`Dialect::lint`](crate::Dialect::lint) does the same for any dialect.
+///
+/// It covers `openai`, `anthropic`, `gemini`, `gemini-openapi`, `llama-cpp`, `ollama` and `llguidance`; for other names
+/// the result is empty. The lint has no findings for a schema that the dialect itself wrote, nor for a keyword whose
+/// treatment is uncertain.
+///
+/// ```
+/// use formwork_dialect::{Reaction, lint};
+///
+/// let schema = serde_json::json!({"type": "number", "maximum": 1});
+/// let findings = lint("llama-cpp", &schema);
+/// assert_eq!((findings.len(), findings[0].verdict), (1, Reaction::Ignored));
+/// assert_eq!(findings[0].to_string(), "#: `maximum` ignored: bounds hold for integers only");
+/// assert!(lint("llguidance", &schema).is_empty());
+/// ```
+pub fn lint(dialect: &str, schema: &Value) -> Vec<LintFinding<Reaction>> {
+    Dialects::builtin().get(dialect).map(|dialect| dialect.lint(schema)).unwrap_or_default()
 }

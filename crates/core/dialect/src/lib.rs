@@ -56,10 +56,9 @@ mod xai;
 mod xgrammar;
 
 pub use dialect::Dialect;
-pub use dialects::Dialects;
+pub use dialects::{Dialects, lint};
 pub use json_object::JsonObject;
 pub use limited::Limited;
-pub use lint::lint;
 pub use lower_value::lower_value;
 pub use modes::{dialect, modes};
 pub use native::Native;

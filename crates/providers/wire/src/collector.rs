@@ -10,7 +10,7 @@ use crate::{Deltas, RequestInfo};
 /// kept aside. It becomes the answer if the tool is never called.
 ///
 /// ```
-/// use formwork_core::{Call, Delta, Lowered, Message};
+/// use formwork_core::{Call, Delta, End, Lowered, Message};
 /// use formwork_wire::{Collector, Deltas, RequestInfo};
 ///
 /// let call = Call::new(vec![Message::user("Hello.")], Lowered::default());

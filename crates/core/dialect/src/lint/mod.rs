@@ -6,29 +6,9 @@ use formwork_core::LintFinding;
 use serde_json::Value;
 
 use self::table::ROWS;
+use crate::Reaction;
 use crate::limits::Size;
 use crate::profile::{Place, Profile};
-use crate::{Dialects, Reaction};
-
-/// Returns the parts of a schema that the server of a dialect would reject, ignore or misread, in the order of the
-/// document. [`Dialect::lint`](crate::Dialect::lint) does the same for any dialect.
-///
-/// It covers `openai`, `anthropic`, `gemini`, `gemini-openapi`, `llama-cpp`, `ollama` and `llguidance`; for other names
-/// the result is empty. The lint has no findings for a schema that the dialect itself wrote, nor for a keyword whose
-/// treatment is uncertain.
-///
-/// ```
-/// use formwork_dialect::{Reaction, lint};
-///
-/// let schema = serde_json::json!({"type": "number", "maximum": 1});
-/// let findings = lint("llama-cpp", &schema);
-/// assert_eq!((findings.len(), findings[0].verdict), (1, Reaction::Ignored));
-/// assert_eq!(findings[0].to_string(), "#: `maximum` ignored: bounds hold for integers only");
-/// assert!(lint("llguidance", &schema).is_empty());
-/// ```
-pub fn lint(dialect: &str, schema: &Value) -> Vec<LintFinding<Reaction>> {
-    Dialects::builtin().get(dialect).map(|dialect| dialect.lint(schema)).unwrap_or_default()
-}
 
 /// Returns the findings by the data of a dialect.
 pub(crate) fn findings(profile: &Profile, schema: &Value) -> Vec<LintFinding<Reaction>> {
