@@ -88,7 +88,7 @@ impl Question<'_> {
 
     /// Examines an answer for the whole document, by the candidate that [fits](Fit) the contract best.
     fn examine_whole(&self, completion: &Completion, candidates: Vec<Candidate>) -> Examined {
-        let ends_unfinished = ends_unfinished(&candidates);
+        let unfinished_end = unfinished_end(&candidates);
         // A single candidate needs no rank.
         let are_ranked = candidates.len() > 1;
         let mut nearest: Option<(Option<Fit>, Draft, Vec<Violation>, Candidate)> = None;
@@ -109,9 +109,10 @@ impl Question<'_> {
             compliance::read(call, completion, &candidate, value, &violations)
         });
         // A sequence that was stopped may have had further documents.
-        let is_cut = ends_unfinished
-            || !is_by_model(completion.finish) && ends_inside(&completion.text)
-            || is_unfinished(completion, &candidate, &draft.value)
+        let opening = |at: usize| completion.text.as_bytes().get(at);
+        let is_cut = is_unfinished(completion, &candidate)
+            // An aside such as `[1` after an object is no second answer.
+            || unfinished_end.is_some_and(|at| opening(at) == opening(candidate.span.start))
             || completion.finish == Finish::Stopped && candidate.is_sequence();
         let failure = if is_cut { Some(self.truncated()) } else { failure(violations) };
         Examined { draft: Some(draft), edits: candidate.all_edits(), failure, ignored }
@@ -225,21 +226,24 @@ const fn is_by_model(finish: Finish) -> bool {
 }
 
 /// Returns whether the model did not end the root of a document. Objects, lists and strings have an end of their own, whatever the
-/// reason why the model stopped; only a number at the end of the text may miss digits.
-fn is_unfinished(completion: &Completion, candidate: &Candidate, value: &Value) -> bool {
-    let is_open = value.is_number()
-        && candidate.span.end == completion.text.len()
-        && !is_by_model(completion.finish)
-        && completion.closed_at.is_none();
-    candidate.closed_at().is_some() || is_open
+/// reason why the model stopped. If it did not stop by itself, a number at the end of the text may miss digits, and a document that
+/// has no end as strict JSON was not completed by a lenient reading.
+fn is_unfinished(completion: &Completion, candidate: &Candidate) -> bool {
+    let text = &completion.text;
+    let is_number_at_end = || {
+        candidate.span.end == text.len() && candidate.span.of(text).ends_with(|c: char| c.is_ascii_digit())
+    };
+    let is_stopped = !is_by_model(completion.finish) && completion.closed_at.is_none();
+    candidate.closed_at().is_some() || is_stopped && (is_number_at_end() || ends_inside(text))
 }
 
-/// Returns whether the last document of a text has no end. Lenient edits are no sign of that: they make documents of braces in prose.
-fn ends_unfinished(candidates: &[Candidate]) -> bool {
-    let last = candidates.iter().filter(|candidate| !candidate.is_sequence()).max_by_key(|it| it.span.start);
-    last.is_some_and(|last| {
-        last.closed_at().is_some() && last.edits.iter().all(|edit| edit.kind.level() <= Level::Clean)
-    })
+/// Returns the first byte of the last document of a text, if it has no end. Lenient edits are no sign of that: they make documents
+/// of braces in prose.
+fn unfinished_end(candidates: &[Candidate]) -> Option<usize> {
+    let last =
+        candidates.iter().filter(|candidate| !candidate.is_sequence()).max_by_key(|it| it.span.start)?;
+    let is_clean = last.edits.iter().all(|edit| edit.kind.level() <= Level::Clean);
+    (is_clean && last.closed_at().is_some()).then_some(last.span.start)
 }
 
 /// Returns whether a text, read as strict JSON, ends inside of its first object or list, or is an unfinished string.
@@ -253,7 +257,7 @@ fn ends_inside(text: &str) -> bool {
 
 /// Returns the values of an answer's document that are incomplete because of the token limit.
 fn closed(completion: &Completion, candidate: &Candidate) -> Closed {
-    if candidate.closed_at().is_some() {
+    if is_unfinished(completion, candidate) {
         // The text itself was cut off, and the reader closed it.
         return Closed::whole();
     }

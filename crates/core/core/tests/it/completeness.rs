@@ -129,6 +129,8 @@ fn brackets_of_the_reader_and_earlier_documents_do_not_end_a_root() {
         // Braces in prose are no document.
         ("{\"a\": 1}\nSee {chapter two", None),
         ("{\"a\": 1} [sic", None),
+        // An aside of another type is no second answer.
+        ("{\"a\": 1}, as in [1", None),
     ] {
         assert_eq!(failure(&plan, text, Finish::Stop), expected, "{text}");
     }
@@ -144,5 +146,36 @@ fn a_patch_that_was_cut_is_not_spliced_in() {
         assert!(driven.run.finish().is_err(), "{finish:?}");
         let whole = [Reply::Says(BAD_RANGE), Reply::Ends(r#"{"parts.a": 70}"#, finish)];
         assert!(drive(&plan(policy.clone()), input(), &whole).run.finish().is_ok(), "{finish:?}");
+    }
+}
+
+/// Wraps the root in an object, as dialects do that accept objects only.
+#[derive(Debug)]
+struct Wraps;
+
+impl Lower for Wraps {
+    fn name(&self) -> &str {
+        "wraps"
+    }
+
+    fn enforcement(&self) -> Enforcement {
+        Enforcement::Schema
+    }
+
+    fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
+        let schema = json!({"type": "object", "properties": {"value": request.schema}});
+        let lift = LiftOp { at: String::new(), lift: Lift::Unwrap("value".to_owned()) };
+        Ok(Lowered::new(Enforcement::Schema, Some(schema)).with_lift(vec![lift]))
+    }
+}
+
+#[test]
+fn a_wrapped_number_has_an_end_of_its_own() {
+    let contract = Contract::new(Arc::new(Inline::new("anything", json!({}))), Arc::new(Anything));
+    let target = Target::new("primary", Capabilities::new(Enforcement::Schema)).with_mode(Arc::new(Wraps));
+    let plan = Plan::new(contract, vec![target]).build().unwrap();
+    for finish in reasons() {
+        assert_eq!(failure(&plan, r#"{"value": 12}"#, finish), None, "{finish:?}");
+        assert_eq!(failure(&plan, r#"{"value": 12"#, finish), Some("truncated"), "{finish:?}");
     }
 }
