@@ -10,7 +10,7 @@ use super::step::External;
 use super::{Run, State};
 use crate::{
     Ask, CallResult, Completion, Cost, ErrorKind, Failure, Fault, FaultKind, Finish, Plan, Severity, Time,
-    Usage, Violation,
+    Usage, Violation, Warning,
 };
 
 impl Run {
@@ -124,7 +124,7 @@ impl Run {
         let (violations, warnings): (Vec<_>, Vec<_>) =
             violations.into_iter().partition(|violation| violation.severity == Severity::Error);
         if violations.is_empty() {
-            self.drafts.warn(warnings);
+            self.drafts.warn(warnings.into_iter().map(Warning::from));
             self.accept(plan);
             return;
         }

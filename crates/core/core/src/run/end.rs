@@ -11,8 +11,8 @@ use super::entry::Answered;
 use super::step::External;
 use super::{Run, State};
 use crate::{
-    CallResult, Cost, ErrorKind, Failure, FaultKind, Origin, Plan, Provenance, Refused, Source, Stage, Time,
-    Usage, Violation,
+    CallResult, Cost, ErrorKind, Failure, FaultKind, Origin, Plan, Provenance, Refused, Source, Time, Usage,
+    Violation, Warning, WarningKind,
 };
 
 /// The error with which a run ends.
@@ -49,7 +49,8 @@ impl Run {
                 self.decoded = judgement.take_decoded();
                 let attempt = self.counters.attempts.max(1);
                 let whole = Provenance { path: JsonPath::root(), source: Source::Fallback, attempt };
-                let (provenance, warnings) = (vec![whole], judgement.warnings);
+                let provenance = vec![whole];
+                let warnings = judgement.warnings.into_iter().map(Warning::from).collect();
                 State::Accepted { value, origin: Origin::Fallback, provenance, warnings }
             }
             Some((judgement, _)) => {
@@ -154,10 +155,9 @@ fn dollars(micro: u64) -> String {
 }
 
 /// The warning that a dialect was left out because it cannot take the schema.
-fn skipped(dialect: &str, reason: &Refused) -> Violation {
-    let expected = format!("a schema that the dialect `{dialect}` can take");
-    Violation::new(JsonPath::root(), "lowering", Stage::Schema)
-        .with_expected(expected)
-        .with_found(reason.to_string())
-        .as_warning()
+fn skipped(dialect: &str, reason: &Refused) -> Warning {
+    Warning::new(
+        WarningKind::Lowering,
+        format!("the output mode `{dialect}` was skipped: {reason}; a weaker one was used"),
+    )
 }

@@ -15,7 +15,7 @@ use crate::feedback::cut_bytes;
 use crate::judgement::Decoded;
 use crate::{
     Ask, Call, Completion, Context, Failure, Finish, Fit, Judgement, Plan, Provenance, Source, Stage,
-    Violation, lift, spaced,
+    Violation, Warning, lift, spaced,
 };
 
 /// The request that an answer is examined against.
@@ -164,6 +164,7 @@ impl Question<'_> {
             }
         }
         let value = Arc::new(value);
+        let warnings = warnings.into_iter().map(Warning::from).collect();
         (Draft { text, value, provenance, warnings, closed, entry: self.entry, decoded }, violations)
     }
 
@@ -203,6 +204,7 @@ impl Question<'_> {
         let (Judgement { mut violations, warnings, .. }, decoded) = self.judge(&value, unlifted);
         self.add_incomplete(&mut violations, &incomplete);
         let (text, value, entry) = (text.into(), Arc::new(value), self.entry);
+        let warnings = warnings.into_iter().map(Warning::from).collect();
         let draft = Draft { text, value, provenance, warnings, closed: incomplete, entry, decoded };
         Examined { draft: Some(draft), edits: candidate.edits, failure: failure(violations), ignored: None }
     }
