@@ -14,7 +14,7 @@ pub(crate) struct Reply {
     pub(crate) calls: usize,
     /// Whether it comes from the cache of validated values.
     pub(crate) is_cached: bool,
-    /// What a reader of the values should know.
+    /// The warnings of all outcomes.
     pub(crate) warnings: Vec<Warning>,
 }
 

@@ -44,7 +44,7 @@ pub struct ExtractOutput {
     /// The source of each part of the value; the first entry is the whole document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Vec<Provenance>>,
-    /// What a reader of the value should know: whatever was cut, repaired, dropped, chosen, rounded, coerced or restrained.
+    /// Warnings for readers of the value: whatever was cut, repaired, dropped, chosen, rounded, coerced or restrained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<Warning>>,
     /// The error, if no value was accepted.

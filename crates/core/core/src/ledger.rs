@@ -249,7 +249,7 @@ pub struct Outcome<T> {
     pub origin: Origin,
     /// The sources of its parts; the first entry is the whole document.
     pub provenance: Vec<Provenance>,
-    /// What a reader of the value should know: whatever was cut, repaired, dropped, chosen, rounded, coerced or restrained, and what
+    /// Warnings for readers of the value: whatever was cut, repaired, dropped, chosen, rounded, coerced or restrained, and what
     /// soft checks found.
     pub warnings: Vec<Warning>,
     /// Every call, in order.

@@ -219,7 +219,7 @@ pub struct ResultLine<'a> {
     pub value: &'a Value,
     /// The origin of the value.
     pub origin: &'a Origin,
-    /// What a reader of the value should know: whatever was cut, repaired, dropped, chosen, rounded, coerced or restrained.
+    /// Warnings for readers of the value: whatever was cut, repaired, dropped, chosen, rounded, coerced or restrained.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub warnings: &'a [Warning],
     /// The number of calls that the row took.

@@ -157,7 +157,7 @@ pub struct StoredRun {
     /// The user's verdict: `good` or `bad`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
-    /// What a reader of the value should know; see [`formwork_core::Outcome::warnings`].
+    /// The warnings of the outcome; see [`formwork_core::Outcome::warnings`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }

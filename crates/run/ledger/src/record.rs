@@ -115,7 +115,7 @@ pub struct RunRecord {
     pub micro_usd: Option<u64>,
     /// Whether the answer came from the cache of validated values.
     pub cached: bool,
-    /// What a reader of the value should know; see [`Outcome::warnings`].
+    /// The warnings of the outcome; see [`Outcome::warnings`].
     pub warnings: Vec<Warning>,
     /// All calls, in order.
     pub calls: Vec<StoredCall>,
