@@ -24,6 +24,14 @@ impl Run {
             Ok(composed) => composed,
             Err(message) => return self.give_up(plan, ErrorKind::Config, &message),
         };
+        if let Some(message) = self.misfit(plan, &call) {
+            return match self.go_to_larger(plan, &call) {
+                true => self.begin(plan, now),
+                // A call that became too long by its re-ask does not explain the answer before it.
+                false if self.failure().is_some() => self.give_up_on_failure(plan, false),
+                false => self.give_up(plan, ErrorKind::Config, &message),
+            };
+        }
         if let Some(budget) = plan.options.budget {
             let spent = self.counters.spent;
             let fits = |cost: Cost| spent.plus(cost).fits(budget);
@@ -169,7 +177,7 @@ impl Run {
     }
 
     /// Advances to a later target; returns `false` if `target` is not later.
-    fn advance(&mut self, plan: &Plan, target: usize) -> bool {
+    pub(super) fn advance(&mut self, plan: &Plan, target: usize) -> bool {
         let is_later = self.position.advance(plan, target);
         if is_later {
             self.counters.enter_target();

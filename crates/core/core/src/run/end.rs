@@ -36,6 +36,7 @@ impl Run {
             plan.skipped_before(self.position.target, self.position.mode)
                 .map(|(dialect, reason)| skipped(dialect, reason)),
         );
+        warnings.extend_from_slice(plan.contract.warnings());
         provenance.extend(closed.provenance(self.counters.attempts.max(1)));
         let (value, origin) = (Arc::unwrap_or_clone(value), Origin::Model { target });
         self.state = State::Accepted { value, origin, provenance, warnings };
@@ -50,7 +51,8 @@ impl Run {
                 let attempt = self.counters.attempts.max(1);
                 let whole = Provenance { path: JsonPath::root(), source: Source::Fallback, attempt };
                 let provenance = vec![whole];
-                let warnings = judgement.warnings.into_iter().map(Warning::from).collect();
+                let own = plan.contract.warnings().iter().cloned();
+                let warnings = judgement.warnings.into_iter().map(Warning::from).chain(own).collect();
                 State::Accepted { value, origin: Origin::Fallback, provenance, warnings }
             }
             Some((judgement, _)) => {
