@@ -159,28 +159,7 @@ impl Call {
         self.most_input_tokens_with(self.schema().map_or(0, written))
     }
 
-    /// Returns a lower bound on the tokens of the text in the prompt, for every vocabulary: at least one for each word, and one
-    /// for 128 bytes.
-    ///
-    /// A word is a run of characters with a letter or digit of ASCII, between white space, quotes, brackets, commas, semicolons
-    /// and signs of comparison. No token of the vocabularies that OpenAI publishes contains parts of two words, and none is
-    /// longer. Pictures and the schema beside the messages do not count.
-    ///
-    /// ```
-    /// use formwork_core::{Call, Lowered, Message};
-    ///
-    /// let call = Call::new([Message::user("{\"name\": \"Ada\", \"born\": 1815}")], Lowered::default());
-    /// assert_eq!((call.least_input_tokens(), call.most_input_tokens()), (4, 45));
-    /// ```
-    pub fn least_input_tokens(&self) -> u64 {
-        const LONGEST: usize = 128;
-
-        let texts = || self.messages.iter().flat_map(|message| message.texts());
-        let bytes: usize = texts().map(str::len).sum();
-        texts().map(words).sum::<usize>().max(bytes / LONGEST) as u64
-    }
-
-    /// Returns the bound of [`most_input_tokens`](Self::most_input_tokens) for a schema whose length as JSON is known.
+    /// The same where it is known how many bytes the schema has as JSON.
     pub(crate) fn most_input_tokens_with(&self, schema_bytes: usize) -> u64 {
         const PICTURE: usize = 6_000;
         const AROUND: usize = 16;
@@ -197,12 +176,6 @@ impl Call {
         let tools = self.tools.iter().map(tool).sum::<usize>();
         (self.messages.iter().map(message).sum::<usize>() + schema + tools) as u64
     }
-}
-
-/// Returns the number of words of a text; see [`Call::least_input_tokens`].
-fn words(text: &str) -> usize {
-    let is_between = |byte: &u8| byte.is_ascii_whitespace() || br#"",;()[]{}<>=|"#.contains(byte);
-    text.as_bytes().split(is_between).filter(|word| word.iter().any(u8::is_ascii_alphanumeric)).count()
 }
 
 /// Returns the length of a value as JSON, in bytes.

@@ -54,7 +54,8 @@ pub fn wrapped(schema: &Value) -> Option<String> {
 /// use formwork_schema::unwrapped;
 /// use serde_json::json;
 ///
-/// let (schema, warning) = unwrapped(&json!({"name": "age", "strict": true, "schema": {"type": "integer"}})).unwrap();
+/// let response_format = json!({"name": "age", "strict": true, "schema": {"type": "integer"}});
+/// let (schema, warning) = unwrapped(&response_format).unwrap();
 /// assert_eq!(schema, &json!({"type": "integer"}));
 /// assert_eq!(
 ///     warning.to_string(),

@@ -20,18 +20,18 @@ impl Run {
             let message = format!("no acceptable answer in {MAX_CALLS} calls");
             return self.give_up(plan, ErrorKind::Rejected, &message);
         }
-        let (call, skipped) = match self.composed(plan) {
-            Ok(composed) => composed,
-            Err(message) => return self.give_up(plan, ErrorKind::Config, &message),
-        };
-        if let Some(message) = self.misfit(plan, &call) {
-            return match self.go_to_larger(plan, &call) {
+        if let Some(message) = self.misfit(plan) {
+            return match self.go_to_larger(plan) {
                 true => self.begin(plan, now),
-                // A call that became too long by its re-ask does not explain the answer before it.
+                // A later target that is too small does not explain the failure of those before it.
                 false if self.failure().is_some() => self.give_up_on_failure(plan, false),
                 false => self.give_up(plan, ErrorKind::Config, &message),
             };
         }
+        let (call, skipped) = match self.composed(plan) {
+            Ok(composed) => composed,
+            Err(message) => return self.give_up(plan, ErrorKind::Config, &message),
+        };
         if let Some(budget) = plan.options.budget {
             let spent = self.counters.spent;
             let fits = |cost: Cost| spent.plus(cost).fits(budget);

@@ -55,11 +55,10 @@ fn an_input_that_cannot_fit_goes_to_a_larger_context_or_is_refused_with_both_siz
 }
 
 #[test]
-fn a_re_ask_that_cannot_fit_ends_with_the_failure_before_it() {
-    let context = Call::new([Message::user("word ".repeat(100))], Lowered::default()).least_input_tokens();
-    let plan = Plan::new(contract(), vec![sized("one", context as u32)]).with_policy(policies()[2].clone());
-    let plan = plan.build().unwrap();
-    let driven = drive(&plan, Input::new(["word ".repeat(100)]), &[Reply::Says(BAD_RANGE)]);
+fn a_later_target_that_is_too_small_ends_the_run_with_the_failure_before_it() {
+    let targets = vec![sized("one", 0), sized("two", 8192)];
+    let plan = Plan::new(contract(), targets).with_policy(Policy::new(1)).build().unwrap();
+    let driven = drive(&plan, Input::new(["word ".repeat(9000)]), &[Reply::Fails(FaultKind::Auth)]);
     let error = driven.run.finish().unwrap_err();
-    assert_eq!((error.kind(), error.calls().len()), (ErrorKind::Rejected, 1), "{error}");
+    assert_eq!((error.kind(), error.calls().len()), (ErrorKind::Unavailable, 1), "{error}");
 }
