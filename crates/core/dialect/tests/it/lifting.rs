@@ -1,6 +1,6 @@
 //! Lifting loses nothing: every leaf of an answer is in the lifted value, or a violation names it.
 
-use formwork_core::{Lift, Lower as _, LowerRequest, Lowered, Violation, lift};
+use formwork_core::{Lift, LowerRequest, Lowered, Violation, lift};
 use formwork_testkit::any_schema;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng};
