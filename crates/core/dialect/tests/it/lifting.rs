@@ -28,7 +28,10 @@ impl<'l> Marked<'l> {
                     names.extend(renamed.iter().flat_map(|(sent, original)| [sent.as_str(), original]));
                 }
                 Lift::Tuple { items, rest } => names.extend(items.iter().chain(rest).map(String::as_str)),
-                Lift::Unlist(more) | Lift::Choice { names: more, .. } | Lift::Reorder(more) | Lift::DropNull(more) => {
+                Lift::Unlist(more)
+                | Lift::Choice { names: more, .. }
+                | Lift::Reorder(more)
+                | Lift::DropNull(more) => {
                     names.extend(more.iter().map(String::as_str));
                 }
                 _ => {}
