@@ -8,6 +8,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod agents;
+mod argument;
 mod color;
 mod commands;
 mod exit;

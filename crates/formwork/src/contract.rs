@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use formwork_core::{Rule, Schema as _};
+use formwork_schema::wrapped;
 use formwork_shape::Shape;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -103,7 +104,9 @@ pub fn read_contract(path: &Path) -> Result<NamedContract, ContractError> {
             Shape::parse(shape).map_err(|error| ContractError::Unusable(error.pointed(&file_name)))?;
         written.schema = shape.document().clone();
     }
-    if let Some(rules) = written.schema.as_object_mut().and_then(|schema| schema.remove(RULES)) {
+    let pointer = wrapped(&written.schema).unwrap_or_default();
+    let schema = written.schema.pointer_mut(&pointer).and_then(Value::as_object_mut);
+    if let Some(rules) = schema.and_then(|schema| schema.remove(RULES)) {
         let own: Vec<Rule> =
             serde_json::from_value(rules).map_err(|error| unusable(format!("{RULES}: {error}")))?;
         written.rules.extend(own);

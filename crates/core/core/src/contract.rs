@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::decode::{decode, undecodable};
 use crate::{
     Context, Dependency, Error, ErrorKind, JsonPath, Judgement, PathPattern, Report, Rule, Rules, Schema,
-    Severity, Stage, Structure, Validator, Violation, root,
+    Severity, Stage, Structure, Validator, Violation, Warning, root,
 };
 
 /// The conditions on an answer: a JSON Schema, then a Rust type, then checks.
@@ -58,6 +58,7 @@ pub struct Contract {
     structure: Arc<dyn Structure>,
     decode: Option<(TypeName, Decode)>,
     checks: Vec<Check>,
+    warnings: Vec<Warning>,
 }
 
 /// A function that decodes a value into the contract's type.
@@ -92,7 +93,7 @@ struct Check {
 impl Contract {
     /// Creates a contract from a schema and its compiled form, without a type and checks.
     pub fn new(schema: Arc<dyn Schema>, structure: Arc<dyn Structure>) -> Self {
-        Self { schema, structure, decode: None, checks: Vec::new() }
+        Self { schema, structure, decode: None, checks: Vec::new(), warnings: Vec::new() }
     }
 
     /// Requires that the answer deserialises as `T` (default: no type). Integral numbers (`612.0`) deserialise as integers.
@@ -147,6 +148,17 @@ impl Contract {
         check: impl Fn(&T) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
         self.with(Kind::typed(path, name.into(), check), Severity::Warning)
+    }
+
+    /// Adds a warning about the contract itself (default: none). Every [`Outcome`](crate::Outcome) has it.
+    pub fn with_warning(mut self, warning: Warning) -> Self {
+        self.warnings.push(warning);
+        self
+    }
+
+    /// Returns the warnings about the contract itself.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
     }
 
     fn with(mut self, kind: Kind, severity: Severity) -> Self {

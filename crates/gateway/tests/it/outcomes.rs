@@ -86,6 +86,20 @@ fn what_was_done_to_an_answer_is_named_in_a_header() {
     }
 }
 
+#[test]
+fn a_wrapped_schema_is_unwrapped_and_named_in_a_header() {
+    let server =
+        Server::start([completion(r#"{"totally": "wrong"}"#), completion(r#"{"age": 34}"#)]).unwrap();
+    let inner = json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]});
+    let body = json!({
+        "model": "primary", "messages": [{"role": "user", "content": "Maria, 34"}],
+        "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"name": "x", "input_schema": inner}}},
+    });
+    let got = Gate::new(&openai(&server.url())).post("/v1/chat/completions", &[], &body);
+    assert_eq!((got.status, got.header("x-formwork-warnings")), (200, Some("unwrapped")), "{}", got.text());
+    assert_eq!(server.received().len(), 2, "the first answer breaks the schema");
+}
+
 fn check(case: &str, way: Way, got: &Received, seen: &Expected) {
     let body = got.json();
     match seen {

@@ -16,6 +16,7 @@ use formwork_extract::CancellationToken;
 
 use super::extract::report::indented;
 
+use crate::argument::Source;
 use crate::exit::{Failed, Status};
 use crate::flags::{Sampling, seconds, set};
 use crate::ledger::Recording;
@@ -96,6 +97,23 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     if args.question.as_ref().is_some_and(|question| question.trim().is_empty()) {
         return Err(Failed::usage("the question is empty"));
+    }
+    if let Some(named) = args.question.as_deref().and_then(Source::named_by) {
+        return Err(Failed::usage(match named {
+            Source::File(file) if file == "-" => {
+                "the question `-` is not a question: write none for a conversation on standard input"
+                    .to_owned()
+            }
+            Source::File(file) => format!(
+                "the question is only the name of the file {file}, which the model cannot read: write a question and the \
+                 contents of the file, for example \"Summarise this: $(cat {file})\""
+            ),
+            Source::Url(url) => {
+                format!(
+                    "the question is only an address, which is not downloaded: write a question about {url}"
+                )
+            }
+        }));
     }
     let cancel = CancellationToken::new();
     interrupt::run(&cancel, async {

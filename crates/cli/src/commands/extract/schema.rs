@@ -1,9 +1,9 @@
 //! Reads and checks the schema of the command line, before a model is downloaded or loaded.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use formwork_core::{Error, ErrorKind, Rule, Rules, Schema as _, Severity};
+use formwork_core::{Error, ErrorKind, Rule, Rules, Schema as _, Severity, Warning};
 use formwork_review::document::{Document, Format};
 use formwork_schema::{Compiled, compile, lint};
 use formwork_shape::Shape;
@@ -18,6 +18,8 @@ use crate::stderr::say;
 #[derive(Clone)]
 pub(super) struct Usable {
     pub(super) schema: Value,
+    /// The warning about the wrapper that the schema had.
+    pub(super) unwrapped: Option<Warning>,
     pub(super) rules: Vec<Rule>,
     /// Instructions for the model, as a system message.
     pub(super) instructions: Option<String>,
@@ -49,11 +51,11 @@ pub(super) struct Given {
 }
 
 /// Reads the argument of `--schema`: JSON Schema as JSON or YAML or a shape, as a file or as text, or a list of
-/// fields such as `name, age: int`. Adds the rules `more`.
+/// fields such as `name, age: int`. Adds the rules `more`. With `any`, the schema may allow any value.
 ///
 /// # Errors
 /// [`Failed`] with the location of a mistake, or for a schema that no value satisfies.
-pub(super) fn given(argument: &str, more: &[Placed], known: &Rules) -> Result<Given, Failed> {
+pub(super) fn given(argument: &str, more: &[Placed], known: &Rules, any: bool) -> Result<Given, Failed> {
     let path = Path::new(argument);
     let (name, schema) = if path == Path::new("-") || path.exists() || !is_inline(argument) {
         if argument != "-" && !path.exists() && path.extension().is_none() {
@@ -73,26 +75,31 @@ pub(super) fn given(argument: &str, more: &[Placed], known: &Rules) -> Result<Gi
                 .to_owned(),
         ));
     }
-    let usable = usable(schema, known).map_err(|error| refused(error.to_string()))?;
+    let usable = usable(schema, known, any).map_err(|error| refused(error.to_string()))?;
     let usable = usable.with_rules(more, known).map_err(|error| Failed::usage(error.message()))?;
-    // Errors were rejected before, so all findings are warnings.
-    lint(&usable.schema).iter().for_each(|finding| say!("{name}: {finding}"));
+    warn(&name, &usable, any);
     Ok(Given { name, usable })
 }
 
-/// Reads the file of `--contract`. Adds the rules `more`.
+/// Prints the findings of a schema. Errors were rejected before, so all of them are warnings.
+fn warn(name: &str, usable: &Usable, any: bool) {
+    let findings = lint(&usable.schema).into_iter().filter(|finding| !(any && finding.pointer.is_empty()));
+    findings.for_each(|finding| say!("{name}: {finding}"));
+}
+
+/// Reads the file of `--contract`. Adds the rules `more`. With `any`, the schema may allow any value.
 ///
 /// # Errors
 /// [`Failed`] with the file and the mistake.
-pub(super) fn of_contract(path: &Path, more: &[Placed], known: &Rules) -> Result<Given, Failed> {
+pub(super) fn of_contract(path: &Path, more: &[Placed], known: &Rules, any: bool) -> Result<Given, Failed> {
     let contract = files::contract(path)?;
     let name = files::name(path);
     let mut usable =
-        usable(contract.schema, known).map_err(|error| Failed::usage(format!("{name}: {error}")))?;
+        usable(contract.schema, known, any).map_err(|error| Failed::usage(format!("{name}: {error}")))?;
     usable.rules.extend(contract.rules);
     (usable.instructions, usable.examples) = (contract.instructions, contract.examples);
     let usable = usable.with_rules(more, known).map_err(|error| Failed::usage(error.message()))?;
-    lint(&usable.schema).iter().for_each(|finding| say!("{name}: {finding}"));
+    warn(&name, &usable, any);
     Ok(Given { name, usable })
 }
 
@@ -192,29 +199,24 @@ fn is_example(schema: &Value) -> bool {
         && !members.contains_key("required")
 }
 
-/// Separates the rules from a schema, and compiles the schema.
+/// Separates the rules from a schema without its wrapper, and compiles the schema.
 ///
 /// # Errors
-/// [`Error`] for a schema that is invalid or that no value satisfies, and for a rule whose path the schema does not allow.
-pub(super) fn usable(mut schema: Value, known: &Rules) -> Result<Usable, Error> {
+/// [`Error`] for a schema that is invalid, that no value satisfies or, without `any`, that every value satisfies, and for a rule
+/// whose path the schema does not allow.
+pub(super) fn usable(schema: Value, known: &Rules, any: bool) -> Result<Usable, Error> {
     let refused = |message: String| Error::new(ErrorKind::Schema, message);
+    let (mut schema, unwrapped) = files::unwrapped(schema);
     let own = rules::take(&mut schema).map_err(refused)?;
     let compiled =
         compile(&schema).map_err(|error| refused(format!("#{}: {}", error.pointer, error.message)))?;
+    files::says_something(&schema, any)
+        .map_err(|error| refused(format!("#{}: {}", error.pointer, error.message)))?;
     if let Some(finding) = lint(&schema).into_iter().find(|finding| finding.verdict == Severity::Error) {
         return Err(refused(format!("#{}: {}", finding.pointer, finding.words)));
     }
-    Usable { schema, rules: Vec::new(), instructions: None, examples: Vec::new(), compiled }
+    Usable { schema, unwrapped, rules: Vec::new(), instructions: None, examples: Vec::new(), compiled }
         .with_rules(&own, known)
-}
-
-/// Returns the file that a text names, if it exists: the user probably meant the contents of the file.
-pub(super) fn named_file(text: &str) -> Option<PathBuf> {
-    /// The maximum length of a file name.
-    const MAX: usize = 255;
-
-    let path = Path::new(text.trim());
-    (text.len() <= MAX && !text.contains('\n') && path.is_file()).then(|| path.to_owned())
 }
 
 #[cfg(test)]

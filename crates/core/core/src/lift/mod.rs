@@ -3,7 +3,7 @@ pub(crate) mod op;
 
 use std::collections::HashMap;
 
-use formwork_json::JsonPath;
+use formwork_json::{JsonPath, Level, read};
 use serde_json::{Map, Value};
 
 use crate::accepts::Accepts;
@@ -16,7 +16,9 @@ use op::Lift;
 ///
 /// The walk follows the lowered schema, through `$ref` and into the variant of `anyOf` that the value satisfies; if unknown
 /// names are the only obstacle, into the first such variant. A value that cannot be mapped (a string that should contain
-/// JSON and does not, a duplicate key) is left unchanged and reported at its path in the original document. A value that
+/// JSON and does not, a duplicate key) is left unchanged and reported at its path in the original document. A member for which
+/// the original document has no place (beside `key` and `value` of a pair, beside the items of a tuple) is left out and reported
+/// there. Nothing else is left out but the `null`s and markers that the sent schema offers for absent members. A value that
 /// fills an [added bound](Lowered::bounds) is reported as `truncated`. If no schema was sent, only the operations on the
 /// root are applied.
 ///
@@ -141,10 +143,7 @@ impl<'a> Lifter<'a> {
             _ => {}
         }
         for lift in ops {
-            if let Err((rule, expected, found)) = lift.apply(value) {
-                let problem = Violation::new(path.clone(), rule, Stage::Read);
-                problems.push(problem.with_expected(expected).with_found(found));
-            }
+            lift.apply(value, &path, problems);
         }
     }
 
@@ -205,8 +204,13 @@ impl Lift {
         }
     }
 
-    /// Changes the value, or returns the violation as (rule, expected, found) if that is impossible.
-    fn apply(&self, value: &mut Value) -> Result<(), (&'static str, &'static str, String)> {
+    /// Changes the value at a path. Adds a violation for content that the operation cannot keep; if it cannot change the value at
+    /// all, the value is left unchanged.
+    fn apply(&self, value: &mut Value, path: &JsonPath, problems: &mut Vec<Violation>) {
+        let mut problem = |path: JsonPath, rule: &str, expected: &str, found: String| {
+            let violation = Violation::new(path, rule, Stage::Read);
+            problems.push(violation.with_expected(expected).with_found(found));
+        };
         match (self, &mut *value) {
             (Self::Unwrap(key), Value::Object(members)) if members.len() == 1 => {
                 if let Some(inner) = members.remove(key) {
@@ -215,33 +219,43 @@ impl Lift {
             }
             (Self::Tuple { items, rest }, Value::Object(members)) => {
                 let count = items.iter().take_while(|key| members.contains_key(*key)).count();
-                let rest = rest.as_ref().and_then(|rest| members.get(rest));
-                let has_rest = rest.and_then(Value::as_array).is_some_and(|rest| !rest.is_empty());
+                let further = rest.as_ref().and_then(|rest| members.get(rest)).and_then(Value::as_array);
+                let has_further = further.is_some_and(|further| !further.is_empty());
                 let later = items.iter().skip(count).find(|key| members.contains_key(*key));
-                if let Some(later) = later.or_else(|| items.get(count).filter(|_| has_rest)) {
+                if let Some(later) = later.or_else(|| items.get(count).filter(|_| has_further)) {
                     let gap = format!("item {count} is missing before `{later}`");
-                    return Err(("prefixItems", "items without a gap", gap));
+                    return problem(path.clone(), "prefixItems", "items without a gap", gap);
                 }
                 let mut array: Vec<Value> =
-                    items.iter().take(count).filter_map(|key| members.remove(key)).collect();
-                if let (Self::Tuple { rest: Some(rest), .. }, true) = (self, has_rest)
-                    && let Some(Value::Array(mut further)) = members.remove(rest)
-                {
-                    array.append(&mut further);
+                    items.iter().filter_map(|key| members.shift_remove(key)).collect();
+                for (name, member) in std::mem::take(members) {
+                    match member {
+                        Value::Array(mut further) if rest.as_ref() == Some(&name) => {
+                            array.append(&mut further)
+                        }
+                        member => problem(path.clone(), "items", "items alone", beside(&name, &member)),
+                    }
                 }
                 *value = Value::Array(array);
             }
             (Self::Spread(key), Value::Object(members)) => {
-                let Some(Value::Object(further)) = members.get(key) else { return Ok(()) };
+                let Some(Value::Object(further)) = members.get(key) else { return };
                 if let Some(double) = further.keys().find(|name| *name != key && members.contains_key(*name))
                 {
-                    return Err(("uniqueKeys", "each key once", double.clone()));
+                    return problem(path.clone(), "uniqueKeys", "each key once", double.clone());
                 }
                 if let Some(Value::Object(mut further)) = members.shift_remove(key) {
                     members.append(&mut further);
                 }
             }
             (Self::Rename(names), Value::Object(members)) => {
+                let is_double = |(sent, original): &&(String, String)| {
+                    let renamed = names.iter().any(|(sent, _)| sent == original);
+                    members.contains_key(sent) && members.contains_key(original) && !renamed
+                };
+                if let Some((_, double)) = names.iter().find(is_double) {
+                    return problem(path.clone(), "uniqueKeys", "each key once", double.clone());
+                }
                 for (name, member) in std::mem::take(members) {
                     let original = names.iter().find(|(sent, _)| *sent == name).map(|(_, original)| original);
                     members.insert(original.cloned().unwrap_or(name), member);
@@ -254,56 +268,66 @@ impl Lift {
                 members.retain(|name, member| !(member == marker && names.contains(name)));
             }
             // Any other answer, which was not enforced, may be the value itself.
-            (Self::Leaves, Value::Array(list)) if leaves::are_leaves(list) => {
-                *value =
-                    leaves::assemble(list).map_err(|found| ("leaves", "the leaves of one value", found))?;
-            }
+            (Self::Leaves, Value::Array(list)) if leaves::are_leaves(list) => match leaves::assemble(list) {
+                Ok(assembled) => *value = assembled,
+                Err(found) => problem(path.clone(), "leaves", "the leaves of one value", found),
+            },
             (Self::PairsToMap, Value::Array(pairs)) => {
                 let mut members = Map::new();
+                let mut further = Vec::new();
                 for pair in pairs {
-                    let (Some(key), Some(inner)) = (pair["key"].as_str(), pair.get("value")) else {
-                        return Ok(());
-                    };
+                    let (Some(key), Some(inner)) = (pair["key"].as_str(), pair.get("value")) else { return };
                     if members.insert(key.to_owned(), inner.clone()).is_some() {
-                        return Err(("uniqueKeys", "each key once", key.to_owned()));
+                        return problem(path.clone(), "uniqueKeys", "each key once", key.to_owned());
                     }
+                    let others = pair.as_object().into_iter().flatten();
+                    let others = others.filter(|(name, _)| !["key", "value"].contains(&name.as_str()));
+                    further.extend(others.map(|(name, member)| (path.key(key), beside(name, member))));
+                }
+                for (path, found) in further {
+                    problem(path, "additionalProperties", "`key` and `value` alone", found);
                 }
                 *value = Value::Object(members);
             }
-            (Self::ParseJson, Value::String(text)) => match serde_json::from_str(text) {
-                Ok(parsed) => *value = parsed,
-                Err(error) => return Err(("json", "a string that holds JSON", error.to_string())),
+            (Self::ParseJson, Value::String(text)) => match read(text, Level::Strict) {
+                Ok(reading) => {
+                    let Some(parsed) = reading.into_candidates().into_iter().next() else { return };
+                    for edit in &parsed.edits {
+                        problem(path.clone(), "uniqueKeys", "each key once", edit.with.clone());
+                    }
+                    *value = parsed.value;
+                }
+                Err(error) => problem(path.clone(), "json", "a string that holds JSON", error.to_string()),
             },
             (Self::Unlist(names), Value::Object(members)) => {
                 for name in names {
                     let Some(Value::Array(items)) = members.get_mut(name) else { continue };
-                    match (items.pop(), items.len()) {
-                        (None, _) => drop(members.shift_remove(name)),
-                        (Some(item), 0) => drop(members.insert(name.clone(), item)),
-                        (Some(_), more) => {
-                            return Err((
-                                "maxItems",
-                                "at most one item",
-                                format!("{} in `{name}`", more + 1),
-                            ));
+                    match items.len() {
+                        0 => drop(members.shift_remove(name)),
+                        1 => {
+                            if let (Some(item), Some(member)) = (items.pop(), members.get_mut(name)) {
+                                *member = item;
+                            }
+                        }
+                        more => {
+                            let found = format!("{more} in `{name}`");
+                            problem(path.clone(), "maxItems", "at most one item", found);
                         }
                     }
                 }
             }
             (Self::Choice { names, null }, Value::Object(members)) => {
                 if !members.iter().all(|(name, list)| names.contains(name) && list.is_array()) {
-                    return Ok(());
+                    return;
                 }
-                let mut items: Vec<Value> = Vec::new();
-                for list in members.values_mut().filter_map(Value::as_array_mut) {
-                    items.append(list);
-                }
-                *value = match (items.pop(), items.len()) {
-                    (Some(item), 0) => item,
-                    (None, _) if *null => Value::Null,
-                    (last, more) => {
-                        let count = more + usize::from(last.is_some());
-                        return Err(("oneOf", "one item in all of the lists", count.to_string()));
+                let lists = || members.values().filter_map(Value::as_array);
+                let count = lists().map(Vec::len).sum::<usize>();
+                *value = match lists().flatten().next() {
+                    Some(item) if count == 1 => item.clone(),
+                    None if *null => Value::Null,
+                    _ => {
+                        let expected = "one item in all of the lists";
+                        return problem(path.clone(), "oneOf", expected, count.to_string());
                     }
                 };
             }
@@ -317,8 +341,12 @@ impl Lift {
             }
             _ => {}
         }
-        Ok(())
     }
+}
+
+/// Returns the description of a member that lifting cannot keep.
+fn beside(name: &str, member: &Value) -> String {
+    format!("`{name}` as well: {member}")
 }
 
 pub(crate) use leaves::leaves;

@@ -20,6 +20,14 @@ impl Run {
             let message = format!("no acceptable answer in {MAX_CALLS} calls");
             return self.give_up(plan, ErrorKind::Rejected, &message);
         }
+        if let Some(message) = self.misfit(plan) {
+            return match self.go_to_larger(plan) {
+                true => self.begin(plan, now),
+                // A later target that is too small does not explain the failure of those before it.
+                false if self.failure().is_some() => self.give_up_on_failure(plan, false),
+                false => self.give_up(plan, ErrorKind::Config, &message),
+            };
+        }
         let (call, skipped) = match self.composed(plan) {
             Ok(composed) => composed,
             Err(message) => return self.give_up(plan, ErrorKind::Config, &message),
@@ -169,7 +177,7 @@ impl Run {
     }
 
     /// Advances to a later target; returns `false` if `target` is not later.
-    fn advance(&mut self, plan: &Plan, target: usize) -> bool {
+    pub(super) fn advance(&mut self, plan: &Plan, target: usize) -> bool {
         let is_later = self.position.advance(plan, target);
         if is_later {
             self.counters.enter_target();

@@ -37,6 +37,7 @@ impl Run {
             plan.skipped_before(self.position.target, self.position.mode)
                 .map(|(dialect, reason)| skipped(dialect, reason)),
         );
+        warnings.extend_from_slice(plan.contract.warnings());
         warnings.extend(of_incomplete(&closed));
         provenance.extend(closed.provenance(self.counters.attempts.max(1)));
         let (value, origin) = (Arc::unwrap_or_clone(value), Origin::Model { target });
@@ -52,7 +53,8 @@ impl Run {
                 let attempt = self.counters.attempts.max(1);
                 let whole = Provenance { path: JsonPath::root(), source: Source::Fallback, attempt };
                 let provenance = vec![whole];
-                let warnings = judgement.warnings.into_iter().map(Warning::from).collect();
+                let own = plan.contract.warnings().iter().cloned();
+                let warnings = judgement.warnings.into_iter().map(Warning::from).chain(own).collect();
                 State::Accepted { value, origin: Origin::Fallback, provenance, warnings }
             }
             Some((judgement, _)) => {

@@ -8,6 +8,7 @@ mod answer;
 mod closed;
 mod compliance;
 mod compose;
+mod context;
 mod counters;
 mod decide;
 mod drafts;

@@ -5,6 +5,7 @@
 mod bounds;
 mod closed;
 mod completeness;
+mod context;
 mod decisions;
 mod laws;
 mod machine;

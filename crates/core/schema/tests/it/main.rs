@@ -5,6 +5,7 @@
 mod compare;
 mod hostile;
 mod lints;
+mod request;
 mod structure;
 mod words;
 
