@@ -94,6 +94,11 @@ impl Warning {
         Self { kind, path: None, message: message.into() }
     }
 
+    /// Creates the warning about an optional member that was `null` and is absent from the value.
+    pub(crate) fn null_as_absent(path: JsonPath) -> Self {
+        Self::new(WarningKind::NullAsAbsent, "null in an optional member counts as absent").at(path)
+    }
+
     /// Sets the path of the value in question (default: none, the whole value).
     #[must_use]
     pub fn at(mut self, path: JsonPath) -> Self {
