@@ -52,7 +52,8 @@ fn nullable(schema: &mut Value) {
     let Value::Object(keywords) = schema else { return };
     let no_value = json!({"type": "null"});
     let deciding = DECIDING.iter().filter(|keyword| keywords.contains_key(**keyword)).count();
-    let has_branch = keywords.get("anyOf").and_then(Value::as_array).is_some_and(|all| all.contains(&no_value));
+    let has_branch =
+        keywords.get("anyOf").and_then(Value::as_array).is_some_and(|all| all.contains(&no_value));
     let is_typed = ["type", "enum", "const"].iter().any(|keyword| keywords.contains_key(*keyword));
     if deciding == 0 {
         add_null(keywords);

@@ -260,7 +260,10 @@ fn all_marks_what_is_required_and_no_tags() {
     assert_eq!((removed, violations.len()), (vec!["$.nick".to_owned()], 0));
     assert_eq!(added, ["$.id", "$.name", "$.of.n"]);
     assert_eq!(value, json!({"of": {"kind": "l", "n": null}, "id": null, "name": null}));
-    assert_eq!(settled(&schema, json!({"name": null, "id": null, "of": {"kind": null, "n": 1}})).3, ["$.of.kind"]);
+    assert_eq!(
+        settled(&schema, json!({"name": null, "id": null, "of": {"kind": null, "n": 1}})).3,
+        ["$.of.kind"]
+    );
 }
 
 #[test]
