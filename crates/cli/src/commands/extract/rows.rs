@@ -139,9 +139,10 @@ impl Extractors<'_> {
         if let Some(known) = self.known.get(&text) {
             return Ok(known.clone());
         }
-        let extractor = self
-            .requests
-            .extractor(schema::usable(schema, self.registered)?.with_rules(&self.rules, self.registered)?)?;
+        let extractor = self.requests.extractor(
+            schema::usable(schema, &self.requests.args.may_be_absent, self.registered)?
+                .with_rules(&self.rules, self.registered)?,
+        )?;
         if self.known.len() < KEPT {
             self.known.insert(text, extractor.clone());
         }

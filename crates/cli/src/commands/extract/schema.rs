@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use formwork_core::{Error, ErrorKind, Rule, Rules, Schema as _, Severity};
+use formwork_core::{Absent, Error, ErrorKind, Rule, Rules, Schema as _, Severity};
 use formwork_review::document::{Document, Format};
 use formwork_schema::{Compiled, compile, lint};
 use formwork_shape::Shape;
@@ -49,11 +49,16 @@ pub(super) struct Given {
 }
 
 /// Reads the argument of `--schema`: JSON Schema as JSON or YAML or a shape, as a file or as text, or a list of
-/// fields such as `name, age: int`. Adds the rules `more`.
+/// fields such as `name, age: int`. Marks members that a text may lack, and adds the rules `more`.
 ///
 /// # Errors
 /// [`Failed`] with the location of a mistake, or for a schema that no value satisfies.
-pub(super) fn given(argument: &str, more: &[Placed], known: &Rules) -> Result<Given, Failed> {
+pub(super) fn given(
+    argument: &str,
+    absent: &[Absent],
+    more: &[Placed],
+    known: &Rules,
+) -> Result<Given, Failed> {
     let path = Path::new(argument);
     let (name, schema) = if path == Path::new("-") || path.exists() || !is_inline(argument) {
         if argument != "-" && !path.exists() && path.extension().is_none() {
@@ -73,22 +78,27 @@ pub(super) fn given(argument: &str, more: &[Placed], known: &Rules) -> Result<Gi
                 .to_owned(),
         ));
     }
-    let usable = usable(schema, known).map_err(|error| refused(error.to_string()))?;
+    let usable = usable(schema, absent, known).map_err(|error| refused(error.to_string()))?;
     let usable = usable.with_rules(more, known).map_err(|error| Failed::usage(error.message()))?;
     // Errors were rejected before, so all findings are warnings.
     lint(&usable.schema).iter().for_each(|finding| say!("{name}: {finding}"));
     Ok(Given { name, usable })
 }
 
-/// Reads the file of `--contract`. Adds the rules `more`.
+/// Reads the file of `--contract`. Marks members that a text may lack, and adds the rules `more`.
 ///
 /// # Errors
 /// [`Failed`] with the file and the mistake.
-pub(super) fn of_contract(path: &Path, more: &[Placed], known: &Rules) -> Result<Given, Failed> {
+pub(super) fn of_contract(
+    path: &Path,
+    absent: &[Absent],
+    more: &[Placed],
+    known: &Rules,
+) -> Result<Given, Failed> {
     let contract = files::contract(path)?;
     let name = files::name(path);
     let mut usable =
-        usable(contract.schema, known).map_err(|error| Failed::usage(format!("{name}: {error}")))?;
+        usable(contract.schema, absent, known).map_err(|error| Failed::usage(format!("{name}: {error}")))?;
     usable.rules.extend(contract.rules);
     (usable.instructions, usable.examples) = (contract.instructions, contract.examples);
     let usable = usable.with_rules(more, known).map_err(|error| Failed::usage(error.message()))?;
@@ -192,12 +202,13 @@ fn is_example(schema: &Value) -> bool {
         && !members.contains_key("required")
 }
 
-/// Separates the rules from a schema, and compiles the schema.
+/// Separates the rules from a schema, marks members that a text may lack, and compiles the schema.
 ///
 /// # Errors
 /// [`Error`] for a schema that is invalid or that no value satisfies, and for a rule whose path the schema does not allow.
-pub(super) fn usable(mut schema: Value, known: &Rules) -> Result<Usable, Error> {
+pub(super) fn usable(mut schema: Value, absent: &[Absent], known: &Rules) -> Result<Usable, Error> {
     let refused = |message: String| Error::new(ErrorKind::Schema, message);
+    absent.iter().for_each(|absent| absent.declare(&mut schema));
     let own = rules::take(&mut schema).map_err(refused)?;
     let compiled =
         compile(&schema).map_err(|error| refused(format!("#{}: {}", error.pointer, error.message)))?;
