@@ -305,6 +305,9 @@ fn pages(detail: &RunDetail) -> String {
     for warning in &detail.run.warnings {
         add(2, &format!("warning: {warning}"));
     }
+    for path in &detail.run.not_stated {
+        add(2, &format!("not stated: {path}"));
+    }
     for call in &detail.calls {
         let took = call.ended.since(call.started).as_secs_f64();
         let (input, output) = (call.usage.input_tokens, call.usage.output_tokens);

@@ -1,4 +1,4 @@
-use formwork_core::{CallRecord, Error, ErrorKind, Origin, Outcome, Provenance, Usage, Warning};
+use formwork_core::{CallRecord, Error, ErrorKind, JsonPath, Origin, Outcome, Provenance, Usage, Warning};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -47,6 +47,10 @@ pub struct ExtractOutput {
     /// Warnings for readers of the value: whatever was cut, repaired, dropped, chosen, rounded, coerced or restrained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<Warning>>,
+    /// The paths of the members that are null, because the text does not state them; with an error, of the required members that it
+    /// does not state. Missing if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_stated: Vec<JsonPath>,
     /// The error, if no value was accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ExtractError>,
@@ -81,19 +85,21 @@ pub struct ExtractError {
 impl ExtractOutput {
     pub(crate) fn new(id: Value, result: &Result<Outcome<Value>, Error>) -> Self {
         match result.clone() {
-            Ok(Outcome { value, origin, provenance, warnings, calls, usage, .. }) => Self {
+            Ok(Outcome { value, origin, provenance, warnings, not_stated, calls, usage, .. }) => Self {
                 id,
                 ok: true,
                 value: Some(value),
                 origin: Some(origin),
                 provenance: Some(provenance),
                 warnings: Some(warnings),
+                not_stated,
                 calls,
                 usage,
                 ..Self::default()
             },
             Err(error) => Self {
                 id,
+                not_stated: error.not_stated().to_vec(),
                 calls: error.calls().to_vec(),
                 usage: error.usage(),
                 error: Some(ExtractError {

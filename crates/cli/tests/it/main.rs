@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
+mod absence;
 mod batch;
 mod batch_api;
 #[path = "../../../../measure/src/chaos/play/mod.rs"]

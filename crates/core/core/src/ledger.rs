@@ -252,6 +252,9 @@ pub struct Outcome<T> {
     /// Warnings for readers of the value: whatever was cut, repaired, dropped, chosen, rounded, coerced or restrained, and what
     /// soft checks found.
     pub warnings: Vec<Warning>,
+    /// The paths of the members that are `null`, because the text does not state them; see [`Absent`](crate::Absent).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_stated: Vec<JsonPath>,
     /// Every call, in order.
     #[serde(alias = "attempts")]
     pub calls: Vec<CallRecord>,
@@ -301,7 +304,7 @@ impl<T> Outcome<T> {
     /// }
     /// ```
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Outcome<U> {
-        let Self { value, origin, provenance, warnings, calls, usage, cost } = self;
-        Outcome { value: change(value), origin, provenance, warnings, calls, usage, cost }
+        let Self { value, origin, provenance, warnings, not_stated, calls, usage, cost } = self;
+        Outcome { value: change(value), origin, provenance, warnings, not_stated, calls, usage, cost }
     }
 }

@@ -14,6 +14,7 @@
 //! Drivers, JSON Schema validation, dialects and providers live in the other crates of the family.
 //! `examples/embed-core.rs` drives a run with this crate alone.
 
+mod absence;
 mod accepts;
 mod answer;
 mod call;
@@ -55,6 +56,10 @@ mod violation;
 mod warning;
 mod watch;
 
+pub use absence::{
+    Absent, KEYWORD as ABSENT, Member, Settled, absence_mistake, declares_absence, is_marked, is_wrapped,
+    without_marks,
+};
 pub use answer::{Answer, Completion, Delta, End, Finish, ToolCall};
 pub use call::{Call, Sampling};
 pub use capabilities::{Capabilities, Enforcement};

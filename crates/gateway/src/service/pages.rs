@@ -167,6 +167,9 @@ pub(super) async fn one(
     for warning in &run.warnings {
         row(&mut out, &["warning", &warning.to_string()]);
     }
+    for path in &run.not_stated {
+        row(&mut out, &["not stated", &path.to_string()]);
+    }
     out.push_str("</table>");
     if let Some(request) = request {
         _ = write!(out, "<h2>Request</h2><pre>{}</pre>", escaped(&request));

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use formwork::config::Defaults;
 use formwork::providers::Providers;
-use formwork_core::{Error, ErrorKind, Input};
+use formwork_core::{Absent, Error, ErrorKind, Input};
 use formwork_extract::{CancellationToken, Extraction, Extractor, ExtractorBuilder};
 use formwork_ledger::Ledger;
 use serde_json::Value;
@@ -48,7 +48,8 @@ A formwork.toml configures other providers, and `formwork doctor` tests them:
 
 Exit codes:
   0    the value is printed (with --jsonl: for each row)
-  1    no valid answer (with --jsonl: for a row, unless --allow-failures)
+  1    no valid answer, or the text does not state a required value (--json: class `not_stated`; see --may-be-absent)
+       (with --jsonl: for a row, unless --allow-failures)
   2    wrong usage, or an invalid schema or file
   3    no provider answered in time, or the model cannot be opened
   130  interrupted";
@@ -79,6 +80,10 @@ pub(crate) struct Args {
     /// File with rules for the answer, in addition to those in `x-formwork-rules` of the schema; see `formwork check --help`
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
+    /// Accept null, or nothing, for members that the text does not state: for all required members, or for the member at PATH (such
+    /// as `$.items[*].note`; repeatable). The value has null there, and `not_stated` of --json lists the paths
+    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    may_be_absent: Vec<Absent>,
     /// File with the text (with --jsonl: the rows); `-` is standard input
     #[arg(long, short, conflicts_with = "argument")]
     file: Option<PathBuf>,
@@ -151,8 +156,12 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
 /// Returns the schema or the contract of the command line.
 fn given(args: &Args, rules: &[Placed], providers: &Providers) -> Result<Option<Given>, Failed> {
     match (&args.schema, &args.contract) {
-        (Some(argument), _) => schema::given(argument, rules, providers.rules(), args.any).map(Some),
-        (None, Some(file)) => schema::of_contract(file, rules, providers.rules(), args.any).map(Some),
+        (Some(argument), _) => {
+            schema::given(argument, &args.may_be_absent, rules, providers.rules(), args.any).map(Some)
+        }
+        (None, Some(file)) => {
+            schema::of_contract(file, &args.may_be_absent, rules, providers.rules(), args.any).map(Some)
+        }
         (None, None) => Ok(None),
     }
 }

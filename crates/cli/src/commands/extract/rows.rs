@@ -140,7 +140,7 @@ impl Extractors<'_> {
             return Ok(known.clone());
         }
         let extractor = self.requests.extractor(
-            schema::usable(schema, self.registered, self.requests.args.any)?
+            schema::usable(schema, &self.requests.args.may_be_absent, self.registered, self.requests.args.any)?
                 .with_rules(&self.rules, self.registered)?,
         )?;
         if self.known.len() < KEPT {

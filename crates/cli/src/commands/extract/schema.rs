@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use formwork_core::{Error, ErrorKind, Rule, Rules, Schema as _, Severity, Warning};
+use formwork_core::{Absent, Error, ErrorKind, Rule, Rules, Schema as _, Severity, Warning};
 use formwork_review::document::{Document, Format};
 use formwork_schema::{Compiled, compile, lint};
 use formwork_shape::Shape;
@@ -51,11 +51,18 @@ pub(super) struct Given {
 }
 
 /// Reads the argument of `--schema`: JSON Schema as JSON or YAML or a shape, as a file or as text, or a list of
-/// fields such as `name, age: int`. Adds the rules `more`. With `any`, the schema may allow any value.
+/// fields such as `name, age: int`. Marks members that a text may lack, and adds the rules `more`. With `any`, the schema may allow any
+/// value.
 ///
 /// # Errors
 /// [`Failed`] with the location of a mistake, or for a schema that no value satisfies.
-pub(super) fn given(argument: &str, more: &[Placed], known: &Rules, any: bool) -> Result<Given, Failed> {
+pub(super) fn given(
+    argument: &str,
+    absent: &[Absent],
+    more: &[Placed],
+    known: &Rules,
+    any: bool,
+) -> Result<Given, Failed> {
     let path = Path::new(argument);
     let (name, schema) = if path == Path::new("-") || path.exists() || !is_inline(argument) {
         if argument != "-" && !path.exists() && path.extension().is_none() {
@@ -75,7 +82,7 @@ pub(super) fn given(argument: &str, more: &[Placed], known: &Rules, any: bool) -
                 .to_owned(),
         ));
     }
-    let usable = usable(schema, known, any).map_err(|error| refused(error.to_string()))?;
+    let usable = usable(schema, absent, known, any).map_err(|error| refused(error.to_string()))?;
     let usable = usable.with_rules(more, known).map_err(|error| Failed::usage(error.message()))?;
     warn(&name, &usable, any);
     Ok(Given { name, usable })
@@ -87,15 +94,22 @@ fn warn(name: &str, usable: &Usable, any: bool) {
     findings.for_each(|finding| say!("{name}: {finding}"));
 }
 
-/// Reads the file of `--contract`. Adds the rules `more`. With `any`, the schema may allow any value.
+/// Reads the file of `--contract`. Marks members that a text may lack, and adds the rules `more`. With `any`, the schema may allow any
+/// value.
 ///
 /// # Errors
 /// [`Failed`] with the file and the mistake.
-pub(super) fn of_contract(path: &Path, more: &[Placed], known: &Rules, any: bool) -> Result<Given, Failed> {
+pub(super) fn of_contract(
+    path: &Path,
+    absent: &[Absent],
+    more: &[Placed],
+    known: &Rules,
+    any: bool,
+) -> Result<Given, Failed> {
     let contract = files::contract(path)?;
     let name = files::name(path);
-    let mut usable =
-        usable(contract.schema, known, any).map_err(|error| Failed::usage(format!("{name}: {error}")))?;
+    let mut usable = usable(contract.schema, absent, known, any)
+        .map_err(|error| Failed::usage(format!("{name}: {error}")))?;
     usable.rules.extend(contract.rules);
     (usable.instructions, usable.examples) = (contract.instructions, contract.examples);
     let usable = usable.with_rules(more, known).map_err(|error| Failed::usage(error.message()))?;
@@ -199,14 +213,15 @@ fn is_example(schema: &Value) -> bool {
         && !members.contains_key("required")
 }
 
-/// Separates the rules from a schema without its wrapper, and compiles the schema.
+/// Separates the rules from a schema without its wrapper, marks members that a text may lack, and compiles the schema.
 ///
 /// # Errors
 /// [`Error`] for a schema that is invalid, that no value satisfies or, without `any`, that every value satisfies, and for a rule
 /// whose path the schema does not allow.
-pub(super) fn usable(schema: Value, known: &Rules, any: bool) -> Result<Usable, Error> {
+pub(super) fn usable(schema: Value, absent: &[Absent], known: &Rules, any: bool) -> Result<Usable, Error> {
     let refused = |message: String| Error::new(ErrorKind::Schema, message);
     let (mut schema, unwrapped) = files::unwrapped(schema);
+    absent.iter().for_each(|absent| absent.declare(&mut schema));
     let own = rules::take(&mut schema).map_err(refused)?;
     let compiled =
         compile(&schema).map_err(|error| refused(format!("#{}: {}", error.pointer, error.message)))?;

@@ -47,6 +47,9 @@ pub enum Decision {
     Ask(Reask),
     /// Stop, and use the fallback if there is one.
     GiveUp,
+    /// Stop, because the text does not state [required members](RetryContext::not_stated): the error is
+    /// [`NotStated`](crate::ErrorKind::NotStated).
+    NotStated,
 }
 
 impl Decision {
@@ -160,6 +163,9 @@ pub struct RetryContext<'a> {
     pub repeated: bool,
     /// Whether the last answer was a patch that corrected nothing.
     pub stalled: bool,
+    /// The required members that were null or missing in the last two answers that were judged: the text probably does not state
+    /// them, and another request would make the model invent them.
+    pub not_stated: &'a [JsonPath],
     /// The capabilities of the current target.
     pub capabilities: &'a Capabilities,
     /// The capabilities of the next target, if there is one: of the remaining targets, the one that is in service first.
@@ -200,6 +206,7 @@ impl<'a> RetryContext<'a> {
             patchable: &[],
             repeated: false,
             stalled: false,
+            not_stated: &[],
             capabilities,
             next: None,
             next_in: None,

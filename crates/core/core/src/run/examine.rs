@@ -15,8 +15,8 @@ use super::warnings::{self, Ranked};
 use crate::feedback::cut_bytes;
 use crate::judgement::Decoded;
 use crate::{
-    Ask, Call, Completion, Context, Failure, Finish, Fit, Judgement, Plan, Provenance, Source, Stage,
-    Violation, Warning, WarningKind, lift, spaced,
+    Ask, Call, Completion, Context, Failure, Finish, Fit, Plan, Provenance, Source, Stage, Violation,
+    Warning, WarningKind, lift, spaced,
 };
 
 /// The request that an answer is examined against.
@@ -160,7 +160,7 @@ impl Question<'_> {
         let provenance = vec![Provenance { path: JsonPath::root(), source, attempt: self.attempt }];
         let mut closed = closed(completion, candidate).lifted(lowered, &value);
         let unlifted = closed.take_full(unlifted, self.plan.policy.accepts_incomplete());
-        let (Judgement { mut violations, warnings, .. }, decoded) = self.judge(&value, unlifted);
+        let Judged { value, mut violations, warnings, decoded, is_changed } = self.judge(value, unlifted);
         self.add_incomplete(&mut violations, &closed);
         if untouched {
             let spans = locate_all(&text, violations.iter().map(|violation| &violation.path));
@@ -168,9 +168,10 @@ impl Question<'_> {
                 violation.span = span.map(|span| span.shifted(candidate.span.start));
             }
         }
+        let text = if is_changed { spaced(&value).into() } else { text };
         let value = Arc::new(value);
         let of_answer = warnings::of_answer(completion, &within(candidate).collect::<Vec<_>>());
-        let warnings = of_answer.into_iter().chain(warnings.into_iter().map(Warning::from)).collect();
+        let warnings = of_answer.into_iter().chain(warnings).collect();
         (Draft { text, value, provenance, warnings, closed, entry: self.entry, decoded }, violations)
     }
 
@@ -208,25 +209,39 @@ impl Question<'_> {
             incomplete.adopt(&cut, &label(path), path);
         }
         let value: Value = serde_json::from_str(&text).unwrap_or_default();
-        let (Judgement { mut violations, warnings, .. }, decoded) = self.judge(&value, unlifted);
+        let Judged { value, mut violations, warnings, decoded, is_changed } = self.judge(value, unlifted);
         self.add_incomplete(&mut violations, &incomplete);
-        let (text, value, entry) = (text.into(), Arc::new(value), self.entry);
+        let text = if is_changed { spaced(&value).into() } else { text.into() };
         // What reading the earlier answers took still holds; soft checks have judged the whole document anew.
         let mut remaining: Vec<Warning> =
             earlier.iter().filter(|warning| warning.kind != WarningKind::Check).cloned().collect();
         remaining.extend(warnings::of_answer(completion, &within(&candidate).collect::<Vec<_>>()));
-        remaining.extend(warnings.into_iter().map(Warning::from));
-        let warnings = remaining;
+        remaining.extend(warnings);
+        let (value, entry, warnings) = (Arc::new(value), self.entry, remaining);
         let draft = Draft { text, value, provenance, warnings, closed: incomplete, entry, decoded };
         Examined { draft: Some(draft), edits: candidate.edits, failure: failure(violations), ignored: None }
     }
 
-    fn judge(&self, value: &Value, unlifted: Vec<Violation>) -> (Judgement, Decoded) {
-        let mut judgement = self.plan.contract.judge(value, &self.context);
-        judgement.violations.splice(0..0, unlifted);
-        let decoded = judgement.take_decoded();
-        (judgement, decoded)
+    fn judge(&self, value: Value, unlifted: Vec<Violation>) -> Judged {
+        let mut settled = self.plan.contract.settle(value, &self.context);
+        let (is_changed, decoded) = (settled.is_changed(), settled.judgement.take_decoded());
+        let mut violations = settled.judgement.violations;
+        violations.splice(0..0, unlifted);
+        let soft = settled.judgement.warnings.into_iter().map(Warning::from);
+        let warnings = soft.chain(warnings::of_absent(&settled.removed)).collect();
+        Judged { value: settled.value, violations, warnings, decoded, is_changed }
     }
+}
+
+/// A document that was judged.
+struct Judged {
+    /// The document, without members that count as absent.
+    value: Value,
+    violations: Vec<Violation>,
+    warnings: Vec<Warning>,
+    decoded: Decoded,
+    /// Whether the document is another than the answer's.
+    is_changed: bool,
 }
 
 /// Returns the repairs inside of the document, without those of the text around it.

@@ -34,7 +34,8 @@ use serde_json::Value;
 
 use crate::judgement::Decoded;
 use crate::{
-    Ask, Call, CallRecord, Context, Error, ErrorKind, Origin, Outcome, Plan, Provenance, Time, Usage, Warning,
+    Ask, Call, CallRecord, Context, Error, ErrorKind, JsonPath, Origin, Outcome, Plan, Provenance, Time,
+    Usage, Warning,
 };
 use counters::Counters;
 use drafts::Drafts;
@@ -103,10 +104,28 @@ pub struct Run {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum State {
     Ready,
-    Waiting { until: Time },
-    Calling { id: CallId, call: Arc<Call>, skipped: Vec<String>, since: Time },
-    Outside { id: CallId, who: External, end: Option<End> },
-    Accepted { value: Value, origin: Origin, provenance: Vec<Provenance>, warnings: Vec<Warning> },
+    Waiting {
+        until: Time,
+    },
+    Calling {
+        id: CallId,
+        call: Arc<Call>,
+        skipped: Vec<String>,
+        since: Time,
+    },
+    Outside {
+        id: CallId,
+        who: External,
+        end: Option<End>,
+    },
+    Accepted {
+        value: Value,
+        origin: Origin,
+        provenance: Vec<Provenance>,
+        warnings: Vec<Warning>,
+        #[serde(default)]
+        not_stated: Vec<JsonPath>,
+    },
     Failed(End),
 }
 
@@ -224,7 +243,7 @@ impl Run {
                 self.checked(plan, now, violations);
             }
             (Event::Supplied { value, .. }, State::Outside { who: External::Fallback, end, .. }) => {
-                let nothing = || End { kind: ErrorKind::Rejected, message: String::new() };
+                let nothing = || End::new(ErrorKind::Rejected, "");
                 let end = end.clone().unwrap_or_else(nothing);
                 self.fall_back(plan, end, value);
             }
@@ -307,17 +326,18 @@ impl Run {
         let best =
             if let State::Accepted { .. } = self.state { None } else { self.drafts.nearest(&self.ledger) };
         match self.state {
-            State::Accepted { value, origin, provenance, warnings } => Ok(Outcome {
+            State::Accepted { value, origin, provenance, warnings, not_stated } => Ok(Outcome {
                 value,
                 origin,
                 provenance,
                 warnings,
+                not_stated,
                 calls: self.ledger,
                 usage,
                 cost: self.counters.spent,
             }),
-            State::Failed(End { kind, message }) => {
-                Err(Error::new(kind, message).with_history(self.ledger, best))
+            State::Failed(End { kind, message, not_stated }) => {
+                Err(Error::new(kind, message).with_not_stated(not_stated).with_history(self.ledger, best))
             }
             _ => Err(Error::new(ErrorKind::Cancelled, "the run was not driven to its end")
                 .with_history(self.ledger, best)),

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
+mod absence;
 mod agree;
 mod blocking;
 mod budget;
