@@ -19,7 +19,8 @@ use crate::{JsonPath, Level, Span};
 /// use formwork_json::{Level, read};
 ///
 /// let text = r#"{"id": 123456789012345678901, "share": 0.10000000000000000001, "price": 12.50}"#;
-/// let [id, share] = &read(text, Level::Clean)?.candidates()[0].rounded[..] else { panic!() };
+/// let reading = read(text, Level::Clean)?;
+/// let [id, share] = &reading.candidates()[0].rounded[..] else { panic!() };
 /// assert!(!id.is_tolerable() && share.is_tolerable());
 /// assert_eq!(id.to_string(), "$.id: the number 123456789012345678901 cannot be kept exactly");
 /// # Ok::<(), formwork_json::ReadError>(())

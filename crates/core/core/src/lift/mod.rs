@@ -1,15 +1,17 @@
 mod leaves;
+mod numbers;
 pub(crate) mod op;
 
 use std::collections::HashMap;
 
-use formwork_json::JsonPath;
+use formwork_json::{Candidate, JsonPath, Level, Rounded, Segment, read};
 use serde_json::{Map, Value};
 
 use crate::accepts::Accepts;
 use crate::keywords::{self, target};
-use crate::{Lowered, Stage, Violation};
+use crate::{Lowered, Stage, Violation, precision};
 
+use numbers::{Inside, Numbers};
 use op::Lift;
 
 /// Maps an answer back to the original schema, inner values first, and returns the violations that it found.
@@ -29,15 +31,37 @@ use op::Lift;
 ///     .with_lift(vec![LiftOp { at: String::new(), lift: Lift::DropNull(vec!["nick".into()]) }]);
 /// assert_eq!(lift(json!({"nick": null}), &lowered), (json!({}), vec![]));
 /// ```
-pub fn lift(mut value: Value, lowered: &Lowered) -> (Value, Vec<Violation>) {
-    let mut problems = Vec::new();
-    if !lowered.lift.is_empty() || !lowered.bounds.is_empty() {
-        let schema = lowered.schema.as_ref().unwrap_or(&Value::Null);
-        let lifter = Lifter::new(schema, lowered);
-        let root = Place { node: schema, path: JsonPath::root(), is_pair: false };
-        lifter.walk(&mut value, root, &mut problems, 0);
-    }
+pub fn lift(value: Value, lowered: &Lowered) -> (Value, Vec<Violation>) {
+    let Lifted { value, mut problems, rounded } = lift_exact(value, Vec::new(), lowered);
+    problems.extend(precision(&rounded).0);
     (value, problems)
+}
+
+/// The result of mapping an answer back.
+pub(crate) struct Lifted {
+    pub(crate) value: Value,
+    pub(crate) problems: Vec<Violation>,
+    /// The rounded numbers, with their paths in the value.
+    pub(crate) rounded: Vec<Rounded>,
+}
+
+/// Maps an answer back as [`lift`], with its rounded numbers.
+pub(crate) fn lift_exact(mut value: Value, rounded: Vec<Rounded>, lowered: &Lowered) -> Lifted {
+    if lowered.lift.is_empty() && lowered.bounds.is_empty() {
+        return Lifted { value, problems: Vec::new(), rounded };
+    }
+    let schema = lowered.schema.as_ref().unwrap_or(&Value::Null);
+    let mut found = Found { problems: Vec::new(), numbers: Numbers::new(rounded) };
+    let root = Place { numbers: found.numbers.inside(), ..Place::root(schema) };
+    Lifter::new(schema, lowered).walk(&mut value, root, &mut found, 0);
+    let rounded = found.numbers.lifted(&value);
+    Lifted { value, problems: found.problems, rounded }
+}
+
+/// The findings of a walk.
+struct Found {
+    problems: Vec<Violation>,
+    numbers: Numbers,
 }
 
 /// A position of the walk.
@@ -48,6 +72,14 @@ struct Place<'a> {
     path: JsonPath,
     /// Whether the value is a `{"key", "value"}` pair, whose members have the path of the member that it encodes.
     is_pair: bool,
+    /// The rounded numbers within the value.
+    numbers: Inside,
+}
+
+impl<'a> Place<'a> {
+    fn root(node: &'a Value) -> Self {
+        Self { node, path: JsonPath::root(), is_pair: false, numbers: Inside::default() }
+    }
 }
 
 pub(crate) struct Lifter<'a> {
@@ -78,37 +110,44 @@ impl<'a> Lifter<'a> {
 
     /// Returns the value that a node's value maps back to; `None` if it cannot be mapped.
     pub(crate) fn lifted(&self, mut value: Value, node: &'a Value) -> Option<Value> {
-        let mut problems = Vec::new();
-        self.walk(&mut value, Place { node, path: JsonPath::root(), is_pair: false }, &mut problems, 0);
-        problems.is_empty().then_some(value)
+        let mut found = Found { problems: Vec::new(), numbers: Numbers::new(Vec::new()) };
+        self.walk(&mut value, Place::root(node), &mut found, 0);
+        found.problems.is_empty().then_some(value)
     }
 
-    fn walk(&self, value: &mut Value, place: Place<'a>, problems: &mut Vec<Violation>, jumps: usize) {
-        let Place { node, path, is_pair } = place;
+    fn walk(&self, value: &mut Value, place: Place<'a>, found: &mut Found, jumps: usize) {
+        let Place { node, path, is_pair, numbers } = place;
         let at = std::ptr::from_ref(node);
         let ops = self.ops(node);
         if let Some(key) = ops.iter().find_map(|lift| lift.unwraps_nothing(value)) {
             if let Some(node) = node["properties"].get(key) {
-                self.walk(value, Place { node, path, is_pair: false }, problems, 0);
+                self.walk(value, Place { node, path, is_pair: false, numbers }, found, 0);
             }
             return;
         }
         if let Some(max) = self.bounds.get(&at).filter(|max| is_full(value, **max)) {
             let problem = Violation::new(path.clone(), "truncated", Stage::Read);
-            let found = format!("the bound of {max} that this model is given");
-            problems.push(problem.with_expected("a complete value").with_found(found));
+            let bound = format!("the bound of {max} that this model is given");
+            found.problems.push(problem.with_expected("a complete value").with_found(bound));
         }
         if jumps < MAX_JUMPS {
             if let Some(node) = target(self.schema, node) {
-                self.walk(value, Place { node, path: path.clone(), is_pair }, problems, jumps + 1);
+                let place = Place { node, path: path.clone(), is_pair, numbers: numbers.clone() };
+                self.walk(value, place, found, jumps + 1);
             }
             for keyword in ["anyOf", "oneOf"] {
                 let Some(variants) = node[keyword].as_array() else { continue };
                 if let Some(node) = self.taken(value, variants) {
-                    self.walk(value, Place { node, path: path.clone(), is_pair }, problems, jumps + 1);
+                    let place = Place { node, path: path.clone(), is_pair, numbers: numbers.clone() };
+                    self.walk(value, place, found, jumps + 1);
                 }
             }
         }
+        let mut below = found.numbers.by_step(&numbers);
+        let mut numbers_at = |step: &dyn Fn() -> Segment, path: &JsonPath, found: &mut Found| {
+            let inside = if below.is_empty() { None } else { below.remove(&step()) };
+            inside.inspect(|inside| found.numbers.place(inside, path)).unwrap_or_default()
+        };
         match value {
             Value::Object(members) => {
                 for (name, member) in members {
@@ -119,31 +158,35 @@ impl<'a> Lifter<'a> {
                             .find_map(|lift| lift.path_below(&path, name))
                             .unwrap_or_else(|| path.key(name.as_str()))
                     };
+                    let numbers = numbers_at(&|| Segment::Key(name.clone()), &inner, found);
                     let governing = node["properties"].get(name).or_else(|| node.get("additionalProperties"));
                     if let Some(node) = governing {
                         let is_pair = member.is_array() && ops.iter().any(|lift| lift.lists(name));
-                        self.walk(member, Place { node, path: inner, is_pair }, problems, 0);
+                        self.walk(member, Place { node, path: inner, is_pair, numbers }, found, 0);
                     }
                 }
             }
             Value::Array(items) => {
-                let are_pairs = ops.iter().any(|lift| **lift == Lift::PairsToMap);
                 for (index, item) in items.iter_mut().enumerate() {
-                    let key = item["key"].as_str().filter(|_| are_pairs);
+                    let encoded = ops.iter().find_map(|lift| lift.path_of_item(&path, item));
                     let outer = || if is_pair { path.clone() } else { path.index(index) };
-                    let inner = key.map_or_else(outer, |key| path.key(key));
-                    let is_pair = key.is_some();
+                    let is_pair = encoded.is_some();
+                    let inner = encoded.unwrap_or_else(outer);
+                    let numbers = numbers_at(&|| Segment::Index(index), &inner, found);
                     if let Some(node) = keywords::item(node, index) {
-                        self.walk(item, Place { node, path: inner, is_pair }, problems, 0);
+                        self.walk(item, Place { node, path: inner, is_pair, numbers }, found, 0);
                     }
                 }
             }
             _ => {}
         }
         for lift in ops {
-            if let Err((rule, expected, found)) = lift.apply(value) {
-                let problem = Violation::new(path.clone(), rule, Stage::Read);
-                problems.push(problem.with_expected(expected).with_found(found));
+            match lift.apply(value) {
+                Ok(parsed) => found.numbers.add(&path, parsed),
+                Err((rule, expected, was)) => {
+                    let problem = Violation::new(path.clone(), rule, Stage::Read);
+                    found.problems.push(problem.with_expected(expected).with_found(was));
+                }
             }
         }
     }
@@ -205,8 +248,18 @@ impl Lift {
         }
     }
 
-    /// Changes the value, or returns the violation as (rule, expected, found) if that is impossible.
-    fn apply(&self, value: &mut Value) -> Result<(), (&'static str, &'static str, String)> {
+    /// The path in the original document of the value that an item of a list encodes.
+    fn path_of_item(&self, path: &JsonPath, item: &Value) -> Option<JsonPath> {
+        match self {
+            Self::PairsToMap => Some(path.key(item["key"].as_str()?)),
+            Self::Leaves => leaves::steps(item).map(|steps| path.join(&steps)),
+            _ => None,
+        }
+    }
+
+    /// Changes the value and returns the rounded numbers of JSON in a string. If the change is impossible, returns the violation as
+    /// (rule, expected, found).
+    fn apply(&self, value: &mut Value) -> Result<Vec<Rounded>, (&'static str, &'static str, String)> {
         match (self, &mut *value) {
             (Self::Unwrap(key), Value::Object(members)) if members.len() == 1 => {
                 if let Some(inner) = members.remove(key) {
@@ -232,7 +285,7 @@ impl Lift {
                 *value = Value::Array(array);
             }
             (Self::Spread(key), Value::Object(members)) => {
-                let Some(Value::Object(further)) = members.get(key) else { return Ok(()) };
+                let Some(Value::Object(further)) = members.get(key) else { return Ok(Vec::new()) };
                 if let Some(double) = further.keys().find(|name| *name != key && members.contains_key(*name))
                 {
                     return Err(("uniqueKeys", "each key once", double.clone()));
@@ -262,7 +315,7 @@ impl Lift {
                 let mut members = Map::new();
                 for pair in pairs {
                     let (Some(key), Some(inner)) = (pair["key"].as_str(), pair.get("value")) else {
-                        return Ok(());
+                        return Ok(Vec::new());
                     };
                     if members.insert(key.to_owned(), inner.clone()).is_some() {
                         return Err(("uniqueKeys", "each key once", key.to_owned()));
@@ -270,8 +323,12 @@ impl Lift {
                 }
                 *value = Value::Object(members);
             }
-            (Self::ParseJson, Value::String(text)) => match serde_json::from_str(text) {
-                Ok(parsed) => *value = parsed,
+            (Self::ParseJson, Value::String(text)) => match read(text, Level::Strict) {
+                Ok(reading) => {
+                    let Candidate { value: parsed, rounded, .. } = reading.into_candidates().swap_remove(0);
+                    *value = parsed;
+                    return Ok(rounded);
+                }
                 Err(error) => return Err(("json", "a string that holds JSON", error.to_string())),
             },
             (Self::Unlist(names), Value::Object(members)) => {
@@ -292,7 +349,7 @@ impl Lift {
             }
             (Self::Choice { names, null }, Value::Object(members)) => {
                 if !members.iter().all(|(name, list)| names.contains(name) && list.is_array()) {
-                    return Ok(());
+                    return Ok(Vec::new());
                 }
                 let mut items: Vec<Value> = Vec::new();
                 for list in members.values_mut().filter_map(Value::as_array_mut) {
@@ -317,7 +374,7 @@ impl Lift {
             }
             _ => {}
         }
-        Ok(())
+        Ok(Vec::new())
     }
 }
 

@@ -3,19 +3,20 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use formwork_json::{Candidate, Edit, JsonPath, Level, ReadError, locate_all, read, splice};
+use formwork_json::{Candidate, Edit, JsonPath, Level, ReadError, Rounded, locate_all, read, splice};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::closed::{CUT, Closed, is_incomplete};
+use super::closed::{CUT, Closed, in_document, is_incomplete};
 use super::compliance;
 use super::drafts::Draft;
 use super::patch::label;
 use crate::feedback::cut_bytes;
 use crate::judgement::Decoded;
+use crate::lift::{Lifted, lift_exact};
 use crate::{
-    Ask, Call, Completion, Context, Failure, Finish, Fit, Judgement, Plan, Provenance, Source, Stage,
-    Violation, Warning, lift, spaced,
+    Ask, Call, Completion, Context, Failure, Finish, Fit, Plan, Provenance, Source, Stage, Violation,
+    Warning, precision, spaced,
 };
 
 /// The request that an answer is examined against.
@@ -50,6 +51,13 @@ impl Examined {
     fn failed(failure: Failure) -> Self {
         Self { draft: None, edits: Vec::new(), failure: Some(failure), ignored: None }
     }
+}
+
+/// The judgement of a document.
+struct Judged {
+    violations: Vec<Violation>,
+    warnings: Vec<Warning>,
+    decoded: Decoded,
 }
 
 impl Question<'_> {
@@ -144,7 +152,7 @@ impl Question<'_> {
         value: Value,
     ) -> (Draft, Vec<Violation>) {
         let lowered = &self.call.lowered;
-        let (value, unlifted) = lift(value, lowered);
+        let Lifted { value, problems, rounded } = lift_exact(value, candidate.rounded.clone(), lowered);
         let untouched = lowered.lift.is_empty() && within(candidate).next().is_none();
         let text: Arc<str> = match candidate.span.of(self.text) {
             whole if untouched && whole.len() == self.text.len() => Arc::clone(self.text),
@@ -154,8 +162,8 @@ impl Question<'_> {
         let source = if candidate.is_exact() { Source::Native } else { Source::Repaired };
         let provenance = vec![Provenance { path: JsonPath::root(), source, attempt: self.attempt }];
         let mut closed = closed(completion, candidate).lifted(lowered, &value);
-        let unlifted = closed.take_full(unlifted, self.plan.policy.accepts_cut());
-        let (Judgement { mut violations, warnings, .. }, decoded) = self.judge(&value, unlifted);
+        let problems = closed.take_full(problems, self.plan.policy.accepts_cut());
+        let Judged { mut violations, warnings, decoded } = self.judge(&value, &rounded, problems);
         self.add_incomplete(&mut violations, &closed);
         if untouched {
             let spans = locate_all(&text, violations.iter().map(|violation| &violation.path));
@@ -164,8 +172,7 @@ impl Question<'_> {
             }
         }
         let value = Arc::new(value);
-        let warnings = warnings.into_iter().map(Warning::from).collect();
-        (Draft { text, value, provenance, warnings, closed, entry: self.entry, decoded }, violations)
+        (Draft { text, value, provenance, warnings, rounded, closed, entry: self.entry, decoded }, violations)
     }
 
     /// Splices the values of a patch into the draft and judges the whole document.
@@ -180,15 +187,16 @@ impl Question<'_> {
                 of_answer("json", "an object with the values that were asked for", "something else");
             return Examined::failed(Failure::NotJson { violations: vec![violation] });
         };
-        let Some(Draft { text: before, provenance, closed: incomplete, .. }) = self.draft else {
+        let Some(Draft { text: before, provenance, closed: incomplete, rounded, .. }) = self.draft else {
             return Examined::failed(self.truncated());
         };
-        let (mut text, mut provenance, mut incomplete) =
-            (Cow::Borrowed(&**before), provenance.clone(), incomplete.clone());
+        let (mut text, mut provenance, mut incomplete, mut rounded) =
+            (Cow::Borrowed(&**before), provenance.clone(), incomplete.clone(), rounded.clone());
         let (lowered, cut) = (&self.call.lowered, closed(completion, &candidate));
-        let (answer, unlifted) = lift(candidate.value, lowered);
+        let Lifted { value: answer, problems, rounded: of_answer } =
+            lift_exact(candidate.value, candidate.rounded, lowered);
         let mut cut = cut.lifted(lowered, &answer);
-        let unlifted = cut.take_full(unlifted, self.plan.policy.accepts_cut());
+        let problems = cut.take_full(problems, self.plan.policy.accepts_cut());
         for path in paths {
             let Some(value) = answer.get(label(path)) else { continue };
             let Some(patched) = splice(&text, path, value) else { continue };
@@ -199,21 +207,40 @@ impl Question<'_> {
             provenance.push(Provenance { path: path.clone(), source, attempt: self.attempt });
             incomplete.replace(path);
             incomplete.adopt(&cut, &label(path), path);
+            rounded.retain(|number| !number.path.is_within(path));
+            rounded.extend(of_answer.iter().filter_map(|number| {
+                let path = in_document(&number.path, &label(path), path)?;
+                Some(Rounded { path, ..number.clone() })
+            }));
         }
-        let value: Value = serde_json::from_str(&text).unwrap_or_default();
-        let (Judgement { mut violations, warnings, .. }, decoded) = self.judge(&value, unlifted);
+        // The text may have numbers beyond the range of a double, which serde_json does not read.
+        let reading = read(&text, Level::Clean).map(|reading| reading.into_candidates().swap_remove(0).value);
+        let value = reading.unwrap_or_default();
+        let Judged { mut violations, warnings, decoded } = self.judge(&value, &rounded, problems);
         self.add_incomplete(&mut violations, &incomplete);
         let (text, value, entry) = (text.into(), Arc::new(value), self.entry);
-        let warnings = warnings.into_iter().map(Warning::from).collect();
-        let draft = Draft { text, value, provenance, warnings, closed: incomplete, entry, decoded };
+        let draft = Draft { text, value, provenance, warnings, rounded, closed: incomplete, entry, decoded };
         Examined { draft: Some(draft), edits: candidate.edits, failure: failure(violations), ignored: None }
     }
 
-    fn judge(&self, value: &Value, unlifted: Vec<Violation>) -> (Judgement, Decoded) {
+    /// Judges a document. Its first violations are those of lifting, then those of its rounded numbers.
+    fn judge(&self, value: &Value, rounded: &[Rounded], problems: Vec<Violation>) -> Judged {
         let mut judgement = self.plan.contract.judge(value, &self.context);
-        judgement.violations.splice(0..0, unlifted);
         let decoded = judgement.take_decoded();
-        (judgement, decoded)
+        let mut warnings: Vec<_> = judgement.warnings.into_iter().map(Warning::from).collect();
+        let mut violations = judgement.violations;
+        if !rounded.is_empty() {
+            let (inexact, were_rounded) = precision(rounded);
+            // Such a number is not the `null` that stands in for it.
+            let is_null = |path: &JsonPath| path.get(value).is_some_and(Value::is_null);
+            let stands_in =
+                |path: &JsonPath| is_null(path) && inexact.iter().any(|other| other.path == *path);
+            violations.retain(|violation| !stands_in(&violation.path));
+            violations.splice(0..0, inexact);
+            warnings.extend(were_rounded);
+        }
+        violations.splice(0..0, problems);
+        Judged { violations, warnings, decoded }
     }
 }
 
