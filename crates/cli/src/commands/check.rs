@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use formwork::providers::Providers;
-use formwork_core::{Context, Contract, Inline, Rule, Rules, Violation};
+use formwork_core::{Context, Contract, Inline, Rule, Rules, Violation, precision};
 use formwork_json::{Level, read};
 use formwork_schema::{Compiled, Formats, compile_with, lint};
 use serde_json::Value;
@@ -199,6 +199,8 @@ impl Examiner {
             }
         };
         let mut found = self.examine(contract, &candidate.value);
+        let (inexact, rounded) = precision(&candidate.rounded);
+        found.violations.splice(0..0, inexact);
         for violation in &mut found.violations {
             violation.span = formwork_json::locate(&text, &violation.path);
         }
@@ -207,6 +209,7 @@ impl Examiner {
                 let (line, column) = formwork_json::line_column(&text, edit.span.start);
                 say!("warning: {name}:{line}:{column}: {}: `{}`, the last one counts", edit.kind, edit.with);
             }
+            rounded.iter().for_each(|warning| say!("warning: {name}: {warning}"));
             for violation in &found.violations {
                 output::text(&snippet::violation(&name, &text, violation))?;
             }

@@ -44,9 +44,6 @@ impl From<&Rounded> for Violation {
 /// A warning of the kind [`WarningKind::Rounded`].
 impl From<&Rounded> for Warning {
     fn from(number: &Rounded) -> Self {
-        let text = crate::cut(&number.text, crate::MAX_FOUND);
-        let kept = number.kept().unwrap_or_default();
-        Self::new(WarningKind::Rounded, format!("the number {text} was rounded to {kept}"))
-            .at(number.path.clone())
+        Self::new(WarningKind::Rounded, number.detail()).at(number.path.clone())
     }
 }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::find::{Findings, Found, find};
 use crate::source::Work;
+use crate::rounded::refused;
 use crate::strict::{Document, read_strict};
 use crate::tolerant::{Stop, Tolerated, parse_at};
 use crate::{Edit, EditKind, JsonPath, Level, MAX_DEPTH, ReadError, Rounded, Span};
@@ -147,6 +148,23 @@ pub fn read(text: &str, level: Level) -> Result<Reading, ReadError> {
 pub fn read_bytes(bytes: &[u8], level: Level) -> Result<Reading, ReadError> {
     let text = std::str::from_utf8(bytes).map_err(|error| ReadError::NotUtf8 { at: error.valid_up_to() })?;
     read(text, level)
+}
+
+/// Reads UTF-8 bytes as one JSON document without repairs, for files and arguments of people.
+///
+/// # Errors
+/// The errors of [`read_bytes`], and [`ReadError::Inexact`] for a number that is no fraction and cannot be kept exactly.
+///
+/// ```
+/// use formwork_json::read_exact;
+///
+/// assert_eq!(read_exact("[12.50]").map(|document| document.value), Ok(serde_json::json!([12.5])));
+/// assert!(read_exact("[123456789012345678901]").is_err());
+/// ```
+pub fn read_exact(bytes: impl AsRef<[u8]>) -> Result<Candidate, ReadError> {
+    let candidate = read_bytes(bytes.as_ref(), Level::Strict)?.into_candidates().swap_remove(0);
+    let text = str::from_utf8(bytes.as_ref()).unwrap_or_default();
+    refused(text, &candidate.rounded).map_or(Ok(candidate), Err)
 }
 
 fn already_json(text: &str, document: Document, level: Level) -> Vec<Candidate> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::source::Work;
 use crate::tolerant::parse_at;
-use crate::{JsonPath, Level, Span};
+use crate::{JsonPath, Level, ReadError, Span, locate};
 
 /// A number of a text whose value differs from the number in the [`Value`](serde_json::Value) that was read.
 ///
@@ -22,7 +22,7 @@ use crate::{JsonPath, Level, Span};
 /// let reading = read(text, Level::Clean)?;
 /// let [id, share] = &reading.candidates()[0].rounded[..] else { panic!() };
 /// assert!(!id.is_tolerable() && share.is_tolerable());
-/// assert_eq!(id.to_string(), "$.id: the number 123456789012345678901 cannot be kept exactly");
+/// assert_eq!(share.to_string(), "$.share: the number 0.10000000000000000001 was rounded to 0.1");
 /// # Ok::<(), formwork_json::ReadError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,20 +41,31 @@ impl Rounded {
         double(&self.text).is_some() && !Decimal::of(&self.text).is_integer()
     }
 
+    /// Returns a sentence about the number, cut at 60 digits: the number that it was rounded to, or the numbers that can be kept.
+    pub fn detail(&self) -> String {
+        let (text, cut) = match self.text.get(..60) {
+            Some(head) if self.text.len() > 61 => (head, "…"),
+            _ => (self.text.as_str(), ""),
+        };
+        match self.kept() {
+            Some(kept) if self.is_tolerable() => format!("the number {text}{cut} was rounded to {kept}"),
+            Some(_) => format!(
+                "the integer {text}{cut} cannot be kept exactly: write at most 19 digits without fraction and exponent, or a string"
+            ),
+            None => format!("the number {text}{cut} is beyond the maximum of 1.7e308"),
+        }
+    }
+
     /// Returns the shortest text of the double that was read in place of the number; `None` beyond the range of a double.
     pub fn kept(&self) -> Option<String> {
         double(&self.text).map(shortest)
     }
 }
 
-/// Writes the path and the number, cut at 60 digits.
+/// Writes the path and the [detail](Rounded::detail).
 impl fmt::Display for Rounded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, text } = self;
-        match text.get(..60).filter(|_| text.len() > 61) {
-            Some(head) => write!(f, "{path}: the number {head}… cannot be kept exactly"),
-            None => write!(f, "{path}: the number {text} cannot be kept exactly"),
-        }
+        write!(f, "{}: {}", self.path, self.detail())
     }
 }
 
@@ -67,6 +78,30 @@ impl fmt::Display for Rounded {
 /// ```
 pub fn rounded(text: &str) -> Vec<Rounded> {
     if may_round(text) { all_rounded(text) } else { Vec::new() }
+}
+
+/// Returns the rounded fractions of a JSON text that another parser reads.
+///
+/// # Errors
+/// [`ReadError::Inexact`] for the first number that is not [tolerable](Rounded::is_tolerable).
+///
+/// ```
+/// use formwork_json::exact;
+///
+/// assert_eq!(exact(r#"{"share": 0.1234567890123456789}"#).map(|rounded| rounded.len()), Ok(1));
+/// let error = exact(r#"{"id": 123456789012345678901}"#).unwrap_err();
+/// assert_eq!(error.at(), Some(7));
+/// ```
+pub fn exact(text: &str) -> Result<Vec<Rounded>, ReadError> {
+    let rounded = rounded(text);
+    refused(text, &rounded).map_or(Ok(rounded), Err)
+}
+
+/// Returns the error for the first number that cannot be tolerated.
+pub(crate) fn refused(text: &str, rounded: &[Rounded]) -> Option<ReadError> {
+    let number = rounded.iter().find(|number| !number.is_tolerable())?;
+    let at = locate(text, &number.path).map_or(0, |span| span.start);
+    Some(ReadError::Inexact { at, message: number.to_string() })
 }
 
 /// Returns the changed numbers of a JSON text, by a second reading that knows the text of each number.
