@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use formwork_core::{Error, Level};
+use formwork_core::Error;
 use formwork_extract::CancellationToken;
 use formwork_ledger::{Ledger, Recorder};
 use formwork_review::document::DocumentError;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use formwork_core::{Rule, Schema as _};
+use formwork_json::read_exact;
 use formwork_shape::Shape;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -90,7 +91,7 @@ pub fn read_contract(path: &Path) -> Result<NamedContract, ContractError> {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let plain = |schema| Written { schema, rules: Vec::new(), instructions: None, examples: Vec::new() };
     let mut written = match ending {
-        "json" => plain(serde_json::from_str(&text).map_err(|error| unusable(error.to_string()))?),
+        "json" => plain(read_exact(&text).map_err(|error| unusable(error.to_string()))?.value),
         "shape" => {
             let shape =
                 Shape::parse(&text).map_err(|error| ContractError::Unusable(error.pointed(&file_name)))?;

@@ -88,7 +88,8 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
         Ok(reading) => {
             let schema = schema.as_ref().map(|(document, schema)| (document, schema.as_ref()));
             if args.all && !args.json {
-                let documents = reading.documents().into_iter().filter(|document| left_out(document).is_none());
+                let documents =
+                    reading.documents().into_iter().filter(|document| left_out(document).is_none());
                 all = documents.map(|document| document.value.clone()).collect();
             }
             chosen(Value::from(name.clone()), reading, schema)
@@ -179,5 +180,13 @@ fn left_out(document: &Candidate) -> Option<Warning> {
 }
 
 fn failed(id: Value, error: RowError) -> ReadOutput {
-    ReadOutput { id, ok: false, value: None, edits: None, others: Vec::new(), warnings: Vec::new(), error: Some(error) }
+    ReadOutput {
+        id,
+        ok: false,
+        value: None,
+        edits: None,
+        others: Vec::new(),
+        warnings: Vec::new(),
+        error: Some(error),
+    }
 }

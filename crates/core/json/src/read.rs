@@ -3,8 +3,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::find::{Findings, Found, find};
-use crate::source::Work;
 use crate::rounded::refused;
+use crate::source::Work;
 use crate::strict::{Document, read_strict};
 use crate::tolerant::{Stop, Tolerated, parse_at};
 use crate::{Edit, EditKind, JsonPath, Level, MAX_DEPTH, ReadError, Rounded, Span};

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_chat::ChatTool;
+use formwork_json::read_exact;
 use formwork_review::document::{Document, Format};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use formwork_json::read_exact;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
