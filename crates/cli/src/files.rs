@@ -8,6 +8,7 @@ use std::sync::Arc;
 use formwork::contract::{NamedContract, read_contract};
 use formwork_core::{Validator, precision};
 use formwork_json::{ReadError, Rounded, line_column, read_exact};
+use formwork_review::document::{Document, Format};
 use formwork_schema::{Compiled, Formats, compile_with};
 use formwork_shape::Shape;
 use serde_json::Value;
@@ -84,6 +85,10 @@ pub(crate) fn warn_of_rounded(name: &str, rounded: &[Rounded]) {
 
 /// Reads a contract: YAML, a JSON Schema or a shape.
 pub(crate) fn contract(path: &Path) -> Result<NamedContract, Failed> {
+    if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") && path.exists() {
+        // Only this reader knows the digits of numbers in YAML.
+        Document::parse(&name(path), &text(path)?, Format::Yaml).map_err(Failed::usage)?;
+    }
     read_contract(path).map_err(|error| match path.exists() {
         true => Failed::usage(error),
         false => Failed::usage(format!("cannot read the contract {}: there is no such file", path.display())),
