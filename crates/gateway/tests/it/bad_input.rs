@@ -67,12 +67,12 @@ fn integers_that_would_change_are_refused_with_their_path() {
         let body = way.body("primary", false).to_string();
         // The schema of the person, with a bound of forty digits.
         let body =
-            body.replacen(r#""type":"integer""#, &format!(r#""type":"integer","maximum":{digits}"#), 1);
+            body.replacen(r#""type":"integer""#, &format!(r#""type":"integer","exclusiveMaximum":{digits}"#), 1);
         assert!(body.contains(digits), "{body}");
         let got = gate.send(&request(way.path, &[], body.as_bytes()));
         assert_eq!(got.status, 400, "{}: {}", way.name, got.text());
         let message = way.message(&got.json());
-        assert!(message.contains("maximum: the integer 1234567"), "{}: {message}", way.name);
+        assert!(message.contains("exclusiveMaximum: the integer 1234567"), "{}: {message}", way.name);
     }
     assert_eq!(server.received().len(), 0);
 }

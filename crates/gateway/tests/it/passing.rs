@@ -42,12 +42,10 @@ fn numbers_of_requests_keep_their_digits_unless_the_body_is_written_anew() {
     let sent = String::from_utf8(server.received()[0].body.clone()).unwrap();
     assert_eq!(sent, body.replace("primary", "m-1"));
     // Servers differ in which of two equal names they read, so the body has to be written anew.
-    let double = body.replace("\"top_p\"", "\"seed\"");
+    let double = body.replace("\"top_p\"", "\"top_p\": 0.25, \"top_p\"");
     let got = gate.send(&request("/v1/chat/completions", &[], double.as_bytes()));
     assert_eq!((got.status, server.received().len()), (400, 1), "{}", got.text());
-    let double = double.replace("0.50}", &format!("{digits}}}"));
-    let got = gate.send(&request("/v1/chat/completions", &[], double.as_bytes()));
-    assert!(got.status == 400 && got.text().contains("$.seed: the integer 1234567"), "{}", got.text());
+    assert!(got.text().contains("$.seed: the integer 1234567"), "{}", got.text());
 }
 
 #[test]
