@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use formwork::contract::{NamedContract, read_contract};
-use formwork_core::{Validator, Warning};
-use formwork_json::{Level, line_column, read_bytes};
+use formwork_core::{Validator, Warning, precision};
+use formwork_json::{ReadError, Rounded, line_column, read_exact};
 use formwork_schema::{Compiled, Formats, SaysNothing, SchemaError, compile_with, says_nothing};
 use formwork_shape::Shape;
 use serde_json::Value;
@@ -58,16 +58,46 @@ pub(crate) fn json(path: &Path) -> Result<Value, Failed> {
 
 /// Parses the bytes of a file as one JSON document.
 pub(crate) fn json_of(path: &Path, bytes: &[u8]) -> Result<Value, Failed> {
-    let reading = read_bytes(bytes, Level::Strict).map_err(|error| {
-        let text = String::from_utf8_lossy(bytes);
-        let (line, column) = line_column(&text, error.at().unwrap_or(0));
-        Failed::usage(format!("{}:{line}:{column}: {error}", name(path)))
-    })?;
-    Ok(reading.into_candidates().swap_remove(0).value)
+    json_of_text(&name(path), bytes)
+}
+
+/// Parses a text as one JSON document, and prints a warning for each number that was rounded.
+///
+/// # Errors
+/// [`Failed`] with line and column of a mistake, or of an integer that cannot be kept exactly.
+pub(crate) fn json_of_text(name: &str, text: &[u8]) -> Result<Value, Failed> {
+    let place = |at: usize| {
+        let (line, column) = line_column(&String::from_utf8_lossy(text), at);
+        format!("{name}:{line}:{column}")
+    };
+    let document = read_exact(text)
+        .map_err(|error| Failed::usage(format!("{}: {error}", place(error.at().unwrap_or(0)))))?;
+    warn_of_rounded(name, &document.rounded);
+    Ok(document.value)
+}
+
+/// Returns a text as JSON if it is a JSON document, and as a string otherwise.
+///
+/// # Errors
+/// [`Failed`] for a document with an integer that cannot be kept exactly.
+pub(crate) fn json_or_text(name: &str, text: String) -> Result<Value, Failed> {
+    match read_exact(&text) {
+        Err(ReadError::Inexact { .. }) | Ok(_) => json_of_text(name, text.as_bytes()),
+        Err(_) => Ok(Value::String(text)),
+    }
+}
+
+/// Prints a warning for each number that was rounded, up to the limit of warnings of an answer.
+pub(crate) fn warn_of_rounded(name: &str, rounded: &[Rounded]) {
+    precision(rounded).1.iter().for_each(|warning| say!("warning: {name}: {warning}"));
 }
 
 /// Reads a contract: YAML, a JSON Schema or a shape.
 pub(crate) fn contract(path: &Path) -> Result<NamedContract, Failed> {
+    if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") && path.exists() {
+        // Only this reader knows the digits of numbers in YAML.
+        Document::parse(&name(path), &text(path)?, Format::Yaml).map_err(Failed::usage)?;
+    }
     read_contract(path).map_err(|error| match path.exists() {
         true => Failed::usage(error),
         false => Failed::usage(format!("cannot read the contract {}: there is no such file", path.display())),

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use formwork_core::{Absent, Rule, Schema as _};
+use formwork_json::read_exact;
 use formwork_schema::wrapped;
 use formwork_shape::Shape;
 use serde::{Deserialize, Serialize};
@@ -99,7 +100,7 @@ pub fn read_contract(path: &Path) -> Result<NamedContract, ContractError> {
         examples: Vec::new(),
     };
     let mut written = match ending {
-        "json" => plain(serde_json::from_str(&text).map_err(|error| unusable(error.to_string()))?),
+        "json" => plain(read_exact(&text).map_err(|error| unusable(error.to_string()))?.value),
         "shape" => {
             let shape =
                 Shape::parse(&text).map_err(|error| ContractError::Unusable(error.pointed(&file_name)))?;

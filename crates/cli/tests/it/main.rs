@@ -25,6 +25,7 @@ mod models;
 mod money;
 mod oracle;
 mod oracle_serve;
+mod precision;
 mod protocols;
 mod read;
 #[cfg(unix)]

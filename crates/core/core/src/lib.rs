@@ -42,6 +42,7 @@ mod original;
 mod overrides;
 mod plan;
 mod policy;
+mod precision;
 mod provider;
 mod report;
 mod root;
@@ -72,7 +73,8 @@ pub use feedback::{Feedback, MAX_BYTES, MAX_LINES, MAX_PREVIOUS, Template};
 pub use finding::LintFinding;
 pub use fit::Fit;
 pub use formwork_json::{
-    Edit, EditKind, JsonPath, Level, PathError, PathPattern, PatternStep, Segment, Span, escape, unescape,
+    Edit, EditKind, JsonPath, Level, PathError, PathPattern, PatternStep, Rounded, Segment, Span, escape,
+    unescape,
 };
 pub use instruction::Instruction;
 pub use judgement::Judgement;
@@ -91,6 +93,7 @@ pub use original::Original;
 pub use overrides::Overrides;
 pub use plan::{Plan, PlanBuilder, PlanOptions, Target};
 pub use policy::{Ask, Backoff, Decision, Patching, Policy, Reask, RetryContext, RetryPolicy, Temperature};
+pub use precision::precision;
 pub use provider::{Clock, Layer, Provider, SharedProvider};
 pub use report::Report;
 pub use rule::{Custom, CustomRule, Rule, Rules, Term};

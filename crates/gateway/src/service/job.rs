@@ -362,7 +362,13 @@ pub(super) async fn json(
 ) -> Result<(Value, String), Problem> {
     let text = text(shared, headers, body).await?;
     let value = serde_json::from_str(&text).map_err(|error| no_json(&error))?;
+    exact(&text)?;
     Ok((value, text))
+}
+
+/// Refuses a body with an integer that would change, because the body is not passed on as it is.
+pub(super) fn exact(text: &str) -> Result<(), Problem> {
+    formwork_json::exact(text).map(drop).map_err(|error| Problem::new(Kind::Invalid, error.to_string()))
 }
 
 /// Returns the problem of a body that cannot be parsed.

@@ -7,6 +7,7 @@ use formwork_core::{Absent, Error, ErrorKind, Rule, Rules, Schema as _, Severity
 use formwork_review::document::{Document, Format};
 use formwork_schema::{Compiled, compile, lint};
 use formwork_shape::Shape;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::exit::Failed;
@@ -149,8 +150,8 @@ fn of_file(path: &Path) -> Result<Value, Failed> {
 }
 
 fn of_text(text: &str) -> Result<Value, Failed> {
-    if let Ok(value) = serde_json::from_str(text) {
-        return Ok(value);
+    if serde_json::from_str::<IgnoredAny>(text).is_ok() {
+        return files::json_of_text("--schema", text.as_bytes());
     }
     let is_bracketed = text.trim_start().starts_with(['{', '[']);
     shape("--schema", &if is_bracketed { text.to_owned() } else { fields(text) })

@@ -10,7 +10,6 @@ use formwork_review::{
     Agent, Comparison, CriterionResult, LlmReviewService, Material, Pair, Preferred, ReviewPrice,
     ReviewResult, ReviewRubric, Verdict,
 };
-use serde_json::Value;
 
 use crate::agents::{self, Asking};
 use crate::exit::{Failed, Status};
@@ -113,7 +112,7 @@ async fn review(
     }
     for (name, text) in &args.data {
         let text = agents::value(text)?;
-        material.data.insert(name.into(), serde_json::from_str(&text).unwrap_or(Value::String(text)));
+        material.data.insert(name.into(), files::json_or_text(&format!("--data {name}"), text)?);
     }
     // If rules decide all criteria, no model is opened.
     let service = if rubric.asks_a_model() {

@@ -6,7 +6,6 @@ use formwork::config::Defaults;
 use formwork::providers::Providers;
 use formwork_core::Error;
 use formwork_extract::{CancellationToken, ExtractorBuilder};
-use formwork_json::{Level, read};
 use formwork_shape::{Shape, ShapeRunner, ShapeRunnerBuilder};
 use serde_json::Value;
 
@@ -120,9 +119,7 @@ fn input(path: &Path) -> Result<Value, Failed> {
     if text.trim().is_empty() {
         return Err(Failed::usage(format!("{}: the input is empty", files::name(path))));
     }
-    let whole =
-        read(&text, Level::Strict).ok().and_then(|reading| reading.into_candidates().into_iter().next());
-    Ok(whole.map_or(Value::String(text), |candidate| candidate.value))
+    files::json_or_text(&files::name(path), text)
 }
 
 /// Returns an error with the exit code of its kind. The attempts were printed before.

@@ -1,15 +1,17 @@
 mod leaves;
+mod numbers;
 pub(crate) mod op;
 
 use std::collections::HashMap;
 
-use formwork_json::{JsonPath, Level, read};
+use formwork_json::{Candidate, JsonPath, Level, Rounded, Segment, read};
 use serde_json::{Map, Value};
 
 use crate::accepts::Accepts;
 use crate::keywords::{self, target};
-use crate::{Lowered, Stage, Violation};
+use crate::{Lowered, Stage, Violation, precision};
 
+use numbers::{Inside, Numbers};
 use op::Lift;
 
 /// Maps an answer back to the original schema, inner values first, and returns the violations that it found.
@@ -31,15 +33,37 @@ use op::Lift;
 ///     .with_lift(vec![LiftOp { at: String::new(), lift: Lift::DropNull(vec!["nick".into()]) }]);
 /// assert_eq!(lift(json!({"nick": null}), &lowered), (json!({}), vec![]));
 /// ```
-pub fn lift(mut value: Value, lowered: &Lowered) -> (Value, Vec<Violation>) {
-    let mut problems = Vec::new();
-    if !lowered.lift.is_empty() || !lowered.bounds.is_empty() {
-        let schema = lowered.schema.as_ref().unwrap_or(&Value::Null);
-        let lifter = Lifter::new(schema, lowered);
-        let root = Place { node: schema, path: JsonPath::root(), is_pair: false };
-        lifter.walk(&mut value, root, &mut problems, 0);
-    }
+pub fn lift(value: Value, lowered: &Lowered) -> (Value, Vec<Violation>) {
+    let Lifted { value, mut problems, rounded } = lift_exact(value, Vec::new(), lowered);
+    problems.extend(precision(&rounded).0);
     (value, problems)
+}
+
+/// The result of mapping an answer back.
+pub(crate) struct Lifted {
+    pub(crate) value: Value,
+    pub(crate) problems: Vec<Violation>,
+    /// The rounded numbers, with their paths in the value.
+    pub(crate) rounded: Vec<Rounded>,
+}
+
+/// Maps an answer back as [`lift`], with its rounded numbers.
+pub(crate) fn lift_exact(mut value: Value, rounded: Vec<Rounded>, lowered: &Lowered) -> Lifted {
+    if lowered.lift.is_empty() && lowered.bounds.is_empty() {
+        return Lifted { value, problems: Vec::new(), rounded };
+    }
+    let schema = lowered.schema.as_ref().unwrap_or(&Value::Null);
+    let mut found = Found { problems: Vec::new(), numbers: Numbers::new(rounded) };
+    let root = Place { numbers: found.numbers.inside(), ..Place::root(schema) };
+    Lifter::new(schema, lowered).walk(&mut value, root, &mut found, 0);
+    let rounded = found.numbers.lifted(&value);
+    Lifted { value, problems: found.problems, rounded }
+}
+
+/// The findings of a walk.
+struct Found {
+    problems: Vec<Violation>,
+    numbers: Numbers,
 }
 
 /// A position of the walk.
@@ -50,6 +74,14 @@ struct Place<'a> {
     path: JsonPath,
     /// Whether the value is a `{"key", "value"}` pair, whose members have the path of the member that it encodes.
     is_pair: bool,
+    /// The rounded numbers within the value.
+    numbers: Inside,
+}
+
+impl<'a> Place<'a> {
+    fn root(node: &'a Value) -> Self {
+        Self { node, path: JsonPath::root(), is_pair: false, numbers: Inside::default() }
+    }
 }
 
 pub(crate) struct Lifter<'a> {
@@ -80,37 +112,44 @@ impl<'a> Lifter<'a> {
 
     /// Returns the value that a node's value maps back to; `None` if it cannot be mapped.
     pub(crate) fn lifted(&self, mut value: Value, node: &'a Value) -> Option<Value> {
-        let mut problems = Vec::new();
-        self.walk(&mut value, Place { node, path: JsonPath::root(), is_pair: false }, &mut problems, 0);
-        problems.is_empty().then_some(value)
+        let mut found = Found { problems: Vec::new(), numbers: Numbers::new(Vec::new()) };
+        self.walk(&mut value, Place::root(node), &mut found, 0);
+        found.problems.is_empty().then_some(value)
     }
 
-    fn walk(&self, value: &mut Value, place: Place<'a>, problems: &mut Vec<Violation>, jumps: usize) {
-        let Place { node, path, is_pair } = place;
+    fn walk(&self, value: &mut Value, place: Place<'a>, found: &mut Found, jumps: usize) {
+        let Place { node, path, is_pair, numbers } = place;
         let at = std::ptr::from_ref(node);
         let ops = self.ops(node);
         if let Some(key) = ops.iter().find_map(|lift| lift.unwraps_nothing(value)) {
             if let Some(node) = node["properties"].get(key) {
-                self.walk(value, Place { node, path, is_pair: false }, problems, 0);
+                self.walk(value, Place { node, path, is_pair: false, numbers }, found, 0);
             }
             return;
         }
         if let Some(max) = self.bounds.get(&at).filter(|max| is_full(value, **max)) {
             let problem = Violation::new(path.clone(), "truncated", Stage::Read);
-            let found = format!("the bound of {max} that this model is given");
-            problems.push(problem.with_expected("a complete value").with_found(found));
+            let bound = format!("the bound of {max} that this model is given");
+            found.problems.push(problem.with_expected("a complete value").with_found(bound));
         }
         if jumps < MAX_JUMPS {
             if let Some(node) = target(self.schema, node) {
-                self.walk(value, Place { node, path: path.clone(), is_pair }, problems, jumps + 1);
+                let place = Place { node, path: path.clone(), is_pair, numbers: numbers.clone() };
+                self.walk(value, place, found, jumps + 1);
             }
             for keyword in ["anyOf", "oneOf"] {
                 let Some(variants) = node[keyword].as_array() else { continue };
                 if let Some(node) = self.taken(value, variants) {
-                    self.walk(value, Place { node, path: path.clone(), is_pair }, problems, jumps + 1);
+                    let place = Place { node, path: path.clone(), is_pair, numbers: numbers.clone() };
+                    self.walk(value, place, found, jumps + 1);
                 }
             }
         }
+        let mut below = found.numbers.by_step(&numbers);
+        let mut numbers_at = |step: &dyn Fn() -> Segment, path: &JsonPath, found: &mut Found| {
+            let inside = if below.is_empty() { None } else { below.remove(&step()) };
+            inside.inspect(|inside| found.numbers.place(inside, path)).unwrap_or_default()
+        };
         match value {
             Value::Object(members) => {
                 for (name, member) in members {
@@ -121,29 +160,31 @@ impl<'a> Lifter<'a> {
                             .find_map(|lift| lift.path_below(&path, name))
                             .unwrap_or_else(|| path.key(name.as_str()))
                     };
+                    let numbers = numbers_at(&|| Segment::Key(name.clone()), &inner, found);
                     let governing = node["properties"].get(name).or_else(|| node.get("additionalProperties"));
                     if let Some(node) = governing {
                         let is_pair = member.is_array() && ops.iter().any(|lift| lift.lists(name));
-                        self.walk(member, Place { node, path: inner, is_pair }, problems, 0);
+                        self.walk(member, Place { node, path: inner, is_pair, numbers }, found, 0);
                     }
                 }
             }
             Value::Array(items) => {
-                let are_pairs = ops.iter().any(|lift| **lift == Lift::PairsToMap);
                 for (index, item) in items.iter_mut().enumerate() {
-                    let key = item["key"].as_str().filter(|_| are_pairs);
+                    let encoded = ops.iter().find_map(|lift| lift.path_of_item(&path, item));
                     let outer = || if is_pair { path.clone() } else { path.index(index) };
-                    let inner = key.map_or_else(outer, |key| path.key(key));
-                    let is_pair = key.is_some();
+                    let is_pair = encoded.is_some();
+                    let inner = encoded.unwrap_or_else(outer);
+                    let numbers = numbers_at(&|| Segment::Index(index), &inner, found);
                     if let Some(node) = keywords::item(node, index) {
-                        self.walk(item, Place { node, path: inner, is_pair }, problems, 0);
+                        self.walk(item, Place { node, path: inner, is_pair, numbers }, found, 0);
                     }
                 }
             }
             _ => {}
         }
         for lift in ops {
-            lift.apply(value, &path, problems);
+            let parsed = lift.apply(value, &path, &mut found.problems);
+            found.numbers.add(&path, parsed);
         }
     }
 
@@ -204,9 +245,31 @@ impl Lift {
         }
     }
 
-    /// Changes the value at a path. Adds a violation for content that the operation cannot keep; if it cannot change the value at
-    /// all, the value is left unchanged.
-    fn apply(&self, value: &mut Value, path: &JsonPath, problems: &mut Vec<Violation>) {
+    /// The path in the original document of the value that an item of a list encodes.
+    fn path_of_item(&self, path: &JsonPath, item: &Value) -> Option<JsonPath> {
+        match self {
+            Self::PairsToMap => Some(path.key(item["key"].as_str()?)),
+            Self::Leaves => leaves::steps(item).map(|steps| path.join(&steps)),
+            _ => None,
+        }
+    }
+
+    /// Changes the value at a path and returns the rounded numbers of JSON in a string. Adds a violation for content that the operation
+    /// cannot keep; if it cannot change the value at all, the value is left unchanged.
+    fn apply(&self, value: &mut Value, path: &JsonPath, problems: &mut Vec<Violation>) -> Vec<Rounded> {
+        if let (Self::ParseJson, Value::String(text)) = (self, &*value) {
+            let (parsed, rounded) = parse_json(text, path, problems);
+            if let Some(parsed) = parsed {
+                *value = parsed;
+            }
+            return rounded;
+        }
+        self.reshape(value, path, problems);
+        Vec::new()
+    }
+
+    /// Changes the shape of the value at a path; see [`Lift::apply`].
+    fn reshape(&self, value: &mut Value, path: &JsonPath, problems: &mut Vec<Violation>) {
         let mut problem = |path: JsonPath, rule: &str, expected: &str, found: String| {
             let violation = Violation::new(path, rule, Stage::Read);
             problems.push(violation.with_expected(expected).with_found(found));
@@ -289,16 +352,6 @@ impl Lift {
                 }
                 *value = Value::Object(members);
             }
-            (Self::ParseJson, Value::String(text)) => match read(text, Level::Strict) {
-                Ok(reading) => {
-                    let Some(parsed) = reading.into_candidates().into_iter().next() else { return };
-                    for edit in &parsed.edits {
-                        problem(path.clone(), "uniqueKeys", "each key once", edit.with.clone());
-                    }
-                    *value = parsed.value;
-                }
-                Err(error) => problem(path.clone(), "json", "a string that holds JSON", error.to_string()),
-            },
             (Self::Unlist(names), Value::Object(members)) => {
                 for name in names {
                     let Some(Value::Array(items)) = members.get_mut(name) else { continue };
@@ -340,6 +393,25 @@ impl Lift {
                 *members = ordered;
             }
             _ => {}
+        }
+    }
+}
+
+/// Reads JSON in a string, with its rounded numbers; no value if the text is no JSON, which is a violation.
+fn parse_json(text: &str, path: &JsonPath, problems: &mut Vec<Violation>) -> (Option<Value>, Vec<Rounded>) {
+    let mut problem = |rule: &str, expected: &str, found: String| {
+        let violation = Violation::new(path.clone(), rule, Stage::Read);
+        problems.push(violation.with_expected(expected).with_found(found));
+    };
+    match read(text, Level::Strict).map(|reading| reading.into_candidates().into_iter().next()) {
+        Ok(Some(Candidate { value, edits, rounded, .. })) => {
+            edits.iter().for_each(|edit| problem("uniqueKeys", "each key once", edit.with.clone()));
+            (Some(value), rounded)
+        }
+        Ok(None) => (None, Vec::new()),
+        Err(error) => {
+            problem("json", "a string that holds JSON", error.to_string());
+            (None, Vec::new())
         }
     }
 }

@@ -3,20 +3,21 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use formwork_json::{Candidate, Edit, JsonPath, Level, ReadError, locate_all, read, splice};
+use formwork_json::{Candidate, Edit, JsonPath, Level, ReadError, Rounded, locate_all, read, splice};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::closed::{CUT, Closed, is_incomplete};
+use super::closed::{CUT, Closed, in_document, is_incomplete};
 use super::compliance;
 use super::drafts::Draft;
 use super::patch::label;
 use super::warnings::{self, Ranked};
 use crate::feedback::cut_bytes;
 use crate::judgement::Decoded;
+use crate::lift::{Lifted, lift_exact};
 use crate::{
     Ask, Call, Completion, Context, Failure, Finish, Fit, Plan, Provenance, Source, Stage, Violation,
-    Warning, WarningKind, lift, spaced,
+    Warning, WarningKind, precision, spaced,
 };
 
 /// The request that an answer is examined against.
@@ -149,7 +150,7 @@ impl Question<'_> {
         value: Value,
     ) -> (Draft, Vec<Violation>) {
         let lowered = &self.call.lowered;
-        let (value, unlifted) = lift(value, lowered);
+        let Lifted { value, problems, rounded } = lift_exact(value, candidate.rounded.clone(), lowered);
         let untouched = lowered.lift.is_empty() && within(candidate).next().is_none();
         let text: Arc<str> = match candidate.span.of(self.text) {
             whole if untouched && whole.len() == self.text.len() => Arc::clone(self.text),
@@ -159,8 +160,9 @@ impl Question<'_> {
         let source = if candidate.is_exact() { Source::Native } else { Source::Repaired };
         let provenance = vec![Provenance { path: JsonPath::root(), source, attempt: self.attempt }];
         let mut closed = closed(completion, candidate).lifted(lowered, &value);
-        let unlifted = closed.take_full(unlifted, self.plan.policy.accepts_incomplete());
-        let Judged { value, mut violations, warnings, decoded, is_changed } = self.judge(value, unlifted);
+        let problems = closed.take_full(problems, self.plan.policy.accepts_incomplete());
+        let Judged { value, mut violations, warnings, decoded, is_changed } =
+            self.judge(value, &rounded, problems);
         self.add_incomplete(&mut violations, &closed);
         if untouched {
             let spans = locate_all(&text, violations.iter().map(|violation| &violation.path));
@@ -172,7 +174,8 @@ impl Question<'_> {
         let value = Arc::new(value);
         let of_answer = warnings::of_answer(completion, &within(candidate).collect::<Vec<_>>());
         let warnings = of_answer.into_iter().chain(warnings).collect();
-        (Draft { text, value, provenance, warnings, closed, entry: self.entry, decoded }, violations)
+        let entry = self.entry;
+        (Draft { text, value, provenance, warnings, rounded, closed, entry, decoded }, violations)
     }
 
     /// Splices the values of a patch into the draft and judges the whole document.
@@ -187,16 +190,18 @@ impl Question<'_> {
                 of_answer("json", "an object with the values that were asked for", "something else");
             return Examined::failed(Failure::NotJson { violations: vec![violation] });
         };
-        let Some(Draft { text: before, provenance, closed: incomplete, warnings: earlier, .. }) = self.draft
+        let Some(Draft { text: before, provenance, closed: incomplete, warnings: earlier, rounded, .. }) =
+            self.draft
         else {
             return Examined::failed(self.truncated());
         };
-        let (mut text, mut provenance, mut incomplete) =
-            (Cow::Borrowed(&**before), provenance.clone(), incomplete.clone());
+        let (mut text, mut provenance, mut incomplete, mut rounded) =
+            (Cow::Borrowed(&**before), provenance.clone(), incomplete.clone(), rounded.clone());
         let (lowered, cut) = (&self.call.lowered, closed(completion, &candidate));
-        let (answer, unlifted) = lift(std::mem::take(&mut candidate.value), lowered);
+        let Lifted { value: answer, problems, rounded: of_answer } =
+            lift_exact(std::mem::take(&mut candidate.value), std::mem::take(&mut candidate.rounded), lowered);
         let mut cut = cut.lifted(lowered, &answer);
-        let unlifted = cut.take_full(unlifted, self.plan.policy.accepts_incomplete());
+        let problems = cut.take_full(problems, self.plan.policy.accepts_incomplete());
         for path in paths {
             let Some(value) = answer.get(label(path)) else { continue };
             let Some(patched) = splice(&text, path, value) else { continue };
@@ -207,28 +212,48 @@ impl Question<'_> {
             provenance.push(Provenance { path: path.clone(), source, attempt: self.attempt });
             incomplete.replace(path);
             incomplete.adopt(&cut, &label(path), path);
+            rounded.retain(|number| !number.path.is_within(path));
+            rounded.extend(of_answer.iter().filter_map(|number| {
+                let path = in_document(&number.path, &label(path), path)?;
+                Some(Rounded { path, ..number.clone() })
+            }));
         }
-        let value: Value = serde_json::from_str(&text).unwrap_or_default();
-        let Judged { value, mut violations, warnings, decoded, is_changed } = self.judge(value, unlifted);
+        // The text may have numbers beyond the range of a double, which serde_json does not read.
+        let reading = read(&text, Level::Clean).map(|reading| reading.into_candidates().swap_remove(0).value);
+        let value = reading.unwrap_or_default();
+        let Judged { value, mut violations, warnings, decoded, is_changed } =
+            self.judge(value, &rounded, problems);
         self.add_incomplete(&mut violations, &incomplete);
         let text = if is_changed { spaced(&value).into() } else { text.into() };
-        // What reading the earlier answers took still holds; soft checks have judged the whole document anew.
-        let mut remaining: Vec<Warning> =
-            earlier.iter().filter(|warning| warning.kind != WarningKind::Check).cloned().collect();
+        // What reading the earlier answers took still holds; the whole document was judged anew, and its numbers with it.
+        let holds = |warning: &&Warning| !matches!(warning.kind, WarningKind::Check | WarningKind::Rounded);
+        let mut remaining: Vec<Warning> = earlier.iter().filter(holds).cloned().collect();
         remaining.extend(warnings::of_answer(completion, &within(&candidate).collect::<Vec<_>>()));
         remaining.extend(warnings);
         let (value, entry, warnings) = (Arc::new(value), self.entry, remaining);
-        let draft = Draft { text, value, provenance, warnings, closed: incomplete, entry, decoded };
+        let draft = Draft { text, value, provenance, warnings, rounded, closed: incomplete, entry, decoded };
         Examined { draft: Some(draft), edits: candidate.edits, failure: failure(violations), ignored: None }
     }
 
-    fn judge(&self, value: Value, unlifted: Vec<Violation>) -> Judged {
+    /// Judges a document without its optional members that are `null`. Its first violations are those of lifting, then those of its
+    /// rounded numbers.
+    fn judge(&self, value: Value, rounded: &[Rounded], problems: Vec<Violation>) -> Judged {
         let mut settled = self.plan.contract.settle(value, &self.context);
         let (is_changed, decoded) = (settled.is_changed(), settled.judgement.take_decoded());
         let mut violations = settled.judgement.violations;
-        violations.splice(0..0, unlifted);
         let soft = settled.judgement.warnings.into_iter().map(Warning::from);
-        let warnings = soft.chain(warnings::of_absent(&settled.removed)).collect();
+        let mut warnings: Vec<Warning> = soft.chain(warnings::of_absent(&settled.removed)).collect();
+        if !rounded.is_empty() {
+            let (inexact, were_rounded) = precision(rounded);
+            // Such a number is not the `null` that stands in for it.
+            let is_null = |path: &JsonPath| path.get(&settled.value).is_some_and(Value::is_null);
+            let stands_in =
+                |path: &JsonPath| is_null(path) && inexact.iter().any(|other| other.path == *path);
+            violations.retain(|violation| !stands_in(&violation.path));
+            violations.splice(0..0, inexact);
+            warnings.extend(were_rounded);
+        }
+        violations.splice(0..0, problems);
         Judged { value: settled.value, violations, warnings, decoded, is_changed }
     }
 }

@@ -17,6 +17,7 @@ mod observations;
 mod observing;
 mod ordinary;
 mod partials;
+mod precision;
 mod rotation;
 mod streaming;
 mod support;

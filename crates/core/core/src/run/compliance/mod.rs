@@ -46,6 +46,10 @@ pub(in crate::run) fn read(
         let doubtful = candidate.all_edits().iter().any(|edit| around(edit.kind));
         return if doubtful { None } else { not_json(&completion.text) };
     }
+    if candidate.rounded.iter().any(|number| number.kept().is_none()) {
+        // Numbers beyond the range of a double are valid, and have no value here.
+        return None;
+    }
     if !violations.iter().any(|found| found.stage == Stage::Schema && is_structural(&found.rule)) {
         return None;
     }
