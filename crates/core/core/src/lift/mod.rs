@@ -1,6 +1,7 @@
 mod leaves;
 pub(crate) mod op;
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use formwork_json::JsonPath;
@@ -17,8 +18,8 @@ use op::Lift;
 /// The walk follows the lowered schema, through `$ref` and into the variant of `anyOf` that the value satisfies; if unknown
 /// names are the only obstacle, into the first such variant. A value that cannot be mapped (a string that should contain
 /// JSON and does not, a duplicate key) is left unchanged and reported at its path in the original document. A value that
-/// fills an [added bound](Lowered::bounds) is reported as `truncated`. If no schema was sent, only the operations on the
-/// root are applied.
+/// fills an [added bound](Lowered::bounds) is reported as `truncated`, unless another value exceeds its bound, because then the
+/// server does not enforce them. If no schema was sent, only the operations on the root are applied.
 ///
 /// ```
 /// use formwork_core::{Enforcement, Lift, LiftOp, Lowered, lift};
@@ -29,7 +30,21 @@ use op::Lift;
 ///     .with_lift(vec![LiftOp { at: String::new(), lift: Lift::DropNull(vec!["nick".into()]) }]);
 /// assert_eq!(lift(json!({"nick": null}), &lowered), (json!({}), vec![]));
 /// ```
-pub fn lift(mut value: Value, lowered: &Lowered) -> (Value, Vec<Violation>) {
+pub fn lift(value: Value, lowered: &Lowered) -> (Value, Vec<Violation>) {
+    let Lifted { value, violations, .. } = lifted(value, lowered);
+    (value, violations)
+}
+
+/// The result of [`lift`].
+pub(crate) struct Lifted {
+    pub(crate) value: Value,
+    pub(crate) violations: Vec<Violation>,
+    /// Whether a value exceeds an added bound, which the server therefore does not enforce.
+    pub(crate) exceeds_bound: bool,
+}
+
+/// Lifts a value as [`lift`] does.
+pub(crate) fn lifted(mut value: Value, lowered: &Lowered) -> Lifted {
     let mut problems = Vec::new();
     if !lowered.lift.is_empty() || !lowered.bounds.is_empty() {
         let schema = lowered.schema.as_ref().unwrap_or(&Value::Null);
@@ -37,8 +52,16 @@ pub fn lift(mut value: Value, lowered: &Lowered) -> (Value, Vec<Violation>) {
         let root = Place { node: schema, path: JsonPath::root(), is_pair: false };
         lifter.walk(&mut value, root, &mut problems, 0);
     }
-    (value, problems)
+    let exceeds_bound = problems.iter().any(|problem| problem.rule == EXCEEDED);
+    problems.retain(|problem| problem.rule != EXCEEDED && !(exceeds_bound && problem.rule == FULL));
+    Lifted { value, violations: problems, exceeds_bound }
 }
+
+/// The rule of the violation for a value that fills an added bound.
+const FULL: &str = "truncated";
+
+/// The rule of the mark for a value that exceeds an added bound, which is removed again.
+const EXCEEDED: &str = "exceeded";
 
 /// A position of the walk.
 struct Place<'a> {
@@ -93,8 +116,8 @@ impl<'a> Lifter<'a> {
             }
             return;
         }
-        if let Some(max) = self.bounds.get(&at).filter(|max| is_full(value, **max)) {
-            let problem = Violation::new(path.clone(), "truncated", Stage::Read);
+        if let Some((max, rule)) = self.bounds.get(&at).and_then(|max| Some((max, fills(value, *max)?))) {
+            let problem = Violation::new(path.clone(), rule, Stage::Read);
             let found = format!("the bound of {max} that this model is given");
             problems.push(problem.with_expected("a complete value").with_found(found));
         }
@@ -163,14 +186,19 @@ impl<'a> Lifter<'a> {
 /// The maximum number of references and variants that are followed without a step into the value: it ends `{"$ref": "#"}`.
 const MAX_JUMPS: usize = 32;
 
-fn is_full(value: &Value, max: u64) -> bool {
+/// Returns whether a value fills a bound or exceeds it.
+fn fills(value: &Value, max: u64) -> Option<&'static str> {
     let size = match value {
         Value::String(text) => text.chars().count(),
         Value::Array(items) => items.len(),
         Value::Object(members) => members.len(),
-        _ => return false,
+        _ => return None,
     };
-    size as u64 >= max
+    match (size as u64).cmp(&max) {
+        Ordering::Less => None,
+        Ordering::Equal => Some(FULL),
+        Ordering::Greater => Some(EXCEEDED),
+    }
 }
 
 impl Lift {

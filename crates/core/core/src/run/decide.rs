@@ -89,7 +89,7 @@ impl Run {
         }
         let next = self.position.next(plan, now);
         let decision =
-            self.advice(plan, next, repeated, stalled, remaining, draw).unwrap_or(Decision::GiveUp);
+            self.advice(plan, now, next, repeated, stalled, draw).unwrap_or(Decision::GiveUp);
         let goes_on = match &decision {
             Decision::Repeat { next_target, .. } => *next_target,
             Decision::Ask(reask) => reask.next_target,
@@ -114,13 +114,14 @@ impl Run {
     fn advice(
         &self,
         plan: &Plan,
+        now: Time,
         next: Option<(usize, Duration)>,
         repeated: bool,
         stalled: bool,
-        remaining: Option<Duration>,
         draw: f64,
     ) -> Option<Decision> {
         let (failure, target) = (self.failure()?, self.position.target_of(plan)?);
+        let remaining = self.deadline(plan).map(|deadline| deadline.since(now));
         let ask = &self.request.ask;
         let about_values = matches!(failure, Failure::Invalid { .. }) || matches!(ask, Ask::Patch(_));
         let mut patchable =
@@ -143,6 +144,7 @@ impl Run {
             repeated,
             stalled,
             capabilities: &target.capabilities,
+            own_in: self.position.wait(now).unwrap_or_default(),
             next: next.and_then(|(target, _)| plan.targets.get(target)).map(|next| &next.capabilities),
             next_in: next.map(|(_, wait)| wait),
             remaining,
@@ -158,7 +160,7 @@ impl Run {
     fn wait(&mut self, plan: &Plan, now: Time, wait: Duration) {
         let is_unreached =
             matches!(self.failure(), Some(Failure::Fault(fault)) if fault.kind == FaultKind::Unreachable);
-        if self.fails_fast && is_unreached && !wait.is_zero() {
+        if self.position.advice.fails_fast && is_unreached && !wait.is_zero() {
             return self.give_up_on_failure(plan, false);
         }
         let until = now.after(wait);
@@ -172,6 +174,7 @@ impl Run {
     fn advance(&mut self, plan: &Plan, target: usize) -> bool {
         let is_later = self.position.advance(plan, target);
         if is_later {
+            self.leave_target();
             self.counters.enter_target();
             self.request.enter_target();
         }

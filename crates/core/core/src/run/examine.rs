@@ -8,11 +8,12 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::closed::{CUT, Closed, is_incomplete};
-use super::compliance;
+use super::compliance::{self, Proof};
 use super::drafts::Draft;
 use super::patch::label;
 use crate::feedback::cut_bytes;
 use crate::judgement::Decoded;
+use crate::lift::{Lifted, lifted};
 use crate::{
     Ask, Call, Completion, Context, Failure, Finish, Fit, Judgement, Plan, Provenance, Source, Stage,
     Violation, lift, spaced,
@@ -42,13 +43,15 @@ pub(super) struct Examined {
     pub(super) edits: Vec<Edit>,
     pub(super) failure: Option<Failure>,
     /// The proof that the server ignored the schema, if any.
-    pub(super) ignored: Option<String>,
+    pub(super) ignored: Option<Proof>,
+    /// Whether a value exceeds a bound that lowering added.
+    pub(super) exceeds_bound: bool,
 }
 
 impl Examined {
     /// Returns the result for an answer without a document.
     fn failed(failure: Failure) -> Self {
-        Self { draft: None, edits: Vec::new(), failure: Some(failure), ignored: None }
+        Self { draft: None, edits: Vec::new(), failure: Some(failure), ignored: None, exceeds_bound: false }
     }
 }
 
@@ -91,17 +94,17 @@ impl Question<'_> {
         let unfinished_end = unfinished_end(&candidates);
         // A single candidate needs no rank.
         let are_ranked = candidates.len() > 1;
-        let mut nearest: Option<(Option<Fit>, Draft, Vec<Violation>, Candidate)> = None;
+        let mut nearest: Option<(Option<Fit>, Draft, Vec<Violation>, Candidate, bool)> = None;
         for mut candidate in candidates {
             let value = std::mem::take(&mut candidate.value);
-            let (draft, violations) = self.lifted(completion, &candidate, value);
+            let (draft, violations, exceeds_bound) = self.lifted(completion, &candidate, value);
             let schema = self.plan.contract.schema().document();
             let fit = are_ranked.then(|| Fit::new(schema, &candidate, &draft.value, &violations));
             if nearest.as_ref().is_none_or(|(best, ..)| fit > *best) {
-                nearest = Some((fit, draft, violations, candidate));
+                nearest = Some((fit, draft, violations, candidate, exceeds_bound));
             }
         }
-        let Some((_, draft, violations, candidate)) = nearest else {
+        let Some((_, draft, violations, candidate, exceeds_bound)) = nearest else {
             return Examined::failed(self.truncated());
         };
         let ignored = self.promised(completion).and_then(|call| {
@@ -115,7 +118,7 @@ impl Question<'_> {
             || unfinished_end.is_some_and(|at| opening(at) == opening(candidate.span.start))
             || completion.finish == Finish::Stopped && candidate.is_sequence();
         let failure = if is_cut { Some(self.truncated()) } else { failure(violations) };
-        Examined { draft: Some(draft), edits: candidate.all_edits(), failure, ignored }
+        Examined { draft: Some(draft), edits: candidate.all_edits(), failure, ignored, exceeds_bound }
     }
 
     /// Adds the violations of incomplete values, and removes other violations of these values, which the model did not
@@ -136,15 +139,16 @@ impl Question<'_> {
         (*self.ask == Ask::Whole && compliance::is_armed(self.call, completion)).then_some(self.call)
     }
 
-    /// Lifts and judges one candidate for the whole document, whose value is passed separately.
+    /// Lifts and judges one candidate for the whole document, whose value is passed separately. Returns also whether a value
+    /// exceeds an added bound.
     fn lifted(
         &self,
         completion: &Completion,
         candidate: &Candidate,
         value: Value,
-    ) -> (Draft, Vec<Violation>) {
+    ) -> (Draft, Vec<Violation>, bool) {
         let lowered = &self.call.lowered;
-        let (value, unlifted) = lift(value, lowered);
+        let Lifted { value, violations: unlifted, exceeds_bound } = lifted(value, lowered);
         let untouched = lowered.lift.is_empty() && within(candidate).next().is_none();
         let text: Arc<str> = match candidate.span.of(self.text) {
             whole if untouched && whole.len() == self.text.len() => Arc::clone(self.text),
@@ -164,7 +168,8 @@ impl Question<'_> {
             }
         }
         let value = Arc::new(value);
-        (Draft { text, value, provenance, warnings, closed, entry: self.entry, decoded }, violations)
+        let draft = Draft { text, value, provenance, warnings, closed, entry: self.entry, decoded };
+        (draft, violations, exceeds_bound)
     }
 
     /// Splices the values of a patch into the draft and judges the whole document.
@@ -204,7 +209,8 @@ impl Question<'_> {
         self.add_incomplete(&mut violations, &incomplete);
         let (text, value, entry) = (text.into(), Arc::new(value), self.entry);
         let draft = Draft { text, value, provenance, warnings, closed: incomplete, entry, decoded };
-        Examined { draft: Some(draft), edits: candidate.edits, failure: failure(violations), ignored: None }
+        let failure = failure(violations);
+        Examined { draft: Some(draft), edits: candidate.edits, failure, ignored: None, exceeds_bound: false }
     }
 
     fn judge(&self, value: &Value, unlifted: Vec<Violation>) -> (Judgement, Decoded) {

@@ -154,7 +154,7 @@ fn targets_that_are_out_of_service_are_omitted_as_long_as_there_is_another_one()
         (2, vec![(1, until(30))], vec![WRONG, WRONG, RIGHT], vec![(0, 0), (0, 0), (1, 0)]),
     ] {
         let plan = planned(count, Policy::new(3));
-        let run = Run::new(&plan, input()).with_out_of_service(out.clone());
+        let run = Run::new(&plan, input()).with_advice(out_of_service(out.clone()));
         let driven = drive_run(&plan, run, &script);
         assert_eq!(paced(&driven), expected, "{out:?}: {script:?}");
         assert!(driven.run.finish().is_ok());
@@ -300,7 +300,7 @@ fn a_run_that_fails_fast_waits_for_no_target_that_is_out_of_service() {
     ] {
         let plan = planned(1, Policy::new(2));
         let until = |seconds| (0, Time(1_000).after(Duration::from_secs(seconds)));
-        let run = Run::new(&plan, input()).with_out_of_service(out.map(until)).with_fail_fast();
+        let run = Run::new(&plan, input()).with_advice(out_of_service(out.map(until)).with_fail_fast());
         let driven = drive_run(&plan, run, &[script]);
         let called = driven.calls.len();
         assert_eq!((called, driven.run.finish().is_ok()), (calls, is_answered), "{out:?}");

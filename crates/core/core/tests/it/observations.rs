@@ -67,8 +67,8 @@ fn a_parameter_of_sampling_that_is_refused_is_omitted_and_the_call_made_again() 
     assert_eq!(words.len(), 2);
     assert!(words[0].starts_with("target `primary` refused `temperature`, which is left out from now on: "));
     // The next run starts with what this one learnt, and limits of tokens stay.
-    let known = [(0, SamplingParameter::Temperature)];
-    let run = Run::new(&plan, input()).with_refused_sampling(known);
+    let known = TargetAdvice::default().with_refused_sampling([SamplingParameter::Temperature]);
+    let run = Run::new(&plan, input()).with_advice(Advice::new([known]));
     let run = drive_run(&plan, run, &[Reply::Says(GOOD)]).run;
     assert_eq!(
         (run.ledger().len(), run.ledger()[0].skipped.as_slice()),
@@ -227,13 +227,13 @@ fn a_run_starts_on_the_modes_that_it_is_given() {
     let targets = || vec![target("one"), target("two")];
     let plan = Plan::new(contract(), targets()).with_policy(Policy::default()).build().unwrap();
     let dialects = |starts: &[usize], script: &[Reply]| -> Vec<String> {
-        let mut run = Run::new(&plan, input()).with_start_modes(starts.iter().copied());
+        let mut run = Run::new(&plan, input()).with_advice(starting_in(starts));
         let mut replies = script.iter();
         while let Step::Call { id, call, .. } = run.step(&plan, Time(0)).unwrap() {
             let Some(reply) = replies.next() else { break };
             run.on(&plan, Time(0), reply.event(id, &call)).unwrap();
             // A run that has begun relies on its own observations.
-            run = run.with_start_modes([9, 9]);
+            run = run.with_advice(starting_in(&[9, 9]));
         }
         run.ledger().iter().map(|call| format!("{} {}", call.target, call.dialect)).collect()
     };
@@ -241,8 +241,6 @@ fn a_run_starts_on_the_modes_that_it_is_given() {
     assert_eq!(dialects(&[], &next), ["one strict", "two strict"]);
     assert_eq!(dialects(&[1], &next), ["one prompt", "two strict"]);
     assert_eq!(dialects(&[0, 7], &next), ["one strict", "two prompt"], "beyond the last stands for the last");
-    let both = Run::new(&plan, input()).with_start_modes([1]).with_start_modes([0, 1]);
-    assert_eq!(both, Run::new(&plan, input()).with_start_modes([1, 1]));
     assert_eq!(
         plan.modes(1).collect::<Vec<_>>(),
         [("strict", Enforcement::Schema), ("prompt", Enforcement::None)]
