@@ -120,7 +120,14 @@ impl Fault {
     /// assert_eq!(fault.to_string(), "rate limited: 60 requests per minute are allowed");
     /// ```
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), connection: None, status: None, retry_after: None, request_id: None }
+        Self {
+            kind,
+            message: message.into(),
+            connection: None,
+            status: None,
+            retry_after: None,
+            request_id: None,
+        }
     }
 
     /// Sets the state of the connection (default: unknown).

@@ -1,4 +1,6 @@
-use formwork_core::{Call, CallId, Completion, Event, Fault, FaultKind, Finish, Provider, Usage, Violation, Watch};
+use formwork_core::{
+    Call, CallId, Completion, Event, Fault, FaultKind, Finish, Provider, Usage, Violation, Watch,
+};
 use futures_util::StreamExt as _;
 
 use crate::interrupt::{Interrupt, Interruption};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_core::{
-    Call, CallId, CallResult, Clock, Context, Cost, Error, ErrorKind, Event, External,
-    JsonPath, ObservationKind, Outcome, Plan, Run, Severity, SharedProvider, Stage, Step, Violation,
+    Call, CallId, CallResult, Clock, Context, Cost, Error, ErrorKind, Event, External, JsonPath,
+    ObservationKind, Outcome, Plan, Run, Severity, SharedProvider, Stage, Step, Violation,
 };
 use serde_json::Value;
 

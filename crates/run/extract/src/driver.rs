@@ -189,7 +189,8 @@ impl Driver {
         let reports_skipped = plan.targets().count() > 1 || self.parts.fails_fast;
         let skipped = advice.out_of_service(now).filter(|_| reports_skipped);
         let skipped = skipped.map(|(target, until)| (target, until.since(now))).collect();
-        let drive = Drive { parts: &self.parts, plan, cancel, observers, journal, skipped, needs_notice: false };
+        let drive =
+            Drive { parts: &self.parts, plan, cancel, observers, journal, skipped, needs_notice: false };
         *run = run.with_jitter(RandomState::new().hash_one("jitter")).with_advice(advice);
         // Boxed, because futures are copied whole into those that contain them.
         let (result, decoded) = Box::pin(drive.finish(run)).instrument(span.clone()).await;

@@ -30,6 +30,38 @@ pub struct Evidence {
     pub shown: Shown,
 }
 
+impl Evidence {
+    /// Creates the evidence of a call for the request 0, which asked the server to enforce the schema.
+    pub fn new(target: impl Into<String>, schema: impl Into<String>, at: Time, shown: Shown) -> Self {
+        let target = target.into();
+        Self {
+            name: target.clone(),
+            target,
+            has_identity: false,
+            model: String::new(),
+            schema: schema.into(),
+            request: 0,
+            at,
+            enforced: true,
+            shown,
+        }
+    }
+
+    /// Sets the number for the input of the run (default: 0).
+    #[must_use]
+    pub const fn with_request(mut self, request: u64) -> Self {
+        self.request = request;
+        self
+    }
+
+    /// Marks the call as one in an output mode without schema enforcement.
+    #[must_use]
+    pub const fn without_enforcement(mut self) -> Self {
+        self.enforced = false;
+        self
+    }
+}
+
 /// The result of a call, as far as it is evidence about the target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

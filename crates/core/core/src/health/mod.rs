@@ -87,8 +87,9 @@ impl Health {
         }
         let is_given_up = |key| self.targets.get(key).is_some_and(|target| target.service.is_given_up());
         let fails_fast = fails_fast && keys.iter().all(is_given_up);
-        let is_out =
-            |key| self.targets.get(key).is_some_and(|target: &TargetHealth| target.service.until(now).is_some());
+        let is_out = |key| {
+            self.targets.get(key).is_some_and(|target: &TargetHealth| target.service.until(now).is_some())
+        };
         // A run with one target calls it in any case, so it takes the trial from no other run.
         let first = keys.iter().position(|key| !is_out(key)).unwrap_or_default();
         let targets = keys.iter().enumerate().map(|(index, key)| {
@@ -137,7 +138,10 @@ impl Health {
         let count = || self.targets.values().map(|target| target.schemas.len()).sum::<usize>();
         if is_new && count() >= MAX_KNOWN {
             let all = self.targets.iter().flat_map(|(key, target)| {
-                target.schemas.iter().map(move |(digest, schema)| (!schema.is_good(), schema.used, key, digest))
+                target
+                    .schemas
+                    .iter()
+                    .map(move |(digest, schema)| (!schema.is_good(), schema.used, key, digest))
             });
             let oldest = all.min().map(|(_, _, key, digest)| (key.clone(), digest.clone()));
             if let Some((key, digest)) = oldest
@@ -184,7 +188,9 @@ impl TargetHealth {
         self.weaker.take_if(|weaker| at >= weaker.end(thresholds));
         match (&mut self.weaker, &evidence.shown) {
             (Some(weaker), _) if !evidence.enforced => weaker.called(),
-            (Some(weaker), Shown::Impossible { reason } | Shown::Prose { reason }) => weaker.again(at, reason),
+            (Some(weaker), Shown::Impossible { reason } | Shown::Prose { reason }) => {
+                weaker.again(at, reason)
+            }
             (Some(weaker), Shown::Declined) => weaker.again(at, "the model refused to answer"),
             (Some(weaker), Shown::Complete { .. }) if weaker.is_tried() => self.weaker = None,
             (None, Shown::Impossible { .. } | Shown::Prose { .. } | Shown::Declined) => {
@@ -226,8 +232,7 @@ impl TargetHealth {
         let start_mode = plan.modes(index).position(usable).unwrap_or(plan.modes(index).count());
         let first_mode = plan.modes(index).next().map(|(dialect, _)| dialect);
         let refused = || Some(refuses(first_mode?)?.1.reason.clone());
-        let is_bounded =
-            schema.bounds.as_mut().is_some_and(|bounds| !is_first || bounds.start(thresholds));
+        let is_bounded = schema.bounds.as_mut().is_some_and(|bounds| !is_first || bounds.start(thresholds));
         TargetAdvice {
             start_mode,
             weaker_because: if start_mode > 0 { ignores.clone().or_else(refused) } else { None },

@@ -88,10 +88,8 @@ impl Service {
             }
         };
         let until = now.after(wait.min(seconds(thresholds.max_outage_seconds)));
-        let until = before
-            .as_ref()
-            .filter(|before| !before.is_tried)
-            .map_or(until, |before| before.until.max(until));
+        let until =
+            before.as_ref().filter(|before| !before.is_tried).map_or(until, |before| before.until.max(until));
         let mut seen = Seen::once(now, fault.to_string());
         // A server that responds as busy is reachable.
         let gave_up = times > 0 && before.as_ref().is_some_and(|before| before.gave_up);

@@ -10,8 +10,8 @@ use super::sampling::refused as refused_sampling;
 use super::step::External;
 use super::{Run, State};
 use crate::{
-    Ask, CallResult, Completion, Connection, Cost, ErrorKind, Failure, Fault, FaultKind, Finish, Plan, Severity, Time,
-    Usage, Violation,
+    Ask, CallResult, Completion, Connection, Cost, ErrorKind, Failure, Fault, FaultKind, Finish, Plan,
+    Severity, Time, Usage, Violation,
 };
 
 impl Run {

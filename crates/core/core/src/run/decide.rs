@@ -88,8 +88,7 @@ impl Run {
             return self.give_up(plan, ErrorKind::Deadline, DEADLINE_PASSED);
         }
         let next = self.position.next(plan, now);
-        let decision =
-            self.advice(plan, now, next, repeated, stalled, draw).unwrap_or(Decision::GiveUp);
+        let decision = self.advice(plan, now, next, repeated, stalled, draw).unwrap_or(Decision::GiveUp);
         let goes_on = match &decision {
             Decision::Repeat { next_target, .. } => *next_target,
             Decision::Ask(reask) => reask.next_target,

@@ -10,8 +10,8 @@ use super::examine::Examined;
 use super::learn::Bounding;
 use super::{Run, State};
 use crate::{
-    Advice, Ask, Call, Enforcement, ErrorKind, Evidence, Failure, Fault, FaultKind, Finish, Plan,
-    Shown, Size, Time,
+    Advice, Ask, Call, Enforcement, ErrorKind, Evidence, Failure, Fault, FaultKind, Finish, Plan, Shown,
+    Size, Time,
 };
 
 /// The time before the deadline in which a time-out counts as caused by the deadline: transports and engines apply the same

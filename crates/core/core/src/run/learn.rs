@@ -138,8 +138,9 @@ impl Run {
             Proof::Impossible(proof) => (ObservationKind::Ignored, proof, true),
             Proof::Prose(proof) => (ObservationKind::Prose, proof, self.position.is_trial()),
         };
-        let known =
-            |observation: &Observation| observation.kind == kind && observation.target == self.position.target;
+        let known = |observation: &Observation| {
+            observation.kind == kind && observation.target == self.position.target
+        };
         if !self.observations().any(known) {
             self.learn(plan, kind, proof);
         }

@@ -33,8 +33,8 @@ use serde_json::Value;
 
 use crate::judgement::Decoded;
 use crate::{
-    Ask, Call, CallRecord, Context, Error, ErrorKind, Evidence, Origin, Outcome, Plan, Provenance, Time, Usage,
-    Violation,
+    Ask, Call, CallRecord, Context, Error, ErrorKind, Evidence, Origin, Outcome, Plan, Provenance, Time,
+    Usage, Violation,
 };
 use counters::Counters;
 use drafts::Drafts;

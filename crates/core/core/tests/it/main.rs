@@ -6,6 +6,7 @@ mod bounds;
 mod closed;
 mod completeness;
 mod decisions;
+mod health;
 mod laws;
 mod machine;
 mod money;

@@ -78,10 +78,14 @@ impl Caps {
             let known = vec![None; forms.len()];
             Estimate { forms, caps, known }.form(forms.root, 0) <= tokens
         };
-        let steps = token_budget.ladder.iter().map(|(items, text)| Self { items: *items, text: *text, at_least });
+        let steps =
+            token_budget.ladder.iter().map(|(items, text)| Self { items: *items, text: *text, at_least });
         let narrowest = steps.clone().next_back();
-        let mut caps =
-            steps.into_iter().find(|caps| fits(*caps)).or(narrowest).unwrap_or(Self { items: 1, text: 16, at_least });
+        let mut caps = steps.into_iter().find(|caps| fits(*caps)).or(narrowest).unwrap_or(Self {
+            items: 1,
+            text: 16,
+            at_least,
+        });
         // The rest of the budget goes to the strings.
         while caps.text < token_budget.text && fits(Self { text: caps.text + caps.text / 4, ..caps }) {
             caps.text += caps.text / 4;

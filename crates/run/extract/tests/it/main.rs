@@ -9,6 +9,7 @@ mod building;
 mod compliance;
 mod content;
 mod driving;
+mod health;
 mod interrupt;
 mod journal;
 mod many;
