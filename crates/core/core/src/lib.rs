@@ -54,6 +54,7 @@ mod time;
 mod usage;
 mod validator;
 mod violation;
+mod warning;
 mod watch;
 
 pub use answer::{Answer, Completion, Delta, End, Finish, ToolCall};
@@ -100,4 +101,5 @@ pub use time::Time;
 pub use usage::Usage;
 pub use validator::{Context, Structure, Validator};
 pub use violation::{MAX_EXPECTED, MAX_FOUND, MAX_NAME, MAX_PATH, Severity, Stage, Violation, cut};
+pub use warning::{Warning, WarningKind};
 pub use watch::Watch;

@@ -11,7 +11,7 @@ use super::step::External;
 use super::{Run, State};
 use crate::{
     Ask, CallResult, Completion, Connection, Cost, ErrorKind, Failure, Fault, FaultKind, Finish, Plan,
-    Severity, Time, Usage, Violation,
+    Severity, Time, Usage, Violation, Warning,
 };
 
 impl Run {
@@ -48,16 +48,8 @@ impl Run {
             // The server does not enforce the bounds of a schema; whether it enforces the rest is shown without them.
             examined.ignored = None;
         }
-        let (call, bounding) = (Arc::clone(call), self.bounding(plan, now, completion.finish, &examined));
-        self.show_answer(
-            plan,
-            now,
-            &call,
-            &examined,
-            bounding.as_ref(),
-            completion.finish,
-            completion.model.clone(),
-        );
+        let bounding = self.bounding(plan, now, &completion.finish, &examined);
+        self.show_answer(plan, now, &completion, &examined, bounding.as_ref());
         let Examined { draft, edits, failure, ignored, .. } = examined;
         let is_patch = matches!(&self.request.ask, Ask::Patch(_));
         let previous = self.drafts.previous();
@@ -165,7 +157,7 @@ impl Run {
         let (violations, warnings): (Vec<_>, Vec<_>) =
             violations.into_iter().partition(|violation| violation.severity == Severity::Error);
         if violations.is_empty() {
-            self.drafts.warn(warnings);
+            self.drafts.warn(warnings.into_iter().map(Warning::from));
             self.accept(plan);
             return;
         }

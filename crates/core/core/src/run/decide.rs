@@ -39,6 +39,9 @@ impl Run {
             }
         }
         self.request.sent(call.max_tokens);
+        if self.request.ask == Ask::Whole {
+            self.position.has_bounds = self.position.bounded && !call.lowered.bounds.is_empty();
+        }
         let id = self.next_id();
         self.state = State::Calling { id, call: Arc::new(call), skipped, since: now };
     }

@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::drafts::Draft;
 use super::entry::Answered;
 use super::step::External;
+use super::warnings::of_incomplete;
 use super::{Run, State};
 use crate::{
-    CallResult, Cost, ErrorKind, Failure, FaultKind, Origin, Plan, Provenance, Refused, Source, Stage, Time,
-    Usage, Violation,
+    CallResult, Cost, ErrorKind, Failure, FaultKind, Origin, Plan, Provenance, Refused, Source, Time, Usage,
+    Violation, Warning, WarningKind,
 };
 
 /// The error with which a run ends.
@@ -36,6 +37,12 @@ impl Run {
             plan.skipped_before(self.position.target, self.position.mode)
                 .map(|(dialect, reason)| skipped(dialect, reason)),
         );
+        warnings.extend(self.weaker_mode(plan));
+        if self.position.has_bounds {
+            let message = "the schema was sent with bounds on lengths, because an answer to it had no end";
+            warnings.push(Warning::new(WarningKind::Bounded, message));
+        }
+        warnings.extend(of_incomplete(&closed));
         provenance.extend(closed.provenance(self.counters.attempts.max(1)));
         let (value, origin) = (Arc::unwrap_or_clone(value), Origin::Model { target });
         self.state = State::Accepted { value, origin, provenance, warnings };
@@ -49,7 +56,8 @@ impl Run {
                 self.decoded = judgement.take_decoded();
                 let attempt = self.counters.attempts.max(1);
                 let whole = Provenance { path: JsonPath::root(), source: Source::Fallback, attempt };
-                let (provenance, warnings) = (vec![whole], judgement.warnings);
+                let provenance = vec![whole];
+                let warnings = judgement.warnings.into_iter().map(Warning::from).collect();
                 State::Accepted { value, origin: Origin::Fallback, provenance, warnings }
             }
             Some((judgement, _)) => {
@@ -154,10 +162,9 @@ fn dollars(micro: u64) -> String {
 }
 
 /// The warning that a dialect was left out because it cannot take the schema.
-fn skipped(dialect: &str, reason: &Refused) -> Violation {
-    let expected = format!("a schema that the dialect `{dialect}` can take");
-    Violation::new(JsonPath::root(), "lowering", Stage::Schema)
-        .with_expected(expected)
-        .with_found(reason.to_string())
-        .as_warning()
+fn skipped(dialect: &str, reason: &Refused) -> Warning {
+    Warning::new(
+        WarningKind::Lowering,
+        format!("the output mode `{dialect}` was skipped: {reason}; a weaker one was used"),
+    )
 }

@@ -5,12 +5,11 @@ use std::mem;
 use std::time::Duration;
 
 use super::compliance::Proof;
-use super::drafts::Draft;
 use super::examine::Examined;
 use super::learn::Bounding;
 use super::{Run, State};
 use crate::{
-    Advice, Ask, Call, Enforcement, ErrorKind, Evidence, Failure, Fault, FaultKind, Finish, Plan, Shown,
+    Advice, Ask, Call, Completion, Enforcement, ErrorKind, Evidence, Failure, Fault, FaultKind, Plan, Shown,
     Size, Time,
 };
 
@@ -82,12 +81,11 @@ impl Run {
         &mut self,
         plan: &Plan,
         now: Time,
-        call: &Call,
+        completion: &Completion,
         examined: &Examined,
         bounding: Option<&Bounding>,
-        finish: Finish,
-        model: Option<String>,
     ) {
+        let State::Calling { call, .. } = &self.state else { return };
         let is_whole = self.request.ask == Ask::Whole;
         let enforced = is_whole && call.enforcement() == Enforcement::Schema;
         let shown = match (&examined.ignored, bounding, &examined.draft) {
@@ -98,12 +96,14 @@ impl Run {
                 Shown::RanAway { reason: reason.clone(), longest }
             }
             (_, Some(Bounding::Exceeded), _) => Shown::BeyondBound,
-            (.., Some(draft)) if is_whole && is_complete(examined) => self.complete(call, draft),
-            _ if enforced && matches!(finish, Finish::Refused | Finish::Filtered) => Shown::Declined,
+            (.., Some(draft)) if is_whole && is_complete(examined) => {
+                Shown::Complete { size: Size::of(&draft.value), bounded: self.position.has_bounds }
+            }
+            _ if enforced && matches!(examined.failure, Some(Failure::Refused { .. })) => Shown::Declined,
             _ => Shown::Answered,
         };
         let mut evidence = self.evidence_of(plan, self.position.target, now, enforced, shown);
-        evidence.model = model.unwrap_or_default();
+        evidence.model = completion.model.clone().unwrap_or_default();
         self.position.advice.answered(self.position.target);
         if matches!(evidence.shown, Shown::Prose { .. } | Shown::Declined) {
             // It counts only if no later answer of the target keeps to the schema.
@@ -115,11 +115,6 @@ impl Run {
             self.last_evidence.take_if(|last| last.target == evidence.target);
         }
         self.evidence.push(evidence);
-    }
-
-    fn complete(&self, call: &Call, draft: &Draft) -> Shown {
-        let bounded = self.position.bounded && !call.lowered.bounds.is_empty();
-        Shown::Complete { size: Size::of(&draft.value), bounded }
     }
 
     /// Adds the evidence of a failed call, unless a short deadline of the caller is the reason.

@@ -6,7 +6,10 @@ use super::compliance::Proof;
 use super::examine::Examined;
 use super::{Run, State};
 use crate::feedback::cut_bytes;
-use crate::{Ask, Failure, Finish, Observation, ObservationKind, Plan, SamplingParameter, Shown, Time};
+use crate::{
+    Ask, Failure, Finish, Observation, ObservationKind, Plan, SamplingParameter, Shown, Time, Warning,
+    WarningKind,
+};
 
 /// The rule of the violation that [`Watch`](crate::Watch) reports.
 const RUNAWAY: &str = "runaway";
@@ -46,7 +49,7 @@ impl Run {
         &self,
         plan: &Plan,
         now: Time,
-        finish: Finish,
+        finish: &Finish,
         examined: &Examined,
     ) -> Option<Bounding> {
         let State::Calling { call, .. } = &self.state else { return None };
@@ -59,7 +62,7 @@ impl Run {
                 return Some(Bounding::Exceeded);
             }
             // The answer filled a bound and ended by itself: without the bounds it may have been completed.
-            let is_full = matches!(failure, Some(Failure::Truncated { .. })) && finish == Finish::Stop;
+            let is_full = matches!(failure, Some(Failure::Truncated { .. })) && *finish == Finish::Stop;
             return is_full.then_some(Bounding::Full);
         }
         if self.position.bounded {
@@ -67,14 +70,14 @@ impl Run {
             return None;
         }
         match failure {
-            Some(Failure::Truncated { .. }) if finish == Finish::Length => {
+            Some(Failure::Truncated { .. }) if *finish == Finish::Length => {
                 Some(Bounding::RanAway("the limit of tokens".to_owned()))
             }
             Some(Failure::Stopped { violations }) => {
                 let runaway = violations.iter().find(|violation| violation.rule == RUNAWAY)?;
                 Some(Bounding::RanAway(runaway.masked()))
             }
-            None if finish == Finish::Stop && self.ran_away_before() => Some(Bounding::Completed),
+            None if *finish == Finish::Stop && self.ran_away_before() => Some(Bounding::Completed),
             _ => None,
         }
     }
@@ -147,6 +150,26 @@ impl Run {
         if steps_down {
             self.position.leave_schema_mode(plan);
         }
+    }
+
+    /// Returns the warning that the current output mode enforces less than the first one of the target, with the reason.
+    pub(super) fn weaker_mode(&self, plan: &Plan) -> Option<Warning> {
+        let [first, mode] = [self.position.target_of(plan)?.modes.first()?, self.position.mode_of(plan)?];
+        if mode.whole.enforcement >= first.whole.enforcement {
+            return None;
+        }
+        let of_target = |observation: &&Observation| {
+            use ObservationKind::{Ignored, Prose, Refused};
+            observation.target == self.position.target
+                && matches!(observation.kind, Ignored | Prose | Refused)
+        };
+        let own = self.observations().filter(of_target).last().map(|observation| &observation.reason);
+        let known = || self.position.advised()?.weaker_because.as_ref();
+        let reason = own.or_else(known).map(|reason| format!(": {reason}")).unwrap_or_default();
+        let (mode, first) = (mode.lower.name(), first.lower.name());
+        let message =
+            format!("the answer was produced in the output mode `{mode}` instead of `{first}`{reason}");
+        Some(Warning::new(WarningKind::WeakerMode, message))
     }
 
     /// Adds an observation to the record of the last call.

@@ -25,6 +25,7 @@ mod sampling;
 mod step;
 #[cfg(test)]
 mod tests;
+mod warnings;
 
 use std::sync::Arc;
 
@@ -34,7 +35,7 @@ use serde_json::Value;
 use crate::judgement::Decoded;
 use crate::{
     Ask, Call, CallRecord, Context, Error, ErrorKind, Evidence, Origin, Outcome, Plan, Provenance, Time,
-    Usage, Violation,
+    Usage, Warning,
 };
 use counters::Counters;
 use drafts::Drafts;
@@ -109,7 +110,7 @@ enum State {
     Waiting { until: Time },
     Calling { id: CallId, call: Arc<Call>, skipped: Vec<String>, since: Time },
     Outside { id: CallId, who: External, end: Option<End> },
-    Accepted { value: Value, origin: Origin, provenance: Vec<Provenance>, warnings: Vec<Violation> },
+    Accepted { value: Value, origin: Origin, provenance: Vec<Provenance>, warnings: Vec<Warning> },
     Failed(End),
 }
 

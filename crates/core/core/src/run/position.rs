@@ -14,6 +14,9 @@ pub(super) struct Position {
     pub(super) mode: usize,
     /// Whether the schema is bounded for the current target, beyond the plan.
     pub(super) bounded: bool,
+    /// Whether the schema of the last whole document had bounds beyond the plan.
+    #[serde(default)]
+    pub(super) has_bounds: bool,
     /// What earlier runs and this one showed about the targets.
     #[serde(default)]
     pub(super) advice: Advice,

@@ -17,4 +17,5 @@ mod readings;
 mod running_away;
 mod support;
 mod unpatchable;
+mod warnings;
 mod watch;
