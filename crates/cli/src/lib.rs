@@ -13,6 +13,7 @@ mod commands;
 mod exit;
 mod files;
 mod flags;
+mod health;
 #[cfg(feature = "local")]
 mod hub;
 mod interrupt;
