@@ -264,3 +264,30 @@ async fn a_short_deadline_of_the_callers_blames_no_target_and_a_long_one_does() 
         assert_eq!(model.calls().len() == before, blamed, "{deadline:?}");
     }
 }
+
+/// Finding H13.
+#[test]
+fn a_long_file_of_evidence_is_read_at_once_and_old_lines_are_no_error() {
+    let file = std::env::temp_dir().join(format!("formwork-evidence-{}.jsonl", std::process::id()));
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64;
+    let line = |target: &str, nth: u64| {
+        let shown = Shown::RanAway { reason: "the limit of tokens".to_owned(), longest: Size::default() };
+        let evidence = Evidence::new(target, format!("{nth}"), Time(now), shown).with_request(nth);
+        serde_json::to_string(&evidence).unwrap() + "\n"
+    };
+    let old: String = (0..20_000)
+        .map(|nth| format!("{{\"target\":\"a\",\"schema\":\"{nth}\",\"ran_away\":true,\"at\":1}}\n"))
+        .collect();
+    std::fs::write(&file, old + "no JSON\n" + &line("a", 1) + &line("b", 2)).unwrap();
+    let in_force = |file: &std::path::Path| {
+        let found = ObservationStore::with_file(file).in_force();
+        found.into_iter().map(|one| one.target).collect::<Vec<_>>()
+    };
+    assert_eq!(in_force(&file), ["a", "b"]);
+    assert!(std::fs::read_to_string(&file).unwrap().lines().count() <= 1_000, "old lines are removed");
+    ObservationStore::with_file(&file).forget(Some("a"));
+    assert_eq!(in_force(&file), ["b"]);
+    ObservationStore::with_file(&file).forget(None);
+    assert!(in_force(&file).is_empty());
+    std::fs::remove_file(file).unwrap();
+}
