@@ -161,10 +161,10 @@ impl fmt::Display for Error {
                 }
             }
             // A refusal of the schema is already printed: it is the fault of the call.
-            let explains = |observation: &&Box<Observation>| {
+            let explains = |observation: &&Observation| {
                 matches!(observation.kind, ObservationKind::Ignored | ObservationKind::Prose)
             };
-            if let Some(observation) = observation.as_ref().filter(explains) {
+            if let Some(observation) = observation.as_deref().filter(explains) {
                 write!(f, "\n    {observation}")?;
             }
         }

@@ -148,13 +148,13 @@ impl Drive<'_> {
         for reservation in reservations {
             reservation.settle(record.cost);
         }
-        if let Some(observation) = &record.observation {
-            if matches!(
+        if let Some(observation) = &record.observation
+            && matches!(
                 observation.kind,
                 ObservationKind::Ignored | ObservationKind::RanAway | ObservationKind::RefusedSampling(_)
-            ) {
-                tracing::warn!(target: "formwork", "{observation}");
-            }
+            )
+        {
+            tracing::warn!(target: "formwork", "{observation}");
         }
         self.needs_notice = matches!(record.verdict, CallResult::Failed { .. });
         self.observers.notify(|observer, id| observer.call_finished(id, record));

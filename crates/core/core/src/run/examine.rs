@@ -56,6 +56,9 @@ impl Examined {
     }
 }
 
+/// The candidate that fits best: its rank, the lifted document with its violations, and whether a value exceeds an added bound.
+type Nearest = (Option<Fit>, Draft, Vec<Violation>, Candidate, bool);
+
 impl Question<'_> {
     /// Reads, lifts and judges an answer.
     pub(super) fn examine(&self, completion: &Completion, stopped: Option<Violation>) -> Examined {
@@ -96,7 +99,7 @@ impl Question<'_> {
         // A single candidate needs no rank.
         let are_ranked = candidates.len() > 1;
         let mut ranked = Vec::new();
-        let mut nearest: Option<(Option<Fit>, Draft, Vec<Violation>, Candidate, bool)> = None;
+        let mut nearest: Option<Nearest> = None;
         for mut candidate in candidates {
             let value = std::mem::take(&mut candidate.value);
             let (draft, violations, exceeds_bound) = self.lifted(completion, &candidate, value);
