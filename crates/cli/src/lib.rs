@@ -14,6 +14,7 @@ mod commands;
 mod exit;
 mod files;
 mod flags;
+mod health;
 #[cfg(feature = "local")]
 mod hub;
 mod interrupt;

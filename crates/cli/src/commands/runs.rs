@@ -12,8 +12,8 @@ use serde_json::json;
 use crate::exit::{Failed, Status};
 use crate::flags::one_of;
 use crate::ledger::{Place, dollars, duration, failed, moment, now};
-use crate::output;
 use crate::stderr::say;
+use crate::{health, output};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -51,6 +51,8 @@ Examples:
   formwork runs list
   formwork runs list --outcome rejected --model gpt-5-mini --since 24h
   formwork runs list --class type --path \"$.items[*].price\" --json
+
+What earlier calls showed about providers and changes later calls is printed to standard error; see `formwork doctor`.
 
 Exit codes: 0 the runs are printed, 1 there is no such key, 2 wrong usage, or a file that is no ledger.";
 
@@ -228,6 +230,9 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
                 Some(next) => say!("there are more: add --before {next}"),
                 None if page.runs.is_empty() && !args.json => say!("there are no such runs"),
                 None => {}
+            }
+            for restriction in health::in_force() {
+                say!("in force: {}", health::line(&restriction));
             }
         }
         Action::Show { run } => {

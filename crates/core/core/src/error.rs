@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CallRecord, CallResult, Cost, ObservationKind, Usage, Violation, is_answered};
+use crate::{CallRecord, CallResult, Cost, Observation, ObservationKind, Usage, Violation, is_answered};
 
 /// The class of an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -182,9 +182,10 @@ impl fmt::Display for Error {
                 }
             }
             // A refusal of the schema is already printed: it is the fault of the call.
-            if let Some(observation) =
-                observation.as_ref().filter(|observation| observation.kind == ObservationKind::Ignored)
-            {
+            let explains = |observation: &&Observation| {
+                matches!(observation.kind, ObservationKind::Ignored | ObservationKind::Prose)
+            };
+            if let Some(observation) = observation.as_deref().filter(explains) {
                 write!(f, "\n    {observation}")?;
             }
         }

@@ -8,6 +8,7 @@
 //! - A [`RetryPolicy`] decides what is requested after an answer that was not accepted; [`Policy`] is the policy to start
 //!   with.
 //! - [`keywords`] lists the keywords of JSON Schema and walks over a schema.
+//! - [`Health`] counts the [`Evidence`] of calls about their targets, and gives each run an [`Advice`].
 //! - A [`Plan`] holds the fixed parts of a request, and a [`Run`] is the state machine that a driver steps through.
 //! - An [`Outcome`] is an accepted value with its history; an [`Error`] is the history of a run without one.
 //!
@@ -27,6 +28,7 @@ mod fault;
 mod feedback;
 mod finding;
 mod fit;
+mod health;
 mod instruction;
 mod judgement;
 pub mod keywords;
@@ -68,13 +70,16 @@ pub use contract::Contract;
 pub use cost::{Cost, Price};
 pub use decode::decode;
 pub use error::{Best, Error, ErrorKind};
-pub use fault::{Fault, FaultKind};
+pub use fault::{Connection, Fault, FaultKind};
 pub use feedback::{Feedback, MAX_BYTES, MAX_LINES, MAX_PREVIOUS, Template};
 pub use finding::LintFinding;
 pub use fit::Fit;
 pub use formwork_json::{
     Edit, EditKind, JsonPath, Level, PathError, PathPattern, PatternStep, Rounded, Segment, Span, escape,
     unescape,
+};
+pub use health::{
+    Advice, Evidence, Health, Restriction, RestrictionKind, Shown, Size, TargetAdvice, Thresholds,
 };
 pub use instruction::Instruction;
 pub use judgement::Judgement;

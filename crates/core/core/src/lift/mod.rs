@@ -2,6 +2,7 @@ mod leaves;
 mod numbers;
 pub(crate) mod op;
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use formwork_json::{Candidate, JsonPath, Level, Rounded, Segment, read};
@@ -21,8 +22,8 @@ use op::Lift;
 /// JSON and does not, a duplicate key) is left unchanged and reported at its path in the original document. A member for which
 /// the original document has no place (beside `key` and `value` of a pair, beside the items of a tuple) is left out and reported
 /// there. Nothing else is left out but the `null`s and markers that the sent schema offers for absent members. A value that
-/// fills an [added bound](Lowered::bounds) is reported as `truncated`. If no schema was sent, only the operations on the
-/// root are applied.
+/// fills an [added bound](Lowered::bounds) is reported as `truncated`, unless another value exceeds its bound, because then the
+/// server does not enforce them. If no schema was sent, only the operations on the root are applied.
 ///
 /// ```
 /// use formwork_core::{Enforcement, Lift, LiftOp, Lowered, lift};
@@ -34,7 +35,7 @@ use op::Lift;
 /// assert_eq!(lift(json!({"nick": null}), &lowered), (json!({}), vec![]));
 /// ```
 pub fn lift(value: Value, lowered: &Lowered) -> (Value, Vec<Violation>) {
-    let Lifted { value, mut problems, rounded } = lift_exact(value, Vec::new(), lowered);
+    let Lifted { value, mut problems, rounded, .. } = lift_exact(value, Vec::new(), lowered);
     problems.extend(precision(&rounded).0);
     (value, problems)
 }
@@ -45,20 +46,31 @@ pub(crate) struct Lifted {
     pub(crate) problems: Vec<Violation>,
     /// The rounded numbers, with their paths in the value.
     pub(crate) rounded: Vec<Rounded>,
+    /// Whether a value exceeds an added bound, which the server therefore does not enforce.
+    pub(crate) exceeds_bound: bool,
 }
 
 /// Maps an answer back as [`lift`], with its rounded numbers.
 pub(crate) fn lift_exact(mut value: Value, rounded: Vec<Rounded>, lowered: &Lowered) -> Lifted {
     if lowered.lift.is_empty() && lowered.bounds.is_empty() {
-        return Lifted { value, problems: Vec::new(), rounded };
+        return Lifted { value, problems: Vec::new(), rounded, exceeds_bound: false };
     }
     let schema = lowered.schema.as_ref().unwrap_or(&Value::Null);
     let mut found = Found { problems: Vec::new(), numbers: Numbers::new(rounded) };
     let root = Place { numbers: found.numbers.inside(), ..Place::root(schema) };
     Lifter::new(schema, lowered).walk(&mut value, root, &mut found, 0);
-    let rounded = found.numbers.lifted(&value);
-    Lifted { value, problems: found.problems, rounded }
+    let Found { mut problems, numbers } = found;
+    let exceeds_bound = problems.iter().any(|problem| problem.rule == EXCEEDED);
+    problems.retain(|problem| problem.rule != EXCEEDED && !(exceeds_bound && problem.rule == FULL));
+    let rounded = numbers.lifted(&value);
+    Lifted { value, problems, rounded, exceeds_bound }
 }
+
+/// The rule of the violation for a value that fills an added bound.
+const FULL: &str = "truncated";
+
+/// The rule of the mark for a value that exceeds an added bound, which is removed again.
+const EXCEEDED: &str = "exceeded";
 
 /// The findings of a walk.
 struct Found {
@@ -127,8 +139,8 @@ impl<'a> Lifter<'a> {
             }
             return;
         }
-        if let Some(max) = self.bounds.get(&at).filter(|max| is_full(value, **max)) {
-            let problem = Violation::new(path.clone(), "truncated", Stage::Read);
+        if let Some((max, rule)) = self.bounds.get(&at).and_then(|max| Some((max, fills(value, *max)?))) {
+            let problem = Violation::new(path.clone(), rule, Stage::Read);
             let bound = format!("the bound of {max} that this model is given");
             found.problems.push(problem.with_expected("a complete value").with_found(bound));
         }
@@ -203,14 +215,19 @@ impl<'a> Lifter<'a> {
 /// The maximum number of references and variants that are followed without a step into the value: it ends `{"$ref": "#"}`.
 const MAX_JUMPS: usize = 32;
 
-fn is_full(value: &Value, max: u64) -> bool {
+/// Returns whether a value fills a bound or exceeds it.
+fn fills(value: &Value, max: u64) -> Option<&'static str> {
     let size = match value {
         Value::String(text) => text.chars().count(),
         Value::Array(items) => items.len(),
         Value::Object(members) => members.len(),
-        _ => return false,
+        _ => return None,
     };
-    size as u64 >= max
+    match (size as u64).cmp(&max) {
+        Ordering::Less => None,
+        Ordering::Equal => Some(FULL),
+        Ordering::Greater => Some(EXCEEDED),
+    }
 }
 
 impl Lift {

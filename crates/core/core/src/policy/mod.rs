@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Capabilities, Failure, Feedback, JsonPath, Sampling};
+use crate::{Capabilities, Failure, Feedback, JsonPath, Sampling, Thresholds};
 
 pub use ready::{Backoff, Patching, Policy, Temperature};
 
@@ -168,6 +168,8 @@ pub struct RetryContext<'a> {
     pub not_stated: &'a [JsonPath],
     /// The capabilities of the current target.
     pub capabilities: &'a Capabilities,
+    /// The time until the current target is in service; zero if it is.
+    pub own_in: Duration,
     /// The capabilities of the next target, if there is one: of the remaining targets, the one that is in service first.
     pub next: Option<&'a Capabilities>,
     /// The time until the next target is in service, if there is one; zero if it is.
@@ -208,6 +210,7 @@ impl<'a> RetryContext<'a> {
             stalled: false,
             not_stated: &[],
             capabilities,
+            own_in: Duration::ZERO,
             next: None,
             next_in: None,
             remaining: None,
@@ -248,6 +251,12 @@ pub trait RetryPolicy: Send + Sync + fmt::Debug {
     /// Returns the decision after a failure.
     fn decide(&self, seen: &RetryContext<'_>) -> Decision;
 
+    /// Returns the thresholds by which [`Health`](crate::Health) decides about the targets of a plan with this policy (default: the
+    /// configured ones).
+    fn thresholds(&self, configured: Thresholds) -> Thresholds {
+        configured
+    }
+
     /// Returns whether the policy may request patches (default: `true`). If it never does, the run does not compute which
     /// paths a patch could correct, and [`RetryContext::patchable`] is empty.
     fn patches(&self) -> bool {
@@ -269,6 +278,10 @@ impl<P: RetryPolicy + ?Sized> RetryPolicy for Arc<P> {
 
     fn decide(&self, seen: &RetryContext<'_>) -> Decision {
         (**self).decide(seen)
+    }
+
+    fn thresholds(&self, configured: Thresholds) -> Thresholds {
+        (**self).thresholds(configured)
     }
 
     fn patches(&self) -> bool {

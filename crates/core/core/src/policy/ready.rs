@@ -277,9 +277,12 @@ impl Policy {
             .filter(|_| fault.kind.is_transient());
         let own = own.filter(|wait| seen.remaining.is_none_or(|remaining| *wait < remaining));
         match (own, seen.next_in) {
-            // A retry is pointless if another target can answer sooner.
             (Some(wait), None) => Decision::repeat(wait),
-            (Some(wait), Some(other)) if wait <= other => Decision::repeat(wait),
+            // One failed call says little about a target that is in service. Else a retry is pointless if another target can
+            // answer sooner.
+            (Some(wait), Some(other)) if seen.own_in.is_zero() || wait.max(seen.own_in) <= other => {
+                Decision::repeat(wait)
+            }
             (Some(_), Some(other)) => Decision::repeat_on_next_target(other),
             _ => Self::next_or_give_up(seen),
         }

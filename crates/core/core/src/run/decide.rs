@@ -62,6 +62,9 @@ impl Run {
             }
         }
         self.request.sent(call.max_tokens);
+        if self.request.ask == Ask::Whole {
+            self.position.has_bounds = self.position.bounded && !call.lowered.bounds.is_empty();
+        }
         let id = self.next_id();
         self.state = State::Calling { id, call: Arc::new(call), skipped, since: now };
     }
@@ -113,7 +116,7 @@ impl Run {
         let next = self.position.next(plan, now);
         let not_stated = self.not_stated(plan);
         let last = Last { repeated, stalled, not_stated: &not_stated };
-        let decision = self.advice(plan, next, last, remaining, draw).unwrap_or(Decision::GiveUp);
+        let decision = self.advice(plan, now, next, last, draw).unwrap_or(Decision::GiveUp);
         let goes_on = match &decision {
             Decision::Repeat { next_target, .. } => *next_target,
             Decision::Ask(reask) => reask.next_target,
@@ -139,12 +142,13 @@ impl Run {
     fn advice(
         &self,
         plan: &Plan,
+        now: Time,
         next: Option<(usize, Duration)>,
         last: Last<'_>,
-        remaining: Option<Duration>,
         draw: f64,
     ) -> Option<Decision> {
         let (failure, target) = (self.failure()?, self.position.target_of(plan)?);
+        let remaining = self.deadline(plan).map(|deadline| deadline.since(now));
         let ask = &self.request.ask;
         let about_values = matches!(failure, Failure::Invalid { .. }) || matches!(ask, Ask::Patch(_));
         let mut patchable =
@@ -168,6 +172,7 @@ impl Run {
             stalled: last.stalled,
             not_stated: last.not_stated,
             capabilities: &target.capabilities,
+            own_in: self.position.wait(now).unwrap_or_default(),
             next: next.and_then(|(target, _)| plan.targets.get(target)).map(|next| &next.capabilities),
             next_in: next.map(|(_, wait)| wait),
             remaining,
@@ -207,7 +212,7 @@ impl Run {
     fn wait(&mut self, plan: &Plan, now: Time, wait: Duration) {
         let is_unreached =
             matches!(self.failure(), Some(Failure::Fault(fault)) if fault.kind == FaultKind::Unreachable);
-        if self.fails_fast && is_unreached && !wait.is_zero() {
+        if self.position.advice.fails_fast && is_unreached && !wait.is_zero() {
             return self.give_up_on_failure(plan, false);
         }
         let until = now.after(wait);
@@ -221,6 +226,7 @@ impl Run {
     pub(super) fn advance(&mut self, plan: &Plan, target: usize) -> bool {
         let is_later = self.position.advance(plan, target);
         if is_later {
+            self.leave_target();
             self.counters.enter_target();
             self.request.enter_target();
         }

@@ -48,6 +48,11 @@ impl Run {
                 .map(|(dialect, reason)| skipped(dialect, reason)),
         );
         warnings.extend_from_slice(plan.contract.warnings());
+        warnings.extend(self.weaker_mode(plan));
+        if self.position.has_bounds {
+            let message = "the schema was sent with bounds on lengths, because an answer to it had no end";
+            warnings.push(Warning::new(WarningKind::Bounded, message));
+        }
         warnings.extend(of_incomplete(&closed));
         provenance.extend(closed.provenance(self.counters.attempts.max(1)));
         let (value, origin) = (Arc::unwrap_or_clone(value), Origin::Model { target });

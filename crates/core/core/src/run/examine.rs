@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::closed::{CUT, Closed, in_document, is_incomplete};
-use super::compliance;
+use super::compliance::{self, Proof};
 use super::drafts::Draft;
 use super::patch::label;
 use super::warnings::{self, Ranked};
@@ -44,15 +44,20 @@ pub(super) struct Examined {
     pub(super) edits: Vec<Edit>,
     pub(super) failure: Option<Failure>,
     /// The proof that the server ignored the schema, if any.
-    pub(super) ignored: Option<String>,
+    pub(super) ignored: Option<Proof>,
+    /// Whether a value exceeds a bound that lowering added.
+    pub(super) exceeds_bound: bool,
 }
 
 impl Examined {
     /// Returns the result for an answer without a document.
     fn failed(failure: Failure) -> Self {
-        Self { draft: None, edits: Vec::new(), failure: Some(failure), ignored: None }
+        Self { draft: None, edits: Vec::new(), failure: Some(failure), ignored: None, exceeds_bound: false }
     }
 }
+
+/// The candidate that fits best: its rank, the lifted document with its violations, and whether a value exceeds an added bound.
+type Nearest = (Option<Fit>, Draft, Vec<Violation>, Candidate, bool);
 
 impl Question<'_> {
     /// Reads, lifts and judges an answer.
@@ -94,18 +99,18 @@ impl Question<'_> {
         // A single candidate needs no rank.
         let are_ranked = candidates.len() > 1;
         let mut ranked = Vec::new();
-        let mut nearest: Option<(Option<Fit>, Draft, Vec<Violation>, Candidate)> = None;
+        let mut nearest: Option<Nearest> = None;
         for mut candidate in candidates {
             let value = std::mem::take(&mut candidate.value);
-            let (draft, violations) = self.lifted(completion, &candidate, value);
+            let (draft, violations, exceeds_bound) = self.lifted(completion, &candidate, value);
             let schema = self.plan.contract.schema().document();
             let fit = are_ranked.then(|| Fit::new(schema, &candidate, &draft.value, &violations));
             ranked.extend(fit.map(|fit| Ranked::new(fit, &candidate)));
             if nearest.as_ref().is_none_or(|(best, ..)| fit > *best) {
-                nearest = Some((fit, draft, violations, candidate));
+                nearest = Some((fit, draft, violations, candidate, exceeds_bound));
             }
         }
-        let Some((fit, mut draft, violations, candidate)) = nearest else {
+        let Some((fit, mut draft, violations, candidate, exceeds_bound)) = nearest else {
             return Examined::failed(self.truncated());
         };
         draft.warnings.extend(fit.and_then(|fit| warnings::of_documents(&candidate, &fit, &ranked)));
@@ -121,7 +126,7 @@ impl Question<'_> {
             // A sequence that was stopped may have had further documents.
             || completion.finish == Finish::Stopped && candidate.is_sequence();
         let failure = if is_cut { Some(self.truncated()) } else { failure(violations) };
-        Examined { draft: Some(draft), edits: candidate.all_edits(), failure, ignored }
+        Examined { draft: Some(draft), edits: candidate.all_edits(), failure, ignored, exceeds_bound }
     }
 
     /// Adds the violations of incomplete values, and removes other violations of these values, which the model did not
@@ -142,15 +147,17 @@ impl Question<'_> {
         (*self.ask == Ask::Whole && compliance::is_armed(self.call, completion)).then_some(self.call)
     }
 
-    /// Lifts and judges one candidate for the whole document, whose value is passed separately.
+    /// Lifts and judges one candidate for the whole document, whose value is passed separately. Returns also whether a value
+    /// exceeds an added bound.
     fn lifted(
         &self,
         completion: &Completion,
         candidate: &Candidate,
         value: Value,
-    ) -> (Draft, Vec<Violation>) {
+    ) -> (Draft, Vec<Violation>, bool) {
         let lowered = &self.call.lowered;
-        let Lifted { value, problems, rounded } = lift_exact(value, candidate.rounded.clone(), lowered);
+        let Lifted { value, problems, rounded, exceeds_bound } =
+            lift_exact(value, candidate.rounded.clone(), lowered);
         let untouched = lowered.lift.is_empty() && within(candidate).next().is_none();
         let text: Arc<str> = match candidate.span.of(self.text) {
             whole if untouched && whole.len() == self.text.len() => Arc::clone(self.text),
@@ -175,7 +182,8 @@ impl Question<'_> {
         let of_answer = warnings::of_answer(completion, &within(candidate).collect::<Vec<_>>());
         let warnings = of_answer.into_iter().chain(warnings).collect();
         let entry = self.entry;
-        (Draft { text, value, provenance, warnings, rounded, closed, entry, decoded }, violations)
+        let draft = Draft { text, value, provenance, warnings, rounded, closed, entry, decoded };
+        (draft, violations, exceeds_bound)
     }
 
     /// Splices the values of a patch into the draft and judges the whole document.
@@ -198,7 +206,7 @@ impl Question<'_> {
         let (mut text, mut provenance, mut incomplete, mut rounded) =
             (Cow::Borrowed(&**before), provenance.clone(), incomplete.clone(), rounded.clone());
         let (lowered, cut) = (&self.call.lowered, closed(completion, &candidate));
-        let Lifted { value: answer, problems, rounded: of_answer } =
+        let Lifted { value: answer, problems, rounded: of_answer, .. } =
             lift_exact(std::mem::take(&mut candidate.value), std::mem::take(&mut candidate.rounded), lowered);
         let mut cut = cut.lifted(lowered, &answer);
         let problems = cut.take_full(problems, self.plan.policy.accepts_incomplete());
@@ -232,7 +240,8 @@ impl Question<'_> {
         remaining.extend(warnings);
         let (value, entry, warnings) = (Arc::new(value), self.entry, remaining);
         let draft = Draft { text, value, provenance, warnings, rounded, closed: incomplete, entry, decoded };
-        Examined { draft: Some(draft), edits: candidate.edits, failure: failure(violations), ignored: None }
+        let failure = failure(violations);
+        Examined { draft: Some(draft), edits: candidate.edits, failure, ignored: None, exceeds_bound: false }
     }
 
     /// Judges a document without its optional members that are `null`. Its first violations are those of lifting, then those of its

@@ -14,6 +14,7 @@ mod decide;
 mod drafts;
 mod end;
 mod entry;
+mod evidence;
 mod examine;
 mod input;
 mod learn;
@@ -34,8 +35,8 @@ use serde_json::Value;
 
 use crate::judgement::Decoded;
 use crate::{
-    Ask, Call, CallRecord, Context, Error, ErrorKind, JsonPath, Origin, Outcome, Plan, Provenance, Time,
-    Usage, Warning,
+    Ask, Call, CallRecord, Context, Error, ErrorKind, Evidence, JsonPath, Origin, Outcome, Plan, Provenance,
+    Time, Usage, Warning,
 };
 use counters::Counters;
 use drafts::Drafts;
@@ -88,14 +89,17 @@ pub struct Run {
     draws: u64,
     /// The seed of the jitter, if the input has no seed.
     jitter: Option<u64>,
-    /// Whether the run ends where it would wait for a target.
-    #[serde(default)]
-    fails_fast: bool,
     position: Position,
     request: Request,
     counters: Counters,
     drafts: Drafts,
     ledger: Vec<CallRecord>,
+    /// The evidence that the driver has not taken yet.
+    #[serde(skip)]
+    evidence: Vec<Evidence>,
+    /// Evidence that counts only if the run ends with it.
+    #[serde(default)]
+    last_evidence: Option<Evidence>,
     /// The accepted value as the contract's type.
     #[serde(skip)]
     decoded: Decoded,
@@ -143,12 +147,13 @@ impl Run {
             ids: 0,
             draws: 0,
             jitter: None,
-            fails_fast: false,
             position: Position::default(),
             request: Request::first(plan),
             counters: Counters::default(),
             drafts: Drafts::default(),
             ledger: Vec::new(),
+            evidence: Vec::new(),
+            last_evidence: None,
             decoded: Decoded::default(),
         }
     }
@@ -159,14 +164,6 @@ impl Run {
         if self.started.is_none() {
             self.jitter = Some(seed);
         }
-        self
-    }
-
-    /// Ends the run where it would wait for a target that cannot be reached (default: it waits): at once if every target is
-    /// out of service, and after a failed call that no other target can take. For runs that follow one which has waited in
-    /// vain.
-    pub const fn with_fail_fast(mut self) -> Self {
-        self.fails_fast = true;
         self
     }
 
@@ -181,7 +178,7 @@ impl Run {
         if self.started.is_none() {
             self.started = Some(now);
             self.position.enter_first(plan, now);
-            if let Some(wait) = self.position.wait(now).filter(|_| self.fails_fast) {
+            if let Some(wait) = self.position.wait(now).filter(|_| self.position.advice.fails_fast) {
                 self.give_up_unreached(plan, wait);
             }
         }
@@ -234,8 +231,11 @@ impl Run {
             (Event::Answered { completion, stopped, .. }, State::Calling { .. }) => {
                 self.answered(plan, now, completion, stopped.map(|reason| *reason));
             }
-            (Event::Failed { fault, usage, .. }, State::Calling { .. }) => {
-                self.failed(plan, now, fault, usage)
+            (Event::Failed { fault, usage, received: None, .. }, State::Calling { .. }) => {
+                self.failed(plan, now, fault, usage);
+            }
+            (Event::Failed { fault, received: Some(received), .. }, State::Calling { .. }) => {
+                self.broken_off(plan, now, fault, *received);
             }
             (Event::Denied { left, .. }, State::Calling { .. }) => self.denied(plan, left),
             (Event::Checked { violations, spent, .. }, State::Outside { who: External::Checks, .. }) => {
@@ -274,7 +274,7 @@ impl Run {
             State::Calling { since, .. } => *since = moved(*since),
             State::Ready | State::Outside { .. } | State::Accepted { .. } | State::Failed(_) => {}
         }
-        self.position.move_times(moved);
+        self.position.advice.move_times(moved);
         self
     }
 

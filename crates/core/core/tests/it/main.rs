@@ -7,6 +7,7 @@ mod closed;
 mod completeness;
 mod context;
 mod decisions;
+mod health;
 mod laws;
 mod machine;
 mod money;

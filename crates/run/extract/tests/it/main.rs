@@ -10,6 +10,7 @@ mod building;
 mod compliance;
 mod content;
 mod driving;
+mod health;
 mod interrupt;
 mod journal;
 mod many;
