@@ -64,9 +64,10 @@ pub(crate) fn contract(path: &Path) -> Result<NamedContract, Failed> {
     })
 }
 
-/// Parses the text of a shape, and prints what its linter finds.
-pub(crate) fn shape(name: &str, text: &str) -> Result<Shape, Failed> {
-    let shape = Shape::parse(text).map_err(|error| Failed::usage(error.pointed(name).trim_end()))?;
+/// Parses the text of a shape, or of a list of fields, and prints what its linter finds.
+pub(crate) fn shape(name: &str, text: &str, is_fields: bool) -> Result<Shape, Failed> {
+    let shape = if is_fields { Shape::parse_fields(text) } else { Shape::parse(text) };
+    let shape = shape.map_err(|error| Failed::usage(error.pointed(name).trim_end()))?;
     shape.lint().iter().for_each(|finding| say!("warning: {name}: {finding}"));
     Ok(shape)
 }

@@ -3,7 +3,7 @@
 pub(crate) mod one;
 pub(crate) mod report;
 mod rows;
-mod schema;
+pub(crate) mod schema;
 
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
