@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use formwork_core::{ErrorKind, is_answered, is_compliant};
+use formwork_core::{ErrorKind, is_compliant};
 use formwork_review::{CriterionResult, Gate, Indeterminate, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub struct Tally {
     skills: BTreeSet<String>,
     generations: usize,
     compliant: usize,
-    /// Generations that were repeated because of a completion, or had none.
+    /// Generations that were repeated because of a completion, or had no output.
     retried: usize,
     /// The durations of validations; `u64::MAX` for a generation without an output.
     validations: Vec<u64>,
@@ -136,10 +136,9 @@ impl Tally {
         }
         self.millis.push(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
         if let Some(generation) = generation {
-            let is_answered = is_answered(&generation.calls, kind == Some(ErrorKind::Deadline));
             self.generations += 1;
             self.compliant += usize::from(is_compliant(&generation.calls));
-            self.retried += usize::from(!is_answered || generation.retried || generation.retries() > 0);
+            self.retried += usize::from(result.is_err() || generation.retried || generation.retries() > 0);
             let gate = generation.review.as_ref().map(|review| review.gate);
             match result {
                 Ok(_) => self.gates.extend(gate.map(Some)),
@@ -211,7 +210,7 @@ impl Tally {
                 row(
                     "Retry frequency",
                     ('<', 5.0, "%"),
-                    "generations that were asked again because of a completion, or had none",
+                    "generations that were asked again because of a completion, or had no output",
                     share(self.retried, self.generations),
                     self.generations,
                 ),

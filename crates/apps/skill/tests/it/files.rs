@@ -94,13 +94,13 @@ fn what_is_wrong_is_reported_with_its_place() {
             with(
                 "rubric: {name: r, criteria: [{id: a, description: b, pattern: {path: $.nmae, matches: x}}]}",
             ),
-            format!("s.yaml:{last}:62: the schema has no `$.nmae`: did you mean `$.name`?"),
+            format!("s.yaml:{last}:63: the schema has no `$.nmae`: did you mean `$.name`?"),
         ),
         (
             "name: x\ndescription: y\ntemplate_type: LLM_REVIEW\ninputs: {text: {type: string}}\n\
              rubric: {name: r, criteria: [{id: a, description: b, pattern: {path: $.text, matches: x}}]}\n"
                 .into(),
-            "s.yaml:5:62: the schema has no `$.text`: nothing can be inside of `$`".into(),
+            "s.yaml:5:63: the schema has no `$.text`: nothing can be inside of `$`".into(),
         ),
     ] {
         let error = wrong(&text);

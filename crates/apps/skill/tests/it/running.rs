@@ -300,7 +300,7 @@ async fn a_repaired_or_restrained_answer_does_not_comply() {
         Reply::completion(completion)
     };
     for (reply, compliant) in
-        [(Reply::from(YOUNG), 100.0), (Reply::from(format!("Here: {YOUNG}")), 0.0), (restrained, 0.0)]
+        [(Reply::from(YOUNG), 100.0), (Reply::text(format!("Here: {YOUNG}")), 0.0), (restrained, 0.0)]
     {
         let mut tally = Tally::default();
         let (runner, _) = runner(&[PERSON], [reply]);
@@ -329,7 +329,7 @@ async fn the_skills_own_rubric_is_a_row() {
     ] {
         let mut tally = Tally::default();
         for nth in 0..4 {
-            let (runner, _) = runner(&[&person], [YOUNG, &votes[nth.min(votes.len() - 1)]]);
+            let (runner, _) = runner(&[&person], [YOUNG, votes[nth.min(votes.len() - 1)].as_str()]);
             tally.add("a", SOON, &runner.execute("person", json!({"country": "x"})).await);
         }
         let report = tally.report();

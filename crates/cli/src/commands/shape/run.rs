@@ -86,6 +86,7 @@ async fn ask(
 ) -> Result<Status, Failed> {
     let ledger = args.recording.open()?;
     let opened = args.targets.open(providers, args.verbose).await?;
+    opened.say_how_small_the_default_model_is();
     let recorder = opened.recorder(ledger, "shape run");
     let own = Defaults {
         max_attempts: Some(formwork_shape::policy().attempts),

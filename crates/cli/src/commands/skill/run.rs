@@ -132,6 +132,8 @@ pub(super) async fn opened(
     })?;
     if skill.rubric().is_some_and(ReviewRubric::asks_a_model) {
         opened.say_what_the_default_model_is(agents::NO_JUDGE);
+    } else {
+        opened.say_how_small_the_default_model_is();
     }
     Ok(opened)
 }
