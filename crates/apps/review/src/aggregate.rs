@@ -1,6 +1,8 @@
 //! Combines the results of the criteria into a review. Pure.
 
-use crate::{Criterion, CriterionResult, Gate, GenerationError, Indeterminate, ReviewPrice, ReviewResult, Verdict};
+use crate::{
+    Criterion, CriterionResult, Gate, GenerationError, Indeterminate, ReviewPrice, ReviewResult, Verdict,
+};
 
 /// Returns the review with these results; `error` is the reason why the review could not be carried out, if so.
 pub(crate) fn aggregate(

@@ -238,7 +238,9 @@ impl Tally {
                     ..row(
                         "Outputs that pass",
                         ('>', LEAST_PASSING, "%"),
-                        &format!("outputs that their skill's rubric passes, of those that it decides ({undecided} undecided)"),
+                        &format!(
+                            "outputs that their skill's rubric passes, of those that it decides ({undecided} undecided)"
+                        ),
                         share(passed, gated),
                         gated,
                     )

@@ -357,7 +357,8 @@ impl Reading<'_> {
         output: Option<&(Value, Arc<Compiled>)>,
         subject: Option<&str>,
     ) -> Option<ReviewRubric> {
-        let subject = subject.and_then(|name| inputs::schema(&descriptor.inputs)["properties"].get(name).cloned());
+        let subject =
+            subject.and_then(|name| inputs::schema(&descriptor.inputs)["properties"].get(name).cloned());
         let subject = subject.and_then(|schema| compile(&schema).ok());
         let reviewed = subject.or_else(|| output.map(|(_, compiled)| compiled.clone()));
         let reviewed = reviewed.as_deref().map(|compiled| compiled as &dyn Structure);

@@ -100,6 +100,12 @@ impl SkillRunOutput {
             },
         });
         let review = result.as_ref().ok().and_then(|outcome| outcome.review.as_ref());
-        Self { skill: skill.to_owned(), ok, gate: review.map(|review| review.gate), outcome: result.as_ref().ok().cloned(), error }
+        Self {
+            skill: skill.to_owned(),
+            ok,
+            gate: review.map(|review| review.gate),
+            outcome: result.as_ref().ok().cloned(),
+            error,
+        }
     }
 }

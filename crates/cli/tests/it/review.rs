@@ -83,7 +83,11 @@ fn a_path_that_the_outputs_schema_does_not_have_is_an_error() {
     let answer = "{\"answer\": \"x\"}";
     let ran = formwork(&["review", "--rubric", &rubric, "--schema", "answer: string"], answer);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
-    assert!(ran.stderr.contains("typo.yaml:2:41: the schema has no `$.anwser`: did you mean `$.answer`?"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("typo.yaml:2:45: the schema has no `$.anwser`: did you mean `$.answer`?"),
+        "{}",
+        ran.stderr
+    );
     // Without the schema the criterion is undecided, which is printed.
     let ran = formwork(&["review", "--rubric", &rubric], answer);
     let says = "?     a: the output has no `$.anwser`: did you mean `$.answer`?";

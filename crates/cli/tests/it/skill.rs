@@ -152,7 +152,11 @@ fn mistakes_are_reported_before_a_model_is_opened() {
         ),
         (vec!["run", "steps", "--dir", &dir(), "-i", "task=x", "-i", "tone=loud"], 2, "$.tone"),
         (vec!["run", &broken], 2, "broken.yaml:3:16: "),
-        (vec!["run", "x", "--dir", "no-such-folder"], 2, "there is no folder `no-such-folder`: name the folder of the skills with --dir"),
+        (
+            vec!["run", "x", "--dir", "no-such-folder"],
+            2,
+            "there is no folder `no-such-folder`: name the folder of the skills with --dir",
+        ),
         (vec!["run", "x"], 2, "there is no folder `skills`: name the folder of the skills with --dir"),
         (vec!["check", &broken], 2, "3 | template_type: LLM_JSN"),
     ] {
@@ -229,7 +233,7 @@ fn skills_are_listed_checked_and_begun() {
 }
 
 #[test]
-fn the_five_targets_are_printed() {
+fn the_targets_are_printed() {
     let server = chat(&[r#"{"category": "billing", "urgent": false}"#]);
     let config = config(&server);
     let command_line = ["report", "ticket", "--dir", &dir(), "--config", &config, "--runs", "3"];
@@ -247,11 +251,13 @@ fn the_five_targets_are_printed() {
         ran.stdout
     );
     assert!(lines[3].starts_with("Review consistency         >95%     -           0"), "{}", ran.stdout);
-    assert_eq!(lines.len(), 6);
+    assert_eq!(lines.len(), 8);
+    assert!(lines[6].starts_with("Outputs that pass          >95%     -           0"), "{}", ran.stdout);
+    assert!(lines[7].starts_with("model: ") && lines[7].contains("; skills: ticket "), "{}", ran.stdout);
     let ran = skill(&[&command_line[..], &["--json"]].concat());
     let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(against_schema("skill-report.json", &printed), Vec::<String>::new());
-    assert_eq!(printed["targets"].as_array().unwrap().len(), 5);
+    assert_eq!(printed["targets"].as_array().unwrap().len(), 6);
 }
 
 /// A skill that generates and is judged, one that is not judged, and one that judges.

@@ -71,7 +71,9 @@ pub use formwork_json::{
 };
 pub use instruction::Instruction;
 pub use judgement::Judgement;
-pub use ledger::{CallRecord, CallResult, Failure, Origin, Outcome, Provenance, Source, is_answered, is_compliant};
+pub use ledger::{
+    CallRecord, CallResult, Failure, Origin, Outcome, Provenance, Source, is_answered, is_compliant,
+};
 pub use lift::lift;
 pub use lift::op::{Lift, LiftOp};
 pub use lower::{

@@ -27,7 +27,10 @@ impl fmt::Display for Report {
         }
         if self.unanswered > 0 {
             let (unanswered, scores) = (self.unanswered, self.scores);
-            writeln!(f, "without an answer of a model: {unanswered} of {scores} scores, a miss of every target")?;
+            writeln!(
+                f,
+                "without an answer of a model: {unanswered} of {scores} scores, a miss of every target"
+            )?;
         }
         if let Some(spread) = self.latency_ms {
             let [min, p50, _, p99, max] = spread.seconds();

@@ -335,6 +335,7 @@ async fn the_breakdown_is_asked_for_before_the_score() {
     let document = contract.schema().document();
     assert_eq!(document["properties"].as_object().unwrap().keys().next().unwrap(), "scoreBreakdown");
     assert_eq!(*document, *formwork_oracle::AI_RESPONSE_SCHEMA, "the same but for the order");
-    let exported: Vec<&String> = formwork_oracle::AI_RESPONSE_SCHEMA["properties"].as_object().unwrap().keys().collect();
+    let exported: Vec<&String> =
+        formwork_oracle::AI_RESPONSE_SCHEMA["properties"].as_object().unwrap().keys().collect();
     assert_eq!(exported[..2], ["score", "scoreBreakdown"]);
 }

@@ -269,7 +269,14 @@ async fn every_row_of_the_report_can_be_missed() {
     assert_eq!(missed(|| vec![Reply::text("prose")], 9, 1).await, ROWS[..4]);
     assert_eq!(missed(|| vec![text(&answer(100)), text(&answer(610))], 1, 40).await, [check]);
     assert_eq!(missed(|| vec![Reply::text("prose")], 1, 40).await, [fallback, check]);
-    let slow = || vec![Reply::from(FaultKind::Overloaded), Reply::from(FaultKind::Overloaded), Reply::from(FaultKind::Overloaded), text(&answer(610))];
+    let slow = || {
+        vec![
+            Reply::from(FaultKind::Overloaded),
+            Reply::from(FaultKind::Overloaded),
+            Reply::from(FaultKind::Overloaded),
+            text(&answer(610)),
+        ]
+    };
     assert_eq!(missed(slow, 3, 30).await, [latency]);
     // A server that is down is no fast server.
     assert_eq!(missed(|| vec![Reply::from(FaultKind::Auth)], 10, 0).await, ROWS);

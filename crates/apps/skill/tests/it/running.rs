@@ -242,7 +242,13 @@ async fn no_target_is_met_by_a_run_that_is_omitted() {
     for _ in 0..4 {
         tally.add("b", SOON, &failing.execute("person", json!({"country": "x"})).await);
     }
-    let rows = ["Schema compliance", "Retry frequency", "Schema validation latency", "Total skill execution", "Outputs that pass"];
+    let rows = [
+        "Schema compliance",
+        "Retry frequency",
+        "Schema validation latency",
+        "Total skill execution",
+        "Outputs that pass",
+    ];
     assert_eq!(missed(&tally), rows);
     let mut tally = without_a_miss().await;
     let (slow, _) = runner(&[PERSON], [YOUNG]);
@@ -314,10 +320,8 @@ async fn a_repaired_or_restrained_answer_does_not_comply() {
 
 #[tokio::test]
 async fn the_skills_own_rubric_is_a_row() {
-    let person = reviewed(false).replace(
-        "      schema: {properties: {age: {maximum: 30}}}\n      fix: Take somebody younger.\n",
-        "",
-    );
+    let person = reviewed(false)
+        .replace("      schema: {properties: {age: {maximum: 30}}}\n      fix: Take somebody younger.\n", "");
     let sure = |verdict: &str| vote(verdict);
     let unsure = || vote("fail").replace("90", "49");
     for (votes, n, measured, met) in [

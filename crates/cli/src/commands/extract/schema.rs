@@ -96,8 +96,10 @@ pub(crate) fn file_of(argument: &str) -> Option<&Path> {
     if argument == "-" || path.exists() {
         return Some(path);
     }
-    let is_name = |text: &str| text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '-' | '?'));
-    let is_field = |text: &str| text.split_once(':').is_some_and(|(name, _)| is_name(name) && !text.contains('\\'));
+    let is_name =
+        |text: &str| text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '-' | '?'));
+    let is_field =
+        |text: &str| text.split_once(':').is_some_and(|(name, _)| is_name(name) && !text.contains('\\'));
     let is_text = argument.trim_start().starts_with(['{', '['])
         || argument.contains([',', '\n', '#'])
         || argument.contains(": ")
@@ -206,10 +208,14 @@ mod tests {
 
     #[test]
     fn a_text_is_told_from_the_name_of_a_file() {
-        for text in ["name", "name?", "name, age: int", "a:int", "{a: str}", " [str]", "a\nb", "who # the name"] {
+        for text in
+            ["name", "name?", "name, age: int", "a:int", "{a: str}", " [str]", "a\nb", "who # the name"]
+        {
             assert!(file_of(text).is_none(), "{text}");
         }
-        for name in ["-", "person.json", "schemas/person", "../person", "C:\\a.json", "a.b", "person.schema.json"] {
+        for name in
+            ["-", "person.json", "schemas/person", "../person", "C:\\a.json", "a.b", "person.schema.json"]
+        {
             assert!(file_of(name).is_some(), "{name}");
         }
     }
