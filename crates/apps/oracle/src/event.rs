@@ -187,6 +187,16 @@ impl ScoreEvent {
         CrossChecks { passed: passed as u64, failed: failed as u64 }
     }
 
+    /// Returns what is known about the worth of a model's score: that nobody measured it, and the fallback's score as the
+    /// baseline: `not calibrated; fallback=610`.
+    pub fn evidence(&self) -> String {
+        let baseline = self.counted.map(|counted| format!("; fallback={counted}")).unwrap_or_default();
+        match self.source {
+            Some(ScoreSource::Ai) => format!("not calibrated{baseline}"),
+            _ => "fallback".to_owned(),
+        }
+    }
+
     /// Returns how many times a target rejected an output mode, and the next weaker one was used.
     pub fn step_downs(&self) -> usize {
         self.calls.iter().filter(|call| call.observation.is_some()).count()
