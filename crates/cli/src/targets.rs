@@ -67,7 +67,7 @@ pub(crate) struct Opened {
     models: Vec<(String, String)>,
     /// The name of the default local model, if it is the first target.
     default_model: Option<&'static str>,
-    /// Whether the registry marks the model of a target as very small.
+    /// Whether the model of a target is very small: the default model, or one that the registry marks as tiny.
     pub(crate) is_tiny: bool,
 }
 
@@ -149,7 +149,7 @@ impl Targets {
         let default_model = chosen.sections.first().and_then(model::default_of);
         let is_in_process = chosen.sections.iter().any(|section| section.common.kind == "local");
         let (mut backends, mut models, mut without_key) = (Vec::new(), Vec::new(), Vec::new());
-        let mut is_tiny = false;
+        let mut is_tiny = default_model.is_some();
         for section in chosen.sections.into_iter().map(adapt) {
             let mut made = match make(&section, providers).await {
                 Ok(made) => made,
