@@ -8,6 +8,7 @@ use std::sync::Arc;
 use formwork::contract::{NamedContract, read_contract};
 use formwork_core::{Validator, Warning, precision};
 use formwork_json::{ReadError, Rounded, line_column, read_exact};
+use formwork_review::document::{Document, Format};
 use formwork_schema::{Compiled, Formats, SaysNothing, SchemaError, compile_with, says_nothing};
 use formwork_shape::Shape;
 use serde_json::Value;
@@ -104,9 +105,10 @@ pub(crate) fn contract(path: &Path) -> Result<NamedContract, Failed> {
     })
 }
 
-/// Parses the text of a shape, and prints what its linter finds.
-pub(crate) fn shape(name: &str, text: &str) -> Result<Shape, Failed> {
-    let shape = Shape::parse(text).map_err(|error| Failed::usage(error.pointed(name).trim_end()))?;
+/// Parses the text of a shape, or of a list of fields, and prints what its linter finds.
+pub(crate) fn shape(name: &str, text: &str, is_fields: bool) -> Result<Shape, Failed> {
+    let shape = if is_fields { Shape::parse_fields(text) } else { Shape::parse(text) };
+    let shape = shape.map_err(|error| Failed::usage(error.pointed(name).trim_end()))?;
     shape.lint().iter().for_each(|finding| say!("warning: {name}: {finding}"));
     Ok(shape)
 }

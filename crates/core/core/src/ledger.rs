@@ -170,6 +170,29 @@ pub struct CallRecord {
     pub observation: Option<Box<Observation>>,
 }
 
+/// Returns whether the first completion of a run was accepted as the model wrote it: complete, without a repair, and without
+/// values that the provider ended or capped. This is the compliance of all reports. A run without a completion does not
+/// comply.
+///
+/// A schema that the server enforces restrains nothing: it excludes invalid answers only.
+///
+/// ```
+/// assert!(!formwork_core::is_compliant(&[]));
+/// ```
+pub fn is_compliant(calls: &[CallRecord]) -> bool {
+    let is_completion = |call: &&CallRecord| match &call.verdict {
+        CallResult::Accepted => true,
+        CallResult::Cancelled | CallResult::Probe => false,
+        CallResult::Failed { failure } => !matches!(failure, Failure::Fault(_)),
+    };
+    calls.iter().find(is_completion).is_some_and(|first| {
+        first.verdict == CallResult::Accepted
+            && first.edits.is_empty()
+            && first.closed.is_empty()
+            && !first.restrained
+    })
+}
+
 /// Returns whether one of the calls brought an answer, valid or not.
 ///
 /// `late` means that the deadline ended the run. An answer that the deadline cut off does not count, because it is chance

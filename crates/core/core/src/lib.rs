@@ -83,7 +83,9 @@ pub use health::{
 };
 pub use instruction::Instruction;
 pub use judgement::Judgement;
-pub use ledger::{CallRecord, CallResult, Failure, Origin, Outcome, Provenance, Source, is_answered};
+pub use ledger::{
+    CallRecord, CallResult, Failure, Origin, Outcome, Provenance, Source, is_answered, is_compliant,
+};
 pub use lift::lift;
 pub use lift::op::{Lift, LiftOp};
 pub use lower::{

@@ -3,7 +3,7 @@
 pub(crate) mod one;
 pub(crate) mod report;
 mod rows;
-mod schema;
+pub(crate) mod schema;
 
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
@@ -231,7 +231,9 @@ struct Requests<'a> {
 impl<'a> Requests<'a> {
     async fn new(args: &'a Args, providers: &Providers) -> Result<Self, Failed> {
         let ledger = args.recording.open()?;
-        Ok(Self { args, opened: args.targets.open(providers, args.verbose).await?, ledger })
+        let opened = args.targets.open(providers, args.verbose).await?;
+        opened.say_how_small_the_default_model_is();
+        Ok(Self { args, opened, ledger })
     }
 
     /// Returns the extraction of one input, recorded if there is a ledger. `name` is the name of the schema, unless the schema is
