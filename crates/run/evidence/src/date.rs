@@ -32,7 +32,7 @@ pub(crate) fn dates(text: &str) -> (Vec<Date>, &str) {
 }
 
 /// Returns the words of a text, each with the text up to the next word, and its end.
-fn words_of(text: &str) -> Vec<(String, &str, usize)> {
+pub(crate) fn words_of(text: &str) -> Vec<(String, &str, usize)> {
     let (mut ranges, mut before): (Vec<(usize, usize)>, Option<Kind>) = (Vec::new(), None);
     for (start, end) in text::clusters(text, 0) {
         let kind = text.get(start..).and_then(|rest| rest.chars().next()).and_then(Kind::of);
@@ -121,11 +121,12 @@ pub(crate) fn at<'t>(word: impl Fn(usize) -> Option<(&'t str, &'t str)>) -> Foun
     }
     let is_mark = |text: &str| matches!(text, "-" | "/" | "." | "\u{2010}" | "\u{2011}" | "\u{2013}");
     if is_year(0) {
-        // 2024年3月5日
-        if word(1).is_some_and(|(word, _)| matches!(word, "年" | "년" | "년")) {
+        // 2024年3月5日; folded Hangul is decomposed
+        if word(1).is_some_and(|(word, _)| matches!(word, "年" | "\u{1102}\u{1167}\u{11ab}")) {
             let Some(month) = number(2) else { return Found::default() };
-            let day =
-                number(4).filter(|_| word(5).is_some_and(|(word, _)| matches!(word, "日" | "일" | "일")));
+            let day = number(4).filter(|_| {
+                word(5).is_some_and(|(word, _)| matches!(word, "日" | "\u{110b}\u{1175}\u{11af}"))
+            });
             return one(Date::new(first, month, day.unwrap_or_default()), if day.is_some() { 6 } else { 4 });
         }
         if !is_mark(gap(0)) {
