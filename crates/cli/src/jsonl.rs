@@ -128,6 +128,13 @@ pub(crate) fn read_in_thread<T: Send + 'static>(
 fn rows<I: DeserializeOwned>(
     path: &Path,
 ) -> Result<impl Iterator<Item = Result<Row<I>, Failed>> + Send + use<I>, Failed> {
+    Ok(numbered(path)?.map(|row| row.map(|(_, row)| row)))
+}
+
+/// Iterates over the rows of a file as [`rows`] does, each with its line, from 1.
+pub(crate) fn numbered<I: DeserializeOwned>(
+    path: &Path,
+) -> Result<impl Iterator<Item = Result<(usize, Row<I>), Failed>> + Send + use<I>, Failed> {
     let file = name(path);
     let unreadable = {
         let file = file.clone();
@@ -142,9 +149,11 @@ fn rows<I: DeserializeOwned>(
     Ok(lines.filter_map(move |(index, line)| match line {
         Err(error) => Some(Err(unreadable(error))),
         Ok(line) if line.trim_ascii().is_empty() => None,
-        Ok(line) => Some(Ok(serde_json::from_slice(&line).map_err(|error| {
-            let place = format!("{file}:{}", index + 1);
-            BadRow::new(&line, &place, &error)
-        }))),
+        Ok(line) => {
+            let number = index + 1;
+            let row = serde_json::from_slice(&line);
+            let row = row.map_err(|error| BadRow::new(&line, &format!("{file}:{number}"), &error));
+            Some(Ok((number, row)))
+        }
     }))
 }
