@@ -64,7 +64,6 @@ impl Document {
                     path.get(&self.value),
                     found.status
                 );
-                println!("{}\n{}\n------", self.text, self.value);
             }
         }
         (right, self.places.len())
