@@ -46,7 +46,8 @@ fn hungarian(rows: usize, columns: usize, weight: &dyn Fn(usize, usize) -> f64) 
     let mut costs = vec![0.0; rows * columns];
     for (index, cost) in costs.iter_mut().enumerate() {
         let weight = weight(index / columns, index % columns);
-        *cost = if weight.is_finite() { -weight } else { 0.0 };
+        // A pair that is not worth assigning costs the same as none.
+        *cost = if weight.is_finite() { -weight.max(0.0) } else { 0.0 };
     }
     let cost =
         |row: usize, column: usize| costs.get((row - 1) * columns + column - 1).copied().unwrap_or_default();
