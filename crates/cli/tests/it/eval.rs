@@ -6,9 +6,10 @@ use serde_json::json;
 
 use crate::{against_schema, example, folder, formwork};
 
-/// Writes two files, and returns their names.
-fn files(gold: &str, answers: &str) -> [String; 2] {
-    let folder = folder();
+/// Writes two files into a folder of their own, and returns their names.
+fn files(name: &str, gold: &str, answers: &str) -> [String; 2] {
+    let folder = folder().join(name);
+    fs::create_dir_all(&folder).unwrap();
     [("gold.jsonl", gold), ("answers.jsonl", answers)].map(|(name, text)| {
         let path = folder.join(name);
         fs::write(&path, text).unwrap();
@@ -21,11 +22,12 @@ fn the_result_has_the_score_the_rows_and_the_paths() {
     let gold =
         "{\"id\": \"a\", \"expected\": {\"x\": 1, \"y\": null}}\n{\"id\": 2, \"expected\": {\"x\": 2}}\n";
     let answers = "{\"id\": 2, \"value\": null}\n{\"id\": \"a\", \"value\": {\"x\": 1, \"y\": 3}}\n";
-    let [gold, answers] = files(gold, answers);
+    let [gold, answers] = files("eval-scores", gold, answers);
     for profile in ["default", "docubench"] {
         let ran = formwork(&["eval", &gold, "--answers", &answers, "--profile", profile, "--json"], "");
         assert_eq!(ran.code, 0, "{}", ran.stderr);
-        against_schema("eval-output", &ran.rows());
+        let against = against_schema("eval-output.schema.json", &ran.rows()[0]);
+        assert!(against.is_empty(), "{against:?}");
         let row = ran.rows().remove(0);
         assert_eq!((&row["score"], &row["profile"]), (&json!(0.25), &json!(profile)));
         assert_eq!(row["rows"], json!([{"id": "a", "score": 0.5}, {"id": 2, "score": 0.0}]));
@@ -53,7 +55,7 @@ fn every_defect_of_the_files_is_named_with_its_line_and_the_rest_is_scored() {
     let gold = "{\"id\": 1, \"expected\": {\"x\": \"a\"}, \"schema\": {\"properties\": {\"x\": {\"type\": \"number\"}}}}\n\
                 {\"id\": 2}\n{\"id\": 1, \"expected\": {}}\nnot a row\n{\"id\": 5, \"expected\": {\"x\": 1}, \"input\": \" \"}\n";
     let answers = "{\"id\": 1, \"value\": {\"x\": \"a\"}}\n{\"id\": 9, \"value\": {}}\n{\"id\": 1, \"value\": 0}\n{\"id\": 7}\n";
-    let [gold, answers] = files(gold, answers);
+    let [gold, answers] = files("eval-defects", gold, answers);
     let ran = formwork(&["eval", &gold, "--answers", &answers, "--json"], "");
     assert_eq!(ran.code, 1);
     for message in [
