@@ -26,7 +26,7 @@ fn the_result_has_the_score_the_rows_and_the_paths() {
     for profile in ["default", "docubench"] {
         let ran = formwork(&["eval", &gold, "--answers", &answers, "--profile", profile, "--json"], "");
         assert_eq!(ran.code, 0, "{}", ran.stderr);
-        let against = against_schema("eval-output.schema.json", &ran.rows()[0]);
+        let against = against_schema("eval-output.json", &ran.rows()[0]);
         assert!(against.is_empty(), "{against:?}");
         let row = ran.rows().remove(0);
         assert_eq!((&row["score"], &row["profile"]), (&json!(0.25), &json!(profile)));

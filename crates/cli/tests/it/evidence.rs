@@ -9,7 +9,7 @@ fn each_row_has_the_place_of_each_leaf() {
     let rows = "{\"id\": 7, \"input\": \"Größe: 5\\u000cTotal: 5\", \"value\": {\"total\": 5, \"by\": null}}\nno row\n";
     let ran = formwork(&["evidence", "--jsonl"], rows);
     assert_eq!(ran.code, 1);
-    let against = against_schema("evidence-output.schema.json", &ran.rows()[0]);
+    let against = against_schema("evidence-output.json", &ran.rows()[0]);
     assert!(against.is_empty(), "{against:?}");
     let found = json!({"path": "$.total", "status": "exact", "spans": [{"start": 16, "end": 17, "page": 2}, {"start": 7, "end": 8, "page": 1}]});
     let none = json!({"path": "$.by", "status": "not_found", "spans": []});
