@@ -1,7 +1,10 @@
 use formwork_core::{CallRecord, Error, ErrorKind, JsonPath, Origin, Outcome, Provenance, Usage, Warning};
+use formwork_evidence::Evidence;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::commands::extract::one::Source;
 
 /// An input row of `formwork extract --jsonl`.
 ///
@@ -44,6 +47,9 @@ pub struct ExtractOutput {
     /// The source of each part of the value; the first entry is the whole document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Vec<Provenance>>,
+    /// The places of the values in the input, with `--evidence`, and with `--json`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Vec<Evidence>>,
     /// Warnings for readers of the value: whatever was cut, repaired, dropped, chosen, rounded, coerced or restrained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<Warning>>,
@@ -83,6 +89,12 @@ pub struct ExtractError {
 }
 
 impl ExtractOutput {
+    /// Adds the evidence for the value, if there is a source.
+    pub(crate) fn with_evidence(self, source: Option<&Source>) -> Self {
+        let evidence = self.value.as_ref().zip(source).map(|(value, source)| source.evidence(value));
+        Self { evidence, ..self }
+    }
+
     pub(crate) fn new(id: Value, result: &Result<Outcome<Value>, Error>) -> Self {
         match result.clone() {
             Ok(Outcome { value, origin, provenance, warnings, not_stated, calls, usage, .. }) => Self {

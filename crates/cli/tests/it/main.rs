@@ -11,6 +11,8 @@ mod chat;
 mod check;
 mod config;
 mod doctor;
+mod eval;
+mod evidence;
 mod exits;
 #[cfg(feature = "local")]
 mod extract;

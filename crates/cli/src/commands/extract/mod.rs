@@ -29,6 +29,7 @@ Examples:
   formwork extract --schema person.schema.json \"Maria Lindqvist, 34, moved to Lisbon last spring.\"
   formwork extract -s \"name, age: int\" \"Maria Lindqvist, 34, moved to Lisbon last spring.\"
   formwork extract -s person.schema.json --file letter.txt --json
+  formwork extract -s person.schema.json --file letter.txt --evidence
   cat letter.txt | formwork extract -s person.schema.json -v --max-attempts 3
   formwork extract --contract person.yaml \"...\"
   formwork extract -s person.schema.json --model qwen2.5-0.5b-instruct-q8_0.gguf --temperature 0.2 --seed 7 \"...\"
@@ -110,6 +111,10 @@ pub(crate) struct Args {
     /// Read one JSON object per line with `id`, `input` and optionally `schema`, and print one result per line, in order
     #[arg(long, conflicts_with_all = ["argument", "text"])]
     jsonl: bool,
+    /// Print the place of each value in the text on standard error; with --jsonl, add it to the rows (--json always has it), see
+    /// `formwork evidence --help`
+    #[arg(long)]
+    evidence: bool,
     /// Exit with 0 even if rows failed (requires --jsonl)
     #[arg(long, requires = "jsonl", conflicts_with_all = ["argument", "text"])]
     allow_failures: bool,
@@ -149,8 +154,16 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
     let requests = Requests::new(args, providers).await?;
     let extractor = requests.extractor(usable).map_err(|error| failed(&error, Some(&name)))?;
     let output = one::Output { verbose: args.verbose, json: args.json };
+    let source = source_of(args, &extractor, &text);
     let extraction = requests.extraction(&extractor, text, Some(&name));
-    one::run(extraction, cancel, output, |error| failed(error, Some(&name))).await
+    one::run(extraction, cancel, output, source.as_ref(), |error| failed(error, Some(&name))).await
+}
+
+/// Returns what the evidence of an answer needs, if the output has evidence: with --evidence, and with --json.
+fn source_of(args: &Args, extractor: &Extractor<Value>, text: &str) -> Option<one::Source> {
+    let schema = || extractor.plan().contract().schema().document().clone();
+    let source = || one::Source { text: text.to_owned(), schema: schema(), print: args.evidence };
+    (args.evidence || args.json).then(source)
 }
 
 /// Returns the schema or the contract of the command line.

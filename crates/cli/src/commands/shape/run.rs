@@ -113,7 +113,7 @@ async fn ask(
     });
     let runner = builder.build().map_err(|error| failed(&error))?;
     let output = one::Output { verbose: args.verbose, json: args.json };
-    one::run(runner.extraction(input), cancel, output, failed).await
+    one::run(runner.extraction(input), cancel, output, None, failed).await
 }
 
 /// Reads the input: JSON according to its name or its text, else a text.
