@@ -3,7 +3,7 @@
 //! - [`read`] turns a text into candidate values, best guess first; [`Level`] sets how tolerantly.
 //! - [`Edit`] is one difference between the text and the value that was read from it.
 //! - [`JsonPath`] names a value and [`locate`] finds its bytes; [`splice`] replaces them.
-//! - [`Incremental`] reads a document chunk by chunk, in time linear in its length.
+//! - [`Lexer`] splits a text that arrives in chunks into events, in time linear in its length.
 //!
 //! The crate knows nothing of schemas, models or IO, and depends on serde and serde_json alone.
 //! `examples/embed-json.rs` uses it alone.
@@ -21,7 +21,7 @@ mod edit;
 mod equal;
 mod error;
 mod find;
-mod incremental;
+mod lexer;
 mod locate;
 mod path;
 mod pattern;
@@ -35,7 +35,7 @@ mod tolerant;
 pub use edit::{Edit, EditKind, Level};
 pub use equal::{compare, is_same};
 pub use error::ReadError;
-pub use incremental::{Closed, Incremental, Progress};
+pub use lexer::{Event, Kind, Lexer, Position, Token, characters, unquoted};
 pub use locate::{locate, locate_all, locate_key, values_from};
 pub use path::{JsonPath, PathError, Segment, escape, unescape};
 pub use pattern::{PathPattern, PatternStep};

@@ -1,9 +1,9 @@
 //! Finds the bytes of values in a JSON text. The text has to be JSON: the walk ends at the first syntax error.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 
-use crate::{JsonPath, Segment, Span};
+use crate::lexer::unquoted;
+use crate::{Event, JsonPath, Kind, Level, Lexer, Segment, Span, Token};
 
 /// Returns the bytes of the value at `path`, quotes and brackets included; `None` if the JSON text has no such value.
 ///
@@ -199,78 +199,34 @@ impl Walker for Duplicates {
     }
 }
 
-/// Walks over a JSON text once, without recursion, because deep text must not exhaust the stack.
+/// Walks over the first document of a text, up to its first syntax error.
 fn walk(text: &str, walker: &mut impl Walker) {
-    let bytes = text.as_bytes();
-    let mut open: Vec<(u8, usize, usize)> = Vec::new(); // bracket, its offset, items seen
-    let mut at = 0;
-    loop {
-        at = skip(bytes, at, |b| b.is_ascii_whitespace() || b == b',' || b == b':');
-        let Some(&byte) = bytes.get(at) else { return };
-        if matches!(byte, b'}' | b']') {
-            let Some((_, start, _)) = open.pop() else { return };
-            at += 1;
-            walker.leave();
-            walker.value(Span::new(start, at));
-            continue;
-        }
-        if let Some((bracket, _, seen)) = open.last_mut() {
-            if *bracket == b'[' {
-                walker.index(*seen);
-                *seen += 1;
-            } else {
-                let end = scalar_end(bytes, at);
-                let Some(name) = text.get(at..end).and_then(name) else { return };
-                walker.key(Span::new(at, end), &name);
-                at = skip(bytes, end, |b| b.is_ascii_whitespace() || b == b':');
+    let mut lexer = Lexer::new(Level::Strict);
+    // The number of items so far of each open array; `None` for objects.
+    let mut open: Vec<Option<usize>> = Vec::new();
+    let mut visit = |Event { token, span, .. }: Event| match token {
+        Token::Begin(kind) => {
+            if let Some(Some(items)) = open.last_mut() {
+                walker.index(*items);
+                *items += 1;
+            }
+            if matches!(kind, Kind::Object | Kind::Array) {
+                open.push((kind == Kind::Array).then_some(0));
+                walker.enter(kind == Kind::Object);
             }
         }
-        match bytes.get(at) {
-            Some(&bracket @ (b'{' | b'[')) => {
-                open.push((bracket, at, 0));
-                walker.enter(bracket == b'{');
-                at += 1;
+        Token::Key => walker.key(span, &unquoted(span.of(text))),
+        Token::End(kind) => {
+            if matches!(kind, Kind::Object | Kind::Array) {
+                open.pop();
+                walker.leave();
             }
-            Some(_) => {
-                let end = scalar_end(bytes, at);
-                walker.value(Span::new(at, end));
-                at = end;
-            }
-            None => return,
+            walker.value(span);
         }
-        if open.is_empty() {
-            return;
-        }
-    }
-}
-
-/// Returns a name without its quotes and escapes.
-fn name(quoted: &str) -> Option<Cow<'_, str>> {
-    match quoted.strip_prefix('"')?.strip_suffix('"') {
-        Some(plain) if !plain.contains('\\') => Some(plain.into()),
-        _ => serde_json::from_str::<String>(quoted).ok().map(Cow::Owned),
-    }
-}
-
-/// Returns the offset after the string, number or literal at `at`; always greater than `at`.
-fn scalar_end(bytes: &[u8], at: usize) -> usize {
-    if bytes.get(at) != Some(&b'"') {
-        return skip(bytes, at + 1, |b| !b.is_ascii_whitespace() && !matches!(b, b',' | b':' | b'}' | b']'));
-    }
-    let mut at = at + 1;
-    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
-        at += found;
-        if bytes.get(at) == Some(&b'"') {
-            return at + 1;
-        }
-        at += 2;
-    }
-    bytes.len()
-}
-
-fn skip(bytes: &[u8], from: usize, skipped: impl Fn(u8) -> bool) -> usize {
-    let rest = bytes.get(from..).unwrap_or_default();
-    from + rest.iter().position(|b| !skipped(*b)).unwrap_or(rest.len())
+        Token::Edit(_) => {}
+    };
+    lexer.push(text.as_bytes(), &mut visit);
+    lexer.end(visit);
 }
 
 #[cfg(test)]
