@@ -232,6 +232,11 @@ impl Lexer {
         self.first
     }
 
+    /// Returns the level of the texts.
+    pub const fn level(&self) -> Level {
+        self.level
+    }
+
     /// Returns the number of bytes pushed so far.
     pub const fn seen(&self) -> usize {
         self.seen

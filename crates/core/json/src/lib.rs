@@ -36,7 +36,7 @@ pub use edit::{Edit, EditKind, Level};
 pub use equal::{compare, is_same};
 pub use error::ReadError;
 pub use lexer::{Event, Kind, Lexer, Position, Token, characters, unquoted};
-pub use locate::{locate, locate_all, locate_key, values_from};
+pub use locate::{locate, locate_all, locate_key, values_around};
 pub use path::{JsonPath, PathError, Segment, escape, unescape};
 pub use pattern::{PathPattern, PatternStep};
 pub use read::{Candidate, Reading, read, read_bytes};

@@ -1,6 +1,6 @@
 //! Finds the incomplete values of an answer that the token limit ended and whose document was closed without the model.
 
-use formwork_json::{Incremental, JsonPath, Segment, values_from};
+use formwork_json::{JsonPath, Segment, values_around};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -23,21 +23,11 @@ impl Closed {
             return Self::default();
         }
         let at = text.floor_char_boundary(at);
-        let supplied = values_from(text, at);
+        let (mut cut, supplied) = values_around(text, at);
         if supplied.first().is_some_and(JsonPath::is_root) {
             return Self { cut: Vec::new(), supplied };
         }
-        // Values that end from here on were open, and a number that ends exactly here may miss digits.
-        let (before, after) = text.split_at(at);
-        let mut reader = Incremental::new();
-        reader.push(before, |_| {});
-        let mut cut = Vec::new();
-        reader.push(after, |ended| {
-            let path = ended.path();
-            if !path.is_root() && !supplied.iter().any(|outer| path.is_within(outer)) {
-                cut.push(path);
-            }
-        });
+        cut.retain(|path| !path.is_root());
         cut.push(JsonPath::root());
         cut.reverse();
         Self { cut, supplied }
