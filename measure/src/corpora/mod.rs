@@ -4,6 +4,7 @@ mod check;
 mod lower;
 mod peers;
 mod read;
+mod reader;
 mod transforms;
 
 use std::collections::BTreeMap;
@@ -46,6 +47,7 @@ impl Args {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
     Read,
+    Reader,
     Check,
     Lower,
     Peers,
@@ -57,6 +59,9 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     if wants(Part::Read) {
         read::mechanical(args)?;
         read::suites(args)?;
+    }
+    if wants(Part::Reader) {
+        reader::run(args)?;
     }
     if wants(Part::Check) {
         check::run(args)?;

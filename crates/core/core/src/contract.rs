@@ -1,6 +1,6 @@
 use std::any::{Any, TypeId};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::decode::{decode, undecodable};
 use crate::{
-    Context, Dependency, Error, ErrorKind, JsonPath, Judgement, PathPattern, Report, Rule, Rules, Schema,
-    Severity, Stage, Structure, Validator, Violation, root,
+    Context, Dependency, Error, ErrorKind, JsonPath, Judgement, Outline, PathPattern, Report, Rule, Rules,
+    Schema, Severity, Stage, Structure, Validator, Violation, root,
 };
 
 /// The conditions on an answer: a JSON Schema, then a Rust type, then checks.
@@ -58,6 +58,7 @@ pub struct Contract {
     structure: Arc<dyn Structure>,
     decode: Option<(TypeName, Decode)>,
     checks: Vec<Check>,
+    outline: Arc<OnceLock<Arc<Outline>>>,
 }
 
 /// A function that decodes a value into the contract's type.
@@ -92,7 +93,7 @@ struct Check {
 impl Contract {
     /// Creates a contract from a schema and its compiled form, without a type and checks.
     pub fn new(schema: Arc<dyn Schema>, structure: Arc<dyn Structure>) -> Self {
-        Self { schema, structure, decode: None, checks: Vec::new() }
+        Self { schema, structure, decode: None, checks: Vec::new(), outline: Arc::default() }
     }
 
     /// Requires that the answer deserialises as `T` (default: no type). Integral numbers (`612.0`) deserialise as integers.
@@ -162,6 +163,17 @@ impl Contract {
     /// Returns the compiled schema.
     pub fn structure(&self) -> &dyn Structure {
         self.structure.as_ref()
+    }
+
+    /// Returns the schema in the form that a [`Reader`](crate::Reader) walks, compiled at the first call.
+    pub fn outline(&self) -> Arc<Outline> {
+        let compile = || Outline::new(self.schema.document(), Some(Arc::clone(&self.structure)));
+        Arc::clone(self.outline.get_or_init(|| Arc::new(compile())))
+    }
+
+    /// Returns the outline of documents that are the member `name` of an object.
+    pub(crate) fn outline_below(&self, name: &str) -> Outline {
+        Outline::wrapped(self.schema.document(), Some(Arc::clone(&self.structure)), name)
     }
 
     /// Returns the rules that reject answers.

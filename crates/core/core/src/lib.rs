@@ -87,7 +87,7 @@ pub use overrides::Overrides;
 pub use plan::{Plan, PlanBuilder, PlanOptions, Target};
 pub use policy::{Ask, Backoff, Decision, Patching, Policy, Reask, RetryContext, RetryPolicy, Temperature};
 pub use provider::{Clock, Layer, Provider, SharedProvider};
-pub use reader::{Ended, Outline, Outlook, Reader, Verdict};
+pub use reader::{Ended, Follower, Outline, Outlook, Reader, Verdict};
 pub use report::Report;
 pub use rule::{Custom, CustomRule, Rule, Rules, Term};
 pub use run::{CallId, Event, External, Input, MAX_CALLS, Misuse, Run, Step};

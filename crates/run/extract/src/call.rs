@@ -1,6 +1,8 @@
 use std::time::Duration;
 
-use formwork_core::{Call, Completion, Fault, FaultKind, Finish, Provider, Usage, Violation, Watch};
+use formwork_core::{
+    Call, Completion, Fault, FaultKind, Finish, Follower, Provider, Usage, Violation, Watch,
+};
 use futures_util::StreamExt as _;
 
 use crate::interrupt::{Interrupt, Interruption};
@@ -13,17 +15,18 @@ pub(crate) struct Called {
     pub(crate) stopped: Option<Violation>,
 }
 
-/// Makes a call, reads the answer as it arrives, and stops runaway output.
+/// Makes a call, reads the answer as it arrives, and stops runaway output and answers that cannot become valid.
 ///
 /// A deadline that passes while text arrives cuts the answer off, like a token limit. Without any text it is a time-out.
 pub(crate) async fn make(
     provider: &dyn Provider,
     call: &Call,
+    follower: &mut Follower,
     interrupt: &mut Interrupt<'_>,
     observers: &Observers<'_>,
 ) -> Result<Result<Called, (Fault, Usage)>, Interruption> {
     let mut completion = Completion::new("");
-    let missed = match listen(provider, call, interrupt, observers, &mut completion).await {
+    let missed = match listen(provider, call, follower, interrupt, observers, &mut completion).await {
         Ok(Ok(stopped)) => return Ok(Ok(Called { completion, stopped })),
         Ok(Err(fault)) => Ok(fault),
         Err(interruption) => Err(interruption),
@@ -66,6 +69,7 @@ pub(crate) const DEADLINE_SLACK: Duration = Duration::from_millis(50);
 async fn listen(
     provider: &dyn Provider,
     call: &Call,
+    follower: &mut Follower,
     interrupt: &mut Interrupt<'_>,
     observers: &Observers<'_>,
     completion: &mut Completion,
@@ -76,6 +80,7 @@ async fn listen(
     };
     // Reasoning and answer have separate watches, because both may start with the same text.
     let (mut watch, mut thinking) = (Watched::new(Watch::default()), Watched::new(Watch::over_prose()));
+    let mut followed = 0;
     loop {
         let delta = match interrupt.or(answer.next()).await? {
             Some(Ok(delta)) => delta,
@@ -87,6 +92,12 @@ async fn listen(
         if completion.push(delta) {
             return Ok(Ok(None));
         }
+        if let Some(reason) = follower.push(completion.text.get(followed..).unwrap_or_default()) {
+            completion.finish = Finish::Stopped;
+            return Ok(Ok(Some(reason)));
+        }
+        followed = completion.text.len();
+        watch.watch.allow_runs(follower.is_possible());
         // Spans refer to the text of the answer, not to the reasoning.
         let endless_thought = thinking.look(&completion.reasoning).map(|runaway| runaway.with_span(None));
         let runaway = endless_thought.or_else(|| watch.look(&completion.text));

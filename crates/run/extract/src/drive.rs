@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use formwork_core::{
     Call, CallId, CallResult, Clock, Context, Cost, Error, ErrorKind, Event, External, Failure, FaultKind,
-    JsonPath, ObservationKind, Outcome, Plan, Run, Severity, SharedProvider, Stage, Step, Violation,
+    Follower, JsonPath, ObservationKind, Outcome, Plan, Run, Severity, SharedProvider, Stage, Step,
+    Violation,
 };
 use serde_json::Value;
 
@@ -154,7 +155,8 @@ impl Drive<'_> {
         });
         self.observers.pause().await;
         let mut interrupt = Interrupt::new(self.parts.clock.as_ref(), call.deadline, self.cancel);
-        let result = make(provider.as_ref(), call, &mut interrupt, &self.observers).await;
+        let mut follower = Follower::new(self.plan, call, run.ask());
+        let result = make(provider.as_ref(), call, &mut follower, &mut interrupt, &self.observers).await;
         let event = match result {
             Ok(Ok(Called { completion, stopped: None })) => Event::answered(id, completion),
             Ok(Ok(Called { completion, stopped: Some(reason) })) => Event::stopped(id, completion, reason),

@@ -253,6 +253,12 @@ pub trait RetryPolicy: Send + Sync + fmt::Debug {
     fn accepts_cut(&self) -> bool {
         false
     }
+
+    /// Returns whether a call is stopped once its answer cannot become valid (default: `false`); see
+    /// [`Follower`](crate::Follower). The answer is then a failed attempt.
+    fn stops(&self) -> bool {
+        false
+    }
 }
 
 impl<P: RetryPolicy + ?Sized> RetryPolicy for Arc<P> {
@@ -270,5 +276,9 @@ impl<P: RetryPolicy + ?Sized> RetryPolicy for Arc<P> {
 
     fn accepts_cut(&self) -> bool {
         (**self).accepts_cut()
+    }
+
+    fn stops(&self) -> bool {
+        (**self).stops()
     }
 }

@@ -183,6 +183,9 @@ pub struct Policy {
     /// Whether a refusal or a filtered answer is followed by another attempt of the same target, like wrong content.
     #[serde(default)]
     pub ask_after_refusal: bool,
+    /// Whether to stop a call once its answer cannot become valid; see [`RetryPolicy::stops`].
+    #[serde(default)]
+    pub stop: bool,
 }
 
 impl Policy {
@@ -199,6 +202,7 @@ impl Policy {
             stop_on_repeat: true,
             accept_cut: false,
             ask_after_refusal: false,
+            stop: true,
         }
     }
 
@@ -249,6 +253,13 @@ impl Policy {
     /// next target is called).
     pub const fn with_ask_after_refusal(mut self, ask: bool) -> Self {
         self.ask_after_refusal = ask;
+        self
+    }
+
+    /// Sets whether to stop a call once its answer cannot become valid (default: `true`). The applications read each answer to its
+    /// end.
+    pub const fn with_stop(mut self, stop: bool) -> Self {
+        self.stop = stop;
         self
     }
 
@@ -354,5 +365,9 @@ impl RetryPolicy for Policy {
 
     fn accepts_cut(&self) -> bool {
         self.accept_cut
+    }
+
+    fn stops(&self) -> bool {
+        self.stop
     }
 }

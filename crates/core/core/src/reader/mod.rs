@@ -1,5 +1,6 @@
 //! Reads an answer along with its contract while it arrives.
 
+mod follow;
 mod frame;
 mod outline;
 
@@ -11,6 +12,8 @@ use serde_json::Value;
 
 use crate::keywords::is_type;
 use crate::{Context, Report, Stage, Violation};
+pub use follow::Follower;
+pub(crate) use follow::Places;
 use frame::{Dependent, Frame, Known, Reason, path_of};
 pub use outline::Outline;
 use outline::{Check, Id, Limit, ROOT, bit, name_of};

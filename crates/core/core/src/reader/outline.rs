@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use formwork_json::{Kind, is_same};
 use serde_json::{Map, Value, json};
 
-use crate::keywords::{find, target};
+use crate::keywords::{definition_name, find, target};
 use crate::{Context, Report, Structure, is_old_draft, normalise};
 
 /// A schema in the form that a [`Reader`](crate::Reader) walks: compiled once, and shared by all readers of the schema.
@@ -22,6 +22,10 @@ use crate::{Context, Report, Structure, is_old_draft, normalise};
 pub struct Outline {
     nodes: Vec<Node>,
     structure: Option<Arc<dyn Structure>>,
+    /// `$defs` of the normalised schema.
+    definitions: Map<String, Value>,
+    /// The `$schema` of a draft that has other formats than the latest one.
+    old_draft: Option<Value>,
 }
 
 /// The index of a node.
@@ -130,7 +134,7 @@ impl Values {
     }
 }
 
-/// A schema that the validator judges, compiled at its first use.
+/// Keywords that the validator judges, compiled at their first use.
 pub(super) struct Check {
     pub(super) keyword: &'static str,
     schema: Value,
@@ -142,13 +146,44 @@ impl Check {
         Self { keyword, schema, compiled: OnceLock::new() }
     }
 
-    /// Returns whether a value satisfies the schema; `None` if no validator is known, or it does not take the schema.
+    /// Returns whether a value satisfies the keywords; `None` if no validator is known, or it does not take them alone.
     pub(super) fn accepts(&self, outline: &Outline, value: &Value) -> Option<bool> {
-        let compile = || outline.structure.as_ref()?.compiled(&self.schema);
+        let compile = || outline.structure.as_ref()?.compiled(&self.alone(outline)?);
         let structure = self.compiled.get_or_init(compile).as_ref()?;
         let mut report = Report::default();
         structure.validate(value, &Context::EMPTY, &mut report);
         Some(report.is_empty())
+    }
+
+    /// Returns the keywords as a schema of its own, with the definitions that they refer to. `None` if they mean something else
+    /// alone: older drafts do not have the same formats.
+    fn alone(&self, outline: &Outline) -> Option<Value> {
+        let mut schema = self.schema.clone();
+        let (mut needed, mut open, mut has_format) = (Map::new(), vec![&self.schema], false);
+        while let Some(next) = open.pop() {
+            find(next, |node| {
+                has_format |= node.get("format").is_some();
+                if let Some(name) = definition_name(node)
+                    && let Some(definition) = outline.definitions.get(name)
+                    && needed.insert(name.to_owned(), definition.clone()).is_none()
+                {
+                    open.push(definition);
+                }
+                false
+            });
+        }
+        if let Some(draft) = outline.old_draft.as_ref().filter(|_| has_format) {
+            if self.keyword != "format" {
+                return None;
+            }
+            schema["$schema"] = draft.clone();
+        }
+        if let Value::Object(keywords) = &mut schema
+            && !needed.is_empty()
+        {
+            keywords.insert("$defs".to_owned(), Value::Object(needed));
+        }
+        Some(schema)
     }
 }
 
@@ -241,7 +276,6 @@ impl Outline {
         let normal = normalise(schema);
         let mut build = Build {
             root: &normal,
-            draft: schema.get("$schema"),
             is_old: is_old_draft(schema),
             unknown: unknown_keywords(schema),
             known: HashMap::new(),
@@ -255,22 +289,31 @@ impl Outline {
                 *place = node;
             }
         }
-        Self { nodes: build.nodes, structure }
+        let nodes = build.nodes;
+        let definitions = normal.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
+        let old_draft = is_old_draft(schema).then(|| schema["$schema"].clone());
+        let old_draft = old_draft.map(|draft| if draft.is_null() { json!(DRAFT_7) } else { draft });
+        Self { nodes, structure, definitions, old_draft }
     }
 
     /// Returns an outline that allows every document.
     pub fn any() -> Self {
-        Self { nodes: vec![Node { kinds: ALL, ..Node::default() }], structure: None }
+        Self {
+            nodes: vec![Node { kinds: ALL, ..Node::default() }],
+            structure: None,
+            definitions: Map::new(),
+            old_draft: None,
+        }
     }
 
     /// Returns the outline of a document that is the member `name` of an object. Other documents stay undecided.
     #[must_use]
     pub fn wrapped(schema: &Value, structure: Option<Arc<dyn Structure>>, name: &str) -> Self {
         let mut outline = Self::new(&json!({"properties": {name: {}}}), None);
-        let inner = Self::new(schema, structure);
+        let mut inner = Self::new(schema, structure);
         let offset = outline.nodes.len() as Id;
         let shift = |id: &mut Id| *id += offset;
-        for mut node in inner.nodes {
+        for mut node in std::mem::take(&mut inner.nodes) {
             node.members.values_mut().filter_map(|member| member.schema.as_mut()).for_each(shift);
             node.patterns.iter_mut().for_each(|(_, id)| shift(id));
             node.additional.iter_mut().chain(&mut node.items).for_each(shift);
@@ -281,8 +324,7 @@ impl Outline {
         if let Some(member) = outline.nodes.first_mut().and_then(|root| root.members.get_mut(name)) {
             member.schema = Some(offset);
         }
-        outline.structure = inner.structure;
-        outline
+        Self { nodes: outline.nodes, ..inner }
     }
 
     /// Returns whether a document may be a string, number or literal.
@@ -311,6 +353,9 @@ impl Outline {
     }
 }
 
+/// The draft of a schema that has keywords of older drafts and no `$schema`.
+const DRAFT_7: &str = "http://json-schema.org/draft-07/schema#";
+
 /// The maximum number of references and variants that are followed for one value.
 const MAX_JUMPS: u32 = 16;
 
@@ -322,7 +367,6 @@ impl fmt::Debug for Outline {
 
 struct Build<'s> {
     root: &'s Value,
-    draft: Option<&'s Value>,
     is_old: bool,
     /// The keywords that the draft of the schema does not have.
     unknown: Vec<&'static str>,
@@ -443,10 +487,7 @@ impl<'s> Build<'s> {
                     }
                 }
                 ("additionalProperties", rest) => node.additional = Some(self.id(rest)),
-                ("propertyNames", names) => match self.alone(&["propertyNames"], names.clone(), names) {
-                    Some(check) => node.names = Some(check),
-                    None => node.unsure = true,
-                },
+                ("propertyNames", names) => node.names = Some(Check::new("propertyNames", names.clone())),
                 ("prefixItems", Value::Array(items)) => {
                     node.prefix.extend(items.iter().map(|item| self.id(item)));
                 }
@@ -455,10 +496,7 @@ impl<'s> Build<'s> {
                 }
                 ("items", items) => node.items = Some(self.id(items)),
                 ("unevaluatedProperties" | "unevaluatedItems", _) => {
-                    match self.alone(&["unevaluated"], schema.clone(), schema) {
-                        Some(check) => node.checks.push((ALL, check)),
-                        None => node.unsure = true,
-                    }
+                    node.checks.push((ALL, Check::new("unevaluatedProperties", schema.clone())));
                 }
                 ("$dynamicRef" | "$recursiveRef", _) => node.unsure = true,
                 // Older drafts judge encoded text.
@@ -470,57 +508,18 @@ impl<'s> Build<'s> {
                             None => node.unsure = true,
                         }
                     }
-                    let group = CHECKED.iter().find(|(group, _)| group.first() == Some(&keyword));
-                    if let Some((group, types)) = group {
+                    if let Some((group, types)) = CHECKED.iter().find(|(group, _)| group[0] == keyword) {
                         let named = group
                             .iter()
                             .filter_map(|name| Some(((*name).to_owned(), keywords.get(*name)?.clone())));
-                        let part = Value::Object(named.collect());
+                        let check = Check::new(group[0], Value::Object(named.collect()));
                         let kinds =
-                            types.iter().map(|name| bits_of_type(name)).fold(0, |all, kind| all | kind);
-                        match self.alone(group, part.clone(), &part) {
-                            Some(check) => {
-                                node.checks.push((if types.is_empty() { ALL } else { kinds }, check))
-                            }
-                            None => node.unsure = true,
-                        }
+                            types.iter().map(|name| bits_of_type(name)).reduce(|all, kind| all | kind);
+                        node.checks.push((kinds.unwrap_or(ALL), check));
                     }
                 }
             }
         }
         node
-    }
-
-    /// Returns a check of keywords as a schema of its own, with the definitions that `part` refers to. `None` if the schema has
-    /// another meaning alone: older drafts do not know the same formats.
-    fn alone(&self, group: &[&'static str], mut schema: Value, part: &Value) -> Option<Check> {
-        let mut needed = Map::new();
-        let mut open = vec![part];
-        while let Some(next) = open.pop() {
-            let mut formats = false;
-            find(next, |node| {
-                formats |= node.get("format").is_some();
-                if let Some(name) = crate::keywords::definition_name(node)
-                    && !needed.contains_key(name)
-                    && let Some(definition) = self.root["$defs"].get(name)
-                {
-                    needed.insert(name.to_owned(), definition.clone());
-                    open.push(definition);
-                }
-                false
-            });
-            if formats && self.is_old && group != ["format"] {
-                return None;
-            }
-        }
-        if let Value::Object(schema) = &mut schema {
-            if !needed.is_empty() {
-                schema.insert("$defs".to_owned(), Value::Object(needed));
-            }
-            if let Some(draft) = self.draft.filter(|_| group == ["format"]) {
-                schema.insert("$schema".to_owned(), draft.clone());
-            }
-        }
-        Some(Check::new(group.first().copied().unwrap_or_default(), schema))
     }
 }

@@ -4,7 +4,8 @@ use formwork_json::{JsonPath, Segment, values_around};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Lift, LiftOp, Lowered, Provenance, Source, Stage, Violation};
+use crate::reader::Places;
+use crate::{Lowered, Provenance, Source, Stage, Violation};
 
 /// The values of a document that the token limit left incomplete. A document with any is incomplete itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,23 +42,10 @@ impl Closed {
     /// Maps the paths of a lowered document to those of `value`, the lifted document. If lifting moves values, the document
     /// as a whole is marked.
     pub(super) fn lifted(mut self, lowered: &Lowered, value: &Value) -> Self {
-        let mut unwrapped = None;
-        let moves = lowered.lift.iter().any(|LiftOp { at, lift }| match lift {
-            Lift::Reorder(_) | Lift::DropNull(_) | Lift::DropAbsent { .. } => false,
-            Lift::Unwrap(key) if at.is_empty() && unwrapped.is_none() => {
-                unwrapped = Some(key);
-                false
-            }
-            _ => true,
-        });
+        let places = Places::of(lowered);
         for paths in [&mut self.cut, &mut self.supplied] {
-            if moves && !paths.is_empty() {
-                *paths = vec![JsonPath::root()];
-            }
-            if let Some(key) = unwrapped.filter(|_| !moves) {
-                *paths = paths.drain(..).map(|path| below(path, key)).collect();
-                paths.dedup();
-            }
+            *paths = paths.drain(..).map(|path| places.lifted(path)).collect();
+            paths.dedup();
             paths.retain(|path| path.get(value).is_some());
         }
         if self.supplied.iter().any(JsonPath::is_root) {
@@ -137,14 +125,6 @@ const SUPPLIED: &str = "closed";
 /// Returns whether this violation reports an incomplete value.
 pub(super) fn is_incomplete(violation: &Violation) -> bool {
     violation.stage == Stage::Read && (violation.rule == CUT || violation.rule == SUPPLIED)
-}
-
-/// Returns the path without its first member, if that is `key`.
-fn below(path: JsonPath, key: &str) -> JsonPath {
-    match path.segments() {
-        [Segment::Key(first), rest @ ..] if first == key => rest.iter().cloned().collect(),
-        _ => path,
-    }
 }
 
 #[cfg(test)]
