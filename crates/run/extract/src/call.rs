@@ -97,7 +97,7 @@ async fn listen(
             return Ok(Ok(Some(reason)));
         }
         followed = completion.text.len();
-        watch.watch.allow_runs(follower.is_possible());
+        watch.watch.allow_runs(follower.possible_until());
         // Spans refer to the text of the answer, not to the reasoning.
         let endless_thought = thinking.look(&completion.reasoning).map(|runaway| runaway.with_span(None));
         let runaway = endless_thought.or_else(|| watch.look(&completion.text));

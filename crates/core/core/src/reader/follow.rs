@@ -68,9 +68,14 @@ impl Follower {
         is_stopped.then_some(violation)
     }
 
-    /// Returns whether the contract allows what the answer holds so far. Unknown is no.
-    pub fn is_possible(&self) -> bool {
-        self.outline.is_some() && self.reader.is_inside() && *self.reader.outlook() == Outlook::Possible
+    /// Returns the byte up to which the contract allows the answer: 0 if that is unknown, and the maximum while no byte decides
+    /// against it.
+    pub const fn possible_until(&self) -> usize {
+        match (&self.outline, self.reader.outlook()) {
+            (None, _) => 0,
+            (_, Outlook::Impossible { at, .. }) => *at,
+            _ => usize::MAX,
+        }
     }
 
     /// Returns whether a patch can correct a value once the document is complete.

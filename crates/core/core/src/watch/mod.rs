@@ -43,13 +43,14 @@ pub struct Watch {
     /// The number of consecutive white space bytes outside of strings at the end of the text.
     blanks: usize,
     repetition: Repetition,
-    allows_runs: bool,
+    /// The byte up to which the contract allows the text.
+    allowed_until: usize,
 }
 
 impl Default for Watch {
     fn default() -> Self {
         let lexer = Some(Lexer::new(Level::Clean));
-        Self { lexer, seen: 0, since: 0, blanks: 0, repetition: Repetition::default(), allows_runs: false }
+        Self { lexer, seen: 0, since: 0, blanks: 0, repetition: Repetition::default(), allowed_until: 0 }
     }
 }
 
@@ -63,18 +64,15 @@ impl Watch {
     /// The minimum number of bytes of an [allowed run](Watch::allow_runs) that count as a runaway.
     pub const MIN_RUN: usize = 16 * 1024;
 
-    /// The maximum length of the text that an allowed run repeats, in bytes: one character, or one group of base64.
-    pub const MAX_RUN_PERIOD: usize = 4;
-
     /// Returns a watch over text without structure, such as a model's reasoning: brackets and quotes have no meaning in it.
     pub fn over_prose() -> Self {
         Self { lexer: None, ..Self::default() }
     }
 
-    /// Sets whether the contract allows what the text holds so far (default: `false`). A run of one character in a string, such as a
-    /// line of dashes or zeros in base64, is then reported only from [16 kB](Watch::MIN_RUN) on.
-    pub const fn allow_runs(&mut self, allowed: bool) {
-        self.allows_runs = allowed;
+    /// Sets the byte up to which the contract allows the text (default: 0). A run of one character in a string before it, such as a
+    /// line of dashes or zeros in base64, is reported only from [16 kB](Watch::MIN_RUN) on.
+    pub const fn allow_runs(&mut self, until: usize) {
+        self.allowed_until = until;
     }
 
     /// Takes the next piece of the text, and returns a violation of the rule `runaway` once the stream has run away. Its
@@ -120,7 +118,8 @@ impl Watch {
         };
         let (period, len) = self.repetition.period_and_len();
         let len = len.min(self.seen.saturating_sub(since));
-        let is_run = in_text && self.allows_runs && period <= Self::MAX_RUN_PERIOD;
+        let is_character = period == 1 || !byte.is_ascii() && period <= MAX_CHARACTER;
+        let is_run = in_text && is_character && self.seen <= self.allowed_until;
         let min = if is_run { Self::MIN_RUN } else { Self::MIN_BYTES };
         if period == 0 || len < min.max(period * Self::MIN_REPEATS) {
             return None;
@@ -133,3 +132,6 @@ impl Watch {
         Violation::new(JsonPath::root(), "runaway", Stage::Read).with_found(found).with_span(Some(span))
     }
 }
+
+/// The maximum length of a character in bytes.
+const MAX_CHARACTER: usize = 4;
