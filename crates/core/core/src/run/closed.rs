@@ -132,6 +132,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::{Lift, LiftOp};
 
     fn marks(closed: &Closed) -> (Vec<String>, Vec<String>) {
         let text = |paths: &[JsonPath]| paths.iter().map(ToString::to_string).collect();
@@ -208,7 +209,8 @@ mod tests {
         for (path, unwrapped) in
             [("$.data.a", "$.a"), ("$.data", "$"), ("$.other.a", "$.other.a"), ("$", "$")]
         {
-            assert_eq!(below(path.parse().unwrap(), "data").to_string(), unwrapped);
+            let below = Places::Below("data".to_owned());
+            assert_eq!(below.lifted(path.parse().unwrap()).to_string(), unwrapped);
         }
     }
 
