@@ -5,6 +5,7 @@ mod documents;
 mod lower;
 mod peers;
 mod read;
+mod reader;
 mod transforms;
 
 use std::collections::BTreeMap;
@@ -47,6 +48,7 @@ impl Args {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
     Read,
+    Reader,
     Check,
     Documents,
     Lower,
@@ -60,6 +62,9 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         read::mechanical(args)?;
         read::mechanical_with_schema(args)?;
         read::suites(args)?;
+    }
+    if wants(Part::Reader) {
+        reader::run(args)?;
     }
     if wants(Part::Check) {
         check::run(args)?;

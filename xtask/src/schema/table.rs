@@ -80,6 +80,7 @@ pub(super) fn all(folder: &Path) -> Folder {
         .written::<Report>("oracle-report")
         .typed::<rows::ReadInput>("read-input")
         .written::<rows::ReadOutput>("read-output")
+        .written::<rows::ReadProgress>("read-progress")
         .written::<rows::ServerModelDetails>("server-model-details")
         .written::<rows::ServerModelOutput>("server-model-output")
         .written::<rows::SkillRunOutput>("skill-run-output")

@@ -82,6 +82,7 @@ pub fn policy(max_retries: u32) -> Policy {
         .with_patching(Patching::Never)
         .with_feedback(Feedback::new(template).with_role(Role::System))
         .with_stop_on_repeat(false)
+        .with_stop(false)
 }
 
 impl JsonModeChatClient<StructuredAnswerLite> {

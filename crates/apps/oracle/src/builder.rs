@@ -240,6 +240,7 @@ pub fn policy() -> Policy {
         .with_temperature(Temperature::Steps(vec![0.3, 0.2, 0.1]))
         .with_patching(Patching::Never)
         .with_stop_on_repeat(false)
+        .with_stop(false)
         .with_ask_after_refusal(true)
 }
 

@@ -61,6 +61,7 @@ pub fn policy(temperature: f64) -> Policy {
         .with_patching(Patching::Never)
         .with_feedback(Feedback::new(template))
         .with_stop_on_repeat(false)
+        .with_stop(false)
 }
 
 impl Agent {

@@ -73,6 +73,7 @@ pub fn policy() -> Policy {
         .with_patching(Patching::Never)
         .with_feedback(Feedback::new(template).folded())
         .with_stop_on_repeat(false)
+        .with_stop(false)
 }
 
 impl ShapeRunner<Value> {

@@ -1,15 +1,16 @@
 //! `formwork read`: reads the JSON in a text.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use formwork_core::{Fit, Violation, Warning, WarningKind, precision};
+use formwork_core::{Fit, Outline, Outlook, Reader, Structure, Violation, Warning, WarningKind, precision};
 use formwork_json::{Candidate, Level, Reading, read, read_bytes};
-use formwork_schema::{Compiled, Formats, compile};
+use formwork_schema::{Compiled, Formats, SchemaError, compile};
 use serde_json::Value;
 
 use crate::exit::{Failed, Status};
 use crate::flags::one_of;
-use crate::rows::{ReadInput, ReadOutput, RowError};
+use crate::rows::{ReadInput, ReadOutput, ReadProgress, RowError};
 use crate::stderr::say;
 use crate::{files, jsonl, output};
 
@@ -21,10 +22,21 @@ Examples:
   formwork read --level strict --schema person.schema.json answer.txt
   formwork read --jsonl rows.jsonl
       rows: {\"id\", \"input\", \"schema\"?} -> {\"id\", \"ok\", \"value\"?, \"edits\"?, \"others\"?, \"error\"?}
+  formwork read --progress --jsonl rows.jsonl
+      rows: {\"id\", \"text\", \"schema\"?} -> {\"id\", \"complete_at\", \"impossible_at\", \"valid_prefix\"}
 
 If the text contains several documents, the schema selects one: first by the type of the root, then by the number of
 violations, then strict JSON before JSON that needs other quotes, then the later document. Without a schema, a fenced
 document precedes a bare one, and a long document a short one.
+
+With --progress, each row says which byte of a growing text decides about its first document:
+  complete_at    0-based index of the last byte of the valid document (after a number: of the next byte, or the length of
+                 the text), else null
+  impossible_at  0-based index of the byte after which the document cannot become valid, else null. Syntax errors decide at
+                 the levels strict and clean. null for an optional member never decides, because it can mean an absent one.
+                 Each value of a repeated name counts.
+  valid_prefix   length in bytes of the text up to the end of the last string, number, literal, list or object that ended
+                 while the document could become valid; open values are not part of it. 0 before the first end
 
 Levels:
   strict   the text is one JSON document
@@ -58,6 +70,9 @@ pub(crate) struct Args {
     /// Read one JSON object per line with `id`, `input` and optionally `schema`, and print one result per line
     #[arg(long, conflicts_with = "json")]
     jsonl: bool,
+    /// Print which byte of each text completes its first document, or makes it impossible (requires --jsonl)
+    #[arg(long, requires = "jsonl")]
+    progress: bool,
     /// Exit with 0 even if rows failed (requires --jsonl)
     #[arg(long, requires = "jsonl")]
     allow_failures: bool,
@@ -78,6 +93,23 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
         None => None,
     };
     if args.jsonl {
+        if args.progress {
+            let outline = |document: &Value, schema: &Arc<Compiled>| {
+                let structure: Arc<dyn Structure> = Arc::<Compiled>::clone(schema);
+                Outline::new(document, Some(structure))
+            };
+            let common =
+                schema.as_ref().map_or_else(Outline::any, |(document, schema)| outline(document, schema));
+            let answer = |row: ReadInput| {
+                let own = row.schema.as_ref().map(|document| Ok(outline(document, &compile(document)?)));
+                match own.transpose() {
+                    Ok(own) => progress(row.id, &row.input, own.as_ref().unwrap_or(&common), level),
+                    Err(error) => no_progress(row.id, SchemaError::into(error)),
+                }
+            };
+            let is_ok = |row: &ReadProgress| row.error.is_none();
+            return jsonl::each_row(&args.file, args.allow_failures, answer, no_progress, is_ok);
+        }
         let schema = schema.as_ref().map(|(document, schema)| (document, schema.as_ref()));
         let answer = |row| read_row(row, schema, level);
         return jsonl::each_row(&args.file, args.allow_failures, answer, failed, |answer| answer.ok);
@@ -129,6 +161,24 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
         }
     }
     Ok(if read.ok { Status::Ok } else { Status::Negative })
+}
+
+/// Reads a text along with its schema.
+fn progress(id: Value, text: &str, outline: &Outline, level: Level) -> ReadProgress {
+    let mut reader = Reader::new(level);
+    reader.push(outline, text, |_| {});
+    let (complete_at, impossible_at) = match reader.end(outline, |_| {}) {
+        Outlook::Complete { at } => (Some(*at), None),
+        Outlook::Impossible { at, .. } => (None, Some(*at)),
+        _ => (None, None),
+    };
+    let prefix = reader.valid_prefix();
+    let valid_prefix = if prefix.is_empty() { 0 } else { prefix.end };
+    ReadProgress { id, complete_at, impossible_at, valid_prefix, error: None }
+}
+
+fn no_progress(id: Value, error: RowError) -> ReadProgress {
+    ReadProgress { id, complete_at: None, impossible_at: None, valid_prefix: 0, error: Some(error) }
 }
 
 fn read_row(row: ReadInput, common: Option<(&Value, &Compiled)>, level: Level) -> ReadOutput {

@@ -34,6 +34,6 @@ pub use lower::{LowerError, LowerInput, LowerOutput};
 pub use oracle::{
     OracleCompareOutput, OracleCompared, OracleError, OracleOutput, OracleVersion, OracleVersionScore,
 };
-pub use read::{ReadInput, ReadOutput};
+pub use read::{ReadInput, ReadOutput, ReadProgress};
 pub use server::{DoctorOutput, DoctorState, ModelOutput, ServerModelDetails, ServerModelOutput};
 pub use skill::{SkillRow, SkillRunError, SkillRunOutput};

@@ -203,3 +203,45 @@ fn bad_input_is_one_message_and_the_right_exit_code() {
     let ran = formwork(&["read", "nowhere.txt"], "");
     assert_eq!((ran.code, ran.stderr.starts_with("error: cannot read nowhere.txt: ")), (2, true));
 }
+
+#[test]
+fn the_progress_of_a_row_names_the_bytes_that_decide() {
+    let person = json!({
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "age": {"type": "integer"}, "nick": {"type": "string"}},
+        "required": ["name", "age"],
+    });
+    let row = |text: &str, schema: &serde_json::Value| json!({"id": 1, "text": text, "schema": schema});
+    for (text, schema, complete_at, impossible_at, valid_prefix) in [
+        (r#"{"name": "Ada", "age": 36}"#, &person, Some(25), None, 26),
+        (r#"Sure: {"name": "Ada", "age": 36}."#, &person, Some(31), None, 32),
+        (r#"{"name": "Ada", "age": "36"}"#, &person, None, Some(23), 14),
+        (r#"{"name": "Ada"}"#, &person, None, Some(14), 14),
+        (r#"{"name": "Ada", "age": 3"#, &person, None, None, 14),
+        (r#"{"name": "Ada", "nick": null, "age": 36}"#, &person, Some(39), None, 40),
+        ("Sorry.", &person, None, None, 0),
+        ("34", &json!({"type": "integer"}), Some(2), None, 2),
+        ("34\n", &json!({"type": "integer"}), Some(2), None, 2),
+        ("3.4", &json!({"type": "integer"}), None, Some(3), 0),
+        ("\"abc\"", &json!({"maxLength": 2}), None, Some(3), 0),
+        ("[1, 1", &json!({"uniqueItems": true}), None, None, 2),
+        ("[1, 1]", &json!({"uniqueItems": true}), None, Some(5), 5),
+    ] {
+        let ran = formwork(&["read", "--progress", "--jsonl"], &row(text, schema).to_string());
+        let expected = json!({
+            "id": 1, "complete_at": complete_at, "impossible_at": impossible_at, "valid_prefix": valid_prefix,
+        });
+        assert_eq!((ran.code, ran.rows()), (0, vec![expected]), "{text}");
+    }
+    let ran =
+        formwork(&["read", "--progress", "--jsonl"], r#"{"id": 2, "input": "[]", "schema": {"type": "x"}}"#);
+    assert_eq!((ran.code, &ran.rows()[0]["error"]["kind"]), (1, &json!("schema")));
+    let levels = [("strict", json!(1)), ("clean", json!(1)), ("lenient", json!(null))];
+    for (level, at) in levels {
+        let args = ["read", "--progress", "--jsonl", "--level", level];
+        assert_eq!(
+            formwork(&args, &row("{'a': 1}", &json!(true)).to_string()).rows()[0]["impossible_at"],
+            at
+        );
+    }
+}

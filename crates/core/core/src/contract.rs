@@ -1,6 +1,6 @@
 use std::any::{Any, TypeId};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -9,8 +9,8 @@ use sha2::{Digest as _, Sha256};
 use crate::absence::declares_absence;
 use crate::decode::{decode, undecodable};
 use crate::{
-    Context, Dependency, Error, ErrorKind, JsonPath, Judgement, PathPattern, Report, Rule, Rules, Schema,
-    Severity, Stage, Structure, Validator, Violation, Warning, root,
+    Context, Dependency, Error, ErrorKind, JsonPath, Judgement, Outline, PathPattern, Report, Rule, Rules,
+    Schema, Severity, Stage, Structure, Validator, Violation, Warning, root,
 };
 
 /// The conditions on an answer: a JSON Schema, then a Rust type, then checks.
@@ -62,6 +62,7 @@ pub struct Contract {
     warnings: Vec<Warning>,
     /// Whether the schema marks members that a text may lack.
     declares_absence: bool,
+    outline: Arc<OnceLock<Arc<Outline>>>,
 }
 
 /// A function that decodes a value into the contract's type.
@@ -97,7 +98,8 @@ impl Contract {
     /// Creates a contract from a schema and its compiled form, without a type and checks.
     pub fn new(schema: Arc<dyn Schema>, structure: Arc<dyn Structure>) -> Self {
         let declares_absence = declares_absence(schema.document());
-        Self { schema, structure, decode: None, checks: Vec::new(), warnings: Vec::new(), declares_absence }
+        let (warnings, outline) = (Vec::new(), Arc::default());
+        Self { schema, structure, decode: None, checks: Vec::new(), warnings, declares_absence, outline }
     }
 
     /// Requires that the answer deserialises as `T` (default: no type). Integral numbers (`612.0`) deserialise as integers.
@@ -183,6 +185,17 @@ impl Contract {
     /// Returns whether the schema marks members that a text may lack; see [`Absent`](crate::Absent).
     pub(crate) const fn declares_absence(&self) -> bool {
         self.declares_absence
+    }
+
+    /// Returns the schema in the form that a [`Reader`](crate::Reader) walks, compiled at the first call.
+    pub fn outline(&self) -> Arc<Outline> {
+        let compile = || Outline::new(self.schema.document(), Some(Arc::clone(&self.structure)));
+        Arc::clone(self.outline.get_or_init(|| Arc::new(compile())))
+    }
+
+    /// Returns the outline of documents that are the member `name` of an object.
+    pub(crate) fn outline_below(&self, name: &str) -> Outline {
+        Outline::wrapped(self.schema.document(), Some(Arc::clone(&self.structure)), name)
     }
 
     /// Returns the rules that reject answers.

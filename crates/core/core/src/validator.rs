@@ -1,4 +1,5 @@
 use std::fmt;
+use std::sync::Arc;
 
 use formwork_json::{JsonPath, PathPattern};
 use serde_json::Value;
@@ -113,6 +114,13 @@ pub trait Structure: Validator {
     /// `None` if a value can, or if that is unknown (default: `None`).
     fn missing(&self, place: &PathPattern) -> Option<String> {
         let _ = place;
+        None
+    }
+
+    /// Returns another schema, compiled with the same settings; `None` if that is not possible (default: `None`). A
+    /// [`Reader`](crate::Reader) judges parts of an unfinished document by it.
+    fn compiled(&self, schema: &Value) -> Option<Arc<dyn Structure>> {
+        let _ = schema;
         None
     }
 }

@@ -5,7 +5,7 @@
 //! - [`Rounded`] is a number that a `Value` cannot hold exactly; [`rounded`] finds them in texts that others read, and [`read_exact`] refuses
 //!   integers that would change.
 //! - [`JsonPath`] names a value and [`locate`] finds its bytes; [`splice`] replaces them.
-//! - [`Incremental`] reads a document chunk by chunk, in time linear in its length.
+//! - [`Lexer`] splits a text that arrives in chunks into events, in time linear in its length.
 //!
 //! The crate knows nothing of schemas, models or IO, and depends on serde and serde_json alone.
 //! `examples/embed-json.rs` uses it alone.
@@ -23,7 +23,7 @@ mod edit;
 mod equal;
 mod error;
 mod find;
-mod incremental;
+mod lexer;
 mod locate;
 mod path;
 mod pattern;
@@ -38,8 +38,8 @@ mod tolerant;
 pub use edit::{Edit, EditKind, Level};
 pub use equal::{compare, is_same};
 pub use error::ReadError;
-pub use incremental::{Closed, Incremental, Progress};
-pub use locate::{locate, locate_all, locate_key, values_from};
+pub use lexer::{Event, Kind, Lexer, Position, Token, characters, unquoted};
+pub use locate::{locate, locate_all, locate_key, values_around};
 pub use path::{JsonPath, PathError, Segment, escape, unescape};
 pub use pattern::{PathPattern, PatternStep};
 pub use read::{Candidate, Reading, read, read_bytes, read_exact};

@@ -1,9 +1,9 @@
 //! Finds the bytes of values in a JSON text. The text has to be JSON: the walk ends at the first syntax error.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 
-use crate::{JsonPath, Segment, Span};
+use crate::lexer::unquoted;
+use crate::{Event, JsonPath, Kind, Level, Lexer, Segment, Span, Token};
 
 /// Returns the bytes of the value at `path`, quotes and brackets included; `None` if the JSON text has no such value.
 ///
@@ -56,21 +56,24 @@ pub fn locate_key(text: &str, path: &JsonPath) -> Option<Span> {
     finder.found.and(finder.key)
 }
 
-/// Returns the paths of the outermost values that are entirely in the text from byte `at` on.
+/// Returns the paths of the values that are open at byte `at`, innermost first, and of the outermost values that are entirely in the
+/// text from there on. A number that ends at `at` is open, because it may miss digits.
 ///
 /// ```
-/// use formwork_json::values_from;
+/// use formwork_json::values_around;
 ///
 /// let text = r#"{"a": "cut", "b": {"c": 0}, "d": [1, 0]}"#;
-/// let paths: Vec<_> = values_from(text, 10).iter().map(ToString::to_string).collect();
-/// assert_eq!(paths, ["$.b", "$.d"]);
-/// let paths: Vec<_> = values_from(text, 36).iter().map(ToString::to_string).collect();
-/// assert_eq!(paths, ["$.d[1]"]);
+/// let paths = |at| {
+///     let (open, after) = values_around(text, at);
+///     [open, after].map(|paths| paths.iter().map(ToString::to_string).collect::<Vec<_>>())
+/// };
+/// assert_eq!(paths(10), [vec!["$.a", "$"], vec!["$.b", "$.d"]]);
+/// assert_eq!(paths(36), [vec!["$.d", "$"], vec!["$.d[1]"]]);
 /// ```
-pub fn values_from(text: &str, at: usize) -> Vec<JsonPath> {
-    let mut late = Late { at, path: Vec::new(), found: Vec::new() };
-    walk(text, &mut late);
-    late.found.into_iter().map(|(path, _)| path).collect()
+pub fn values_around(text: &str, at: usize) -> (Vec<JsonPath>, Vec<JsonPath>) {
+    let mut around = Around { at, path: Vec::new(), open: Vec::new(), after: Vec::new() };
+    walk(text, &mut around);
+    (around.open, around.after.into_iter().map(|(path, _)| path).collect())
 }
 
 /// Returns the names that repeat an earlier name of their object, each with its bytes.
@@ -86,8 +89,8 @@ trait Walker {
     fn index(&mut self, _index: usize) {}
     fn enter(&mut self, _object: bool) {}
     fn leave(&mut self) {}
-    /// Visits a value after its members and items.
-    fn value(&mut self, _span: Span) {}
+    /// Visits a value after its members and items, with the byte that decided its end.
+    fn value(&mut self, _span: Span, _at: usize) {}
 }
 
 struct Finder<'p> {
@@ -127,7 +130,7 @@ impl Walker for Finder<'_> {
         self.step(|segment| matches!(segment, Segment::Index(i) if *i == index));
     }
 
-    fn value(&mut self, span: Span) {
+    fn value(&mut self, span: Span, _: usize) {
         if self.matched == self.path.len() && self.depth == self.matched {
             self.found = Some(span);
         }
@@ -148,18 +151,19 @@ impl Walker for Finders<'_> {
         self.0.iter_mut().for_each(|finder| finder.index(index));
     }
 
-    fn value(&mut self, span: Span) {
-        self.0.iter_mut().for_each(|finder| finder.value(span));
+    fn value(&mut self, span: Span, at: usize) {
+        self.0.iter_mut().for_each(|finder| finder.value(span, at));
     }
 }
 
-struct Late {
+struct Around {
     at: usize,
     path: Vec<Segment>,
-    found: Vec<(JsonPath, Span)>,
+    open: Vec<JsonPath>,
+    after: Vec<(JsonPath, Span)>,
 }
 
-impl Walker for Late {
+impl Walker for Around {
     fn key(&mut self, _span: Span, name: &str) {
         self.path.push(Segment::Key(name.to_owned()));
     }
@@ -168,11 +172,13 @@ impl Walker for Late {
         self.path.push(Segment::Index(index));
     }
 
-    fn value(&mut self, span: Span) {
+    fn value(&mut self, span: Span, at: usize) {
         if span.start >= self.at {
             // Values are found in the order of their ends, so the values inside of this one are the last in the list.
-            while self.found.pop_if(|(_, inner)| span.contains(*inner)).is_some() {}
-            self.found.push((self.path.iter().cloned().collect(), span));
+            while self.after.pop_if(|(_, inner)| span.contains(*inner)).is_some() {}
+            self.after.push((self.path.iter().cloned().collect(), span));
+        } else if at >= self.at {
+            self.open.push(self.path.iter().cloned().collect());
         }
         self.path.pop();
     }
@@ -199,78 +205,34 @@ impl Walker for Duplicates {
     }
 }
 
-/// Walks over a JSON text once, without recursion, because deep text must not exhaust the stack.
+/// Walks over the first document of a text, up to its first syntax error.
 fn walk(text: &str, walker: &mut impl Walker) {
-    let bytes = text.as_bytes();
-    let mut open: Vec<(u8, usize, usize)> = Vec::new(); // bracket, its offset, items seen
-    let mut at = 0;
-    loop {
-        at = skip(bytes, at, |b| b.is_ascii_whitespace() || b == b',' || b == b':');
-        let Some(&byte) = bytes.get(at) else { return };
-        if matches!(byte, b'}' | b']') {
-            let Some((_, start, _)) = open.pop() else { return };
-            at += 1;
-            walker.leave();
-            walker.value(Span::new(start, at));
-            continue;
-        }
-        if let Some((bracket, _, seen)) = open.last_mut() {
-            if *bracket == b'[' {
-                walker.index(*seen);
-                *seen += 1;
-            } else {
-                let end = scalar_end(bytes, at);
-                let Some(name) = text.get(at..end).and_then(name) else { return };
-                walker.key(Span::new(at, end), &name);
-                at = skip(bytes, end, |b| b.is_ascii_whitespace() || b == b':');
+    let mut lexer = Lexer::new(Level::Strict);
+    // The number of items so far of each open array; `None` for objects.
+    let mut open: Vec<Option<usize>> = Vec::new();
+    let mut visit = |Event { token, span, at }: Event| match token {
+        Token::Begin(kind) => {
+            if let Some(Some(items)) = open.last_mut() {
+                walker.index(*items);
+                *items += 1;
+            }
+            if matches!(kind, Kind::Object | Kind::Array) {
+                open.push((kind == Kind::Array).then_some(0));
+                walker.enter(kind == Kind::Object);
             }
         }
-        match bytes.get(at) {
-            Some(&bracket @ (b'{' | b'[')) => {
-                open.push((bracket, at, 0));
-                walker.enter(bracket == b'{');
-                at += 1;
+        Token::Key => walker.key(span, &unquoted(span.of(text))),
+        Token::End(kind) => {
+            if matches!(kind, Kind::Object | Kind::Array) {
+                open.pop();
+                walker.leave();
             }
-            Some(_) => {
-                let end = scalar_end(bytes, at);
-                walker.value(Span::new(at, end));
-                at = end;
-            }
-            None => return,
+            walker.value(span, at);
         }
-        if open.is_empty() {
-            return;
-        }
-    }
-}
-
-/// Returns a name without its quotes and escapes.
-fn name(quoted: &str) -> Option<Cow<'_, str>> {
-    match quoted.strip_prefix('"')?.strip_suffix('"') {
-        Some(plain) if !plain.contains('\\') => Some(plain.into()),
-        _ => serde_json::from_str::<String>(quoted).ok().map(Cow::Owned),
-    }
-}
-
-/// Returns the offset after the string, number or literal at `at`; always greater than `at`.
-fn scalar_end(bytes: &[u8], at: usize) -> usize {
-    if bytes.get(at) != Some(&b'"') {
-        return skip(bytes, at + 1, |b| !b.is_ascii_whitespace() && !matches!(b, b',' | b':' | b'}' | b']'));
-    }
-    let mut at = at + 1;
-    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
-        at += found;
-        if bytes.get(at) == Some(&b'"') {
-            return at + 1;
-        }
-        at += 2;
-    }
-    bytes.len()
-}
-
-fn skip(bytes: &[u8], from: usize, skipped: impl Fn(u8) -> bool) -> usize {
-    let rest = bytes.get(from..).unwrap_or_default();
-    from + rest.iter().position(|b| !skipped(*b)).unwrap_or(rest.len())
+        Token::Edit(_) => {}
+    };
+    lexer.push(text.as_bytes(), &mut visit);
+    lexer.end(visit);
 }
 
 #[cfg(test)]

@@ -180,6 +180,11 @@ impl Structure for Compiled {
     fn missing(&self, place: &PathPattern) -> Option<String> {
         missing(&self.normal, place)
     }
+
+    fn compiled(&self, schema: &Value) -> Option<Arc<dyn Structure>> {
+        let compiled = compile_with(schema, self.formats).ok()?;
+        Some(compiled)
+    }
 }
 
 impl fmt::Debug for Compiled {

@@ -1,21 +1,24 @@
 use formwork_core::{
-    Call, CallId, Completion, Event, Fault, FaultKind, Finish, Provider, Usage, Violation, Watch,
+    Call, CallId, Completion, Event, Fault, FaultKind, Finish, Follower, Provider, Usage, Violation, Watch,
 };
 use futures_util::StreamExt as _;
 
 use crate::interrupt::{Interrupt, Interruption};
 use crate::observer::Observers;
 
-/// Makes a call, reads the answer as it arrives, and stops runaway output. Returns the event that reports the result.
+/// Makes a call, reads the answer as it arrives, and stops runaway output and answers that cannot become valid. Returns the event that
+/// reports the result.
 pub(crate) async fn make(
     provider: &dyn Provider,
     id: CallId,
     call: &Call,
+    follower: &mut Follower,
     interrupt: &mut Interrupt<'_>,
     observers: &Observers<'_>,
 ) -> Event {
     let (mut completion, mut began) = (Completion::new(""), false);
-    let fault = match listen(provider, call, interrupt, observers, &mut completion, &mut began).await {
+    let heard = listen(provider, call, follower, interrupt, observers, &mut completion, &mut began).await;
+    let fault = match heard {
         Ok(Ok(None)) => return Event::answered(id, completion),
         Ok(Ok(Some(reason))) => return Event::stopped(id, completion, reason),
         Ok(Err(fault)) => fault,
@@ -32,6 +35,7 @@ pub(crate) async fn make(
 async fn listen(
     provider: &dyn Provider,
     call: &Call,
+    follower: &mut Follower,
     interrupt: &mut Interrupt<'_>,
     observers: &Observers<'_>,
     completion: &mut Completion,
@@ -44,6 +48,7 @@ async fn listen(
     *began = true;
     // Reasoning and answer have separate watches, because both may start with the same text.
     let (mut watch, mut thinking) = (Watched::new(Watch::default()), Watched::new(Watch::over_prose()));
+    let mut followed = 0;
     loop {
         let delta = match interrupt.or(answer.next()).await? {
             Some(Ok(delta)) => delta,
@@ -55,6 +60,12 @@ async fn listen(
         if completion.push(delta) {
             return Ok(Ok(None));
         }
+        if let Some(reason) = follower.push(completion.text.get(followed..).unwrap_or_default()) {
+            completion.finish = Finish::Stopped;
+            return Ok(Ok(Some(reason)));
+        }
+        followed = completion.text.len();
+        watch.watch.allow_runs(follower.possible_until());
         // Spans refer to the text of the answer, not to the reasoning.
         let endless_thought = thinking.look(&completion.reasoning).map(|runaway| runaway.with_span(None));
         let runaway = endless_thought.or_else(|| watch.look(&completion.text));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_core::{
-    Call, CallId, CallResult, Clock, Context, Cost, Error, ErrorKind, Event, External, JsonPath,
+    Call, CallId, CallResult, Clock, Context, Cost, Error, ErrorKind, Event, External, Follower, JsonPath,
     ObservationKind, Outcome, Plan, Run, Severity, SharedProvider, Stage, Step, Violation,
 };
 use serde_json::Value;
@@ -135,7 +135,8 @@ impl Drive<'_> {
         });
         self.observers.pause().await;
         let mut interrupt = Interrupt::new(self.parts.clock.as_ref(), call.deadline, self.cancel);
-        let event = make(provider.as_ref(), id, call, &mut interrupt, &self.observers).await;
+        let mut follower = Follower::new(self.plan, call, run.ask());
+        let event = make(provider.as_ref(), id, call, &mut follower, &mut interrupt, &self.observers).await;
         let known = run.ledger().len();
         self.report(run, event)?;
         self.parts.store.record(self.plan, &run.take_evidence(self.plan));

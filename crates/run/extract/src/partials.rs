@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use formwork_core::{Context, Fit, Lowered, Plan, Report, lift};
-use formwork_json::{Incremental, Progress, read};
+use formwork_json::{Level, Lexer, Position, Token, read};
 use serde_json::Value;
 
 /// The partial document of one answer, in the form of the original schema.
@@ -15,8 +15,8 @@ pub(crate) struct Partials {
     plan: Arc<Plan>,
     lowered: Arc<Lowered>,
     text: String,
-    /// The strict reader; `None` if the text needs the tolerant reader.
-    strict: Option<Incremental>,
+    /// The lexer; `None` if the text needs the tolerant reader.
+    lexer: Option<Lexer>,
     /// The length of the text in bytes at the last partial value.
     value_at: usize,
     has_value: bool,
@@ -37,7 +37,7 @@ impl Partials {
             plan,
             lowered,
             text: String::new(),
-            strict: Some(Incremental::new()),
+            lexer: Some(Lexer::new(Level::Clean)),
             value_at: 0,
             has_value: false,
             last: None,
@@ -47,18 +47,23 @@ impl Partials {
     /// Adds text. Returns the new partial document, if one is due.
     pub(crate) fn push(&mut self, text: &str) -> Option<Value> {
         self.text.push_str(text);
-        if let Some(reader) = &mut self.strict {
-            let was_complete = matches!(reader.progress(), Progress::Complete { .. });
-            match reader.push(text, |_| {}) {
-                Progress::Before => return None,
-                Progress::Inside => {
-                    return if self.is_due(STRICT_STEPS) { self.strict_value() } else { None };
-                }
+        if let Some(lexer) = &mut self.lexer {
+            let was_complete = lexer.document().is_some();
+            let mut is_repaired = false;
+            lexer.push(text.as_bytes(), |event| {
+                use formwork_json::EditKind::{ByteOrderMark, Reasoning};
+                is_repaired |=
+                    matches!(event.token, Token::Edit(kind) if !matches!(kind, ByteOrderMark | Reasoning));
+            });
+            match (lexer.document(), lexer.position()) {
+                _ if is_repaired => self.turn_tolerant(),
                 // After a complete document, only another document or the end of reasoning changes the result.
-                Progress::Complete { end } if !self.text.get(end..)?.contains(['{', '[', '<']) => {
+                (Some(document), _) if !self.text.get(document.end..)?.contains(['{', '[', '<']) => {
                     return if was_complete { None } else { self.strict_value() };
                 }
-                Progress::Complete { .. } | Progress::Stuck { .. } => self.turn_tolerant(),
+                (Some(_), _) | (None, Position::Stuck(_)) => self.turn_tolerant(),
+                (None, Position::Outside) => return None,
+                (None, _) => return if self.is_due(STRICT_STEPS) { self.strict_value() } else { None },
             }
         }
         if self.is_due(TOLERANT_STEPS) { self.tolerant_value(false) } else { None }
@@ -67,17 +72,20 @@ impl Partials {
     /// Ends the answer. Returns the final document, unless it was returned before. If no document was returned before, the
     /// type of its root does not have to match the schema.
     pub(crate) fn end(mut self) -> Option<Value> {
-        let progress = self.strict.as_ref().map(Incremental::progress);
-        if self.has_value && matches!(progress, Some(Progress::Complete { .. })) {
+        if self.has_value && self.lexer.as_ref().is_some_and(|lexer| lexer.document().is_some()) {
             return None;
         }
         self.turn_tolerant();
         self.tolerant_value(!self.has_value)
     }
 
+    /// Leaves the rest of the text to the tolerant reader, which goes on from the last value that was returned.
     fn turn_tolerant(&mut self) {
-        if let Some(reader) = self.strict.take().filter(|_| self.has_value) {
-            self.last = reader.snapshot().map(|value| self.lifted(value));
+        if self.lexer.take().is_some() && self.has_value {
+            let text = self.text.get(..self.value_at).unwrap_or_default();
+            let mut lexer = Lexer::new(Level::Clean);
+            lexer.push(text.as_bytes(), |_| {});
+            self.last = lexer.snapshot(text).map(|value| self.lifted(value));
         }
     }
 
@@ -87,7 +95,7 @@ impl Partials {
 
     fn strict_value(&mut self) -> Option<Value> {
         self.value_at = self.text.len();
-        let value = self.lifted(self.strict.as_ref()?.snapshot()?);
+        let value = self.lifted(self.lexer.as_ref()?.snapshot(&self.text)?);
         let value = Some(value).filter(|value| self.plan.contract().allows_type_of(value));
         self.has_value |= value.is_some();
         value

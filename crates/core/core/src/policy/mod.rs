@@ -269,6 +269,12 @@ pub trait RetryPolicy: Send + Sync + fmt::Debug {
     fn accepts_incomplete(&self) -> bool {
         false
     }
+
+    /// Returns whether a call is stopped once its answer cannot become valid (default: `false`); see
+    /// [`Follower`](crate::Follower). The answer is then a failed attempt.
+    fn stops(&self) -> bool {
+        false
+    }
 }
 
 impl<P: RetryPolicy + ?Sized> RetryPolicy for Arc<P> {
@@ -290,5 +296,9 @@ impl<P: RetryPolicy + ?Sized> RetryPolicy for Arc<P> {
 
     fn accepts_incomplete(&self) -> bool {
         (**self).accepts_incomplete()
+    }
+
+    fn stops(&self) -> bool {
+        (**self).stops()
     }
 }

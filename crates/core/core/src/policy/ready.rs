@@ -187,6 +187,9 @@ pub struct Policy {
     /// Whether a refusal or a filtered answer is followed by another attempt of the same target, like wrong content.
     #[serde(default)]
     pub ask_after_refusal: bool,
+    /// Whether to stop a call once its answer cannot become valid; see [`RetryPolicy::stops`].
+    #[serde(default)]
+    pub stop: bool,
 }
 
 impl Policy {
@@ -204,6 +207,7 @@ impl Policy {
             stop_on_not_stated: false,
             accept_incomplete: false,
             ask_after_refusal: false,
+            stop: true,
         }
     }
 
@@ -261,6 +265,13 @@ impl Policy {
     /// next target is called).
     pub const fn with_ask_after_refusal(mut self, ask: bool) -> Self {
         self.ask_after_refusal = ask;
+        self
+    }
+
+    /// Sets whether to stop a call once its answer cannot become valid (default: `true`). The applications read each answer to its
+    /// end.
+    pub const fn with_stop(mut self, stop: bool) -> Self {
+        self.stop = stop;
         self
     }
 
@@ -373,5 +384,9 @@ impl RetryPolicy for Policy {
 
     fn accepts_incomplete(&self) -> bool {
         self.accept_incomplete
+    }
+
+    fn stops(&self) -> bool {
+        self.stop
     }
 }

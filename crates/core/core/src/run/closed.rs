@@ -1,10 +1,11 @@
 //! Finds the incomplete values of an answer that the token limit ended and whose document was closed without the model.
 
-use formwork_json::{Incremental, JsonPath, Segment, values_from};
+use formwork_json::{JsonPath, Segment, values_around};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Lift, LiftOp, Lowered, Provenance, Source, Stage, Violation};
+use crate::reader::Places;
+use crate::{Lowered, Provenance, Source, Stage, Violation};
 
 /// The values of a document that the token limit left incomplete. A document with any is incomplete itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,21 +24,11 @@ impl Closed {
             return Self::default();
         }
         let at = text.floor_char_boundary(at);
-        let supplied = values_from(text, at);
+        let (mut cut, supplied) = values_around(text, at);
         if supplied.first().is_some_and(JsonPath::is_root) {
             return Self { cut: Vec::new(), supplied };
         }
-        // Values that end from here on were open, and a number that ends exactly here may miss digits.
-        let (before, after) = text.split_at(at);
-        let mut reader = Incremental::new();
-        reader.push(before, |_| {});
-        let mut cut = Vec::new();
-        reader.push(after, |ended| {
-            let path = ended.path();
-            if !path.is_root() && !supplied.iter().any(|outer| path.is_within(outer)) {
-                cut.push(path);
-            }
-        });
+        cut.retain(|path| !path.is_root());
         cut.push(JsonPath::root());
         cut.reverse();
         Self { cut, supplied }
@@ -56,23 +47,10 @@ impl Closed {
     /// Maps the paths of a lowered document to those of `value`, the lifted document. If lifting moves values, the document
     /// as a whole is marked.
     pub(super) fn lifted(mut self, lowered: &Lowered, value: &Value) -> Self {
-        let mut unwrapped = None;
-        let moves = lowered.lift.iter().any(|LiftOp { at, lift }| match lift {
-            Lift::Reorder(_) | Lift::DropNull(_) | Lift::DropAbsent { .. } => false,
-            Lift::Unwrap(key) if at.is_empty() && unwrapped.is_none() => {
-                unwrapped = Some(key);
-                false
-            }
-            _ => true,
-        });
+        let places = Places::of(lowered);
         for paths in [&mut self.cut, &mut self.supplied] {
-            if moves && !paths.is_empty() {
-                *paths = vec![JsonPath::root()];
-            }
-            if let Some(key) = unwrapped.filter(|_| !moves) {
-                *paths = paths.drain(..).map(|path| below(path, key)).collect();
-                paths.dedup();
-            }
+            *paths = paths.drain(..).map(|path| places.lifted(path)).collect();
+            paths.dedup();
             paths.retain(|path| path.get(value).is_some());
         }
         if self.supplied.iter().any(JsonPath::is_root) {
@@ -160,19 +138,12 @@ pub(super) fn in_document(from: &JsonPath, name: &str, path: &JsonPath) -> Optio
     }
 }
 
-/// Returns the path without its first member, if that is `key`.
-fn below(path: JsonPath, key: &str) -> JsonPath {
-    match path.segments() {
-        [Segment::Key(first), rest @ ..] if first == key => rest.iter().cloned().collect(),
-        _ => path,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::{Lift, LiftOp};
 
     fn marks(closed: &Closed) -> (Vec<String>, Vec<String>) {
         let text = |paths: &[JsonPath]| paths.iter().map(ToString::to_string).collect();
@@ -249,7 +220,8 @@ mod tests {
         for (path, unwrapped) in
             [("$.data.a", "$.a"), ("$.data", "$"), ("$.other.a", "$.other.a"), ("$", "$")]
         {
-            assert_eq!(below(path.parse().unwrap(), "data").to_string(), unwrapped);
+            let below = Places::Below("data".to_owned());
+            assert_eq!(below.lifted(path.parse().unwrap()).to_string(), unwrapped);
         }
     }
 

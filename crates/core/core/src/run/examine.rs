@@ -64,7 +64,9 @@ impl Question<'_> {
     pub(super) fn examine(&self, completion: &Completion, stopped: Option<Violation>) -> Examined {
         let failed = Examined::failed;
         if let Some(reason) = stopped {
-            return failed(Failure::Stopped { violations: vec![reason] });
+            let ignored = Some(self.call).filter(|_| *self.ask == Ask::Whole);
+            let ignored = ignored.and_then(|call| compliance::stopped(call, &reason));
+            return Examined { ignored, ..failed(Failure::Stopped { violations: vec![reason] }) };
         }
         match completion.finish {
             Finish::Refused | Finish::Filtered => {

@@ -2,7 +2,7 @@
 
 mod repetition;
 
-use formwork_json::{JsonPath, Span};
+use formwork_json::{JsonPath, Level, Lexer, Position, Span};
 
 use crate::{Stage, Violation};
 use repetition::Repetition;
@@ -14,14 +14,14 @@ use repetition::Repetition;
 ///
 /// It reports
 /// - a text of at most 256 bytes that is repeated at least [64 times](Watch::MIN_REPEATS), over at least [2
-///   kB](Watch::MIN_BYTES), inside one string of a JSON document or outside of documents: in the prose before, or in the
-///   text after it (further documents included);
+///   kB](Watch::MIN_BYTES), inside one string of a JSON document or outside of documents: in the prose before, in reasoning, or
+///   in the text after it (further documents included);
 /// - a number of at least 2 kB;
 /// - at least 2 kB of consecutive white space outside of strings.
 ///
 /// Items of arrays and members of objects may repeat without limit. After the first syntax error in a document, only text
 /// without brackets, commas, colons, quotes and line ends counts as repeated. A false alarm costs a valid answer and a
-/// missed runaway costs tokens, so doubtful cases are not reported.
+/// missed runaway costs tokens, so doubtful cases are not reported: see [`Watch::allow_runs`].
 ///
 /// ```
 /// use formwork_core::Watch;
@@ -32,40 +32,26 @@ use repetition::Repetition;
 /// let runaway = (0..1_000).find_map(|_| watch.push(" Porto Lisbon"));
 /// assert_eq!(runaway.unwrap().to_string(), "runaway at $: the same 13 bytes 157 times in a row");
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Watch {
-    place: Place,
-    /// Whether the text is prose, in which brackets and quotes have no meaning.
-    is_prose: bool,
-    /// The number of open brackets.
-    depth: usize,
+    /// `None` if the text is prose, in which brackets and quotes have no meaning.
+    lexer: Option<Lexer>,
     /// The number of bytes so far.
     seen: usize,
-    /// The byte at which the current string, number or stretch of unparsable text began.
+    /// The byte at which the current stretch of text after a syntax error began.
     since: usize,
     /// The number of consecutive white space bytes outside of strings at the end of the text.
     blanks: usize,
     repetition: Repetition,
-    has_document: bool,
+    /// The byte up to which the contract allows the text.
+    allowed_until: usize,
 }
 
-/// The part of the document that the next byte belongs to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Place {
-    /// Text outside of documents.
-    #[default]
-    Outside,
-    /// The space between the strings, numbers and literals of a document; `after_value` says whether a value or a name came
-    /// last.
-    Between { after_value: bool },
-    /// A string; `escaped` says whether a backslash came last.
-    Text { escaped: bool },
-    /// A number.
-    Number,
-    /// A literal, with the bytes that are still missing.
-    Literal(&'static [u8]),
-    /// A document that is not strict JSON.
-    Unknown,
+impl Default for Watch {
+    fn default() -> Self {
+        let lexer = Some(Lexer::new(Level::Clean));
+        Self { lexer, seen: 0, since: 0, blanks: 0, repetition: Repetition::default(), allowed_until: 0 }
+    }
 }
 
 impl Watch {
@@ -75,9 +61,18 @@ impl Watch {
     /// The minimum number of bytes of repetition, digits or white space that count as a runaway.
     pub const MIN_BYTES: usize = 2048;
 
+    /// The minimum number of bytes of an [allowed run](Watch::allow_runs) that count as a runaway.
+    pub const MIN_RUN: usize = 16 * 1024;
+
     /// Returns a watch over text without structure, such as a model's reasoning: brackets and quotes have no meaning in it.
     pub fn over_prose() -> Self {
-        Self { is_prose: true, ..Self::default() }
+        Self { lexer: None, ..Self::default() }
+    }
+
+    /// Sets the byte up to which the contract allows the text (default: 0). A run of one character in a string before it, such as a
+    /// line of dashes or zeros in base64, is reported only from [16 kB](Watch::MIN_RUN) on.
+    pub const fn allow_runs(&mut self, until: usize) {
+        self.allowed_until = until;
     }
 
     /// Takes the next piece of the text, and returns a violation of the rule `runaway` once the stream has run away. Its
@@ -89,96 +84,47 @@ impl Watch {
     /// Returns whether the text so far ends outside of any document and at least one document is complete. The text that
     /// follows may be cut off without loss.
     pub fn is_after_document(&self) -> bool {
-        self.has_document && self.place == Place::Outside
+        self.position() == Position::Outside
+            && self.lexer.as_ref().is_some_and(|lexer| lexer.document().is_some())
+    }
+
+    fn position(&self) -> Position {
+        self.lexer.as_ref().map_or(Position::Outside, Lexer::position)
     }
 
     fn take(&mut self, byte: u8) -> Option<Violation> {
-        self.step(byte);
+        let was_stuck = matches!(self.position(), Position::Stuck(_));
+        self.lexer.iter_mut().for_each(|lexer| lexer.push(&[byte], |_| {}));
+        let position = self.position();
         self.seen += 1;
         self.repetition.push(byte);
-        let in_text = matches!(self.place, Place::Text { .. });
+        let in_text = matches!(position, Position::Text(_));
         self.blanks = if byte.is_ascii_whitespace() && !in_text { self.blanks + 1 } else { 0 };
         if self.blanks >= Self::MIN_BYTES {
             return Some(self.runaway(self.blanks, "white space without end".to_owned()));
         }
-        let since = match self.place {
-            Place::Outside => 0,
-            Place::Text { .. } | Place::Unknown => self.since,
-            Place::Number if self.seen - self.since >= Self::MIN_BYTES => {
-                return Some(self.runaway(self.seen - self.since, "digits without end".to_owned()));
+        // Text between items and members cannot be part of one value.
+        if matches!(position, Position::Stuck(_)) && (!was_stuck || b",:[]{}\"'`\n\r".contains(&byte)) {
+            self.since = self.seen;
+        }
+        let since = match position {
+            Position::Outside => 0,
+            Position::Text(since) => since,
+            Position::Stuck(_) => self.since,
+            Position::Number(since) if self.seen - since >= Self::MIN_BYTES => {
+                return Some(self.runaway(self.seen - since, "digits without end".to_owned()));
             }
-            Place::Number | Place::Between { .. } | Place::Literal(_) => return None,
+            Position::Number(_) | Position::Between => return None,
         };
         let (period, len) = self.repetition.period_and_len();
-        let len = len.min(self.seen - since);
-        if period == 0 || len < Self::MIN_BYTES.max(period * Self::MIN_REPEATS) {
+        let len = len.min(self.seen.saturating_sub(since));
+        let is_character = period == 1 || !byte.is_ascii() && period <= MAX_CHARACTER;
+        let is_run = in_text && is_character && self.seen <= self.allowed_until;
+        let min = if is_run { Self::MIN_RUN } else { Self::MIN_BYTES };
+        if period == 0 || len < min.max(period * Self::MIN_REPEATS) {
             return None;
         }
         Some(self.runaway(len, format!("the same {period} bytes {} times in a row", len / period)))
-    }
-
-    /// Moves on to the place of the next byte.
-    fn step(&mut self, byte: u8) {
-        self.place = match self.place {
-            Place::Outside if !self.is_prose && matches!(byte, b'{' | b'[') => {
-                self.depth = 1;
-                Place::Between { after_value: false }
-            }
-            Place::Outside => Place::Outside,
-            Place::Text { escaped: true } => Place::Text { escaped: false },
-            Place::Text { .. } if byte == b'"' => Place::Between { after_value: true },
-            Place::Text { .. } => Place::Text { escaped: byte == b'\\' },
-            Place::Number if byte.is_ascii_digit() || b"+-.eE".contains(&byte) => Place::Number,
-            Place::Literal([next, rest @ ..]) => {
-                if byte == *next {
-                    Place::Literal(rest)
-                } else {
-                    self.unknown()
-                }
-            }
-            Place::Number | Place::Literal([]) => self.between(byte, true),
-            Place::Between { after_value } => self.between(byte, after_value),
-            Place::Unknown => {
-                // Text between items and members cannot be part of one value.
-                if b",:[]{}\"'`\n\r".contains(&byte) { self.unknown() } else { Place::Unknown }
-            }
-        };
-    }
-
-    fn between(&mut self, byte: u8, after_value: bool) -> Place {
-        match byte {
-            b' ' | b'\t' | b'\n' | b'\r' => Place::Between { after_value },
-            b',' | b':' if after_value => Place::Between { after_value: false },
-            b'}' | b']' => {
-                self.depth -= 1;
-                self.has_document |= self.depth == 0;
-                if self.depth == 0 { Place::Outside } else { Place::Between { after_value: true } }
-            }
-            // Two values without a separator: a quote is missing or not escaped, so that strings cannot be distinguished
-            // from the text between them.
-            _ if after_value => self.unknown(),
-            b'{' | b'[' => {
-                self.depth += 1;
-                Place::Between { after_value: false }
-            }
-            b'"' => {
-                self.since = self.seen + 1;
-                Place::Text { escaped: false }
-            }
-            b'-' | b'0'..=b'9' => {
-                self.since = self.seen;
-                Place::Number
-            }
-            b't' => Place::Literal(b"rue"),
-            b'f' => Place::Literal(b"alse"),
-            b'n' => Place::Literal(b"ull"),
-            _ => self.unknown(),
-        }
-    }
-
-    fn unknown(&mut self) -> Place {
-        self.since = self.seen + 1;
-        Place::Unknown
     }
 
     fn runaway(&self, len: usize, found: String) -> Violation {
@@ -186,3 +132,6 @@ impl Watch {
         Violation::new(JsonPath::root(), "runaway", Stage::Read).with_found(found).with_span(Some(span))
     }
 }
+
+/// The maximum length of a character in bytes.
+const MAX_CHARACTER: usize = 4;

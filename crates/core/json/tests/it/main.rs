@@ -1,6 +1,6 @@
 //! Guarantees for readers of text, as examples and as properties.
 
-mod incremental;
+mod lexer;
 mod reading;
 mod rounded;
 mod support;

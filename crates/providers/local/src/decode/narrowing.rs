@@ -1,6 +1,5 @@
 use formwork_core::keywords::target;
-use formwork_core::{JsonPath, Rule, Segment};
-use formwork_json::Incremental;
+use formwork_core::{JsonPath, Level, Outline, Reader, Rule, Segment};
 use serde_json::Value;
 
 use super::utf8::Utf8;
@@ -11,7 +10,8 @@ pub(crate) struct Narrowing {
     schema: Value,
     waiting: Vec<Waiting>,
     text: Utf8,
-    reader: Incremental,
+    reader: Reader,
+    outline: Outline,
 }
 
 /// A rule, and its inputs that are not written yet.
@@ -29,8 +29,8 @@ impl Narrowing {
             .map(|rule| Waiting { rule: rule.clone(), inputs: rule.inputs() })
             .filter(|waiting| !waiting.inputs.is_empty())
             .collect();
-        let (text, reader) = (Utf8::default(), Incremental::new());
-        (!waiting.is_empty()).then(|| Self { schema: schema.clone(), waiting, text, reader })
+        let (text, reader, outline) = (Utf8::default(), Reader::new(Level::Clean), Outline::any());
+        (!waiting.is_empty()).then(|| Self { schema: schema.clone(), waiting, text, reader, outline })
     }
 
     /// Returns the number of rules that have not narrowed yet.
@@ -44,8 +44,8 @@ impl Narrowing {
             return;
         }
         let waiting = &mut self.waiting;
-        self.reader.push(&self.text.push(bytes), |closed| {
-            let path = closed.path();
+        self.reader.push(&self.outline, &self.text.push(bytes), |ended| {
+            let path = ended.path();
             waiting.iter_mut().for_each(|waiting| waiting.inputs.retain(|input| *input != path));
         });
     }

@@ -3,7 +3,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use formwork_core::*;
-use formwork_extract::Update;
+use formwork_extract::{Extractor, Update};
 use formwork_testkit::{Reply, Scripted};
 use serde_json::json;
 
@@ -138,4 +138,92 @@ async fn snapshots_of_a_long_document_are_few() {
         }
     }
     assert!(partial < 3_000, "{partial}");
+}
+
+/// Answers in pieces of 20 characters, and returns the number of pieces that were read with the calls of the outcome.
+fn pieces_read(first: &str, level: Level, policy: Policy, capabilities: Capabilities) -> (usize, usize) {
+    let pieces = |text: &str| -> Vec<String> {
+        let characters: Vec<char> = text.chars().collect();
+        characters.chunks(20).map(|piece| piece.iter().collect()).collect()
+    };
+    let good = r#"{"age": 3, "name": "Ada", "items": []}"#;
+    let model = Scripted::new([Reply::pieces(pieces(first)), Reply::pieces(pieces(good))]);
+    let model = Arc::new(model.with_capabilities(capabilities));
+    let schema = json!({
+        "type": "object",
+        "properties": {"age": {"type": "integer"}, "name": {"type": "string"}, "items": {"items": {"type": "string"}}},
+        "required": ["age", "name"],
+        "additionalProperties": false,
+    });
+    let extractor =
+        Extractor::for_document("document", schema).with_target(backend(&model)).with_level(level);
+    let extractor = extractor.with_policy(Arc::new(policy)).build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let (mut updates, mut read, mut calls) = (extractor.stream(TEXT), 0, 0);
+        while let Some(update) = updates.next().await {
+            match update.unwrap() {
+                Update::Text(_) if calls == 1 => read += 1,
+                Update::Started { .. } => calls += 1,
+                _ => {}
+            }
+        }
+        (read, calls)
+    })
+}
+
+#[test]
+fn an_answer_that_cannot_become_valid_is_stopped_at_its_chunk() {
+    let items = vec!["\"an item\""; 250].join(", ");
+    let schema = || Capabilities::new(Enforcement::Schema);
+    let all = |text: &str| text.len().div_ceil(20);
+    let early = format!("{{\"age\": \"three\", \"name\": \"Ada\", \"items\": [{items}]}}");
+    let name = format!("{{\"age\": 3, \"name\": \"Ada\", \"items\": [{items}], \"more\": [{items}]}}");
+    let late = format!("{{\"age\": 3, \"name\": \"Ada\", \"items\": [{items}, 7, {items}]}}");
+    let prose = format!("Here it is: {early}");
+    let policy = || Policy::new(3);
+    for (text, policy, capabilities, read, what) in [
+        (&early, policy(), schema(), 1, "the wrong type is in the first chunk"),
+        (
+            &name,
+            policy(),
+            schema(),
+            name.find("\"more\"").unwrap().div_ceil(20) + 1,
+            "no patch removes a member of the root",
+        ),
+        (&late, policy(), schema(), all(&late), "a patch costs less than another answer"),
+        (
+            &late,
+            policy().with_patching(Patching::Never),
+            schema(),
+            late.find("7,").unwrap() / 20 + 1,
+            "there are no patches",
+        ),
+        (&early, policy().with_stop(false), schema(), all(&early), "the policy reads to the end"),
+        (&prose, policy(), schema(), all(&prose), "another document may follow prose"),
+    ] {
+        let (found, calls) = pieces_read(text, Level::Lenient, policy, capabilities);
+        assert!(calls >= 2, "{what}");
+        assert!(
+            found.abs_diff(read) <= usize::from(what.starts_with("no patch")),
+            "{what}: {found} of {read}"
+        );
+    }
+}
+
+#[test]
+fn a_long_run_of_one_character_that_the_contract_allows_is_no_runaway() {
+    let schema = json!({"type": "object", "properties": {"line": {"type": "string"}}, "required": ["line"]});
+    for (run, is_accepted) in [
+        ("-".repeat(4_000), true),
+        ("AAAA".repeat(2_000), true),
+        ("-".repeat(40_000), false),
+        ("ha ".repeat(2_000), false),
+    ] {
+        let text = json!({"line": run}).to_string();
+        let model = Arc::new(Scripted::new([Reply::pieces([&text[..1_000], &text[1_000..]])]));
+        let extractor = Extractor::for_document("document", schema.clone()).with_target(backend(&model));
+        let extractor = extractor.with_max_attempts(1).build().unwrap();
+        assert_eq!(extractor.extract_blocking(TEXT).is_ok(), is_accepted, "{}", &text[..20]);
+    }
 }

@@ -7,12 +7,12 @@ mod structure;
 
 use std::borrow::Cow;
 
-use formwork_json::{Candidate, EditKind, ReadError};
+use formwork_json::{Candidate, EditKind, JsonPath, ReadError};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::violation::write_place;
-use crate::{Call, Completion, Enforcement, Finish, Stage, Violation};
+use crate::{Call, Completion, Enforcement, Finish, Loss, LossKind, Stage, Violation};
 use structure::{BrokenKeyword, broken_keyword, is_structural};
 
 /// The proof that a server did not enforce a schema.
@@ -41,6 +41,27 @@ pub(in crate::run) fn unread(completion: &Completion, error: &ReadError) -> Opti
     }
 }
 
+/// Returns the proof in an answer that was stopped because it cannot become valid, if any: the provider promised to enforce the
+/// violated keyword everywhere.
+pub(in crate::run) fn stopped(call: &Call, reason: &Violation) -> Option<Proof> {
+    let is_lost = |loss: &Loss| loss.keyword == reason.rule && loss.kind != LossKind::Tightened;
+    let is_proof = call.enforcement() == Enforcement::Schema
+        && call.schema().is_some()
+        && call.lowered.lift.is_empty()
+        && reason.stage == Stage::Schema
+        && is_structural(&reason.rule)
+        && !matches!(reason.rule.as_str(), "anyOf" | "oneOf")
+        && !call.lowered.losses.iter().any(is_lost);
+    is_proof.then(|| broken(&reason.rule, &reason.path))
+}
+
+/// Returns the proof that an answer breaks a keyword.
+fn broken(keyword: &str, path: &JsonPath) -> Proof {
+    let mut proof = format!("the answer breaks `{keyword}` at ");
+    write_place(path, &mut proof);
+    Proof::Impossible(proof)
+}
+
 /// Returns the proof in an answer that was read, if any. `value` is the candidate's value, unless it was moved.
 pub(in crate::run) fn read(
     call: &Call,
@@ -67,9 +88,7 @@ pub(in crate::run) fn read(
         None => Cow::Owned(serde_json::from_str(candidate.span.of(&completion.text)).ok()?),
     };
     let BrokenKeyword { path, keyword } = broken_keyword(&value, &call.lowered)?;
-    let mut proof = format!("the answer breaks `{keyword}` at ");
-    write_place(&path, &mut proof);
-    Some(Proof::Impossible(proof))
+    Some(broken(keyword, &path))
 }
 
 /// Returns a message if a text neither begins with a JSON document nor is the beginning of one.

@@ -1,0 +1,127 @@
+//! Decides while an answer arrives whether it is worth its rest.
+
+use std::sync::Arc;
+
+use formwork_json::{JsonPath, Level, Segment};
+
+use super::{Outline, Outlook, Reader};
+use crate::{Ask, Call, Enforcement, Lift, LiftOp, Lowered, Plan, Violation};
+
+/// Follows the answer to one call with the [`Reader`] of the contract, for the driver of a run.
+///
+/// ```
+/// use formwork_core::{Ask, Call, Follower, Plan};
+///
+/// /// Returns the number of chunks that are worth reading.
+/// fn worth(plan: &Plan, call: &Call, chunks: &[&str]) -> usize {
+///     let mut follower = Follower::new(plan, call, &Ask::Whole);
+///     chunks.iter().take_while(|chunk| follower.push(chunk).is_none()).count()
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Follower {
+    /// The outline of the documents in the answer; `None` if their places are not those of the contract.
+    outline: Option<Arc<Outline>>,
+    places: Places,
+    reader: Reader,
+    stops: bool,
+    patches: bool,
+}
+
+/// The number of bytes up to which a wrong document is stopped although a patch can correct it. The whole document is requested
+/// again after a stop; a patch costs a request with the whole draft and one with the wrong values.
+const EARLY: usize = 256;
+
+impl Follower {
+    /// Creates a follower of the answer to a call that requests this part of the document.
+    pub fn new(plan: &Plan, call: &Call, ask: &Ask) -> Self {
+        let places = Places::of(&call.lowered);
+        let contract = plan.contract();
+        let outline = match &places {
+            _ if *ask != Ask::Whole || call.lowered.lift.iter().any(marks_absence) => None,
+            Places::Same => Some(contract.outline()),
+            Places::Below(name) => Some(Arc::new(contract.outline_below(name))),
+            Places::Moved => None,
+        };
+        Self {
+            outline,
+            places,
+            reader: Reader::new(plan.level()),
+            // A model that writes prose around the document may correct itself in another one.
+            stops: plan.policy.stops() && call.enforcement() != Enforcement::None,
+            patches: plan.policy.patches(),
+        }
+    }
+
+    /// Reads the next chunk. Returns the reason to stop the call after it, if there is one: the document cannot become valid, it is
+    /// all of the text so far, and a new answer costs less than the rest of this one and a patch.
+    pub fn push(&mut self, chunk: &str) -> Option<Violation> {
+        let outlook = self.reader.push(self.outline.as_deref()?, chunk, |_| {});
+        let Outlook::Impossible { at, violation } = outlook else { return None };
+        let (at, mut violation) = (*at, Violation::clone(violation));
+        violation.path = self.places.lifted(violation.path);
+        let is_early = at.saturating_sub(self.reader.valid_prefix().start) < EARLY;
+        let is_open = self.reader.is_inside() && self.reader.is_bare();
+        // The tolerant reader may find a document inside of one that is not JSON.
+        let is_final = violation.rule != "json" || self.reader.lexer().level() == Level::Strict;
+        let is_stopped = self.stops && is_open && is_final && (is_early || !self.can_patch(&violation));
+        is_stopped.then_some(violation)
+    }
+
+    /// Returns the byte up to which the contract allows the answer: 0 if that is unknown, and the maximum while no byte decides
+    /// against it.
+    pub const fn possible_until(&self) -> usize {
+        match (&self.outline, self.reader.outlook()) {
+            (None, _) => 0,
+            (_, Outlook::Impossible { at, .. }) => *at,
+            _ => usize::MAX,
+        }
+    }
+
+    /// Returns whether a patch can correct a value once the document is complete.
+    fn can_patch(&self, violation: &Violation) -> bool {
+        let is_name = matches!(violation.rule.as_str(), "additionalProperties" | "propertyNames");
+        let path = if is_name { violation.path.parent() } else { Some(violation.path.clone()) };
+        self.patches && path.is_some_and(|path| !path.is_root())
+    }
+}
+
+/// Returns whether an operation gives absent members a value that the contract does not know.
+const fn marks_absence(op: &LiftOp) -> bool {
+    matches!(op.lift, Lift::DropAbsent { .. })
+}
+
+/// The places of the contract's values in an answer.
+#[derive(Debug)]
+pub(crate) enum Places {
+    Same,
+    /// The contract's document is the member of this name.
+    Below(String),
+    /// Lifting moves values.
+    Moved,
+}
+
+impl Places {
+    pub(crate) fn of(lowered: &Lowered) -> Self {
+        let mut places = Self::Same;
+        for LiftOp { at, lift } in &lowered.lift {
+            places = match (lift, places) {
+                (Lift::Reorder(_) | Lift::DropNull(_) | Lift::DropAbsent { .. }, places) => places,
+                (Lift::Unwrap(name), Self::Same) if at.is_empty() => Self::Below(name.clone()),
+                _ => return Self::Moved,
+            };
+        }
+        places
+    }
+
+    /// Returns the path in the contract's document of a path in the answer.
+    pub(crate) fn lifted(&self, path: JsonPath) -> JsonPath {
+        match (self, path.segments()) {
+            (Self::Below(name), [Segment::Key(first), rest @ ..]) if first == name => {
+                rest.iter().cloned().collect()
+            }
+            (Self::Moved, _) => JsonPath::root(),
+            _ => path,
+        }
+    }
+}

@@ -1,0 +1,638 @@
+//! Reads an answer along with its contract while it arrives.
+
+mod follow;
+mod frame;
+mod outline;
+
+use formwork_json::{
+    EditKind, Event, JsonPath, Kind, Level, Lexer, Position, Span, Token, characters, unquoted,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::keywords::is_type;
+use crate::{Context, Report, Stage, Violation};
+pub use follow::Follower;
+pub(crate) use follow::Places;
+use frame::{Dependent, Frame, Known, Reason, path_of};
+pub use outline::Outline;
+use outline::{Check, Id, Limit, ROOT, bit, name_of};
+
+/// The prospects of the first document of a text.
+///
+/// ```
+/// use formwork_core::{Level, Outline, Outlook, Reader};
+///
+/// let outline = Outline::new(&serde_json::json!({"type": "object", "required": ["age"]}), None);
+/// let mut reader = Reader::new(Level::Clean);
+/// assert_eq!(reader.push(&outline, "{\"age\": 3", |_| {}), &Outlook::Possible);
+/// assert_eq!(reader.push(&outline, "4}", |_| {}), &Outlook::Complete { at: 10 });
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub enum Outlook {
+    /// It can become valid, or a syntax error leaves that to the tolerant reader.
+    #[default]
+    Possible,
+    /// It has ended, and nothing that the reader can judge rejects it.
+    Complete {
+        /// The byte that decided: its last one, or the byte after a number.
+        at: usize,
+    },
+    /// It cannot become valid, whatever follows.
+    Impossible {
+        /// The byte that decided.
+        at: usize,
+        /// The place and the reason.
+        violation: Box<Violation>,
+    },
+}
+
+/// The state of a value that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The value satisfies the schema at its place.
+    Valid,
+    /// Some keyword can be judged only with more of the document, or by the whole contract.
+    Undecided,
+    /// The document cannot become valid with it.
+    Impossible,
+}
+
+/// A value that has just ended.
+#[derive(Debug)]
+pub struct Ended<'a> {
+    /// The containers around it.
+    frames: &'a [Frame],
+    text: &'a str,
+    /// Its bytes in the text.
+    pub span: Span,
+    /// Whether it satisfies the schema.
+    pub verdict: Verdict,
+}
+
+impl Ended<'_> {
+    /// Returns the path of the value.
+    pub fn path(&self) -> JsonPath {
+        path_of(self.frames)
+    }
+
+    /// Returns the value; `null` if its text is not strict JSON.
+    pub fn value(&self) -> Value {
+        serde_json::from_str(self.span.of(self.text)).unwrap_or_default()
+    }
+}
+
+/// Walks the schema of a contract over the first document of a text that arrives in chunks.
+///
+/// After each chunk it knows whether the document is complete, can become valid or cannot, the longest prefix that is valid so far,
+/// and each value that has ended. It decides types, `enum`, `const`, bounds, lengths, names and numbers of members and items as
+/// early as a byte allows it, through `$ref`, `allOf` and the branches of `anyOf` and `oneOf` that are left. The validator judges
+/// every other keyword when its value ends. The result does not depend on the chunks.
+///
+/// The reader never calls a text impossible that can become valid. `null` for an optional member counts as an absent member, which
+/// lifting and other orders accept. If a name is repeated in an object, each of its values has to be valid, although the last one counts.
+/// At [`Level::Lenient`] a syntax error decides nothing.
+///
+/// It can be stored between any two chunks. The time is linear in the text, apart from the validator: each keyword that it judges
+/// costs the bytes of the value that ends.
+///
+/// ```
+/// use formwork_core::{Level, Outline, Outlook, Reader};
+///
+/// let schema = serde_json::json!({"properties": {"name": {"type": "string"}, "risks": {"items": {"enum": ["low", "high"]}}}});
+/// let (outline, mut reader) = (Outline::new(&schema, None), Reader::new(Level::Clean));
+/// let mut paths = Vec::new();
+/// for chunk in ["Here: {\"name\": \"Ada\", \"ri", "sks\": [\"low\", \"mod", "erate\"]"] {
+///     reader.push(&outline, chunk, |ended| paths.push(ended.path().to_string()));
+/// }
+/// assert_eq!(paths, ["$.name", "$.risks[0]"]);
+/// let Outlook::Impossible { at, violation } = reader.outlook() else { panic!() };
+/// assert_eq!((*at, violation.path.to_string()), (40, "$.risks[1]".to_owned()));
+/// assert_eq!(&reader.text()[reader.valid_prefix()], "{\"name\": \"Ada\", \"risks\": [\"low\"");
+/// ```
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Reader {
+    lexer: Lexer,
+    text: String,
+    outlook: Outlook,
+    frames: Vec<Frame>,
+    /// The schemas of the member whose name has just ended.
+    members: Vec<Seed>,
+    tracked: Option<Tracked>,
+    /// The document so far that is valid.
+    valid: Span,
+    ended: bool,
+    #[serde(skip)]
+    spare: Vec<Frame>,
+}
+
+/// A schema of the value that comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Seed {
+    node: Id,
+    outer: u32,
+    /// Whether the value may be absent.
+    optional: bool,
+}
+
+/// The text so far of a string that may become wrong before it ends.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Tracked {
+    text: String,
+    count: usize,
+    /// The end of its bytes in the whole text.
+    end: usize,
+}
+
+/// Two readers are equal whether or not they have memory in reserve.
+impl PartialEq for Reader {
+    fn eq(&self, other: &Self) -> bool {
+        self.lexer == other.lexer
+            && self.text == other.text
+            && self.outlook == other.outlook
+            && self.frames == other.frames
+            && self.members == other.members
+            && self.tracked == other.tracked
+            && (self.valid, self.ended) == (other.valid, other.ended)
+    }
+}
+
+impl Reader {
+    /// Creates a reader before any text, for texts that are read at this level in the end.
+    pub fn new(level: Level) -> Self {
+        Self {
+            lexer: Lexer::new(level),
+            text: String::new(),
+            outlook: Outlook::Possible,
+            frames: Vec::new(),
+            members: Vec::new(),
+            tracked: None,
+            valid: Span::default(),
+            ended: false,
+            spare: Vec::new(),
+        }
+    }
+
+    /// Returns the text so far.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the prospects of the document.
+    pub const fn outlook(&self) -> &Outlook {
+        &self.outlook
+    }
+
+    /// Returns the bytes from the beginning of the document to the end of the last value of it that ended while it could still
+    /// become valid; empty before the first one.
+    pub const fn valid_prefix(&self) -> std::ops::Range<usize> {
+        self.valid.start..self.valid.end
+    }
+
+    /// Returns the path of the value that is open, or that has ended last.
+    pub fn open_path(&self) -> JsonPath {
+        let open = self.frames.split_last().map_or(&[][..], |(inner, around)| {
+            if matches!(inner.kind, Kind::Object | Kind::Array) { &self.frames } else { around }
+        });
+        path_of(open)
+    }
+
+    /// Returns whether the document has begun and not ended.
+    pub const fn is_inside(&self) -> bool {
+        !self.frames.is_empty()
+    }
+
+    /// Returns whether the text is the document so far: nothing but white space, a byte order mark, fences and reasoning stood
+    /// before it.
+    pub const fn is_bare(&self) -> bool {
+        !self.lexer.has_prose()
+    }
+
+    /// Returns the lexer.
+    pub const fn lexer(&self) -> &Lexer {
+        &self.lexer
+    }
+
+    /// Returns the document so far; see [`Lexer::snapshot`].
+    pub fn snapshot(&self) -> Option<Value> {
+        self.lexer.snapshot(&self.text)
+    }
+
+    /// Reads the next chunk, and calls `ended` for each value of the document that ends while the document can become valid.
+    pub fn push(&mut self, outline: &Outline, chunk: &str, mut ended: impl FnMut(Ended<'_>)) -> &Outlook {
+        if self.text.is_empty() && outline.takes_scalars() {
+            self.lexer = std::mem::replace(&mut self.lexer, Lexer::new(Level::Strict)).with_scalars(true);
+        }
+        self.text.push_str(chunk);
+        self.walk(outline, &mut ended, |lexer, sink| lexer.push(chunk.as_bytes(), sink));
+        self.track(outline, self.text.len());
+        if let Position::Stuck(at) = self.lexer.position()
+            && self.outlook == Outlook::Possible
+            && self.lexer.level() < Level::Lenient
+        {
+            let violation = Violation::new(self.open_path(), "json", Stage::Read);
+            let found = self.text.get(at..).and_then(|rest| rest.chars().next());
+            let violation =
+                violation.with_found(found.map_or_else(String::new, |found| format!("`{found}`")));
+            self.impossible(at, Span::new(at, at + 1), violation.with_expected("JSON"));
+        }
+        &self.outlook
+    }
+
+    /// Ends the text: a number at its end is complete if it is the document.
+    pub fn end(&mut self, outline: &Outline, mut ended: impl FnMut(Ended<'_>)) -> &Outlook {
+        self.walk(outline, &mut ended, |lexer, sink| lexer.end(sink));
+        &self.outlook
+    }
+
+    /// Passes the events of the lexer on.
+    fn walk(
+        &mut self,
+        outline: &Outline,
+        ended: &mut dyn FnMut(Ended<'_>),
+        lex: impl FnOnce(&mut Lexer, &mut dyn FnMut(Event)),
+    ) {
+        let mut lexer = std::mem::replace(&mut self.lexer, Lexer::new(Level::Strict));
+        lex(&mut lexer, &mut |event| self.event(outline, event, ended));
+        self.lexer = lexer;
+    }
+
+    fn event(&mut self, outline: &Outline, event: Event, ended: &mut dyn FnMut(Ended<'_>)) {
+        if event.token == Token::Edit(EditKind::Prose) {
+            // A word that could have been the document is prose.
+            self.frames.clear();
+            (self.outlook, self.tracked) = (Outlook::Possible, None);
+        }
+        if self.ended || matches!(self.outlook, Outlook::Impossible { .. }) {
+            return self.pass(event);
+        }
+        match event.token {
+            Token::Begin(kind) => self.begin(outline, kind, event),
+            Token::Key => self.key(outline, event),
+            Token::End(kind) => self.value(outline, kind, event, ended),
+            Token::Edit(_) => {}
+        }
+    }
+
+    /// Follows a document that is decided, only to know whether it is open.
+    fn pass(&mut self, event: Event) {
+        match event.token {
+            _ if self.ended => {}
+            Token::Begin(kind) => self.frames.push(Frame::new(kind, event.span.start)),
+            Token::End(_) => {
+                self.frames.pop();
+                self.ended = self.frames.is_empty();
+            }
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, outline: &Outline, kind: Kind, event: Event) {
+        let start = event.span.start;
+        let mut frame = self.spare.pop().unwrap_or_else(|| Frame::new(kind, start));
+        frame.reset(kind, start);
+        let mut known = Known::default();
+        let mut failed = Vec::new();
+        match self.frames.last_mut() {
+            None => {
+                self.valid = Span::new(start, start);
+                frame.add(outline, &mut known, ROOT, Dependent::Document);
+            }
+            Some(outer) => {
+                let (is_array, index) = (outer.kind == Kind::Array, outer.count);
+                let mut is_absent = false;
+                if is_array {
+                    for (at, eval) in outer.evals.iter().enumerate().filter(|(_, eval)| eval.alive) {
+                        let node = outline.node(eval.node);
+                        if let Some(item) = node.prefix.get(index).copied().or(node.items) {
+                            frame.add(outline, &mut known, item, Dependent::Outer(at as u32));
+                        }
+                    }
+                }
+                for seed in self.members.drain(..) {
+                    if kind == Kind::Null && seed.optional && !outline.takes(seed.node, kind, 0) {
+                        is_absent = true;
+                    } else {
+                        frame.add(outline, &mut known, seed.node, Dependent::Outer(seed.outer));
+                    }
+                }
+                outer.has_absent |= is_absent;
+                outer.absent += usize::from(is_absent);
+                outer.count += 1;
+                let present = outer.count - outer.absent;
+                let limit = if is_array { Limit::MaxItems } else { Limit::MaxProperties };
+                for (at, eval) in outer.evals.iter().enumerate().filter(|(_, eval)| eval.alive) {
+                    let max = outline.node(eval.node).limit(limit).filter(|max| present as f64 > *max);
+                    failed.extend(max.map(|max| {
+                        let what = if is_array { "items" } else { "fields" };
+                        (at, Reason::new(limit.keyword()).expected(format!("at most {max} {what}")))
+                    }));
+                }
+            }
+        }
+        for (at, reason) in failed {
+            self.fail(at, reason, event.at, event.span);
+        }
+        let mut wrong: Vec<(usize, Reason)> =
+            frame.empty_unions().into_iter().map(|(at, union)| (at, Reason::new(union))).collect();
+        for (at, eval) in frame.evals.iter().enumerate() {
+            let node = outline.node(eval.node);
+            if !node.allows(kind) {
+                let keyword = match () {
+                    () if node.is_never() => "falseSchema",
+                    () if node.values.is_some() => "enum",
+                    () => "type",
+                };
+                wrong.push((at, Reason::new(keyword).expected(node.types())));
+            }
+        }
+        let tracks =
+            kind == Kind::String && frame.evals.iter().any(|eval| outline.node(eval.node).tracks_text());
+        self.tracked = tracks.then(|| Tracked { end: start + 1, ..Tracked::default() });
+        self.frames.push(frame);
+        for (at, reason) in wrong {
+            self.fail(at, reason, event.at, event.span);
+        }
+    }
+
+    fn key(&mut self, outline: &Outline, event: Event) {
+        let Some(frame) = self.frames.last_mut() else { return };
+        let name = unquoted(event.span.of(&self.text));
+        self.members.clear();
+        let mut failed = Vec::new();
+        let mut value = None;
+        for (at, eval) in frame.evals.iter_mut().enumerate().filter(|(_, eval)| eval.alive) {
+            let node = outline.node(eval.node);
+            let member = node.members.get(&*name).copied().unwrap_or_default();
+            let mut seed = |node, optional| self.members.push(Seed { node, outer: at as u32, optional });
+            if let Some(number) = member.required {
+                eval.see(number);
+            }
+            if let Some(schema) = member.schema {
+                seed(schema, member.required.is_none());
+            }
+            let mut is_named = member.schema.is_some();
+            let mut judge = |check: &Check| {
+                check.accepts(outline, value.get_or_insert_with(|| Value::from(name.to_string())))
+            };
+            for (pattern, schema) in &node.patterns {
+                match judge(pattern) {
+                    Some(true) => seed(*schema, false),
+                    Some(false) => continue,
+                    None => eval.unsure = true,
+                }
+                is_named = true;
+            }
+            if let Some(rest) = node.additional.filter(|_| !is_named) {
+                if outline.node(rest).is_never() {
+                    failed.push((at, Reason::new("additionalProperties").below(&name)));
+                } else {
+                    seed(rest, false);
+                }
+            }
+            match node.names.as_ref().map(judge) {
+                Some(Some(false)) => failed.push((at, Reason::new("propertyNames").below(&name))),
+                Some(None) => eval.unsure = true,
+                _ => {}
+            }
+        }
+        let key = frame.key.get_or_insert_default();
+        key.clear();
+        key.push_str(&name);
+        for (at, reason) in failed {
+            self.fail(at, reason, event.at, event.span);
+        }
+    }
+
+    /// Judges a value at its end.
+    fn value(&mut self, outline: &Outline, kind: Kind, event: Event, ended: &mut dyn FnMut(Ended<'_>)) {
+        self.track(outline, event.span.end - 1);
+        self.tracked = None;
+        if matches!(self.outlook, Outlook::Impossible { .. }) {
+            return self.pass(event);
+        }
+        let Some(frame) = self.frames.last_mut() else { return };
+        let mut judged = Judged { raw: event.span.of(&self.text), value: None, length: None };
+        let mut failed = Vec::new();
+        for at in 0..frame.evals.len() {
+            let has_absent = frame.has_absent;
+            let Some(eval) = frame.evals.get_mut(at).filter(|eval| eval.alive) else { continue };
+            let node = outline.node(eval.node);
+            let missing = if kind == Kind::Object { node.required.as_slice() } else { &[] };
+            let missing = missing.iter().enumerate().find(|(number, _)| !eval.has_seen(*number));
+            if let Some((_, name)) = missing {
+                failed.push((at, Reason::new("required").below(name)));
+                continue;
+            }
+            let wrong = judged.limits(node, kind, frame.count);
+            if let Some(reason) = wrong {
+                failed.push((at, reason));
+                continue;
+            }
+            if kind == Kind::Number && node.integer && !judged.is_integer() {
+                failed.push((at, Reason::new("type").expected("integer")));
+                continue;
+            }
+            if let Some(values) = &node.values {
+                match judged.value() {
+                    Some(_) if has_absent => eval.unsure = true,
+                    Some(value) if !values.contains(value) => {
+                        failed.push((at, Reason::new("enum")));
+                        continue;
+                    }
+                    Some(_) => {}
+                    None => eval.unsure = true,
+                }
+            }
+            for (_, check) in node.checks.iter().filter(|(kinds, _)| kinds & bit(kind) != 0) {
+                let accepts = if has_absent { None } else { judged.value() };
+                match accepts.and_then(|value| check.accepts(outline, value)) {
+                    Some(true) => {}
+                    Some(false) => {
+                        failed.push((at, Reason::new(check.keyword)));
+                        break;
+                    }
+                    None => eval.unsure = true,
+                }
+            }
+        }
+        for (at, reason) in failed {
+            self.fail(at, reason, event.at, event.span);
+        }
+        while let Some(frame) = self.frames.last_mut() {
+            let twice = frame.settle();
+            if twice.is_empty() {
+                break;
+            }
+            for at in twice {
+                let reason = Reason::new("oneOf").expected("exactly one of its variants");
+                self.fail(at, reason, event.at, event.span);
+            }
+        }
+        self.close(outline, event, ended);
+    }
+
+    /// Takes a value that has ended off the open ones.
+    fn close(&mut self, outline: &Outline, event: Event, ended: &mut dyn FnMut(Ended<'_>)) {
+        let Some(frame) = self.frames.pop() else { return };
+        let mut verdict = Verdict::Valid;
+        for to in frame.undecided() {
+            verdict = Verdict::Undecided;
+            if let Dependent::Outer(at) = to
+                && let Some(eval) = self.frames.last_mut().and_then(|outer| outer.evals.get_mut(at as usize))
+            {
+                eval.unsure = true;
+            }
+        }
+        if let Some(outer) = self.frames.last_mut() {
+            outer.has_absent |= frame.has_absent;
+        } else {
+            self.ended = true;
+            let is_whole = verdict == Verdict::Undecided && !frame.has_absent;
+            if let Some(wrong) = outline.structure().filter(|_| is_whole).and_then(|structure| {
+                let value = serde_json::from_str(event.span.of(&self.text)).ok()?;
+                let mut report = Report::default();
+                structure.validate(&value, &Context::EMPTY, &mut report);
+                report.into_violations().into_iter().next()
+            }) {
+                self.impossible(event.at, event.span, wrong);
+            }
+            if self.outlook == Outlook::Possible {
+                self.outlook = Outlook::Complete { at: event.at };
+            }
+        }
+        if matches!(self.outlook, Outlook::Impossible { .. }) {
+            verdict = Verdict::Impossible;
+        } else {
+            self.valid.end = event.span.end;
+        }
+        ended(Ended { frames: &self.frames, text: &self.text, span: event.span, verdict });
+        if self.spare.len() < MAX_SPARE {
+            self.spare.push(frame);
+        }
+    }
+
+    /// Reads a string that may become wrong before it ends, up to a byte.
+    fn track(&mut self, outline: &Outline, end: usize) {
+        let Some(mut tracked) = self.tracked.take() else { return };
+        while let Some((read, character)) =
+            self.text.get(tracked.end..end).and_then(|rest| characters(rest).next())
+        {
+            tracked.end += read;
+            tracked.count += 1;
+            tracked.text.push(character);
+            let Some(frame) = self.frames.last() else { break };
+            let mut failed = Vec::new();
+            for (at, eval) in frame.evals.iter().enumerate().filter(|(_, eval)| eval.alive) {
+                let node = outline.node(eval.node);
+                if node.values.as_ref().is_some_and(|values| !values.begins(&tracked.text)) {
+                    failed.push((at, Reason::new("enum")));
+                } else if let Some(max) =
+                    node.limit(Limit::MaxLength).filter(|max| tracked.count as f64 > *max)
+                {
+                    failed.push((at, Reason::new("maxLength").expected(format!("at most {max} characters"))));
+                }
+            }
+            let (start, last) = (frame.start, tracked.end - 1);
+            for (at, reason) in failed {
+                self.fail(at, reason, last, Span::new(start, last + 1));
+            }
+            if matches!(self.outlook, Outlook::Impossible { .. }) {
+                return;
+            }
+        }
+        self.tracked = Some(tracked);
+    }
+
+    /// Ends an evaluation of the innermost value without success, and all that depend on it.
+    fn fail(&mut self, eval: usize, reason: Reason, at: usize, span: Span) {
+        let Some(depth) = self.frames.len().checked_sub(1) else { return };
+        let mut open = vec![(depth, eval, reason)];
+        while let Some((depth, eval, reason)) = open.pop() {
+            let Some(frame) = self.frames.get_mut(depth) else { continue };
+            for (to, mut reason) in frame.fail(eval, reason) {
+                match to {
+                    Dependent::Outer(outer) => {
+                        // The reason keeps the path of the value at which it arose.
+                        reason.depth = Some(reason.depth.unwrap_or(depth));
+                        open.extend(depth.checked_sub(1).map(|depth| (depth, outer as usize, reason)));
+                    }
+                    Dependent::Document if self.outlook == Outlook::Possible => {
+                        let around = self.frames.get(..reason.depth.unwrap_or(depth)).unwrap_or_default();
+                        let mut path = path_of(around);
+                        reason.below.into_iter().for_each(|below| path.push(below));
+                        let value = self.frames.get(reason.depth.unwrap_or(depth));
+                        let found = match (reason.keyword, value) {
+                            ("type", Some(value)) => name_of(value.kind),
+                            ("required" | "additionalProperties", _) => "",
+                            _ => span.of(&self.text),
+                        };
+                        let violation = Violation::new(path, reason.keyword, Stage::Schema)
+                            .with_expected(reason.expected)
+                            .with_found(found);
+                        self.impossible(at, span, violation);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn impossible(&mut self, at: usize, span: Span, violation: Violation) {
+        let violation = Box::new(violation.with_span(Some(span)));
+        self.outlook = Outlook::Impossible { at, violation };
+    }
+}
+
+/// The maximum number of frames that are kept for reuse.
+const MAX_SPARE: usize = 8;
+
+/// A value that ends, read as far as its schemas need it.
+struct Judged<'t> {
+    raw: &'t str,
+    value: Option<Option<Value>>,
+    length: Option<usize>,
+}
+
+impl Judged<'_> {
+    fn value(&mut self) -> Option<&Value> {
+        self.value.get_or_insert_with(|| serde_json::from_str(self.raw).ok()).as_ref()
+    }
+
+    fn is_integer(&mut self) -> bool {
+        self.raw.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
+            || self.value().is_none_or(|value| is_type(value, "integer") != Some(false))
+    }
+
+    /// Returns the limit that the value breaks. A number that only rounding tells from a limit breaks none.
+    fn limits(&mut self, node: &outline::Node, kind: Kind, count: usize) -> Option<Reason> {
+        for (limit, bound) in &node.limits {
+            let (size, is_max, unit) = match (limit, kind) {
+                (Limit::Minimum | Limit::ExclusiveMinimum, Kind::Number) => (None, false, ""),
+                (Limit::Maximum | Limit::ExclusiveMaximum, Kind::Number) => (None, true, ""),
+                (Limit::MinLength | Limit::MaxLength, Kind::String) => {
+                    let raw = self.raw.get(1..).unwrap_or_default();
+                    let length = *self.length.get_or_insert_with(|| characters(raw).count());
+                    (Some(length), *limit == Limit::MaxLength, " characters")
+                }
+                (Limit::MinItems, Kind::Array) => (Some(count), false, " items"),
+                (Limit::MinProperties, Kind::Object) => (Some(count), false, " fields"),
+                _ => continue,
+            };
+            let size = match size {
+                Some(size) => size as f64,
+                None => self.value().and_then(Value::as_f64)?,
+            };
+            let is_wrong = if is_max { size > *bound } else { size < *bound };
+            let is_wrong = is_wrong || limit.is_exclusive() && size == *bound && bound.abs() < EXACT;
+            if is_wrong {
+                let word = if is_max { "at most" } else { "at least" };
+                return Some(Reason::new(limit.keyword()).expected(format!("{word} {bound}{unit}")));
+            }
+        }
+        None
+    }
+}
+
+/// The magnitude up to which whole numbers are exact as `f64`.
+const EXACT: f64 = 9_007_199_254_740_992.0;

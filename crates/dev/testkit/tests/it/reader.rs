@@ -1,0 +1,268 @@
+//! `formwork_core::Reader` against generated schemas and documents: it never rejects a valid document, and finds what is wrong.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use formwork_core::{JsonPath, Level, Outline, Outlook, Reader, Span, Structure, Verdict};
+use formwork_schema::compile;
+use formwork_testkit::{any_schema, instance, near_misses, schema};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use serde_json::{Value, json};
+
+fn outline(schema: &Value) -> Outline {
+    let structure: Arc<dyn Structure> = compile(schema).unwrap();
+    Outline::new(schema, Some(structure))
+}
+
+/// The result of reading a text.
+#[derive(Debug, PartialEq)]
+struct Read {
+    outlook: Outlook,
+    valid: Span,
+    ended: Vec<(JsonPath, Span, Verdict)>,
+}
+
+/// Reads a text in chunks of these sizes, in characters, and the rest in one.
+fn read(outline: &Outline, text: &str, sizes: &[usize], level: Level, stored: bool) -> Read {
+    let (mut reader, mut ended, mut rest) = (Reader::new(level), Vec::new(), text);
+    for size in sizes.iter().copied().chain([usize::MAX]) {
+        let end = rest.char_indices().nth(size).map_or(rest.len(), |(at, _)| at);
+        let (chunk, after) = rest.split_at(end);
+        reader.push(outline, chunk, |end| ended.push((end.path(), end.span, end.verdict)));
+        if stored {
+            let resumed: Reader = serde_json::from_str(&serde_json::to_string(&reader).unwrap()).unwrap();
+            assert_eq!(resumed, reader);
+            reader = resumed;
+        }
+        rest = after;
+    }
+    reader.end(outline, |end| ended.push((end.path(), end.span, end.verdict)));
+    let valid = reader.valid_prefix();
+    Read { outlook: reader.outlook().clone(), valid: Span::new(valid.start, valid.end), ended }
+}
+
+/// Writes a document with its members in any order, with any white space and any escapes.
+fn written(value: &Value, rng: &mut TestRng, out: &mut String) {
+    let space = |rng: &mut TestRng, out: &mut String| {
+        out.push_str(["", "", " ", "\n  ", "\t\r\n"][rng.random_range(0..5)]);
+    };
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            for at in (1..members.len()).rev() {
+                members.swap(at, rng.random_range(0..=at));
+            }
+            out.push('{');
+            for (at, (name, member)) in members.into_iter().enumerate() {
+                out.push_str(if at > 0 { "," } else { "" });
+                space(rng, out);
+                written(&Value::from(name.as_str()), rng, out);
+                space(rng, out);
+                out.push(':');
+                space(rng, out);
+                written(member, rng, out);
+                space(rng, out);
+            }
+            out.push('}');
+        }
+        Value::Array(items) => {
+            out.push('[');
+            for (at, item) in items.iter().enumerate() {
+                out.push_str(if at > 0 { "," } else { "" });
+                space(rng, out);
+                written(item, rng, out);
+                space(rng, out);
+            }
+            out.push(']');
+        }
+        Value::String(text) => {
+            out.push('"');
+            for c in text.chars() {
+                if rng.random_range(0..4) == 0 {
+                    c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| write!(out, "\\u{unit:04X}").unwrap());
+                } else {
+                    let quoted = Value::from(c.to_string()).to_string();
+                    out.push_str(&quoted[1..quoted.len() - 1]);
+                }
+            }
+            out.push('"');
+        }
+        Value::Number(number)
+            if number.is_i64() && number.as_i64().is_some_and(|whole| whole.abs() < 1 << 50) =>
+        {
+            match rng.random_range(0..4) {
+                0 => write!(out, "{number}.0").unwrap(),
+                1 => write!(out, "{number}0e-1").unwrap(),
+                _ => write!(out, "{number}").unwrap(),
+            }
+        }
+        scalar => write!(out, "{scalar}").unwrap(),
+    }
+}
+
+/// Generates a schema with one of its documents; `None` if none is found by chance.
+fn pairs() -> impl Strategy<Value = (Value, Option<Value>)> {
+    (prop_oneof![schema(), any_schema()], any::<[u8; 32]>()).prop_map(|(schema, seed)| {
+        let config = Config { max_local_rejects: 20, ..Config::default() };
+        let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
+        let document = instance(&schema).new_tree(&mut runner).ok().map(|tree| tree.current());
+        (schema, document)
+    })
+}
+
+fn is_impossible_at(outlook: &Outlook, at: usize) -> bool {
+    matches!(outlook, Outlook::Impossible { at: found, .. } if *found == at)
+}
+
+fn sizes() -> impl Strategy<Value = Vec<usize>> {
+    prop::collection::vec(0usize..9, 0..80)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn a_valid_document_is_never_impossible_and_complete_at_its_end(
+        (schema, document) in pairs(), sizes in sizes(), rng in any::<[u8; 32]>(), before in 0usize..6,
+    ) {
+        let Some(document) = document else { return Ok(()) };
+        let mut rng = TestRng::from_seed(RngAlgorithm::ChaCha, &rng);
+        let mut text = ["", " \n", "\u{FEFF}", "```json\n", "Here it is: ", "<think>{\"a\": [</think>"][before].to_owned();
+        let start = text.len();
+        written(&document, &mut rng, &mut text);
+        prop_assert_eq!(&serde_json::from_str::<Value>(&text[start..]).unwrap().as_object().map(|all| all.len()), &document.as_object().map(|all| all.len()));
+        let outline = outline(&schema);
+        // Without a bracket at its beginning, a document after prose is prose.
+        let is_found = before != 4 || document.is_object() || document.is_array();
+        for level in [Level::Clean, Level::Lenient] {
+            let read = read(&outline, &text, &sizes, level, false);
+            let at = if document.is_number() { text.len() } else { text.len() - 1 };
+            let outlook = if is_found { Outlook::Complete { at } } else { Outlook::Possible };
+            prop_assert_eq!(&read.outlook, &outlook, "{} {}", schema, text);
+            if is_found {
+                prop_assert_eq!(read.valid, Span::new(start, text.len()));
+                prop_assert!(read.ended.iter().all(|(.., verdict)| *verdict != Verdict::Impossible));
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_leaf_is_found_at_its_end((schema, document) in pairs()) {
+        let Some(document) = document else { return Ok(()) };
+        let outline = outline(&schema);
+        for miss in near_misses(&schema, &document) {
+            if miss.path.is_root() && !miss.value.is_object() && !miss.value.is_array() {
+                // A text without brackets may be prose.
+                continue;
+            }
+            let text = miss.value.to_string();
+            let Outlook::Impossible { at, violation } = read(&outline, &text, &[], Level::Clean, false).outlook else {
+                // `null` for an optional member may stand for an absent one.
+                prop_assert!(miss.path.get(&miss.value) == Some(&Value::Null), "{schema} {text} {}", miss.keyword);
+                continue;
+            };
+            let span = formwork_json::locate(&text, &miss.path).unwrap();
+            // The end of a number is known after it.
+            prop_assert!(at <= span.end, "{schema} {text} {}: {at} {violation}", miss.keyword);
+            let early = ["type", "const", "maxLength"].contains(&miss.keyword) && !violation.rule.ends_with("Of");
+            if early && miss.path.get(&miss.value).is_some_and(Value::is_string) && violation.rule == "type" {
+                prop_assert_eq!(at, span.start);
+            }
+        }
+    }
+
+    #[test]
+    fn any_chunking_and_storing_gives_the_same_result(
+        (schema, document) in pairs(), cut: Index, piece in "[\\[\\]{}\",:a-c0-9\\\\ é]{0,5}", sizes in sizes(),
+        level in prop::sample::select(vec![Level::Strict, Level::Clean, Level::Lenient]),
+    ) {
+        let Some(document) = document else { return Ok(()) };
+        let mut text = document.to_string();
+        let cut = (0..=cut.index(text.len() + 1)).rev().find(|at| text.is_char_boundary(*at)).unwrap();
+        text.insert_str(cut, &piece);
+        let outline = outline(&schema);
+        let at_once = read(&outline, &text, &[], level, false);
+        prop_assert_eq!(&read(&outline, &text, &sizes, level, false), &at_once, "{} {}", schema, text);
+        let single = vec![1; text.len()];
+        prop_assert_eq!(&read(&outline, &text, &single, level, true), &at_once, "{} {}", schema, text);
+        // The rest of the text cannot change what has been decided.
+        if let Outlook::Impossible { at, .. } = at_once.outlook {
+            let end = text.ceil_char_boundary((at + 1).min(text.len()));
+            let again = read(&outline, &text[..end], &[], level, false).outlook;
+            prop_assert!(is_impossible_at(&again, at), "{again:?}");
+        }
+    }
+}
+
+#[test]
+fn keywords_of_the_validator_are_judged_when_their_value_ends() {
+    for (schema, text, at) in [
+        (json!({"items": {"pattern": "^a"}}), r#"["ab", "b", 1]"#, 9),
+        (json!({"items": {"format": "date"}}), r#"["2026-11-24", "tomorrow"]"#, 24),
+        (json!({"items": {"multipleOf": 5}}), "[5, 7, 1]", 5),
+        (json!({"properties": {"a": {"uniqueItems": true}}}), r#"{"a": [1, 1], "b": 2}"#, 11),
+        (
+            json!({"properties": {"a": {"contains": {"$ref": "#/$defs/b"}}}, "$defs": {"b": {"const": 2}}}),
+            r#"{"a": [1, 3], "b": 2}"#,
+            11,
+        ),
+        (json!({"properties": {"a": {"not": {"type": "string"}}}}), r#"{"a": "x", "b": 2}"#, 8),
+        (
+            json!({"properties": {"a": {"if": {"required": ["x"]}, "then": {"required": ["y"]}}}}),
+            r#"{"a": {"x": 1}, "b": 2}"#,
+            13,
+        ),
+        (json!({"properties": {"a": {"dependentRequired": {"x": ["y"]}}}}), r#"{"a": {"x": 1}, "b": 2}"#, 13),
+        (
+            json!({"properties": {"a": {"unevaluatedProperties": false, "allOf": [{"properties": {"y": {}}}]}}}),
+            r#"{"a": {"x": 1}, "b": 2}"#,
+            13,
+        ),
+        (json!({"propertyNames": {"pattern": "^x"}}), r#"{"x": 1, "b": 2}"#, 11),
+        (
+            json!({"patternProperties": {"^x": {"type": "string"}}, "additionalProperties": false}),
+            r#"{"x1": "", "b": 2}"#,
+            13,
+        ),
+        (
+            json!({"patternProperties": {"^x": {"type": "string"}}, "additionalProperties": false}),
+            r#"{"x1": 1, "b": 2}"#,
+            7,
+        ),
+        (json!({"properties": {"a": {"oneOf": [{"minimum": 1}, {"minimum": 2}]}}}), r#"{"a": 3, "b": 2}"#, 7),
+        (
+            json!({"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "string"}], "additionalItems": false}),
+            r#"["a", 1]"#,
+            6,
+        ),
+    ] {
+        let outlook = read(&outline(&schema), text, &[], Level::Clean, false).outlook;
+        assert!(
+            matches!(&outlook, Outlook::Impossible { at: found, .. } if *found == at),
+            "{schema} {text}: {outlook:?}"
+        );
+    }
+    // Unions and older drafts in which the same text is valid.
+    for (schema, text) in [
+        (json!({"oneOf": [{"anyOf": [{"minimum": 1}, {"minimum": 2}]}, {"maximum": 0}]}), "3"),
+        (json!({"oneOf": [{"oneOf": [{"minimum": 1}, {"minimum": 2}]}, {"minimum": 3}]}), "3"),
+        (json!({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}), r#"{"b": 1}"#),
+        (
+            json!({"$schema": "http://json-schema.org/draft-04/schema#", "if": {"type": "object"}, "then": {"required": ["a"]}}),
+            "{}",
+        ),
+        (json!({"$schema": "http://json-schema.org/draft-07/schema#", "format": "uuid"}), "\"no\""),
+        (json!({"$schema": "http://json-schema.org/draft-07/schema#", "not": {"format": "uuid"}}), "\"no\""),
+        (
+            json!({"minProperties": 2, "anyOf": [{"properties": {"a": {"type": "null"}}}, {"properties": {"a": {"type": "string"}}}]}),
+            r#"{"a": null, "b": 1}"#,
+        ),
+    ] {
+        let valid = compile(&schema).unwrap().is_valid(&serde_json::from_str(text).unwrap());
+        let outlook = read(&outline(&schema), text, &[], Level::Clean, false).outlook;
+        assert_eq!(matches!(outlook, Outlook::Complete { .. }), valid, "{schema} {text}: {outlook:?}");
+    }
+}
