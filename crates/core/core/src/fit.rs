@@ -1,6 +1,6 @@
 use std::cmp::Reverse;
 
-use formwork_json::{Candidate, Level};
+use formwork_json::{Candidate, EditKind, Level};
 use serde_json::Value;
 
 use crate::{Stage, Violation, root};
@@ -38,12 +38,12 @@ impl Fit {
         let is_of_root = |violation: &Violation| {
             violation.path.is_root() && violation.rule == "type" && violation.stage == Stage::Schema
         };
+        // The end of a document that has none is not repaired text: a document that is still being written is no worse for it.
+        let repairs = candidate.edits.iter().filter(|edit| edit.kind != EditKind::Closed);
         Self {
             has_root_type: root::allows_type_of(schema, value) && !violations.iter().any(is_of_root),
             violations: Reverse(violations.len()),
-            repairs: Reverse(
-                candidate.edits.iter().map(|edit| edit.kind.level()).max().unwrap_or(Level::Strict),
-            ),
+            repairs: Reverse(repairs.map(|edit| edit.kind.level()).max().unwrap_or(Level::Strict)),
             end: candidate.span.end,
         }
     }

@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use formwork_json::{Kind, is_same};
 use serde_json::{Map, Value, json};
 
+use crate::absence::declares_absence;
 use crate::keywords::{definition_name, find, target};
 use crate::{Context, Report, Structure, is_old_draft, normalise};
 
@@ -271,8 +272,12 @@ impl Node {
 
 impl Outline {
     /// Compiles a schema. Without a `structure` of the same schema, keywords that only a validator knows (`pattern`, `format`,
-    /// `not` and others) are never decided.
+    /// `not` and others) are never decided. A schema with members that a text [may lack](crate::Absent) allows every document, because
+    /// the contract accepts them as `null` or missing in the end.
     pub fn new(schema: &Value, structure: Option<Arc<dyn Structure>>) -> Self {
+        if declares_absence(schema) {
+            return Self::any();
+        }
         let normal = normalise(schema);
         let mut build = Build {
             root: &normal,

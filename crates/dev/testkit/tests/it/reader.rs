@@ -266,3 +266,18 @@ fn keywords_of_the_validator_are_judged_when_their_value_ends() {
         assert_eq!(matches!(outlook, Outlook::Complete { .. }), valid, "{schema} {text}: {outlook:?}");
     }
 }
+
+#[test]
+fn members_that_a_text_may_lack_are_never_impossible() {
+    for mark in [json!({"type": "string", "x-formwork-absent": true}), json!({"type": "string"})] {
+        let is_marked = mark.get("x-formwork-absent").is_some();
+        let schema = json!({"type": "object", "properties": {"birth": mark}, "required": ["birth"]});
+        for text in [r#"{"birth": null}"#, "{}"] {
+            let outline = Outline::new(&schema, None);
+            let mut reader = Reader::new(Level::Clean);
+            reader.push(&outline, text, |_| {});
+            let is_impossible = matches!(reader.outlook(), Outlook::Impossible { .. });
+            assert_eq!(is_impossible, !is_marked, "{text}");
+        }
+    }
+}
