@@ -84,7 +84,7 @@ pub use observation::{Observation, ObservationKind, SamplingParameter};
 pub use original::Original;
 pub use overrides::Overrides;
 pub use plan::{Plan, PlanBuilder, PlanOptions, Target};
-pub use policy::{Ask, Backoff, Decision, Patching, Policy, Reask, RetryContext, RetryPolicy, Temperature};
+pub use policy::{Ask, Backoff, Decision, Patching, Policy, Reask, Retries, RetryContext, RetryPolicy, Temperature};
 pub use provider::{Clock, Layer, Provider, SharedProvider};
 pub use report::Report;
 pub use rule::{Custom, CustomRule, Rule, Rules, Term};

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Capabilities, Failure, Feedback, JsonPath, Sampling};
 
-pub use ready::{Backoff, Patching, Policy, Temperature};
+pub use ready::{Backoff, Patching, Policy, Retries, Temperature};
 
 /// The part of the document that a call requests from the model.
 ///
@@ -66,6 +66,14 @@ impl Decision {
     /// Repeats the call on the next target after a delay.
     pub const fn repeat_on_next_target(wait: Duration) -> Self {
         Self::Repeat { wait, next_target: true }
+    }
+
+    /// Returns whether the next call goes to the next target; `None` if there is no next call.
+    pub(crate) const fn next_target(&self) -> Option<bool> {
+        match self {
+            Self::Repeat { next_target, .. } | Self::Ask(Reask { next_target, .. }) => Some(*next_target),
+            Self::GiveUp => None,
+        }
     }
 }
 
@@ -162,6 +170,8 @@ pub struct RetryContext<'a> {
     pub stalled: bool,
     /// The capabilities of the current target.
     pub capabilities: &'a Capabilities,
+    /// The retry settings of the current target, which have precedence over those of a policy.
+    pub retries: &'a Retries,
     /// The capabilities of the next target, if there is one: of the remaining targets, the one that is in service first.
     pub next: Option<&'a Capabilities>,
     /// The time until the next target is in service, if there is one; zero if it is.
@@ -201,6 +211,7 @@ impl<'a> RetryContext<'a> {
             repeated: false,
             stalled: false,
             capabilities,
+            retries: NO_RETRIES,
             next: None,
             next_in: None,
             remaining: None,
@@ -208,6 +219,8 @@ impl<'a> RetryContext<'a> {
         }
     }
 }
+
+const NO_RETRIES: &Retries = &Retries { retries: None, delays: None };
 
 /// Decides the next call after an answer that was not accepted. Pure: the same [`RetryContext`] gives the same
 /// [`Decision`].

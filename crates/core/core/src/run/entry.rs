@@ -33,10 +33,10 @@ impl Run {
         let Some(target) = self.position.target_of(plan) else { return };
         let Answered { text, original, notes, finish, edits, closed, restrained } = answer;
         let usage = match (finish, &verdict) {
-            (Some(Finish::Stopped), _) if usage == Usage::default() => Usage::estimate(call, text.len()),
             (None, CallResult::Cancelled) => Usage::estimate(call, 0),
             _ => usage,
         };
+        (self.position.called, self.before) = (true, None);
         let cost = target.cost(usage);
         self.counters.spend(cost);
         self.ledger.push(CallRecord {

@@ -1,7 +1,7 @@
 //! The run: the pure state machine of one request, from its first call to its end.
 //!
-//! Its state has four parts, each with methods of its own: [`position`] (the current target and output mode), [`request`]
-//! (the parameters of the next call), [`counters`] and [`drafts`]. Examining an answer is a function of the contract, the
+//! Its state has five parts, each with methods of its own: [`position`] (the current target and output mode), [`request`]
+//! (the parameters of the next call), [`counters`], [`drafts`] and the [size of answers](limit). Examining an answer is a function of the contract, the
 //! call and the completion ([`examine`]).
 
 mod answer;
@@ -16,6 +16,7 @@ mod entry;
 mod examine;
 mod input;
 mod learn;
+mod limit;
 mod patch;
 mod position;
 mod random;
@@ -36,8 +37,10 @@ use crate::{
     Violation,
 };
 use counters::Counters;
+use decide::Before;
 use drafts::Drafts;
 use end::{DEADLINE_PASSED, End};
+use limit::AnswerSize;
 use position::Position;
 use request::Request;
 
@@ -52,8 +55,8 @@ pub use step::{CallId, Event, External, Misuse, Step};
 ///
 /// These invariants always hold: a run ends, after at most [`MAX_CALLS`] calls; an accepted value satisfies the contract,
 /// even if the fallback supplied it; within a target the temperature never rises, and no output mode is used again after a
-/// weaker one; targets only advance; delays end before the deadline; the sum of spent and reserved cost stays within the
-/// budget.
+/// weaker one; a target that was called and then left is never called again; delays end before the deadline; the sum of spent and
+/// reserved cost stays within the budget.
 ///
 /// ```
 /// use formwork_core::{Call, Completion, Error, Event, Input, Outcome, Plan, Run, Step, Time};
@@ -94,6 +97,11 @@ pub struct Run {
     counters: Counters,
     drafts: Drafts,
     ledger: Vec<CallRecord>,
+    #[serde(default)]
+    size: AnswerSize,
+    /// The state to which the run returns if no budget allows the target that it has just entered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<Box<Before>>,
     /// The accepted value as the contract's type.
     #[serde(skip)]
     decoded: Decoded,
@@ -129,6 +137,8 @@ impl Run {
             counters: Counters::default(),
             drafts: Drafts::default(),
             ledger: Vec::new(),
+            size: AnswerSize::default(),
+            before: None,
             decoded: Decoded::default(),
         }
     }
@@ -171,7 +181,10 @@ impl Run {
             }
             self.state = State::Ready;
         }
-        if self.state == State::Ready {
+        if let State::Calling { since, .. } = &mut self.state {
+            *since = now;
+        }
+        while self.state == State::Ready {
             self.begin(plan, now);
         }
         Ok(match &self.state {
@@ -217,7 +230,8 @@ impl Run {
             (Event::Failed { fault, usage, .. }, State::Calling { .. }) => {
                 self.failed(plan, now, fault, usage)
             }
-            (Event::Denied { left, .. }, State::Calling { .. }) => self.denied(plan, left),
+            (Event::Denied { left, .. }, State::Calling { .. }) => self.denied(plan, now, left),
+            (Event::Deferred { .. }, State::Calling { .. }) => self.state = State::Ready,
             (Event::Checked { violations, spent, .. }, State::Outside { who: External::Checks, .. }) => {
                 self.counters.spend(spent);
                 self.checked(plan, now, violations);

@@ -25,7 +25,7 @@ pub enum Step {
         until: Time,
     },
     /// Make this call and report [`Event::Answered`] or [`Event::Failed`]. Until then, further steps return the same call,
-    /// so that a resumed process repeats it.
+    /// so that a resumed process repeats it. The call starts at the time of the last step.
     #[non_exhaustive]
     Call {
         /// The number of the step, which the event has to repeat.
@@ -111,6 +111,12 @@ pub enum Event {
         /// The rest of the budget, if that is known.
         left: Option<Cost>,
     },
+    /// A call was not made, because the caller cancelled while the call waited for a shared budget. The next step decides again.
+    #[non_exhaustive]
+    Deferred {
+        /// The number of the step.
+        id: CallId,
+    },
     /// The asynchronous checks are complete.
     #[non_exhaustive]
     Checked {
@@ -149,10 +155,15 @@ impl Event {
         Self::Failed { id, fault, usage }
     }
 
-    /// The call of a step was not made, because a shared budget does not allow it; `left` is the rest of that budget, for the
-    /// message of the error.
+    /// Reports that a call was not made, because a shared budget does not allow it. `left` is the rest of that budget, for the
+    /// message of the error. After the deadline, the run ends because of the deadline.
     pub const fn denied(id: CallId, left: Option<Cost>) -> Self {
         Self::Denied { id, left }
+    }
+
+    /// Reports that a call was not made, so that the next step decides again.
+    pub const fn deferred(id: CallId) -> Self {
+        Self::Deferred { id }
     }
 
     /// Reports the violations that the asynchronous checks found, and the cost of the checks.
@@ -171,6 +182,7 @@ impl Event {
             Self::Answered { id, .. }
             | Self::Failed { id, .. }
             | Self::Denied { id, .. }
+            | Self::Deferred { id }
             | Self::Checked { id, .. }
             | Self::Supplied { id, .. } => Some(*id),
             Self::Cancelled => None,

@@ -43,7 +43,8 @@ fn two_targets(policy: Policy) -> Plan {
 struct Watcher {
     calls: u32,
     waited: Duration,
-    target: usize,
+    target: Option<usize>,
+    left: BTreeSet<usize>,
     hottest: Option<f64>,
     enforced: Option<Enforcement>,
     ids: BTreeSet<CallId>,
@@ -53,9 +54,10 @@ impl Watcher {
     fn call(&mut self, id: CallId, target: usize, call: &Call, spent: Cost, reserve: Cost) {
         self.calls += 1;
         assert!(self.ids.insert(id), "every call has a number of its own");
-        assert!(target >= self.target, "targets only advance");
-        if target > self.target {
-            (self.target, self.hottest, self.enforced) = (target, None, None);
+        if self.target != Some(target) {
+            self.left.extend(self.target);
+            assert!(!self.left.contains(&target), "a target that was called and left is never called again");
+            (self.target, self.hottest, self.enforced) = (Some(target), None, None);
         }
         assert!(self.enforced.is_none_or(|before| call.enforcement() <= before), "modes only go down");
         self.enforced = Some(call.enforcement());
