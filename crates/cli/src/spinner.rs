@@ -9,7 +9,7 @@ use formwork_extract::{Observer, RunId, Started};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use serde_json::Value;
 
-use crate::commands::extract::report::{left_out, weaker};
+use crate::commands::extract::report::{warnings, weaker};
 use crate::stderr::say;
 use crate::terminal::{Bar, seconds};
 
@@ -182,7 +182,7 @@ impl Observer for Spinner {
             runs.failures.remove(&run);
         });
         if self.has_notes {
-            left_out(result);
+            warnings(result);
         }
     }
 }

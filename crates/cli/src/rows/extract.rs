@@ -1,4 +1,4 @@
-use formwork_core::{CallRecord, Error, ErrorKind, Origin, Outcome, Provenance, Usage, Violation};
+use formwork_core::{CallRecord, Error, ErrorKind, Origin, Outcome, Provenance, Usage, Warning};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -44,9 +44,9 @@ pub struct ExtractOutput {
     /// The source of each part of the value; the first entry is the whole document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Vec<Provenance>>,
-    /// The violations of soft checks.
+    /// What a reader of the value should know: whatever was cut, repaired, dropped, chosen, rounded, coerced or restrained.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub warnings: Option<Vec<Violation>>,
+    pub warnings: Option<Vec<Warning>>,
     /// The error, if no value was accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ExtractError>,

@@ -4,7 +4,9 @@ use formwork_json::{Edit, JsonPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cost, Enforcement, Fault, Finish, Observation, Original, Sampling, Time, Usage, Violation};
+use crate::{
+    Cost, Enforcement, Fault, Finish, Observation, Original, Sampling, Time, Usage, Violation, Warning,
+};
 
 /// The reason why a call did not bring an acceptable answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -247,8 +249,9 @@ pub struct Outcome<T> {
     pub origin: Origin,
     /// The sources of its parts; the first entry is the whole document.
     pub provenance: Vec<Provenance>,
-    /// The violations that soft checks found.
-    pub warnings: Vec<Violation>,
+    /// What a reader of the value should know: whatever was cut, repaired, dropped, chosen, rounded, coerced or restrained, and what
+    /// soft checks found.
+    pub warnings: Vec<Warning>,
     /// Every call, in order.
     #[serde(alias = "attempts")]
     pub calls: Vec<CallRecord>,

@@ -52,6 +52,7 @@ mod time;
 mod usage;
 mod validator;
 mod violation;
+mod warning;
 mod watch;
 
 pub use answer::{Answer, Completion, Delta, End, Finish, ToolCall};
@@ -84,7 +85,9 @@ pub use observation::{Observation, ObservationKind, SamplingParameter};
 pub use original::Original;
 pub use overrides::Overrides;
 pub use plan::{Plan, PlanBuilder, PlanOptions, Target};
-pub use policy::{Ask, Backoff, Decision, Patching, Policy, Reask, Retries, RetryContext, RetryPolicy, Temperature};
+pub use policy::{
+    Ask, Backoff, Decision, Patching, Policy, Reask, Retries, RetryContext, RetryPolicy, Temperature,
+};
 pub use provider::{Clock, Layer, Provider, SharedProvider};
 pub use report::Report;
 pub use rule::{Custom, CustomRule, Rule, Rules, Term};
@@ -95,4 +98,5 @@ pub use time::Time;
 pub use usage::Usage;
 pub use validator::{Context, Structure, Validator};
 pub use violation::{MAX_EXPECTED, MAX_FOUND, MAX_NAME, MAX_PATH, Severity, Stage, Violation, cut};
+pub use warning::{Warning, WarningKind};
 pub use watch::Watch;

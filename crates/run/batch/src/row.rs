@@ -1,6 +1,6 @@
 //! Rows, from their input to their end.
 
-use formwork_core::{CallRecord, Cost, Error, ErrorKind, Origin, Outcome, Run, Time, Usage, Violation};
+use formwork_core::{CallRecord, Cost, Error, ErrorKind, Origin, Outcome, Run, Time, Usage, Warning};
 use formwork_extract::{Extraction, Extractor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -219,9 +219,9 @@ pub struct ResultLine<'a> {
     pub value: &'a Value,
     /// The origin of the value.
     pub origin: &'a Origin,
-    /// The findings of soft checks.
+    /// What a reader of the value should know: whatever was cut, repaired, dropped, chosen, rounded, coerced or restrained.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    pub warnings: &'a [Violation],
+    pub warnings: &'a [Warning],
     /// The number of calls that the row took.
     pub calls: usize,
     /// The tokens of all calls together.

@@ -14,8 +14,9 @@ use crate::call::{Called, DEADLINE_SLACK, make};
 use crate::external::{AsyncValidator, CheckResult, Fallback, Situation};
 use crate::interrupt::{Interrupt, Interruption};
 use crate::journal::Journal;
+use crate::longest::Longest;
 use crate::observer::{Next, Observer, Observers, Started};
-use crate::{Budget, CancellationToken, ObservationStore};
+use crate::{Budgets, CancellationToken, ObservationStore};
 
 /// The minimum duration of a call after which a time-out at the deadline of the caller counts as an outage of the target.
 const TIME_ENOUGH: Duration = Duration::from_secs(10);
@@ -28,7 +29,9 @@ pub(crate) struct Parts {
     pub(crate) observers: Vec<Arc<dyn Observer>>,
     pub(crate) validators: Vec<Arc<dyn AsyncValidator>>,
     pub(crate) fallback: Option<Arc<dyn Fallback>>,
-    pub(crate) budgets: Vec<Budget>,
+    pub(crate) budgets: Budgets,
+    pub(crate) max_budget_wait: Option<Duration>,
+    pub(crate) longest: Longest,
     pub(crate) store: ObservationStore,
     pub(crate) fails_fast: bool,
 }
@@ -50,7 +53,9 @@ impl Drive<'_> {
         mut self,
         mut run: Box<Run>,
     ) -> (Result<Outcome<Value>, Error>, Option<T>) {
-        let (result, decoded) = match self.steps(&mut run).await {
+        let driven = self.steps(&mut run).await;
+        self.parts.longest.learn(self.plan, &run);
+        let (result, decoded) = match driven {
             Ok(()) => {
                 let decoded = run.take_decoded();
                 (run.finish(), decoded)
@@ -137,9 +142,9 @@ impl Drive<'_> {
         call: &Call,
         reserve: Cost,
     ) -> Result<(), Error> {
-        let reservations = match self.reserve(reserve) {
-            Ok(reservations) => reservations,
-            Err(left) => return self.report(run, Event::denied(id, Some(left))),
+        let reservation = match self.reserve(run, id, reserve).await? {
+            Ok(reservation) => reservation,
+            Err(event) => return self.report(run, event),
         };
         let Some(provider) = self.parts.providers.get(target) else {
             return Err(Error::new(
@@ -169,9 +174,7 @@ impl Drive<'_> {
         for probe in probes {
             self.observers.notify(|observer, id| observer.call_finished(id, probe));
         }
-        for reservation in reservations {
-            reservation.settle(record.cost);
-        }
+        reservation.settle(record.cost);
         match &record.verdict {
             // A short deadline of the caller is no evidence of an outage.
             CallResult::Failed { failure: Failure::Fault(fault) }
@@ -209,22 +212,32 @@ impl Drive<'_> {
         }
     }
 
-    /// Reserves the maximum cost of a call in every budget.
-    ///
-    /// # Errors
-    /// The rest of the first budget that does not allow the cost; then nothing is reserved.
-    fn reserve(&self, worst: Cost) -> Result<Vec<Reservation>, Cost> {
-        let mut reservations = Vec::new();
-        for budget in &self.parts.budgets {
-            let Some(reservation) = budget.reserve(worst) else {
-                for made in reservations {
-                    Reservation::settle(made, Cost::default());
-                }
-                return Err(budget.remaining());
-            };
-            reservations.push(reservation);
+    /// Reserves the maximum cost of a call in every budget, and waits for this while open calls of other runs may give enough back.
+    /// Returns the event for a call that is not made.
+    async fn reserve(
+        &self,
+        run: &mut Run,
+        id: CallId,
+        worst: Cost,
+    ) -> Result<Result<Reservation, Event>, Error> {
+        let (budgets, clock) = (&self.parts.budgets, self.parts.clock.as_ref());
+        if let Ok(reservation) = budgets.try_reserve(worst) {
+            return Ok(Ok(reservation));
         }
-        Ok(reservations)
+        let longest = self.parts.max_budget_wait.map(|max| clock.now().after(max));
+        let until = [run.deadline(self.plan), longest].into_iter().flatten().min();
+        let waited = Interrupt::new(clock, until, self.cancel).or(budgets.reserve(worst)).await;
+        Ok(match waited {
+            Ok(Ok(reservation)) => {
+                // The call starts now.
+                run.step(self.plan, clock.now())?;
+                Ok(reservation)
+            }
+            Ok(Err(left)) => Err(Event::denied(id, Some(left))),
+            Err(Interruption::Late) => Err(Event::denied(id, budgets.remaining())),
+            // The next iteration handles the cancellation.
+            Err(Interruption::Cancelled) => Err(Event::deferred(id)),
+        })
     }
 
     async fn check(&mut self, run: &mut Run, id: CallId, candidate: &Value) -> Result<(), Error> {
@@ -233,7 +246,7 @@ impl Drive<'_> {
         let Ok(CheckResult { violations, spent }) = self.validate(run, candidate).await else {
             return self.report(run, Event::Cancelled);
         };
-        self.parts.budgets.iter().for_each(|budget| budget.spend(spent));
+        self.parts.budgets.spend(spent);
         let errors: Vec<Violation> =
             violations.iter().filter(|violation| violation.severity == Severity::Error).cloned().collect();
         self.needs_notice = !errors.is_empty();

@@ -66,7 +66,7 @@ impl Observer for Report {
     }
 
     fn done(&self, _: RunId, result: &Result<Outcome<Value>, Error>) {
-        left_out(result);
+        warnings(result);
     }
 
     fn skipping(&self, _: RunId, target: &str, wait: Duration) {
@@ -79,11 +79,10 @@ impl Observer for Report {
     }
 }
 
-/// Prints that an output mode was skipped because its dialect cannot express the schema.
-pub(crate) fn left_out<T>(result: &Result<Outcome<T>, Error>) {
-    let warnings = result.iter().flat_map(|outcome| &outcome.warnings);
-    for warning in warnings.filter(|warning| warning.rule == "lowering") {
-        say!("{}; a weaker output mode was used", warning.found);
+/// Prints the warnings of an outcome, one line each.
+pub(crate) fn warnings<T>(result: &Result<Outcome<T>, Error>) {
+    for warning in result.iter().flat_map(|outcome| &outcome.warnings) {
+        say!("warning: {warning}");
     }
 }
 

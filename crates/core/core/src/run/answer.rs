@@ -9,7 +9,7 @@ use super::step::External;
 use super::{Run, State};
 use crate::{
     Ask, CallResult, Completion, Cost, ErrorKind, Failure, Fault, FaultKind, Finish, Plan, Severity, Time,
-    Usage, Violation,
+    Usage, Violation, Warning,
 };
 
 impl Run {
@@ -25,7 +25,8 @@ impl Run {
         }
         let State::Calling { call, .. } = &self.state else { return };
         let call = Arc::clone(call);
-        completion.usage = completion.usage.or_estimate(&call, completion.text.len() + completion.reasoning.len());
+        completion.usage =
+            completion.usage.or_estimate(&call, completion.text.len() + completion.reasoning.len());
         let text: Arc<str> = completion.text.as_str().into();
         let question = Question {
             plan,
@@ -63,13 +64,12 @@ impl Run {
         let output = completion.usage.output_tokens;
         let at_limit = completion.finish == Finish::Length
             || call.max_tokens.is_some_and(|limit| output >= u64::from(limit));
-        if !is_cut && matches!(completion.finish, Finish::Stop | Finish::ToolCall) {
+        if !is_cut && completion.finish.is_by_model() {
             self.size.saw(output);
         }
         // An answer that was cut off at a limit of the run's own is no evidence about the model.
         let is_raised = is_cut && at_limit && !self.is_late(plan, now) && self.raises_limit(plan, &call);
-        let bounding =
-            self.bounding(plan, now, completion.finish, failure.as_ref()).filter(|_| !is_raised);
+        let bounding = self.bounding(plan, now, &completion.finish, failure.as_ref()).filter(|_| !is_raised);
         let verdict = failure.map_or(CallResult::Accepted, |failure| CallResult::Failed { failure });
         let closed = draft.iter().flat_map(|draft| draft.closed.paths().cloned()).collect();
         let Completion { original, notes, finish, restrained, usage, .. } = completion;
@@ -141,7 +141,7 @@ impl Run {
         let (violations, warnings): (Vec<_>, Vec<_>) =
             violations.into_iter().partition(|violation| violation.severity == Severity::Error);
         if violations.is_empty() {
-            self.drafts.warn(warnings);
+            self.drafts.warn(warnings.into_iter().map(Warning::from));
             self.accept(plan);
             return;
         }

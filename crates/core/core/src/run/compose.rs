@@ -10,8 +10,8 @@ use crate::feedback::cut_bytes;
 use crate::plan::Mode;
 use crate::root::opening;
 use crate::{
-    Ask, Call, Enforcement, Failure, Finish, LowerRequest, Lowered, Message, Plan, Role,
-    Sampling, SamplingParameter, Target, Tighten,
+    Ask, Call, Enforcement, Failure, Finish, LowerRequest, Lowered, Message, Plan, Role, Sampling,
+    SamplingParameter, Target, Tighten,
 };
 
 impl Run {

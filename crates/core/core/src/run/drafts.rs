@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::closed::Closed;
 use crate::judgement::Decoded;
-use crate::{Best, CallRecord, Provenance, Violation};
+use crate::{Best, CallRecord, Provenance, Violation, Warning};
 
 /// A document that is not accepted yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,7 +17,7 @@ pub(super) struct Draft {
     /// Shared with the steps for validators and the fallback.
     pub(super) value: Arc<Value>,
     pub(super) provenance: Vec<Provenance>,
-    pub(super) warnings: Vec<Violation>,
+    pub(super) warnings: Vec<Warning>,
     /// The incomplete values.
     pub(super) closed: Closed,
     /// The index of the ledger entry with its violations.
@@ -78,7 +78,7 @@ impl Drafts {
     }
 
     /// Adds warnings to the current draft.
-    pub(super) fn warn(&mut self, warnings: Vec<Violation>) {
+    pub(super) fn warn(&mut self, warnings: impl IntoIterator<Item = Warning>) {
         if let Some(draft) = &mut self.current {
             draft.warnings.extend(warnings);
         }

@@ -11,8 +11,8 @@ use super::entry::Answered;
 use super::step::External;
 use super::{Run, State};
 use crate::{
-    CallResult, Cost, ErrorKind, Failure, FaultKind, Origin, Plan, Provenance, Refused, Source, Stage, Time,
-    Usage, Violation,
+    CallRecord, CallResult, Cost, ErrorKind, Failure, FaultKind, Finish, Origin, Plan, Provenance, Refused,
+    Source, Time, Usage, Violation, Warning, WarningKind,
 };
 
 /// The error with which a run ends.
@@ -36,9 +36,22 @@ impl Run {
             plan.skipped_before(self.position.target, self.position.mode)
                 .map(|(dialect, reason)| skipped(dialect, reason)),
         );
+        warnings.extend(self.estimated());
         provenance.extend(closed.provenance(self.counters.attempts.max(1)));
         let (value, origin) = (Arc::unwrap_or_clone(value), Origin::Model { target });
         self.state = State::Accepted { value, origin, provenance, warnings };
+    }
+
+    /// Returns the warning that a target counted no tokens of an answer, if one did.
+    fn estimated(&self) -> Option<Warning> {
+        let is_estimated = |call: &&CallRecord| {
+            call.usage.estimated && call.finish.as_ref().is_some_and(Finish::is_by_model)
+        };
+        let target = &self.ledger.iter().find(is_estimated)?.target;
+        let message = format!(
+            "`{target}` reported no tokens for an answer with text; its usage and cost are estimates from the lengths of the texts"
+        );
+        Some(Warning::new(WarningKind::EstimatedUsage, message))
     }
 
     /// Ends the run with the fallback's value, or with an error if it violates the contract.
@@ -49,7 +62,8 @@ impl Run {
                 self.decoded = judgement.take_decoded();
                 let attempt = self.counters.attempts.max(1);
                 let whole = Provenance { path: JsonPath::root(), source: Source::Fallback, attempt };
-                let (provenance, warnings) = (vec![whole], judgement.warnings);
+                let provenance = vec![whole];
+                let warnings = judgement.warnings.into_iter().map(Warning::from).collect();
                 State::Accepted { value, origin: Origin::Fallback, provenance, warnings }
             }
             Some((judgement, _)) => {
@@ -154,10 +168,9 @@ fn dollars(micro: u64) -> String {
 }
 
 /// The warning that a dialect was left out because it cannot take the schema.
-fn skipped(dialect: &str, reason: &Refused) -> Violation {
-    let expected = format!("a schema that the dialect `{dialect}` can take");
-    Violation::new(JsonPath::root(), "lowering", Stage::Schema)
-        .with_expected(expected)
-        .with_found(reason.to_string())
-        .as_warning()
+fn skipped(dialect: &str, reason: &Refused) -> Warning {
+    Warning::new(
+        WarningKind::Lowering,
+        format!("the output mode `{dialect}` was skipped: {reason}; a weaker one was used"),
+    )
 }

@@ -15,7 +15,7 @@ use crate::feedback::cut_bytes;
 use crate::judgement::Decoded;
 use crate::{
     Ask, Call, Completion, Context, Failure, Finish, Fit, Judgement, Plan, Provenance, Source, Stage,
-    Violation, lift, spaced,
+    Violation, Warning, lift, spaced,
 };
 
 /// The request that an answer is examined against.
@@ -164,6 +164,7 @@ impl Question<'_> {
             }
         }
         let value = Arc::new(value);
+        let warnings = warnings.into_iter().map(Warning::from).collect();
         (Draft { text, value, provenance, warnings, closed, entry: self.entry, decoded }, violations)
     }
 
@@ -203,6 +204,7 @@ impl Question<'_> {
         let (Judgement { mut violations, warnings, .. }, decoded) = self.judge(&value, unlifted);
         self.add_incomplete(&mut violations, &incomplete);
         let (text, value, entry) = (text.into(), Arc::new(value), self.entry);
+        let warnings = warnings.into_iter().map(Warning::from).collect();
         let draft = Draft { text, value, provenance, warnings, closed: incomplete, entry, decoded };
         Examined { draft: Some(draft), edits: candidate.edits, failure: failure(violations), ignored: None }
     }
@@ -220,11 +222,6 @@ fn within(candidate: &Candidate) -> impl Iterator<Item = &Edit> {
     candidate.edits.iter().filter(|edit| candidate.span.contains(edit.span))
 }
 
-/// Returns whether the server says that the model ended its answer by itself.
-const fn is_by_model(finish: Finish) -> bool {
-    matches!(finish, Finish::Stop | Finish::ToolCall)
-}
-
 /// Returns whether the model did not end the root of a document. Objects, lists and strings have an end of their own, whatever the
 /// reason why the model stopped. If it did not stop by itself, a number at the end of the text may miss digits, and a document that
 /// has no end as strict JSON was not completed by a lenient reading.
@@ -233,7 +230,7 @@ fn is_unfinished(completion: &Completion, candidate: &Candidate) -> bool {
     let is_number_at_end = || {
         candidate.span.end == text.len() && candidate.span.of(text).ends_with(|c: char| c.is_ascii_digit())
     };
-    let is_stopped = !is_by_model(completion.finish) && completion.closed_at.is_none();
+    let is_stopped = !completion.finish.is_by_model() && completion.closed_at.is_none();
     candidate.closed_at().is_some() || is_stopped && (is_number_at_end() || ends_inside(text))
 }
 

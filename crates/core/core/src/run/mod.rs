@@ -33,8 +33,7 @@ use serde_json::Value;
 
 use crate::judgement::Decoded;
 use crate::{
-    Ask, Call, CallRecord, Context, Error, ErrorKind, Origin, Outcome, Plan, Provenance, Time, Usage,
-    Violation,
+    Ask, Call, CallRecord, Context, Error, ErrorKind, Origin, Outcome, Plan, Provenance, Time, Usage, Warning,
 };
 use counters::Counters;
 use decide::Before;
@@ -113,7 +112,7 @@ enum State {
     Waiting { until: Time },
     Calling { id: CallId, call: Arc<Call>, skipped: Vec<String>, since: Time },
     Outside { id: CallId, who: External, end: Option<End> },
-    Accepted { value: Value, origin: Origin, provenance: Vec<Provenance>, warnings: Vec<Violation> },
+    Accepted { value: Value, origin: Origin, provenance: Vec<Provenance>, warnings: Vec<Warning> },
     Failed(End),
 }
 

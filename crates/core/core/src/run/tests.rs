@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     Capabilities, Completion, Contract, Cost, Enforcement, Inline, JsonPath, Lower, LowerRequest, Lowered,
-    Patching, Policy, Refused, Report, Stage, Structure, Target, Validator,
+    Patching, Policy, Refused, Report, Stage, Structure, Target, Validator, Violation,
 };
 
 /// Accepts `{"fits": true}`.

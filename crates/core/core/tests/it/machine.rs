@@ -370,7 +370,7 @@ fn soft_checks_report_and_do_not_reject() {
     });
     let plan = Plan::new(contract, vec![target("one")]).build().unwrap();
     let outcome = drive(&plan, input(), &[Reply::Says(GOOD)]).run.finish().unwrap();
-    assert_eq!(outcome.warnings[0].to_string(), "short at $.note: expected more words");
+    assert_eq!(outcome.warnings[0].to_string(), "check: short at $.note: expected more words");
 }
 
 #[test]

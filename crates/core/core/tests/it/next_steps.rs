@@ -239,7 +239,7 @@ fn warnings_of_validators_are_kept_by_the_run_itself() {
     run.on(&plan, Time(2), checked).unwrap();
     let stored = serde_json::to_string(&run).unwrap();
     let run: Run = serde_json::from_str(&stored).unwrap();
-    assert_eq!(run.finish().unwrap().warnings, [warning]);
+    assert_eq!(run.finish().unwrap().warnings, [Warning::from(warning)]);
 }
 
 #[test]

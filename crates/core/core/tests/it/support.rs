@@ -154,7 +154,7 @@ impl Reply {
         };
         match self {
             Self::Says(text) => answered(text, Finish::Stop),
-            Self::Ends(text, finish) => answered(text, *finish),
+            Self::Ends(text, finish) => answered(text, finish.clone()),
             Self::Closes(text, at) => {
                 let mut event = answered(text, Finish::Length);
                 if let Event::Answered { completion, .. } = &mut event {

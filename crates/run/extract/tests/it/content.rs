@@ -73,7 +73,10 @@ async fn a_soft_check_is_a_warning() {
     let model = Arc::new(Scripted::new([MARIA]));
     let builder = persons(&model).0.soft_check("$.age", "young", |_| Err("under 30".into()));
     let outcome = builder.build().unwrap().extract(TEXT).await.unwrap();
-    assert_eq!(outcome.warnings.iter().map(|warning| &*warning.rule).collect::<Vec<_>>(), ["young"]);
+    assert_eq!(
+        outcome.warnings.iter().map(|warning| warning.message.as_str()).collect::<Vec<_>>(),
+        ["young at $.age: expected under 30"]
+    );
 }
 
 #[tokio::test]
@@ -132,7 +135,7 @@ async fn an_async_validator_rejects_and_then_accepts() {
     let extractor = builder.build().unwrap();
     let outcome = extractor.extract(TEXT).await.unwrap();
     assert_eq!((outcome.value, classes(&outcome.calls)), (maria(), vec!["invalid", "accepted"]));
-    assert_eq!((outcome.warnings[0].rule.as_str(), outcome.cost.tokens), ("new", 10));
+    assert_eq!((outcome.warnings[0].message.as_str(), outcome.cost.tokens), ("new at $.name", 10));
     assert_eq!(budget.spent().tokens, 10);
     assert!(model.calls()[1].messages.last().unwrap().text().contains("a known person"));
 }
