@@ -168,7 +168,8 @@ impl Budgets {
     /// # Errors
     /// The rest of the first budget that does not allow the cost now.
     pub fn try_reserve(&self, worst: Cost) -> Result<Reservation, Cost> {
-        match self.attempt(&mut self.lock(), worst, None) {
+        let attempt = self.attempt(&mut self.lock(), worst, None);
+        match attempt {
             Attempt::Reserved => Ok(self.reservation(worst)),
             Attempt::Exceeded(left) => Err(left),
             Attempt::Wait => Err(self.remaining().unwrap_or_default()),

@@ -142,7 +142,7 @@ impl Drive<'_> {
         call: &Call,
         reserve: Cost,
     ) -> Result<(), Error> {
-        let reservation = match self.reserve(run, id, reserve).await? {
+        let reservation = match self.reserve(run, id, reserve).await {
             Ok(reservation) => reservation,
             Err(event) => return self.report(run, event),
         };
@@ -214,30 +214,24 @@ impl Drive<'_> {
 
     /// Reserves the maximum cost of a call in every budget, and waits for this while open calls of other runs may give enough back.
     /// Returns the event for a call that is not made.
-    async fn reserve(
-        &self,
-        run: &mut Run,
-        id: CallId,
-        worst: Cost,
-    ) -> Result<Result<Reservation, Event>, Error> {
+    async fn reserve(&self, run: &mut Run, id: CallId, worst: Cost) -> Result<Reservation, Event> {
         let (budgets, clock) = (&self.parts.budgets, self.parts.clock.as_ref());
         if let Ok(reservation) = budgets.try_reserve(worst) {
-            return Ok(Ok(reservation));
+            return Ok(reservation);
         }
         let longest = self.parts.max_budget_wait.map(|max| clock.now().after(max));
         let until = [run.deadline(self.plan), longest].into_iter().flatten().min();
         let waited = Interrupt::new(clock, until, self.cancel).or(budgets.reserve(worst)).await;
-        Ok(match waited {
+        match waited {
             Ok(Ok(reservation)) => {
-                // The call starts now.
-                run.step(self.plan, clock.now())?;
+                run.start_call(clock.now());
                 Ok(reservation)
             }
             Ok(Err(left)) => Err(Event::denied(id, Some(left))),
             Err(Interruption::Late) => Err(Event::denied(id, budgets.remaining())),
             // The next iteration handles the cancellation.
             Err(Interruption::Cancelled) => Err(Event::deferred(id)),
-        })
+        }
     }
 
     async fn check(&mut self, run: &mut Run, id: CallId, candidate: &Value) -> Result<(), Error> {

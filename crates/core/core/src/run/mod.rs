@@ -180,9 +180,6 @@ impl Run {
             }
             self.state = State::Ready;
         }
-        if let State::Calling { since, .. } = &mut self.state {
-            *since = now;
-        }
         while self.state == State::Ready {
             self.begin(plan, now);
         }
@@ -204,6 +201,14 @@ impl Run {
             State::Waiting { until } => Step::Wait { until: *until },
             State::Ready | State::Accepted { .. } | State::Failed(_) => Step::Done,
         })
+    }
+
+    /// Sets the start of the open call to `now` (default: the time of the step that created it), because the call waited for a shared
+    /// budget.
+    pub const fn start_call(&mut self, now: Time) {
+        if let State::Calling { since, .. } = &mut self.state {
+            *since = now;
+        }
     }
 
     /// Takes in the result of a step.

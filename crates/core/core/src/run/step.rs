@@ -25,7 +25,7 @@ pub enum Step {
         until: Time,
     },
     /// Make this call and report [`Event::Answered`] or [`Event::Failed`]. Until then, further steps return the same call,
-    /// so that a resumed process repeats it. The call starts at the time of the last step.
+    /// so that a resumed process repeats it.
     #[non_exhaustive]
     Call {
         /// The number of the step, which the event has to repeat.
