@@ -122,7 +122,9 @@ impl Engine {
         let mut builder = Extractor::for_schema(schema)
             .with_policy(policy)
             .with_rules(spec.rules.iter().cloned())
-            .with_deadline(self.deadline(bounds));
+            .with_deadline(self.deadline(bounds))
+            // A request does not wait for the money of other requests.
+            .with_max_budget_wait(Duration::ZERO);
         if let Some(tokens) = sampling.max_tokens.or(defaults.max_tokens) {
             builder = builder.with_max_tokens(tokens);
         }
@@ -175,6 +177,7 @@ impl Engine {
             cost: price.map_or_else(|| usage.unpriced(), |price| price.of(usage)),
             calls: 1,
             is_cached: false,
+            warnings: Vec::new(),
         }
     }
 
@@ -265,6 +268,7 @@ pub(crate) fn reply(want: &Want, results: &[Result<Outcome<Value>, Error>]) -> R
         cost: Cost::default(),
         calls: 0,
         is_cached: false,
+        warnings: Vec::new(),
     };
     for result in results {
         let (usage, cost, calls) = match result {
@@ -274,6 +278,7 @@ pub(crate) fn reply(want: &Want, results: &[Result<Outcome<Value>, Error>]) -> R
         reply.usage = reply.usage.plus(usage);
         reply.cost = reply.cost.plus(cost);
         reply.calls += calls;
+        reply.warnings.extend(result.iter().flat_map(|outcome| outcome.warnings.iter().cloned()));
         reply.choices.push(match result {
             Ok(outcome) => choice(want, &outcome.value),
             Err(error) => match problem::of_error(error) {

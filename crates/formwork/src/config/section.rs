@@ -2,10 +2,12 @@ use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use formwork_core::Retries;
 use formwork_dialect::registry::Registry;
 use formwork_dialect::{Dialect, Dialects};
 use serde::de::DeserializeOwned;
 
+use super::common::retry_settings;
 use super::document::Document;
 use super::overlay::Edit;
 use super::{Common, ConfigError};
@@ -41,6 +43,7 @@ pub struct Section {
     pub(super) registry: Arc<Registry>,
     pub(super) dialects: Dialects,
     pub(super) retry_policy: Option<String>,
+    pub(super) default_retries: Retries,
 }
 
 impl Section {
@@ -118,6 +121,12 @@ impl Section {
     /// [`ConfigError`] with the location of this section and the most similar name if no dialect has this name.
     pub fn dialect(&self, name: &str) -> Result<Arc<dyn Dialect>, ConfigError> {
         self.dialects.get(name).map_err(|message| self.error(message))
+    }
+
+    /// Returns the retry settings: those of this section, else those of `[defaults]`.
+    pub(crate) fn retries(&self) -> Retries {
+        let Common { retries, retry_delays, .. } = &self.common;
+        retry_settings(*retries, retry_delays.as_ref()).or(self.default_retries.clone())
     }
 
     /// Returns the name of the retry policy, if the configuration names one.

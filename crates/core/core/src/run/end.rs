@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::drafts::Draft;
 use super::entry::Answered;
 use super::step::External;
+use super::warnings::of_incomplete;
 use super::{Run, State};
 use crate::{
     CallRecord, CallResult, Cost, ErrorKind, Failure, FaultKind, Finish, Origin, Plan, Provenance, Refused,
@@ -37,6 +38,7 @@ impl Run {
                 .map(|(dialect, reason)| skipped(dialect, reason)),
         );
         warnings.extend(self.estimated());
+        warnings.extend(of_incomplete(&closed));
         provenance.extend(closed.provenance(self.counters.attempts.max(1)));
         let (value, origin) = (Arc::unwrap_or_clone(value), Origin::Model { target });
         self.state = State::Accepted { value, origin, provenance, warnings };

@@ -11,11 +11,12 @@ use super::closed::{CUT, Closed, is_incomplete};
 use super::compliance;
 use super::drafts::Draft;
 use super::patch::label;
+use super::warnings::{self, Ranked};
 use crate::feedback::cut_bytes;
 use crate::judgement::Decoded;
 use crate::{
     Ask, Call, Completion, Context, Failure, Finish, Fit, Judgement, Plan, Provenance, Source, Stage,
-    Violation, Warning, lift, spaced,
+    Violation, Warning, WarningKind, lift, spaced,
 };
 
 /// The request that an answer is examined against.
@@ -91,28 +92,32 @@ impl Question<'_> {
         let unfinished_end = unfinished_end(&candidates);
         // A single candidate needs no rank.
         let are_ranked = candidates.len() > 1;
+        let mut ranked = Vec::new();
         let mut nearest: Option<(Option<Fit>, Draft, Vec<Violation>, Candidate)> = None;
         for mut candidate in candidates {
             let value = std::mem::take(&mut candidate.value);
             let (draft, violations) = self.lifted(completion, &candidate, value);
             let schema = self.plan.contract.schema().document();
             let fit = are_ranked.then(|| Fit::new(schema, &candidate, &draft.value, &violations));
+            ranked.extend(fit.map(|fit| Ranked::new(fit, &candidate)));
             if nearest.as_ref().is_none_or(|(best, ..)| fit > *best) {
                 nearest = Some((fit, draft, violations, candidate));
             }
         }
-        let Some((_, draft, violations, candidate)) = nearest else {
+        let Some((fit, mut draft, violations, candidate)) = nearest else {
             return Examined::failed(self.truncated());
         };
+        draft.warnings.extend(fit.and_then(|fit| warnings::of_documents(&candidate, &fit, &ranked)));
         let ignored = self.promised(completion).and_then(|call| {
             let value = Some(&*draft.value).filter(|_| call.lowered.lift.is_empty());
             compliance::read(call, completion, &candidate, value, &violations)
         });
-        // A sequence that was stopped may have had further documents.
         let opening = |at: usize| completion.text.as_bytes().get(at);
-        let is_cut = is_unfinished(completion, &candidate)
+        let is_cut = is_unfinished(completion, &candidate) && !self.plan.policy.accepts_incomplete()
             // An aside such as `[1` after an object is no second answer.
-            || unfinished_end.is_some_and(|at| opening(at) == opening(candidate.span.start))
+            || unfinished_end
+                .is_some_and(|at| at != candidate.span.start && opening(at) == opening(candidate.span.start))
+            // A sequence that was stopped may have had further documents.
             || completion.finish == Finish::Stopped && candidate.is_sequence();
         let failure = if is_cut { Some(self.truncated()) } else { failure(violations) };
         Examined { draft: Some(draft), edits: candidate.all_edits(), failure, ignored }
@@ -121,7 +126,7 @@ impl Question<'_> {
     /// Adds the violations of incomplete values, and removes other violations of these values, which the model did not
     /// cause.
     fn add_incomplete(&self, violations: &mut Vec<Violation>, closed: &Closed) {
-        let incomplete = closed.violations(self.plan.policy.accepts_cut(), self.cut_by);
+        let incomplete = closed.violations(self.plan.policy.accepts_incomplete(), self.cut_by);
         violations.retain(|violation| !incomplete.iter().any(|other| other.path == violation.path));
         violations.splice(0..0, incomplete);
     }
@@ -154,7 +159,7 @@ impl Question<'_> {
         let source = if candidate.is_exact() { Source::Native } else { Source::Repaired };
         let provenance = vec![Provenance { path: JsonPath::root(), source, attempt: self.attempt }];
         let mut closed = closed(completion, candidate).lifted(lowered, &value);
-        let unlifted = closed.take_full(unlifted, self.plan.policy.accepts_cut());
+        let unlifted = closed.take_full(unlifted, self.plan.policy.accepts_incomplete());
         let (Judgement { mut violations, warnings, .. }, decoded) = self.judge(&value, unlifted);
         self.add_incomplete(&mut violations, &closed);
         if untouched {
@@ -164,7 +169,8 @@ impl Question<'_> {
             }
         }
         let value = Arc::new(value);
-        let warnings = warnings.into_iter().map(Warning::from).collect();
+        let of_answer = warnings::of_answer(completion, &within(candidate).collect::<Vec<_>>());
+        let warnings = of_answer.into_iter().chain(warnings.into_iter().map(Warning::from)).collect();
         (Draft { text, value, provenance, warnings, closed, entry: self.entry, decoded }, violations)
     }
 
@@ -175,20 +181,21 @@ impl Question<'_> {
         paths: &[JsonPath],
         candidates: Vec<Candidate>,
     ) -> Examined {
-        let Some(candidate) = candidates.into_iter().find(|candidate| candidate.value.is_object()) else {
+        let Some(mut candidate) = candidates.into_iter().find(|candidate| candidate.value.is_object()) else {
             let violation =
                 of_answer("json", "an object with the values that were asked for", "something else");
             return Examined::failed(Failure::NotJson { violations: vec![violation] });
         };
-        let Some(Draft { text: before, provenance, closed: incomplete, .. }) = self.draft else {
+        let Some(Draft { text: before, provenance, closed: incomplete, warnings: earlier, .. }) = self.draft
+        else {
             return Examined::failed(self.truncated());
         };
         let (mut text, mut provenance, mut incomplete) =
             (Cow::Borrowed(&**before), provenance.clone(), incomplete.clone());
         let (lowered, cut) = (&self.call.lowered, closed(completion, &candidate));
-        let (answer, unlifted) = lift(candidate.value, lowered);
+        let (answer, unlifted) = lift(std::mem::take(&mut candidate.value), lowered);
         let mut cut = cut.lifted(lowered, &answer);
-        let unlifted = cut.take_full(unlifted, self.plan.policy.accepts_cut());
+        let unlifted = cut.take_full(unlifted, self.plan.policy.accepts_incomplete());
         for path in paths {
             let Some(value) = answer.get(label(path)) else { continue };
             let Some(patched) = splice(&text, path, value) else { continue };
@@ -204,7 +211,12 @@ impl Question<'_> {
         let (Judgement { mut violations, warnings, .. }, decoded) = self.judge(&value, unlifted);
         self.add_incomplete(&mut violations, &incomplete);
         let (text, value, entry) = (text.into(), Arc::new(value), self.entry);
-        let warnings = warnings.into_iter().map(Warning::from).collect();
+        // What reading the earlier answers took still holds; soft checks have judged the whole document anew.
+        let mut remaining: Vec<Warning> =
+            earlier.iter().filter(|warning| warning.kind != WarningKind::Check).cloned().collect();
+        remaining.extend(warnings::of_answer(completion, &within(&candidate).collect::<Vec<_>>()));
+        remaining.extend(warnings.into_iter().map(Warning::from));
+        let warnings = remaining;
         let draft = Draft { text, value, provenance, warnings, closed: incomplete, entry, decoded };
         Examined { draft: Some(draft), edits: candidate.edits, failure: failure(violations), ignored: None }
     }
@@ -255,8 +267,7 @@ fn ends_inside(text: &str) -> bool {
 /// Returns the values of an answer's document that are incomplete because of the token limit.
 fn closed(completion: &Completion, candidate: &Candidate) -> Closed {
     if is_unfinished(completion, candidate) {
-        // The text itself was cut off, and the reader closed it.
-        return Closed::whole();
+        return Closed::unfinished();
     }
     let Some(at) = completion.closed_at else { return Closed::default() };
     if within(candidate).next().is_some() {

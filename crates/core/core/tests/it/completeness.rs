@@ -8,20 +8,6 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-/// Accepts every document.
-#[derive(Debug)]
-struct Anything;
-
-impl Validator for Anything {
-    fn validate(&self, _: &Value, _: &Context<'_>, _: &mut Report) {}
-}
-
-impl Structure for Anything {
-    fn subschema(&self, _: &JsonPath, _: &Value) -> Option<Value> {
-        Some(json!({}))
-    }
-}
-
 /// Returns the class of the first answer: `None` if it was accepted, else the name of the failure.
 fn failure(plan: &Plan, text: &str, finish: &Finish) -> Option<&'static str> {
     let reply = Reply::Ends(text.to_owned().leak(), finish.clone());
@@ -33,11 +19,6 @@ fn failure(plan: &Plan, text: &str, finish: &Finish) -> Option<&'static str> {
         Failure::Invalid { .. } => "invalid",
         _ => "other",
     })
-}
-
-fn anything(level: Level) -> Plan {
-    let contract = Contract::new(Arc::new(Inline::new("anything", json!({}))), Arc::new(Anything));
-    Plan::new(contract, vec![target("primary")]).with_policy(cooling()).with_level(level).build().unwrap()
 }
 
 /// Reasons that say nothing about the document.
