@@ -239,7 +239,7 @@ async fn a_stop_finishes_what_is_open_and_an_interrupt_leaves_it() {
 
 #[tokio::test(start_paused = true)]
 async fn rows_wait_for_the_budget_of_the_batch_instead_of_ending_it() {
-    // The budget allows one reservation at a time, or all of them. A deadline that passes during the wait is no fault of a row.
+    // The budget allows a few reservations at a time, in the end only one, or all of them. A deadline that passes during the wait is no fault of a row.
     for (reserved, deadline) in [(1_500, None), (100_000, None), (1_500, Some(Duration::from_millis(4)))] {
         let folder = tempfile::tempdir().unwrap();
         let provider = Arc::new(Played::default());
@@ -256,7 +256,7 @@ async fn rows_wait_for_the_budget_of_the_batch_instead_of_ending_it() {
         }
         let progress = batch.view().progress().unwrap();
         assert_eq!((progress.open(), progress.finished()), (0, 100), "{progress:?}");
-        assert!(reserved > 1_500 || provider.max_open.load(Ordering::SeqCst) == 1);
+        assert!(reserved > 1_500 || provider.max_open.load(Ordering::SeqCst) < 8);
     }
 }
 
