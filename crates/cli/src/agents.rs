@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use formwork_core::{Error, Level};
+use formwork_core::Error;
 use formwork_extract::CancellationToken;
-use formwork_json::read;
 use formwork_ledger::{Ledger, Recorder};
 use formwork_review::document::DocumentError;
 use formwork_review::{Agent, ReviewResult};
@@ -84,9 +83,9 @@ pub(crate) fn output(path: &Path) -> Result<Value, Failed> {
     if text.trim().is_empty() {
         return Err(Failed::usage(format!("{}: the file is empty", files::name(path))));
     }
-    let json = read(&text, Level::Strict).ok().map(|reading| reading.into_candidates().swap_remove(0).value);
     // A single number or word is valid JSON, but more likely a text.
-    Ok(json.filter(|value| value.is_object() || value.is_array()).unwrap_or(Value::String(text)))
+    let is_document = text.trim_start().starts_with(['{', '[']);
+    if is_document { files::json_or_text(&files::name(path), text) } else { Ok(Value::String(text)) }
 }
 
 /// Parses a pair `name=value` of the command line.

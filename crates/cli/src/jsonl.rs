@@ -5,14 +5,14 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::thread;
 
-use formwork_json::{Level, read_bytes};
+use formwork_json::{JsonPath, Level, exact, read_bytes};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::error::Category;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::exit::{Failed, Status};
-use crate::files::name;
+use crate::files::{name, warn_of_rounded};
 use crate::rows::RowError;
 use crate::{output, terminal};
 
@@ -88,11 +88,7 @@ impl BadRow {
             }
             _ => format!("{place}: this line is not a JSON object"),
         };
-        // The tolerant reader finds the `id` of a truncated row, or of one with a superfluous comma.
-        let read = read_bytes(line, Level::Clean).ok();
-        let row = read.and_then(|reading| reading.into_candidates().into_iter().next());
-        let id = row.and_then(|mut row| row.value.get_mut("id").map(Value::take)).unwrap_or_default();
-        Self { id, message }
+        Self { id: id(line), message }
     }
 }
 
@@ -128,6 +124,13 @@ pub(crate) fn read_in_thread<T: Send + 'static>(
 fn rows<I: DeserializeOwned>(
     path: &Path,
 ) -> Result<impl Iterator<Item = Result<Row<I>, Failed>> + Send + use<I>, Failed> {
+    Ok(numbered(path)?.map(|row| row.map(|(_, row)| row)))
+}
+
+/// Iterates over the rows of a file as [`rows`] does, each with its line, from 1.
+pub(crate) fn numbered<I: DeserializeOwned>(
+    path: &Path,
+) -> Result<impl Iterator<Item = Result<(usize, Row<I>), Failed>> + Send + use<I>, Failed> {
     let file = name(path);
     let unreadable = {
         let file = file.clone();
@@ -142,9 +145,25 @@ fn rows<I: DeserializeOwned>(
     Ok(lines.filter_map(move |(index, line)| match line {
         Err(error) => Some(Err(unreadable(error))),
         Ok(line) if line.trim_ascii().is_empty() => None,
-        Ok(line) => Some(Ok(serde_json::from_slice(&line).map_err(|error| {
-            let place = format!("{file}:{}", index + 1);
-            BadRow::new(&line, &place, &error)
-        }))),
+        Ok(line) => Some(Ok((index + 1, row(&line, &format!("{file}:{}", index + 1))))),
     }))
+}
+
+/// Reads a row. Prints a warning for each number that is rounded; a row with an integer that would change is no valid row.
+fn row<I: DeserializeOwned>(line: &[u8], place: &str) -> Row<I> {
+    let row = serde_json::from_slice(line).map_err(|error| BadRow::new(line, place, &error))?;
+    match exact(str::from_utf8(line).unwrap_or_default()) {
+        Ok(rounded) => warn_of_rounded(place, &rounded),
+        Err(error) => return Err(BadRow { id: id(line), message: format!("{place}: {error}") }),
+    }
+    Ok(row)
+}
+
+/// Returns the `id` of a row, as far as it can be read and kept exactly; null otherwise.
+fn id(line: &[u8]) -> Value {
+    // The tolerant reader finds the `id` of a truncated row, or of one with a superfluous comma.
+    let read = read_bytes(line, Level::Clean).ok().map(|reading| reading.into_candidates().swap_remove(0));
+    let of_id = JsonPath::root().key("id");
+    let row = read.filter(|row| !row.rounded.iter().any(|number| number.path.is_within(&of_id)));
+    row.and_then(|mut row| row.value.get_mut("id").map(Value::take)).unwrap_or_default()
 }

@@ -88,7 +88,7 @@ impl<'t> Document<'t> {
     ///
     /// # Errors
     /// The error of the parser for a body that has to be rewritten, because a member is there twice and servers differ in which
-    /// one they read, or because it names no model.
+    /// one they read, or because it names no model. An integer that would change is one of them.
     pub(crate) fn with_model(&self, model: &str) -> Result<Bytes, Error> {
         let written = serde_json::to_string(model)?;
         let mut names: Vec<&str> = self.members.iter().map(|(name, _)| &**name).collect();
@@ -96,6 +96,7 @@ impl<'t> Document<'t> {
         let is_unique = names.windows(2).all(|pair| pair.first() != pair.last());
         let Some((before, after)) = self.model.filter(|_| is_unique).and_then(|name| self.around(name))
         else {
+            formwork_json::exact(self.text).map_err(Error::custom)?;
             let mut value = self.value()?;
             value["model"] = model.into();
             return serde_json::to_vec(&value).map(Bytes::from);

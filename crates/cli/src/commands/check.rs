@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use formwork::providers::Providers;
-use formwork_core::{Context, Contract, Inline, Rule, Rules, Violation};
+use formwork_core::{Context, Contract, Inline, Rule, Rules, Violation, Warning, precision};
 use formwork_json::{Level, read};
 use formwork_schema::{Compiled, Formats, compile_with, lint};
 use serde_json::Value;
@@ -107,6 +107,8 @@ struct Examiner {
 struct Found {
     violations: Vec<Violation>,
     left_out: usize,
+    /// The numbers that were rounded.
+    warnings: Vec<Warning>,
 }
 
 impl Found {
@@ -121,6 +123,7 @@ impl Found {
             total: self.total(),
             not_shown: self.left_out,
             violations: self.violations,
+            warnings: self.warnings,
             error: None,
         }
     }
@@ -128,7 +131,7 @@ impl Found {
 
 impl Examiner {
     fn contract_of_file(&self, path: &Path) -> Result<Contract, Failed> {
-        let mut document = files::json(path)?;
+        let mut document = unwrapped(&files::name(path), files::json(path)?);
         let own = rules::of_schema(&mut document, path)?;
         let compiled = files::compiled(path, &document, self.formats)?;
         for finding in lint(&document) {
@@ -155,12 +158,12 @@ impl Examiner {
     fn examine(&self, contract: &Contract, value: &Value) -> Found {
         let cx = Context { source: self.source.as_deref().unwrap_or_default(), data: &Value::Null };
         let judgement = if self.all { contract.judge_all(value, &cx) } else { contract.judge(value, &cx) };
-        Found { left_out: judgement.left_out, violations: judgement.violations }
+        Found { left_out: judgement.left_out, violations: judgement.violations, warnings: Vec::new() }
     }
 
     fn check_row(&self, row: CheckInput, common: Option<&Contract>) -> CheckOutput {
         let CheckInput { id, schema, data } = row;
-        let own = match schema.map(|schema| self.contract_of_row(schema)).transpose() {
+        let own = match schema.map(|schema| self.contract_of_row(&id, schema)).transpose() {
             Ok(own) => own,
             Err(error) => return failed(id, error),
         };
@@ -171,8 +174,9 @@ impl Examiner {
         self.examine(contract, &data).into_output(id)
     }
 
-    fn contract_of_row(&self, mut schema: Value) -> Result<Contract, RowError> {
+    fn contract_of_row(&self, id: &Value, schema: Value) -> Result<Contract, RowError> {
         let of_row = |message| RowError::Row { message };
+        let mut schema = unwrapped(&format!("row {id}"), schema);
         let own = rules::take(&mut schema).map_err(of_row)?;
         let compiled = compile_with(&schema, self.formats)?;
         self.contract(schema, compiled, own).map_err(of_row)
@@ -199,6 +203,9 @@ impl Examiner {
             }
         };
         let mut found = self.examine(contract, &candidate.value);
+        let inexact;
+        (inexact, found.warnings) = precision(&candidate.rounded);
+        found.violations.splice(0..0, inexact);
         for violation in &mut found.violations {
             violation.span = formwork_json::locate(&text, &violation.path);
         }
@@ -207,6 +214,7 @@ impl Examiner {
                 let (line, column) = formwork_json::line_column(&text, edit.span.start);
                 say!("warning: {name}:{line}:{column}: {}: `{}`, the last one counts", edit.kind, edit.with);
             }
+            found.warnings.iter().for_each(|warning| say!("warning: {name}: {warning}"));
             for violation in &found.violations {
                 output::text(&snippet::violation(&name, &text, violation))?;
             }
@@ -224,6 +232,21 @@ impl Examiner {
     }
 }
 
+/// Returns a schema without the wrapper of a vendor, and prints a warning if it had one.
+fn unwrapped(name: &str, schema: Value) -> Value {
+    let (schema, warning) = files::unwrapped(schema);
+    warning.iter().for_each(|warning| say!("warning: {name}: {warning}"));
+    schema
+}
+
 fn failed(id: Value, error: RowError) -> CheckOutput {
-    CheckOutput { id, valid: None, violations: Vec::new(), total: 0, not_shown: 0, error: Some(error) }
+    CheckOutput {
+        id,
+        valid: None,
+        violations: Vec::new(),
+        total: 0,
+        not_shown: 0,
+        warnings: Vec::new(),
+        error: Some(error),
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use formwork_core::{Fit, Violation};
+use formwork_core::{Fit, Violation, Warning, WarningKind, precision};
 use formwork_json::{Candidate, Level, Reading, read, read_bytes};
 use formwork_schema::{Compiled, Formats, compile};
 use serde_json::Value;
@@ -88,7 +88,9 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
         Ok(reading) => {
             let schema = schema.as_ref().map(|(document, schema)| (document, schema.as_ref()));
             if args.all && !args.json {
-                all = reading.documents().into_iter().map(|document| document.value.clone()).collect();
+                let documents =
+                    reading.documents().into_iter().filter(|document| left_out(document).is_none());
+                all = documents.map(|document| document.value.clone()).collect();
             }
             chosen(Value::from(name.clone()), reading, schema)
         }
@@ -108,6 +110,7 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
         let (documents, are) = if others == 1 { ("document", "is") } else { ("documents", "are") };
         say!("warning: {name}: {others} other {documents} {are} not printed (--all prints each)");
     }
+    read.warnings.iter().filter(|_| !args.json).for_each(|warning| say!("warning: {name}: {warning}"));
     if args.verbose {
         for edit in read.edits.iter().flatten() {
             say!("{name}: {edit}");
@@ -144,8 +147,8 @@ fn read_row(row: ReadInput, common: Option<(&Value, &Compiled)>, level: Level) -
 fn chosen(id: Value, reading: Reading, schema: Option<(&Value, &Compiled)>) -> ReadOutput {
     let mut best: Option<(Option<Fit>, Vec<Violation>, &Candidate)> = None;
     for candidate in reading.candidates() {
-        let violations =
-            schema.map(|(_, schema)| files::violations(schema, &candidate.value)).unwrap_or_default();
+        let mut violations = precision(&candidate.rounded).0;
+        violations.extend(schema.iter().flat_map(|(_, schema)| files::violations(schema, &candidate.value)));
         let fit = schema.map(|(schema, _)| Fit::new(schema, candidate, &candidate.value, &violations));
         if best.as_ref().is_none_or(|(best, ..)| fit > *best) {
             best = Some((fit, violations, candidate));
@@ -154,18 +157,36 @@ fn chosen(id: Value, reading: Reading, schema: Option<(&Value, &Compiled)>) -> R
     let Some((_, violations, chosen)) = best else {
         return failed(id, formwork_json::ReadError::NotFound.into());
     };
-    let others = reading.documents().into_iter().filter(|document| !chosen.span.contains(document.span));
+    let documents = reading.documents().into_iter().filter(|document| !chosen.span.contains(document.span));
+    let (others, left_out): (Vec<_>, Vec<_>) = documents.partition(|document| left_out(document).is_none());
+    let mut warnings = precision(&chosen.rounded).1;
+    warnings.extend(left_out.into_iter().filter_map(self::left_out));
     let error = if violations.is_empty() { None } else { Some(RowError::from(violations)) };
     ReadOutput {
         id,
         ok: error.is_none(),
         value: Some(chosen.value.clone()),
         edits: Some(chosen.all_edits()),
-        others: others.map(|document| document.value.clone()).collect(),
+        others: others.into_iter().map(|document| document.value.clone()).collect(),
+        warnings,
         error,
     }
 }
 
+/// Returns the warning of another document that is not printed, because it has a number that cannot be kept.
+fn left_out(document: &Candidate) -> Option<Warning> {
+    let number = document.rounded.iter().find(|number| !number.is_tolerable())?;
+    Some(Warning::new(WarningKind::Documents, format!("another document was left out: {number}")))
+}
+
 fn failed(id: Value, error: RowError) -> ReadOutput {
-    ReadOutput { id, ok: false, value: None, edits: None, others: Vec::new(), error: Some(error) }
+    ReadOutput {
+        id,
+        ok: false,
+        value: None,
+        edits: None,
+        others: Vec::new(),
+        warnings: Vec::new(),
+        error: Some(error),
+    }
 }

@@ -1,4 +1,4 @@
-use formwork_core::Violation;
+use formwork_core::{Violation, Warning};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -32,7 +32,8 @@ pub struct CheckInput {
 /// use formwork_cli::rows::CheckOutput;
 /// use serde_json::json;
 ///
-/// let row = CheckOutput { id: 1.into(), valid: Some(true), violations: Vec::new(), total: 0, not_shown: 0, error: None };
+/// let (violations, warnings) = (Vec::new(), Vec::new());
+/// let row = CheckOutput { id: 1.into(), valid: Some(true), violations, total: 0, not_shown: 0, warnings, error: None };
 /// assert_eq!(serde_json::to_value(row)?, json!({"id": 1, "valid": true, "violations": [], "total": 0}));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
@@ -50,6 +51,9 @@ pub struct CheckOutput {
     /// The number of violations that are not in `violations`; absent if 0.
     #[serde(default, skip_serializing_if = "is_none")]
     pub not_shown: usize,
+    /// The numbers of the document that were rounded; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
     /// The reason why the check failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RowError>,

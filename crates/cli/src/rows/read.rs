@@ -1,3 +1,4 @@
+use formwork_core::Warning;
 use formwork_json::Edit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,7 +34,7 @@ pub struct ReadInput {
 /// use serde_json::json;
 ///
 /// let value = Some(json!({"age": 34}));
-/// let row = ReadOutput { id: 7.into(), ok: true, value, edits: None, others: Vec::new(), error: None };
+/// let row = ReadOutput { id: 7.into(), ok: true, value, edits: None, others: Vec::new(), warnings: Vec::new(), error: None };
 /// assert_eq!(serde_json::to_value(row)?, json!({"id": 7, "ok": true, "value": {"age": 34}}));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
@@ -52,6 +53,9 @@ pub struct ReadOutput {
     /// The other documents in the order of the text; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<Value>,
+    /// The numbers of the document that were rounded, and other documents that were left out; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
     /// The error, if no document was accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RowError>,

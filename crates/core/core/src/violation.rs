@@ -238,6 +238,7 @@ fn title(rule: &str) -> &str {
         "enum" | "const" => "Value not allowed",
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => "Number out of range",
         "multipleOf" => "Number not a multiple",
+        "precision" => "Number not exact",
         "minLength" => "String too short",
         "maxLength" => "String too long",
         "pattern" => "Pattern mismatch",

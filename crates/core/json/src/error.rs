@@ -36,6 +36,14 @@ pub enum ReadError {
         /// The byte offset at which reading stopped.
         at: usize,
     },
+    /// A number that is no fraction cannot be kept exactly; only [`read_exact`](crate::read_exact) and [`exact`](crate::exact)
+    /// refuse it.
+    Inexact {
+        /// The byte offset of the number.
+        at: usize,
+        /// The path and the number, with the numbers that can be kept.
+        message: String,
+    },
     /// The bytes are not UTF-8.
     NotUtf8 {
         /// The byte offset of the first invalid byte.
@@ -49,6 +57,7 @@ impl ReadError {
         match self {
             Self::Empty | Self::NotFound | Self::OnlyReasoning => None,
             Self::Syntax { at, .. }
+            | Self::Inexact { at, .. }
             | Self::TooDeep { at, .. }
             | Self::TooAmbiguous { at }
             | Self::NotUtf8 { at } => Some(*at),
@@ -65,6 +74,7 @@ impl fmt::Display for ReadError {
             Self::Syntax { at, message } => write!(f, "not JSON at byte {at}: {message}"),
             Self::TooDeep { at, limit } => write!(f, "nested deeper than {limit} levels at byte {at}"),
             Self::TooAmbiguous { at } => write!(f, "too ambiguous to read at byte {at}"),
+            Self::Inexact { message, .. } => f.write_str(message),
             Self::NotUtf8 { at } => write!(f, "not UTF-8 at byte {at}"),
         }
     }

@@ -4,13 +4,14 @@ use serde_json::Value;
 
 use crate::source::{Source, Work};
 use crate::tolerant::{Stop, Tolerated, parse_at};
-use crate::{Edit, EditKind, Level, Span};
+use crate::{Edit, EditKind, Level, Rounded, Span};
 
 /// One value found in a text, before it is ranked.
 pub(crate) struct Found {
     pub(crate) value: Value,
     pub(crate) span: Span,
     pub(crate) edits: Vec<Edit>,
+    pub(crate) rounded: Vec<Rounded>,
     pub(crate) fenced: bool,
 }
 
@@ -156,9 +157,9 @@ impl Scan<'_> {
             parsed = parse_at(self.text, Span::new(self.at, end), self.level, self.work);
         }
         match parsed {
-            Ok(Tolerated { value, span, edits }) => {
+            Ok(Tolerated { value, span, edits, rounded }) => {
                 self.at = span.end.max(self.at + 1);
-                self.findings.found.push(Found { value, span, edits, fenced: self.fence.is_some() });
+                self.findings.found.push(Found { value, span, edits, rounded, fenced: self.fence.is_some() });
                 true
             }
             Err(stop) => {

@@ -2,6 +2,8 @@
 //!
 //! - [`read`] turns a text into candidate values, best guess first; [`Level`] sets how tolerantly.
 //! - [`Edit`] is one difference between the text and the value that was read from it.
+//! - [`Rounded`] is a number that a `Value` cannot hold exactly; [`rounded`] finds them in texts that others read, and [`read_exact`] refuses
+//!   integers that would change.
 //! - [`JsonPath`] names a value and [`locate`] finds its bytes; [`splice`] replaces them.
 //! - [`Incremental`] reads a document chunk by chunk, in time linear in its length.
 //!
@@ -26,6 +28,7 @@ mod locate;
 mod path;
 mod pattern;
 mod read;
+mod rounded;
 mod source;
 mod span;
 mod splice;
@@ -39,7 +42,8 @@ pub use incremental::{Closed, Incremental, Progress};
 pub use locate::{locate, locate_all, locate_key, values_from};
 pub use path::{JsonPath, PathError, Segment, escape, unescape};
 pub use pattern::{PathPattern, PatternStep};
-pub use read::{Candidate, Reading, read, read_bytes};
+pub use read::{Candidate, Reading, read, read_bytes, read_exact};
+pub use rounded::{Rounded, exact, rounded};
 pub use span::{Span, line_column};
 pub use splice::splice;
 

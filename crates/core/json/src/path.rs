@@ -73,6 +73,11 @@ impl JsonPath {
         path
     }
 
+    /// Returns this path extended by several steps.
+    pub fn join(&self, steps: &[Segment]) -> Self {
+        self.0.iter().chain(steps).cloned().collect()
+    }
+
     /// Adds one step to this path.
     pub fn push(&mut self, segment: Segment) {
         self.0.push(segment);

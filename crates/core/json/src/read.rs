@@ -3,10 +3,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::find::{Findings, Found, find};
+use crate::rounded::refused;
 use crate::source::Work;
-use crate::strict::read_strict;
-use crate::tolerant::{Stop, parse_at};
-use crate::{Edit, EditKind, Level, MAX_DEPTH, ReadError, Span};
+use crate::strict::{Document, read_strict};
+use crate::tolerant::{Stop, Tolerated, parse_at};
+use crate::{Edit, EditKind, JsonPath, Level, MAX_DEPTH, ReadError, Rounded, Span};
 
 /// One reading of a text: the value, its place in the text, and the repairs.
 ///
@@ -27,6 +28,8 @@ pub struct Candidate {
     pub span: Span,
     /// The differences between these bytes and the value, in the order of the text; empty if they are JSON.
     pub edits: Vec<Edit>,
+    /// The numbers that the value does not hold exactly, in the order of the text.
+    pub rounded: Vec<Rounded>,
     /// The edits outside of documents, and the documents, in the order of the text. All candidates share the list.
     outside: Arc<[Edit]>,
 }
@@ -125,7 +128,7 @@ impl Reading {
 /// ```
 pub fn read(text: &str, level: Level) -> Result<Reading, ReadError> {
     match read_strict(text) {
-        Ok((value, edits)) => Ok(Reading { candidates: already_json(text, value, edits, level) }),
+        Ok(document) => Ok(Reading { candidates: already_json(text, document, level) }),
         Err(_) if text.trim().is_empty() => Err(ReadError::Empty),
         Err(error) if level == Level::Strict => Err(error),
         Err(_) => tolerant(text, level),
@@ -147,23 +150,42 @@ pub fn read_bytes(bytes: &[u8], level: Level) -> Result<Reading, ReadError> {
     read(text, level)
 }
 
-fn already_json(text: &str, value: Value, edits: Vec<Edit>, level: Level) -> Vec<Candidate> {
+/// Reads UTF-8 bytes as one JSON document without repairs, for files and arguments of people.
+///
+/// # Errors
+/// The errors of [`read_bytes`], and [`ReadError::Inexact`] for a number that is no fraction and cannot be kept exactly.
+///
+/// ```
+/// use formwork_json::read_exact;
+///
+/// assert_eq!(read_exact("[12.50]").map(|document| document.value), Ok(serde_json::json!([12.5])));
+/// assert!(read_exact("[123456789012345678901]").is_err());
+/// ```
+pub fn read_exact(bytes: impl AsRef<[u8]>) -> Result<Candidate, ReadError> {
+    let candidate = read_bytes(bytes.as_ref(), Level::Strict)?.into_candidates().swap_remove(0);
+    let text = str::from_utf8(bytes.as_ref()).unwrap_or_default();
+    refused(text, &candidate.rounded).map_or(Ok(candidate), Err)
+}
+
+fn already_json(text: &str, document: Document, level: Level) -> Vec<Candidate> {
     let start = text.len() - text.trim_start().len();
     let span = Span::new(start, text.trim_end().len());
-    let inner = match &value {
+    let inner = match &document.value {
         Value::String(inner) if level >= Level::Lenient && inner.trim_start().starts_with(['{', '[']) => {
             read(inner, level).ok().and_then(|reading| reading.candidates.into_iter().next())
         }
         _ => None,
     };
-    let candidate = |value, edits| Candidate { value, span, edits, outside: Arc::default() };
+    let candidate =
+        |value, edits, rounded| Candidate { value, span, edits, rounded, outside: Arc::default() };
     let inner = inner.map(|inner| {
         // Offsets inside the decoded string are meaningless in the text, so each edit covers the whole string.
         let kinds = inner.all_edits().into_iter().map(|edit| edit.kind);
         let kinds = std::iter::once(EditKind::DoubleEncoded).chain(kinds);
-        candidate(inner.value, kinds.map(|kind| Edit::new(kind, span, "")).collect())
+        candidate(inner.value, kinds.map(|kind| Edit::new(kind, span, "")).collect(), inner.rounded)
     });
-    inner.into_iter().chain([candidate(value, edits)]).collect()
+    let Document { value, edits, rounded } = document;
+    inner.into_iter().chain([candidate(value, edits, rounded)]).collect()
 }
 
 fn tolerant(text: &str, level: Level) -> Result<Reading, ReadError> {
@@ -225,9 +247,9 @@ fn with_surroundings(
     outside.sort_by_key(|edit| edit.span);
     let outside: Arc<[Edit]> = outside.into();
     found.sort_by_cached_key(|found| std::cmp::Reverse(rank(found)));
-    let candidate = |Found { value, span, mut edits, .. }| {
+    let candidate = |Found { value, span, mut edits, rounded, .. }| {
         edits.sort_by_key(|edit| edit.span);
-        Candidate { value, span, edits, outside: Arc::clone(&outside) }
+        Candidate { value, span, edits, rounded, outside: Arc::clone(&outside) }
     };
     sequence.into_iter().chain(found).map(candidate).collect()
 }
@@ -244,7 +266,14 @@ fn sequence(text: &str, found: &[Found], level: Level) -> Option<Found> {
     let mut edits = vec![Edit::new(EditKind::Sequence, span, "")];
     edits.extend(found.iter().flat_map(|found| found.edits.iter().cloned()));
     let value = Value::Array(found.iter().map(|found| found.value.clone()).collect());
-    Some(Found { value, span, edits, fenced: first.fenced })
+    let rounded = found.iter().enumerate().flat_map(|(index, found)| {
+        let item = JsonPath::root().index(index);
+        found
+            .rounded
+            .iter()
+            .map(move |number| Rounded { path: item.join(number.path.segments()), text: number.text.clone() })
+    });
+    Some(Found { value, span, edits, rounded: rounded.collect(), fenced: first.fenced })
 }
 
 /// Reads text that was escaped once too often: `{\"a\": 1}`. A backslash after a bracket has no other meaning.
@@ -256,7 +285,7 @@ fn unescaped(text: &str, level: Level, work: &Work) -> Option<Found> {
     let span = Span::new(start, start + region.len());
     let kinds = std::iter::once(EditKind::Escaped).chain(parsed.edits.iter().map(|edit| edit.kind));
     let edits = kinds.map(|kind| Edit::new(kind, span, "")).collect();
-    Some(Found { value: parsed.value, span, edits, fenced: false })
+    Some(Found { value: parsed.value, span, edits, rounded: parsed.rounded, fenced: false })
 }
 
 /// Reads a string, number or literal, if the text has nothing else besides fences and reasoning.
@@ -276,8 +305,8 @@ fn scalar(text: &str, level: Level, findings: &Findings, work: &Work) -> Option<
     }
     let lead = rest.of(text).len() - rest.of(text).trim_start().len();
     let region = Span::new(rest.start + lead, rest.start + rest.of(text).trim_end().len());
-    if let Ok((value, edits)) = read_strict(region.of(text)) {
-        return Some(Found { value, span: region, edits, fenced: false });
+    if let Ok(Document { value, edits, rounded }) = read_strict(region.of(text)) {
+        return Some(Found { value, span: region, edits, rounded, fenced: false });
     }
     // In Markdown a backtick marks code, not a string.
     if level < Level::Lenient || region.of(text).starts_with('`') {
@@ -285,7 +314,8 @@ fn scalar(text: &str, level: Level, findings: &Findings, work: &Work) -> Option<
     }
     let parsed = parse_at(text, region, level, work).ok()?;
     let whole = parsed.span.end == region.end;
-    whole.then_some(Found { value: parsed.value, span: parsed.span, edits: parsed.edits, fenced: false })
+    let Tolerated { value, span, edits, rounded } = parsed;
+    whole.then_some(Found { value, span, edits, rounded, fenced: false })
 }
 
 #[cfg(test)]

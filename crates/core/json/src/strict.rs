@@ -7,13 +7,22 @@ use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 use crate::locate::duplicate_keys;
-use crate::{Edit, EditKind, ReadError};
+use crate::{Edit, EditKind, ReadError, Rounded, rounded};
+
+/// A text that is JSON.
+#[derive(Debug)]
+pub(crate) struct Document {
+    pub(crate) value: Value,
+    /// The duplicate keys.
+    pub(crate) edits: Vec<Edit>,
+    pub(crate) rounded: Vec<Rounded>,
+}
 
 /// Reads `text` as one JSON document, with optional white space around it.
-pub(crate) fn read_strict(text: &str) -> Result<(Value, Vec<Edit>), ReadError> {
-    let duplicates = Cell::new(0);
+pub(crate) fn read_strict(text: &str) -> Result<Document, ReadError> {
+    let (duplicates, has_doubles) = (Cell::new(0), Cell::new(false));
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = Seed { duplicates: &duplicates }
+    let value = Seed { duplicates: &duplicates, has_doubles: &has_doubles }
         .deserialize(&mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value));
     let value = value.map_err(|error| describe(text, &error))?;
@@ -25,7 +34,8 @@ pub(crate) fn read_strict(text: &str) -> Result<(Value, Vec<Edit>), ReadError> {
             .map(|(span, name)| Edit::new(EditKind::DuplicateKey, span, name))
             .collect()
     };
-    Ok((value, edits))
+    let rounded = if has_doubles.get() { rounded(text) } else { Vec::new() };
+    Ok(Document { value, edits, rounded })
 }
 
 /// Converts an error of serde_json: its byte offset, and its message without "at line … column …".
@@ -48,10 +58,12 @@ fn offset(text: &str, line: usize, column: usize) -> usize {
     (start + column.saturating_sub(1)).min(text.len())
 }
 
-/// Builds a [`Value`] like serde_json's own visitor, and counts duplicate names.
+/// Builds a [`Value`] like serde_json's own visitor, counts duplicate names, and notices numbers that are read as doubles: no other
+/// number changes.
 #[derive(Clone, Copy)]
 struct Seed<'a> {
     duplicates: &'a Cell<usize>,
+    has_doubles: &'a Cell<bool>,
 }
 
 impl<'de> DeserializeSeed<'de> for Seed<'_> {
@@ -82,6 +94,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        self.has_doubles.set(true);
         Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
     }
 
@@ -124,7 +137,8 @@ mod tests {
 
     #[test]
     fn the_last_of_two_equal_names_is_kept_and_the_first_is_shown() {
-        let (value, edits) = read_strict(r#"{"a": 1, "b": {"c": 1, "c": 2}, "a": 3}"#).unwrap();
+        let Document { value, edits, .. } =
+            read_strict(r#"{"a": 1, "b": {"c": 1, "c": 2}, "a": 3}"#).unwrap();
         assert_eq!(value, json!({"a": 3, "b": {"c": 2}}));
         assert_eq!(
             edits.iter().map(|e| (e.span, e.with.as_str())).collect::<Vec<_>>(),

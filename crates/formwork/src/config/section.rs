@@ -2,7 +2,7 @@ use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use formwork_core::Retries;
+use formwork_core::{Retries, Thresholds};
 use formwork_dialect::registry::Registry;
 use formwork_dialect::{Dialect, Dialects};
 use serde::de::DeserializeOwned;
@@ -44,6 +44,7 @@ pub struct Section {
     pub(super) dialects: Dialects,
     pub(super) retry_policy: Option<String>,
     pub(super) default_retries: Retries,
+    pub(super) health: Thresholds,
 }
 
 impl Section {
@@ -127,6 +128,11 @@ impl Section {
     pub(crate) fn retries(&self) -> Retries {
         let Common { retries, retry_delays, .. } = &self.common;
         retry_settings(*retries, retry_delays.as_ref()).or(self.default_retries.clone())
+    }
+
+    /// Returns the thresholds of evidence about targets.
+    pub(crate) const fn health(&self) -> Thresholds {
+        self.health
     }
 
     /// Returns the name of the retry policy, if the configuration names one.

@@ -12,7 +12,7 @@ use formwork_http::with_trace;
 use formwork_ledger::{RecordId, RunRecord};
 use serde_json::Value;
 
-use super::job::{Job, json, no_json, now, reserve, text};
+use super::job::{Job, exact, json, no_json, now, reserve, text};
 use super::refused::refused;
 use super::turns::Open;
 use super::{Shared, native, passed, stream};
@@ -129,6 +129,7 @@ async fn understood(
 
 /// Reads a request, and its document for a target that receives the tools, which gets the request unchanged.
 fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Value>), Problem> {
+    exact(document.text())?;
     let engine = &job.shared.engine;
     let raw = engine.targets(&job.targets).next().and_then(|target| target.raw(job.protocol.own().0));
     let is_native = job.options.contract.is_none() && raw.is_some() && !document.is_empty(["tools"]);

@@ -7,9 +7,10 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Response as HttpResponse, header, response};
 use axum::response::Response;
 use formwork::providers::{Protocol, Raw};
-use formwork_core::{Context, JsonPath, Stage, Usage, Violation};
+use formwork_core::{Context, JsonPath, Stage, Usage, Violation, precision};
 use formwork_extract::Extractor;
 use formwork_http::with_trace;
+use formwork_json::{Level, read};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -291,17 +292,18 @@ impl Native {
                     .with_found(&call.name),
             ];
         };
-        let value = match call.arguments.trim() {
-            "" => json!({}),
-            text => match serde_json::from_str(text) {
-                Ok(value) => value,
+        let (value, rounded) = match call.arguments.trim() {
+            "" => (json!({}), Vec::new()),
+            text => match read(text, Level::Strict).map(|reading| reading.into_candidates().swap_remove(0)) {
+                Ok(document) => (document.value, document.rounded),
                 Err(error) => {
                     let broken = Violation::new(JsonPath::root(), "json", Stage::Read);
                     return vec![broken.with_expected("a JSON object").with_found(error.to_string())];
                 }
             },
         };
-        tool.plan().contract().judge(&value, &Context::EMPTY).violations
+        let judged = tool.plan().contract().judge(&value, &Context::EMPTY).violations;
+        precision(&rounded).0.into_iter().chain(judged).collect()
     }
 
     /// Records the outcome of the last call.

@@ -57,6 +57,29 @@ fn bad_requests_are_refused_in_their_protocol_and_the_service_goes_on() {
     }
 }
 
+/// A body that is not passed on as it is has no integer that would change.
+#[test]
+fn integers_that_would_change_are_refused_with_their_path() {
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+    let gate = Gate::start(targets(&openai(&server.url())));
+    let digits = "1234567890123456789012345678901234567890";
+    for way in ways() {
+        let body = way.body("primary", false).to_string();
+        // The schema of the person, with a bound of forty digits.
+        let body = body.replacen(
+            r#""type":"integer""#,
+            &format!(r#""type":"integer","exclusiveMaximum":{digits}"#),
+            1,
+        );
+        assert!(body.contains(digits), "{body}");
+        let got = gate.send(&request(way.path, &[], body.as_bytes()));
+        assert_eq!(got.status, 400, "{}: {}", way.name, got.text());
+        let message = way.message(&got.json());
+        assert!(message.contains("exclusiveMaximum: the integer 1234567"), "{}: {message}", way.name);
+    }
+    assert_eq!(server.received().len(), 0);
+}
+
 #[test]
 fn unusable_schemas_are_refused_before_any_call() {
     let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
@@ -71,6 +94,10 @@ fn unusable_schemas_are_refused_before_any_call() {
         json!({"type": "string", "pattern": "("}),
         json!({"enum": many}),
         json!(5),
+        json!({}),
+        json!(true),
+        json!({"title": "x"}),
+        json!({"$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}}),
     ] {
         let body = json!({
             "model": "primary", "messages": [{"role": "user", "content": "Maria, 34"}],

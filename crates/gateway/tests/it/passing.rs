@@ -3,11 +3,10 @@
 use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
-use super::support::{Gate, completion, schema, section, ways};
+use super::support::{Gate, completion, request, schema, section, ways};
 
 /// An unusual body, which a reader and writer of JSON would change.
-const BODY: &str =
-    "{ \"id\" :\t\"x\", \"n\": 1.50, \"choices\": [ ],\n \"extra\": {\"z\":1, \"a\": \"\\u00e9\"} }\n";
+const BODY: &str = "{ \"id\" :\t\"x\", \"n\": 1.50, \"big\": 1234567890123456789012345678901234567890, \"choices\": [ ],\n \"extra\": {\"z\":1, \"a\": \"\\u00e9\"} }\n";
 
 const EVENTS: &[u8] = b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n: note\nevent: x\r\ndata:{}\n\ndata: [DONE]\n\n";
 
@@ -31,6 +30,22 @@ fn plain() -> [(&'static str, &'static str, &'static str, &'static str, Value); 
         ("ollama", "/api/chat", "/api/chat", "", json!({"messages": messages, "options": {"num_ctx": 64}})),
         ("ollama", "/api/generate", "/api/generate", "", json!({"prompt": "Hello", "raw": true})),
     ]
+}
+
+#[test]
+fn numbers_of_requests_keep_their_digits_unless_the_body_is_written_anew() {
+    let digits = "1234567890123456789012345678901234567890";
+    let server = Server::start([Reply::json(BODY)]).unwrap();
+    let gate = Gate::new(&section("primary", "openai", &server.url()));
+    let body = format!(r#"{{"model": "primary", "messages": [], "seed": {digits}, "top_p": 0.50}}"#);
+    assert_eq!(gate.send(&request("/v1/chat/completions", &[], body.as_bytes())).status, 200);
+    let sent = String::from_utf8(server.received()[0].body.clone()).unwrap();
+    assert_eq!(sent, body.replace("primary", "m-1"));
+    // Servers differ in which of two equal names they read, so the body has to be written anew.
+    let double = body.replace("\"top_p\"", "\"top_p\": 0.25, \"top_p\"");
+    let got = gate.send(&request("/v1/chat/completions", &[], double.as_bytes()));
+    assert_eq!((got.status, server.received().len()), (400, 1), "{}", got.text());
+    assert!(got.text().contains("$.seed: the integer 1234567"), "{}", got.text());
 }
 
 #[test]

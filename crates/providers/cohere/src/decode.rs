@@ -73,7 +73,8 @@ pub(crate) fn document(request: RequestInfo, body: &[u8], out: &mut Deltas) -> R
     };
     let mut collector = Collector::new(request);
     let mut text = message.content.as_str().unwrap_or_default().to_owned();
-    for block in message.content.value().and_then(Value::as_array).into_iter().flatten() {
+    let content = message.content.value();
+    for block in content.as_ref().and_then(Value::as_array).into_iter().flatten() {
         text.push_str(block["text"].as_str().unwrap_or_default());
         collector.thought(block["thinking"].as_str().unwrap_or_default().to_owned(), out);
     }

@@ -42,6 +42,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// Reads a document. A document that is not an object is read as the default value.
 ///
@@ -88,8 +89,8 @@ pub enum Leaf<'a> {
     None,
     /// A string.
     Text(Cow<'a, str>),
-    /// Any other value.
-    Other(Box<Value>),
+    /// The JSON of any other value. Numbers in objects and arrays keep their digits.
+    Other(Box<str>),
 }
 
 impl Leaf<'_> {
@@ -100,12 +101,12 @@ impl Leaf<'_> {
 
     /// Returns whether the value is `true`.
     pub fn is_true(&self) -> bool {
-        self.value() == Some(&Value::Bool(true))
+        matches!(self, Self::Other(json) if **json == *"true")
     }
 
     /// Returns an array, an object, a number or a truth value.
-    pub fn value(&self) -> Option<&Value> {
-        if let Self::Other(value) = self { Some(value) } else { None }
+    pub fn value(&self) -> Option<Value> {
+        if let Self::Other(json) = self { serde_json::from_str(json).ok() } else { None }
     }
 
     /// Returns whether the member is missing or `null`.
@@ -128,7 +129,7 @@ impl Leaf<'_> {
         match self {
             Self::None => String::new(),
             Self::Text(text) => text.into_owned(),
-            Self::Other(value) => value.to_string(),
+            Self::Other(json) => json.into(),
         }
     }
 
@@ -144,7 +145,7 @@ impl Serialize for Leaf<'_> {
         match self {
             Self::None => serializer.serialize_unit(),
             Self::Text(text) => serializer.serialize_str(text),
-            Self::Other(value) => value.serialize(serializer),
+            Self::Other(_) => self.value().serialize(serializer),
         }
     }
 }
@@ -154,7 +155,7 @@ impl<'a> From<Value> for Leaf<'a> {
         match value {
             Value::Null => Self::None,
             Value::String(text) => Self::Text(Cow::Owned(text)),
-            other => Self::Other(Box::new(other)),
+            other => Self::Other(other.to_string().into()),
         }
     }
 }
@@ -221,12 +222,23 @@ impl<'de: 'a, 'a> OfAny<'de> for Leaf<'a> {
         Self::Text(text)
     }
 
-    fn of_object<A: MapAccess<'de>>(members: A) -> Result<Self, A::Error> {
-        Value::deserialize(MapAccessDeserializer::new(members)).map(Self::from)
+    fn of_object<A: MapAccess<'de>>(mut members: A) -> Result<Self, A::Error> {
+        let mut json = String::from("{");
+        while let Some((name, value)) = members.next_entry::<String, Box<RawValue>>()? {
+            let separator = if json.len() == 1 { "" } else { "," };
+            json.extend([separator, &Value::from(name).to_string(), ":", value.get()]);
+        }
+        json.push('}');
+        Ok(Self::Other(json.into()))
     }
 
-    fn of_array<A: SeqAccess<'de>>(items: A) -> Result<Self, A::Error> {
-        Value::deserialize(SeqAccessDeserializer::new(items)).map(Self::from)
+    fn of_array<A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
+        let mut json = String::from("[");
+        while let Some(item) = items.next_element::<Box<RawValue>>()? {
+            json.extend([if json.len() == 1 { "" } else { "," }, item.get()]);
+        }
+        json.push(']');
+        Ok(Self::Other(json.into()))
     }
 }
 

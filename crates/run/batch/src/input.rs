@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
-use formwork_json::{Level, read_bytes};
+use formwork_json::{JsonPath, Level, Rounded, read_bytes, rounded};
 use serde_json::{Map, Value};
 
 use crate::{BadRow, BatchError, MAX_INPUT, Row};
@@ -196,9 +196,18 @@ fn of_line(line: &[u8], length: u64) -> Result<Row, String> {
         None => return Err("the field `input` is missing".to_owned()),
     };
     match row.remove("id") {
-        Some(id) => Ok(Row { id, input }),
+        Some(id) => match rounded_id(&rounded(str::from_utf8(line).unwrap_or_default())) {
+            Some(number) => Err(format!("{number}; write the id as a string")),
+            None => Ok(Row { id, input }),
+        },
         None => Err("the field `id` is missing".to_owned()),
     }
+}
+
+/// Returns the number in the id of a row that a result would not repeat exactly.
+fn rounded_id(rounded: &[Rounded]) -> Option<&Rounded> {
+    let id = JsonPath::root().key("id");
+    rounded.iter().find(|number| number.path.is_within(&id))
 }
 
 /// Returns the id of a line that cannot be used, as far as it can be read.
@@ -206,6 +215,7 @@ fn id_of(line: &[u8]) -> Value {
     let head = line.get(..HEAD.min(line.len())).unwrap_or_default();
     let row =
         read_bytes(head, Level::Clean).ok().and_then(|reading| reading.into_candidates().into_iter().next());
+    let row = row.filter(|row| rounded_id(&row.rounded).is_none());
     let id = row.and_then(|mut row| row.value.get_mut("id").map(Value::take)).unwrap_or_default();
     if id.is_string() || id.is_number() { id } else { Value::Null }
 }

@@ -26,6 +26,7 @@ mod yaml;
 use std::path::Path;
 
 use formwork_core::{Context, JsonPath, Report, Validator as _};
+use formwork_json::rounded;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
@@ -92,12 +93,29 @@ struct Place {
     value: usize,
 }
 
+/// Refuses numbers that the parser changed and that are no fractions.
+fn exact(text: &str, value: &Value, places: &[Place]) -> Result<(), (usize, String)> {
+    for Place { path, value: at, .. } in places {
+        if !path.get(value).is_some_and(Value::is_f64) {
+            continue;
+        }
+        let rest = text.get(*at..).unwrap_or_default();
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '-' | '.' | '_'));
+        let number = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+        let number = number.trim_start_matches('+').replace('_', "");
+        if let Some(number) = rounded(&number).first().filter(|number| !number.is_tolerable()) {
+            return Err((*at, number.detail()));
+        }
+    }
+    Ok(())
+}
+
 impl Document {
     /// Parses a text; `file` is its name in messages.
     ///
     /// # Errors
     /// [`DocumentError`] with the location, if the text is not valid YAML or TOML, a key is duplicated, the text is
-    /// longer than [`MAX_BYTES`], or its aliases expand to an excessive size.
+    /// longer than [`MAX_BYTES`], its aliases expand to an excessive size, or an integer cannot be kept exactly.
     pub fn parse(file: &str, text: &str, format: Format) -> Result<Self, DocumentError> {
         if text.len() > MAX_BYTES {
             let message = format!("the file has {} bytes: at most {MAX_BYTES} are read", text.len());
@@ -108,6 +126,7 @@ impl Document {
             Format::Toml => toml::parse(text),
         };
         let (value, places) = parsed
+            .and_then(|(value, places)| exact(text, &value, &places).map(|()| (value, places)))
             .map_err(|(at, message)| DocumentError::new(vec![Finding::new(file, text, at, message)]))?;
         Ok(Self { file: file.to_owned(), text: text.to_owned(), value, places })
     }
@@ -257,6 +276,24 @@ mod tests {
             (Format::Toml, "name = \n", "f:1:8: ", ""),
             (Format::Toml, "name = 1\nname = 2\n", "f:2:1: ", "duplicate"),
             (Format::Toml, "when = 2026-01-01\n", "f:1:8: ", "date"),
+            (
+                Format::Yaml,
+                "a: [1.5, 123456789012345678901]\n",
+                "f:1:10: ",
+                "the integer 123456789012345678901",
+            ),
+            (
+                Format::Yaml,
+                "a: &n -18446744073709551616\nb: *n\n",
+                "f:1:",
+                "the integer -18446744073709551616",
+            ),
+            (
+                Format::Toml,
+                "a = 1.5\nb = 12_345_678_901_234_567.0\n",
+                "f:2:5: ",
+                "the integer 12345678901234567.0",
+            ),
         ] {
             let found = says(format, text);
             assert!(found[0].starts_with(starts) && found[0].contains(has), "{text:?}: {found:?}");

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_chat::ChatTool;
+use formwork_json::read_exact;
 use formwork_review::document::{Document, Format};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -113,7 +114,9 @@ async fn run(command: &[String], arguments: &Value, limit: Duration) -> Result<V
     let printed =
         timeout(limit, exchange).await.map_err(|_| format!("`{program}` did not end within {limit:?}"))??;
     let printed = String::from_utf8(printed).map_err(|_| format!("`{program}` did not print text"))?;
-    Ok(serde_json::from_str(&printed).unwrap_or_else(|_| Value::String(printed.trim_end().to_owned())))
+    // A text keeps the digits that a value would change.
+    let exact = read_exact(&printed).ok().filter(|document| document.rounded.is_empty());
+    Ok(exact.map_or_else(|| Value::String(printed.trim_end().to_owned()), |document| document.value))
 }
 
 /// Reads the output of a program up to one byte above the limit.

@@ -1,5 +1,6 @@
 //! Values as lists of their leaves, for dialects that can write neither any value nor recursive schemas.
 
+use formwork_json::Segment;
 use serde_json::{Map, Value, json};
 
 /// The maximum number of steps to a leaf. Parsers of JSON accept no deeper values, and a path is longer than a nested text would be.
@@ -30,6 +31,15 @@ fn collect(value: &Value, path: &mut Vec<Value>, found: &mut Vec<Value>) -> Opti
         path.pop();
     }
     Some(())
+}
+
+/// Returns the steps to a leaf; `None` if the item is no leaf.
+pub(super) fn steps(leaf: &Value) -> Option<Vec<Segment>> {
+    let step = |step: &Value| match step {
+        Value::String(name) => Some(Segment::Key(name.clone())),
+        step => index(step).map(Segment::Index),
+    };
+    leaf.get("path")?.as_array()?.iter().map(step).collect()
 }
 
 /// Returns whether a list has the form of leaves.

@@ -109,13 +109,7 @@ impl Closed {
     /// Adds the marks of a value that was inserted at `path`. It is the member `name` of `answer`.
     pub(super) fn adopt(&mut self, answer: &Self, name: &str, path: &JsonPath) {
         let moved = |from: &[JsonPath]| -> Vec<JsonPath> {
-            let inner = from.iter().filter_map(|from| match from.segments() {
-                [Segment::Key(first), rest @ ..] if first == name => {
-                    Some(path.segments().iter().chain(rest).cloned().collect())
-                }
-                _ => None,
-            });
-            inner.collect()
+            from.iter().filter_map(|from| in_document(from, name, path)).collect()
         };
         self.cut.extend(moved(&answer.cut));
         self.supplied.extend(moved(&answer.supplied));
@@ -156,6 +150,14 @@ const SUPPLIED: &str = "closed";
 /// Returns whether this violation reports an incomplete value.
 pub(super) fn is_incomplete(violation: &Violation) -> bool {
     violation.stage == Stage::Read && (violation.rule == CUT || violation.rule == SUPPLIED)
+}
+
+/// Returns the path in the document of a place in a patch, whose member `name` is inserted at `path`; `None` for other members.
+pub(super) fn in_document(from: &JsonPath, name: &str, path: &JsonPath) -> Option<JsonPath> {
+    match from.segments() {
+        [Segment::Key(first), rest @ ..] if first == name => Some(path.join(rest)),
+        _ => None,
+    }
 }
 
 /// Returns the path without its first member, if that is `key`.

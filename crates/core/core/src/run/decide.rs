@@ -1,5 +1,6 @@
 //! Decides the next call: the first one, and the one after an answer that was not accepted or a call that failed.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,22 @@ use super::end::over_budget;
 use super::position::Position;
 use super::request::Request;
 use super::{DEADLINE_PASSED, MAX_CALLS, Run, State};
-use crate::{Ask, Call, Cost, Decision, ErrorKind, Failure, FaultKind, Plan, RetryContext, Time, Usage};
+use crate::absence::is_unstated;
+use crate::{
+    Ask, Call, Cost, Decision, ErrorKind, Evidence, Failure, FaultKind, JsonPath, Plan, RetryContext, Time,
+    Usage,
+};
+
+/// What is known about the last answer besides its failure.
+#[derive(Clone, Copy)]
+struct Last<'a> {
+    /// Whether the same answer came before.
+    repeated: bool,
+    /// Whether it was a patch that corrected nothing.
+    stalled: bool,
+    /// The required members that this answer and the one before do not state.
+    not_stated: &'a [JsonPath],
+}
 
 /// The number of tokens that is reserved for an answer without a limit. Every call under a budget has a limit.
 const UNLIMITED: u32 = 128_000;
@@ -25,6 +41,14 @@ impl Run {
             let message = format!("no acceptable answer in {MAX_CALLS} calls");
             return self.give_up(plan, ErrorKind::Rejected, &message);
         }
+        if let Some(message) = self.misfit(plan) {
+            return match self.go_to_larger(plan) {
+                true => self.begin(plan, now),
+                // A later target that is too small does not explain the failure of those before it.
+                false if self.failure().is_some() => self.give_up_on_failure(plan, false),
+                false => self.give_up(plan, ErrorKind::Config, &message),
+            };
+        }
         let (call, skipped) = match self.composed(plan) {
             Ok(composed) => composed,
             Err(message) => return self.give_up(plan, ErrorKind::Config, &message),
@@ -36,6 +60,9 @@ impl Run {
             }
         }
         self.request.sent(call.max_tokens);
+        if self.request.ask == Ask::Whole {
+            self.position.has_bounds = self.position.bounded && !call.lowered.bounds.is_empty();
+        }
         let id = self.next_id();
         self.state = State::Calling { id, call: Arc::new(call), skipped, since: now };
     }
@@ -65,8 +92,7 @@ impl Run {
         open.sort_unstable();
         let payable = open.into_iter().find(|target| {
             let mut there = self.clone();
-            there.position.advance(plan, *target);
-            there.entered();
+            there.advance(plan, *target);
             there.composed(plan).is_ok_and(|(call, _)| may_cost(there.reserve(plan, &call)))
         });
         if let Some(target) = payable {
@@ -76,9 +102,12 @@ impl Run {
             return;
         }
         if let Some(before) = self.before.take() {
-            let Before { position, request, counters, repeated, stalled } = *before;
+            let Before { position, request, counters, last_evidence, repeated, stalled } = *before;
             (self.position, self.request, self.counters) = (position, request, counters);
-            let decision = self.advice(plan, None, repeated, stalled, now);
+            self.last_evidence = last_evidence;
+            let not_stated = self.not_stated(plan);
+            let last = Last { repeated, stalled, not_stated: &not_stated };
+            let decision = self.advice(plan, now, None, last);
             if decision.next_target() == Some(false) {
                 return self.carry_out(plan, now, decision);
             }
@@ -103,14 +132,20 @@ impl Run {
             return self.give_up(plan, ErrorKind::Deadline, DEADLINE_PASSED);
         }
         let next = self.position.next(plan, now);
-        let decision = self.advice(plan, next, repeated, stalled, now);
+        let not_stated = self.not_stated(plan);
+        let last = Last { repeated, stalled, not_stated: &not_stated };
+        let decision = self.advice(plan, now, next, last);
         match (decision.next_target(), next) {
             (Some(false), _) => {}
             (Some(true), Some((target, _))) => {
                 let Self { position, request, counters, .. } = self.clone();
-                self.before = Some(Box::new(Before { position, request, counters, repeated, stalled }));
-                self.position.advance(plan, target);
-                self.entered();
+                let last_evidence = self.last_evidence.take();
+                let before = Before { position, request, counters, last_evidence, repeated, stalled };
+                self.before = Some(Box::new(before));
+                self.advance(plan, target);
+            }
+            (None, _) if decision == Decision::NotStated && !not_stated.is_empty() => {
+                return self.give_up_unstated(plan, not_stated);
             }
             _ => return self.give_up_on_failure(plan, repeated),
         }
@@ -119,7 +154,7 @@ impl Run {
 
     fn carry_out(&mut self, plan: &Plan, now: Time, decision: Decision) {
         match decision {
-            Decision::GiveUp => {}
+            Decision::NotStated | Decision::GiveUp => {}
             Decision::Repeat { wait, .. } => self.wait(plan, now, wait),
             Decision::Ask(reask) => {
                 self.request.change(plan, reask, self.drafts.current().is_some());
@@ -133,10 +168,9 @@ impl Run {
     fn advice(
         &mut self,
         plan: &Plan,
-        next: Option<(usize, Duration)>,
-        repeated: bool,
-        stalled: bool,
         now: Time,
+        next: Option<(usize, Duration)>,
+        last: Last<'_>,
     ) -> Decision {
         let draw = self.draw();
         let (Some(failure), Some(target)) = (self.failure(), self.position.target_of(plan)) else {
@@ -161,10 +195,12 @@ impl Run {
             patches: self.counters.patches,
             faults: self.counters.faults,
             patchable: &patchable,
-            repeated,
-            stalled,
+            repeated: last.repeated,
+            stalled: last.stalled,
+            not_stated: last.not_stated,
             capabilities: &target.capabilities,
             retries: &target.retries,
+            own_in: self.position.wait(now).unwrap_or_default(),
             next: next.and_then(|(target, _)| plan.targets.get(target)).map(|next| &next.capabilities),
             next_in: next.map(|(_, wait)| wait),
             remaining: self.deadline(plan).map(|deadline| deadline.since(now)),
@@ -177,10 +213,34 @@ impl Run {
         self.ledger.last()?.verdict.failure()
     }
 
+    /// Returns the required members that are null or missing in the last two answers that were judged. An object without any member
+    /// that the schema names says nothing about the text: it has another form.
+    fn not_stated(&self, plan: &Plan) -> Vec<JsonPath> {
+        let is_last = matches!(self.failure(), Some(Failure::Invalid { .. }));
+        let Some(draft) = self.drafts.current().filter(|_| is_last) else { return Vec::new() };
+        let mut judged = self.ledger.iter().rev().filter_map(|call| match call.verdict.failure() {
+            Some(Failure::Invalid { violations }) => Some(violations),
+            _ => None,
+        });
+        let (Some(last), Some(before)) = (judged.next(), judged.next()) else { return Vec::new() };
+        let missed: HashSet<&JsonPath> =
+            before.iter().filter(|found| is_unstated(found)).map(|found| &found.path).collect();
+        let is_member = |path: &JsonPath| plan.contract.structure().member(path, &draft.value).is_some();
+        let has_form = |path: &JsonPath| {
+            let around = path.parent().unwrap_or_default();
+            let members = around.get(&draft.value).and_then(serde_json::Value::as_object);
+            members.is_some_and(|members| {
+                members.is_empty() || members.keys().any(|name| is_member(&around.key(name.as_str())))
+            })
+        };
+        let unstated = last.iter().filter(|found| is_unstated(found) && missed.contains(&found.path));
+        unstated.map(|found| &found.path).filter(|path| is_member(path) && has_form(path)).cloned().collect()
+    }
+
     fn wait(&mut self, plan: &Plan, now: Time, wait: Duration) {
         let is_unreached =
             matches!(self.failure(), Some(Failure::Fault(fault)) if fault.kind == FaultKind::Unreachable);
-        if self.fails_fast && is_unreached && !wait.is_zero() {
+        if self.position.advice.fails_fast && is_unreached && !wait.is_zero() {
             return self.give_up_on_failure(plan, false);
         }
         let until = now.after(wait);
@@ -190,8 +250,18 @@ impl Run {
         self.state = if wait.is_zero() { State::Ready } else { State::Waiting { until } };
     }
 
-    /// Resets the counters and parameters that belong to the target that the run has left.
+    /// Enters another target; returns `false` if that is not open.
+    pub(super) fn advance(&mut self, plan: &Plan, target: usize) -> bool {
+        let is_open = self.position.advance(plan, target);
+        if is_open {
+            self.entered();
+        }
+        is_open
+    }
+
+    /// Resets the state that belongs to the target that the run has left.
     fn entered(&mut self) {
+        self.leave_target();
         self.counters.enter_target();
         self.request.enter_target();
     }
@@ -203,6 +273,8 @@ pub(super) struct Before {
     position: Position,
     request: Request,
     counters: Counters,
+    /// The evidence that counts if the run does not return.
+    pub(super) last_evidence: Option<Evidence>,
     repeated: bool,
     stalled: bool,
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use formwork_json::Rounded;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -18,6 +19,9 @@ pub(super) struct Draft {
     pub(super) value: Arc<Value>,
     pub(super) provenance: Vec<Provenance>,
     pub(super) warnings: Vec<Warning>,
+    /// The numbers that the value does not hold exactly.
+    #[serde(default)]
+    pub(super) rounded: Vec<Rounded>,
     /// The incomplete values.
     pub(super) closed: Closed,
     /// The index of the ledger entry with its violations.

@@ -36,7 +36,8 @@ impl Run {
             (None, CallResult::Cancelled) => Usage::estimate(call, 0),
             _ => usage,
         };
-        (self.position.called, self.before) = (true, None);
+        self.position.called = true;
+        self.evidence.extend(self.before.take().and_then(|before| before.last_evidence));
         let cost = target.cost(usage);
         self.counters.spend(cost);
         self.ledger.push(CallRecord {

@@ -10,8 +10,9 @@ mod string;
 
 use serde_json::{Map, Value};
 
+use crate::rounded::changes;
 use crate::source::{Source, Work};
-use crate::{Edit, EditKind, Level, MAX_DEPTH, Span};
+use crate::{Edit, EditKind, Level, MAX_DEPTH, Rounded, Segment, Span};
 
 /// The reason why a parse ended without a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +41,7 @@ pub(crate) struct Tolerated {
     /// The bytes of the value in the text.
     pub(crate) span: Span,
     pub(crate) edits: Vec<Edit>,
+    pub(crate) rounded: Vec<Rounded>,
 }
 
 /// Reads the value that begins at `region.start` and ends before `region.end`. `work` counts the bytes that are examined
@@ -53,13 +55,18 @@ pub(crate) fn parse_at(text: &str, region: Span, level: Level, work: &Work) -> P
         open: Vec::new(),
         closers: None,
         lost: false,
+        rounded: Vec::new(),
     };
     let value = parser.value(Place::Root)?;
     let span = Span::new(region.start, parser.at);
     if let Some(Closers { from, with }) = parser.closers.take() {
         parser.edits.push(Edit::new(EditKind::Closed, Span::new(from, parser.source.end()), with));
     }
-    Ok(Tolerated { value, span, edits: parser.edits })
+    let rounded = parser
+        .rounded
+        .into_iter()
+        .map(|Changed { text, steps }| Rounded { path: steps.into_iter().rev().collect(), text });
+    Ok(Tolerated { value, span, edits: parser.edits, rounded: rounded.collect() })
 }
 
 /// The context of a value or string, which determines what may follow it.
@@ -77,6 +84,12 @@ struct Closers {
     with: String,
 }
 
+/// A number that a double changes, with the steps from the value that is being read to it, innermost first.
+struct Changed {
+    text: String,
+    steps: Vec<Segment>,
+}
+
 struct Parser<'t> {
     source: Source<'t>,
     at: usize,
@@ -87,6 +100,7 @@ struct Parser<'t> {
     closers: Option<Closers>,
     /// Whether nothing could be kept of the last value of the text, such as `-`.
     lost: bool,
+    rounded: Vec<Changed>,
 }
 
 impl Parser<'_> {
@@ -106,8 +120,8 @@ impl Parser<'_> {
 
     fn object(&mut self) -> Parsed<Value> {
         self.enter(b'{')?;
-        let mut members = Map::new();
-        self.items(b'}', |parser| parser.member(&mut members))?;
+        let (mut members, first) = (Map::new(), self.rounded.len());
+        self.items(b'}', |parser| parser.member(&mut members, first))?;
         Ok(Value::Object(members))
     }
 
@@ -149,8 +163,8 @@ impl Parser<'_> {
     }
 
     /// Reads one `name: value`, or skips a character that cannot begin one. Returns `false` if the text ended before the
-    /// value.
-    fn member(&mut self, members: &mut Map<String, Value>) -> Parsed<bool> {
+    /// value. The changed numbers of this object are those from `first` on.
+    fn member(&mut self, members: &mut Map<String, Value>, first: usize) -> Parsed<bool> {
         let start = self.at;
         if matches!(self.peek(), Some(b':' | b'=' | b'{' | b'[' | b')')) {
             self.junk()?;
@@ -175,6 +189,7 @@ impl Parser<'_> {
             Some(_) => self.edit(EditKind::Colon, Span::at(self.at), ":")?,
         }
         self.space()?;
+        let mut inner = self.rounded.len();
         let value = match self.peek() {
             None => return Ok(false),
             Some(b',' | b'}' | b']') => {
@@ -188,7 +203,11 @@ impl Parser<'_> {
         }
         if members.contains_key(&name) {
             self.edit(EditKind::DuplicateKey, name_span, &name)?;
+            // The last value counts.
+            let is_before = |changed: &mut Changed| matches!(changed.steps.last(), Some(Segment::Key(key)) if *key == name);
+            inner -= self.rounded.extract_if(first..inner, is_before).count();
         }
+        self.below(inner, || Segment::Key(name.clone()));
         members.insert(name, value);
         Ok(true)
     }
@@ -197,7 +216,9 @@ impl Parser<'_> {
         self.enter(if closer == b')' { b'(' } else { b'[' })?;
         let mut items = Vec::new();
         self.items(closer, |parser| {
+            let inner = parser.rounded.len();
             let value = parser.value(Place::Item)?;
+            parser.below(inner, || Segment::Index(items.len()));
             let is_lost = std::mem::take(&mut parser.lost);
             items.extend(Some(value).filter(|_| !is_lost));
             Ok(!is_lost)
@@ -251,6 +272,18 @@ impl Parser<'_> {
         self.edit(EditKind::Junk, Span::new(self.at, self.at + len), "")?;
         self.at += len;
         Ok(())
+    }
+
+    /// Notes a number that is changed.
+    fn number(&mut self, number: &str) {
+        if changes(number) {
+            self.rounded.push(Changed { text: number.to_owned(), steps: Vec::new() });
+        }
+    }
+
+    /// Adds the step to a value to the paths of its changed numbers, which are those from `first` on.
+    fn below(&mut self, first: usize, step: impl Fn() -> Segment) {
+        self.rounded.iter_mut().skip(first).for_each(|changed| changed.steps.push(step()));
     }
 
     fn enter(&mut self, bracket: u8) -> Parsed<()> {

@@ -1,6 +1,7 @@
 //! Numbers, literals and words without quotes.
 
-use serde_json::{Number, Value};
+use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use super::{Parsed, Parser, Place};
 use crate::{EditKind, Level, Span};
@@ -16,8 +17,11 @@ impl Parser<'_> {
         let at_end = span.end == self.source.end();
         if let Some(value) = json_scalar(&word) {
             self.at = span.end;
-            if at_end && !self.open.is_empty() && value.is_number() {
-                self.close_at_end(self.source.end(), "");
+            if is_number(&word) {
+                self.number(&word);
+                if at_end && !self.open.is_empty() {
+                    self.close_at_end(self.source.end(), "");
+                }
             }
             return Ok(value);
         }
@@ -32,10 +36,11 @@ impl Parser<'_> {
             self.edit(EditKind::Literal, span, &value.to_string())?;
             return Ok(value);
         }
-        if let Some(number) = foreign_number(&word) {
+        if let Some((number, value)) = foreign_number(&word) {
             self.at = span.end;
-            self.edit(EditKind::Number, span, &number.to_string())?;
-            return Ok(Value::Number(number));
+            self.edit(EditKind::Number, span, &number)?;
+            self.number(&number);
+            return Ok(value);
         }
         if let Some(value) = self.call(&word, place)? {
             return Ok(value);
@@ -84,12 +89,13 @@ impl Parser<'_> {
             return Some(value);
         }
         let number = word.trim_end_matches(['.', 'e', 'E', '+', '-']);
-        let is_cut = word.starts_with(|c: char| c == '-' || c.is_ascii_digit()) && number.len() < word.len();
+        let is_cut = is_number(word) && number.len() < word.len();
         if !is_cut {
             return None;
         }
         if let Some(value) = json_scalar(number) {
             self.close_at_end(span.start + number.len(), "");
+            self.number(number);
             return Some(value);
         }
         if number.is_empty() {
@@ -108,7 +114,7 @@ impl Parser<'_> {
         if !is_name {
             return Ok(None);
         }
-        let (start, mark) = (self.at, self.edits.len());
+        let (start, mark, inner) = (self.at, self.edits.len(), self.rounded.len());
         self.edit(EditKind::Call, Span::new(start, start + name.len() + 1), "")?;
         self.at += name.len() + 1;
         self.space()?;
@@ -119,6 +125,7 @@ impl Parser<'_> {
         self.space()?;
         if self.peek() != Some(b')') && self.peek().is_some() {
             self.edits.truncate(mark);
+            self.rounded.truncate(inner);
             self.at = start;
             return Ok(None);
         }
@@ -128,13 +135,21 @@ impl Parser<'_> {
     }
 }
 
-/// Returns the value of a number or literal of JSON.
+/// Returns whether a word can only be a number.
+fn is_number(word: &str) -> bool {
+    word.starts_with(|c: char| c == '-' || c.is_ascii_digit())
+}
+
+/// Returns the value of a number or literal of JSON. A number beyond the range of a double is `null`.
 fn json_scalar(word: &str) -> Option<Value> {
     match word {
         "true" => Some(Value::Bool(true)),
         "false" => Some(Value::Bool(false)),
         "null" => Some(Value::Null),
-        _ if word.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => serde_json::from_str(word).ok(),
+        _ if is_number(word) => serde_json::from_str(word).ok().or_else(|| {
+            // The range of a number that is ignored is not checked.
+            serde_json::from_str::<IgnoredAny>(word).ok().map(|_| Value::Null)
+        }),
         _ => None,
     }
 }
@@ -149,8 +164,8 @@ fn foreign_literal(word: &str) -> Option<Value> {
     }
 }
 
-/// Returns the value of `+1`, `.5`, `5.` or `1_000`, which are unambiguous; `007` and `1,5` are not.
-fn foreign_number(word: &str) -> Option<Number> {
+/// Returns the JSON text and the value of `+1`, `.5`, `5.` or `1_000`, which are unambiguous; `007` and `1,5` are not.
+fn foreign_number(word: &str) -> Option<(String, Value)> {
     let (sign, digits) = match word.split_at_checked(1) {
         Some(("-", rest)) => ("-", rest),
         Some(("+", rest)) => ("", rest),
@@ -167,5 +182,6 @@ fn foreign_number(word: &str) -> Option<Number> {
     if !digits.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    serde_json::from_str(&format!("{sign}{digits}")).ok()
+    let number = format!("{sign}{digits}");
+    json_scalar(&number).map(|value| (number, value))
 }

@@ -2,5 +2,6 @@
 
 mod incremental;
 mod reading;
+mod rounded;
 mod support;
 mod untrusted;

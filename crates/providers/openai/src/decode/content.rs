@@ -8,13 +8,16 @@ use super::shape::{Call, Function, Message};
 /// Returns the text of a `content`. Thoughts and refusals in it are appended to `thoughts` and `refusal`.
 pub(super) fn content_of(content: Leaf<'_>, thoughts: &mut String, refusal: &mut String) -> String {
     match content {
-        Leaf::Other(value) => text_of(*value, thoughts, refusal),
+        Leaf::Other(json) if json.starts_with('[') => {
+            text_of(serde_json::from_str(&json).unwrap_or_default(), thoughts, refusal)
+        }
+        // A document that the server has parsed already is among them.
         leaf => leaf.into_json(),
     }
 }
 
-/// Returns the text of a `content` that has the form of a string, an array of parts, or a document that the server has parsed already. Thoughts and
-/// refusals among the parts are appended to `thoughts` and `refusal`.
+/// Returns the text of a `content` that has the form of a string or an array of parts. Thoughts and refusals among the parts are
+/// appended to `thoughts` and `refusal`.
 fn text_of(content: Value, thoughts: &mut String, refusal: &mut String) -> String {
     match content {
         Value::Null => String::new(),

@@ -296,7 +296,9 @@ impl Messages for ResponsesReader {
                 let error: Value = serde_json::from_str(text).unwrap_or_default();
                 return broken(&mut self.collector, &json!({"error": error}), out);
             }
-            _ if event.error.as_str().is_some() || event.error.value().is_some_and(Value::is_object) => {
+            _ if event.error.as_str().is_some()
+                || event.error.value().is_some_and(|error| error.is_object()) =>
+            {
                 return broken(&mut self.collector, &json!({"error": event.error}), out);
             }
             // Events of other tools, ends of parts that were read already, and event types that the API may add.

@@ -50,6 +50,23 @@ fn rows_are_read_and_each_bad_one_says_where_and_why() {
         ),
         (
             "a.jsonl",
+            "{\"id\": 123456789012345678901, \"input\": \"x\"}\n{\"id\": {\"a\": 0.1234567890123456789}, \"input\": \"x\"}\n\
+             {\"id\": 9007199254740993, \"input\": \"x\", \"other\": 123456789012345678901}\n",
+            vec![
+                bad(
+                    Value::Null,
+                    "a.jsonl:1: $.id: the integer 123456789012345678901 cannot be kept exactly: write at most 19 digits without \
+                     fraction and exponent, or a string; write the id as a string",
+                ),
+                bad(
+                    Value::Null,
+                    "a.jsonl:2: $.id.a: the number 0.1234567890123456789 was rounded to 0.12345678901234568; write the id as a string",
+                ),
+                good(json!(9_007_199_254_740_993_u64), "x"),
+            ],
+        ),
+        (
+            "a.jsonl",
             &long,
             vec![
                 bad(

@@ -1,0 +1,204 @@
+//! Every command keeps an integer digit by digit or refuses it, and warns of a fraction that it rounds.
+
+use serde_json::{Value, json};
+
+use super::batch::{batch, lines, out};
+use super::config::{chat, of};
+use super::{Ran, formwork, refused, temporary};
+
+const FORTY: &str = "1234567890123456789012345678901234567890";
+
+/// The first digits of a number of forty digits, of different lengths around the limits of integers and doubles.
+fn integers() -> impl Iterator<Item = &'static str> {
+    [1, 15, 16, 17, 18, 19, 20, 21, 30, 40].into_iter().map(|length| &FORTY[..length])
+}
+
+/// Documents with a number at `#`, and the path of the number.
+const DOCUMENTS: [(&str, &str); 4] = [
+    ("#", "$"),
+    (r#"{"a": #}"#, "$.a"),
+    (r#"[0.5, [#]]"#, "$[1][0]"),
+    (r#"{"m": {"x y": #}}"#, "$.m['x y']"),
+];
+
+/// Checks that the number was printed with its digits, or that the command failed and named its path.
+#[track_caller]
+fn kept_or_refused(ran: &Ran, number: &str, path: &str) {
+    let fits = number.parse::<u64>().is_ok();
+    assert_eq!(ran.code != 0, !fits, "{number}: {} {}", ran.stdout, ran.stderr);
+    let printed = format!("{}{}", ran.stdout, ran.stderr);
+    let says = if fits { number } else { path };
+    assert!(printed.contains(says), "{number}: {printed}");
+    assert!(!ran.stdout.contains("e+"), "{number}: {printed}");
+}
+
+#[test]
+fn integers_of_documents_are_printed_digit_by_digit_or_named() {
+    let any = temporary("precision-any.schema.json", r#"{"title": "any"}"#);
+    for number in integers() {
+        for (document, path) in DOCUMENTS {
+            let document = document.replace('#', number);
+            kept_or_refused(&formwork(&["read"], &document), number, path);
+            kept_or_refused(&formwork(&["read"], format!("```json\n{document}\n```")), number, path);
+            let checked = formwork(&["check", "--schema", &any, "--json"], &document);
+            let row = &checked.rows()[0];
+            let fits = number.parse::<u64>().is_ok();
+            assert_eq!((checked.code == 0, row["valid"] == true), (fits, fits), "{row}");
+            if !fits {
+                let violation = &row["violations"][0];
+                assert_eq!(
+                    (&violation["rule"], &violation["path"], &violation["found"]),
+                    (&json!("precision"), &json!(path), &json!(number))
+                );
+            }
+        }
+    }
+    let ran = formwork(&["check", "--schema", &any], format!("{{\n  \"a\": {FORTY}\n}}"));
+    assert_eq!(ran.code, 1);
+    for says in [
+        "Number not exact at $.a: expected an integer of at most 19 digits, without fraction and exponent",
+        ":2:8",
+        "1 violation",
+    ] {
+        assert!(ran.stdout.contains(says), "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn integers_of_answers_are_printed_digit_by_digit_or_named() {
+    let schema = temporary(
+        "precision-answer.schema.json",
+        json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}).to_string(),
+    );
+    for number in integers() {
+        let server = chat(&[&format!("{{\"n\": {number}}}")]);
+        let config = temporary(&format!("precision-{number}.toml"), of(&server));
+        let args = ["extract", "--config", &config, "--schema", &schema, "--max-attempts", "1", "a number"];
+        kept_or_refused(&formwork(&args, ""), number, "$.n");
+    }
+}
+
+#[test]
+fn integers_of_schemas_and_rows_are_kept_or_named() {
+    for number in integers() {
+        let schema = format!(
+            r#"{{"type": "object", "properties": {{"n": {{"const": {number}}}}}, "required": ["n"]}}"#
+        );
+        let file = temporary(&format!("precision-{number}.schema.json"), &schema);
+        let place = "$.properties.n.const";
+        kept_or_refused(&formwork(&["lower", "--dialect", "json-object", &file], ""), number, place);
+        let row = |more: &str| format!("{{\"id\": {number}, {more}}}\n");
+        let rows = [
+            (&["read", "--jsonl"][..], row(r#""input": "{}""#), "$.id"),
+            (&["check", "--jsonl"], row(r#""data": {}, "schema": {"title": "x"}"#), "$.id"),
+            (&["lower", "--jsonl", "--dialect", "openai"], row(r#""schema": {"title": "x"}"#), "$.id"),
+        ];
+        for (command, rows, path) in rows {
+            let ran = formwork(command, &rows);
+            kept_or_refused(&ran, number, path);
+            let id = serde_json::from_str::<Value>(number).unwrap();
+            let expected = if number.parse::<u64>().is_ok() { id } else { Value::Null };
+            assert_eq!(ran.rows()[0]["id"], expected, "{}", ran.stdout);
+        }
+    }
+    let inline = format!(r#"{{"const": {FORTY}}}"#);
+    refused(
+        &formwork(&["extract", "--schema", &inline, "x"], ""),
+        2,
+        "--schema:1:11: $.const: the integer 1234567",
+    );
+    let file = temporary("precision-bound.schema.json", format!("{{\n\"maximum\": {FORTY}}}"));
+    for command in [&["read", "--schema"][..], &["check", "--schema"], &["extract", "x", "--schema"]] {
+        let ran = formwork(&[command, &[&file]].concat(), "1");
+        refused(&ran, 2, "precision-bound.schema.json:2:12: $.maximum: the integer 1234567");
+    }
+}
+
+#[test]
+fn a_rounded_fraction_is_a_warning_with_its_path_and_both_numbers() {
+    let (long, kept) = ("0.1234567890123456789", "0.12345678901234568");
+    let document = format!("{{\"a\": {long}, \"b\": 12.50}}");
+    let warning = format!("rounded at $.a: the number {long} was rounded to {kept}");
+    let ran = formwork(&["read"], &document);
+    assert_eq!((ran.code, ran.stderr), (0, format!("warning: standard input: {warning}\n")));
+    assert_eq!(ran.stdout, format!("{{\n  \"a\": {kept},\n  \"b\": 12.5\n}}\n"));
+    let any = temporary("precision-fraction.schema.json", r#"{"type": "object"}"#);
+    let ran = formwork(&["check", "--schema", &any], &document);
+    assert_eq!((ran.code, ran.stderr), (0, format!("warning: standard input: {warning}\n")));
+    for command in [&["read", "--json"][..], &["check", "--json", "--schema", &any]] {
+        let ran = formwork(command, &document);
+        assert_eq!(ran.rows()[0]["warnings"][0]["kind"], "rounded", "{}", ran.stdout);
+    }
+    let rows = format!("{{\"id\": 1, \"data\": {document}, \"schema\": {{\"type\": \"object\"}}}}\n");
+    let ran = formwork(&["check", "--jsonl"], rows);
+    assert_eq!(ran.code, 0);
+    assert!(ran.stderr.contains("standard input:1: rounded at $.data.a: "), "{}", ran.stderr);
+    let server = chat(&[&document]);
+    let config = temporary("precision-fraction.toml", of(&server));
+    let ran = formwork(&["extract", "--config", &config, "--schema", &any, "a text"], "");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains(kept) && ran.stderr.contains(&warning), "{}", ran.stderr);
+}
+
+#[test]
+fn another_document_with_such_an_integer_is_left_out_with_a_warning() {
+    let text = format!("```json\n{{\"a\": 1}}\n```\nand [{FORTY}] and [3]");
+    let ran = formwork(&["read", "--json"], &text);
+    let row = &ran.rows()[0];
+    assert_eq!((ran.code, &row["value"], &row["others"]), (0, &json!({"a": 1}), &json!([[3]])));
+    assert!(
+        row["warnings"][0]["message"]
+            .as_str()
+            .unwrap()
+            .contains("another document was left out: $[0]: the integer")
+    );
+    let ran = formwork(&["read", "--all"], &text);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "{\"a\":1}\n[3]\n"));
+    assert!(ran.stderr.contains("another document was left out"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_number_beyond_the_range_is_refused_at_once() {
+    for number in ["1e400", "1e999999999", "-1e99999999999999999999"] {
+        let document = format!("{{\"a\": {number}}}");
+        let ran = formwork(&["read"], &document);
+        assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
+        assert!(
+            ran.stderr.contains("Number not exact at $.a: expected a number of at most 1.7e308"),
+            "{}",
+            ran.stderr
+        );
+        let ran = formwork(&["lower", "--dialect", "openai"], &document);
+        refused(&ran, 2, "number out of range");
+    }
+}
+
+#[test]
+fn a_batch_refuses_the_ids_and_answers_that_would_change() {
+    let server = chat(&["{\"n\": 9007199254740993}", &format!("{{\"n\": {FORTY}}}")]);
+    let schema = temporary(
+        "precision-batch.schema.json",
+        r#"{"type": "object", "properties": {"n": {"type": "integer"}}}"#,
+    );
+    let rows: String = ["9007199254740993", FORTY, "2"]
+        .iter()
+        .map(|id| format!("{{\"id\": {id}, \"input\": \"n\"}}\n"))
+        .collect();
+    let (rows, out) = (temporary("precision-rows.jsonl", rows), out("precision"));
+    let config = temporary("precision-batch.toml", of(&server));
+    let more = ["--concurrency", "1", "--config", &config];
+    let ran = batch(&[&["run", &rows, "--contract", &schema, "--out", &out][..], &more].concat());
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    let results = lines(&out, "part-");
+    let failures = lines(&out, "rejected-");
+    assert_eq!(results.len(), 1, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(
+        (&results[0]["id"], results[0]["value"].to_string().as_str()),
+        (&json!(9_007_199_254_740_993_u64), "{\"n\":9007199254740993}")
+    );
+    let failures = Value::from(failures).to_string();
+    assert!(
+        failures.contains("$.id: the integer 1234567") && failures.contains("Number not exact at $.n"),
+        "{failures}"
+    );
+}
