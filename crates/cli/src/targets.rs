@@ -32,7 +32,32 @@ pub(crate) struct Named {
     model: Option<String>,
 }
 
-// The selection of models, and the cost limit.
+// The retries of failed calls.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct RetryArgs {
+    /// Maximum number of retries of a failed call; 0 turns retries off [default: `retries` of the configuration, else 3]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(0..=100))]
+    retries: Option<u32>,
+    /// Seconds before the retries of a failed call; the last number repeats [default: `retry_delays` of the configuration, else
+    /// 2,4,8]
+    #[arg(long, value_name = "SECONDS", value_delimiter = ',', value_parser = delay)]
+    retry_delays: Option<Vec<f64>>,
+}
+
+impl RetryArgs {
+    /// Returns the backend with these settings in place of those of the configuration.
+    pub(crate) fn set(&self, backend: Backend) -> Backend {
+        let (retries, retry_delays) = (self.retries, self.retry_delays.clone());
+        backend.with_retries(Defaults { retries, retry_delays, ..Defaults::default() }.retries())
+    }
+}
+
+fn delay(text: &str) -> Result<f64, String> {
+    let seconds = text.trim().parse().ok().filter(|seconds| (0.0..=86_400.0).contains(seconds));
+    seconds.ok_or_else(|| "expected seconds from 0 to 86400, such as 1,2.5".to_owned())
+}
+
+// The selection of models, the cost limit and the retries.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Targets {
     #[command(flatten)]
@@ -41,6 +66,8 @@ pub(crate) struct Targets {
     /// provider needs a price [default: `max_cost_usd` of the configuration, else no limit]
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<f64>,
+    #[command(flatten)]
+    retries: RetryArgs,
     /// The budget of this limit, shared by all targets of the command.
     #[arg(skip)]
     budget: Arc<OnceLock<Option<Budget>>>,
@@ -169,7 +196,7 @@ impl Targets {
             }
             let model = made.model.clone();
             is_tiny |= section.registry().is_tiny(&model);
-            let backend = providers.backend_of(made, &section).map_err(Failed::usage)?;
+            let backend = self.retries.set(providers.backend_of(made, &section).map_err(Failed::usage)?);
             models.push((backend.name().to_owned(), model));
             backends.push(match budget {
                 Some(budget) => backend.with_budget(budget.clone()),
@@ -188,9 +215,9 @@ impl Targets {
         Ok(Opened { backends, defaults: chosen.defaults, is_in_process, models, default_model, is_tiny })
     }
 
-    /// Returns these models with a limit of money for all calls together.
-    pub(crate) fn limited(named: Named, max_cost: Option<f64>) -> Self {
-        Self { named, max_cost, budget: Arc::default() }
+    /// Returns these models with these retries, and with a limit of money for all calls together.
+    pub(crate) fn limited(named: Named, retries: RetryArgs, max_cost: Option<f64>) -> Self {
+        Self { named, max_cost, retries, budget: Arc::default() }
     }
 
     /// Returns these targets, or those of another provider if the command line names no provider and no model.

@@ -122,7 +122,9 @@ impl Engine {
         let mut builder = Extractor::for_schema(schema)
             .with_policy(policy)
             .with_rules(spec.rules.iter().cloned())
-            .with_deadline(self.deadline(bounds));
+            .with_deadline(self.deadline(bounds))
+            // A request does not wait for the money of other requests.
+            .with_max_budget_wait(Duration::ZERO);
         if let Some(tokens) = sampling.max_tokens.or(defaults.max_tokens) {
             builder = builder.with_max_tokens(tokens);
         }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use formwork::config::{Config, Named, Section, Serve, TargetList};
 use formwork::providers::Providers;
-use formwork_core::Backoff;
 use formwork_gateway::{Gateway, GatewayBuilder, Limits, Target, Telemetry, Tls};
 use formwork_ledger::Ledger;
 use tokio::runtime::Builder;
@@ -15,7 +14,7 @@ use crate::exit::{Failed, Status};
 use crate::flags::set;
 use crate::ledger::{Recording, now};
 use crate::stderr::say;
-use crate::targets::{make, of_alias};
+use crate::targets::{RetryArgs, make, of_alias};
 use crate::{log, service, signals};
 
 const AFTER_HELP: &str = "\
@@ -64,6 +63,8 @@ pub(crate) struct Args {
     /// Answer repeated requests from the ledger for this number of seconds [default: never]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     cache: Option<u64>,
+    #[command(flatten)]
+    retries: RetryArgs,
     /// Log every request on standard error
     #[arg(long, short)]
     verbose: bool,
@@ -121,7 +122,7 @@ async fn gateway(
     builder = set(builder, telemetry, GatewayBuilder::with_telemetry);
     for name in config.targets() {
         let section = config.section(name).map_err(Failed::usage)?;
-        builder = builder.with_target(target(section, providers).await?);
+        builder = builder.with_target(target(section, providers, &args.retries).await?);
     }
     // `default` is defined first, so that it does not include targets that only aliases name.
     builder = of_list(builder, "default", config.target_list());
@@ -131,7 +132,7 @@ async fn gateway(
         let is_named = config.aliases().values().any(|aliased| *aliased == section.name);
         if (is_listed || is_named) && !known.contains(&section.name) {
             known.push(section.name.clone());
-            builder = builder.with_target(target(section, providers).await?);
+            builder = builder.with_target(target(section, providers, &args.retries).await?);
         }
     }
     for (name, list) in config.lists() {
@@ -148,7 +149,7 @@ async fn gateway(
                 let section = of_alias(aliased, Some(config), providers)?;
                 if !known.contains(&section.name) {
                     known.push(section.name.clone());
-                    builder = builder.with_target(target(&section, providers).await?);
+                    builder = builder.with_target(target(&section, providers, &args.retries).await?);
                 }
                 vec![section.name]
             }
@@ -212,14 +213,14 @@ fn of_list(builder: GatewayBuilder, name: &str, list: &TargetList) -> GatewayBui
     }
 }
 
-async fn target(section: &Section, providers: &Providers) -> Result<Target, Failed> {
+async fn target(section: &Section, providers: &Providers, retries: &RetryArgs) -> Result<Target, Failed> {
     let mut made = make(section, providers).await?;
     // A server that does not respond to the probe fails later, at its first call.
     if let Ok(Some(weaker)) = made.ask_server(false).await {
         say!("{}: {weaker}", section.name);
     }
     let model = made.model.clone();
-    let backend = providers.backend_of(made, section).map_err(Failed::usage)?;
+    let backend = retries.set(providers.backend_of(made, section).map_err(Failed::usage)?);
     Ok(Target::new(backend, providers.raw(section).map_err(Failed::usage)?, model))
 }
 
@@ -235,8 +236,5 @@ fn limits(serve: &Serve) -> Limits {
     limits.max_streams = streams_per_key.unwrap_or(limits.max_streams);
     let timeout = serve.timeout_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     limits.timeout = timeout.unwrap_or(limits.timeout);
-    if let Some(delays) = &serve.retry_delays_seconds {
-        limits.backoff = Backoff::of_seconds(delays);
-    }
     limits
 }

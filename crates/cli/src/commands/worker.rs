@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use formwork::providers::Providers;
 
 use crate::exit::{Failed, Status};
-use crate::targets::Named;
+use crate::targets::{Named, RetryArgs};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -40,6 +40,8 @@ pub(crate) struct Args {
     advertise: String,
     #[command(flatten)]
     named: Named,
+    #[command(flatten)]
+    retries: RetryArgs,
     /// Maximum number of concurrent calls of this worker
     #[arg(long, value_name = "CALLS", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     concurrency: u16,
@@ -61,8 +63,9 @@ fn rate(text: &str) -> Result<f64, String> {
 
 #[cfg(not(feature = "restate"))]
 pub(crate) fn run(args: &Args, _providers: &Providers) -> Result<Status, Failed> {
-    let Args { listen, register, advertise, named, concurrency, calls_per_second, ingress, verbose } = args;
-    let _ = (listen, register, advertise, named, concurrency, calls_per_second, ingress, verbose);
+    let Args { listen, register, advertise, named, retries, concurrency, calls_per_second, ingress, verbose } =
+        args;
+    let _ = (listen, register, advertise, named, retries, concurrency, calls_per_second, ingress, verbose);
     Err(Failed::usage(
         "this build has no worker (feature `restate`): install one with `cargo install formwork-cli --features restate`",
     ))
@@ -97,7 +100,9 @@ async fn serve(args: &Args, providers: &Providers, listener: std::net::TcpListen
     let admin = Admin::new(Arc::new(transport), &args.register);
     // Restate is contacted before the model is loaded, so that a missing server is reported at once.
     let (version, ingress) = admin.version().await.map_err(failed)?;
-    let opened = Targets::limited(args.named.clone(), None).open(providers, args.verbose).await?;
+    let opened = Targets::limited(args.named.clone(), args.retries.clone(), None)
+        .open(providers, args.verbose)
+        .await?;
     let names: Vec<String> = opened.backends.iter().map(|backend| backend.name().to_owned()).collect();
     let (defaults, backends) = (opened.defaults, opened.backends);
     let make = move |contract: &Value| extractor_of(contract, defaults, backends.iter().cloned());

@@ -95,6 +95,49 @@ fn all_rows_of_a_run_share_one_limit() {
 }
 
 #[test]
+fn the_command_then_the_provider_then_the_defaults_set_the_retries_of_a_failed_call() {
+    for (defaults, provider, flags, calls) in [
+        ("retry_delays = [0]", "", &[][..], 4),
+        ("retries = 0", "", &[], 1),
+        ("retries = 0", "retries = 2\nretry_delays = [0]", &[], 3),
+        ("retry_delays = [0]", "retries = 2", &[], 3),
+        ("", "", &["--retries", "0"], 1),
+        ("retries = 5", "retries = 5", &["--retries", "1", "--retry-delays", "0"], 2),
+        ("retries = 5\nretry_delays = [60]", "", &["--retry-delays", "0.01,0"], 6),
+    ] {
+        let server = Server::start([Reply::status(429)]).unwrap();
+        let settings = (format!("[defaults]\n{defaults}\n"), format!("{provider}\n"));
+        let config = config(&format!("retries-{calls}"), &server, &settings.0, &settings.1);
+        let args = ["extract", "-s", "name, age: int", "--config", &config, "--max-attempts", "1"];
+        let started = std::time::Instant::now();
+        let ran = formwork(&[&args[..], flags].concat(), "Maria, 34");
+        assert_eq!(
+            (ran.code, server.received().len()),
+            (3, calls),
+            "{defaults}, {provider}, {flags:?}: {}",
+            ran.stderr
+        );
+        assert!(started.elapsed().as_secs() < 10, "{defaults}, {provider}, {flags:?}");
+    }
+}
+
+#[test]
+fn rows_that_are_worked_on_at_once_all_succeed_under_a_budget_of_45_times_their_cost() {
+    let server = Server::start([of_text(MARIA)]).unwrap();
+    let rows: String = (0..40).map(|n| format!("{}\n", json!({"id": n, "input": "Maria, 34"}))).collect();
+    // A row costs 14 millionths of a dollar; a reservation costs more than all rows.
+    for limit in [45 * 40 * 14, 40 * 14 + 5_000] {
+        let config = config(&format!("wait-{limit}"), &server, "", PRICE);
+        let dollars = format!("{}", f64::from(limit) / 1e6);
+        let person = example("person.schema.json");
+        let args = ["extract", "--jsonl", "-s", &person, "--config", &config, "--concurrency", "8"];
+        let ran = formwork(&[&args[..], &["--max-cost", &dollars]].concat(), &rows);
+        let good = ran.rows().into_iter().filter(|row| row["ok"] == true).count();
+        assert_eq!((ran.code, good), (0, 40), "{limit}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_limit_that_is_none_is_refused_with_its_range() {
     let server = Server::start([of_text("{}")]).unwrap();
     for limit in ["-1", "1000001", "NaN", "cheap"] {

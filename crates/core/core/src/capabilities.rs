@@ -64,6 +64,10 @@ pub struct Capabilities {
     /// [`context_tokens`](Self::context_tokens) is known, the rest of the context after the prompt is a limit as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_max_tokens: Option<u32>,
+    /// The number of reasoning tokens that an answer may have in addition to its text, if it is configured: a token limit that the
+    /// run computes has room for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_tokens: Option<u32>,
     /// Whether the provider completes the document within the token limit while decoding, and marks the part that it wrote
     /// (default: `false`). A schema is not bounded for such a provider.
     #[serde(default)]
@@ -139,6 +143,12 @@ impl Capabilities {
     /// Sets the token limit of answers for which the caller sets none (default: none is sent).
     pub const fn with_default_max_tokens(mut self, tokens: u32) -> Self {
         self.default_max_tokens = Some(tokens);
+        self
+    }
+
+    /// Sets the number of reasoning tokens that an answer may have in addition to its text (default: unknown).
+    pub const fn with_reasoning_tokens(mut self, tokens: u32) -> Self {
+        self.reasoning_tokens = Some(tokens);
         self
     }
 

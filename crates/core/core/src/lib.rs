@@ -100,7 +100,9 @@ pub use observation::{Observation, ObservationKind, SamplingParameter};
 pub use original::Original;
 pub use overrides::Overrides;
 pub use plan::{Plan, PlanBuilder, PlanOptions, Target};
-pub use policy::{Ask, Backoff, Decision, Patching, Policy, Reask, RetryContext, RetryPolicy, Temperature};
+pub use policy::{
+    Ask, Backoff, Decision, Patching, Policy, Reask, Retries, RetryContext, RetryPolicy, Temperature,
+};
 pub use precision::precision;
 pub use provider::{Clock, Layer, Provider, SharedProvider};
 pub use reader::{Ended, Follower, Outline, Outlook, Reader, Verdict};

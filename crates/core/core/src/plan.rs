@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::call::written;
 use crate::{
     Capabilities, Contract, Cost, Enforcement, Error, ErrorKind, Instruction, Lower, LowerRequest, Lowered,
-    Message, Policy, Price, Refused, RetryPolicy, Thresholds, Tighten, Usage,
+    Message, Policy, Price, Refused, Retries, RetryPolicy, Thresholds, Tighten, Usage,
 };
 
 /// The fixed parts of a request: the contract, the policy, the targets and the limits. [`Run`](crate::Run)s share it.
@@ -34,6 +34,8 @@ pub struct Plan {
     pub(crate) options: PlanOptions,
     digest: String,
     schema_digest: String,
+    /// The length of the contract's schema as JSON, in bytes.
+    pub(crate) schema_bytes: usize,
 }
 
 /// The settings of a plan besides its contract, its targets and its policy.
@@ -83,6 +85,7 @@ pub struct Target {
     pub(crate) modes: Vec<Mode>,
     pub(crate) price: Option<Price>,
     pub(crate) tighten: Tighten,
+    pub(crate) retries: Retries,
     /// The dialects that cannot express the schema, each with the number of usable dialects before it and the reason.
     pub(crate) skipped: Vec<(usize, String, Refused)>,
     identity: Option<String>,
@@ -109,6 +112,7 @@ impl Target {
             modes: Vec::new(),
             price: None,
             tighten: Tighten::default(),
+            retries: Retries::default(),
             skipped: Vec::new(),
             identity: None,
             lowers: Vec::new(),
@@ -139,6 +143,12 @@ impl Target {
     /// never is.
     pub const fn with_tighten(mut self, tighten: Tighten) -> Self {
         self.tighten = tighten;
+        self
+    }
+
+    /// Sets the number and the delays of retries for this target (default: those of the policy).
+    pub fn with_retries(mut self, retries: Retries) -> Self {
+        self.retries = retries;
         self
     }
 
@@ -214,6 +224,7 @@ impl Plan {
             options: PlanOptions::default(),
             digest: String::new(),
             schema_digest: String::new(),
+            schema_bytes: 0,
         };
         PlanBuilder { plan }
     }
@@ -323,14 +334,15 @@ impl PlanBuilder {
     }
 
     /// Limits the cost of all calls together (default: no limit). The maximum cost of each call is reserved before
-    /// the call.
+    /// the call. Each call then has a token limit, which is the larger of four times the longest answer so far and a size from
+    /// schema and input; an answer that it cuts off is requested again with twice the limit, up to the limits of caller and target.
     pub const fn with_budget(mut self, budget: Cost) -> Self {
         self.plan.options.budget = Some(budget);
         self
     }
 
     /// Declares that the driver shares a budget with this limit (default: none is shared). Each call then has a token
-    /// limit, and a limit of money requires a price for every target.
+    /// limit as with [`with_budget`](Self::with_budget), and a limit of money requires a price for every target.
     pub const fn with_shared_budget(mut self, limit: Cost) -> Self {
         self.plan.options.shared_budget = Some(limit);
         self
@@ -393,7 +405,9 @@ impl PlanBuilder {
         }
         plan.digest = hex(hash);
         let mut hash = Sha256::new();
-        hash.update(plan.contract.schema().document().to_string());
+        let schema = plan.contract.schema().document().to_string();
+        plan.schema_bytes = schema.len();
+        hash.update(schema);
         plan.schema_digest = hex(hash);
         Ok(plan)
     }

@@ -65,6 +65,25 @@ impl Usage {
         }
     }
 
+    /// Returns this usage, or an estimate where the provider counted no token for an answer of this length in bytes.
+    ///
+    /// ```
+    /// use formwork_core::{Call, Enforcement, Lowered, Message, Usage};
+    ///
+    /// let call = Call::new([Message::user("Maria is 34.")], Lowered::new(Enforcement::None, None));
+    /// let usage = Usage::default().or_estimate(&call, 11);
+    /// assert_eq!((usage.input_tokens, usage.output_tokens, usage.estimated), (3, 3, true));
+    /// assert_eq!(Usage::new(5, 4).or_estimate(&call, 11), Usage::new(5, 4));
+    /// ```
+    pub fn or_estimate(self, call: &Call, answered: usize) -> Self {
+        if answered == 0 || self.output_tokens > 0 {
+            return self;
+        }
+        let estimate = Self::estimate(call, answered);
+        let input_tokens = if self.input_tokens > 0 { self.input_tokens } else { estimate.input_tokens };
+        Self { input_tokens, output_tokens: estimate.output_tokens, estimated: true, ..self }
+    }
+
     /// Estimates the usage of a call from lengths, at four bytes per token. `answered` is the length of the answer in
     /// bytes.
     pub fn estimate(call: &Call, answered: usize) -> Self {

@@ -95,7 +95,8 @@ impl From<FaultKind> for Reply {
 
 /// A provider that answers from a script, one [`Reply`] for each call, and records the calls.
 ///
-/// After the last reply it repeats that one. It promises every capability by default.
+/// After the last reply it repeats that one. It promises every capability by default. It counts a token per four bytes of prompt
+/// and answer for a reply without usage.
 ///
 /// ```
 /// use formwork_core::{Capabilities, FaultKind, Provider};
@@ -172,7 +173,22 @@ impl Provider for Scripted {
         let Some(reply) = next else { return Err(Fault::new(FaultKind::Unreachable, "the script is empty")) };
         match reply.refused {
             Some(fault) => Err(fault),
-            None => Ok(Answer::new(stream::iter(reply.deltas))),
+            None => Ok(Answer::new(stream::iter(counted(call, reply.deltas)))),
         }
     }
+}
+
+/// Adds the usage to the end of an answer that has none.
+fn counted(call: &Call, mut deltas: Vec<Result<Delta, Fault>>) -> Vec<Result<Delta, Fault>> {
+    let length = |delta: &Result<Delta, Fault>| match delta {
+        Ok(Delta::Text(text) | Delta::Reasoning(text)) => text.len(),
+        _ => 0,
+    };
+    let answered = deltas.iter().map(length).sum();
+    if let Some(Ok(Delta::End(end))) = deltas.last_mut()
+        && end.usage == Usage::default()
+    {
+        end.usage = end.usage.or_estimate(call, answered).with_estimated(false);
+    }
+    deltas
 }

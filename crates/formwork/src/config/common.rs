@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use formwork_core::{Price, Tighten};
+use formwork_core::{Backoff, Price, Retries, Tighten};
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -84,6 +84,15 @@ pub struct Common {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub timeout_seconds: Option<f64>,
+    /// The maximum number of retries of a failed call, from 0 to 100; 0 turns retries off (default: that of `[defaults]`, else 3).
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "retries")]
+    #[schemars(range(min = 0, max = 100))]
+    pub retries: Option<u32>,
+    /// The delays before the retries of a failed call in seconds, from 0 to 86400; the last one repeats (default: those of `[defaults]`,
+    /// else 2, 4 and 8).
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "delays")]
+    #[schemars(inner(range(min = 0, max = 86400)))]
+    pub retry_delays: Option<Vec<f64>>,
     /// The price of a million tokens in US dollars: `{ input = 0.15, output = 0.6 }` (default: the registry's price of
     /// the model at its own vendor; otherwise unknown).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,6 +136,8 @@ impl Common {
         "first_timeout_seconds",
         "idle_timeout_seconds",
         "timeout_seconds",
+        "retries",
+        "retry_delays",
         "price",
         "tighten",
         "cassette",
@@ -137,6 +148,27 @@ impl Common {
 /// Deserializes a time limit: seconds, from 0.001 to 86400.
 pub(super) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     within(deserializer, 0.001..=86_400.0, "a number of seconds from 0.001 to 86400")
+}
+
+/// Deserializes a number of retries, from 0 to 100.
+pub(super) fn retries<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    within(deserializer, 0..=100, "a number of retries from 0 to 100")
+}
+
+/// Deserializes delays: at least one number of seconds, each from 0 to 86400.
+pub(super) fn delays<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<f64>>, D::Error> {
+    let delays = Vec::<f64>::deserialize(deserializer)?;
+    if !delays.is_empty() && delays.iter().all(|delay| (0.0..=86_400.0).contains(delay)) {
+        return Ok(Some(delays));
+    }
+    Err(D::Error::custom(format!(
+        "expected a list of seconds from 0 to 86400, such as [1, 2], found {delays:?}; `retries = 0` turns retries off"
+    )))
+}
+
+/// Returns the retry settings of a section or command.
+pub(super) fn retry_settings(retries: Option<u32>, delays: Option<&Vec<f64>>) -> Retries {
+    Retries { retries, delays: delays.map(|delays| Backoff::of_seconds(delays).delays) }
 }
 
 /// Deserializes a number of a range, which `expected` says.

@@ -1,12 +1,12 @@
 use std::time::Duration;
 
-use formwork_core::{Cost, Policy, Temperature};
+use formwork_core::{Cost, Policy, Retries, Temperature};
 use formwork_extract::{Budget, ExtractorBuilder};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::common::{seconds, within};
+use super::common::{delays, retries, retry_settings, seconds, within};
 
 /// The default settings of extractions. Each field replaces the application's own default, for all applications and
 /// commands.
@@ -39,6 +39,16 @@ pub struct Defaults {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "dollars")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub max_cost_usd: Option<f64>,
+    /// The maximum number of retries of a failed call, from 0 to 100; 0 turns retries off (default: 3). The setting of a provider has
+    /// precedence.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "retries")]
+    #[schemars(range(min = 0, max = 100))]
+    pub retries: Option<u32>,
+    /// The delays before the retries of a failed call in seconds, from 0 to 86400; the last one repeats (default: 2, 4 and 8). The
+    /// setting of a provider has precedence.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "delays")]
+    #[schemars(inner(range(min = 0, max = 86400)))]
+    pub retry_delays: Option<Vec<f64>>,
     /// The name of a retry policy that this program registers (default: the standard policy, with the settings above). It decides
     /// about attempts and temperatures itself, so `max_attempts`, `attempts_per_target` and `temperature` have no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,6 +76,8 @@ impl Defaults {
             max_tokens: self.max_tokens.or(other.max_tokens),
             timeout_seconds: self.timeout_seconds.or(other.timeout_seconds),
             max_cost_usd: self.max_cost_usd.or(other.max_cost_usd),
+            retries: self.retries.or(other.retries),
+            retry_delays: self.retry_delays.or(other.retry_delays),
             retry_policy: self.retry_policy.or(other.retry_policy),
         }
     }
@@ -73,6 +85,20 @@ impl Defaults {
     /// Returns the time limit of each input, if there is one.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+    }
+
+    /// Returns the retry settings, which a [`Backend`](formwork_extract::Backend::with_retries) takes.
+    ///
+    /// ```
+    /// use formwork::config::Config;
+    ///
+    /// let text = "[defaults]\nretries = 0\n[providers.a]\nkind = \"ollama\"\nmodel = \"m\"";
+    /// let retries = Config::from_toml(text)?.defaults().retries();
+    /// assert_eq!((retries.retries, retries.delays), (Some(0), None));
+    /// # Ok::<(), formwork::config::ConfigError>(())
+    /// ```
+    pub fn retries(&self) -> Retries {
+        retry_settings(self.retries, self.retry_delays.as_ref())
     }
 
     /// Returns a new budget with the limit on money, if there is one.

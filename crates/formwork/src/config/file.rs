@@ -198,7 +198,19 @@ impl Config {
                 let (document, folder) = (document.clone(), folder.to_owned());
                 let (registry, dialects) = (Arc::clone(&registry), dialects.clone());
                 let retry_policy = defaults.retry_policy.clone();
-                Ok(Section { name, common, document, folder, span, registry, dialects, retry_policy, health })
+                let default_retries = defaults.retries();
+                Ok(Section {
+                    name,
+                    common,
+                    document,
+                    folder,
+                    span,
+                    registry,
+                    dialects,
+                    retry_policy,
+                    default_retries,
+                    health,
+                })
             })
             .collect::<Result<Vec<_>, _>>()?;
         if sections.is_empty() {

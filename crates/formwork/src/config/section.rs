@@ -2,11 +2,12 @@ use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use formwork_core::Thresholds;
+use formwork_core::{Retries, Thresholds};
 use formwork_dialect::registry::Registry;
 use formwork_dialect::{Dialect, Dialects};
 use serde::de::DeserializeOwned;
 
+use super::common::retry_settings;
 use super::document::Document;
 use super::overlay::Edit;
 use super::{Common, ConfigError};
@@ -42,6 +43,7 @@ pub struct Section {
     pub(super) registry: Arc<Registry>,
     pub(super) dialects: Dialects,
     pub(super) retry_policy: Option<String>,
+    pub(super) default_retries: Retries,
     pub(super) health: Thresholds,
 }
 
@@ -122,11 +124,18 @@ impl Section {
         self.dialects.get(name).map_err(|message| self.error(message))
     }
 
-    /// Returns the name of the retry policy, if the configuration names one.
+    /// Returns the retry settings: those of this section, else those of `[defaults]`.
+    pub(crate) fn retries(&self) -> Retries {
+        let Common { retries, retry_delays, .. } = &self.common;
+        retry_settings(*retries, retry_delays.as_ref()).or(self.default_retries.clone())
+    }
+
+    /// Returns the thresholds of evidence about targets.
     pub(crate) const fn health(&self) -> Thresholds {
         self.health
     }
 
+    /// Returns the name of the retry policy, if the configuration names one.
     pub(crate) fn retry_policy(&self) -> Option<&str> {
         self.retry_policy.as_deref()
     }

@@ -54,7 +54,4 @@ pub struct Serve {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub timeout_seconds: Option<f64>,
-    /// The delays before the retries of a failed call in seconds, one for each retry (default: 2, 4 and 8).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_delays_seconds: Option<Vec<f64>>,
 }

@@ -388,13 +388,14 @@ impl Providers {
         self.backend_of(self.make(section)?, section)
     }
 
-    /// Returns the backend of a provider that [`make`](Self::make) created, with the rules, and with the retry policy that the
-    /// configuration names.
+    /// Returns the backend of a provider that [`make`](Self::make) created, with the rules, and with the retry settings and the retry
+    /// policy of the configuration.
     ///
     /// # Errors
     /// [`ConfigError`] if `modes` names an unknown dialect, or `retry_policy` an unknown policy.
     pub fn backend_of(&self, made: Made, section: &Section) -> Result<Backend, ConfigError> {
         let backend = made.backend(section, &self.dialects)?.with_rules(self.rules.clone());
+        let backend = backend.with_retries(section.retries());
         let Some(name) = section.retry_policy() else { return Ok(backend) };
         let policy = self.policies.get(name).ok_or_else(|| {
             let names: Vec<&str> = self.policies.keys().map(String::as_str).collect();

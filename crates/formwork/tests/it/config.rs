@@ -42,6 +42,28 @@ fn a_section_is_made_with_all_that_it_says() {
 }
 
 #[test]
+fn retries_and_their_delays_have_ranges() {
+    for (setting, reason) in [
+        ("retries = 101", Some("a number of retries from 0 to 100")),
+        ("retries = 0", None),
+        ("retry_delays = []", Some("`retries = 0` turns retries off")),
+        ("retry_delays = [-1]", Some("seconds from 0 to 86400")),
+        ("retry_delays = [0, 2.5]", None),
+    ] {
+        let provider = "[providers.a]\nkind = \"ollama\"\nmodel = \"m\"\n";
+        for text in [format!("{provider}{setting}"), format!("[defaults]\n{setting}\n{provider}")] {
+            let error = Config::from_toml(&text).err().map(|error| error.to_string());
+            match reason {
+                Some(reason) => {
+                    assert!(error.as_ref().is_some_and(|error| error.contains(reason)), "{text}: {error:?}")
+                }
+                None => assert_eq!(error, None, "{text}"),
+            }
+        }
+    }
+}
+
+#[test]
 fn the_schema_for_editors_takes_what_is_taken() {
     let schema = schema(&Providers::builtin());
     let validator = jsonschema::validator_for(&schema).unwrap();

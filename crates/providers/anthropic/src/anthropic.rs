@@ -80,6 +80,11 @@ impl Anthropic {
     #[must_use]
     pub fn with_thinking(mut self, thinking: Thinking) -> Self {
         self.thinking = Some(thinking);
+        // The API requires a token limit above the budget for thinking.
+        self.capabilities.reasoning_tokens = match thinking {
+            Thinking::Budget { budget_tokens } => Some(budget_tokens),
+            _ => None,
+        };
         self.without_refused_sampling()
     }
 

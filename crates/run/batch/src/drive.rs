@@ -112,15 +112,18 @@ pub(crate) async fn settle(
             kind @ (ErrorKind::Budget | ErrorKind::Unavailable | ErrorKind::Config | ErrorKind::Schema) => {
                 Some(kind)
             }
+            // The row has waited for the budget of the batch until its deadline.
+            ErrorKind::Deadline if error.calls.is_empty() => Some(ErrorKind::Deadline),
             ErrorKind::Deadline if !is_answered(&error.calls, true) => Some(ErrorKind::Unavailable),
             _ => None,
         },
     };
     if let (Some(kind), Err(error)) = (reason, &result) {
-        // An exhausted budget is no fault of the row.
-        let counted = deferred + u32::from(kind != ErrorKind::Budget && turn.may_reject);
+        // An exhausted budget and waiting for it are no fault of the row.
+        let is_of_budget = matches!(kind, ErrorKind::Budget | ErrorKind::Deadline);
+        let counted = deferred + u32::from(!is_of_budget && turn.may_reject);
         let is_own = turn.may_reject && matches!(kind, ErrorKind::Config | ErrorKind::Schema);
-        if kind == ErrorKind::Budget || (counted < MAX_DEFERRED && !is_own) {
+        if is_of_budget || (counted < MAX_DEFERRED && !is_own) {
             let history: Vec<_> = history.iter().chain(&error.calls).cloned().collect();
             let message = match kind {
                 ErrorKind::Config => format!("{kind}: {}", error.message),

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use formwork_core::{
-    Capabilities, Layer, Lower, Price, Provider, RetryPolicy, Rules, SharedProvider, Target, Tighten,
+    Capabilities, Layer, Lower, Price, Provider, Retries, RetryPolicy, Rules, SharedProvider, Target, Tighten,
 };
 
 use formwork_dialect::Dialects;
@@ -37,6 +37,7 @@ pub struct Backend {
     store: Option<ObservationStore>,
     pub(crate) rotation: Option<Rotation>,
     budget: Option<Budget>,
+    retries: Retries,
     pub(crate) rules: Rules,
     pub(crate) retry_policy: Option<Arc<dyn RetryPolicy>>,
 }
@@ -56,6 +57,7 @@ impl Backend {
             store: None,
             rotation: None,
             budget: None,
+            retries: Retries::default(),
             rules: Rules::default(),
             retry_policy: None,
         }
@@ -193,6 +195,13 @@ impl Backend {
         self
     }
 
+    /// Sets the number and the delays of retries after failed calls of this backend (default: those of the retry policy). Settings
+    /// that are absent keep the values of an earlier call.
+    pub fn with_retries(mut self, retries: Retries) -> Self {
+        self.retries = retries.or(self.retries);
+        self
+    }
+
     /// Returns the budget of this backend, if any.
     pub const fn budget(&self) -> Option<&Budget> {
         self.budget.as_ref()
@@ -201,7 +210,9 @@ impl Backend {
     pub(crate) fn target(&self) -> Target {
         let mut capabilities = self.capabilities().clone();
         capabilities.default_max_tokens = self.default_max_tokens.or(capabilities.default_max_tokens);
-        let mut target = Target::new(self.name(), capabilities).with_tighten(self.tighten);
+        let mut target = Target::new(self.name(), capabilities)
+            .with_tighten(self.tighten)
+            .with_retries(self.retries.clone());
         if let Some(price) = self.price {
             target = target.with_price(price);
         }

@@ -14,9 +14,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::budget::tighter;
 use crate::external::FallbackFn;
 use crate::extractor::{Extractor, Order, Shared};
-use crate::{AsyncValidator, Backend, Budget, Driver, Fallback, ObservationStore, Observer, Situation};
+use crate::{
+    AsyncValidator, Backend, Budget, Budgets, Driver, Fallback, ObservationStore, Observer, Situation,
+};
 
 /// Builds an [`Extractor`]. [`build`](Self::build) reports all errors.
 ///
@@ -176,9 +179,17 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self
     }
 
-    /// Sets a budget that all extractions share with all other users of its clones (default: none).
+    /// Sets a budget that all extractions share with all other users of its clones (default: none). A call waits in order while open
+    /// calls may give enough back.
     pub fn with_shared_budget(mut self, budget: Budget) -> Self {
         self.shared_budget = Some(budget);
+        self
+    }
+
+    /// Sets how long a call may wait for the shared budgets (default: until the deadline of the extraction); see
+    /// [`Driver::with_max_budget_wait`].
+    pub fn with_max_budget_wait(mut self, max: Duration) -> Self {
+        self.driver = self.driver.with_max_budget_wait(max);
         self
     }
 
@@ -352,9 +363,9 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         };
         let plans: Vec<Arc<Plan>> = others.clone().map(rotated).collect::<Result<_, _>>()?;
         let plan = self.plan(contract, targets, policy)?;
-        let budgets = self.budgets();
+        self.driver.parts.budgets = self.budgets();
         let own = self.backends.iter().find_map(|backend| backend.observation_store().cloned());
-        let mut driver = budgets.into_iter().fold(self.driver, Driver::with_budget);
+        let mut driver = self.driver;
         driver.parts.providers = self.backends.into_iter().map(|backend| backend.provider).collect();
         if let Some(store) = self.store.or(own) {
             driver = driver.with_observation_store(store);
@@ -365,15 +376,10 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         Ok(Extractor::new(Shared { order, system, examples, data: self.data, seed: self.seed }))
     }
 
-    /// Returns the budgets of all backends and of the builder, without duplicates.
-    fn budgets(&self) -> Vec<Budget> {
-        let mut budgets: Vec<Budget> = self.shared_budget.iter().cloned().collect();
-        for budget in self.backends.iter().filter_map(Backend::budget) {
-            if !budgets.iter().any(|known| known.is(budget)) {
-                budgets.push(budget.clone());
-            }
-        }
-        budgets
+    /// Returns the budgets of all backends and of the builder.
+    fn budgets(&self) -> Budgets {
+        let backends = self.backends.iter().filter_map(Backend::budget);
+        self.shared_budget.iter().chain(backends).cloned().collect()
     }
 
     fn plan(
@@ -462,10 +468,4 @@ fn contract_for(schema: Arc<dyn Schema>) -> Result<Contract, Error> {
 
 fn unusable(error: SchemaError) -> Error {
     Error::new(ErrorKind::Schema, format!("#{}: {}", error.pointer, error.message))
-}
-
-/// Returns the minimum of two limits.
-fn tighter(one: Cost, other: Cost) -> Cost {
-    let micro_usd = [one.micro_usd, other.micro_usd].into_iter().flatten().min();
-    Cost { tokens: one.tokens.min(other.tokens), micro_usd }
 }

@@ -14,8 +14,9 @@ use crate::call::make;
 use crate::external::{AsyncValidator, CheckResult, Fallback, Situation};
 use crate::interrupt::{Interrupt, Interruption};
 use crate::journal::Journal;
+use crate::longest::Longest;
 use crate::observer::{Next, Observer, Observers, Started};
-use crate::{Budget, CancellationToken, ObservationStore};
+use crate::{Budgets, CancellationToken, ObservationStore};
 
 /// The parts of a driver that all its runs share.
 #[derive(Clone)]
@@ -25,7 +26,9 @@ pub(crate) struct Parts {
     pub(crate) observers: Vec<Arc<dyn Observer>>,
     pub(crate) validators: Vec<Arc<dyn AsyncValidator>>,
     pub(crate) fallback: Option<Arc<dyn Fallback>>,
-    pub(crate) budgets: Vec<Budget>,
+    pub(crate) budgets: Budgets,
+    pub(crate) max_budget_wait: Option<Duration>,
+    pub(crate) longest: Longest,
     pub(crate) store: ObservationStore,
     pub(crate) fails_fast: bool,
 }
@@ -51,6 +54,7 @@ impl Drive<'_> {
     ) -> (Result<Outcome<Value>, Error>, Option<T>) {
         let ended = self.steps(&mut run).await;
         self.parts.store.record(self.plan, &run.take_evidence(self.plan));
+        self.parts.longest.learn(self.plan, &run);
         let (result, decoded) = match ended {
             Ok(()) => {
                 let decoded = run.take_decoded();
@@ -118,9 +122,9 @@ impl Drive<'_> {
         call: &Call,
         reserve: Cost,
     ) -> Result<(), Error> {
-        let reservations = match self.reserve(reserve) {
-            Ok(reservations) => reservations,
-            Err(left) => return self.report(run, Event::denied(id, Some(left))),
+        let reservation = match self.reserve(run, id, reserve).await {
+            Ok(reservation) => reservation,
+            Err(event) => return self.report(run, event),
         };
         let Some(provider) = self.parts.providers.get(target) else {
             return Err(Error::new(
@@ -146,9 +150,7 @@ impl Drive<'_> {
         for probe in probes {
             self.observers.notify(|observer, id| observer.call_finished(id, probe));
         }
-        for reservation in reservations {
-            reservation.settle(record.cost);
-        }
+        reservation.settle(record.cost);
         if let Some(observation) = &record.observation
             && matches!(
                 observation.kind,
@@ -171,22 +173,26 @@ impl Drive<'_> {
         }
     }
 
-    /// Reserves the maximum cost of a call in every budget.
-    ///
-    /// # Errors
-    /// The rest of the first budget that does not allow the cost; then nothing is reserved.
-    fn reserve(&self, worst: Cost) -> Result<Vec<Reservation>, Cost> {
-        let mut reservations = Vec::new();
-        for budget in &self.parts.budgets {
-            let Some(reservation) = budget.reserve(worst) else {
-                for made in reservations {
-                    Reservation::settle(made, Cost::default());
-                }
-                return Err(budget.remaining());
-            };
-            reservations.push(reservation);
+    /// Reserves the maximum cost of a call in every budget, and waits for this while open calls of other runs may give enough back.
+    /// Returns the event for a call that is not made.
+    async fn reserve(&self, run: &mut Run, id: CallId, worst: Cost) -> Result<Reservation, Event> {
+        let (budgets, clock) = (&self.parts.budgets, self.parts.clock.as_ref());
+        if let Ok(reservation) = budgets.try_reserve(worst) {
+            return Ok(reservation);
         }
-        Ok(reservations)
+        let longest = self.parts.max_budget_wait.map(|max| clock.now().after(max));
+        let until = [run.deadline(self.plan), longest].into_iter().flatten().min();
+        let waited = Interrupt::new(clock, until, self.cancel).or(budgets.reserve(worst)).await;
+        match waited {
+            Ok(Ok(reservation)) => {
+                run.start_call(clock.now());
+                Ok(reservation)
+            }
+            Ok(Err(left)) => Err(Event::denied(id, Some(left))),
+            Err(Interruption::Late) => Err(Event::denied(id, budgets.remaining())),
+            // The next iteration handles the cancellation.
+            Err(Interruption::Cancelled) => Err(Event::deferred(id)),
+        }
     }
 
     async fn check(&mut self, run: &mut Run, id: CallId, candidate: &Value) -> Result<(), Error> {
@@ -195,7 +201,7 @@ impl Drive<'_> {
         let Ok(CheckResult { violations, spent }) = self.validate(run, candidate).await else {
             return self.report(run, Event::Cancelled);
         };
-        self.parts.budgets.iter().for_each(|budget| budget.spend(spent));
+        self.parts.budgets.spend(spent);
         let errors: Vec<Violation> =
             violations.iter().filter(|violation| violation.severity == Severity::Error).cloned().collect();
         self.needs_notice = !errors.is_empty();

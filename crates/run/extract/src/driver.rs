@@ -1,6 +1,7 @@
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
+use std::time::Duration;
 
 #[cfg(doc)]
 use formwork_core::ErrorKind;
@@ -11,9 +12,10 @@ use tracing::Instrument as _;
 use crate::drive::{Drive, Parts};
 use crate::external::{AsyncValidator, Fallback};
 use crate::journal::Journal;
+use crate::longest::Longest;
 use crate::observer::{Observer, Observers, Paced};
 use crate::updates::Updates;
-use crate::{Budget, CancellationToken, ObservationStore, TokioClock, blocking, trace};
+use crate::{Budget, Budgets, CancellationToken, ObservationStore, TokioClock, blocking, trace};
 
 /// Carries out the steps of [`Run`]s: makes the calls, waits for delays, and runs the async validators and the fallback.
 ///
@@ -55,7 +57,9 @@ impl Driver {
             observers: Vec::new(),
             validators: Vec::new(),
             fallback: None,
-            budgets: Vec::new(),
+            budgets: Budgets::default(),
+            max_budget_wait: None,
+            longest: Longest::default(),
             store: ObservationStore::new(),
             fails_fast: false,
         };
@@ -94,9 +98,17 @@ impl Driver {
         self
     }
 
-    /// Adds a shared budget (default: none). A call is made only if every budget allows its maximum cost.
+    /// Adds a shared budget (default: none). A call is made only if every budget allows its maximum cost; it waits for this while open
+    /// calls may give enough back.
     pub fn with_budget(mut self, budget: Budget) -> Self {
-        self.parts.budgets.push(budget);
+        self.parts.budgets = self.parts.budgets.with(budget);
+        self
+    }
+
+    /// Sets how long a call may wait for a shared budget (default: until the deadline of the run). A run ends with
+    /// [`ErrorKind::Budget`] after this time.
+    pub const fn with_max_budget_wait(mut self, max: Duration) -> Self {
+        self.parts.max_budget_wait = Some(max);
         self
     }
 
@@ -191,7 +203,10 @@ impl Driver {
         let skipped = skipped.map(|(target, until)| (target, until.since(now))).collect();
         let drive =
             Drive { parts: &self.parts, plan, cancel, observers, journal, skipped, needs_notice: false };
-        *run = run.with_jitter(RandomState::new().hash_one("jitter")).with_advice(advice);
+        *run = run
+            .with_jitter(RandomState::new().hash_one("jitter"))
+            .with_longest_answer(self.parts.longest.of(plan))
+            .with_advice(advice);
         // Boxed, because futures are copied whole into those that contain them.
         let (result, decoded) = Box::pin(drive.finish(run)).instrument(span.clone()).await;
         trace::record(&span, &result);

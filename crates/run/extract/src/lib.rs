@@ -53,6 +53,7 @@ mod external;
 mod extractor;
 mod interrupt;
 mod journal;
+mod longest;
 mod observations;
 mod observer;
 mod partials;
@@ -62,7 +63,7 @@ mod updates;
 
 pub use backend::Backend;
 pub use blocking::block_on;
-pub use budget::{Budget, Reservation};
+pub use budget::{Budget, Budgets, Reservation};
 pub use builder::ExtractorBuilder;
 pub use cancel::CancellationToken;
 pub use clock::TokioClock;

@@ -19,7 +19,7 @@ use crate::exit::{Failed, Status};
 use crate::flags::seconds;
 use crate::output;
 use crate::stderr::say;
-use crate::targets::{Named, dollars};
+use crate::targets::{Named, RetryArgs, dollars};
 
 const EXITS: &str = "\
 Exit codes:
@@ -158,6 +158,8 @@ pub(crate) struct WorkArgs {
     /// every provider needs a price [default: no limit]
     #[arg(long, value_name = "USD", value_parser = dollars)]
     budget: Option<f64>,
+    #[command(flatten)]
+    retries: RetryArgs,
     /// Stop when more rows are rejected than this number, or than this share of the rows with a result, such as 2% [default: no limit]
     #[arg(long, value_name = "ROWS", value_parser = failures)]
     max_failures: Option<MaxFailures>,

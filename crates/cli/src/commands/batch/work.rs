@@ -115,7 +115,9 @@ fn work(
             sections.borrow_mut().push(section.clone());
             section
         };
-        let mut opened = Targets::limited(named, left).open_as(providers, args.verbose, noted).await?;
+        let mut opened = Targets::limited(named, args.retries.clone(), left)
+            .open_as(providers, args.verbose, noted)
+            .await?;
         let files = match settings.mode {
             Mode::Direct => None,
             Mode::ProviderBatch => Some(provider::files(&mut opened, &sections.into_inner(), providers)?),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Capabilities, Failure, Feedback, JsonPath, Sampling, Thresholds};
 
-pub use ready::{Backoff, Patching, Policy, Temperature};
+pub use ready::{Backoff, Patching, Policy, Retries, Temperature};
 
 /// The part of the document that a call requests from the model.
 ///
@@ -69,6 +69,14 @@ impl Decision {
     /// Repeats the call on the next target after a delay.
     pub const fn repeat_on_next_target(wait: Duration) -> Self {
         Self::Repeat { wait, next_target: true }
+    }
+
+    /// Returns whether the next call goes to the next target; `None` if there is no next call.
+    pub(crate) const fn next_target(&self) -> Option<bool> {
+        match self {
+            Self::Repeat { next_target, .. } | Self::Ask(Reask { next_target, .. }) => Some(*next_target),
+            Self::NotStated | Self::GiveUp => None,
+        }
     }
 }
 
@@ -168,6 +176,8 @@ pub struct RetryContext<'a> {
     pub not_stated: &'a [JsonPath],
     /// The capabilities of the current target.
     pub capabilities: &'a Capabilities,
+    /// The retry settings of the current target, which have precedence over those of a policy.
+    pub retries: &'a Retries,
     /// The time until the current target is in service; zero if it is.
     pub own_in: Duration,
     /// The capabilities of the next target, if there is one: of the remaining targets, the one that is in service first.
@@ -210,6 +220,7 @@ impl<'a> RetryContext<'a> {
             stalled: false,
             not_stated: &[],
             capabilities,
+            retries: NO_RETRIES,
             own_in: Duration::ZERO,
             next: None,
             next_in: None,
@@ -218,6 +229,8 @@ impl<'a> RetryContext<'a> {
         }
     }
 }
+
+const NO_RETRIES: &Retries = &Retries { retries: None, delays: None };
 
 /// Decides the next call after an answer that was not accepted. Pure: the same [`RetryContext`] gives the same
 /// [`Decision`].

@@ -129,6 +129,44 @@ impl Backoff {
     }
 }
 
+/// The retry settings of one target, which replace those of the policy's [`Backoff`].
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use formwork_core::{Backoff, Retries};
+///
+/// let target = Retries { retries: Some(5), delays: None };
+/// let file = Retries { retries: Some(0), delays: Some(vec![Duration::from_secs(1)]) };
+/// let backoff = target.or(file).apply(Backoff::exponential());
+/// assert_eq!((backoff.retries, backoff.delays), (5, vec![Duration::from_secs(1)]));
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Retries {
+    /// The maximum number of retries of one failed call; 0 turns retries off (default: that of the policy).
+    pub retries: Option<u32>,
+    /// The delays before the retries; the last one repeats (default: those of the policy).
+    pub delays: Option<Vec<Duration>>,
+}
+
+impl Retries {
+    /// Returns these settings, with those of `other` for absent ones.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self { retries: self.retries.or(other.retries), delays: self.delays.or(other.delays) }
+    }
+
+    /// Returns the backoff with these settings.
+    #[must_use]
+    pub fn apply(&self, backoff: Backoff) -> Backoff {
+        Backoff {
+            retries: self.retries.unwrap_or(backoff.retries),
+            delays: self.delays.clone().unwrap_or(backoff.delays),
+            ..backoff
+        }
+    }
+}
+
 /// Durations as numbers of seconds.
 mod seconds {
     use std::time::Duration;
@@ -282,8 +320,9 @@ impl Policy {
     }
 
     fn after_fault(&self, seen: &RetryContext<'_>, fault: &Fault) -> Decision {
-        let own = self
-            .backoff
+        let own = seen
+            .retries
+            .apply(self.backoff.clone())
             .wait(seen.faults, fault.retry_after, seen.draw)
             .filter(|_| fault.kind.is_transient());
         let own = own.filter(|wait| seen.remaining.is_none_or(|remaining| *wait < remaining));

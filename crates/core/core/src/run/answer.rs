@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::end::over_budget;
 use super::entry::Answered;
 use super::evidence::is_at_deadline;
 use super::examine::{Examined, Question};
@@ -19,17 +18,20 @@ impl Run {
         &mut self,
         plan: &Plan,
         now: Time,
-        completion: Completion,
+        mut completion: Completion,
         stopped: Option<Violation>,
     ) {
         if let Some(usage) = completion.probe.as_deref().copied() {
             self.enter(plan, now, CallResult::Probe, usage, Answered::default());
         }
         let State::Calling { call, .. } = &self.state else { return };
+        let call = Arc::clone(call);
+        completion.usage =
+            completion.usage.or_estimate(&call, completion.text.len() + completion.reasoning.len());
         let text: Arc<str> = completion.text.as_str().into();
         let question = Question {
             plan,
-            call,
+            call: &call,
             ask: &self.request.ask,
             draft: self.drafts.current(),
             context: self.context(),
@@ -48,7 +50,17 @@ impl Run {
             // The server does not enforce the bounds of a schema; whether it enforces the rest is shown without them.
             examined.ignored = None;
         }
-        let bounding = self.bounding(plan, now, &completion.finish, &examined);
+        let is_closed = examined.draft.as_ref().is_some_and(|draft| draft.closed.paths().next().is_some());
+        let is_cut = matches!(examined.failure, Some(Failure::Truncated { .. })) || is_closed;
+        let output = completion.usage.output_tokens;
+        let at_limit = completion.finish == Finish::Length
+            || call.max_tokens.is_some_and(|limit| output >= u64::from(limit));
+        if !is_cut && completion.finish.is_by_model() {
+            self.size.saw(output);
+        }
+        // An answer that was cut off at a limit of the run's own is no evidence about the model.
+        let is_raised = is_cut && at_limit && !self.is_late(plan, now) && self.raises_limit(plan, &call);
+        let bounding = self.bounding(plan, now, &completion.finish, &examined).filter(|_| !is_raised);
         self.show_answer(plan, now, &completion, &examined, bounding.as_ref());
         let Examined { draft, edits, failure, ignored, .. } = examined;
         let is_patch = matches!(&self.request.ask, Ask::Patch(_));
@@ -75,6 +87,11 @@ impl Run {
             self.was_ignored(plan, proof);
         } else if let Some(bounding) = bounding {
             self.set_bounded(plan, bounding);
+        }
+        if is_raised {
+            self.counters.clear_faults();
+            self.state = State::Ready;
+            return;
         }
         self.counters.answered(self.request.counts);
         // A patch without a usable value leaves the draft and its violations unchanged.
@@ -142,15 +159,15 @@ impl Run {
         }
     }
 
-    /// A shared budget has no room for the call: a cheaper target of those that are left may have.
-    pub(super) fn denied(&mut self, plan: &Plan, left: Option<Cost>) {
+    /// Continues after a shared budget refused the call: a cheaper target may fit.
+    pub(super) fn denied(&mut self, plan: &Plan, now: Time, left: Option<Cost>) {
         let State::Calling { call, .. } = &self.state else { return };
-        let denied = self.reserve(plan, call);
-        if self.go_to_cheaper(plan, |cost| cost.fits(denied) && cost != denied) {
-            self.state = State::Ready;
-        } else {
-            self.give_up(plan, ErrorKind::Budget, &over_budget(denied, left));
+        if self.deadline(plan).is_some_and(|deadline| now >= deadline) {
+            let message = "the deadline passed while the call waited for the budget";
+            return self.give_up(plan, ErrorKind::Deadline, message);
         }
+        let denied = self.reserve(plan, call);
+        self.without_money(plan, now, denied, left, |cost| cost.fits(denied) && cost != denied);
     }
 
     pub(super) fn checked(&mut self, plan: &Plan, now: Time, violations: Vec<Violation>) {

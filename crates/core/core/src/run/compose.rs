@@ -10,8 +10,8 @@ use crate::feedback::cut_bytes;
 use crate::plan::Mode;
 use crate::root::opening;
 use crate::{
-    Ask, Call, Capabilities, Enforcement, Failure, Finish, LowerRequest, Lowered, Message, Plan, Role,
-    Sampling, SamplingParameter, Target, Tighten,
+    Ask, Call, Enforcement, Failure, Finish, LowerRequest, Lowered, Message, Plan, Role, Sampling,
+    SamplingParameter, Target, Tighten,
 };
 
 impl Run {
@@ -139,26 +139,6 @@ impl Run {
         plan.options.max_tokens.or_else(default)
     }
 
-    /// Returns the token limit of a call: that of the plan or the policy, or else the target's default within the rest of
-    /// its context. With a limit of money there always is one.
-    fn limit_for(&self, plan: &Plan, target: &Target, messages: &[Arc<Message>]) -> Option<u32> {
-        let capabilities = &target.capabilities;
-        let is_limited = plan.options.budget.or(plan.options.shared_budget).is_some();
-        let paid = || is_limited.then(|| capabilities.output_tokens.unwrap_or(MAX_PAID));
-        let left = capabilities.context_tokens.map(|context| left(context, messages));
-        self.request.max_tokens.or_else(|| {
-            let max = capabilities.default_max_tokens.or_else(paid)?;
-            Some(max.min(left.unwrap_or(u32::MAX)))
-        })
-    }
-
-    /// Returns the maximum number of tokens of an answer of this target, if known.
-    pub(super) fn token_budget(&self, target: &Target) -> Option<u32> {
-        let Capabilities { output_tokens, context_tokens, .. } = target.capabilities;
-        let left = context_tokens.map(|context| left(context, &self.input.messages));
-        [output_tokens, left].into_iter().flatten().min()
-    }
-
     /// Returns the input's messages, with the instruction at the end of the system message or as a system message.
     fn task(&self, instruction: Option<&Arc<Message>>) -> Vec<Arc<Message>> {
         let given = &self.input.messages;
@@ -216,17 +196,3 @@ const PENALTY: f64 = 0.5;
 
 /// The greatest frequency penalty that OpenAI's API accepts.
 const MAX_PENALTY: f64 = 2.0;
-
-/// The token limit of an answer under a limit of money, if neither the caller nor the registry sets one.
-const MAX_PAID: u32 = 8192;
-
-/// The minimum token limit of an answer, because the size of a prompt is an estimate.
-const MIN_LEFT: u32 = 256;
-
-/// Returns the number of tokens that a prompt leaves of a context. Three bytes count as a token, which overestimates most
-/// texts.
-fn left(context: u32, messages: &[Arc<Message>]) -> u32 {
-    let bytes: usize = messages.iter().flat_map(|message| message.texts()).map(str::len).sum();
-    let prompt = u32::try_from(bytes.div_ceil(3)).unwrap_or(u32::MAX);
-    context.saturating_sub(prompt).max(MIN_LEFT)
-}

@@ -17,14 +17,13 @@ impl Run {
         })
     }
 
-    /// Advances to the first later target whose context may hold the input; returns `false` if there is none.
+    /// Advances to the first open target whose context may hold the input; returns `false` if there is none.
     pub(super) fn go_to_larger(&mut self, plan: &Plan) -> bool {
         let least = self.input.least_tokens();
         let may_fit = |target: &Target| {
             target.capabilities.context_tokens.is_none_or(|context| least <= context.into())
         };
-        let next = self.position.target + 1;
-        let larger = plan.targets.iter().skip(next).position(may_fit);
-        larger.is_some_and(|further| self.advance(plan, next + further))
+        let larger = self.position.open(plan).find(|target| plan.targets.get(*target).is_some_and(may_fit));
+        larger.is_some_and(|target| self.advance(plan, target))
     }
 }

@@ -4,11 +4,17 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
+use super::counters::Counters;
 use super::end::over_budget;
+use super::position::Position;
+use super::request::Request;
 use super::{DEADLINE_PASSED, MAX_CALLS, Run, State};
 use crate::absence::is_unstated;
 use crate::{
-    Ask, Call, Cost, Decision, ErrorKind, Failure, FaultKind, JsonPath, Plan, RetryContext, Time, Usage,
+    Ask, Call, Cost, Decision, ErrorKind, Evidence, Failure, FaultKind, JsonPath, Plan, RetryContext, Time,
+    Usage,
 };
 
 /// What is known about the last answer besides its failure.
@@ -48,17 +54,9 @@ impl Run {
             Err(message) => return self.give_up(plan, ErrorKind::Config, &message),
         };
         if let Some(budget) = plan.options.budget {
-            let spent = self.counters.spent;
-            let fits = |cost: Cost| spent.plus(cost).fits(budget);
-            let worst = self.reserve(plan, &call);
-            if !fits(worst) {
-                return match self.go_to_cheaper(plan, fits) {
-                    true => self.begin(plan, now),
-                    false => {
-                        let left = budget.minus(spent);
-                        self.give_up(plan, ErrorKind::Budget, &over_budget(worst, Some(left)));
-                    }
-                };
+            let (worst, left) = (self.reserve(plan, &call), budget.minus(self.counters.spent));
+            if !worst.fits(left) {
+                return self.without_money(plan, now, worst, Some(left), |cost| cost.fits(left));
             }
         }
         self.request.sent(call.max_tokens);
@@ -80,19 +78,41 @@ impl Run {
         })
     }
 
-    /// Advances to the first later target for which `may_cost` accepts the maximum cost of the next call; returns `false`
-    /// if there is none.
-    pub(super) fn go_to_cheaper(&mut self, plan: &Plan, may_cost: impl Fn(Cost) -> bool) -> bool {
-        for target in self.position.target + 1..plan.targets.len() {
+    /// Continues after a budget refused the next call, which may cost up to `worst`: on another target whose call `may_cost`
+    /// accepts, or on the target that the run was about to leave for this one. Ends the run if there is no such target.
+    pub(super) fn without_money(
+        &mut self,
+        plan: &Plan,
+        now: Time,
+        worst: Cost,
+        left: Option<Cost>,
+        may_cost: impl Fn(Cost) -> bool,
+    ) {
+        let mut open: Vec<usize> = self.position.open(plan).collect();
+        open.sort_unstable();
+        let payable = open.into_iter().find(|target| {
             let mut there = self.clone();
-            if !there.advance(plan, target) {
-                continue;
-            }
-            if there.composed(plan).is_ok_and(|(call, _)| may_cost(there.reserve(plan, &call))) {
-                return self.advance(plan, target);
+            there.advance(plan, *target);
+            there.composed(plan).is_ok_and(|(call, _)| may_cost(there.reserve(plan, &call)))
+        });
+        if let Some(target) = payable {
+            self.position.advance_for_money(plan, target);
+            self.entered();
+            self.state = State::Ready;
+            return;
+        }
+        if let Some(before) = self.before.take() {
+            let Before { position, request, counters, last_evidence, repeated, stalled } = *before;
+            (self.position, self.request, self.counters) = (position, request, counters);
+            self.last_evidence = last_evidence;
+            let not_stated = self.not_stated(plan);
+            let last = Last { repeated, stalled, not_stated: &not_stated };
+            let decision = self.advice(plan, now, None, last);
+            if decision.next_target() == Some(false) {
+                return self.carry_out(plan, now, decision);
             }
         }
-        false
+        self.give_up(plan, ErrorKind::Budget, &over_budget(worst, left));
     }
 
     /// Returns the maximum cost of a call: a token has at least one byte, and reasoning counts as part of the answer.
@@ -107,25 +127,32 @@ impl Run {
 
     /// Applies the policy's decision, within the bounds of the run.
     pub(super) fn decide(&mut self, plan: &Plan, now: Time, repeated: bool, stalled: bool) {
-        let draw = self.draw();
-        let remaining = self.deadline(plan).map(|deadline| deadline.since(now));
-        if remaining.is_some_and(|left| left.is_zero()) {
+        if self.deadline(plan).is_some_and(|deadline| now >= deadline) {
             // The deadline is the reason for the end here, not the last failure.
             return self.give_up(plan, ErrorKind::Deadline, DEADLINE_PASSED);
         }
         let next = self.position.next(plan, now);
         let not_stated = self.not_stated(plan);
         let last = Last { repeated, stalled, not_stated: &not_stated };
-        let decision = self.advice(plan, now, next, last, draw).unwrap_or(Decision::GiveUp);
-        let goes_on = match &decision {
-            Decision::Repeat { next_target, .. } => *next_target,
-            Decision::Ask(reask) => reask.next_target,
-            Decision::NotStated if !not_stated.is_empty() => return self.give_up_unstated(plan, not_stated),
-            Decision::NotStated | Decision::GiveUp => return self.give_up_on_failure(plan, repeated),
-        };
-        if goes_on && !next.is_some_and(|(target, _)| self.advance(plan, target)) {
-            return self.give_up_on_failure(plan, repeated);
+        let decision = self.advice(plan, now, next, last);
+        match (decision.next_target(), next) {
+            (Some(false), _) => {}
+            (Some(true), Some((target, _))) => {
+                let Self { position, request, counters, .. } = self.clone();
+                let last_evidence = self.last_evidence.take();
+                let before = Before { position, request, counters, last_evidence, repeated, stalled };
+                self.before = Some(Box::new(before));
+                self.advance(plan, target);
+            }
+            (None, _) if decision == Decision::NotStated && !not_stated.is_empty() => {
+                return self.give_up_unstated(plan, not_stated);
+            }
+            _ => return self.give_up_on_failure(plan, repeated),
         }
+        self.carry_out(plan, now, decision);
+    }
+
+    fn carry_out(&mut self, plan: &Plan, now: Time, decision: Decision) {
         match decision {
             Decision::NotStated | Decision::GiveUp => {}
             Decision::Repeat { wait, .. } => self.wait(plan, now, wait),
@@ -137,18 +164,18 @@ impl Run {
         }
     }
 
-    /// Returns the policy's decision about the last call; `None` if it did not fail. `next` is the next target and the time
-    /// until it is in service.
+    /// Returns the policy's decision about the last call. `next` is the next target and the time until it is in service.
     fn advice(
-        &self,
+        &mut self,
         plan: &Plan,
         now: Time,
         next: Option<(usize, Duration)>,
         last: Last<'_>,
-        draw: f64,
-    ) -> Option<Decision> {
-        let (failure, target) = (self.failure()?, self.position.target_of(plan)?);
-        let remaining = self.deadline(plan).map(|deadline| deadline.since(now));
+    ) -> Decision {
+        let draw = self.draw();
+        let (Some(failure), Some(target)) = (self.failure(), self.position.target_of(plan)) else {
+            return Decision::GiveUp;
+        };
         let ask = &self.request.ask;
         let about_values = matches!(failure, Failure::Invalid { .. }) || matches!(ask, Ask::Patch(_));
         let mut patchable =
@@ -156,7 +183,7 @@ impl Run {
         if !patchable.is_empty() && !self.can_patch(plan, &patchable) {
             patchable.clear();
         }
-        Some(plan.policy.decide(&RetryContext {
+        plan.policy.decide(&RetryContext {
             failure,
             ask,
             sampling: self.request.sampling,
@@ -172,12 +199,13 @@ impl Run {
             stalled: last.stalled,
             not_stated: last.not_stated,
             capabilities: &target.capabilities,
+            retries: &target.retries,
             own_in: self.position.wait(now).unwrap_or_default(),
             next: next.and_then(|(target, _)| plan.targets.get(target)).map(|next| &next.capabilities),
             next_in: next.map(|(_, wait)| wait),
-            remaining,
+            remaining: self.deadline(plan).map(|deadline| deadline.since(now)),
             draw,
-        }))
+        })
     }
 
     /// Returns the failure of the last call, if it failed.
@@ -222,14 +250,31 @@ impl Run {
         self.state = if wait.is_zero() { State::Ready } else { State::Waiting { until } };
     }
 
-    /// Advances to a later target; returns `false` if `target` is not later.
+    /// Enters another target; returns `false` if that is not open.
     pub(super) fn advance(&mut self, plan: &Plan, target: usize) -> bool {
-        let is_later = self.position.advance(plan, target);
-        if is_later {
-            self.leave_target();
-            self.counters.enter_target();
-            self.request.enter_target();
+        let is_open = self.position.advance(plan, target);
+        if is_open {
+            self.entered();
         }
-        is_later
+        is_open
     }
+
+    /// Resets the state that belongs to the target that the run has left.
+    fn entered(&mut self) {
+        self.leave_target();
+        self.counters.enter_target();
+        self.request.enter_target();
+    }
+}
+
+/// The state of a run before it left a target for another one that it has not called yet.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Before {
+    position: Position,
+    request: Request,
+    counters: Counters,
+    /// The evidence that counts if the run does not return.
+    pub(super) last_evidence: Option<Evidence>,
+    repeated: bool,
+    stalled: bool,
 }

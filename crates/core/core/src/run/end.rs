@@ -13,8 +13,8 @@ use super::warnings::of_incomplete;
 use super::{Run, State};
 use crate::violation::write_place;
 use crate::{
-    CallResult, Cost, ErrorKind, Failure, FaultKind, Origin, Plan, Provenance, Refused, Source, Time, Usage,
-    Violation, Warning, WarningKind,
+    CallRecord, CallResult, Cost, ErrorKind, Failure, FaultKind, Finish, Origin, Plan, Provenance, Refused,
+    Source, Time, Usage, Violation, Warning, WarningKind,
 };
 
 /// The error with which a run ends.
@@ -47,6 +47,7 @@ impl Run {
             plan.skipped_before(self.position.target, self.position.mode)
                 .map(|(dialect, reason)| skipped(dialect, reason)),
         );
+        warnings.extend(self.estimated());
         warnings.extend_from_slice(plan.contract.warnings());
         warnings.extend(self.weaker_mode(plan));
         if self.position.has_bounds {
@@ -58,6 +59,18 @@ impl Run {
         let (value, origin) = (Arc::unwrap_or_clone(value), Origin::Model { target });
         let not_stated = plan.contract.not_stated(&value);
         self.state = State::Accepted { value, origin, provenance, warnings, not_stated };
+    }
+
+    /// Returns the warning that a target counted no tokens of an answer, if one did.
+    fn estimated(&self) -> Option<Warning> {
+        let is_estimated = |call: &&CallRecord| {
+            call.usage.estimated && call.finish.as_ref().is_some_and(Finish::is_by_model)
+        };
+        let target = &self.ledger.iter().find(is_estimated)?.target;
+        let message = format!(
+            "`{target}` reported no tokens for an answer with text; its usage and cost are estimates from the lengths of the texts"
+        );
+        Some(Warning::new(WarningKind::EstimatedUsage, message))
     }
 
     /// Ends the run with the fallback's value, or with an error if it violates the contract.

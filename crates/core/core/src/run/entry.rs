@@ -33,10 +33,11 @@ impl Run {
         let Some(target) = self.position.target_of(plan) else { return };
         let Answered { text, original, notes, finish, edits, closed, restrained } = answer;
         let usage = match (&finish, &verdict) {
-            (Some(Finish::Stopped), _) if usage == Usage::default() => Usage::estimate(call, text.len()),
             (None, CallResult::Cancelled) => Usage::estimate(call, 0),
             _ => usage,
         };
+        self.position.called = true;
+        self.evidence.extend(self.before.take().and_then(|before| before.last_evidence));
         let cost = target.cost(usage);
         self.counters.spend(cost);
         self.ledger.push(CallRecord {

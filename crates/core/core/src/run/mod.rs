@@ -1,7 +1,7 @@
 //! The run: the pure state machine of one request, from its first call to its end.
 //!
-//! Its state has four parts, each with methods of its own: [`position`] (the current target and output mode), [`request`]
-//! (the parameters of the next call), [`counters`] and [`drafts`]. Examining an answer is a function of the contract, the
+//! Its state has five parts, each with methods of its own: [`position`] (the current target and output mode), [`request`]
+//! (the parameters of the next call), [`counters`], [`drafts`] and the [size of answers](limit). Examining an answer is a function of the contract, the
 //! call and the completion ([`examine`]).
 
 mod answer;
@@ -18,6 +18,7 @@ mod evidence;
 mod examine;
 mod input;
 mod learn;
+mod limit;
 mod patch;
 mod position;
 mod random;
@@ -39,8 +40,10 @@ use crate::{
     Time, Usage, Warning,
 };
 use counters::Counters;
+use decide::Before;
 use drafts::Drafts;
 use end::{DEADLINE_PASSED, End};
+use limit::AnswerSize;
 use position::Position;
 use request::Request;
 
@@ -55,8 +58,8 @@ pub use step::{CallId, Event, External, Misuse, Step};
 ///
 /// These invariants always hold: a run ends, after at most [`MAX_CALLS`] calls; an accepted value satisfies the contract,
 /// even if the fallback supplied it; within a target the temperature never rises, and no output mode is used again after a
-/// weaker one; targets only advance; delays end before the deadline; the sum of spent and reserved cost stays within the
-/// budget.
+/// weaker one; a target that was called and then left is never called again; delays end before the deadline; the sum of spent and
+/// reserved cost stays within the budget.
 ///
 /// ```
 /// use formwork_core::{Call, Completion, Error, Event, Input, Outcome, Plan, Run, Step, Time};
@@ -94,6 +97,11 @@ pub struct Run {
     counters: Counters,
     drafts: Drafts,
     ledger: Vec<CallRecord>,
+    #[serde(default)]
+    size: AnswerSize,
+    /// The state to which the run returns if no budget allows the target that it has just entered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<Box<Before>>,
     /// The evidence that the driver has not taken yet.
     #[serde(skip)]
     evidence: Vec<Evidence>,
@@ -152,6 +160,8 @@ impl Run {
             counters: Counters::default(),
             drafts: Drafts::default(),
             ledger: Vec::new(),
+            size: AnswerSize::default(),
+            before: None,
             evidence: Vec::new(),
             last_evidence: None,
             decoded: Decoded::default(),
@@ -188,7 +198,7 @@ impl Run {
             }
             self.state = State::Ready;
         }
-        if self.state == State::Ready {
+        while self.state == State::Ready {
             self.begin(plan, now);
         }
         Ok(match &self.state {
@@ -209,6 +219,14 @@ impl Run {
             State::Waiting { until } => Step::Wait { until: *until },
             State::Ready | State::Accepted { .. } | State::Failed(_) => Step::Done,
         })
+    }
+
+    /// Sets the start of the open call to `now` (default: the time of the step that created it), because the call waited for a shared
+    /// budget.
+    pub const fn start_call(&mut self, now: Time) {
+        if let State::Calling { since, .. } = &mut self.state {
+            *since = now;
+        }
     }
 
     /// Takes in the result of a step.
@@ -237,7 +255,8 @@ impl Run {
             (Event::Failed { fault, received: Some(received), .. }, State::Calling { .. }) => {
                 self.broken_off(plan, now, fault, *received);
             }
-            (Event::Denied { left, .. }, State::Calling { .. }) => self.denied(plan, left),
+            (Event::Denied { left, .. }, State::Calling { .. }) => self.denied(plan, now, left),
+            (Event::Deferred { .. }, State::Calling { .. }) => self.state = State::Ready,
             (Event::Checked { violations, spent, .. }, State::Outside { who: External::Checks, .. }) => {
                 self.counters.spend(spent);
                 self.checked(plan, now, violations);

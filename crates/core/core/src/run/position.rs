@@ -7,11 +7,21 @@ use serde::{Deserialize, Serialize};
 use crate::plan::Mode;
 use crate::{Advice, Enforcement, Plan, SamplingParameter, Size, Target, TargetAdvice, Tighten, Time};
 
-/// The current target and output mode. Targets only advance, and within a target no mode is used again after a later one.
+/// The current target and output mode. A target that was called and left is never entered again, and within a target no mode is
+/// used again after a later one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Position {
     pub(super) target: usize,
     pub(super) mode: usize,
+    /// Whether the current target was called since the run entered it.
+    #[serde(default)]
+    pub(super) called: bool,
+    /// The highest index of a target that the run has entered.
+    #[serde(default)]
+    furthest: usize,
+    /// The targets that a budget did not allow, and that were not called. The run may return to them.
+    #[serde(default)]
+    unpaid: Vec<usize>,
     /// Whether the schema is bounded for the current target, beyond the plan.
     pub(super) bounded: bool,
     /// Whether the schema of the last whole document had bounds beyond the plan.
@@ -55,12 +65,16 @@ impl Position {
         self.enter(plan);
     }
 
-    /// Returns the later target that is in service first, and the time until then; of equal ones the first. `None` if the
-    /// current target is the last.
+    /// Returns the targets that the run may still enter: those after all that it has entered, then those that a budget did not
+    /// allow.
+    pub(super) fn open(&self, plan: &Plan) -> impl Iterator<Item = usize> {
+        (self.target.max(self.furthest) + 1..plan.targets.len()).chain(self.unpaid.iter().copied())
+    }
+
+    /// Returns the [open](Self::open) target that is in service first, and the time until then; of equal ones the first.
+    /// `None` if no target is open.
     pub(super) fn next(&self, plan: &Plan, now: Time) -> Option<(usize, Duration)> {
-        (self.target + 1..plan.targets.len())
-            .map(|target| (target, self.time_until(target, now)))
-            .min_by_key(|(_, wait)| *wait)
+        self.open(plan).map(|target| (target, self.time_until(target, now))).min_by_key(|(_, wait)| *wait)
     }
 
     /// The time until the target in use is in service; `None` if it is.
@@ -80,14 +94,30 @@ impl Position {
         self.bounded = self.advised().is_some_and(|advice| advice.is_bounded) && self.may_bound(plan);
     }
 
-    /// Advances to a later target; returns `false` if `to` is not later.
+    /// Enters another target; returns `false` if that is not [open](Self::open).
     pub(super) fn advance(&mut self, plan: &Plan, to: usize) -> bool {
-        if to <= self.target || to >= plan.targets.len() {
-            return false;
+        let is_open = self.open(plan).any(|target| target == to);
+        if is_open {
+            self.furthest = self.furthest.max(self.target).max(to);
+            self.unpaid.retain(|target| *target != to);
+            (self.target, self.called) = (to, false);
+            self.enter(plan);
         }
-        self.target = to;
-        self.enter(plan);
-        true
+        is_open
+    }
+
+    /// Enters another target because a budget does not allow the current one. The run may return to that unless it was called,
+    /// and to the later targets before `to`.
+    pub(super) fn advance_for_money(&mut self, plan: &Plan, to: usize) -> bool {
+        let passed: Vec<usize> = self.open(plan).filter(|target| *target < to).collect();
+        let own = Some(self.target).filter(|_| !self.called);
+        let is_open = self.advance(plan, to);
+        if is_open {
+            self.unpaid.extend(passed.into_iter().chain(own));
+            self.unpaid.sort_unstable();
+            self.unpaid.dedup();
+        }
+        is_open
     }
 
     /// Advances to the next mode of the target; returns `false` if there is none.

@@ -113,6 +113,12 @@ pub enum Event {
         /// The rest of the budget, if that is known.
         left: Option<Cost>,
     },
+    /// A call was not made, because the caller cancelled while the call waited for a shared budget. The next step decides again.
+    #[non_exhaustive]
+    Deferred {
+        /// The number of the step.
+        id: CallId,
+    },
     /// The asynchronous checks are complete.
     #[non_exhaustive]
     Checked {
@@ -157,10 +163,15 @@ impl Event {
         Self::Failed { id, fault, usage: Usage::default(), received: Some(Box::new(received)) }
     }
 
-    /// The call of a step was not made, because a shared budget does not allow it; `left` is the rest of that budget, for the
-    /// message of the error.
+    /// Reports that a call was not made, because a shared budget does not allow it. `left` is the rest of that budget, for the
+    /// message of the error. After the deadline, the run ends because of the deadline.
     pub const fn denied(id: CallId, left: Option<Cost>) -> Self {
         Self::Denied { id, left }
+    }
+
+    /// Reports that a call was not made, so that the next step decides again.
+    pub const fn deferred(id: CallId) -> Self {
+        Self::Deferred { id }
     }
 
     /// Reports the violations that the asynchronous checks found, and the cost of the checks.
@@ -179,6 +190,7 @@ impl Event {
             Self::Answered { id, .. }
             | Self::Failed { id, .. }
             | Self::Denied { id, .. }
+            | Self::Deferred { id }
             | Self::Checked { id, .. }
             | Self::Supplied { id, .. } => Some(*id),
             Self::Cancelled => None,

@@ -26,9 +26,13 @@ const REPLIES: [Reply; 11] = [
 const DEADLINE: Duration = Duration::from_secs(9);
 const BUDGET: Cost = Cost { tokens: 5_000, micro_usd: Some(5_000) };
 
+/// Returns the price at which a token costs this number of millionths of a dollar.
+fn price(micro_usd: u64) -> Price {
+    Price { input: micro_usd * 1_000_000, output: micro_usd * 1_000_000 }
+}
+
 fn two_targets(policy: Policy) -> Plan {
-    let price = Price { input: 1_000_000, output: 1_000_000 };
-    let targets = vec![target("one").with_price(price), target("two").with_price(price)];
+    let targets = vec![target("one").with_price(price(1)), target("two").with_price(price(1))];
     Plan::new(contract(), targets)
         .with_policy(policy)
         .with_deadline(DEADLINE)
@@ -43,19 +47,27 @@ fn two_targets(policy: Policy) -> Plan {
 struct Watcher {
     calls: u32,
     waited: Duration,
-    target: usize,
+    target: Option<usize>,
+    left: BTreeSet<usize>,
     hottest: Option<f64>,
     enforced: Option<Enforcement>,
     ids: BTreeSet<CallId>,
+    /// Whether the run chooses its own token limits. An answer that one of them cut off shows nothing about the model.
+    limits_itself: bool,
+    /// Whether a budget refused the target of the last step, which was not called.
+    refused: BTreeSet<usize>,
+    /// Whether a target was called that a budget had refused before.
+    has_returned: bool,
 }
 
 impl Watcher {
-    fn call(&mut self, id: CallId, target: usize, call: &Call, spent: Cost, reserve: Cost) {
+    fn call(&mut self, target: usize, call: &Call) {
         self.calls += 1;
-        assert!(self.ids.insert(id), "every call has a number of its own");
-        assert!(target >= self.target, "targets only advance");
-        if target > self.target {
-            (self.target, self.hottest, self.enforced) = (target, None, None);
+        self.has_returned |= self.refused.contains(&target) && self.target != Some(target);
+        if self.target != Some(target) {
+            self.left.extend(self.target);
+            assert!(!self.left.contains(&target), "a target that was called and left is never called again");
+            (self.target, self.hottest, self.enforced) = (Some(target), None, None);
         }
         assert!(self.enforced.is_none_or(|before| call.enforcement() <= before), "modes only go down");
         self.enforced = Some(call.enforcement());
@@ -63,6 +75,11 @@ impl Watcher {
             assert!(now <= before, "it never heats up within a target");
         }
         self.hottest = call.sampling.temperature.or(self.hottest);
+    }
+
+    /// Takes in a step before its result.
+    fn step(&mut self, id: CallId, spent: Cost, reserve: Cost) {
+        assert!(self.ids.insert(id), "every call has a number of its own");
         assert!(spent.plus(reserve).fits(BUDGET), "what is spent and reserved stays within the budget");
     }
 
@@ -70,7 +87,9 @@ impl Watcher {
         assert!(self.calls <= 40, "calls are bounded");
         assert_eq!(run.ledger().len(), self.calls as usize, "every call is in the ledger");
         assert!(self.waited < DEADLINE, "waits end before the deadline");
-        observations(run);
+        if !self.limits_itself {
+            observations(run);
+        }
         match run.clone().finish() {
             Ok(outcome) => {
                 let judged = plan.contract().judge(&outcome.value, &Context::EMPTY);
@@ -138,8 +157,9 @@ fn observations(run: &Run) {
     assert!(run.observations().eq(run.ledger().iter().filter_map(|call| call.observation.as_deref())));
 }
 
-/// Walks every script of replies to the end of the run, and returns the number of ends.
-fn walk(plan: &Plan, mut run: Run, mut now: Time, mut watcher: Watcher) -> usize {
+/// Walks every script of these replies to the end of the run. Returns the number of ends, and of those after a return to a target
+/// that a budget had refused.
+fn walk(plan: &Plan, mut run: Run, mut now: Time, mut watcher: Watcher, replies: &[Reply]) -> (usize, usize) {
     loop {
         match run.step(plan, now).unwrap() {
             Step::Wait { until, .. } => {
@@ -148,16 +168,20 @@ fn walk(plan: &Plan, mut run: Run, mut now: Time, mut watcher: Watcher) -> usize
             }
             Step::Done => {
                 watcher.done(plan, &run);
-                return 1;
+                return (1, usize::from(watcher.has_returned));
             }
             Step::Call { id, target, call, reserve, .. } => {
                 let spent = run.ledger().iter().fold(Cost::default(), |sum, call| sum.plus(call.cost));
-                watcher.call(id, target, &call, spent, reserve);
-                return REPLIES
+                watcher.step(id, spent, reserve);
+                return replies
                     .iter()
                     .map(|reply| {
-                        let mut branch = run.clone();
+                        let (mut branch, mut watcher) = (run.clone(), watcher.clone());
                         let event = reply.event(id, &call);
+                        match event {
+                            Event::Denied { .. } => _ = watcher.refused.insert(target),
+                            _ => watcher.call(target, &call),
+                        }
                         let later = now.after(Duration::from_millis(100));
                         branch.on(plan, later, event.clone()).unwrap();
                         let after = branch.clone();
@@ -167,9 +191,9 @@ fn walk(plan: &Plan, mut run: Run, mut now: Time, mut watcher: Watcher) -> usize
                             "a doubled event is misuse"
                         );
                         assert_eq!(branch, after, "and changes nothing");
-                        walk(plan, branch, later, watcher.clone())
+                        walk(plan, branch, later, watcher, replies)
                     })
-                    .sum();
+                    .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
             }
             _ => unreachable!("this plan has no checks outside of the run"),
         }
@@ -187,9 +211,40 @@ fn every_script_of_replies_keeps_the_laws() {
     let mut ends = 0;
     for policy in policies {
         let plan = two_targets(policy);
-        ends += walk(&plan, Run::new(&plan, input().with_seed(1)), Time(0), Watcher::default());
+        ends += walk(&plan, Run::new(&plan, input().with_seed(1)), Time(0), Watcher::default(), &REPLIES).0;
     }
     assert!(ends > 10_000, "{ends} scripts were walked");
+}
+
+#[test]
+fn every_script_with_refusals_of_budgets_keeps_the_laws() {
+    let replies = [
+        Reply::Says(GOOD),
+        Reply::Says(BAD_SUM),
+        Reply::Ends(r#"{"score": 7"#, Finish::Length),
+        Reply::Fails(FaultKind::Auth),
+        Reply::Denies,
+    ];
+    let (mut ends, mut returns) = (0, 0);
+    for prices in [[3, 1, 2], [1, 2, 3], [2, 3, 1]] {
+        for policy in [Policy::new(3), at_most(0.7).with_attempts_per_target(1)] {
+            let names = ["one", "two", "three"].into_iter().zip(prices);
+            let targets = names.map(|(name, micro_usd)| target(name).with_price(price(micro_usd)));
+            let plan = Plan::new(contract(), targets.collect())
+                .with_policy(policy.with_backoff(Backoff::none()))
+                .with_deadline(DEADLINE)
+                .with_budget(BUDGET)
+                .build()
+                .unwrap();
+            let watcher = Watcher { limits_itself: true, ..Watcher::default() };
+            let walked = walk(&plan, Run::new(&plan, input()), Time(0), watcher, &replies);
+            (ends, returns) = (ends + walked.0, returns + walked.1);
+        }
+    }
+    assert!(
+        ends > 150 && returns > 10,
+        "{ends} scripts were walked, {returns} with a return to a refused target"
+    );
 }
 
 fn any_policy() -> impl Strategy<Value = Policy> {
@@ -373,7 +428,8 @@ proptest! {
                 Step::Done => break watcher.done(&plan, &run),
                     Step::Call { id, target, call, reserve, .. } => {
                     let spent = run.ledger().iter().fold(Cost::default(), |sum, call| sum.plus(call.cost));
-                    watcher.call(id, target, &call, spent, reserve);
+                    watcher.step(id, spent, reserve);
+                    watcher.call(target, &call);
                     run.on(&plan, now, script[calls % script.len()].event(id, &call)).unwrap();
                     calls += 1;
                 }

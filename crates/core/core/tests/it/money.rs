@@ -86,6 +86,97 @@ fn any_policy() -> impl Strategy<Value = Policy> {
     )
 }
 
+/// Returns a target that costs this number of millionths of a dollar for each token.
+fn priced(name: &str, micro_usd: u64) -> Target {
+    target(name).with_price(Price { input: micro_usd * 1_000_000, output: micro_usd * 1_000_000 })
+}
+
+const CUT: Reply = Reply::Ends("{\"score\": 700", Finish::Length);
+
+#[test]
+fn an_answer_that_a_limit_of_the_run_cuts_off_is_no_attempt_and_doubles_the_limit_up_to_that_of_the_target() {
+    let budget = Cost { tokens: u64::MAX, micro_usd: Some(1_000_000) };
+    let own = 1_024 + (schema().to_string().len() + "Score this wallet.".len()) as u32 / 2;
+    for (output_tokens, configured, is_limited, script, limits, attempts) in [
+        (10_000, None, true, vec![CUT, CUT, Reply::Says(GOOD)], vec![own, 2 * own, 4 * own], vec![1, 1, 1]),
+        // At the limit of the target, the truncation is an attempt.
+        (2_000, None, true, vec![CUT, CUT, Reply::Says(GOOD)], vec![own, 2_000, 2_000], vec![1, 1, 2]),
+        // So it is at the caller's limit.
+        (10_000, Some(50), true, vec![CUT, Reply::Says(GOOD)], vec![50, 100], vec![1, 2]),
+        (
+            10_000,
+            Some(2_000),
+            true,
+            vec![CUT, CUT, Reply::Says(GOOD)],
+            vec![own, 2_000, 4_000],
+            vec![1, 1, 2],
+        ),
+        // Without a budget there is no limit of the run.
+        (10_000, Some(2_000), false, vec![CUT, Reply::Says(GOOD)], vec![2_000, 4_000], vec![1, 2]),
+        // Four times the longest answer: the first one took the whole limit.
+        (90_000, None, true, vec![Reply::Says(BAD_SUM), Reply::Says(GOOD)], vec![own, 4 * own], vec![1, 2]),
+    ] {
+        let capabilities = Capabilities::new(Enforcement::Schema).with_output_tokens(output_tokens);
+        let target =
+            Target::new("one", capabilities).with_mode(Arc::new(AsIs("strict", Enforcement::Schema)));
+        let price = Price { input: 1_000_000, output: 1_000_000 };
+        let policy = Policy::new(3).with_patching(Patching::Never);
+        let mut builder = Plan::new(contract(), vec![target.with_price(price)]).with_policy(policy);
+        if is_limited {
+            builder = builder.with_budget(budget);
+        }
+        if let Some(tokens) = configured {
+            builder = builder.with_max_tokens(tokens);
+        }
+        let driven = drive(&builder.build().unwrap(), input(), &script);
+        let sent: Vec<_> = driven.calls.iter().map(|(_, _, call)| call.max_tokens.unwrap()).collect();
+        let counted: Vec<_> = driven.run.ledger().iter().map(|call| call.attempt).collect();
+        assert_eq!((sent, counted), (limits, attempts), "{output_tokens}, {configured:?}, {is_limited}");
+        let observed = driven.run.observations().count();
+        assert!(
+            observed == 0 || configured.is_some() || output_tokens == 2_000,
+            "a limit of the run shows nothing"
+        );
+        assert!(driven.run.finish().is_ok());
+    }
+}
+
+#[test]
+fn a_target_that_a_budget_refused_is_called_later_and_one_that_failed_is_not() {
+    let wrong = || Reply::Says(BAD_SUM);
+    let auth = || Reply::Fails(FaultKind::Auth);
+    let (dear, cheap) = (priced("dear", 3), priced("cheap", 1));
+    let policy = || {
+        Policy::new(3).with_patching(Patching::Never).with_stop_on_repeat(false).with_attempts_per_target(1)
+    };
+    for (targets, script, expected, kind) in [
+        // The refused target is called after the cheap one has failed.
+        ([&dear, &cheap], vec![Reply::Denies, auth(), Reply::Says(GOOD)], vec![0, 1, 0], None),
+        // The cheap one is asked again, because the target after it is refused.
+        ([&cheap, &dear], vec![wrong(), Reply::Denies, Reply::Says(GOOD)], vec![0, 1, 0], None),
+        (
+            [&cheap, &dear],
+            vec![wrong(), Reply::Denies, wrong(), Reply::Denies, Reply::Says(GOOD)],
+            vec![0, 1, 0, 1, 0],
+            None,
+        ),
+        // A target whose calls failed is not called again, whoever is refused.
+        ([&cheap, &dear], vec![auth(), Reply::Denies], vec![0, 1], Some(ErrorKind::Budget)),
+        ([&dear, &cheap], vec![auth(), Reply::Denies], vec![0, 1], Some(ErrorKind::Budget)),
+        ([&dear, &cheap], vec![Reply::Denies, Reply::Denies], vec![0, 1], Some(ErrorKind::Budget)),
+        ([&dear, &cheap], vec![Reply::Denies, auth(), auth()], vec![0, 1, 0], Some(ErrorKind::Unavailable)),
+    ] {
+        let targets: Vec<Target> = targets.into_iter().cloned().collect();
+        let shared = Cost { tokens: u64::MAX, micro_usd: Some(1_000_000) };
+        let plan =
+            Plan::new(contract(), targets).with_policy(policy()).with_shared_budget(shared).build().unwrap();
+        let driven = drive(&plan, input(), &script);
+        let called: Vec<_> = driven.calls.iter().map(|(_, target, _)| *target).collect();
+        assert_eq!(called, expected, "{script:?}");
+        assert_eq!(driven.run.finish().err().map(|error| error.kind()), kind, "{script:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 

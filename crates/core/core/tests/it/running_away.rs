@@ -248,12 +248,15 @@ fn limits(driven: &Driven) -> Vec<Option<u32>> {
 
 #[test]
 fn an_answer_has_the_tokens_that_are_configured_else_what_suits_the_target() {
-    // 18 bytes of a prompt count as six tokens.
+    // 18 bytes of a prompt count as six tokens. Under a budget, the limit follows the lengths of schema and prompt.
     let served = || capabilities().with_default_max_tokens(8192);
     for (capabilities, configured, budget, expected) in [
         (capabilities(), None, false, None),
         (capabilities(), Some(77), false, Some(77)),
-        (capabilities(), None, true, Some(8192)),
+        (capabilities(), None, true, Some(1215)),
+        (capabilities().with_reasoning_tokens(4000), None, true, Some(5215)),
+        (capabilities(), Some(77), true, Some(77)),
+        (capabilities(), Some(7777), true, Some(1215)),
         (capabilities().with_output_tokens(500), None, true, Some(500)),
         (capabilities().with_output_tokens(500), None, false, None),
         (served(), None, false, Some(8192)),
@@ -368,15 +371,15 @@ fn a_re_ask_after_a_cut_says_it_once_and_everything_else_that_is_wrong() {
     assert_eq!(last_prompt.lines().filter(|line| line.starts_with("- ")).count(), 1, "{last_prompt}");
 }
 
-/// An answer that the run stopped is estimated only where its provider counted nothing.
 #[test]
-fn what_a_provider_counted_of_a_stopped_answer_stands_in_the_ledger_and_the_rest_is_estimated() {
+fn the_usage_of_an_answer_is_estimated_only_where_its_provider_counted_nothing() {
     let plan = plan(Policy::new(1));
     let text = "{\"score\": 7".repeat(8);
     for (counted, finish, expected_output, estimated) in [
         (Usage::new(7, 900), Finish::Stopped, 900, false),
         (Usage::default(), Finish::Stopped, text.len().div_ceil(4) as u64, true),
-        (Usage::default(), Finish::Stop, 0, false),
+        (Usage::default(), Finish::Stop, text.len().div_ceil(4) as u64, true),
+        (Usage::new(7, 0), Finish::Stop, text.len().div_ceil(4) as u64, true),
     ] {
         let mut run = Run::new(&plan, input());
         let Step::Call { id, .. } = run.step(&plan, Time(0)).unwrap() else { panic!("a call comes first") };

@@ -12,6 +12,7 @@ fn warned(policy: Policy, level: Level, completion: Completion) -> Vec<WarningKi
     let plan = plan.build().unwrap();
     let mut run = Run::new(&plan, input());
     let Ok(Step::Call { id, .. }) = run.step(&plan, Time(0)) else { panic!() };
+    let completion = completion.with_usage(Usage::new(30, 20));
     run.on(&plan, Time(1), Event::answered(id, completion)).unwrap();
     run.finish().unwrap().warnings.iter().map(|warning| warning.kind).collect()
 }

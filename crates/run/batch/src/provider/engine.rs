@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use formwork_core::{Clock, Cost, ErrorKind, Fault, FaultKind, Price, Time};
-use formwork_extract::{Budget, CancellationToken, Extractor, Reservation, TokioClock};
+use formwork_extract::{Budget, Budgets, CancellationToken, Extractor, Reservation, TokioClock};
 use formwork_wire::batch::{FileLimits, FileRequest, FileStatus, Found, SharedBatchApi};
 use serde_json::Value;
 
@@ -64,7 +64,7 @@ pub struct ProviderBatch {
     pub(super) extractor: Extractor<Value>,
     targets: HashMap<String, SharedBatchApi>,
     pub(super) clock: Arc<dyn Clock>,
-    budgets: Vec<Budget>,
+    budgets: Budgets,
     interval: Duration,
     patience: Duration,
     pub(super) limits: FileLimits,
@@ -77,7 +77,7 @@ impl ProviderBatch {
             extractor,
             targets: HashMap::new(),
             clock: Arc::new(TokioClock::new()),
-            budgets: Vec::new(),
+            budgets: Budgets::default(),
             interval: Duration::from_secs(30),
             patience: Duration::from_secs(3600),
             limits: FileLimits::default(),
@@ -98,7 +98,7 @@ impl ProviderBatch {
 
     /// Adds a budget (default: none). A row is submitted only if every budget allows the maximum cost of its call.
     pub fn with_budget(mut self, budget: Budget) -> Self {
-        self.budgets.push(budget);
+        self.budgets = self.budgets.with(budget);
         self
     }
 
@@ -202,7 +202,7 @@ pub(super) struct Work<'e> {
     pub(super) store: Arc<dyn Store>,
     pub(super) files: Files,
     /// The reservations of rows in open files.
-    held: HashMap<u64, Vec<Reservation>>,
+    held: HashMap<u64, Reservation>,
     /// Whether a provider has answered any row of this process.
     pub(super) answered: bool,
     pub(super) round: Round,
@@ -289,7 +289,7 @@ impl Work<'_> {
 
     /// Reserves the maximum cost of the calls in files that an earlier process has submitted.
     async fn hold_open(&mut self) -> Result<(), Halted> {
-        if self.engine.budgets.is_empty() {
+        if self.engine.budgets.iter().next().is_none() {
             return Ok(());
         }
         for number in self.files.numbers() {
@@ -331,29 +331,19 @@ impl Work<'_> {
 
     /// Reserves the maximum cost of a call in every budget; returns the message of a budget that does not allow it.
     pub(super) fn reserve(&mut self, row: u64, worst: Cost) -> Result<(), String> {
-        let mut reservations = Vec::new();
-        for budget in &self.engine.budgets {
-            let Some(reservation) = budget.reserve(worst) else {
-                for made in reservations {
-                    Reservation::settle(made, Cost::default());
-                }
-                let left = budget.remaining().micro_usd.unwrap_or_default();
-                return Err(format!(
-                    "the budget has no room for another call: ${:.6} are left",
-                    left as f64 / 1e6
-                ));
-            };
-            reservations.push(reservation);
-        }
-        self.held.insert(row, reservations);
+        let reservation = self.engine.budgets.try_reserve(worst).map_err(|left| {
+            let left = left.micro_usd.unwrap_or_default() as f64 / 1e6;
+            format!("the budget has no room for another call: ${left:.6} are left")
+        })?;
+        self.held.insert(row, reservation);
         Ok(())
     }
 
     /// Books the cost of a call.
     pub(super) fn book(&mut self, row: u64, cost: Cost) {
         match self.held.remove(&row) {
-            Some(reservations) => reservations.into_iter().for_each(|held| held.settle(cost)),
-            None => self.engine.budgets.iter().for_each(|budget| budget.spend(cost)),
+            Some(reservation) => reservation.settle(cost),
+            None => self.engine.budgets.spend(cost),
         }
     }
 

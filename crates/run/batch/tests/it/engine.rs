@@ -77,6 +77,14 @@ impl Provider for Played {
 }
 
 fn extractor(provider: &Arc<Played>, adapt: impl FnOnce(Backend) -> Backend) -> Extractor<Value> {
+    extractor_within(provider, None, adapt)
+}
+
+fn extractor_within(
+    provider: &Arc<Played>,
+    deadline: Option<Duration>,
+    adapt: impl FnOnce(Backend) -> Backend,
+) -> Extractor<Value> {
     let schema =
         json!({"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]});
     let backend = Backend::new(Arc::clone(provider) as SharedProvider)
@@ -84,7 +92,13 @@ fn extractor(provider: &Arc<Played>, adapt: impl FnOnce(Backend) -> Backend) -> 
     let mut policy = Policy::default();
     policy.attempts = 3;
     policy.backoff = Backoff::of_seconds(&[0.001]);
-    Extractor::for_document("answer", schema).with_policy(policy).with_target(adapt(backend)).build().unwrap()
+    let builder = Extractor::for_document("answer", schema).with_policy(policy).with_target(adapt(backend));
+    match deadline {
+        Some(deadline) => builder.with_deadline(deadline),
+        None => builder,
+    }
+    .build()
+    .unwrap()
 }
 
 fn check(folder: &std::path::Path, count: u64) {
@@ -223,18 +237,46 @@ async fn a_stop_finishes_what_is_open_and_an_interrupt_leaves_it() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn rows_wait_for_the_budget_of_the_batch_instead_of_ending_it() {
+    // The budget allows a few reservations at a time, in the end only one, or all of them.
+    for reserved in [1_500, 100_000] {
+        let (progress, provider) = batch_of(100, reserved, None).await;
+        assert_eq!((progress.open(), progress.accepted, progress.rejected), (0, 90, 10), "{progress:?}");
+        assert!(reserved > 1_500 || provider.max_open.load(Ordering::SeqCst) < 8);
+    }
+    // A deadline that passes during the wait is no fault of a row, which is tried again.
+    let (progress, provider) = batch_of(3, 1_100, Some(Duration::from_micros(1_500))).await;
+    assert_eq!((progress.open(), progress.accepted), (0, 3), "{progress:?}");
+    assert_eq!(provider.max_open.load(Ordering::SeqCst), 1);
+}
+
+/// Carries out a batch under a budget of the real cost of its rows and this reserve, in millionths of a dollar.
+async fn batch_of(count: u64, reserved: u64, deadline: Option<Duration>) -> (Progress, Arc<Played>) {
+    let folder = tempfile::tempdir().unwrap();
+    let provider = Arc::new(Played::default());
+    let batch = Arc::new(Batch::create(folder.path(), &spec(7), rows(count)).unwrap());
+    let all: u32 = (0..count).map(expected_calls).sum();
+    let budget = Cost { tokens: u64::MAX, micro_usd: Some(15 * u64::from(all) + reserved) };
+    let extractor = extractor_within(&provider, deadline, |backend| backend.with_budget(Budget::new(budget)));
+    let engine = InProcess::new(extractor, 8);
+    assert_eq!(engine.run(batch.clone(), &CancellationToken::new()).await.unwrap(), Ended::Done);
+    batch.close().unwrap();
+    (batch.view().progress().unwrap(), provider)
+}
+
 #[tokio::test]
 async fn a_budget_and_too_many_failures_stop_the_batch_and_leave_the_other_rows_open() {
     let folder = tempfile::tempdir().unwrap();
     let provider = Arc::new(Played::default());
     let batch = Arc::new(Batch::create(folder.path(), &spec(10), rows(1000)).unwrap());
-    let budget = Budget::new(Cost { tokens: u64::MAX, micro_usd: Some(30_000) });
+    let budget = Budget::new(Cost { tokens: u64::MAX, micro_usd: Some(10_000) });
     let own = budget.clone();
     let engine = InProcess::new(extractor(&provider, |backend| backend.with_budget(own)), 4);
     let ended = engine.run(batch.clone(), &CancellationToken::new()).await.unwrap();
     assert!(matches!(ended, Ended::OverBudget(_)), "{ended:?}");
     let progress = batch.view().progress().unwrap();
-    assert!(progress.micro_usd <= 30_000 && progress.open() > 0, "{progress:?}");
+    assert!(progress.micro_usd <= 10_000 && progress.open() > 0, "{progress:?}");
 
     batch.stop_at(MaxFailures::Rows(2));
     let engine = InProcess::new(extractor(&provider, |backend| backend), 4);

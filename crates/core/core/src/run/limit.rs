@@ -1,0 +1,127 @@
+//! The token limit of a call, and the size of answers that it depends on.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::Run;
+use crate::{Call, Capabilities, Message, Part, Plan, Target};
+
+/// The sizes of answers that a run knows, in tokens with reasoning included.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct AnswerSize {
+    /// The longest complete answer, of this run or of earlier runs with the same contract.
+    longest: u64,
+    /// The minimum of the next limit, because the last one cut an answer off.
+    raised: u32,
+}
+
+impl AnswerSize {
+    /// Takes in a complete answer.
+    pub(super) fn saw(&mut self, tokens: u64) {
+        self.longest = self.longest.max(tokens);
+    }
+
+    /// Returns the limit for the next answer: the larger of four times the longest answer and a size from schema and input,
+    /// or more after a limit that was too low.
+    fn limit(&self, from_input: u32) -> u32 {
+        let longest = u32::try_from(self.longest).unwrap_or(u32::MAX);
+        longest.saturating_mul(LONGER).max(from_input).max(self.raised)
+    }
+}
+
+/// The factor by which an answer may be longer than the longest answer so far.
+const LONGER: u32 = 4;
+
+/// The tokens of an answer beside those that come from schema and input: short reasoning, and texts that the model phrases itself.
+const BASE: u32 = 1024;
+
+/// The bytes of text that a picture counts as: a dense page.
+const PICTURE: usize = 6_000;
+
+/// The token limit of an answer under a budget, if neither the caller nor the registry sets one.
+const MAX_PAID: u32 = 8192;
+
+/// The minimum token limit of an answer, because the size of a prompt is an estimate.
+const MIN_LEFT: u32 = 256;
+
+impl Run {
+    /// Sets the number of tokens of the longest complete answer that earlier runs got for this contract, reasoning included
+    /// (default: 0, none is known). Under a budget, the token limit of a call is at least four times this number. No effect after
+    /// the first step.
+    pub fn with_longest_answer(mut self, tokens: u64) -> Self {
+        if self.started.is_none() {
+            self.size.saw(tokens);
+        }
+        self
+    }
+
+    /// Returns the number of tokens of the longest complete answer of this run and of
+    /// [earlier runs](Self::with_longest_answer); 0 if there is none.
+    pub const fn longest_answer(&self) -> u64 {
+        self.size.longest
+    }
+
+    /// Raises the limit after it cut off an answer to this call. Returns whether the call can be repeated: the limit was lower
+    /// than that of the target and of the caller.
+    pub(super) fn raises_limit(&mut self, plan: &Plan, call: &Call) -> bool {
+        let Some((limit, target)) = call.max_tokens.zip(self.position.target_of(plan)) else { return false };
+        self.size.raised = limit.saturating_mul(2);
+        is_limited(plan) && self.max_limit(plan, target, &call.messages).is_none_or(|max| limit < max)
+    }
+
+    /// Returns the token limit of a call: the configured one, or else the target's default within the rest of its context.
+    /// Under a budget there always is one, and it is no higher than answers of this contract are expected to need.
+    pub(super) fn limit_for(&self, plan: &Plan, target: &Target, messages: &[Arc<Message>]) -> Option<u32> {
+        let max = self.max_limit(plan, target, messages);
+        if !is_limited(plan) {
+            return max;
+        }
+        let reasoning = target.capabilities.reasoning_tokens.unwrap_or_default();
+        let from_input = expected(plan.schema_bytes, &self.input.messages).saturating_add(reasoning);
+        Some(self.size.limit(from_input).min(max.unwrap_or(u32::MAX)))
+    }
+
+    /// Returns the highest token limit of a call.
+    fn max_limit(&self, plan: &Plan, target: &Target, messages: &[Arc<Message>]) -> Option<u32> {
+        let capabilities = &target.capabilities;
+        let paid = || is_limited(plan).then(|| capabilities.output_tokens.unwrap_or(MAX_PAID));
+        let left = capabilities.context_tokens.map(|context| left(context, messages));
+        self.request.max_tokens.or_else(|| {
+            let max = capabilities.default_max_tokens.or_else(paid)?;
+            Some(max.min(left.unwrap_or(u32::MAX)))
+        })
+    }
+
+    /// Returns the maximum number of tokens of an answer of this target, if known.
+    pub(super) fn token_budget(&self, target: &Target) -> Option<u32> {
+        let Capabilities { output_tokens, context_tokens, .. } = target.capabilities;
+        let left = context_tokens.map(|context| left(context, &self.input.messages));
+        [output_tokens, left].into_iter().flatten().min()
+    }
+}
+
+/// Returns whether a budget limits the calls of a plan.
+fn is_limited(plan: &Plan) -> bool {
+    plan.options.budget.or(plan.options.shared_budget).is_some()
+}
+
+/// Returns the expected maximum of the tokens of an answer, by the length of the schema and of the dialogue: an answer consists of
+/// the names in the schema and of values that are about as long as the input. Two bytes count as a token.
+fn expected(schema_bytes: usize, messages: &[Arc<Message>]) -> u32 {
+    let part = |part: &Part| match part {
+        Part::Text { text } => text.len(),
+        Part::Image { .. } => PICTURE,
+        _ => 0,
+    };
+    let input: usize = messages.iter().flat_map(|message| &message.parts).map(part).sum();
+    BASE.saturating_add(u32::try_from((schema_bytes + input) / 2).unwrap_or(u32::MAX))
+}
+
+/// Returns the number of tokens that a prompt leaves of a context. Three bytes count as a token, which overestimates most
+/// texts.
+fn left(context: u32, messages: &[Arc<Message>]) -> u32 {
+    let bytes: usize = messages.iter().flat_map(|message| message.texts()).map(str::len).sum();
+    let prompt = u32::try_from(bytes.div_ceil(3)).unwrap_or(u32::MAX);
+    context.saturating_sub(prompt).max(MIN_LEFT)
+}
