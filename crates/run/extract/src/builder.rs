@@ -43,7 +43,7 @@ use crate::{
 #[must_use]
 pub struct ExtractorBuilder<T> {
     contract: Result<Contract, Error>,
-    /// Why the schema of the request says nothing about values.
+    /// The reason why the schema of the request says nothing about values, if it does not.
     nothing: Option<SaysNothing>,
     backends: Vec<Backend>,
     policy: Policy,

@@ -41,7 +41,7 @@ impl<'l> Marked<'l> {
     }
 
     fn draws(&mut self, one_in: u32) -> bool {
-        self.rng.next_u32() % one_in == 0
+        self.rng.next_u32().is_multiple_of(one_in)
     }
 
     fn leaf(&mut self, name: &str) -> Value {
