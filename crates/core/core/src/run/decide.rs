@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use super::end::over_budget;
 use super::{DEADLINE_PASSED, MAX_CALLS, Run, State};
-use crate::absence::is_unstated;
+use crate::absence::settle::is_unstated;
 use crate::{
     Ask, Call, Cost, Decision, ErrorKind, Failure, FaultKind, JsonPath, Plan, RetryContext, Time, Usage,
 };
 
-/// What is known about the last answer besides its failure.
+/// The facts about the last answer besides its failure.
 #[derive(Clone, Copy)]
 struct Last<'a> {
     /// Whether the same answer came before.
