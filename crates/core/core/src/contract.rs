@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::absence::declares_absence;
+use crate::absence::declared::declares_absence;
 use crate::decode::{decode, undecodable};
 use crate::{
     Context, Dependency, Error, ErrorKind, JsonPath, Judgement, Outline, PathPattern, Report, Rule, Rules,

@@ -60,10 +60,9 @@ mod violation;
 mod warning;
 mod watch;
 
-pub use absence::{
-    Absent, KEYWORD as ABSENT, Member, Settled, absence_mistake, declares_absence, is_marked, is_wrapped,
-    without_marks,
-};
+pub use absence::declared::{Absent, KEYWORD as ABSENT, declares_absence, is_marked, is_wrapped};
+pub use absence::mistake::{absence_mistake, without_marks};
+pub use absence::settle::Settled;
 pub use answer::{Answer, Completion, Delta, End, Finish, ToolCall};
 pub use call::{Call, Sampling};
 pub use capabilities::{Capabilities, Enforcement};
@@ -113,7 +112,7 @@ pub use schema::{Inline, Schema};
 pub use text::spaced;
 pub use time::Time;
 pub use usage::Usage;
-pub use validator::{Context, Structure, Validator};
+pub use validator::{Context, Member, Structure, Validator};
 pub use violation::{MAX_EXPECTED, MAX_FOUND, MAX_NAME, MAX_PATH, Severity, Stage, Violation, cut};
 pub use warning::{Warning, WarningKind};
 pub use watch::Watch;

@@ -3,7 +3,9 @@ use std::collections::{BTreeMap, HashMap};
 use formwork_json::unescape;
 use serde_json::{Map, Value, json};
 
-use crate::absence::{Absent, KEYWORD, declares_absence, is_directive, marked, widen};
+use crate::absence::declared::{Absent, KEYWORD, declares_absence};
+use crate::absence::mark::marked;
+use crate::absence::widen::{is_directive, widen};
 use crate::keywords::{Keyword, Role, find, keyword as known, map_parts, percent_decoded};
 
 /// Rewrites a JSON Schema into a form that is easy to walk: draft 2020-12, every local reference as `#/$defs/name`, only

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use formwork_json::{JsonPath, PathPattern};
 use serde_json::Value;
 
-use crate::{Member, Report};
+use crate::Report;
 
 /// The data besides the value that a validator may use.
 ///
@@ -72,6 +72,17 @@ impl<F: Fn(&Value, &Context<'_>, &mut Report) + Send + Sync> Validator for F {
     fn validate(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
         self(value, cx, out);
     }
+}
+
+/// The facts about a member that a schema names in `properties`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Member {
+    /// Whether the schema requires the member.
+    pub is_required: bool,
+    /// Whether `null` may be a value of the member; `true` in doubtful cases.
+    pub allows_null: bool,
+    /// Whether a text may lack the member, see [`Absent`](crate::Absent).
+    pub may_be_absent: bool,
 }
 
 /// A [`Validator`] of the whole document that also knows its structure: the compiled schema of a contract.

@@ -56,7 +56,7 @@ pub(crate) fn member(normal: &Value, path: &JsonPath, document: &Value) -> Optio
 /// The variants of a union that describe a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Variants {
-    /// The one whose tags the value has; none if it has those of several.
+    /// A single variant whose tags the value has; none if it has those of several.
     One,
     /// All whose tags the value has.
     Fitting,

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::{Map, Value, json};
 
-use super::{Absent, KEYWORD};
+use super::declared::{Absent, KEYWORD};
 use crate::keywords::{Role, definition_name, map_parts, parts};
-use crate::{PathPattern, PatternStep, Segment, normalise_with_origins};
+use crate::{PathPattern, PatternStep, Segment};
 
 /// The maximum number of definitions that are copied, because only some of their uses are marked. Marks beyond it are left out.
 const MAX_COPIES: usize = 1000;
@@ -19,20 +19,8 @@ pub(crate) fn marked(normal: Value, origins: &mut BTreeMap<String, String>, abse
     }
 }
 
-/// Returns the indices of the paths at which a schema names no member.
-pub(super) fn unnamed(schema: &Value, paths: &[PathPattern]) -> BTreeSet<usize> {
-    let mut plain = schema.clone();
-    if let Some(keywords) = plain.as_object_mut() {
-        keywords.shift_remove(KEYWORD);
-    }
-    let (normal, mut origins) = normalise_with_origins(&plain);
-    let mut marker = Marker::new(&normal, paths);
-    marker.mark(&mut origins);
-    (0..paths.len()).filter(|nth| !marker.named.contains(nth)).collect()
-}
-
 /// Marks the members at paths. A definition that is used elsewhere, too, is copied for the marked use.
-struct Marker<'a> {
+pub(super) struct Marker<'a> {
     normal: &'a Value,
     paths: &'a [PathPattern],
     /// The copied definitions: the name of the copy by the definition and the positions in the paths.
@@ -40,14 +28,14 @@ struct Marker<'a> {
     /// The copies that are not written yet.
     queue: Vec<(String, String, Positions)>,
     /// The paths at which there is a member.
-    named: HashSet<usize>,
+    pub(super) named: HashSet<usize>,
 }
 
 /// The paths that lead further from a schema, each with the number of its steps so far.
 type Positions = Vec<(usize, usize)>;
 
 impl<'a> Marker<'a> {
-    fn new(normal: &'a Value, paths: &'a [PathPattern]) -> Self {
+    pub(super) fn new(normal: &'a Value, paths: &'a [PathPattern]) -> Self {
         Self { normal, paths, copies: BTreeMap::new(), queue: Vec::new(), named: HashSet::new() }
     }
 
@@ -71,7 +59,7 @@ impl<'a> Marker<'a> {
         out
     }
 
-    fn mark(&mut self, origins: &mut BTreeMap<String, String>) -> Value {
+    pub(super) fn mark(&mut self, origins: &mut BTreeMap<String, String>) -> Value {
         let start = (0..self.paths.len()).map(|path| (path, 0)).collect::<Positions>();
         let mut out = self.along(self.normal, &start);
         let mut written = Map::new();

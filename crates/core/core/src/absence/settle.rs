@@ -5,18 +5,7 @@ use std::collections::BTreeSet;
 use formwork_json::{JsonPath, Segment};
 use serde_json::Value;
 
-use crate::{Context, Contract, Judgement, Report, Stage, Violation};
-
-/// What a schema says about a member that it names in `properties`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Member {
-    /// Whether the schema requires the member.
-    pub is_required: bool,
-    /// Whether `null` may be a value of the member; `true` in doubtful cases.
-    pub allows_null: bool,
-    /// Whether a text may lack the member, see [`Absent`](crate::Absent).
-    pub may_be_absent: bool,
-}
+use crate::{Context, Contract, Judgement, Member, Report, Stage, Violation};
 
 /// A value with its judgement, after [`Contract::settle`].
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{KEYWORD, WRAPPED, is_marked};
+use super::declared::{KEYWORD, WRAPPED, is_marked};
 use crate::keywords::parts_mut;
 
 /// The words for the model about `null` in a marked member.

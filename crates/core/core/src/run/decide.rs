@@ -11,13 +11,13 @@ use super::end::over_budget;
 use super::position::Position;
 use super::request::Request;
 use super::{DEADLINE_PASSED, MAX_CALLS, Run, State};
-use crate::absence::is_unstated;
+use crate::absence::settle::is_unstated;
 use crate::{
     Ask, Call, Cost, Decision, ErrorKind, Evidence, Failure, FaultKind, JsonPath, Plan, RetryContext, Time,
     Usage,
 };
 
-/// What is known about the last answer besides its failure.
+/// The facts about the last answer besides its failure.
 #[derive(Clone, Copy)]
 struct Last<'a> {
     /// Whether the same answer came before.

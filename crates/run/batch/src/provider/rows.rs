@@ -29,7 +29,7 @@ pub(super) struct Active {
 pub(super) enum Next {
     Call(Box<Active>, NextCall),
     /// The history of the row, how often it was deferred, and the result of its run.
-    Done(Vec<CallRecord>, u32, Result<Outcome<Value>, Error>),
+    Done(Vec<CallRecord>, u32, Box<Result<Outcome<Value>, Error>>),
 }
 
 /// A call that a row waits for.
@@ -86,7 +86,9 @@ impl Active {
         loop {
             let step = self.run.step(&self.plan, self.now);
             match step.map_err(|misuse| BatchError::Engine(misuse.to_string()))? {
-                Step::Done => return Ok(Next::Done(self.history, self.deferred, self.run.finish())),
+                Step::Done => {
+                    return Ok(Next::Done(self.history, self.deferred, Box::new(self.run.finish())));
+                }
                 Step::Wait { until, .. } => self.now = self.now.max(until),
                 Step::Call { id, target, call, reserve, .. } => {
                     let target = self.plan.targets().nth(target).unwrap_or_default().to_owned();
@@ -94,7 +96,7 @@ impl Active {
                 }
                 Step::Check { .. } | Step::Fallback { .. } => match external(extractor, self.run).await? {
                     Ok(run) => self.run = run,
-                    Err(result) => return Ok(Next::Done(self.history, self.deferred, result)),
+                    Err(result) => return Ok(Next::Done(self.history, self.deferred, Box::new(result))),
                 },
                 _ => {
                     let message = "the run wants a step that this engine does not know";
@@ -114,7 +116,7 @@ impl Active {
     /// Ends the run, because the provider has processed its call in none of several files.
     pub(super) fn give_up(self, message: &str) -> Next {
         let calls = self.history.into_iter().chain(self.run.ledger().iter().cloned()).collect();
-        Next::Done(calls, self.deferred, Err(Error::new(ErrorKind::Unavailable, message)))
+        Next::Done(calls, self.deferred, Box::new(Err(Error::new(ErrorKind::Unavailable, message))))
     }
 }
 
