@@ -175,6 +175,7 @@ impl Engine {
             cost: price.map_or_else(|| usage.unpriced(), |price| price.of(usage)),
             calls: 1,
             is_cached: false,
+            warnings: Vec::new(),
         }
     }
 
@@ -265,6 +266,7 @@ pub(crate) fn reply(want: &Want, results: &[Result<Outcome<Value>, Error>]) -> R
         cost: Cost::default(),
         calls: 0,
         is_cached: false,
+        warnings: Vec::new(),
     };
     for result in results {
         let (usage, cost, calls) = match result {
@@ -274,6 +276,7 @@ pub(crate) fn reply(want: &Want, results: &[Result<Outcome<Value>, Error>]) -> R
         reply.usage = reply.usage.plus(usage);
         reply.cost = reply.cost.plus(cost);
         reply.calls += calls;
+        reply.warnings.extend(result.iter().flat_map(|outcome| outcome.warnings.iter().cloned()));
         reply.choices.push(match result {
             Ok(outcome) => choice(want, &outcome.value),
             Err(error) => match problem::of_error(error) {

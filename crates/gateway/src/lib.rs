@@ -56,8 +56,9 @@
 //! | `x-formwork-tags`, `x-formwork-user` | labels of the run in the ledger |
 //! | `traceparent`, `tracestate` | the caller's trace: passed on to the target, and a label `trace:…` of the run |
 //!
-//! Responses have `x-formwork-run`, `x-formwork-ignored` with the members of the request that nothing acts on, and
-//! `x-formwork-calls` where it is known before the body. The usage has a member `formwork`
+//! Responses have `x-formwork-run`, `x-formwork-ignored` with the members of the request that nothing acts on, and, where they are
+//! known before the body, `x-formwork-calls` and `x-formwork-warnings` with what was repaired, dropped, chosen or rounded in the
+//! answer (`repaired, rounded at $.total`). The usage has a member `formwork`
 //! with the run, the number of calls and the cost.
 
 mod access;

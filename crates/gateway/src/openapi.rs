@@ -146,10 +146,14 @@ const OPTIONS: [(&str, &str); 7] = [
 ];
 
 /// The headers of answers.
-const RETURNED: [(&str, &str); 3] = [
+const RETURNED: [(&str, &str); 4] = [
     ("x-formwork-run", "The identifier of the run in the ledger."),
     ("x-formwork-calls", "The number of calls, where it is known before the body."),
     ("x-formwork-ignored", "The members of the request that nothing acts on."),
+    (
+        "x-formwork-warnings",
+        "What was repaired, dropped, chosen or rounded in the answer: kinds, each with its path.",
+    ),
 ];
 
 /// Returns the OpenAPI document of the service.

@@ -1,6 +1,6 @@
 //! The outcome of a request, in the words of no protocol.
 
-use formwork_core::{Cost, Usage};
+use formwork_core::{Cost, Usage, Warning};
 use serde::Serialize;
 
 /// The answers to a request, and their cost.
@@ -14,6 +14,8 @@ pub(crate) struct Reply {
     pub(crate) calls: usize,
     /// Whether it comes from the cache of validated values.
     pub(crate) is_cached: bool,
+    /// What a reader of the values should know.
+    pub(crate) warnings: Vec<Warning>,
 }
 
 /// One answer.

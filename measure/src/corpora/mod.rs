@@ -56,6 +56,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     let wants = |part| args.only.is_none_or(|only| only == part);
     if wants(Part::Read) {
         read::mechanical(args)?;
+        read::mechanical_with_schema(args)?;
         read::suites(args)?;
     }
     if wants(Part::Check) {

@@ -1,6 +1,8 @@
 //! Scores parsing on mechanically damaged JSON, and on the test suites of similar projects.
 
+use formwork_core::{Context, Fit, Report, Validator as _};
 use formwork_json::{Level, is_same, read};
+use formwork_schema::compile;
 use serde_json::Value;
 
 use super::{Args, Scores, rows, text};
@@ -46,6 +48,37 @@ pub(super) fn mechanical(args: &Args) -> Result<(), String> {
         scores.add(kind, found(args, &row, kind) == Found::Right);
     }
     scores.print("mechanical damage, no schema");
+    Ok(())
+}
+
+/// Scores the same texts with a schema: of the documents in a text, the one that fits the schema best is read.
+pub(super) fn mechanical_with_schema(args: &Args) -> Result<(), String> {
+    let mut scores = Scores::default();
+    let rows = rows(&args.folder.join("repair_mechanical.jsonl"))?;
+    for row in rows.iter().filter(|row| !row["needs_schema"].is_null()) {
+        let (kind, schema) = (text(row, "kind"), &row["needs_schema"]);
+        let validator = compile(schema).map_err(|error| format!("{}: {error}", text(row, "id")))?;
+        let reading = read(text(row, "input"), Level::Lenient).ok();
+        let fit = |candidate: &formwork_json::Candidate| {
+            let mut report = Report::default();
+            validator.validate(&candidate.value, &Context::EMPTY, &mut report);
+            Fit::new(schema, candidate, &candidate.value, report.violations())
+        };
+        let best =
+            reading.iter().flat_map(|reading| reading.candidates()).max_by_key(|candidate| fit(candidate));
+        let is_right = best.is_some_and(|best| is_same(&best.value, &row["expected"]));
+        if !is_right && args.prints(kind) {
+            println!(
+                "{}\n  input    {}\n  expected {}\n  read     {}",
+                text(row, "id"),
+                row["input"],
+                row["expected"],
+                best.map_or(&Value::Null, |best| &best.value)
+            );
+        }
+        scores.add(kind, is_right);
+    }
+    scores.print("mechanical damage, with a schema");
     Ok(())
 }
 

@@ -218,14 +218,13 @@ impl OracleBuilder {
     }
 }
 
-/// Returns the policy of the oracle: 3 whole attempts at 0.3, 0.2 and 0.1. Refusals count as attempts, and the limit of
-/// tokens may cut a text of the answer, because the oracle's specification counts attempts.
+/// Returns the policy of the oracle: 3 whole attempts at 0.3, 0.2 and 0.1. Refusals count as attempts, because the oracle's
+/// specification counts attempts.
 pub fn policy() -> Policy {
     Policy::new(3)
         .with_temperature(Temperature::Steps(vec![0.3, 0.2, 0.1]))
         .with_patching(Patching::Never)
         .with_stop_on_repeat(false)
-        .with_accept_cut(true)
         .with_ask_after_refusal(true)
 }
 

@@ -302,6 +302,9 @@ fn pages(detail: &RunDetail) -> String {
         add(2, "request:");
         add(4, request);
     }
+    for warning in &detail.run.warnings {
+        add(2, &format!("warning: {warning}"));
+    }
     for call in &detail.calls {
         let took = call.ended.since(call.started).as_secs_f64();
         let (input, output) = (call.usage.input_tokens, call.usage.output_tokens);

@@ -9,7 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::{Fault, Original, Usage};
 
 /// The reason why a model stopped.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+///
+/// A reason is a claim of the server and no proof: whether a document is complete is decided by its text. In JSON it is a string:
+/// `"stop"`, or the server's own word for [`Finish::Other`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Finish {
@@ -26,6 +29,67 @@ pub enum Finish {
     ToolCall,
     /// The driver stopped the call.
     Stopped,
+    /// The server gave a reason that its codec does not know, cut at 100 bytes, or none (an empty text).
+    #[serde(untagged)]
+    Other(Box<str>),
+}
+
+/// The maximum length of [`Finish::Other`], in bytes.
+const MAX_REASON: usize = 100;
+
+impl Finish {
+    /// Creates the reason for a word that the codec does not know; an empty word for a missing reason. It is cut at 100 bytes.
+    ///
+    /// ```
+    /// assert_eq!(formwork_core::Finish::other("pause_turn").name(), "pause_turn");
+    /// ```
+    pub fn other(reason: &str) -> Self {
+        Self::Other(reason.get(..reason.floor_char_boundary(MAX_REASON)).unwrap_or_default().into())
+    }
+
+    /// Returns the name in JSON: `tool_call`; the server's own word for [`Finish::Other`].
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Stop => "stop",
+            Self::Length => "length",
+            Self::Refused => "refused",
+            Self::Filtered => "filtered",
+            Self::ToolCall => "tool_call",
+            Self::Stopped => "stopped",
+            Self::Other(reason) => reason,
+        }
+    }
+
+    /// Returns whether the server says that the model ended its answer by itself: [`Finish::Stop`] or [`Finish::ToolCall`].
+    pub const fn is_by_model(&self) -> bool {
+        matches!(self, Self::Stop | Self::ToolCall)
+    }
+
+    /// Returns the worse one of two reasons that a server gave for one answer: a refusal before a limit, a limit before an unknown
+    /// reason, and that before an ordinary end.
+    ///
+    /// ```
+    /// use formwork_core::Finish;
+    ///
+    /// assert_eq!(Finish::Length.worse(Finish::Stop), Finish::Length);
+    /// assert_eq!(Finish::Stop.worse(Finish::other("unload")), Finish::other("unload"));
+    /// ```
+    #[must_use]
+    pub fn worse(self, other: Self) -> Self {
+        if other.rank() > self.rank() { other } else { self }
+    }
+
+    const fn rank(&self) -> u8 {
+        match self {
+            Self::Stop => 0,
+            Self::ToolCall => 1,
+            Self::Other(_) => 2,
+            Self::Stopped => 3,
+            Self::Length => 4,
+            Self::Filtered => 5,
+            Self::Refused => 6,
+        }
+    }
 }
 
 /// A call of one of [`Call::tools`](crate::Call::tools), as the model wrote it.
@@ -107,7 +171,7 @@ impl Completion {
 
     /// Sets the reason why the model stopped (default: [`Finish::Stop`]).
     #[must_use]
-    pub const fn with_finish(mut self, finish: Finish) -> Self {
+    pub fn with_finish(mut self, finish: Finish) -> Self {
         self.finish = finish;
         self
     }

@@ -1,6 +1,6 @@
 use std::cmp::Reverse;
 
-use formwork_json::Candidate;
+use formwork_json::{Candidate, Level};
 use serde_json::Value;
 
 use crate::{Stage, Violation, root};
@@ -8,7 +8,8 @@ use crate::{Stage, Violation, root};
 /// The rank of one reading of a text against a contract; the greatest fits best.
 ///
 /// Readings are compared by whether their root has the type that the schema requires, then by the number of violations
-/// (fewer is better), then by their position (later is better, because drafts come before answers).
+/// (fewer is better), then by the repairs that reading them took (strict JSON is better than a clean reading, and that than a lenient
+/// one), then by their position (later is better, because drafts come before answers).
 ///
 /// ```
 /// use formwork_core::{Fit, Stage, Violation};
@@ -26,6 +27,7 @@ use crate::{Stage, Violation, root};
 pub struct Fit {
     has_root_type: bool,
     violations: Reverse<usize>,
+    repairs: Reverse<Level>,
     end: usize,
 }
 
@@ -39,7 +41,33 @@ impl Fit {
         Self {
             has_root_type: root::allows_type_of(schema, value) && !violations.iter().any(is_of_root),
             violations: Reverse(violations.len()),
+            repairs: Reverse(
+                candidate.edits.iter().map(|edit| edit.kind.level()).max().unwrap_or(Level::Strict),
+            ),
             end: candidate.span.end,
+        }
+    }
+
+    /// Returns whether the reading satisfies the contract.
+    pub(crate) const fn is_valid(&self) -> bool {
+        self.has_root_type && self.violations.0 == 0
+    }
+
+    /// Returns whether the root has the type that the schema requires.
+    pub(crate) const fn has_root_type(&self) -> bool {
+        self.has_root_type
+    }
+
+    /// Returns the reason why this reading is better than another one.
+    pub(crate) fn reason_against(&self, other: &Self) -> &'static str {
+        if self.has_root_type != other.has_root_type {
+            "its root has the required type"
+        } else if self.violations != other.violations {
+            "it has fewer violations"
+        } else if self.repairs != other.repairs {
+            "it needed fewer repairs"
+        } else {
+            "it is the last one"
         }
     }
 }

@@ -220,7 +220,7 @@ pub enum Source {
     /// The token limit ended the answer before this value was complete: the model was cut off in it, or wrote nothing of
     /// it. Members may be missing from an object or a list that is marked so; the members that are present are complete
     /// unless marked themselves. Accepted only where the policy allows it; see
-    /// [`RetryPolicy::accepts_cut`](crate::RetryPolicy::accepts_cut).
+    /// [`RetryPolicy::accepts_incomplete`](crate::RetryPolicy::accepts_incomplete).
     Closed,
     /// The fallback supplied it.
     Fallback,

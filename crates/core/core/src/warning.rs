@@ -27,7 +27,7 @@ pub struct Warning {
     /// The path of the value in question; `None` for the whole document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<JsonPath>,
-    /// One sentence for people, without values of the answer that exceed the limits of a violation's message.
+    /// One sentence for people, without values of the answer.
     pub message: String,
 }
 
@@ -105,7 +105,7 @@ impl Warning {
 /// A violation of a soft rule or check.
 impl From<Violation> for Warning {
     fn from(violation: Violation) -> Self {
-        Self::new(WarningKind::Check, violation.to_string()).at(violation.path)
+        Self::new(WarningKind::Check, violation.masked()).at(violation.path)
     }
 }
 

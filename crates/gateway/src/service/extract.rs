@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Shared;
-use super::job::{calls, json as read_json, named, reserve};
+use super::job::{calls, json as read_json, named, reserve, warnings};
 use super::refused::refused;
 use super::stream::body_of;
 use super::turns::Open;
@@ -206,13 +206,15 @@ async fn whole(prepared: Prepared) -> Result<Response, Problem> {
         let _turn = turn;
         let result = extraction.run().await;
         shared.metrics.calls(calls(&result));
-        let body = body(id, &result).map(|body| (body, calls(&result).len()));
+        let warned = warnings(result.as_ref().map(|outcome| &*outcome.warnings).unwrap_or_default());
+        let body = body(id, &result).map(|body| (body, calls(&result).len(), warned));
         record.runs(&[result]).await;
         body
     };
-    let (body, calls) = Kept::new(run, cancel).await?;
+    let (body, calls, warned) = Kept::new(run, cancel).await?;
     let headers = [("x-formwork-run", id.to_string()), ("x-formwork-calls", calls.to_string())];
-    Ok((headers, axum::Json(body)).into_response())
+    let warned = warned.map(|warned| [("x-formwork-warnings", warned)]);
+    Ok((headers, warned, axum::Json(body)).into_response())
 }
 
 async fn steps(prepared: Prepared) -> Result<Response, Problem> {

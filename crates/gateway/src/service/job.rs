@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
-use formwork_core::{CallRecord, Capabilities, Error, Outcome, Usage};
+use formwork_core::{CallRecord, Capabilities, Error, Outcome, Usage, Warning};
 use formwork_extract::CancellationToken;
 use formwork_ledger::{Hold, RecordId};
 use formwork_serve::{BodyError, Kept, Turn, read_body};
@@ -166,6 +166,7 @@ impl Job {
             cost: formwork_core::Cost::default(),
             calls: 0,
             is_cached: true,
+            warnings: Vec::new(),
         })
     }
 
@@ -262,6 +263,9 @@ impl Job {
         let mut response = ([(header::CONTENT_TYPE, "application/json")], body).into_response();
         self.head(&mut response);
         response.headers_mut().insert("x-formwork-calls", reply.calls.into());
+        if let Some(warnings) = warnings(&reply.warnings) {
+            response.headers_mut().insert("x-formwork-warnings", warnings);
+        }
         Ok(response)
     }
 
@@ -272,14 +276,24 @@ impl Job {
         if let Ok(run) = HeaderValue::from_str(&self.meta.run) {
             headers.insert("x-formwork-run", run);
         }
-        if let Some(ignored) = ignored(&self.ask.ignored) {
+        if let Some(ignored) = listed(&self.ask.ignored) {
             headers.insert("x-formwork-ignored", ignored);
         }
     }
 }
 
-/// Returns the value of the header that names the members of a request that nothing acts on; `None` if there are none.
-fn ignored(places: &[String]) -> Option<HeaderValue> {
+/// Returns the value of `x-formwork-warnings`: the kind and the path of each warning, as in `repaired, rounded at $.total`; `None` if
+/// there are none. The run in the ledger has the sentences.
+pub(super) fn warnings(warnings: &[Warning]) -> Option<HeaderValue> {
+    let item = |Warning { kind, path, .. }: &Warning| match path {
+        Some(path) => format!("{} at {path}", kind.name()),
+        None => kind.name().to_owned(),
+    };
+    listed(&warnings.iter().map(item).collect::<Vec<_>>())
+}
+
+/// Returns the value of a header that lists names or places, in ASCII; `None` if there are none.
+fn listed(places: &[String]) -> Option<HeaderValue> {
     /// The longest value, in bytes: proxies refuse responses with long headers.
     const MAX: usize = 1_000;
 

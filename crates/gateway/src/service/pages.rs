@@ -164,6 +164,9 @@ pub(super) async fn one(
     ] {
         row(&mut out, &[name, value]);
     }
+    for warning in &run.warnings {
+        row(&mut out, &["warning", &warning.to_string()]);
+    }
     out.push_str("</table>");
     if let Some(request) = request {
         _ = write!(out, "<h2>Request</h2><pre>{}</pre>", escaped(&request));

@@ -66,8 +66,11 @@ fn integers_that_would_change_are_refused_with_their_path() {
     for way in ways() {
         let body = way.body("primary", false).to_string();
         // The schema of the person, with a bound of forty digits.
-        let body =
-            body.replacen(r#""type":"integer""#, &format!(r#""type":"integer","exclusiveMaximum":{digits}"#), 1);
+        let body = body.replacen(
+            r#""type":"integer""#,
+            &format!(r#""type":"integer","exclusiveMaximum":{digits}"#),
+            1,
+        );
         assert!(body.contains(digits), "{body}");
         let got = gate.send(&request(way.path, &[], body.as_bytes()));
         assert_eq!(got.status, 400, "{}: {}", way.name, got.text());

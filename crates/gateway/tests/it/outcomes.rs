@@ -68,6 +68,24 @@ fn every_outcome_has_the_words_of_every_protocol() {
     }
 }
 
+#[test]
+fn what_was_done_to_an_answer_is_named_in_a_header() {
+    for (text, named) in [
+        (r#"{"age": 34}"#, None),
+        ("Sure: {\"age\": 34}", None),
+        (r#"{"age": 34,}"#, Some("repaired")),
+        (r#"{"age": 33, "age": 34}"#, Some("duplicate_key")),
+        ("{\"age\": 33}\n{\"age\": 34}", Some("documents")),
+    ] {
+        for way in ways() {
+            let server = Server::start([completion(text)]).unwrap();
+            let got = Gate::new(&openai(&server.url())).post(way.path, &[], &way.body("primary", false));
+            check(&format!("{}, {text}", way.name), way, &got, &Expected::Value(1));
+            assert_eq!(got.header("x-formwork-warnings"), named, "{}, {text}", way.name);
+        }
+    }
+}
+
 fn check(case: &str, way: Way, got: &Received, seen: &Expected) {
     let body = got.json();
     match seen {

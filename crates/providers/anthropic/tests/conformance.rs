@@ -37,10 +37,11 @@ fn events(events: &[Value]) -> String {
     written.collect()
 }
 
-fn reason(finish: Finish) -> &'static str {
+fn reason(finish: &Finish) -> &str {
     match finish {
         Finish::Length => "max_tokens",
         Finish::Refused => "refusal",
+        Finish::Other(reason) => reason,
         _ => "end_turn",
     }
 }
@@ -109,13 +110,13 @@ impl Protocol for Messages {
             "role": "assistant",
             "model": "claude-test",
             "content": content,
-            "stop_reason": reason(completion.finish),
+            "stop_reason": reason(&completion.finish),
             "usage": {"input_tokens": completion.usage.input_tokens, "output_tokens": completion.usage.output_tokens},
         });
         let mut streamed = self.begin(&completion.text, &completion.reasoning);
         streamed.extend([
             json!({"type": "content_block_stop", "index": 1}),
-            json!({"type": "message_delta", "delta": {"stop_reason": reason(completion.finish)}, "usage": {"output_tokens": completion.usage.output_tokens}}),
+            json!({"type": "message_delta", "delta": {"stop_reason": reason(&completion.finish)}, "usage": {"output_tokens": completion.usage.output_tokens}}),
             json!({"type": "message_stop"}),
         ]);
         vec![

@@ -125,13 +125,14 @@ pub(crate) fn document(request: RequestInfo, body: &[u8], out: &mut Deltas) -> R
     });
     calls.into_iter().for_each(|call| collector.call(call, out));
     out.extend(original);
-    collector.finish = Some(match response.stop_reason.as_str().unwrap_or_default() {
+    collector.stopped(match response.stop_reason.as_str().unwrap_or_default() {
+        "end_turn" => Finish::Stop,
         "max_tokens" | "model_context_window_exceeded" => Finish::Length,
         "guardrail_intervened" | "content_filtered" => Finish::Filtered,
         "refusal" => Finish::Refused,
         "tool_use" => Finish::ToolCall,
-        // `end_turn`, `stop_sequence`, `malformed_model_output`: validation judges the text.
-        _ => Finish::Stop,
+        // For example `stop_sequence` and `malformed_model_output`: validation judges the text.
+        other => Finish::other(other),
     });
     collector.usage = response.usage.0.and_then(|counts| counts.usage());
     collector.end(out);

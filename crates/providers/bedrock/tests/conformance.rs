@@ -41,10 +41,11 @@ impl Protocol for Converse {
             Mode::Schema => json!({"text": completion.text}),
             Mode::Tool => json!({"toolUse": {"toolUseId": "t", "name": "thing", "input": completion.text}}),
         });
-        let reason = match completion.finish {
+        let reason = match &completion.finish {
             Finish::Length => "max_tokens",
             Finish::Refused => "refusal",
             Finish::Filtered => "content_filtered",
+            Finish::Other(reason) => reason,
             _ if self.mode == Mode::Tool => "tool_use",
             _ => "end_turn",
         };

@@ -94,7 +94,8 @@ pub(crate) fn document(request: RequestInfo, body: &[u8], out: &mut Deltas) -> R
             Some(_) => {}
         }
     }
-    collector.finish = Some(match response.finish_reason.as_str().unwrap_or_default() {
+    collector.stopped(match response.finish_reason.as_str().unwrap_or_default() {
+        "COMPLETE" => Finish::Stop,
         "MAX_TOKENS" => Finish::Length,
         "ERROR_TOXIC" => Finish::Refused,
         "TOOL_CALL" => Finish::ToolCall,
@@ -102,8 +103,8 @@ pub(crate) fn document(request: RequestInfo, body: &[u8], out: &mut Deltas) -> R
             let message = format!("the server ended the response early with `finish_reason` {reason}");
             return Err(Fault::new(FaultKind::Overloaded, message));
         }
-        // `COMPLETE`, `STOP_SEQUENCE`.
-        _ => Finish::Stop,
+        // For example `STOP_SEQUENCE`.
+        other => Finish::other(other),
     });
     collector.usage = response.usage.0.and_then(|counts| counts.usage());
     collector.end(out);

@@ -27,9 +27,10 @@ impl Protocol for Chat {
             content.push(json!({"type": "thinking", "thinking": completion.reasoning}));
         }
         content.push(json!({"type": "text", "text": completion.text}));
-        let reason = match completion.finish {
+        let reason = match &completion.finish {
             Finish::Length => "MAX_TOKENS",
             Finish::Filtered | Finish::Refused => "ERROR_TOXIC",
+            Finish::Other(reason) => reason,
             _ => "COMPLETE",
         };
         let tokens = json!({"input_tokens": completion.usage.input_tokens, "output_tokens": completion.usage.output_tokens});

@@ -184,9 +184,10 @@ fn piece(part: &Value) -> Value {
 }
 
 fn end(completion: &ServerAnswer, parts: Vec<Value>) -> Value {
-    let reason = match completion.finish {
+    let reason = match &completion.finish {
         Finish::Length => "MAX_TOKENS",
         Finish::Filtered => "SAFETY",
+        Finish::Other(reason) => reason,
         _ => "STOP",
     };
     let (input, output) = (completion.usage.input_tokens, completion.usage.output_tokens);

@@ -89,14 +89,14 @@ fn failed(span: &Span, kind: FaultKind) {
 
 /// Returns the name of a finish reason. The conventions leave these to the provider; the names are those of OpenAI, which
 /// most providers use.
-const fn finish_reason(finish: Finish) -> &'static str {
+fn finish_reason(finish: &Finish) -> &str {
     match finish {
         Finish::Stop => "stop",
         Finish::Length => "length",
         Finish::Refused => "refusal",
         Finish::Filtered => "content_filter",
         Finish::ToolCall => "tool_calls",
-        _ => "stopped",
+        other => other.name(),
     }
 }
 
@@ -116,7 +116,7 @@ impl Stream for Spanned {
         drop(entered);
         match &next {
             Poll::Ready(Some(Ok(Delta::End(End { finish, usage, model, .. })))) => {
-                this.span.record(names::RESPONSE_FINISH_REASONS, finish_reason(*finish));
+                this.span.record(names::RESPONSE_FINISH_REASONS, finish_reason(finish));
                 this.span.record(names::USAGE_INPUT_TOKENS, usage.input_tokens);
                 this.span.record(names::USAGE_OUTPUT_TOKENS, usage.output_tokens);
                 if let Some(model) = model {

@@ -90,7 +90,8 @@ impl Lines {
             {
                 Finish::Length
             }
-            _ => Finish::Stop,
+            Some("stop") => Finish::Stop,
+            reason => Finish::other(reason.unwrap_or_default()),
         })
     }
 

@@ -54,7 +54,7 @@ impl Native {
 
     fn end(&self, mut piece: Value, completion: &ServerAnswer) -> Value {
         piece["done"] = json!(true);
-        piece["done_reason"] = json!(if completion.finish == Finish::Length { "length" } else { "stop" });
+        piece["done_reason"] = json!(completion.finish.name());
         piece["prompt_eval_count"] = json!(completion.usage.input_tokens);
         piece["eval_count"] = json!(completion.usage.output_tokens);
         piece

@@ -232,9 +232,10 @@ impl Protocol for Responses {
 
 /// A response that is not streamed.
 fn response(completion: &ServerAnswer) -> Value {
-    let reason = match completion.finish {
+    let reason = match &completion.finish {
         Finish::Length => Some("max_output_tokens"),
         Finish::Filtered => Some("content_filter"),
+        Finish::Other(reason) => Some(&**reason),
         _ => None,
     };
     let part = match completion.finish {
@@ -317,11 +318,12 @@ fn vendor_error(trouble: Trouble) -> Option<Vec<Reply>> {
     })
 }
 
-const fn reason(finish: Finish) -> &'static str {
+fn reason(finish: &Finish) -> &str {
     match finish {
         Finish::Length => "length",
         Finish::Filtered => "content_filter",
         Finish::ToolCall => "tool_calls",
+        Finish::Other(reason) => reason,
         _ => "stop",
     }
 }
@@ -347,7 +349,7 @@ fn whole(completion: &ServerAnswer) -> Reply {
         "object": "chat.completion",
         "created": 1_790_000_000,
         "model": "gpt-4o-mini-2024-07-18",
-        "choices": [{"index": 0, "message": message, "finish_reason": reason(completion.finish)}],
+        "choices": [{"index": 0, "message": message, "finish_reason": reason(&completion.finish)}],
         "usage": usage(completion),
     });
     Reply::new(200, "application/json", body.to_string())
@@ -365,7 +367,7 @@ fn streamed(completion: &ServerAnswer) -> Reply {
         body += &event(&delta(json!({name: piece.iter().collect::<String>()})));
     }
     let mut end = delta(json!({}));
-    end["choices"][0]["finish_reason"] = json!(reason(completion.finish));
+    end["choices"][0]["finish_reason"] = json!(reason(&completion.finish));
     body += &event(&end);
     body += &event(&json!({"object": "chat.completion.chunk", "choices": [], "usage": usage(completion)}));
     body += "data: [DONE]\n\n";

@@ -24,8 +24,7 @@ use crate::{Deltas, RequestInfo};
 pub struct Collector {
     /// The facts of the call.
     pub request: RequestInfo,
-    /// The reason why the model stopped (default: [`Finish::Stop`]).
-    pub finish: Option<Finish>,
+    finish: Option<Finish>,
     /// The reported usage (default: an estimate).
     pub usage: Option<Usage>,
     /// The name of the model in the response.
@@ -52,6 +51,20 @@ impl Collector {
             answered: 0,
             has_text: false,
         }
+    }
+
+    /// Records a reason why the model stopped; of several reasons the [worse](Finish::worse) one counts (default: none, an unknown
+    /// reason).
+    pub fn stopped(&mut self, reason: Finish) {
+        self.finish = Some(match self.finish.take() {
+            Some(before) => before.worse(reason),
+            None => reason,
+        });
+    }
+
+    /// Returns the reason why the model stopped, if the server has given one.
+    pub const fn finish(&self) -> Option<&Finish> {
+        self.finish.as_ref()
     }
 
     /// Returns whether there is text of the answer, or text kept aside.
@@ -127,7 +140,7 @@ impl Collector {
         if !self.has_text {
             self.answer(text, out);
         }
-        self.finish = Some(finish);
+        self.stopped(finish);
         self.end(out);
     }
 
@@ -137,7 +150,7 @@ impl Collector {
             let aside = std::mem::take(&mut self.aside);
             self.answer(aside, out);
         }
-        let finish = match self.finish.take().unwrap_or(Finish::Stop) {
+        let finish = match self.finish.take().unwrap_or_else(|| Finish::other("")) {
             _ if self.is_refused => Finish::Refused,
             // The forced call is the completion, not a call for the caller to run.
             Finish::ToolCall if self.is_carried => Finish::Stop,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io;
 
-use formwork_core::{Time, Usage};
+use formwork_core::{Time, Usage, Warning};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
 use serde::{Deserialize, Serialize};
@@ -157,6 +157,9 @@ pub struct StoredRun {
     /// The user's verdict: `good` or `bad`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
+    /// What a reader of the value should know; see [`formwork_core::Outcome::warnings`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
 }
 
 /// A stored run with its calls, violations and bodies.
@@ -216,7 +219,7 @@ pub struct Page {
 
 const COLUMNS: &str = "run.id, run.started, run.ended, run.outcome, run.message, run.source, run.key, key.name, run.user,
     run.contract, run.digest, run.target, run.model, run.tags, run.attempts, run.input_tokens, run.output_tokens,
-    run.cached_tokens, run.reasoning_tokens, run.estimated, run.micro_usd, run.cached, run.feedback
+    run.cached_tokens, run.reasoning_tokens, run.estimated, run.micro_usd, run.cached, run.feedback, run.warnings
     FROM run LEFT JOIN key ON key.id = run.key";
 
 /// Reads five columns: tokens, and whether they were estimated.
@@ -228,7 +231,7 @@ fn usage(row: &Row<'_>, from: usize) -> rusqlite::Result<Usage> {
     Ok(usage)
 }
 
-fn list(text: Option<String>) -> Vec<String> {
+fn list<T: serde::de::DeserializeOwned>(text: Option<String>) -> Vec<T> {
     text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
 }
 
@@ -253,6 +256,7 @@ fn stored(row: &Row<'_>) -> rusqlite::Result<StoredRun> {
         micro_usd: amount(row, 20)?,
         cached: row.get(21)?,
         feedback: row.get(22)?,
+        warnings: list(row.get(23)?),
     })
 }
 

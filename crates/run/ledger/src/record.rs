@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
 use formwork_core::{
-    CallRecord, CallResult, Enforcement, ErrorKind, Failure, Origin, Outcome, Time, Usage, Violation,
+    CallRecord, CallResult, Enforcement, ErrorKind, Failure, Origin, Outcome, Time, Usage, Violation, Warning,
 };
 use serde::{Deserialize, Serialize};
 
@@ -115,6 +115,8 @@ pub struct RunRecord {
     pub micro_usd: Option<u64>,
     /// Whether the answer came from the cache of validated values.
     pub cached: bool,
+    /// What a reader of the value should know; see [`Outcome::warnings`].
+    pub warnings: Vec<Warning>,
     /// All calls, in order.
     pub calls: Vec<StoredCall>,
     /// The request's text. It is stored only with [`Settings::bodies`](crate::Settings::bodies).
@@ -142,6 +144,7 @@ impl RunRecord {
             usage: Usage::default(),
             micro_usd: Some(0),
             cached: false,
+            warnings: Vec::new(),
             calls: Vec::new(),
             request: None,
         }
@@ -154,6 +157,7 @@ impl RunRecord {
         let calls = match result {
             Ok(outcome) => {
                 (self.usage, self.micro_usd) = (outcome.usage, outcome.cost.micro_usd);
+                self.warnings.clone_from(&outcome.warnings);
                 &outcome.calls[..]
             }
             Err(error) => {
@@ -367,7 +371,18 @@ impl RunRecord {
             let violations = call.violations.iter_mut().flat_map(|one| [&mut one.path, &mut one.message]);
             call.message.iter_mut().chain(&mut call.patched).chain(violations)
         });
-        let own = self.message.iter_mut().chain(&mut self.user).chain(&mut self.tags);
+        // A name in a path may be a value of the user, and a path has no place for the mark of a removed text.
+        for warning in &mut self.warnings {
+            let place = warning.path.as_ref().map(ToString::to_string);
+            let is_clean = |place: &String| {
+                let mut text = place.clone();
+                rules.text(&mut text);
+                text == *place
+            };
+            warning.path.take_if(|_| !place.as_ref().is_none_or(is_clean));
+        }
+        let warnings = self.warnings.iter_mut().map(|warning| &mut warning.message);
+        let own = self.message.iter_mut().chain(&mut self.user).chain(&mut self.tags).chain(warnings);
         own.chain(calls).for_each(|text| rules.text(text));
         self.keep_bodies(|text| rules.body(text))
     }

@@ -75,11 +75,12 @@ impl Messages for Answer {
 impl Answer {
     /// Adds the end of the answer: why it stopped, the tokens, and the model.
     fn end_of(&mut self, body: &Body<'_>, out: &mut Deltas) {
-        self.0.finish = Some(match body.stopped.as_str().unwrap_or_default() {
+        self.0.stopped(match body.stopped.as_str().unwrap_or_default() {
             "limit" => Finish::Length,
             "declined" => Finish::Refused,
             "filtered" => Finish::Filtered,
-            _ => Finish::Stop,
+            "end" => Finish::Stop,
+            other => Finish::other(other),
         });
         let tokens = body.tokens.0.as_ref();
         self.0.usage = tokens.and_then(|tokens| Some(Usage::new(tokens.read.0?, tokens.written.0?)));

@@ -27,10 +27,11 @@ impl Protocol for Server {
         if !completion.reasoning.is_empty() {
             return Vec::new();
         }
-        let stopped = match completion.finish {
+        let stopped = match &completion.finish {
             Finish::Length => "limit",
             Finish::Refused => "declined",
             Finish::Filtered => "filtered",
+            Finish::Other(reason) => reason,
             _ => "end",
         };
         let tokens =

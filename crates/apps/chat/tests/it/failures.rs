@@ -195,7 +195,7 @@ fn the_policy_is_the_document_s() {
         let policy = formwork_chat::policy(retries);
         assert_eq!((policy.attempts, policy.patching), (retries + 1, Patching::Never));
         assert_eq!((policy.temperature, policy.backoff), (Temperature::Own, Backoff::exponential()));
-        assert!(!policy.accept_cut && !policy.ask_after_refusal && !policy.stop_on_repeat);
+        assert!(!policy.accept_incomplete && !policy.ask_after_refusal && !policy.stop_on_repeat);
         assert_eq!((policy.feedback.role, policy.feedback.keep_previous), (Role::System, true));
         let wrong = [
             Violation::new(JsonPath::root().key("answer"), "required", Stage::Schema),

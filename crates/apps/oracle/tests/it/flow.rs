@@ -312,5 +312,5 @@ fn the_policy_is_the_document_s() {
     assert_eq!((policy.attempts, policy.patching), (3, Patching::Never));
     assert_eq!(policy.temperature, Temperature::Steps(vec![0.3, 0.2, 0.1]));
     assert_eq!((policy.backoff, &*policy.feedback), (Backoff::exponential(), &Feedback::standard()));
-    assert!(policy.accept_cut && policy.ask_after_refusal && !policy.stop_on_repeat);
+    assert!(!policy.accept_incomplete && policy.ask_after_refusal && !policy.stop_on_repeat);
 }

@@ -190,7 +190,7 @@ fn the_policy_is_the_document_s() {
     assert_eq!((policy.attempts, policy.patching), (2, Patching::Never));
     assert_eq!(policy.temperature, Temperature::AtMost { first: 0.7, then: 0.2 });
     assert_eq!(policy.backoff, Backoff::exponential());
-    assert!(!policy.accept_cut && !policy.ask_after_refusal && !policy.stop_on_repeat);
+    assert!(!policy.accept_incomplete && !policy.ask_after_refusal && !policy.stop_on_repeat);
     assert_eq!((policy.feedback.role, policy.feedback.keep_previous), (Role::User, true));
     let wrong = [
         Violation::new(JsonPath::root().key("name"), "required", Stage::Schema),

@@ -147,7 +147,7 @@ fn the_policy_is_the_document_s() {
     let policy = formwork_shape::policy();
     assert_eq!((policy.attempts, policy.patching), (3, Patching::Never));
     assert_eq!((policy.temperature, policy.backoff), (Temperature::Own, Backoff::exponential()));
-    assert!(!policy.accept_cut && !policy.ask_after_refusal && !policy.stop_on_repeat);
+    assert!(!policy.accept_incomplete && !policy.ask_after_refusal && !policy.stop_on_repeat);
     assert!(policy.feedback.fold && !policy.feedback.keep_previous);
     let wrong = [Violation::new("$.risks".parse().unwrap(), "required", Stage::Schema)];
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use formwork_core::{Ask, Call, CallRecord, CallResult, Error, Failure, Outcome};
+use formwork_core::{Ask, Call, CallRecord, CallResult, Error, Failure, Outcome, WarningKind};
 use formwork_extract::{Next, Observer, RunId, Started};
 use serde_json::Value;
 
@@ -79,9 +79,10 @@ impl Observer for Report {
     }
 }
 
-/// Prints the warnings of an outcome, one line each.
+/// Prints the warnings of an outcome, one line each, but for the notes of calls, which are printed with the calls.
 pub(crate) fn warnings<T>(result: &Result<Outcome<T>, Error>) {
-    for warning in result.iter().flat_map(|outcome| &outcome.warnings) {
+    let warnings = result.iter().flat_map(|outcome| &outcome.warnings);
+    for warning in warnings.filter(|warning| warning.kind != WarningKind::Note) {
         say!("warning: {warning}");
     }
 }

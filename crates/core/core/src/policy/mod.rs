@@ -247,10 +247,10 @@ pub trait RetryPolicy: Send + Sync + fmt::Debug {
         true
     }
 
-    /// Returns whether an answer is accepted in which the token limit cut values off, if it satisfies the contract
-    /// otherwise (default: `false`, the answer is a failed attempt). Its provenance lists these values. An answer with
-    /// values of which the model wrote nothing is never accepted.
-    fn accepts_cut(&self) -> bool {
+    /// Returns whether an answer is accepted that was cut off and finished by the reader or the provider, if it satisfies the
+    /// contract (default: `false`, the answer is a failed attempt). Its provenance lists the incomplete values, and the outcome has a
+    /// [warning](crate::WarningKind::Incomplete) for each. An answer with values of which the model wrote nothing is never accepted.
+    fn accepts_incomplete(&self) -> bool {
         false
     }
 }
@@ -268,7 +268,7 @@ impl<P: RetryPolicy + ?Sized> RetryPolicy for Arc<P> {
         (**self).patches()
     }
 
-    fn accepts_cut(&self) -> bool {
-        (**self).accepts_cut()
+    fn accepts_incomplete(&self) -> bool {
+        (**self).accepts_incomplete()
     }
 }

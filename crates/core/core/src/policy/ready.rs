@@ -177,9 +177,9 @@ pub struct Policy {
     pub feedback: Arc<Feedback>,
     /// Whether to leave a target that gave the same wrong answer twice.
     pub stop_on_repeat: bool,
-    /// Whether to accept an answer in which the token limit cut values off; see [`RetryPolicy::accepts_cut`].
-    #[serde(default)]
-    pub accept_cut: bool,
+    /// Whether to accept an answer that was cut off; see [`RetryPolicy::accepts_incomplete`].
+    #[serde(default, alias = "accept_cut")]
+    pub accept_incomplete: bool,
     /// Whether a refusal or a filtered answer is followed by another attempt of the same target, like wrong content.
     #[serde(default)]
     pub ask_after_refusal: bool,
@@ -197,7 +197,7 @@ impl Policy {
             backoff: Backoff::exponential(),
             feedback: Arc::new(Feedback::standard()),
             stop_on_repeat: true,
-            accept_cut: false,
+            accept_incomplete: false,
             ask_after_refusal: false,
         }
     }
@@ -238,10 +238,10 @@ impl Policy {
         self
     }
 
-    /// Sets whether to accept an answer in which the token limit cut values off (default: `false`); see
-    /// [`RetryPolicy::accepts_cut`].
-    pub const fn with_accept_cut(mut self, accept: bool) -> Self {
-        self.accept_cut = accept;
+    /// Sets whether to accept an answer that was cut off (default: `false`, it is a failed attempt); see
+    /// [`RetryPolicy::accepts_incomplete`].
+    pub const fn with_incomplete(mut self, accept: bool) -> Self {
+        self.accept_incomplete = accept;
         self
     }
 
@@ -352,7 +352,7 @@ impl RetryPolicy for Policy {
         self.patching != Patching::Never
     }
 
-    fn accepts_cut(&self) -> bool {
-        self.accept_cut
+    fn accepts_incomplete(&self) -> bool {
+        self.accept_incomplete
     }
 }

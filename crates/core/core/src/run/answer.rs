@@ -57,7 +57,7 @@ impl Run {
             // The provider has a token limit of its own where none is sent; the policy raises the limit above this number.
             self.request.met_limit(completion.usage.output_tokens);
         }
-        let bounding = self.bounding(plan, now, completion.finish, failure.as_ref());
+        let bounding = self.bounding(plan, now, &completion.finish, failure.as_ref());
         let verdict = failure.map_or(CallResult::Accepted, |failure| CallResult::Failed { failure });
         let closed = draft.iter().flat_map(|draft| draft.closed.paths().cloned()).collect();
         let Completion { original, notes, finish, restrained, usage, .. } = completion;

@@ -43,7 +43,12 @@ impl Closed {
         Self { cut, supplied }
     }
 
-    /// Returns the marks of a document whose incomplete values are unknown.
+    /// Returns the marks of a document that has no end, and whose other incomplete values are unknown.
+    pub(super) fn unfinished() -> Self {
+        Self { cut: vec![JsonPath::root()], supplied: Vec::new() }
+    }
+
+    /// Returns the marks of a document of which any value may be the provider's.
     pub(super) fn whole() -> Self {
         Self { cut: Vec::new(), supplied: vec![JsonPath::root()] }
     }
@@ -77,8 +82,12 @@ impl Closed {
     }
 
     /// Marks the values that fill an added bound instead of reporting them, if values that were cut off are accepted.
-    pub(super) fn take_full(&mut self, mut found: Vec<Violation>, accepts_cut: bool) -> Vec<Violation> {
-        if accepts_cut {
+    pub(super) fn take_full(
+        &mut self,
+        mut found: Vec<Violation>,
+        accepts_incomplete: bool,
+    ) -> Vec<Violation> {
+        if accepts_incomplete {
             let full = found.extract_if(.., |violation| violation.rule == CUT);
             self.cut.extend(full.map(|violation| violation.path));
         }
@@ -114,8 +123,8 @@ impl Closed {
 
     /// Returns the reasons why the document is incomplete. If values that were cut off are accepted, only values of which
     /// the model wrote nothing are reported. `cut_by` names the limit that ended the answer.
-    pub(super) fn violations(&self, accepts_cut: bool, cut_by: &str) -> Vec<Violation> {
-        let cut = self.cut.iter().filter(|_| !accepts_cut).map(|path| {
+    pub(super) fn violations(&self, accepts_incomplete: bool, cut_by: &str) -> Vec<Violation> {
+        let cut = self.cut.iter().filter(|_| !accepts_incomplete).map(|path| {
             let expected = if path.is_root() { "a complete document" } else { "a complete value" };
             Violation::new(path.clone(), CUT, Stage::Read).with_expected(expected).with_found(cut_by)
         });

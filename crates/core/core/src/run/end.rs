@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::drafts::Draft;
 use super::entry::Answered;
 use super::step::External;
+use super::warnings::of_incomplete;
 use super::{Run, State};
 use crate::{
     CallResult, Cost, ErrorKind, Failure, FaultKind, Origin, Plan, Provenance, Refused, Source, Time, Usage,
@@ -36,6 +37,7 @@ impl Run {
             plan.skipped_before(self.position.target, self.position.mode)
                 .map(|(dialect, reason)| skipped(dialect, reason)),
         );
+        warnings.extend(of_incomplete(&closed));
         provenance.extend(closed.provenance(self.counters.attempts.max(1)));
         let (value, origin) = (Arc::unwrap_or_clone(value), Origin::Model { target });
         self.state = State::Accepted { value, origin, provenance, warnings };

@@ -32,7 +32,7 @@ impl Run {
         let State::Calling { call, skipped, since, .. } = &self.state else { return };
         let Some(target) = self.position.target_of(plan) else { return };
         let Answered { text, original, notes, finish, edits, closed, restrained } = answer;
-        let usage = match (finish, &verdict) {
+        let usage = match (&finish, &verdict) {
             (Some(Finish::Stopped), _) if usage == Usage::default() => Usage::estimate(call, text.len()),
             (None, CallResult::Cancelled) => Usage::estimate(call, 0),
             _ => usage,

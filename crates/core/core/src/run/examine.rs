@@ -11,12 +11,13 @@ use super::closed::{CUT, Closed, in_document, is_incomplete};
 use super::compliance;
 use super::drafts::Draft;
 use super::patch::label;
+use super::warnings::{self, Ranked};
 use crate::feedback::cut_bytes;
 use crate::judgement::Decoded;
 use crate::lift::{Lifted, lift_exact};
 use crate::{
     Ask, Call, Completion, Context, Failure, Finish, Fit, Plan, Provenance, Source, Stage, Violation,
-    Warning, precision, spaced,
+    Warning, WarningKind, precision, spaced,
 };
 
 /// The request that an answer is examined against.
@@ -99,28 +100,32 @@ impl Question<'_> {
         let unfinished_end = unfinished_end(&candidates);
         // A single candidate needs no rank.
         let are_ranked = candidates.len() > 1;
+        let mut ranked = Vec::new();
         let mut nearest: Option<(Option<Fit>, Draft, Vec<Violation>, Candidate)> = None;
         for mut candidate in candidates {
             let value = std::mem::take(&mut candidate.value);
             let (draft, violations) = self.lifted(completion, &candidate, value);
             let schema = self.plan.contract.schema().document();
             let fit = are_ranked.then(|| Fit::new(schema, &candidate, &draft.value, &violations));
+            ranked.extend(fit.map(|fit| Ranked::new(fit, &candidate)));
             if nearest.as_ref().is_none_or(|(best, ..)| fit > *best) {
                 nearest = Some((fit, draft, violations, candidate));
             }
         }
-        let Some((_, draft, violations, candidate)) = nearest else {
+        let Some((fit, mut draft, violations, candidate)) = nearest else {
             return Examined::failed(self.truncated());
         };
+        draft.warnings.extend(fit.and_then(|fit| warnings::of_documents(&candidate, &fit, &ranked)));
         let ignored = self.promised(completion).and_then(|call| {
             let value = Some(&*draft.value).filter(|_| call.lowered.lift.is_empty());
             compliance::read(call, completion, &candidate, value, &violations)
         });
-        // A sequence that was stopped may have had further documents.
         let opening = |at: usize| completion.text.as_bytes().get(at);
-        let is_cut = is_unfinished(completion, &candidate)
+        let is_cut = is_unfinished(completion, &candidate) && !self.plan.policy.accepts_incomplete()
             // An aside such as `[1` after an object is no second answer.
-            || unfinished_end.is_some_and(|at| opening(at) == opening(candidate.span.start))
+            || unfinished_end
+                .is_some_and(|at| at != candidate.span.start && opening(at) == opening(candidate.span.start))
+            // A sequence that was stopped may have had further documents.
             || completion.finish == Finish::Stopped && candidate.is_sequence();
         let failure = if is_cut { Some(self.truncated()) } else { failure(violations) };
         Examined { draft: Some(draft), edits: candidate.all_edits(), failure, ignored }
@@ -129,7 +134,7 @@ impl Question<'_> {
     /// Adds the violations of incomplete values, and removes other violations of these values, which the model did not
     /// cause.
     fn add_incomplete(&self, violations: &mut Vec<Violation>, closed: &Closed) {
-        let incomplete = closed.violations(self.plan.policy.accepts_cut(), self.cut_by);
+        let incomplete = closed.violations(self.plan.policy.accepts_incomplete(), self.cut_by);
         violations.retain(|violation| !incomplete.iter().any(|other| other.path == violation.path));
         violations.splice(0..0, incomplete);
     }
@@ -162,7 +167,7 @@ impl Question<'_> {
         let source = if candidate.is_exact() { Source::Native } else { Source::Repaired };
         let provenance = vec![Provenance { path: JsonPath::root(), source, attempt: self.attempt }];
         let mut closed = closed(completion, candidate).lifted(lowered, &value);
-        let problems = closed.take_full(problems, self.plan.policy.accepts_cut());
+        let problems = closed.take_full(problems, self.plan.policy.accepts_incomplete());
         let Judged { mut violations, warnings, decoded } = self.judge(&value, &rounded, problems);
         self.add_incomplete(&mut violations, &closed);
         if untouched {
@@ -172,6 +177,8 @@ impl Question<'_> {
             }
         }
         let value = Arc::new(value);
+        let of_answer = warnings::of_answer(completion, &within(candidate).collect::<Vec<_>>());
+        let warnings = of_answer.into_iter().chain(warnings).collect();
         (Draft { text, value, provenance, warnings, rounded, closed, entry: self.entry, decoded }, violations)
     }
 
@@ -182,21 +189,22 @@ impl Question<'_> {
         paths: &[JsonPath],
         candidates: Vec<Candidate>,
     ) -> Examined {
-        let Some(candidate) = candidates.into_iter().find(|candidate| candidate.value.is_object()) else {
+        let Some(mut candidate) = candidates.into_iter().find(|candidate| candidate.value.is_object()) else {
             let violation =
                 of_answer("json", "an object with the values that were asked for", "something else");
             return Examined::failed(Failure::NotJson { violations: vec![violation] });
         };
-        let Some(Draft { text: before, provenance, closed: incomplete, rounded, .. }) = self.draft else {
+        let Some(draft) = self.draft else {
             return Examined::failed(self.truncated());
         };
-        let (mut text, mut provenance, mut incomplete, mut rounded) =
-            (Cow::Borrowed(&**before), provenance.clone(), incomplete.clone(), rounded.clone());
+        let earlier = &draft.warnings;
+        let (mut provenance, mut rounded) = (draft.provenance.clone(), draft.rounded.clone());
+        let (mut text, mut incomplete) = (Cow::Borrowed(&*draft.text), draft.closed.clone());
         let (lowered, cut) = (&self.call.lowered, closed(completion, &candidate));
         let Lifted { value: answer, problems, rounded: of_answer } =
-            lift_exact(candidate.value, candidate.rounded, lowered);
+            lift_exact(std::mem::take(&mut candidate.value), std::mem::take(&mut candidate.rounded), lowered);
         let mut cut = cut.lifted(lowered, &answer);
-        let problems = cut.take_full(problems, self.plan.policy.accepts_cut());
+        let problems = cut.take_full(problems, self.plan.policy.accepts_incomplete());
         for path in paths {
             let Some(value) = answer.get(label(path)) else { continue };
             let Some(patched) = splice(&text, path, value) else { continue };
@@ -219,6 +227,13 @@ impl Question<'_> {
         let Judged { mut violations, warnings, decoded } = self.judge(&value, &rounded, problems);
         self.add_incomplete(&mut violations, &incomplete);
         let (text, value, entry) = (text.into(), Arc::new(value), self.entry);
+        // What reading the earlier answers took still holds; soft checks and rounded numbers are of the whole document.
+        let is_of_document = |kind| matches!(kind, WarningKind::Check | WarningKind::Rounded);
+        let mut remaining: Vec<Warning> =
+            earlier.iter().filter(|warning| !is_of_document(warning.kind)).cloned().collect();
+        remaining.extend(warnings::of_answer(completion, &within(&candidate).collect::<Vec<_>>()));
+        remaining.extend(warnings);
+        let warnings = remaining;
         let draft = Draft { text, value, provenance, warnings, rounded, closed: incomplete, entry, decoded };
         Examined { draft: Some(draft), edits: candidate.edits, failure: failure(violations), ignored: None }
     }
@@ -249,11 +264,6 @@ fn within(candidate: &Candidate) -> impl Iterator<Item = &Edit> {
     candidate.edits.iter().filter(|edit| candidate.span.contains(edit.span))
 }
 
-/// Returns whether the server says that the model ended its answer by itself.
-const fn is_by_model(finish: Finish) -> bool {
-    matches!(finish, Finish::Stop | Finish::ToolCall)
-}
-
 /// Returns whether the model did not end the root of a document. Objects, lists and strings have an end of their own, whatever the
 /// reason why the model stopped. If it did not stop by itself, a number at the end of the text may miss digits, and a document that
 /// has no end as strict JSON was not completed by a lenient reading.
@@ -262,7 +272,7 @@ fn is_unfinished(completion: &Completion, candidate: &Candidate) -> bool {
     let is_number_at_end = || {
         candidate.span.end == text.len() && candidate.span.of(text).ends_with(|c: char| c.is_ascii_digit())
     };
-    let is_stopped = !is_by_model(completion.finish) && completion.closed_at.is_none();
+    let is_stopped = !completion.finish.is_by_model() && completion.closed_at.is_none();
     candidate.closed_at().is_some() || is_stopped && (is_number_at_end() || ends_inside(text))
 }
 
@@ -287,8 +297,7 @@ fn ends_inside(text: &str) -> bool {
 /// Returns the values of an answer's document that are incomplete because of the token limit.
 fn closed(completion: &Completion, candidate: &Candidate) -> Closed {
     if is_unfinished(completion, candidate) {
-        // The text itself was cut off, and the reader closed it.
-        return Closed::whole();
+        return Closed::unfinished();
     }
     let Some(at) = completion.closed_at else { return Closed::default() };
     if within(candidate).next().is_some() {

@@ -89,7 +89,7 @@ impl Run {
         &self,
         plan: &Plan,
         now: Time,
-        finish: Finish,
+        finish: &Finish,
         failure: Option<&Failure>,
     ) -> Option<Bounding> {
         let State::Calling { call, .. } = &self.state else { return None };
@@ -98,7 +98,7 @@ impl Run {
         }
         if !call.lowered.bounds.is_empty() {
             // The answer filled a bound and ended by itself: without the bounds it may have been completed.
-            let is_full = matches!(failure, Some(Failure::Truncated { .. })) && finish == Finish::Stop;
+            let is_full = matches!(failure, Some(Failure::Truncated { .. })) && *finish == Finish::Stop;
             return is_full.then_some(Bounding::Full);
         }
         if self.position.bounded {
@@ -106,14 +106,14 @@ impl Run {
             return None;
         }
         match failure {
-            Some(Failure::Truncated { .. }) if finish == Finish::Length => {
+            Some(Failure::Truncated { .. }) if *finish == Finish::Length => {
                 Some(Bounding::RanAway("the limit of tokens".to_owned()))
             }
             Some(Failure::Stopped { violations }) => {
                 let runaway = violations.iter().find(|violation| violation.rule == RUNAWAY)?;
                 Some(Bounding::RanAway(runaway.masked()))
             }
-            None if finish == Finish::Stop && self.ran_away_before() => Some(Bounding::Completed),
+            None if *finish == Finish::Stop && self.ran_away_before() => Some(Bounding::Completed),
             _ => None,
         }
     }

@@ -24,6 +24,7 @@ mod sampling;
 mod step;
 #[cfg(test)]
 mod tests;
+mod warnings;
 
 use std::sync::Arc;
 

@@ -79,7 +79,7 @@ fn a_limit_of_the_providers_own_is_doubled_as_well() {
 
 #[test]
 fn a_policy_may_accept_what_was_cut_and_never_what_was_supplied() {
-    let plan = plan(Policy::new(1).with_accept_cut(true));
+    let plan = plan(Policy::new(1).with_incomplete(true));
     let mut accepted = 0;
     for at in 0..=GOOD.len() {
         let finished = drive(&plan, input(), &[Reply::Closes(GOOD, at)]).run.finish();
@@ -91,10 +91,11 @@ fn a_policy_may_accept_what_was_cut_and_never_what_was_supplied() {
         let expected = parts().into_iter().filter(|part| is_cut(*part, at)).map(|(path, ..)| path.to_owned());
         assert_eq!(paths(marks.map(|part| &part.path)), paths(outcome.closed()));
         assert_eq!(paths(outcome.closed()), expected.collect::<Vec<_>>(), "closed at {at}");
+        let warned = outcome.warnings.iter().filter(|warning| warning.kind == WarningKind::Incomplete);
+        assert_eq!(paths(warned.filter_map(|warning| warning.path.as_ref())), paths(outcome.closed()));
     }
     assert!(accepted > 3, "{accepted}");
-    assert!(cooling().accept_cut);
-    assert!(!Policy::default().accept_cut && !corrective(1).accept_cut && !folded().accept_cut);
+    assert!(policies().iter().all(|policy| !policy.accept_incomplete));
 }
 
 /// Requests these values alone after every failure, three times.

@@ -8,23 +8,9 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-/// Accepts every document.
-#[derive(Debug)]
-struct Anything;
-
-impl Validator for Anything {
-    fn validate(&self, _: &Value, _: &Context<'_>, _: &mut Report) {}
-}
-
-impl Structure for Anything {
-    fn subschema(&self, _: &JsonPath, _: &Value) -> Option<Value> {
-        Some(json!({}))
-    }
-}
-
 /// Returns the class of the first answer: `None` if it was accepted, else the name of the failure.
-fn failure(plan: &Plan, text: &str, finish: Finish) -> Option<&'static str> {
-    let reply = Reply::Ends(text.to_owned().leak(), finish);
+fn failure(plan: &Plan, text: &str, finish: &Finish) -> Option<&'static str> {
+    let reply = Reply::Ends(text.to_owned().leak(), finish.clone());
     let driven = drive(plan, input(), &[reply]);
     driven.run.ledger()[0].verdict.failure().map(|failure| match failure {
         Failure::Truncated { .. } => "truncated",
@@ -35,14 +21,16 @@ fn failure(plan: &Plan, text: &str, finish: Finish) -> Option<&'static str> {
     })
 }
 
-fn anything(level: Level) -> Plan {
-    let contract = Contract::new(Arc::new(Inline::new("anything", json!({}))), Arc::new(Anything));
-    Plan::new(contract, vec![target("primary")]).with_policy(cooling()).with_level(level).build().unwrap()
-}
-
 /// Reasons that say nothing about the document.
 fn reasons() -> Vec<Finish> {
-    vec![Finish::Stop, Finish::Length, Finish::ToolCall, Finish::Stopped]
+    vec![
+        Finish::Stop,
+        Finish::Length,
+        Finish::ToolCall,
+        Finish::Stopped,
+        Finish::other("eos"),
+        Finish::other(""),
+    ]
 }
 
 /// Returns objects and lists whose strings match a pattern.
@@ -77,7 +65,7 @@ proptest! {
     ) {
         let plan = anything(level);
         let text = if pretty { serde_json::to_string_pretty(&value).unwrap() } else { value.to_string() };
-        for finish in reasons() {
+        for finish in &reasons() {
             prop_assert_eq!(failure(&plan, &text, finish), None, "{:?}: {}", finish, text);
             let cuts = text.char_indices().map(|(at, _)| at).skip(1);
             for cut in cuts {
@@ -92,7 +80,7 @@ proptest! {
 fn a_score_is_accepted_whole_and_at_no_other_length_by_every_policy() {
     for policy in policies() {
         let plan = plan(policy);
-        for finish in reasons() {
+        for finish in &reasons() {
             assert_eq!(failure(&plan, GOOD, finish), None, "{finish:?}");
             for cut in 1..GOOD.len() {
                 assert_eq!(failure(&plan, &GOOD[..cut], finish), Some("truncated"), "{finish:?}: {cut}");
@@ -104,12 +92,12 @@ fn a_score_is_accepted_whole_and_at_no_other_length_by_every_policy() {
 #[test]
 fn texts_and_words_end_themselves_and_a_number_needs_a_model_that_ended() {
     let plan = anything(Level::Lenient);
-    for finish in reasons() {
+    for finish in &reasons() {
         for ended in ["\"a\"", "true", "false", "null", "12\n", "```json\n12\n```"] {
             assert_eq!(failure(&plan, ended, finish), None, "{finish:?}: {ended}");
         }
         assert_eq!(failure(&plan, "\"a", finish), Some("truncated"), "{finish:?}");
-        let number = (!matches!(finish, Finish::Stop | Finish::ToolCall)).then_some("truncated");
+        let number = (!finish.is_by_model()).then_some("truncated");
         assert_eq!(failure(&plan, "12", finish), number, "{finish:?}");
     }
 }
@@ -132,19 +120,19 @@ fn brackets_of_the_reader_and_earlier_documents_do_not_end_a_root() {
         // An aside of another type is no second answer.
         ("{\"a\": 1}, as in [1", None),
     ] {
-        assert_eq!(failure(&plan, text, Finish::Stop), expected, "{text}");
+        assert_eq!(failure(&plan, text, &Finish::Stop), expected, "{text}");
     }
 }
 
 #[test]
 fn a_patch_that_was_cut_is_not_spliced_in() {
     let policy = Policy::new(2).with_patching(Patching::Attempt);
-    for finish in reasons() {
+    for finish in &reasons() {
         let patch = r#"{"parts.a": 70, "note": "fi"#;
-        let replies = [Reply::Says(BAD_RANGE), Reply::Ends(patch, finish)];
+        let replies = [Reply::Says(BAD_RANGE), Reply::Ends(patch, finish.clone())];
         let driven = drive(&plan(policy.clone()), input(), &replies);
         assert!(driven.run.finish().is_err(), "{finish:?}");
-        let whole = [Reply::Says(BAD_RANGE), Reply::Ends(r#"{"parts.a": 70}"#, finish)];
+        let whole = [Reply::Says(BAD_RANGE), Reply::Ends(r#"{"parts.a": 70}"#, finish.clone())];
         assert!(drive(&plan(policy.clone()), input(), &whole).run.finish().is_ok(), "{finish:?}");
     }
 }
@@ -174,7 +162,7 @@ fn a_wrapped_number_has_an_end_of_its_own() {
     let contract = Contract::new(Arc::new(Inline::new("anything", json!({}))), Arc::new(Anything));
     let target = Target::new("primary", Capabilities::new(Enforcement::Schema)).with_mode(Arc::new(Wraps));
     let plan = Plan::new(contract, vec![target]).build().unwrap();
-    for finish in reasons() {
+    for finish in &reasons() {
         assert_eq!(failure(&plan, r#"{"value": 12}"#, finish), None, "{finish:?}");
         assert_eq!(failure(&plan, r#"{"value": 12"#, finish), Some("truncated"), "{finish:?}");
     }

@@ -16,4 +16,5 @@ mod readings;
 mod running_away;
 mod support;
 mod unpatchable;
+mod warnings;
 mod watch;

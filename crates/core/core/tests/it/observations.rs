@@ -119,7 +119,7 @@ fn what_a_held_model_may_write_proves_nothing() {
     }
     for finish in [Finish::Length, Finish::Refused, Finish::Filtered, Finish::ToolCall, Finish::Stopped] {
         for text in ["no JSON here", MISSING, WRONG_TYPE] {
-            assert_eq!(reason(Reply::Ends(text, finish)), None, "{finish:?}: {text}");
+            assert_eq!(reason(Reply::Ends(text, finish.clone())), None, "{finish:?}: {text}");
         }
     }
 }

@@ -144,7 +144,7 @@ fn an_answer_that_is_full_at_a_bound_is_incomplete() {
     let driven = drive(&plan, input(), &[FULL]);
     assert_eq!(bounds(&driven), [Some(10), Some(20)]);
     assert!(driven.run.finish().is_ok());
-    let plan = planned(target(), Policy::new(1).with_accept_cut(true));
+    let plan = planned(target(), Policy::new(1).with_incomplete(true));
     let outcome = drive(&plan, input(), &[FULL]).run.finish().unwrap();
     let closed: Vec<String> = outcome
         .provenance

@@ -154,7 +154,7 @@ impl Reply {
         };
         match self {
             Self::Says(text) => answered(text, Finish::Stop),
-            Self::Ends(text, finish) => answered(text, *finish),
+            Self::Ends(text, finish) => answered(text, finish.clone()),
             Self::Closes(text, at) => {
                 let mut event = answered(text, Finish::Length);
                 if let Event::Answered { completion, .. } = &mut event {
@@ -226,12 +226,9 @@ fn whole(attempts: u32) -> Policy {
     Policy::new(attempts).with_patching(Patching::Never).with_stop_on_repeat(false)
 }
 
-/// Three whole attempts that get cooler, texts that were cut, and refusals that count as attempts.
+/// Three whole attempts that get cooler, and refusals that count as attempts.
 pub(crate) fn cooling() -> Policy {
-    whole(3)
-        .with_temperature(Temperature::Steps(vec![0.3, 0.2, 0.1]))
-        .with_accept_cut(true)
-        .with_ask_after_refusal(true)
+    whole(3).with_temperature(Temperature::Steps(vec![0.3, 0.2, 0.1])).with_ask_after_refusal(true)
 }
 
 /// A corrective system message after each answer.
@@ -252,4 +249,24 @@ pub(crate) fn at_most(temperature: f64) -> Policy {
     whole(2)
         .with_temperature(Temperature::AtMost { first: temperature, then: 0.2 })
         .with_feedback(Feedback::new(template))
+}
+
+/// Accepts every document.
+#[derive(Debug)]
+pub(crate) struct Anything;
+
+impl Validator for Anything {
+    fn validate(&self, _: &Value, _: &Context<'_>, _: &mut Report) {}
+}
+
+impl Structure for Anything {
+    fn subschema(&self, _: &JsonPath, _: &Value) -> Option<Value> {
+        Some(json!({}))
+    }
+}
+
+/// Returns a plan whose contract accepts every document.
+pub(crate) fn anything(level: Level) -> Plan {
+    let contract = Contract::new(Arc::new(Inline::new("anything", json!({}))), Arc::new(Anything));
+    Plan::new(contract, vec![target("primary")]).with_policy(cooling()).with_level(level).build().unwrap()
 }

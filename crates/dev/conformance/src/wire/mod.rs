@@ -1,6 +1,7 @@
 //! Tests on the wire, in which this crate plays the server.
 
 mod answers;
+mod completeness;
 mod faults;
 mod requests;
 mod troubles;
@@ -24,6 +25,8 @@ pub(crate) const TRIALS: &[(&str, Trial)] = &[
     ("answer_of_a_megabyte", |protocol| Box::pin(answers::megabyte(protocol))),
     ("chunks_end_anywhere", |protocol| Box::pin(answers::chunks(protocol))),
     ("cut_off_is_length", |protocol| Box::pin(answers::length(protocol))),
+    ("unknown_reasons_to_stop_are_kept", |protocol| Box::pin(completeness::reasons_are_kept(protocol))),
+    ("only_a_root_that_ended_is_complete", |protocol| Box::pin(completeness::roots_end_answers(protocol))),
     ("refusal_is_not_an_answer", |protocol| Box::pin(answers::refusal(protocol))),
     ("reasoning_is_not_text", |protocol| Box::pin(answers::reasoning(protocol))),
     ("usage_is_counted", |protocol| Box::pin(answers::usage(protocol))),

@@ -181,19 +181,20 @@ impl MessageReader {
         let explanation = details.0.and_then(|details| details.explanation.into_text());
         self.explanation = explanation.or(self.explanation.take());
         let Some(reason) = reason.as_str() else { return };
-        self.collector.finish = Some(match reason {
+        self.collector.stopped(match reason {
+            "end_turn" => Finish::Stop,
             "max_tokens" | "model_context_window_exceeded" => Finish::Length,
             "refusal" => Finish::Refused,
             "tool_use" => Finish::ToolCall,
-            // `end_turn`, `stop_sequence`, and `pause_turn` of server-side tools, which are never requested.
-            _ => Finish::Stop,
+            // For example `stop_sequence`, and `pause_turn` of server-side tools, neither of which is requested.
+            other => Finish::other(other),
         });
     }
 
     /// Emits the final delta.
     fn finish(&mut self, out: &mut Deltas) {
         self.close(out);
-        if self.collector.finish == Some(Finish::Refused) && !self.collector.has_text() {
+        if self.collector.finish() == Some(&Finish::Refused) && !self.collector.has_text() {
             self.collector.aside(&self.explanation.take().unwrap_or_default());
         }
         let is_signed = |block: &Value| block["type"] == "thinking" || block["type"] == "redacted_thinking";
@@ -292,7 +293,7 @@ impl Messages for MessageReader {
 
     /// Ends a stream without `message_stop`. It is complete if a stop reason was received, and cut off otherwise.
     fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {
-        if self.collector.finish.is_some() {
+        if self.collector.finish().is_some() {
             self.finish(out);
             return Ok(());
         }

@@ -73,8 +73,8 @@ fn the_answer_is_the_same_in_one_piece_and_as_a_stream() {
             "",
             Finish::Stop,
         ),
-        (&wire, json!([text("{}")]), "stop_sequence", "{}", "", Finish::Stop),
-        (&wire, json!([text("{}")]), "pause_turn", "{}", "", Finish::Stop),
+        (&wire, json!([text("{}")]), "stop_sequence", "{}", "", Finish::other("stop_sequence")),
+        (&wire, json!([text("{}")]), "pause_turn", "{}", "", Finish::other("pause_turn")),
         (&wire, json!([text("{\"a")]), "max_tokens", "{\"a", "", Finish::Length),
         (&wire, json!([text("{\"a")]), "model_context_window_exceeded", "{\"a", "", Finish::Length),
         (&wire, json!([thought("Hm, hm.")]), "max_tokens", "", "Hm, hm.", Finish::Length),
@@ -82,7 +82,7 @@ fn the_answer_is_the_same_in_one_piece_and_as_a_stream() {
         (&wire, json!([]), "refusal", "", "", Finish::Refused),
         (&wire, json!([text("Half of")]), "refusal", "Half of", "", Finish::Refused),
         (&wire, json!([other]), "tool_use", "", "", Finish::ToolCall),
-        (&wire, json!([text("{}")]), "a_reason_to_come", "{}", "", Finish::Stop),
+        (&wire, json!([text("{}")]), "a_reason_to_come", "{}", "", Finish::other("a_reason_to_come")),
         (
             &wire,
             json!([{"type": "a_block_to_come", "text": {"a": [1]}}, text("{}")]),
@@ -96,7 +96,11 @@ fn the_answer_is_the_same_in_one_piece_and_as_a_stream() {
         for body in [document(&content, stop_reason), streamed(&content, stop_reason)] {
             let read = completion(wire, &schema, &body);
             assert_eq!((read.text.as_str(), read.reasoning.as_str()), (answer, reasoning), "{body}");
-            assert_eq!((read.finish, read.model.as_deref()), (finish, Some("claude-test-1")), "{body}");
+            assert_eq!(
+                (read.finish, read.model.as_deref()),
+                (finish.clone(), Some("claude-test-1")),
+                "{body}"
+            );
             assert_eq!(
                 (read.usage.input_tokens, read.usage.output_tokens, read.usage.estimated),
                 (11, 7, false)

@@ -42,7 +42,7 @@ impl ContentReader {
         self.collector.usage = usage.or(self.collector.usage);
         // The response to a blocked prompt has no candidates.
         if response.prompt_feedback.0.is_some_and(|feedback| !feedback.block_reason.is_none()) {
-            self.collector.finish = Some(Finish::Filtered);
+            self.collector.stopped(Finish::Filtered);
         }
         // Requests ask for a single candidate.
         let candidate = response.candidates.0.get_or_insert_default().drain(..).next();
@@ -57,7 +57,7 @@ impl ContentReader {
         }
         match candidate.finish_reason.as_str() {
             None | Some("") => {}
-            Some(reason) => self.collector.finish = Some(finish(reason)),
+            Some(reason) => self.collector.stopped(finish(reason)),
         }
         Ok(())
     }
@@ -101,8 +101,8 @@ impl ContentReader {
 
     /// Emits the final delta.
     fn finish(&mut self, out: &mut Deltas) {
-        if matches!(self.collector.finish, None | Some(Finish::Stop)) && !self.call_ids.is_empty() {
-            self.collector.finish = Some(Finish::ToolCall);
+        if !self.call_ids.is_empty() {
+            self.collector.stopped(Finish::ToolCall);
         }
         let is_signed = self.parts.iter().any(|part| part.get(SIGNATURE).is_some());
         if is_signed && !self.call_ids.is_empty() {
@@ -126,7 +126,7 @@ impl Messages for ContentReader {
     }
 
     fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {
-        if self.collector.finish.is_some() {
+        if self.collector.finish().is_some() {
             self.finish(out);
             return Ok(());
         }
@@ -158,10 +158,10 @@ impl Reader for ContentReader {
     }
 }
 
-/// Returns why the model stopped. An unknown reason counts as an ordinary end, and validation judges the text. The same holds
-/// for a malformed or unexpected function call, which is a mistake of the model.
+/// Returns why the model stopped. A malformed or unexpected function call is a mistake of the model: validation judges the text.
 fn finish(reason: &str) -> Finish {
     match reason {
+        "STOP" => Finish::Stop,
         "MAX_TOKENS" => Finish::Length,
         "SAFETY"
         | "RECITATION"
@@ -173,6 +173,6 @@ fn finish(reason: &str) -> Finish {
         | "IMAGE_SAFETY"
         | "IMAGE_PROHIBITED_CONTENT"
         | "IMAGE_RECITATION" => Finish::Filtered,
-        _ => Finish::Stop,
+        other => Finish::other(other),
     }
 }

@@ -29,19 +29,19 @@ fn reasons_to_finish_are_classes() {
         ("PROHIBITED_CONTENT", Finish::Filtered),
         ("SPII", Finish::Filtered),
         ("MODEL_ARMOR", Finish::Filtered),
-        ("MALFORMED_FUNCTION_CALL", Finish::Stop),
-        ("UNEXPECTED_TOOL_CALL", Finish::Stop),
-        ("OTHER", Finish::Stop),
-        ("SOMETHING_NEW", Finish::Stop),
+        ("MALFORMED_FUNCTION_CALL", Finish::other("MALFORMED_FUNCTION_CALL")),
+        ("UNEXPECTED_TOOL_CALL", Finish::other("UNEXPECTED_TOOL_CALL")),
+        ("OTHER", Finish::other("OTHER")),
+        ("SOMETHING_NEW", Finish::other("SOMETHING_NEW")),
     ] {
         for completion in answers(&any_call(), &document(&json!([{"text": "{}"}]), reason)) {
-            assert_eq!((completion.finish, completion.text.as_str()), (finish, "{}"), "{reason}");
+            assert_eq!((completion.finish, completion.text.as_str()), (finish.clone(), "{}"), "{reason}");
         }
         // The content of a filtered answer may be missing.
         let mut bare = document(&json!([]), reason);
         bare["candidates"][0].as_object_mut().unwrap().remove("content");
         for completion in answers(&any_call(), &bare) {
-            assert_eq!((completion.finish, completion.text.as_str()), (finish, ""), "{reason}");
+            assert_eq!((completion.finish, completion.text.as_str()), (finish.clone(), ""), "{reason}");
         }
     }
 }

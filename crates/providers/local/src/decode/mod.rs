@@ -45,7 +45,7 @@ pub(crate) trait Host {
 }
 
 /// The end of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub(crate) finish: Finish,
     /// The number of tokens of the answer.

@@ -64,7 +64,7 @@ impl ChatReader {
         self.read(message.unwrap_or_default(), out);
         match choice.finish_reason.as_str() {
             None | Some("") => {}
-            Some(reason) => self.collector.finish = Some(finish(reason)?),
+            Some(reason) => self.collector.stopped(finish(reason)?),
         }
         Ok(false)
     }
@@ -143,7 +143,7 @@ impl Messages for ChatReader {
     /// Ends a stream without `[DONE]`, which some servers omit. It is complete if a finish reason was received, and cut off
     /// otherwise.
     fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {
-        if self.collector.finish.is_some() {
+        if self.collector.finish().is_some() {
             self.finish(out);
             return Ok(());
         }
@@ -171,10 +171,12 @@ impl Reader for ChatReader {
     }
 }
 
-/// Returns why the model stopped. An unknown reason counts as an ordinary end, and validation judges the text.
+/// Returns why the model stopped.
 fn finish(reason: &str) -> Result<Finish, Fault> {
     Ok(match reason.to_ascii_lowercase().as_str() {
-        "length" | "max_tokens" | "model_length" => Finish::Length,
+        // `eos` and `eos_token`: servers of Hugging Face and Together.
+        "stop" | "eos" | "eos_token" | "end_turn" => Finish::Stop,
+        "length" | "max_tokens" | "max_output_tokens" | "model_length" => Finish::Length,
         "content_filter" | "safety" => Finish::Filtered,
         "refusal" => Finish::Refused,
         "tool_calls" | "tool_call" | "function_call" => Finish::ToolCall,
@@ -183,6 +185,6 @@ fn finish(reason: &str) -> Result<Finish, Fault> {
             let message = format!("the server ended the response early with `finish_reason` `{reason}`");
             return Err(Fault::new(FaultKind::Overloaded, message));
         }
-        _ => Finish::Stop,
+        _ => Finish::other(reason),
     })
 }

@@ -121,7 +121,11 @@ impl ResponsesReader {
             return broken(&mut self.collector, &json!({"error": response.error}), out);
         }
         let stopped = match status {
-            "incomplete" => Some(if response.is_filtered() { Finish::Filtered } else { Finish::Length }),
+            "incomplete" => Some(match response.why_incomplete() {
+                "content_filter" => Finish::Filtered,
+                "max_output_tokens" | "" => Finish::Length,
+                other => Finish::other(other),
+            }),
             "failed" | "cancelled" => {
                 let message = format!("the server ended the response early with `status` `{status}`");
                 return Err(Fault::new(FaultKind::Overloaded, message));
@@ -132,8 +136,8 @@ impl ResponsesReader {
                 );
                 return Err(Fault::new(FaultKind::Unsupported, message));
             }
-            // `completed`. An unknown status counts as an ordinary end.
-            _ => None,
+            "completed" => None,
+            other => Some(Finish::other(other)),
         };
         if self.items.is_empty() {
             for (item, index) in response.output.0.iter_mut().flatten().zip(0..) {
@@ -142,7 +146,8 @@ impl ResponsesReader {
             }
         }
         let is_call = self.calls_tool && !self.collector.is_carried;
-        self.collector.finish = stopped.or_else(|| is_call.then_some(Finish::ToolCall));
+        let ended = if is_call { Finish::ToolCall } else { Finish::Stop };
+        self.collector.stopped(stopped.unwrap_or(ended));
         self.collector.usage = response.usage.0.as_ref().and_then(Counts::usage);
         out.extend(self.calls.drain(..).map(Delta::ToolCall));
         self.collector.end(out);

@@ -21,9 +21,9 @@ pub(super) struct Response<'a> {
 }
 
 impl Response<'_> {
-    /// Returns whether a content filter ended the response.
-    pub(super) fn is_filtered(&self) -> bool {
-        self.incomplete_details.0.as_ref().is_some_and(|it| it.reason.as_str() == Some("content_filter"))
+    /// Returns the reason why the response is incomplete; empty if there is none.
+    pub(super) fn why_incomplete(&self) -> &str {
+        self.incomplete_details.0.as_ref().and_then(|it| it.reason.as_str()).unwrap_or_default()
     }
 }
 

@@ -37,8 +37,10 @@ fn reasons_to_finish() {
         (json!("tool_calls"), Finish::ToolCall),
         (json!("eos"), Finish::Stop),
         (json!("eos_token"), Finish::Stop),
-        (json!(""), Finish::Stop),
-        (json!(null), Finish::Stop),
+        (json!(""), Finish::other("")),
+        (json!(null), Finish::other("")),
+        (json!("max_output_tokens"), Finish::Length),
+        (json!("unheard_of"), Finish::other("unheard_of")),
     ] {
         let answer = decode(&call(Enforcement::None), JSON, &document(says("{}"), reason.clone())).unwrap();
         assert_eq!(answer.finish, finish, "{reason}");
@@ -89,7 +91,7 @@ fn a_bare_document_is_enough() {
     let body =
         r#" {"choices": [{"message": {"content": "{}"}}], "service_tier": "on_demand", "error": null}"#;
     let answer = decode(&call(Enforcement::None), "text/plain", body).unwrap();
-    assert_eq!((answer.text.as_str(), answer.finish, answer.model), ("{}", Finish::Stop, None));
+    assert_eq!((answer.text.as_str(), answer.finish, answer.model), ("{}", Finish::other(""), None));
     // The usage is estimated, because a missing one must not count as zero.
     assert!(answer.usage.estimated && answer.usage.input_tokens > 5 && answer.usage.output_tokens == 1);
 }
@@ -222,8 +224,9 @@ fn members_of_another_kind_are_passed_over() {
         let mut body: Value = serde_json::from_str(&document(says("{}"), json!("stop"))).unwrap();
         let (parent, name) = place.rsplit_once('/').unwrap();
         body.pointer_mut(parent).unwrap()[name] = odd;
+        let finish = if name == "finish_reason" { Finish::other("") } else { Finish::Stop };
         let answer = decode(&call(Enforcement::None), JSON, &body.to_string()).unwrap();
-        assert_eq!((answer.text.as_str(), answer.finish), ("{}", Finish::Stop), "{place}");
+        assert_eq!((answer.text.as_str(), answer.finish), ("{}", finish), "{place}");
     }
     for choices in [json!({}), json!("c"), json!(null), json!([]), json!(1), json!([{"index": 1}])] {
         let body = json!({"choices": choices}).to_string();

@@ -79,7 +79,12 @@ fn the_end_needs_a_reason() {
     let unterminated = reason.trim_end();
     assert_eq!(decode(&call(Enforcement::None), STREAM, unterminated).unwrap().finish, Finish::Length);
     let done = format!("{open}data: {}\n\ndata: [DONE]", ends(""));
-    assert_eq!(decode(&call(Enforcement::None), STREAM, &done).unwrap().finish, Finish::Stop);
+    assert_eq!(decode(&call(Enforcement::None), STREAM, &done).unwrap().finish, Finish::other(""));
+    // Of two reasons the worse one counts, in either order.
+    for [first, second] in [["length", "stop"], ["stop", "length"]] {
+        let twice = format!("{open}data: {}\n\ndata: {}\n\ndata: [DONE]", ends(first), ends(second));
+        assert_eq!(decode(&call(Enforcement::None), STREAM, &twice).unwrap().finish, Finish::Length);
+    }
     // An empty `finish_reason` in every chunk counts as none.
     let empty = format!("{open}data: {}\n\n", ends(""));
     assert_eq!(decode(&call(Enforcement::None), STREAM, &empty).unwrap_err().kind, FaultKind::Unreachable);

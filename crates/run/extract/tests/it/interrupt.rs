@@ -40,7 +40,7 @@ async fn an_answer_that_the_deadline_cuts_off_is_truncated_and_what_came_of_it_i
         assert!(clock.now() == Time(61_000) && model.dropped.load(Ordering::SeqCst));
         let calls = result.as_ref().map_or_else(Error::calls, |outcome| &outcome.calls);
         let [call] = calls else { panic!("{calls:?}") };
-        assert_eq!((&*call.text, call.finish), (&MARIA[..cut], Some(Finish::Length)));
+        assert_eq!((&*call.text, call.finish.clone()), (&MARIA[..cut], Some(Finish::Length)));
         assert!(call.usage.estimated && call.usage.output_tokens > 0, "{:?}", call.usage);
         match result {
             // The document is complete, and only the end of the answer is missing.

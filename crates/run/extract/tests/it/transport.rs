@@ -54,7 +54,7 @@ async fn a_runaway_stream_is_stopped_and_reported() {
     let builder = persons(&model).0.with_max_attempts(1);
     let error = builder.build().unwrap().extract(TEXT).await.unwrap_err();
     let [call] = error.calls() else { panic!("{error:#}") };
-    assert_eq!((classes(error.calls()), call.finish), (vec!["stopped"], Some(Finish::Stopped)));
+    assert_eq!((classes(error.calls()), call.finish.clone()), (vec!["stopped"], Some(Finish::Stopped)));
     assert!(call.usage.estimated && call.usage.output_tokens > 0);
     assert!(error.message().contains("runaway"), "{error}");
     assert!(model.dropped.load(std::sync::atomic::Ordering::SeqCst));
@@ -64,7 +64,7 @@ async fn a_runaway_stream_is_stopped_and_reported() {
 async fn what_runs_on_after_a_whole_document_is_cut_off() {
     let model = Endless::new(&[MARIA], Then::Repeat("\n", Arc::default()));
     let outcome = persons(&model).0.build().unwrap().extract(TEXT).await.unwrap();
-    assert_eq!((outcome.value, outcome.calls[0].finish), (maria(), Some(Finish::Stopped)));
+    assert_eq!((outcome.value, outcome.calls[0].finish.clone()), (maria(), Some(Finish::Stopped)));
     assert!(outcome.usage.estimated);
 }
 
@@ -116,7 +116,7 @@ fn what_stands_before_a_runaway_is_the_answer_where_it_is_whole() {
         let result = runtime.block_on(persons(&model).0.with_max_attempts(1).build().unwrap().extract(TEXT));
         let calls = result.as_ref().map_or_else(Error::calls, |outcome| &outcome.calls);
         assert_eq!(
-            (classes(calls), calls[0].finish),
+            (classes(calls), calls[0].finish.clone()),
             (vec![class], Some(Finish::Stopped)),
             "{}",
             &text[..60]

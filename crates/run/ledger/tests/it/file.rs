@@ -1,7 +1,8 @@
 use std::fs;
 use std::path::Path;
 
-use formwork_ledger::{Error, Ledger, NewKey, Prune, RunQuery, Settings};
+use formwork_core::{Warning, WarningKind};
+use formwork_ledger::{Error, Ledger, NewKey, Prune, RunQuery, Settings, StoredRun};
 use rusqlite::Connection;
 
 use crate::given::{NOW, retried};
@@ -79,6 +80,31 @@ fn a_newer_file_is_one_clear_error() {
     let error = open(&path).unwrap_err();
     assert!(matches!(error, Error::Newer { found: 99, .. }));
     assert!(error.to_string().contains("use a newer version of formwork"), "{error}");
+}
+
+#[test]
+fn a_file_without_warnings_is_brought_up_to_date_and_keeps_its_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    let ledger = open(&path).unwrap();
+    ledger.record(retried(NOW));
+    ledger.close();
+    drop(ledger);
+    let file = Connection::open(&path).unwrap();
+    file.execute_batch("DROP VIEW runs; ALTER TABLE run DROP COLUMN warnings; CREATE VIEW runs AS SELECT id FROM run; PRAGMA user_version = 3")
+        .unwrap();
+    drop(file);
+    let ledger = open(&path).unwrap();
+    let mut warned = retried(NOW);
+    let warning =
+        Warning::new(WarningKind::DuplicateKey, "the name occurs twice").at("$.name".parse().unwrap());
+    warned.warnings.push(warning.clone());
+    let id = warned.id;
+    ledger.record(warned);
+    ledger.flush_blocking().unwrap();
+    let runs = ledger.runs(&RunQuery::default()).unwrap().runs;
+    let expected = |run: &StoredRun| if run.id == id { vec![warning.clone()] } else { Vec::new() };
+    assert!(runs.len() == 2 && runs.iter().all(|run| run.warnings == expected(run)), "{runs:?}");
 }
 
 #[test]
