@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use formwork::contract::{NamedContract, read_contract};
-use formwork_core::{Validator, precision};
+use formwork_core::{Validator, Warning, precision};
 use formwork_json::{ReadError, Rounded, line_column, read_exact};
 use formwork_review::document::{Document, Format};
-use formwork_schema::{Compiled, Formats, compile_with};
+use formwork_schema::{Compiled, Formats, SaysNothing, SchemaError, compile_with, says_nothing};
 use formwork_shape::Shape;
 use serde_json::Value;
 
@@ -28,8 +28,18 @@ pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Failed> {
 }
 
 /// Returns the text of a file, or of standard input for `-`.
+///
+/// # Errors
+/// [`Failed`] for a file that cannot be read, a PDF, and a text that is not UTF-8.
 pub(crate) fn text(path: &Path) -> Result<String, Failed> {
-    String::from_utf8(bytes(path)?).map_err(|error| {
+    let bytes = bytes(path)?;
+    if bytes.trim_ascii_start().starts_with(b"%PDF-") {
+        let (name, file) = (name(path), path.display());
+        return Err(Failed::usage(format!(
+            "{name} is a PDF, not a text: convert it first, for example with `pdftotext {file} -`"
+        )));
+    }
+    String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let (line, column) = line_column(&String::from_utf8_lossy(error.as_bytes()), at);
         let file = name(path);
@@ -95,9 +105,10 @@ pub(crate) fn contract(path: &Path) -> Result<NamedContract, Failed> {
     })
 }
 
-/// Parses the text of a shape, and prints what its linter finds.
-pub(crate) fn shape(name: &str, text: &str) -> Result<Shape, Failed> {
-    let shape = Shape::parse(text).map_err(|error| Failed::usage(error.pointed(name).trim_end()))?;
+/// Parses the text of a shape, or of a list of fields, and prints what its linter finds.
+pub(crate) fn shape(name: &str, text: &str, is_fields: bool) -> Result<Shape, Failed> {
+    let shape = if is_fields { Shape::parse_fields(text) } else { Shape::parse(text) };
+    let shape = shape.map_err(|error| Failed::usage(error.pointed(name).trim_end()))?;
     shape.lint().iter().for_each(|finding| say!("warning: {name}: {finding}"));
     Ok(shape)
 }
@@ -105,6 +116,30 @@ pub(crate) fn shape(name: &str, text: &str) -> Result<Shape, Failed> {
 /// Compiles a schema that was read from a file.
 pub(crate) fn compiled(path: &Path, schema: &Value, formats: Formats) -> Result<Arc<Compiled>, Failed> {
     compile_with(schema, formats).map_err(|error| Failed::usage(format!("{}: {error}", name(path))))
+}
+
+/// Returns the schema inside of a vendor's wrapper with the warning, or the document itself.
+pub(crate) fn unwrapped(document: Value) -> (Value, Option<Warning>) {
+    match formwork_schema::unwrapped(&document) {
+        Some((schema, warning)) => (schema.clone(), Some(warning)),
+        None => (document, None),
+    }
+}
+
+/// Checks that the schema of a request says something about values. With `any`, its root may allow any value.
+///
+/// # Errors
+/// [`SchemaError`] with the reason, and the option that allows any value.
+pub(crate) fn says_something(schema: &Value, any: bool) -> Result<(), SchemaError> {
+    match says_nothing(schema) {
+        None => Ok(()),
+        Some(SaysNothing::Root) if any => Ok(()),
+        Some(reason) => {
+            let fix = if reason == SaysNothing::Root { ", or add --any to accept any value" } else { "" };
+            let SchemaError { pointer, message } = reason.into();
+            Err(SchemaError { pointer, message: message + fix })
+        }
+    }
 }
 
 /// Checks that at most one input is standard input, which can be read only once.

@@ -124,6 +124,13 @@ pub(crate) fn read_in_thread<T: Send + 'static>(
 fn rows<I: DeserializeOwned>(
     path: &Path,
 ) -> Result<impl Iterator<Item = Result<Row<I>, Failed>> + Send + use<I>, Failed> {
+    Ok(numbered(path)?.map(|row| row.map(|(_, row)| row)))
+}
+
+/// Iterates over the rows of a file as [`rows`] does, each with its line, from 1.
+pub(crate) fn numbered<I: DeserializeOwned>(
+    path: &Path,
+) -> Result<impl Iterator<Item = Result<(usize, Row<I>), Failed>> + Send + use<I>, Failed> {
     let file = name(path);
     let unreadable = {
         let file = file.clone();
@@ -138,7 +145,7 @@ fn rows<I: DeserializeOwned>(
     Ok(lines.filter_map(move |(index, line)| match line {
         Err(error) => Some(Err(unreadable(error))),
         Ok(line) if line.trim_ascii().is_empty() => None,
-        Ok(line) => Some(Ok(row(&line, &format!("{file}:{}", index + 1)))),
+        Ok(line) => Some(Ok((index + 1, row(&line, &format!("{file}:{}", index + 1))))),
     }))
 }
 

@@ -8,11 +8,13 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod agents;
+mod argument;
 mod color;
 mod commands;
 mod exit;
 mod files;
 mod flags;
+mod health;
 #[cfg(feature = "local")]
 mod hub;
 mod interrupt;
@@ -53,6 +55,8 @@ Examples:
   formwork chat \"What is JSON?\"
   formwork shape run --shape examples/feature-design.shape --input examples/feature-design-input.json
   echo \"Sure: {'age': 34,}\" | formwork read --json
+  formwork evidence --input examples/letter.txt --schema examples/person.schema.json examples/people/ada.json
+  formwork eval examples/gold/gold.jsonl --answers examples/gold/answers.jsonl
   formwork review --rubric examples/skills/rubrics/reply.yaml examples/reply.txt
   formwork skill run headline --dir examples/skills --input text=\"Maria moved to Lisbon.\"
   formwork init
@@ -90,6 +94,8 @@ enum Command {
     #[command(subcommand)]
     Shape(commands::shape::Command),
     Read(commands::read::Args),
+    Evidence(commands::evidence::Args),
+    Eval(commands::eval::Args),
     Doctor(commands::doctor::Args),
     Init(commands::init::Args),
     #[command(subcommand)]
@@ -175,6 +181,8 @@ pub fn run_with(providers: Providers, commands: impl IntoIterator<Item = Subcomm
         Command::Chat(args) => commands::chat::run(&args, providers),
         Command::Shape(command) => commands::shape::run(&command, providers),
         Command::Read(args) => commands::read::run(&args),
+        Command::Evidence(args) => commands::evidence::run(&args),
+        Command::Eval(args) => commands::eval::run(&args),
         Command::Init(args) => commands::init::run(&args, providers),
         Command::Config(command) => commands::config::run(&command, providers),
         Command::Doctor(args) => commands::doctor::run(&args, providers),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 
 use formwork::config::{Config, Defaults, Named as Meant, Section, TargetList};
 use formwork::providers::{Made, Providers, in_turns};
@@ -67,6 +67,8 @@ pub(crate) struct Opened {
     models: Vec<(String, String)>,
     /// The name of the default local model, if it is the first target.
     default_model: Option<&'static str>,
+    /// Whether the model of a target is very small: the default model, or one that the registry marks as tiny.
+    pub(crate) is_tiny: bool,
 }
 
 impl Opened {
@@ -81,6 +83,19 @@ impl Opened {
     /// Returns the models by the names of their targets.
     pub(crate) fn models(&self) -> HashMap<String, String> {
         self.models.iter().cloned().collect()
+    }
+
+    /// Prints once per process that the default model is very small, if it is the first target.
+    pub(crate) fn say_how_small_the_default_model_is(&self) {
+        static SAID: Once = Once::new();
+        if let Some(name) = self.default_model {
+            SAID.call_once(|| {
+                say!(
+                    "note: {name}, the default model, is very small: its answers are valid and often wrong. Name a better \
+                     one with -m VENDOR/MODEL, such as -m openai/gpt-4o-mini, or -m ollama/NAME"
+                );
+            });
+        }
     }
 
     /// Prints a warning that the default model cannot judge, if it is the first target. `so` is the consequence.
@@ -134,6 +149,7 @@ impl Targets {
         let default_model = chosen.sections.first().and_then(model::default_of);
         let is_in_process = chosen.sections.iter().any(|section| section.common.kind == "local");
         let (mut backends, mut models, mut without_key) = (Vec::new(), Vec::new(), Vec::new());
+        let mut is_tiny = default_model.is_some();
         for section in chosen.sections.into_iter().map(adapt) {
             let mut made = match make(&section, providers).await {
                 Ok(made) => made,
@@ -152,6 +168,7 @@ impl Targets {
                 say!("{}: {weaker}", section.name);
             }
             let model = made.model.clone();
+            is_tiny |= section.registry().is_tiny(&model);
             let backend = providers.backend_of(made, &section).map_err(Failed::usage)?;
             models.push((backend.name().to_owned(), model));
             backends.push(match budget {
@@ -168,7 +185,7 @@ impl Targets {
         if let Some(list) = &chosen.list {
             backends = in_turns(backends, list);
         }
-        Ok(Opened { backends, defaults: chosen.defaults, is_in_process, models, default_model })
+        Ok(Opened { backends, defaults: chosen.defaults, is_in_process, models, default_model, is_tiny })
     }
 
     /// Returns these models with a limit of money for all calls together.

@@ -1,10 +1,11 @@
-//! Named contracts: files with a schema, rules, instructions and examples.
+//! Named contracts: files with a schema, rules, members that a text may lack, instructions and examples.
 
 use std::fs;
 use std::path::Path;
 
-use formwork_core::{Rule, Schema as _};
+use formwork_core::{Absent, Rule, Schema as _};
 use formwork_json::read_exact;
+use formwork_schema::wrapped;
 use formwork_shape::Shape;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,15 +19,15 @@ pub const ENDINGS: [&str; 4] = ["yaml", "yml", "json", "shape"];
 /// The member of a schema that holds its rules.
 const RULES: &str = "x-formwork-rules";
 
-/// A contract of a file: a JSON Schema (`.json`), a shape (`.shape`), or YAML with `schema`, `rules`, `instructions` and
-/// `examples`.
+/// A contract of a file: a JSON Schema (`.json`), a shape (`.shape`), or YAML with `schema`, `rules`, `absent` ([`Absent`]),
+/// `instructions` and `examples`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct NamedContract {
     /// Its name: that of the file, without its ending.
     #[serde(skip)]
     pub name: String,
-    /// The schema of the answer.
+    /// The schema of the answer, with the marks of `absent`.
     pub schema: Value,
     /// Rules beside the schema.
     pub rules: Vec<Rule>,
@@ -53,6 +54,8 @@ struct Written {
     schema: Value,
     #[serde(default)]
     rules: Vec<Rule>,
+    #[serde(default)]
+    absent: Option<Absent>,
     #[serde(default)]
     instructions: Option<String>,
     #[serde(default)]
@@ -89,7 +92,13 @@ pub fn read_contract(path: &Path) -> Result<NamedContract, ContractError> {
     let text = fs::read_to_string(path).map_err(|error| unusable(error.to_string()))?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    let plain = |schema| Written { schema, rules: Vec::new(), instructions: None, examples: Vec::new() };
+    let plain = |schema| Written {
+        schema,
+        rules: Vec::new(),
+        absent: None,
+        instructions: None,
+        examples: Vec::new(),
+    };
     let mut written = match ending {
         "json" => plain(read_exact(&text).map_err(|error| unusable(error.to_string()))?.value),
         "shape" => {
@@ -104,12 +113,17 @@ pub fn read_contract(path: &Path) -> Result<NamedContract, ContractError> {
             Shape::parse(shape).map_err(|error| ContractError::Unusable(error.pointed(&file_name)))?;
         written.schema = shape.document().clone();
     }
-    if let Some(rules) = written.schema.as_object_mut().and_then(|schema| schema.remove(RULES)) {
+    let pointer = wrapped(&written.schema).unwrap_or_default();
+    let schema = written.schema.pointer_mut(&pointer).and_then(Value::as_object_mut);
+    if let Some(rules) = schema.and_then(|schema| schema.remove(RULES)) {
         let own: Vec<Rule> =
             serde_json::from_value(rules).map_err(|error| unusable(format!("{RULES}: {error}")))?;
         written.rules.extend(own);
     }
-    let Written { schema, rules, instructions, examples } = written;
+    if let Some(absent) = written.absent.take() {
+        absent.declare(&mut written.schema);
+    }
+    let Written { schema, rules, instructions, examples, .. } = written;
     let examples = examples.into_iter().map(|example| (example.input, example.output)).collect();
     Ok(NamedContract { name, schema, rules, instructions, examples })
 }

@@ -78,6 +78,8 @@ pub use formwork_chat as chat;
 pub use formwork_cohere as cohere;
 pub use formwork_core as core;
 pub use formwork_dialect as dialect;
+pub use formwork_eval as eval;
+pub use formwork_evidence as evidence;
 pub use formwork_extract as extract;
 #[cfg(feature = "gemini")]
 pub use formwork_gemini as gemini;

@@ -176,6 +176,7 @@ impl Engine {
             calls: 1,
             is_cached: false,
             warnings: Vec::new(),
+            not_stated: Vec::new(),
         }
     }
 
@@ -267,6 +268,7 @@ pub(crate) fn reply(want: &Want, results: &[Result<Outcome<Value>, Error>]) -> R
         calls: 0,
         is_cached: false,
         warnings: Vec::new(),
+        not_stated: Vec::new(),
     };
     for result in results {
         let (usage, cost, calls) = match result {
@@ -276,6 +278,7 @@ pub(crate) fn reply(want: &Want, results: &[Result<Outcome<Value>, Error>]) -> R
         reply.usage = reply.usage.plus(usage);
         reply.cost = reply.cost.plus(cost);
         reply.calls += calls;
+        reply.not_stated.extend(result.iter().flat_map(|outcome| outcome.not_stated.iter().cloned()));
         reply.warnings.extend(result.iter().flat_map(|outcome| outcome.warnings.iter().cloned()));
         reply.choices.push(match result {
             Ok(outcome) => choice(want, &outcome.value),

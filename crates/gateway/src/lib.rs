@@ -53,13 +53,15 @@
 //! | `x-formwork-budget` | the most that the request may cost, in US dollars |
 //! | `x-formwork-deadline` | the most seconds that it may take |
 //! | `x-formwork-stream` | `certain` (default): a stream shows the answer once it holds; `eager`: the first completion as it comes, and an error at the end if it does not hold |
+//! | `x-formwork-absent` | the members of the schema that the text may lack: `all`, or paths (`$.birth, $.items[*].note`) |
 //! | `x-formwork-tags`, `x-formwork-user` | labels of the run in the ledger |
 //! | `traceparent`, `tracestate` | the caller's trace: passed on to the target, and a label `trace:…` of the run |
 //!
 //! Responses have `x-formwork-run`, `x-formwork-ignored` with the members of the request that nothing acts on, and, where they are
 //! known before the body, `x-formwork-calls` and `x-formwork-warnings` with what was repaired, dropped, chosen or rounded in the
 //! answer (`repaired, rounded at $.total`). The usage has a member `formwork`
-//! with the run, the number of calls and the cost.
+//! with the run, the number of calls, the cost, and `not_stated` with the paths of members that are `null` because the text does not
+//! state them.
 
 mod access;
 mod ask;

@@ -135,11 +135,15 @@ const RESOURCES: &[Resource] = &[
 ];
 
 /// The headers of requests for an answer.
-const OPTIONS: [(&str, &str); 7] = [
+const OPTIONS: [(&str, &str); 8] = [
     ("x-formwork-contract", "The name of a contract of the folder."),
     ("x-formwork-budget", "The most that the request may cost, in US dollars."),
     ("x-formwork-deadline", "The most seconds that the request may take."),
     ("x-formwork-stream", "`certain` (default) or `eager`."),
+    (
+        "x-formwork-absent",
+        "The members of the schema that the text may lack: `all`, or paths with commas between.",
+    ),
     ("x-formwork-tags", "Labels of the run in the ledger, with commas between."),
     ("x-formwork-user", "The user of the run in the ledger."),
     ("traceparent", "The trace that the run belongs to, as W3C Trace Context has it."),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::http::HeaderMap;
+use formwork_core::Absent;
 
 use crate::engine::Bounds;
 use crate::problem::Problem;
@@ -14,6 +15,8 @@ pub(crate) struct Options {
     /// The name of a contract of the folder.
     pub(crate) contract: Option<String>,
     pub(crate) bounds: Bounds,
+    /// The members of the schema that a text may lack, besides those that the schema marks itself.
+    pub(crate) absent: Option<Absent>,
     /// Whether the first attempt is sent as it comes.
     pub(crate) is_eager: bool,
     /// The caller's labels, and the trace that the request belongs to.
@@ -28,8 +31,8 @@ const MAX_TAGS: usize = 16;
 const MAX_NAME: usize = 128;
 
 impl Options {
-    /// Reads the headers `x-formwork-contract`, `-budget` (US dollars), `-deadline` (seconds), `-stream` (`eager`), `-tags`
-    /// (names with commas between) and `-user`.
+    /// Reads the headers `x-formwork-contract`, `-budget` (US dollars), `-deadline` (seconds), `-stream` (`eager`), `-absent` (`all`, or
+    /// paths with commas between), `-tags` (names with commas between) and `-user`.
     ///
     /// # Errors
     /// [`Problem`] that names the header.
@@ -73,12 +76,24 @@ impl Options {
                     .map(Duration::from_secs_f64),
                 is_eager: false,
             },
+            absent: text("x-formwork-absent")?.map(|text| absent(&text)).transpose()?,
             is_eager,
             tags,
             trace: trace::of(headers),
             user: text("x-formwork-user")?.map(|user| name("x-formwork-user", &user)).transpose()?,
         })
     }
+}
+
+/// Reads `all`, or paths with commas between.
+fn absent(text: &str) -> Result<Absent, Problem> {
+    if text == "all" {
+        return Ok(Absent::All);
+    }
+    let paths = text.split(',').map(|path| path.trim().parse()).collect::<Result<_, _>>();
+    paths
+        .map(Absent::Paths)
+        .map_err(|_| wrong("x-formwork-absent", "`all`, or paths such as `$.birth, $.items[*].note`"))
 }
 
 fn wrong(name: &str, what: &str) -> Problem {

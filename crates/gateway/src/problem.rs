@@ -23,6 +23,8 @@ pub(crate) enum Kind {
     UnsupportedMediaType,
     /// No answer satisfied the contract.
     Unmendable,
+    /// The text does not state a member that the schema requires.
+    NotStated,
     /// Too many requests of this client, or upstream.
     RateLimited,
     /// The budget does not allow another call.
@@ -60,6 +62,7 @@ impl Kind {
             Self::TooLarge => (413, "request_too_large"),
             Self::UnsupportedMediaType => (415, "unsupported_media_type"),
             Self::Unmendable => (422, "contract_violated"),
+            Self::NotStated => (422, "not_stated"),
             Self::RateLimited => (429, "rate_limit_exceeded"),
             Self::OutOfBudget => (429, "insufficient_quota"),
             Self::Busy => (503, "overloaded"),
@@ -176,6 +179,10 @@ pub(crate) fn of_error(error: &Error) -> Unaccepted {
                 Problem { violations, ..Problem::new(Kind::Unmendable, error.to_string()) }
             }
         },
+        ErrorKind::NotStated => {
+            let violations = error.best().map(|best| best.violations.clone()).unwrap_or_default();
+            Problem { violations, ..Problem::new(Kind::NotStated, error.to_string()) }
+        }
         ErrorKind::Schema => Problem::new(Kind::Invalid, error.to_string()),
         ErrorKind::Budget => Problem::new(Kind::OutOfBudget, error.to_string()),
         ErrorKind::Deadline => Problem::new(Kind::Deadline, error.to_string()),

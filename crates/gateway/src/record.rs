@@ -104,7 +104,7 @@ impl Record {
             run.outcome = outcome_of(problem.kind);
             run.message = Some(problem.message.clone());
             if let Some(call) = run.calls.last_mut()
-                && problem.kind != Kind::Unmendable
+                && !matches!(problem.kind, Kind::Unmendable | Kind::NotStated)
             {
                 call.class = problem.kind.name().into();
             }
@@ -222,6 +222,7 @@ fn outcome_of(kind: Kind) -> RunOutcome {
         Kind::Deadline => ErrorKind::Deadline,
         Kind::OutOfBudget => ErrorKind::Budget,
         Kind::Unmendable => ErrorKind::Rejected,
+        Kind::NotStated => ErrorKind::NotStated,
         Kind::Busy => ErrorKind::Cancelled,
         Kind::Invalid => ErrorKind::Schema,
         Kind::RateLimited | Kind::Unavailable | Kind::Upstream => ErrorKind::Unavailable,

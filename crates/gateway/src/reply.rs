@@ -1,6 +1,6 @@
 //! The outcome of a request, in the words of no protocol.
 
-use formwork_core::{Cost, Usage, Warning};
+use formwork_core::{Cost, JsonPath, Usage, Warning};
 use serde::Serialize;
 
 /// The answers to a request, and their cost.
@@ -14,8 +14,10 @@ pub(crate) struct Reply {
     pub(crate) calls: usize,
     /// Whether it comes from the cache of validated values.
     pub(crate) is_cached: bool,
-    /// What a reader of the values should know.
+    /// The warnings of all outcomes.
     pub(crate) warnings: Vec<Warning>,
+    /// The paths of the members that are `null`, because the text does not state them.
+    pub(crate) not_stated: Vec<JsonPath>,
 }
 
 /// One answer.
@@ -70,12 +72,13 @@ pub(crate) struct Meta {
 
 impl Reply {
     /// Returns the extension in the usage of every protocol.
-    pub(crate) fn extension<'m>(&self, meta: &'m Meta) -> Extension<'m> {
+    pub(crate) fn extension<'m>(&'m self, meta: &'m Meta) -> Extension<'m> {
         Extension {
             run: &meta.run,
             calls: self.calls,
             cost_usd: self.cost.micro_usd.map(|micro| micro as f64 / 1e6),
             cached: self.is_cached.then_some(true),
+            not_stated: &self.not_stated,
         }
     }
 }
@@ -88,6 +91,8 @@ pub(crate) struct Extension<'m> {
     cost_usd: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cached: Option<bool>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    not_stated: &'m [JsonPath],
 }
 
 impl Meta {

@@ -23,7 +23,7 @@ const RUNS: usize = 3;
 /// The number of generated completions per lowered schema.
 const ANSWERS: usize = 2;
 
-const DIALECTS: [Native; 13] = [
+pub(super) const DIALECTS: [Native; 13] = [
     Native::OPENAI,
     Native::ANTHROPIC,
     Native::GEMINI,

@@ -1,6 +1,7 @@
 //! Scores on third-party corpora. The data is read from its folder and never copied into the repository.
 
 mod check;
+mod documents;
 mod lower;
 mod peers;
 mod read;
@@ -47,6 +48,7 @@ impl Args {
 enum Part {
     Read,
     Check,
+    Documents,
     Lower,
     Peers,
     Transforms,
@@ -61,6 +63,9 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     }
     if wants(Part::Check) {
         check::run(args)?;
+    }
+    if wants(Part::Documents) {
+        documents::run(args)?;
     }
     if wants(Part::Lower) {
         lower::run(args)?;

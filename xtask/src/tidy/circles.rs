@@ -7,9 +7,6 @@ use super::ways::ways;
 /// The path of a module. The crate root is the empty path.
 type Module = Vec<String>;
 
-/// The crates that still have circles, and the number of files in them. A circle less has to lower its number.
-const KNOWN: &[(&str, usize)] = &[("crates/run/ledger", 9)];
-
 /// Returns each circle of files that import each other. `files` are names and texts; only files below `src` count, without
 /// their tests.
 ///
@@ -23,13 +20,10 @@ pub(super) fn check(files: &[(String, String)]) -> Vec<String> {
             crates.entry(root).or_default().insert(module, file);
         }
     }
-    crates
-        .into_iter()
-        .flat_map(|(root, files)| in_crate(root.trim_end_matches('/'), Files::new(files)))
-        .collect()
+    crates.into_values().flat_map(|files| in_crate(&Files::new(files))).collect()
 }
 
-fn in_crate(root: &str, files: Files<'_>) -> Vec<String> {
+fn in_crate(files: &Files<'_>) -> Vec<String> {
     let imports = files.imports();
     let reach = |module| ways(module, |module| imports.get(module).into_iter().flatten().copied());
     let mut seen: BTreeSet<&Module> = BTreeSet::new();
@@ -45,16 +39,7 @@ fn in_crate(root: &str, files: Files<'_>) -> Vec<String> {
             names.join(" -> ")
         ));
     }
-    let known = KNOWN.iter().find(|(known, _)| *known == root).map_or(0, |(_, known)| *known);
-    match seen.len() {
-        count if count == known => Vec::new(),
-        count if count < known => {
-            vec![format!(
-                "{root} has {count} files in circles: lower its {known} in xtask/src/tidy/circles.rs"
-            )]
-        }
-        _ => problems,
-    }
+    problems
 }
 
 /// A source file: its code without comments and tests, and the names that it imports, each with its path from the root of the crate.
@@ -276,15 +261,6 @@ mod tests {
                 ("z.rs", "use crate::x::X;"),
             ]);
             assert_eq!(found, [circle(&["m/inner.rs", "z.rs", "x.rs", "m/inner.rs"])], "{handed_on}");
-        }
-    }
-
-    #[test]
-    fn a_crate_with_known_circles_has_exactly_so_many_files_in_them() {
-        for (root, known) in KNOWN {
-            let found = check(&[(format!("{root}/src/lib.rs"), String::new())]);
-            let words = format!("{root} has 0 files in circles: lower its {known}");
-            assert!(found.len() == 1 && found[0].starts_with(&words), "{found:?}");
         }
     }
 

@@ -54,6 +54,7 @@ struct Settings {
     additions: Vec<String>,
     tools: Vec<ChatTool>,
     by_schema: bool,
+    rejects_copies: bool,
     forced_tool: bool,
     native_tools: bool,
     debug: Option<Sink>,
@@ -111,6 +112,14 @@ impl<A: AnswerContract> ChatBuilder<A> {
     /// modes.
     pub fn with_target(mut self, backend: impl Into<Backend>) -> Self {
         self.settings.backends.push(backend.into());
+        self
+    }
+
+    /// Rejects answers that are copied out of the prompt (default: they are accepted): the contract's own word in place of
+    /// every text, or the example's answer to another question. Very small models give such answers; for other models it
+    /// would be a rule that the contract does not have.
+    pub const fn with_copies_rejected(mut self) -> Self {
+        self.settings.rejects_copies = true;
         self
     }
 
@@ -316,7 +325,9 @@ impl<A: AnswerContract> ChatBuilder<A> {
         debug: Option<&Arc<Debug>>,
         tools: &[ChatTool],
     ) -> Result<Extractor<X>, Error> {
-        let contract = Contract::new(schema, Arc::new(TopLevel { judge, example: A::example() }));
+        let rejects_copies = self.settings.rejects_copies;
+        let structure = TopLevel { judge, example: A::example(), rejects_copies };
+        let contract = Contract::new(schema, Arc::new(structure));
         let system =
             std::iter::once(governing).chain(self.settings.additions).collect::<Vec<_>>().join("\n\n");
         let mut extractor = Extractor::for_contract(contract)

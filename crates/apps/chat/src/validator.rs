@@ -123,13 +123,17 @@ pub(crate) struct TopLevel {
     pub(crate) judge: Arc<dyn Validator>,
     /// The example in the prompt.
     pub(crate) example: Option<Example>,
+    /// Whether answers that are copied out of the prompt are rejected.
+    pub(crate) rejects_copies: bool,
 }
 
 impl Validator for TopLevel {
     fn validate(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
         if value.is_object() {
             self.judge.validate(value, cx, out);
-            copied(value, cx, self.example, out);
+            if self.rejects_copies {
+                copied(value, cx, self.example, out);
+            }
         } else {
             let violation = Violation::new(JsonPath::root(), "json", Stage::Read);
             out.push(violation.with_expected("one JSON object").with_found(type_name(value)));

@@ -2,12 +2,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use formwork_core::{Clock, Error, ErrorKind, Patching, Policy, Temperature};
+use formwork_core::{Clock, Context, Error, ErrorKind, Patching, Policy, Report, Temperature};
 use formwork_extract::{Backend, Extractor, ExtractorBuilder, TokioClock};
+use serde_json::Value;
 
 use crate::fallback::{self, Counts};
 use crate::oracle::{Oracle, Shared};
-use crate::prompt::Order;
+use crate::texts;
 use crate::{AiScore, CrossCheck, Examples, Prompt, ScoreObserver, contract};
 
 /// The default time limit of a score, including backoff.
@@ -47,6 +48,7 @@ pub struct OracleBuilder {
     settings: Vec<Change>,
     clock: Option<Arc<dyn Clock>>,
     without_fallback: bool,
+    checks_texts: bool,
     observers: Vec<Arc<dyn ScoreObserver>>,
 }
 
@@ -64,6 +66,7 @@ impl Oracle {
             settings: Vec::new(),
             clock: None,
             without_fallback: false,
+            checks_texts: false,
             observers: Vec::new(),
         }
     }
@@ -147,6 +150,13 @@ impl OracleBuilder {
         self
     }
 
+    /// Rejects answers with a text that has no letter, and reasonings that are copied from an example or from the prompt
+    /// (default: they are accepted, because the specification's schema accepts them). Very small models give such answers.
+    pub const fn with_texts_checked(mut self) -> Self {
+        self.checks_texts = true;
+        self
+    }
+
     /// Disables the fallback: a score without an acceptable answer of a model is an error.
     pub const fn without_fallback(mut self) -> Self {
         self.without_fallback = true;
@@ -182,14 +192,19 @@ impl OracleBuilder {
             }
         }
         let prompt = self.prompt.id(&self.check, &self.examples);
-        let keeps_rules = self.backends.first().is_some_and(|backend| backend.capabilities().rules);
-        let order = if keeps_rules { Order::BreakdownFirst } else { Order::Contract };
-        let system = self.prompt.system(&self.check, &self.examples, order);
+        let system = self.prompt.system(&self.check, &self.examples);
         let target = self.backends.first().map(|backend| backend.name().to_owned()).unwrap_or_default();
 
         let max_attempts = self.policy.attempts;
         let clock = self.clock.unwrap_or_else(|| Arc::new(TokioClock::new()));
-        let mut builder = Extractor::<AiScore>::for_contract(contract(&self.check)?)
+        let mut contract = contract(&self.check)?;
+        if self.checks_texts {
+            let (examples, system) = (self.examples.clone(), system.clone());
+            contract = contract.with_check(move |value: &Value, _: &Context<'_>, out: &mut Report| {
+                texts::check(value, &examples, &system, out);
+            });
+        }
+        let mut builder = Extractor::<AiScore>::for_contract(contract)
             .with_policy(self.policy)
             .with_system(system)
             .with_deadline(self.deadline)

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use formwork_core::{Contract, Error, ErrorKind, Inline, Schema};
 
+use crate::prompt::breakdown_first;
 use crate::{AI_RESPONSE_SCHEMA, AiScore, CrossCheck, SCHEMA_NAME};
 
 /// Returns the contract of every answer, whether a model, the fallback or an example gave it: the schema, the type and
@@ -26,7 +27,13 @@ use crate::{AI_RESPONSE_SCHEMA, AiScore, CrossCheck, SCHEMA_NAME};
 /// # Errors
 /// None in practice: the schema is part of this crate.
 pub fn contract(check: &CrossCheck) -> Result<Contract, Error> {
-    let schema: Arc<dyn Schema> = Arc::new(Inline::new(SCHEMA_NAME, AI_RESPONSE_SCHEMA.clone()));
+    // Models generate the members in the order of the schema. The order changes no verdict, so the exported schema keeps the
+    // order of the specification.
+    let mut document = AI_RESPONSE_SCHEMA.clone();
+    if let Some(properties) = document["properties"].as_object_mut() {
+        breakdown_first(properties);
+    }
+    let schema: Arc<dyn Schema> = Arc::new(Inline::new(SCHEMA_NAME, document));
     let contract = formwork_schema::contract_for(schema)
         .map_err(|error| Error::new(ErrorKind::Schema, error.to_string()))?;
     Ok(contract.with_type::<AiScore>().with_rule(check.rule()))

@@ -1,6 +1,8 @@
 //! Events of finished scores, for metrics, ledgers and reports.
 
-use formwork_core::{CallRecord, CallResult, Cost, ErrorKind, Failure, JsonPath, Stage, Time, Usage};
+use formwork_core::{
+    CallRecord, CallResult, Cost, ErrorKind, Failure, JsonPath, Stage, Time, Usage, is_compliant,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -151,12 +153,10 @@ impl ScoreEvent {
         })
     }
 
-    /// Returns whether the first answer was accepted as it was, complete and without any edit: the "schema compliance"
-    /// of the specification.
+    /// Returns whether the first answer was accepted as the model wrote it, complete, without any edit and not
+    /// restrained: the "schema compliance" of the specification. See [`is_compliant`].
     pub fn is_compliant(&self) -> bool {
-        self.answers().next().is_some_and(|first| {
-            first.verdict == CallResult::Accepted && first.edits.is_empty() && first.closed.is_empty()
-        })
+        is_compliant(&self.calls)
     }
 
     /// Returns the paths of values that the token limit truncated in the accepted answer. Such an answer counts as a
@@ -185,6 +185,16 @@ impl ScoreEvent {
         let failed = self.rejections().filter(is_crossed).count();
         let passed = self.answers().filter(|call| call.verdict == CallResult::Accepted).count();
         CrossChecks { passed: passed as u64, failed: failed as u64 }
+    }
+
+    /// Returns what is known about the worth of a model's score: that nobody measured it, and the fallback's score as the
+    /// baseline: `not calibrated; fallback=610`.
+    pub fn evidence(&self) -> String {
+        let baseline = self.counted.map(|counted| format!("; fallback={counted}")).unwrap_or_default();
+        match self.source {
+            Some(ScoreSource::Ai) => format!("not calibrated{baseline}"),
+            _ => "fallback".to_owned(),
+        }
     }
 
     /// Returns how many times a target rejected an output mode, and the next weaker one was used.

@@ -26,6 +26,7 @@ mod seed;
 #[cfg(feature = "serve")]
 pub mod service;
 mod source;
+mod texts;
 pub mod wallet;
 
 pub use builder::{DEFAULT_DEADLINE, DEFAULT_MAX_TOKENS, OracleBuilder, policy};

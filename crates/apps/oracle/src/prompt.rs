@@ -4,7 +4,7 @@ use std::path::Path;
 use formwork_core::spaced;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::{AiScore, CrossCheck, Examples};
@@ -163,12 +163,12 @@ impl Prompt {
     }
 
     /// Returns the system message. It is the same for every wallet, so that servers can cache it.
-    pub(crate) fn system(&self, check: &CrossCheck, examples: &Examples, order: Order) -> String {
+    pub(crate) fn system(&self, check: &CrossCheck, examples: &Examples) -> String {
         let tolerance = check.tolerance.to_string();
         let mut text = self.text.replace("{formula}", &check.words()).replace("{tolerance}", &tolerance);
         _ = write!(text, "\n\n{GUARD}");
         for (nth, example) in examples.iter().enumerate() {
-            let answer = written(&example.answer, order);
+            let answer = written(&example.answer);
             _ = write!(text, "\n\nExample {}:\n{}\n\nAnswer:\n{answer}", nth + 1, user(&example.words));
         }
         text
@@ -177,8 +177,7 @@ impl Prompt {
     /// Returns the name and the hash of everything in the prompt besides the wallet.
     pub(crate) fn id(&self, check: &CrossCheck, examples: &Examples) -> PromptId {
         let mut hash = Sha256::new();
-        // The hash uses one order for all targets, so that they share a version.
-        hash.update(self.system(check, examples, Order::Contract));
+        hash.update(self.system(check, examples));
         hash.update([0]);
         hash.update(TASK);
         PromptId { name: self.name.clone(), hash: format!("{:x}", hash.finalize()) }
@@ -191,13 +190,11 @@ impl Default for Prompt {
     }
 }
 
-/// The order of the fields in an example's answer: the order of the model's own answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// The order of the contract, with the score first.
-    Contract,
-    /// The breakdown first, for models whose score is narrowed by it.
-    BreakdownFirst,
+/// Moves `scoreBreakdown` before `score`, so that a model writes the terms before their sum.
+pub(crate) fn breakdown_first(fields: &mut Map<String, Value>) {
+    if let Some(breakdown) = fields.shift_remove("scoreBreakdown") {
+        fields.shift_insert(0, "scoreBreakdown".to_owned(), breakdown);
+    }
 }
 
 /// Returns the user message about a wallet.
@@ -205,11 +202,11 @@ pub(crate) fn user(words: &str) -> String {
     format!("{TASK}\n{words}")
 }
 
-fn written(answer: &AiScore, order: Order) -> String {
+/// Returns an example's answer in the order of the model's own answer.
+fn written(answer: &AiScore) -> String {
     let mut answer = json!(answer);
-    if let (Order::BreakdownFirst, Some(fields)) = (order, answer.as_object_mut()) {
-        let breakdown = fields.shift_remove("scoreBreakdown").unwrap_or_default();
-        fields.shift_insert(0, "scoreBreakdown".to_owned(), breakdown);
+    if let Some(fields) = answer.as_object_mut() {
+        breakdown_first(fields);
     }
     spaced(&answer)
 }
@@ -223,7 +220,7 @@ mod tests {
     fn the_formula_is_the_checks_and_the_guard_is_always_there() {
         for name in Prompt::BUILTIN {
             let prompt = Prompt::builtin(name).unwrap();
-            let system = prompt.system(&CrossCheck::default(), &Examples::none(), Order::Contract);
+            let system = prompt.system(&CrossCheck::default(), &Examples::none());
             assert!(
                 system.contains("activity * 2 + maturity * 2") && system.contains("at most 20 points"),
                 "{system}"

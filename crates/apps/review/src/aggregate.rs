@@ -1,6 +1,8 @@
 //! Combines the results of the criteria into a review. Pure.
 
-use crate::{Criterion, CriterionResult, GenerationError, Indeterminate, ReviewPrice, ReviewResult, Verdict};
+use crate::{
+    Criterion, CriterionResult, Gate, GenerationError, Indeterminate, ReviewPrice, ReviewResult, Verdict,
+};
 
 /// Returns the review with these results; `error` is the reason why the review could not be carried out, if so.
 pub(crate) fn aggregate(
@@ -31,6 +33,11 @@ pub(crate) fn aggregate(
         }
         review.criteria_results.push(result);
     }
+    review.gate = match (review.pass, review.indeterminate.is_empty()) {
+        (false, _) => Gate::Fail,
+        (true, true) => Gate::Pass,
+        (true, false) => Gate::Undecided,
+    };
     review
 }
 
@@ -67,6 +74,8 @@ mod tests {
             prop_assert_eq!(review.pass, carried_out && of(Verdict::Fail) == 0);
             prop_assert_eq!(review.passes(false), review.pass);
             prop_assert_eq!(review.passes(true), review.pass && of(Verdict::Indeterminate) == 0);
+            prop_assert_eq!(review.gate == Gate::Fail, !review.pass);
+            prop_assert_eq!(review.gate == Gate::Pass, review.passes(true));
             prop_assert_eq!(review.issues.len(), of(Verdict::Fail));
             prop_assert_eq!(review.suggested_fixes.len(), of(Verdict::Fail));
             prop_assert_eq!(review.indeterminate.len(), of(Verdict::Indeterminate));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::Material;
 use crate::contradiction::conclusion;
-use crate::quote::{cut, line, quoted};
+use crate::quote::{line, quoted, sentences};
 use crate::votes::Vote;
 use crate::{Agent, Criterion};
 
@@ -101,8 +101,7 @@ pub(crate) fn as_text(value: &Value) -> String {
 
 /// Returns the vote in an answer that satisfies the contract.
 pub(crate) fn vote(answer: &Value) -> Vote {
-    let text =
-        |key: &str, most: u32| cut(answer[key].as_str().unwrap_or_default(), most as usize).trim().to_owned();
+    let text = |key: &str, most: u32| sentences(answer[key].as_str().unwrap_or_default(), most as usize);
     Vote {
         pass: answer["verdict"] == "pass",
         // `85.0` is an integer for JSON Schema.

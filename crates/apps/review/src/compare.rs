@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tracing::info_span;
 
-use crate::quote::{cut, quoted};
+use crate::quote::{quoted, sentences};
 use crate::review::spend;
 use crate::{Agent, LlmReviewService, ReviewPrice, THRESHOLD};
 
@@ -136,7 +136,7 @@ impl LlmReviewService {
             Some("second") if confidence >= THRESHOLD => Preferred::B,
             _ => Preferred::Indeterminate,
         };
-        let reasoning = cut(outcome.value["reasoning"].as_str().unwrap_or_default(), 400);
+        let reasoning = sentences(outcome.value["reasoning"].as_str().unwrap_or_default(), 400);
         Ok(Preference { preferred, confidence, reasoning })
     }
 }

@@ -1,13 +1,13 @@
 //! Decides the criteria that need no model.
 
-use formwork_core::{Context, Report, Validator as _, Violation};
+use formwork_core::{Context, JsonPath, Report, Segment, Validator as _, Violation, nearest};
 use regex::Regex;
 use serde_json::Value;
 
 use crate::Material;
 use crate::aggregate::undecided;
 use crate::answer::as_text;
-use crate::quote::line;
+use crate::quote::{line, sentences};
 use crate::{Criterion, CriterionResult, Indeterminate, Verdict};
 
 /// The maximum number of violations that a reasoning lists.
@@ -29,8 +29,7 @@ pub(crate) fn decide(criterion: &Criterion, material: &Material) -> Option<Crite
     if let Some(rule) = &criterion.rule {
         // A rule holds for absent values, so an absent value cannot be evaluated by it.
         if let Some(path) = rule.reads().into_iter().find(|path| path.get(output).is_none()) {
-            let why = format!("the output has no {path}");
-            return Some(undecided(criterion, Indeterminate::MissingData, why));
+            return Some(undecided(criterion, Indeterminate::MissingData, absent(output, &path)));
         }
         let mut report = Report::default();
         rule.validate(output, &Context { source: &material.task, data: &Value::Null }, &mut report);
@@ -45,8 +44,7 @@ pub(crate) fn decide(criterion: &Criterion, material: &Material) -> Option<Crite
     }
     let pattern = criterion.pattern.as_ref()?;
     let Some(found) = pattern.path.get(output) else {
-        let why = format!("the output has no {}", pattern.path);
-        return Some(undecided(criterion, Indeterminate::MissingData, why));
+        return Some(undecided(criterion, Indeterminate::MissingData, absent(output, &pattern.path)));
     };
     let text = as_text(found);
     let is_match = Regex::new(&pattern.matches).ok()?.is_match(&text);
@@ -55,12 +53,24 @@ pub(crate) fn decide(criterion: &Criterion, material: &Material) -> Option<Crite
     Some(result(criterion, holds, why))
 }
 
+/// Returns the reason that the output has no value at `path`, with the most similar member that it has.
+fn absent(output: &Value, path: &JsonPath) -> String {
+    let members = path.parent().and_then(|parent| parent.get(output)?.as_object());
+    let suggestion = match (members, path.last()) {
+        (Some(members), Some(Segment::Key(name))) => nearest(name, members.keys().map(String::as_str)),
+        _ => None,
+    };
+    let meant = suggestion.zip(path.parent()).map(|(name, parent)| parent.key(name));
+    let meant = meant.map(|path| format!(": did you mean `{path}`?")).unwrap_or_default();
+    format!("the output has no `{path}`{meant}")
+}
+
 fn judged(criterion: &Criterion, violations: &[Violation]) -> CriterionResult {
     if violations.is_empty() {
         return result(criterion, true, "the rule holds".to_owned());
     }
     let mut why: Vec<String> =
-        violations.iter().take(LISTED).map(|violation| line(&violation.to_string(), 200)).collect();
+        violations.iter().take(LISTED).map(|violation| sentences(&violation.to_string(), 200)).collect();
     if violations.len() > LISTED {
         why.push(format!("and {} more", violations.len() - LISTED));
     }
@@ -94,7 +104,7 @@ mod tests {
         assert_eq!((failed, why.as_str()), (Verdict::Fail, "atMost at $.low: expected at most 2, found 3"));
         assert_eq!(
             verdict(&criterion, json!({"low": 3})),
-            (Verdict::Indeterminate, "the output has no $.high".into())
+            (Verdict::Indeterminate, "the output has no `$.high`".into())
         );
         let rule = Rule::Quoted { target: "$.name".parse().unwrap() };
         let quoted = Criterion { rule: Some(rule), ..Criterion::new("a", "b") };
@@ -117,7 +127,11 @@ mod tests {
         assert_eq!(verdict(&criterion, json!({"x": "fine"})).0, Verdict::Pass);
         assert_eq!(verdict(&criterion, json!({"x": "Sorry, no"})).0, Verdict::Fail);
         assert_eq!(verdict(&matches(false), json!({"x": ["sorry"]})).0, Verdict::Pass);
-        assert_eq!(verdict(&criterion, json!({})).0, Verdict::Indeterminate);
+        let (undecided, why) = verdict(&criterion, json!({"xx": "Sorry"}));
+        assert_eq!(
+            (undecided, why.as_str()),
+            (Verdict::Indeterminate, "the output has no `$.x`: did you mean `$.xx`?")
+        );
     }
 
     #[test]

@@ -1,3 +1,5 @@
+use formwork_core::{Error, ErrorKind};
+use formwork_schema::compile;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -21,7 +23,7 @@ pub struct GenerateOptions {
 /// Generates JSON, reviews it, and generates it once more with the critique if the review failed and
 /// [`retry_once`](GenerateOptions::retry_once) is set.
 ///
-/// A failed generation is not reviewed. If the second generation fails, the result holds the first answer, its review and
+/// A rubric with a path at which the schema allows no value is an error before any call. A failed generation is not reviewed. If the second generation fails, the result holds the first answer, its review and
 /// the error, and `retried` is `true`. A review that cannot be carried out fails with the reason in
 /// [`error`](crate::ReviewResult::error), and causes no second generation.
 ///
@@ -59,6 +61,9 @@ pub async fn generate_with_review<T: DeserializeOwned>(
     rubric: &ReviewRubric,
     options: GenerateOptions,
 ) -> GenerationResult<T> {
+    if let Err(error) = fits(rubric, schema) {
+        return GenerationResult::failed(&error);
+    }
     let first = generator.generate(&input, schema).await;
     let first = reviewed(reviewer, &input, rubric, first).await;
     let critique = match &first.review {
@@ -81,6 +86,12 @@ pub async fn generate_with_review<T: DeserializeOwned>(
     result.usage = first.usage.plus(second.usage);
     result.cost = first.cost.plus(second.cost);
     result.decoded()
+}
+
+/// Checks that outputs of the schema can have the values that the rubric names.
+fn fits(rubric: &ReviewRubric, schema: &Value) -> Result<(), Error> {
+    let compiled = compile(schema).map_err(|error| Error::new(ErrorKind::Schema, error.to_string()))?;
+    rubric.usable(Some(compiled.as_ref()))
 }
 
 /// Returns the generation with the review of its data.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tracing::info_span;
 
-use crate::quote::line;
+use crate::quote::sentences;
 use crate::{Agent, GenerationError, ReviewPrice, ReviewResult};
 
 /// The input of a generation.
@@ -113,7 +113,7 @@ impl Critique {
             let points: String = points
                 .iter()
                 .take(Self::MOST.0)
-                .map(|point| format!("\n- {}", line(point, Self::MOST.1)))
+                .map(|point| format!("\n- {}", sentences(point, Self::MOST.1)))
                 .collect();
             if points.is_empty() { String::new() } else { format!("\n\n{title}:{points}") }
         };

@@ -58,7 +58,7 @@ pub use error::GenerationError;
 pub use generate::{GenerateOptions, generate_with_review};
 pub use generation::{Critique, Generate, GenerationInput, GenerationResult, LlmGenerationService};
 pub use material::Material;
-pub use result::{CriterionResult, Indeterminate, ReviewPrice, ReviewResult, Verdict};
+pub use result::{CriterionResult, Gate, Indeterminate, ReviewPrice, ReviewResult, Verdict};
 pub use review::{LlmReviewService, Review};
 pub use rubric::{Criterion, Pattern, ReviewRubric, Votes};
 pub use votes::THRESHOLD;

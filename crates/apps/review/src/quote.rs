@@ -31,9 +31,58 @@ pub(crate) fn line(text: &str, most: usize) -> String {
     if flat.chars().count() > most { cut(&flat, most) + "…" } else { flat }
 }
 
+/// Returns a text on one line of at most `most` characters that ends with a whole sentence.
+///
+/// A text of `most` characters or more that does not end a sentence was cut by a limit: its last, unfinished sentence is
+/// left out. A text without a whole sentence is cut after a word and marked with `…`.
+pub(crate) fn sentences(text: &str, most: usize) -> String {
+    let ends = |text: &str| text.ends_with(['.', '!', '?', '…', '。', '！', '？']);
+    let flat = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    let flat = flat.collect::<Vec<_>>().join(" ");
+    let size = flat.chars().count();
+    if size < most || size == most && ends(&flat) {
+        return flat;
+    }
+    let kept = cut(&flat, most.saturating_sub(1));
+    let after_words = kept.match_indices(' ').map(|(at, _)| at);
+    match after_words.clone().rfind(|at| kept.get(..*at).is_some_and(ends)) {
+        Some(at) => kept.get(..at).unwrap_or_default().to_owned(),
+        None if ends(&kept) => kept,
+        None => kept.get(..after_words.last().unwrap_or(kept.len())).unwrap_or_default().to_owned() + "…",
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn a_cut_reason_ends_with_a_sentence(
+            words in proptest::collection::vec("[a-zäß]{1,9}[.!?,]?", 0..40),
+            most in 1usize..120,
+        ) {
+            let text = words.join(" ");
+            let cut = sentences(&text, most);
+            prop_assert!(cut.chars().count() <= most);
+            if text.chars().count() < most {
+                prop_assert_eq!(&cut, &text);
+            } else {
+                prop_assert!(cut.ends_with(['.', '!', '?', '…']), "{cut}");
+                prop_assert!(text.starts_with(cut.trim_end_matches('…')), "{cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_reason_at_its_limit_loses_its_unfinished_sentence() {
+        assert_eq!(sentences("It is polite. It does not", 25), "It is polite.");
+        assert_eq!(sentences("It is polite.", 13), "It is polite.");
+        assert_eq!(sentences("no whole sentence here", 12), "no whole…");
+        assert_eq!(sentences("a\n b", 30), "a b");
+    }
 
     #[test]
     fn the_text_cannot_end_its_own_quotation() {

@@ -19,6 +19,9 @@ pub struct ReviewResult {
     /// Whether the review was carried out and no criterion failed. Indeterminate criteria do not count; see
     /// [`passes`](Self::passes) for a stricter gate.
     pub pass: bool,
+    /// The outcome for a gate: `pass`, `fail` or `undecided`.
+    #[serde(default)]
+    pub gate: Gate,
     /// The criteria that failed, and why: `id: description (reasoning)`.
     pub issues: Vec<String>,
     /// The suggested changes, at least one for each failed criterion.
@@ -72,7 +75,7 @@ pub struct CriterionResult {
     pub criterion_id: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// The reasoning; a model's is cut at 400 characters.
+    /// The reasoning; a model's has at most 400 characters and ends with a whole sentence.
     pub reasoning: String,
     /// The confidence, 0 to 100: always 100 if a rule decided, 0 if nothing was judged.
     #[schemars(range(max = 100))]
@@ -110,6 +113,25 @@ pub enum Verdict {
     Fail,
     /// The criterion could not be evaluated.
     Indeterminate,
+}
+
+/// The outcome of a review for a gate.
+///
+/// ```
+/// use formwork_review::Gate;
+///
+/// assert_eq!(Gate::default(), Gate::Fail, "a review that was not carried out");
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Gate {
+    /// Every criterion was evaluated, and the output meets it.
+    Pass,
+    /// A criterion failed, or the review was not carried out.
+    #[default]
+    Fail,
+    /// No criterion failed, and at least one could not be evaluated. [`ReviewResult::pass`] is `true`.
+    Undecided,
 }
 
 /// The reason why a criterion could not be evaluated.

@@ -6,7 +6,7 @@ use tracing::info_span;
 use crate::aggregate::{aggregate, undecided};
 use crate::answer::{self, contract, question};
 use crate::decide::decide;
-use crate::quote::{MOST, line};
+use crate::quote::{MOST, sentences};
 use crate::votes::{Vote, count, is_settled};
 use crate::{
     Agent, Criterion, CriterionResult, GenerationError, Indeterminate, Material, ReviewPrice, ReviewResult,
@@ -78,7 +78,7 @@ impl LlmReviewService {
         rubric: &ReviewRubric,
     ) -> Result<ReviewResult, Error> {
         let material = material.into();
-        rubric.usable()?;
+        rubric.usable(None)?;
         let service = self.begun();
         let mut results: Vec<Option<CriterionResult>> =
             rubric.criteria.iter().map(|criterion| decide(criterion, &material)).collect();
@@ -111,7 +111,7 @@ impl LlmReviewService {
             .zip(results)
             .map(|(criterion, result)| {
                 let undecided =
-                    || undecided(criterion, Indeterminate::NotReviewed, line(&not_reviewed, MAX_REASON));
+                    || undecided(criterion, Indeterminate::NotReviewed, sentences(&not_reviewed, MAX_REASON));
                 (criterion, result.unwrap_or_else(undecided))
             })
             .collect();
@@ -268,7 +268,7 @@ fn unusable(error: &Error) -> (Indeterminate, String) {
     });
     match best {
         Some(best) => (Indeterminate::Contradiction, answer::vote(&best.value).reasoning),
-        None => (Indeterminate::NoAnswer, line(&error.to_string(), MAX_REASON)),
+        None => (Indeterminate::NoAnswer, sentences(&error.to_string(), MAX_REASON)),
     }
 }
 

@@ -1,4 +1,4 @@
-use formwork_core::{Error, ErrorKind, JsonPath, Rule};
+use formwork_core::{Error, ErrorKind, JsonPath, PathPattern, PatternStep, Rule, Segment, Structure};
 use regex::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -174,19 +174,39 @@ impl ReviewRubric {
     /// [`DocumentError`] with every mistake and its location: an unknown or missing key, a duplicate id, two ways of
     /// deciding one criterion, an invalid schema or regular expression.
     pub fn parse(file: &str, text: &str, format: Format) -> Result<Self, DocumentError> {
+        Self::parse_for(file, text, format, None)
+    }
+
+    /// Reads a rubric for outputs of a schema, as [`parse`](Self::parse) does.
+    ///
+    /// # Errors
+    /// The errors of [`parse`](Self::parse), and a path at which the schema allows no value: a criterion with such a path
+    /// would never be evaluated. The message names the nearest existing path.
+    pub fn parse_for(
+        file: &str,
+        text: &str,
+        format: Format,
+        output: Option<&dyn Structure>,
+    ) -> Result<Self, DocumentError> {
         let document = Document::parse(file, text, format)?;
         let rubric: Self = document.read()?;
-        rubric.checked(&document, &JsonPath::root())?;
+        rubric.checked(&document, &JsonPath::root(), output)?;
         Ok(rubric)
     }
 
-    /// Checks the rules that the type cannot express, for a rubric that is located at `at` in the document.
+    /// Checks the rules that the type cannot express, for a rubric that is located at `at` in the document. With the
+    /// schema of the output, its paths are checked, too.
     ///
     /// # Errors
     /// [`DocumentError`] with every mistake and its location.
-    pub fn checked(&self, document: &Document, at: &JsonPath) -> Result<(), DocumentError> {
+    pub fn checked(
+        &self,
+        document: &Document,
+        at: &JsonPath,
+        output: Option<&dyn Structure>,
+    ) -> Result<(), DocumentError> {
         let findings: Vec<Finding> = self
-            .problems()
+            .problems(output)
             .into_iter()
             .map(|(path, message)| {
                 let path = path.segments().iter().cloned().fold(at.clone(), |at, segment| at.child(segment));
@@ -196,9 +216,12 @@ impl ReviewRubric {
         if findings.is_empty() { Ok(()) } else { Err(DocumentError::new(findings)) }
     }
 
-    /// Checks a rubric that was built in code.
-    pub(crate) fn usable(&self) -> Result<(), Error> {
-        match self.problems().into_iter().next() {
+    /// Checks a rubric that was built in code, with the schema of the output if it is known.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] with the first mistake.
+    pub fn usable(&self, output: Option<&dyn Structure>) -> Result<(), Error> {
+        match self.problems(output).into_iter().next() {
             None => Ok(()),
             Some((path, message)) => {
                 let message = format!("rubric `{}`, {path}: {message}", self.name);
@@ -207,7 +230,7 @@ impl ReviewRubric {
         }
     }
 
-    fn problems(&self) -> Vec<(JsonPath, String)> {
+    fn problems(&self, output: Option<&dyn Structure>) -> Vec<(JsonPath, String)> {
         let mut problems = Vec::new();
         let criteria = JsonPath::root().key("criteria");
         if self.criteria.is_empty() {
@@ -227,7 +250,9 @@ impl ReviewRubric {
                 );
                 problems.push((at.key("id"), message));
             }
-            problems.extend(criterion.problems().into_iter().map(|(key, message)| (at.key(key), message)));
+            let missing = output.and_then(|output| criterion.missing(output));
+            let own = criterion.problems().into_iter().chain(missing);
+            problems.extend(own.map(|(key, message)| (at.key(key), message)));
         }
         problems
     }
@@ -237,6 +262,18 @@ impl Criterion {
     /// Creates a criterion that a model judges.
     pub fn new(id: impl Into<String>, description: impl Into<String>) -> Self {
         Self { id: id.into(), description: description.into(), ..Self::default() }
+    }
+
+    /// Returns the first path of the criterion at which no output can have a value, with the key that has the path.
+    fn missing(&self, output: &dyn Structure) -> Option<(&'static str, String)> {
+        let rule = self.rule.iter().flat_map(Rule::paths).cloned().map(|path| ("rule", path));
+        let pattern = self.pattern.iter().map(|pattern| ("pattern", pattern.path.clone().into()));
+        let mut named = Vec::new();
+        if let Some(schema) = &self.schema {
+            members(schema, &PathPattern::default(), &mut named);
+        }
+        let named = named.into_iter().map(|path| ("schema", path));
+        rule.chain(pattern).chain(named).find_map(|(key, path)| Some((key, output.missing(&path)?)))
     }
 
     fn problems(&self) -> Vec<(&'static str, String)> {
@@ -261,5 +298,20 @@ impl Criterion {
             problems.push(("pattern", format!("the expression cannot be used: {why}")));
         }
         problems
+    }
+}
+
+/// Adds the paths of the members that a criterion's schema constrains. A member that it forbids may be absent.
+fn members(schema: &Value, at: &PathPattern, found: &mut Vec<PathPattern>) {
+    let below = |step: PatternStep| at.steps().iter().cloned().chain([step]).collect::<PathPattern>();
+    for (name, part) in schema["properties"].as_object().into_iter().flatten() {
+        if *part != Value::Bool(false) {
+            let path = below(PatternStep::One(Segment::Key(name.clone())));
+            found.push(path.clone());
+            members(part, &path, found);
+        }
+    }
+    if schema["items"].is_object() {
+        members(&schema["items"], &below(PatternStep::Each), found);
     }
 }

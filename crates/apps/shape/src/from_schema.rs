@@ -184,6 +184,10 @@ impl<'s> Walk<'s> {
                 phrases.push("contentMediaType");
                 Kind::Markdown
             }
+            ["string"] if keywords.get("format").and_then(Value::as_str) == Some("date") => {
+                phrases.push("format");
+                Kind::Date
+            }
             ["string"] => Kind::String,
             ["integer"] => Kind::Integer,
             ["number"] | ["number", "integer"] | ["integer", "number"] => Kind::Number,

@@ -86,10 +86,13 @@ impl<'t> Lexer<'t> {
             let blank = |c: char| c.is_whitespace() && !(on_this_line && c == '\n');
             let comment = rest.trim_start_matches(blank);
             let start = self.at + (rest.len() - comment.len());
-            if let Some(body) = comment.strip_prefix("//") {
-                let body = body.split('\n').next().unwrap_or_default();
-                self.at = start + 2 + body.len();
-                found.push(body.strip_prefix('/').unwrap_or(body));
+            let line = [("//", "/"), ("#", "")].iter().find_map(|(mark, more)| {
+                let body = comment.strip_prefix(mark)?.split('\n').next().unwrap_or_default();
+                Some((mark.len() + body.len(), body.strip_prefix(more).unwrap_or(body)))
+            });
+            if let Some((length, body)) = line {
+                self.at = start + length;
+                found.push(body);
             } else if let Some(body) = comment.strip_prefix("/*") {
                 let Some((body, _)) = body.split_once("*/") else {
                     return Err(
@@ -129,7 +132,6 @@ impl<'t> Lexer<'t> {
                         '\'' | '`' | '“' | '”' | '‘' | '’' => {
                             format!("{other:?} is no quotation mark of JSON: write \"…\"")
                         }
-                        '#' => "`#` begins nothing here: a comment begins with `//`".to_owned(),
                         '(' | ')' => format!("`{other}` has no meaning here: alternatives need no brackets"),
                         '<' | '>' => format!("`{other}` has no meaning here: an array is written `[string]`"),
                         '=' | ';' => {

@@ -31,17 +31,18 @@
 //! shape   = place ;
 //! place   = type , { "|" , "null" }                     (* a type, or null as well *)
 //!         | literal , { "|" , literal } ;               (* one of these *)
-//! type    = "string" | "markdown" | "number" | "integer" | "boolean" | "any" | array | object ;
+//! type    = "string" | "markdown" | "number" | "integer" | "boolean" | "date" | "any" | short | array | object ;
+//! short   = "str" | "text" | "float" | "int" | "bool" ;  (* "text" and "date" among literals are texts *)
 //! array   = "[" , place , "]" ;                         (* any number of these *)
 //! object  = "{" , [ field , { "," , field } , [ "," ] ] , "}" ;
-//! field   = name , [ "?" ] , ":" , place ;              (* ? : it may be left out *)
+//! field   = name , [ "?" ] , [ ":" , place ] ;          (* ? : it may be left out; without a place, a string *)
 //! name    = text | word ;
 //! literal = text | number | "true" | "false" | "null"
 //!         | word ;                                      (* among other literals: low | high *)
 //! text    = a JSON string (RFC 8259) on one line ;
 //! number  = a JSON number ;
 //! word    = a letter, "_" or "$", then those, digits, "-" and "." ;
-//! comment = "//" to the end of the line | "/*" to "*/" ;
+//! comment = ( "//" | "#" ) to the end of the line | "/*" to "*/" ;
 //! ```
 //!
 //! A comment after a field on its line, and comments on the lines above it, describe the field: they become the
@@ -55,6 +56,7 @@
 //! |---|---|
 //! | `string`, `number`, `integer`, `boolean` | `{"type": …}` |
 //! | `markdown` | `{"type": "string", "contentMediaType": "text/markdown"}` |
+//! | `date` | `{"type": "string", "format": "date"}` |
 //! | `any` | `{}` |
 //! | `"a" \| "b"` | `{"type": "string", "enum": ["a", "b"]}`; a single one is a `const` |
 //! | `T \| null` | `{"type": [T, "null"]}` |

@@ -4,7 +4,7 @@ use std::fmt;
 
 use formwork_core::JsonPath;
 
-use crate::names::named;
+use crate::names::{alone, named};
 use crate::{Kind, Node, Shape};
 
 /// A part of a shape that is valid and probably a mistake, from [`Shape::lint`].
@@ -32,7 +32,7 @@ impl fmt::Display for ShapeWarning {
 }
 
 /// Type names of other languages, which are plain texts in a shape.
-const OTHER_TYPES: [&str; 6] = ["int", "float", "double", "bool", "str", "object"];
+const OTHER_TYPES: [&str; 2] = ["double", "object"];
 
 impl Shape {
     /// Returns the parts that are valid and probably mistakes: a type name in quotes, and a map whose field name is a
@@ -82,7 +82,7 @@ fn lint(node: &Node, path: &JsonPath, warnings: &mut Vec<ShapeWarning>) {
 }
 
 fn is_type(text: &str) -> bool {
-    named(text).is_some() || OTHER_TYPES.contains(&text)
+    named(text).is_some() && alone(text).is_none() || OTHER_TYPES.contains(&text)
 }
 
 #[cfg(test)]
@@ -101,6 +101,7 @@ mod tests {
             (r#"{"string": number, "integer": number}"#, vec![]),
             (r#"{"text": string, "kind": "text" | "number-like"}"#, vec![]),
             ("string", vec![]),
+            ("{date}", vec![]),
         ] {
             let warnings = Shape::parse(shape).unwrap().lint();
             let paths: Vec<String> = warnings.iter().map(|warning| warning.path.to_string()).collect();

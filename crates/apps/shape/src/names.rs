@@ -5,23 +5,38 @@ use formwork_core::{misspelled, nearest};
 use crate::Kind;
 
 /// The types with names.
-const KINDS: [(&str, Kind); 6] = [
+const KINDS: [(&str, Kind); 7] = [
     ("string", Kind::String),
     ("markdown", Kind::Markdown),
     ("number", Kind::Number),
     ("integer", Kind::Integer),
     ("boolean", Kind::Boolean),
+    ("date", Kind::Date),
     ("any", Kind::Any),
 ];
 
+/// Short names of types, with the names that they stand for.
+const SHORT: [(&str, &str); 4] =
+    [("int", "integer"), ("float", "number"), ("bool", "boolean"), ("str", "string")];
+
 /// Returns the names of the types.
-pub(crate) fn types() -> [&'static str; 6] {
+pub(crate) fn types() -> [&'static str; 7] {
     KINDS.map(|(name, _)| name)
 }
 
-/// Returns the type of this name.
+/// Returns the type of this name or short name.
 pub(crate) fn named(word: &str) -> Option<Kind> {
+    let word = SHORT.iter().find(|(short, _)| *short == word).map_or(word, |(_, name)| name);
     KINDS.into_iter().find(|(name, _)| *name == word).map(|(_, kind)| kind)
+}
+
+/// Returns the type of a word that is a literal beside other literals: `date | time` are two texts.
+pub(crate) fn alone(word: &str) -> Option<Kind> {
+    match word {
+        "text" => Some(Kind::String),
+        "date" => Some(Kind::Date),
+        _ => None,
+    }
 }
 
 /// Returns the name of a type that has one.
@@ -33,11 +48,11 @@ pub(crate) fn name_of(kind: &Kind) -> Option<&'static str> {
 pub(crate) fn advice(word: &str) -> String {
     let lower = word.to_lowercase();
     let other = match lower.as_str() {
-        "str" | "text" | "char" | "varchar" | "date" | "datetime" | "uuid" | "url" | "email" => "string",
+        "char" | "varchar" | "datetime" | "uuid" | "url" | "email" => "string",
         "md" => "markdown",
-        "int" | "int32" | "int64" | "i32" | "i64" | "u32" | "u64" | "long" | "uint" => "integer",
-        "float" | "double" | "decimal" | "f32" | "f64" | "num" | "real" => "number",
-        "bool" | "flag" => "boolean",
+        "int32" | "int64" | "i32" | "i64" | "u32" | "u64" | "long" | "uint" => "integer",
+        "double" | "decimal" | "f32" | "f64" | "num" | "real" => "number",
+        "flag" => "boolean",
         "json" | "unknown" | "map" | "dict" | "record" => "any",
         "object" => return "an object is written with its fields: `{\"name\": string}`".to_owned(),
         "array" | "list" | "vec" | "set" | "tuple" => return "an array is written `[string]`".to_owned(),
@@ -61,7 +76,8 @@ pub(crate) fn advice(word: &str) -> String {
     format!("did you mean `{other}`?")
 }
 
-/// Returns the type that differs from a bare alternative in a single letter.
+/// Returns the type that differs from a bare alternative in a single letter. Short names, `date` among them, are like
+/// too many words.
 pub(crate) fn near_type(word: &str) -> Option<&'static str> {
-    misspelled(&word.to_lowercase(), types().into_iter().filter(|name| name.len() > 3), 1)
+    misspelled(&word.to_lowercase(), types().into_iter().filter(|name| name.len() > 4), 1)
 }

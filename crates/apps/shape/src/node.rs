@@ -48,6 +48,8 @@ pub enum Kind {
     Integer,
     /// `boolean`.
     Boolean,
+    /// `date`: a string with a date of RFC 3339, such as `2026-11-30`.
+    Date,
     /// `"low" | "high"`: one of these strings, numbers, booleans or `null`; at least one, without duplicates.
     OneOf(Vec<Value>),
     /// `[string]`: an array of any length.

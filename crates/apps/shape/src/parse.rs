@@ -4,11 +4,11 @@ use formwork_json::{Span, line_column};
 use serde_json::Value;
 
 use crate::lex::{self, Lexer, Token, cut};
-use crate::names::{advice, named, near_type};
+use crate::names::{advice, alone, named, near_type};
 use crate::{Field, Kind, MAX_BYTES, MAX_DEPTH, Node, ShapeError};
 
-/// Parses a whole text.
-pub(crate) fn parse(text: &str) -> Result<Node, ShapeError> {
+/// Parses a whole text. `fields` is a list of fields without the brackets of an object.
+pub(crate) fn parse(text: &str, is_fields: bool) -> Result<Node, ShapeError> {
     if text.len() > MAX_BYTES {
         let message =
             format!("this is too long for a shape: {} bytes, and at most {MAX_BYTES} are taken", text.len());
@@ -16,12 +16,12 @@ pub(crate) fn parse(text: &str) -> Result<Node, ShapeError> {
     }
     let mut lexer = Lexer::new(text);
     let ahead = lexer.next()?;
-    let mut parser = Parser { text, lexer, ahead, depth: 0, notes: Vec::new() };
+    let mut parser = Parser { text, lexer, ahead, end: 0, depth: 0, notes: Vec::new() };
     parser.notes.append(&mut parser.ahead.before);
     if parser.ahead.kind == lex::Kind::End {
         return Err(parser.wrong("the shape is empty: expected a type, most often `{\"name\": string}`"));
     }
-    let root = parser.value()?;
+    let root = if is_fields { parser.fields()? } else { parser.value()? };
     if parser.ahead.kind != lex::Kind::End {
         return Err(parser.expected("the end of the shape"));
     }
@@ -34,6 +34,8 @@ struct Parser<'t> {
     text: &'t str,
     lexer: Lexer<'t>,
     ahead: Token<'t>,
+    /// The end of the last token in the text.
+    end: usize,
     depth: usize,
     /// The comments of the innermost open field, or of the whole shape outside all fields.
     notes: Vec<&'t str>,
@@ -43,7 +45,7 @@ struct Parser<'t> {
 enum Term<'t> {
     Type(Node),
     Literal(Value),
-    /// A word that is not a type: a literal among other literals, otherwise a mistake.
+    /// A word that is not a type, or one only if it is alone: a literal among other literals, otherwise a mistake.
     Word(&'t str),
 }
 
@@ -63,6 +65,7 @@ impl<'t> Parser<'t> {
     /// Takes the next token; its comments belong to the innermost open field.
     fn take(&mut self) -> Result<Token<'t>, ShapeError> {
         let mut token = std::mem::replace(&mut self.ahead, self.lexer.next()?);
+        self.end = token.span.end;
         self.notes.append(&mut token.before);
         self.notes.append(&mut token.after);
         Ok(token)
@@ -78,6 +81,16 @@ impl<'t> Parser<'t> {
         while self.is_at('|') {
             self.take()?;
             terms.push(self.term()?);
+        }
+        let is_null = |term: &Term<'_>| matches!(term, Term::Literal(Value::Null));
+        if terms.iter().filter(|(term, _)| !is_null(term)).count() == 1 {
+            for (term, _) in &mut terms {
+                if let Term::Word(word) = term
+                    && let Some(kind) = alone(word)
+                {
+                    *term = Term::Type(Node::new(kind));
+                }
+            }
         }
         if self.is_at('[') && self.ahead.span.start == terms.last().map_or(0, |(_, span)| span.end) {
             return Err(self.wrong("an array is written with brackets around its items: `[string]`"));
@@ -151,7 +164,7 @@ impl<'t> Parser<'t> {
             lex::Kind::Word("null") => Term::Literal(Value::Null),
             lex::Kind::Word("true") => Term::Literal(Value::Bool(true)),
             lex::Kind::Word("false") => Term::Literal(Value::Bool(false)),
-            lex::Kind::Word(word) => match named(word) {
+            lex::Kind::Word(word) => match named(word).filter(|_| alone(word).is_none()) {
                 Some(kind) => Term::Type(Node::new(kind)),
                 None => Term::Word(word),
             },
@@ -191,14 +204,36 @@ impl<'t> Parser<'t> {
 
     fn object(&mut self) -> Result<Node, ShapeError> {
         let open = self.take()?;
+        let object = self.members(Some(open.span))?;
+        self.close('}', open.span)?;
+        Ok(object)
+    }
+
+    /// Parses a list of fields without brackets. The end of a line separates fields, too.
+    fn fields(&mut self) -> Result<Node, ShapeError> {
+        if let Some(comma) = next_field(self.text) {
+            let message = "a description ends with its line: write the next field on a line of its own, or leave out \
+                           this comma";
+            return Err(self.wrong_at(Span::new(comma, comma + 1), message));
+        }
+        self.members(None)
+    }
+
+    /// Parses the fields of an object; `open` is its bracket.
+    fn members(&mut self, open: Option<Span>) -> Result<Node, ShapeError> {
         let (mut fields, mut spans) = (Vec::new(), Vec::new());
-        while !self.is_at('}') {
+        // The comments before a list of fields describe its first field.
+        let mut ahead = if open.is_none() { std::mem::take(&mut self.notes) } else { Vec::new() };
+        while !self.is_at('}') && (open.is_some() || self.ahead.kind != lex::Kind::End) {
             spans.push(self.ahead.span);
-            let outer = std::mem::take(&mut self.notes);
-            let field = self.field(open.span)?;
-            let more = self.is_at(',');
+            let outer = std::mem::replace(&mut self.notes, std::mem::take(&mut ahead));
+            let field = self.field(open)?;
+            let mut more = self.is_at(',');
             if more {
                 self.take()?;
+            } else if open.is_none() {
+                let gap = Span::new(self.end, self.ahead.span.start);
+                more = gap.of(self.text).contains('\n');
             }
             let notes = std::mem::replace(&mut self.notes, outer);
             fields.push(Field { node: described(field.node, notes), ..field });
@@ -206,10 +241,12 @@ impl<'t> Parser<'t> {
                 if self.ahead.kind == lex::Kind::End {
                     break;
                 }
-                return Err(self.expected("`,` and the next field, or `}`"));
+                return Err(self.expected(match open {
+                    Some(_) => "`,` and the next field, or `}`",
+                    None => "`,` and the next field",
+                }));
             }
         }
-        self.close('}', open.span)?;
         match twins(&fields) {
             Some((first, second)) => Err(self.twice(&fields, &spans, first, second)),
             None => Ok(Node::new(Kind::Object(fields))),
@@ -224,11 +261,12 @@ impl<'t> Parser<'t> {
         self.wrong_at(at(second), message)
     }
 
-    fn field(&mut self, open: Span) -> Result<Field, ShapeError> {
+    /// Parses a field. A field without a type is a string.
+    fn field(&mut self, open: Option<Span>) -> Result<Field, ShapeError> {
+        self.inside(open)?;
         let name = match &self.ahead.kind {
             lex::Kind::Text(text) => text.clone(),
             lex::Kind::Word(word) => (*word).to_owned(),
-            lex::Kind::End => return Err(self.unclosed('}', open)),
             _ => return Err(self.expected("the name of a field, as in `\"name\": string`")),
         };
         self.take()?;
@@ -236,11 +274,28 @@ impl<'t> Parser<'t> {
         if optional {
             self.take()?;
         }
+        let is_line = || Span::new(self.end, self.ahead.span.start).of(self.text).contains('\n');
+        let is_end = match open {
+            Some(_) => self.is_at('}'),
+            None => self.ahead.kind == lex::Kind::End || is_line(),
+        };
+        self.inside(open)?;
+        if is_end || self.is_at(',') {
+            return Ok(Field { name, optional, node: Node::new(Kind::String) });
+        }
         if !self.is_at(':') {
             return Err(self.expected("`:` and a type after the name of the field"));
         }
         self.take()?;
         Ok(Field { name, optional, node: self.value()? })
+    }
+
+    /// Returns an error if the text ends inside of an object.
+    fn inside(&self, open: Option<Span>) -> Result<(), ShapeError> {
+        match open {
+            Some(open) if self.ahead.kind == lex::Kind::End => Err(self.unclosed('}', open)),
+            _ => Ok(()),
+        }
     }
 
     fn close(&mut self, sign: char, open: Span) -> Result<(), ShapeError> {
@@ -269,6 +324,20 @@ fn twins(fields: &[Field]) -> Option<(usize, usize)> {
         _ => None,
     });
     pairs.min_by_key(|(_, second)| *second)
+}
+
+/// Returns the comma before a field that a comment on the same line hides; `None` for a text of several lines, whose
+/// comments have an end.
+fn next_field(text: &str) -> Option<usize> {
+    let text = text.trim_end();
+    let comment = text.find('#').filter(|_| !text.contains('\n'))?;
+    let commas = text.match_indices(',').map(|(at, _)| at).filter(|at| *at > comment);
+    commas.into_iter().find(|at| {
+        let after = text.get(at + 1..).unwrap_or_default().trim_start();
+        let in_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '-' | '"');
+        let rest = after.trim_start_matches(in_name).trim_start();
+        rest.len() < after.len() && (rest.is_empty() || rest.starts_with([':', '?', ',', '#']))
+    })
 }
 
 /// Returns a node with its comments as the description.

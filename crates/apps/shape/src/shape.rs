@@ -50,7 +50,25 @@ impl Shape {
     /// # Errors
     /// [`ShapeError`] with line and column, if the text is not a shape.
     pub fn parse(text: &str) -> Result<Self, ShapeError> {
-        parse::parse(text).map(Self::new)
+        parse::parse(text, false).map(Self::new)
+    }
+
+    /// Parses a list of fields, as people type it: an object without its brackets, with one field per line or commas
+    /// between fields.
+    ///
+    /// # Errors
+    /// [`ShapeError`] with line and column, if the text is not a list of fields.
+    ///
+    /// ```
+    /// use formwork_shape::Shape;
+    ///
+    /// let shape = Shape::parse_fields("vendor, items: [{name, qty: int}], due?: date  # as printed")?;
+    /// assert_eq!(shape, Shape::parse(
+    ///     "{vendor: string, items: [{name: string, qty: integer}], due?: date  // as printed\n}")?);
+    /// # Ok::<(), formwork_shape::ShapeError>(())
+    /// ```
+    pub fn parse_fields(text: &str) -> Result<Self, ShapeError> {
+        parse::parse(text, true).map(Self::new)
     }
 
     /// Creates a shape with the root node `root`. The caller guarantees the invariants of the kinds: [`Kind::OneOf`] contains

@@ -13,7 +13,7 @@ pub(crate) fn schema(node: &Node) -> Value {
     let mut put = |keyword: &str, value: Value| out.insert(keyword.to_owned(), value);
     let name = match &node.kind {
         Kind::Any | Kind::OneOf(_) => None,
-        Kind::String | Kind::Markdown => Some("string"),
+        Kind::String | Kind::Markdown | Kind::Date => Some("string"),
         Kind::Number => Some("number"),
         Kind::Integer => Some("integer"),
         Kind::Boolean => Some("boolean"),
@@ -26,6 +26,9 @@ pub(crate) fn schema(node: &Node) -> Value {
     match &node.kind {
         Kind::Markdown => {
             put("contentMediaType", json!(MARKDOWN));
+        }
+        Kind::Date => {
+            put("format", json!("date"));
         }
         Kind::OneOf(values) => {
             if values.iter().all(Value::is_string) {

@@ -1,20 +1,23 @@
-//! Measures the five targets of the agent layer's document.
+//! Measures the five targets of the agent layer's document, and how often outputs pass the rubric of their skill.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use formwork_core::CallResult::{Accepted, Cancelled, Probe};
-use formwork_core::{CallRecord, ErrorKind, Failure, is_answered};
-use formwork_review::{CriterionResult, Indeterminate, Verdict};
+use formwork_core::{ErrorKind, is_compliant};
+use formwork_review::{CriterionResult, Gate, Indeterminate, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{SkillError, SkillOutcome, TemplateType};
+use crate::{Skill, SkillError, SkillOutcome, TemplateType};
 
 /// The maximum duration of one run in seconds, according to the document.
 const MOST_SECONDS: f64 = 60.0;
 
-/// Counts runs of skills. Failed, late and unanswered runs count as misses, so that leaving runs out meets no target.
+/// The minimum share of outputs that pass the rubric of their skill, in percent. The document has no target for it.
+const LEAST_PASSING: f64 = 95.0;
+
+/// Counts runs of skills. Failed, late and unanswered runs count as misses of every target that concerns them, so that
+/// leaving runs out meets no target.
 ///
 /// ```
 /// use formwork_skill::Tally;
@@ -25,15 +28,19 @@ const MOST_SECONDS: f64 = 60.0;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
+    models: BTreeSet<String>,
+    skills: BTreeSet<String>,
     generations: usize,
-    /// Generations with an answer of a model, valid or not.
-    answered: usize,
     compliant: usize,
+    /// Generations that were repeated because of a completion, or had no output.
     retried: usize,
+    /// The durations of validations; `u64::MAX` for a generation without an output.
     validations: Vec<u64>,
     millis: Vec<u64>,
     /// The verdicts of each criterion and input; `None` is a judge without an answer.
     verdicts: BTreeMap<(String, String), Vec<Option<Verdict>>>,
+    /// The outcomes of generations that have a rubric; `None` for one without an output.
+    gates: Vec<Option<Gate>>,
     failed: usize,
     unavailable: usize,
     unreviewed: usize,
@@ -48,12 +55,18 @@ pub struct Tally {
 /// let mut tally = Tally::default();
 /// tally.add("case 1", Duration::from_secs(2), &Err(SkillError::failed("count", "no text")));
 /// let report: SkillReport = tally.report();
-/// assert_eq!((report.runs, report.failed, report.targets.len()), (1, 1, 5));
+/// assert_eq!((report.runs, report.failed, report.targets.len()), (1, 1, 6));
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SkillReport {
-    /// The document's five targets, in its order.
+    /// The document's five targets, in its order, and the share of outputs that pass the rubric of their skill.
     pub targets: Vec<Target>,
+    /// The models that were called.
+    pub models: BTreeSet<String>,
+    /// The skills, each with the start of the SHA-256 of its file.
+    pub skills: BTreeSet<String>,
+    /// Sentences about figures that say less than they seem to: a judge that decides nothing, or always the same.
+    pub remarks: Vec<String>,
     /// The number of runs.
     pub runs: usize,
     /// The number of runs without an output. They are misses of the targets that concern them.
@@ -89,7 +102,24 @@ pub struct Target {
     pub met: Option<bool>,
 }
 
+impl SkillReport {
+    /// Returns whether a target is missed. Targets without a measurement do not count, unless nothing was measured.
+    pub fn is_missed(&self) -> bool {
+        self.runs == 0 || self.targets.iter().any(|target| target.met == Some(false))
+    }
+}
+
 impl Tally {
+    /// Adds the name of a model that the runs call.
+    pub fn name_model(&mut self, model: impl Into<String>) {
+        self.models.insert(model.into());
+    }
+
+    /// Adds a skill, which the report names with its version.
+    pub fn name_skill(&mut self, skill: &Skill) {
+        self.skills.insert(format!("{} {}", skill.name(), skill.version()));
+    }
+
     /// Counts a run with its duration. Verdicts are compared within one `case`, which identifies the inputs. A run
     /// that the user cancelled is not counted.
     pub fn add(&mut self, case: &str, took: Duration, result: &Result<SkillOutcome, SkillError>) {
@@ -106,15 +136,17 @@ impl Tally {
         }
         self.millis.push(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
         if let Some(generation) = generation {
-            let is_fault = |call: &&CallRecord| {
-                matches!(call.verdict.failure(), Some(Failure::Fault(_)))
-                    || matches!(call.verdict, Cancelled | Probe)
-            };
-            let first = generation.calls.iter().find(|call| !is_fault(call));
             self.generations += 1;
-            self.answered += usize::from(is_answered(&generation.calls, kind == Some(ErrorKind::Deadline)));
-            self.compliant += usize::from(first.is_some_and(|first| first.verdict == Accepted));
-            self.retried += usize::from(generation.retried || generation.retries() > 0);
+            self.compliant += usize::from(is_compliant(&generation.calls));
+            self.retried += usize::from(result.is_err() || generation.retried || generation.retries() > 0);
+            let gate = generation.review.as_ref().map(|review| review.gate);
+            match result {
+                Ok(_) => self.gates.extend(gate.map(Some)),
+                Err(_) => {
+                    self.validations.push(u64::MAX);
+                    self.gates.push(None);
+                }
+            }
         }
         self.unreviewed += usize::from(error.is_some());
         self.unavailable += usize::from(is_unavailable(result));
@@ -138,7 +170,12 @@ impl Tally {
     pub fn report(&self) -> SkillReport {
         let share = |part: usize, of: usize| (of > 0).then(|| 100.0 * part as f64 / of as f64);
         let (same, votes) = self.consistency();
-        let validation = percentile(&self.validations, 0.95).map(|micros| micros as f64 / 1000.0);
+        let slowest = percentile(&self.validations, 0.95);
+        let validation = slowest.filter(|micros| *micros < u64::MAX).map(|micros| micros as f64 / 1000.0);
+        let is_reviewed = self.gates.iter().any(Option::is_some);
+        let of = |gate: Option<Gate>| self.gates.iter().filter(|other| **other == gate).count();
+        let (passed, undecided) = (of(Some(Gate::Pass)), of(Some(Gate::Undecided)));
+        let gated = if is_reviewed { self.gates.len() - undecided } else { 0 };
         let longest = self.millis.iter().max().map(|millis| *millis as f64 / 1000.0);
         // One that failed is a miss.
         let is_done = self.failed + self.unreviewed == 0;
@@ -166,33 +203,52 @@ impl Tally {
                 row(
                     "Schema compliance",
                     ('>', 98.0, "%"),
-                    "generations whose first completion is valid; one without a completion is a miss",
+                    "generations whose first completion is valid, complete, and neither repaired nor restrained",
                     share(self.compliant, self.generations),
                     self.generations,
                 ),
                 row(
                     "Retry frequency",
                     ('<', 5.0, "%"),
-                    "generations that were asked again because of a completion, of those with a completion",
-                    share(self.retried, self.answered),
-                    self.answered,
+                    "generations that were asked again because of a completion, or had no output",
+                    share(self.retried, self.generations),
+                    self.generations,
                 ),
                 row(
                     "Review consistency",
                     ('>', 95.0, "%"),
-                    "verdicts of a model that are the most frequent one of their criterion and input; no answer is a miss",
+                    "verdicts of a model that are the most frequent one of their criterion and input; undecided is a miss",
                     share(same, votes),
                     votes,
                 ),
-                row(
-                    "Schema validation latency",
-                    ('<', 100.0, "ms"),
-                    "95th percentile",
-                    validation,
-                    self.validations.len(),
-                ),
+                Target {
+                    met: slowest.map(|_| validation.is_some_and(|millis| millis < 100.0)),
+                    ..row(
+                        "Schema validation latency",
+                        ('<', 100.0, "ms"),
+                        "95th percentile; a generation without an output is a miss",
+                        validation,
+                        self.validations.len(),
+                    )
+                },
                 Target { met: whole.met.map(|met| met && is_done), ..whole },
+                Target {
+                    // A gate that decides nothing lets everything through.
+                    met: is_reviewed.then(|| share(passed, gated).is_some_and(|share| share > LEAST_PASSING)),
+                    ..row(
+                        "Outputs that pass",
+                        ('>', LEAST_PASSING, "%"),
+                        &format!(
+                            "outputs that their skill's rubric passes, of those that it decides ({undecided} undecided)"
+                        ),
+                        share(passed, gated),
+                        gated,
+                    )
+                },
             ],
+            models: self.models.clone(),
+            skills: self.skills.clone(),
+            remarks: self.remarks(undecided),
             runs: self.millis.len(),
             failed: self.failed,
             unavailable: self.unavailable,
@@ -200,12 +256,35 @@ impl Tally {
         }
     }
 
-    /// Returns the number of verdicts that are the most frequent one of their criterion and input, and the number of
-    /// all verdicts. Cases with a single verdict do not count.
+    fn remarks(&self, undecided: usize) -> Vec<String> {
+        let of = |wanted: Option<Verdict>| {
+            self.verdicts.values().flatten().filter(|verdict| **verdict == wanted).count()
+        };
+        let all = self.verdicts.values().map(Vec::len).sum::<usize>();
+        let mut remarks = Vec::new();
+        if all > 0 && of(Some(Verdict::Pass)) + of(Some(Verdict::Fail)) == 0 {
+            remarks.push(format!("the judge decided none of {all} criteria"));
+        }
+        for (verdict, word) in [(Verdict::Pass, "pass"), (Verdict::Fail, "fail")] {
+            if all > 1 && of(Some(verdict)) == all {
+                remarks.push(format!(
+                    "the judge said `{word}` {all} times of {all}: the examples do not show that it distinguishes outputs"
+                ));
+            }
+        }
+        let all = self.gates.len();
+        if undecided > 0 && undecided == all {
+            remarks.push(format!("the rubric decided none of {all} outputs"));
+        }
+        remarks
+    }
+
+    /// Returns the number of verdicts that are the most frequent decision about their criterion and input, and the number
+    /// of all verdicts. Cases with a single verdict do not count.
     fn consistency(&self) -> (usize, usize) {
         let repeated = self.verdicts.values().filter(|verdicts| verdicts.len() > 1);
         repeated.fold((0, 0), |(same, all), verdicts| {
-            let most = [Verdict::Pass, Verdict::Fail, Verdict::Indeterminate]
+            let most = [Verdict::Pass, Verdict::Fail]
                 .iter()
                 .map(|verdict| verdicts.iter().filter(|other| **other == Some(*verdict)).count())
                 .max();

@@ -3,12 +3,13 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use formwork_core::JsonPath;
+use formwork_core::{JsonPath, Structure};
 use formwork_review::ReviewRubric;
 use formwork_review::document::{Document, DocumentError, Finding, Format, nearest};
 use formwork_schema::{Compiled, compile};
 use formwork_shape::Shape;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::inputs::{self, Inputs};
 use crate::template::Template;
@@ -39,6 +40,7 @@ pub struct Skill(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     document: Document,
+    version: String,
     parts: Parts,
 }
 
@@ -96,7 +98,10 @@ impl Skill {
         let parts = reading.read(descriptor);
         let mut findings = reading.findings;
         match parts {
-            Some(parts) if findings.is_empty() => Ok(Self(Arc::new(Inner { document, parts }))),
+            Some(parts) if findings.is_empty() => {
+                let version = version(document.value(), &parts);
+                Ok(Self(Arc::new(Inner { document, version, parts })))
+            }
             _ => {
                 findings.sort_by_key(|finding| (finding.line, finding.column));
                 Err(DocumentError::new(findings).into())
@@ -112,6 +117,11 @@ impl Skill {
     /// Returns the file that the skill was read from.
     pub fn file(&self) -> &str {
         self.0.document.file()
+    }
+
+    /// Returns the version of the skill: the first 12 digits of the SHA-256 of its file and the files that it names.
+    pub fn version(&self) -> &str {
+        &self.0.version
     }
 
     /// Returns the contents of the file.
@@ -225,8 +235,8 @@ impl Reading<'_> {
         let system = self.template("system", descriptor.system.as_deref(), &descriptor);
         let prompt = self.template("prompt", descriptor.prompt.as_deref(), &descriptor);
         let output = self.output(&descriptor);
-        let rubric = self.rubric(&descriptor);
         let subject = self.subject(&descriptor);
+        let rubric = self.rubric(&descriptor, output.as_ref(), subject.as_deref());
         self.together(&descriptor);
         Some(Parts { inputs: inputs?, descriptor, system, prompt, output, rubric, subject })
     }
@@ -340,19 +350,30 @@ impl Reading<'_> {
         Some(self.beside_kept(document)?.value().clone())
     }
 
-    fn rubric(&mut self, descriptor: &SkillDescriptor) -> Option<ReviewRubric> {
+    /// Returns the rubric. Its paths are checked against the schema of the reviewed value: the output, or the subject.
+    fn rubric(
+        &mut self,
+        descriptor: &SkillDescriptor,
+        output: Option<&(Value, Arc<Compiled>)>,
+        subject: Option<&str>,
+    ) -> Option<ReviewRubric> {
+        let subject =
+            subject.and_then(|name| inputs::schema(&descriptor.inputs)["properties"].get(name).cloned());
+        let subject = subject.and_then(|schema| compile(&schema).ok());
+        let reviewed = subject.or_else(|| output.map(|(_, compiled)| compiled.clone()));
+        let reviewed = reviewed.as_deref().map(|compiled| compiled as &dyn Structure);
         let (inline, file) = (JsonPath::root().key("rubric"), JsonPath::root().key("rubric_file"));
         if descriptor.rubric.is_some() && descriptor.rubric_file.is_some() {
             self.wrong(&file, "expected `rubric` or `rubric_file`, found both");
             return None;
         }
         if let Some(rubric) = &descriptor.rubric {
-            self.beside_kept(rubric.checked(self.document, &inline));
+            self.beside_kept(rubric.checked(self.document, &inline, reviewed));
             return Some(rubric.clone());
         }
         let name = descriptor.rubric_file.as_deref()?;
         let text = self.beside(&file, name)?;
-        self.beside_kept(ReviewRubric::parse(name, &text, Format::of(Path::new(name))))
+        self.beside_kept(ReviewRubric::parse_for(name, &text, Format::of(Path::new(name)), reviewed))
     }
 
     fn subject(&mut self, descriptor: &SkillDescriptor) -> Option<String> {
@@ -425,6 +446,13 @@ impl Reading<'_> {
         }
         self.kept(at, read(&folder.join(path)))
     }
+}
+
+fn version(document: &Value, parts: &Parts) -> String {
+    let schema = parts.output.as_ref().map(|(schema, _)| schema);
+    let text = json!([document, schema, parts.rubric]).to_string();
+    let digest = Sha256::digest(text);
+    digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn words(names: &[&str]) -> String {

@@ -131,7 +131,7 @@ impl Found {
 
 impl Examiner {
     fn contract_of_file(&self, path: &Path) -> Result<Contract, Failed> {
-        let mut document = files::json(path)?;
+        let mut document = unwrapped(&files::name(path), files::json(path)?);
         let own = rules::of_schema(&mut document, path)?;
         let compiled = files::compiled(path, &document, self.formats)?;
         for finding in lint(&document) {
@@ -163,7 +163,7 @@ impl Examiner {
 
     fn check_row(&self, row: CheckInput, common: Option<&Contract>) -> CheckOutput {
         let CheckInput { id, schema, data } = row;
-        let own = match schema.map(|schema| self.contract_of_row(schema)).transpose() {
+        let own = match schema.map(|schema| self.contract_of_row(&id, schema)).transpose() {
             Ok(own) => own,
             Err(error) => return failed(id, error),
         };
@@ -174,8 +174,9 @@ impl Examiner {
         self.examine(contract, &data).into_output(id)
     }
 
-    fn contract_of_row(&self, mut schema: Value) -> Result<Contract, RowError> {
+    fn contract_of_row(&self, id: &Value, schema: Value) -> Result<Contract, RowError> {
         let of_row = |message| RowError::Row { message };
+        let mut schema = unwrapped(&format!("row {id}"), schema);
         let own = rules::take(&mut schema).map_err(of_row)?;
         let compiled = compile_with(&schema, self.formats)?;
         self.contract(schema, compiled, own).map_err(of_row)
@@ -229,6 +230,13 @@ impl Examiner {
         }
         Ok(found.into_output(id))
     }
+}
+
+/// Returns a schema without the wrapper of a vendor, and prints a warning if it had one.
+fn unwrapped(name: &str, schema: Value) -> Value {
+    let (schema, warning) = files::unwrapped(schema);
+    warning.iter().for_each(|warning| say!("warning: {name}: {warning}"));
+    schema
 }
 
 fn failed(id: Value, error: RowError) -> CheckOutput {

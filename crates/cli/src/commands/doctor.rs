@@ -11,17 +11,21 @@ use serde_json::{Value, json};
 use crate::exit::{Failed, Status};
 use crate::rows::{DoctorOutput, DoctorState};
 use crate::targets::{self, Named};
-use crate::{interrupt, output};
+use crate::{health, interrupt, output};
 
 const AFTER_HELP: &str = "\
 Examples:
   formwork doctor
   formwork doctor --config production.toml
   formwork doctor --provider backup --json
+  formwork doctor --forget
 
 It reads the configuration, checks the API keys, and makes one call of a few tokens to every provider of the file, with the
 settings of the file. The schema of the call allows only one answer, which no model gives without enforcement. So the
 answer shows whether the server enforces schemas. With `probe = true`, the server is probed again first.
+
+It also lists what earlier calls showed about each provider and changes later calls: a schema that is sent without enforcement or
+with bounds, since when, and on which evidence. `--forget` removes this, for example after a change of a server, and makes no call.
 
 Exit codes:
   0    every provider works
@@ -41,6 +45,9 @@ const CANARY: &str = "serinus-7431";
 pub(crate) struct Args {
     #[command(flatten)]
     targets: Named,
+    /// Remove what earlier calls showed about these providers, and make no call
+    #[arg(long)]
+    forget: bool,
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
@@ -56,7 +63,11 @@ async fn examine(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     chosen.tell();
     let mut worst = None;
     for section in &chosen.sections {
-        let found = examined(section, providers).await;
+        let found = if args.forget {
+            forgotten(section, providers).await
+        } else {
+            examined(section, providers).await
+        };
         output::either(args.json, &found, || words(&found))?;
         worst = worst.max(Some(found.state));
     }
@@ -65,6 +76,32 @@ async fn examine(args: &Args, providers: &Providers) -> Result<Status, Failed> {
         Some(DoctorState::Unavailable) => Err(Failed::unavailable("a provider does not work, see above")),
         Some(DoctorState::Misconfigured) => Err(Failed::usage("a provider is wrongly described, see above")),
     }
+}
+
+/// Removes the observations about a provider.
+async fn forgotten(section: &Section, providers: &Providers) -> DoctorOutput {
+    let mut found = DoctorOutput::new(&section.name, &section.common.kind);
+    let backend = match targets::make(section, providers).await {
+        Ok(made) => {
+            found.model = made.model.clone();
+            providers.backend_of(made, section).map_err(Failed::usage)
+        }
+        Err(failed) => Err(failed),
+    };
+    let backend = match backend {
+        Ok(backend) => backend,
+        Err(failed) => return found.failed(DoctorState::Misconfigured, &failed.to_string(), ""),
+    };
+    let count = DoctorOutput::default().with_backend(&backend).in_force.len();
+    if let (Some(store), Some(identity)) = (backend.observation_store(), backend.identity()) {
+        store.forget(Some(identity));
+    }
+    found.note = match count {
+        0 => "nothing was in force".to_owned(),
+        1 => "1 observation was removed".to_owned(),
+        count => format!("{count} observations were removed"),
+    };
+    found
 }
 
 /// Tests a provider with the layers of its section and in its first output mode.
@@ -216,6 +253,9 @@ fn words(found: &DoctorOutput) -> String {
             line("ok", "answers");
         }
         line("", &format!("output modes, strictest first: {}", dialects.join(", ")));
+    }
+    for restriction in &found.in_force {
+        line("note", &health::line(restriction));
     }
     line("", note);
     if *enforced == Some(true) {

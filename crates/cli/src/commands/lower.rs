@@ -56,6 +56,9 @@ pub(crate) struct Args {
     /// dialect]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: Option<u32>,
+    /// Convert also a schema that constrains no value, such as {} or true
+    #[arg(long)]
+    any: bool,
     /// Print also the dropped keywords, the conversion of answers, and the schema in the prompt
     #[arg(long)]
     explain: bool,
@@ -103,14 +106,14 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
             &args.schema,
             args.allow_failures,
             |LowerInput { id, schema, instances }| {
-                answer(args, dialect, id, &schema, instances.as_deref(), args.explain)
+                answer(args, dialect, id, schema, instances.as_deref(), args.explain)
             },
             |id, error| LowerOutput::failed(id, error.into()),
             LowerOutput::is_ok,
         );
     }
     let name = files::name(&args.schema);
-    let answer = answer(args, dialect, Value::from(name.clone()), &files::json(&args.schema)?, None, true);
+    let answer = answer(args, dialect, Value::from(name.clone()), files::json(&args.schema)?, None, true);
     if args.json {
         output::row(&answer)?;
     }
@@ -132,13 +135,17 @@ fn answer(
     args: &Args,
     dialect: &dyn Dialect,
     id: Value,
-    schema: &Value,
+    schema: Value,
     instances: Option<&[Value]>,
     explained: bool,
 ) -> LowerOutput {
-    if let Err(error) = compile(schema) {
+    let (schema, warning) = files::unwrapped(schema);
+    let name = || id.as_str().map_or_else(|| format!("row {id}"), str::to_owned);
+    warning.iter().for_each(|warning| say!("warning: {}: {warning}", name()));
+    if let Err(error) = compile(&schema).and_then(|_| files::says_something(&schema, args.any)) {
         return LowerOutput::failed(id, error.into());
     }
+    let schema = &schema;
     if args.lint {
         return LowerOutput::found(id, dialect.lint(schema));
     }

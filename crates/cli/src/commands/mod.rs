@@ -5,6 +5,8 @@ pub(crate) mod chat;
 pub(crate) mod check;
 pub(crate) mod config;
 pub(crate) mod doctor;
+pub(crate) mod eval;
+pub(crate) mod evidence;
 pub(crate) mod extract;
 pub(crate) mod init;
 pub(crate) mod keys;

@@ -12,8 +12,8 @@ use serde_json::json;
 use crate::exit::{Failed, Status};
 use crate::flags::one_of;
 use crate::ledger::{Place, dollars, duration, failed, moment, now};
-use crate::output;
 use crate::stderr::say;
+use crate::{health, output};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -51,6 +51,8 @@ Examples:
   formwork runs list
   formwork runs list --outcome rejected --model gpt-5-mini --since 24h
   formwork runs list --class type --path \"$.items[*].price\" --json
+
+What earlier calls showed about providers and changes later calls is printed to standard error; see `formwork doctor`.
 
 Exit codes: 0 the runs are printed, 1 there is no such key, 2 wrong usage, or a file that is no ledger.";
 
@@ -229,6 +231,9 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
                 None if page.runs.is_empty() && !args.json => say!("there are no such runs"),
                 None => {}
             }
+            for restriction in health::in_force() {
+                say!("in force: {}", health::line(&restriction));
+            }
         }
         Action::Show { run } => {
             let found = ledger.run(*run).map_err(failed)?;
@@ -304,6 +309,9 @@ fn pages(detail: &RunDetail) -> String {
     }
     for warning in &detail.run.warnings {
         add(2, &format!("warning: {warning}"));
+    }
+    for path in &detail.run.not_stated {
+        add(2, &format!("not stated: {path}"));
     }
     for call in &detail.calls {
         let took = call.ended.since(call.started).as_secs_f64();

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use formwork_core::Restriction;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -37,6 +38,9 @@ pub struct BatchOutput {
     pub expected_cost_usd: Option<f64>,
     /// The number of rejected rows by reason.
     pub reasons: BTreeMap<String, u64>,
+    /// The observations about targets that are in force in the commands of this user.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub in_force: Vec<Restriction>,
     /// The estimate of `--estimate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate: Option<BatchEstimate>,

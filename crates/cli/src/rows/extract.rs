@@ -1,7 +1,10 @@
-use formwork_core::{CallRecord, Error, ErrorKind, Origin, Outcome, Provenance, Usage, Warning};
+use formwork_core::{CallRecord, Error, ErrorKind, JsonPath, Origin, Outcome, Provenance, Usage, Warning};
+use formwork_evidence::Evidence;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::commands::extract::one::Source;
 
 /// An input row of `formwork extract --jsonl`.
 ///
@@ -44,9 +47,16 @@ pub struct ExtractOutput {
     /// The source of each part of the value; the first entry is the whole document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Vec<Provenance>>,
-    /// What a reader of the value should know: whatever was cut, repaired, dropped, chosen, rounded, coerced or restrained.
+    /// The places of the values in the input, with `--evidence`, and with `--json`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Vec<Evidence>>,
+    /// Warnings for readers of the value: whatever was cut, repaired, dropped, chosen, rounded, coerced or restrained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<Warning>>,
+    /// The paths of the members that are null, because the text does not state them; with an error, of the required members that it
+    /// does not state. Missing if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_stated: Vec<JsonPath>,
     /// The error, if no value was accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ExtractError>,
@@ -79,21 +89,29 @@ pub struct ExtractError {
 }
 
 impl ExtractOutput {
+    /// Adds the evidence for the value, if there is a source.
+    pub(crate) fn with_evidence(self, source: Option<&Source>) -> Self {
+        let evidence = self.value.as_ref().zip(source).map(|(value, source)| source.evidence(value));
+        Self { evidence, ..self }
+    }
+
     pub(crate) fn new(id: Value, result: &Result<Outcome<Value>, Error>) -> Self {
         match result.clone() {
-            Ok(Outcome { value, origin, provenance, warnings, calls, usage, .. }) => Self {
+            Ok(Outcome { value, origin, provenance, warnings, not_stated, calls, usage, .. }) => Self {
                 id,
                 ok: true,
                 value: Some(value),
                 origin: Some(origin),
                 provenance: Some(provenance),
                 warnings: Some(warnings),
+                not_stated,
                 calls,
                 usage,
                 ..Self::default()
             },
             Err(error) => Self {
                 id,
+                not_stated: error.not_stated().to_vec(),
                 calls: error.calls().to_vec(),
                 usage: error.usage(),
                 error: Some(ExtractError {

@@ -14,6 +14,8 @@ mod batch;
 mod check;
 mod config;
 mod error;
+mod eval;
+mod evidence;
 mod extract;
 mod lower;
 mod oracle;
@@ -25,6 +27,8 @@ pub use batch::{BatchEstimate, BatchOutput, BatchState};
 pub use check::{CheckInput, CheckOutput};
 pub use config::{ConfigOutput, ConfigProvider, ConfigSetting};
 pub use error::RowError;
+pub use eval::{EvalAnswer, EvalGold};
+pub use evidence::{EvidenceInput, EvidenceOutput};
 pub use extract::{ExtractError, ExtractInput, ExtractOutput};
 pub use lower::{LowerError, LowerInput, LowerOutput};
 pub use oracle::{

@@ -1,4 +1,4 @@
-use formwork_core::Enforcement;
+use formwork_core::{Enforcement, Restriction};
 use formwork_extract::Backend;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -57,6 +57,9 @@ pub struct DoctorOutput {
     /// Whether a test call showed that the provider enforces schemas; absent if there was no test call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforced: Option<bool>,
+    /// The observations about the provider that are in force.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub in_force: Vec<Restriction>,
     /// A note for people; empty if there is none.
     pub note: String,
     /// The error; empty if there is none.
@@ -96,6 +99,9 @@ impl DoctorOutput {
         self.enforcement = modes.first().map(|mode| mode.enforcement());
         self.dialects = modes.iter().map(|mode| mode.name().to_owned()).collect();
         self.context_tokens = backend.capabilities().context_tokens;
+        if let (Some(store), Some(identity)) = (backend.observation_store(), backend.identity()) {
+            self.in_force = store.in_force().into_iter().filter(|one| one.target == identity).collect();
+        }
         self
     }
 

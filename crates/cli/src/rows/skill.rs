@@ -1,5 +1,5 @@
 use formwork_core::ErrorKind;
-use formwork_review::GenerationResult;
+use formwork_review::{Gate, GenerationResult};
 use formwork_skill::{Skill, SkillError, SkillOutcome, TemplateType};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -46,7 +46,7 @@ impl SkillRow {
 /// use formwork_cli::rows::{SkillRunError, SkillRunOutput};
 ///
 /// let error = SkillRunError { class: None, message: "the input `text` is missing".into(), generation: None };
-/// let output = SkillRunOutput { skill: "headline".into(), ok: false, outcome: None, error: Some(error) };
+/// let output = SkillRunOutput { skill: "headline".into(), ok: false, gate: None, outcome: None, error: Some(error) };
 /// assert_eq!(serde_json::to_value(output)?["error"]["message"], "the input `text` is missing");
 /// # Ok::<(), serde_json::Error>(())
 /// ```
@@ -57,6 +57,8 @@ pub struct SkillRunOutput {
     /// Whether the command ends with exit code 0: there is an output, and its review, if any, was completed and passed
     /// (with `--fail-on-indeterminate`: without an indeterminate criterion).
     pub ok: bool,
+    /// The outcome of the review; null without a review.
+    pub gate: Option<Gate>,
     /// The outcome, even if its review failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<SkillOutcome>,
@@ -97,6 +99,13 @@ impl SkillRunOutput {
                 _ => None,
             },
         });
-        Self { skill: skill.to_owned(), ok, outcome: result.as_ref().ok().cloned(), error }
+        let review = result.as_ref().ok().and_then(|outcome| outcome.review.as_ref());
+        Self {
+            skill: skill.to_owned(),
+            ok,
+            gate: review.map(|review| review.gate),
+            outcome: result.as_ref().ok().cloned(),
+            error,
+        }
     }
 }

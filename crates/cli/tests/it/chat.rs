@@ -285,3 +285,16 @@ fn tools_are_not_run_unless_that_is_allowed_and_their_file_is_checked() {
     }
     assert!(server.received().is_empty());
 }
+
+#[test]
+fn a_question_that_only_names_a_source_is_an_error() {
+    let letter = temporary("question.txt", "Who is it?");
+    for (question, says) in [
+        ("-", "write none for a conversation on standard input"),
+        (&*letter, "which the model cannot read: write a question and the contents of the file"),
+        ("@missing.txt", "the name of the file missing.txt"),
+        ("https://example.com", "not downloaded: write a question about https://example.com"),
+    ] {
+        refused(&formwork(&["chat", question], ""), 2, says);
+    }
+}

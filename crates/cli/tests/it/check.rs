@@ -364,3 +364,28 @@ fn quoted_rules_need_the_text() {
         assert_eq!(formwork(&["check", "--schema", &schema, "--source", &source], document).code, code);
     }
 }
+
+#[test]
+fn a_schema_that_says_nothing_is_a_warning_and_a_wrapped_one_is_unwrapped() {
+    for (name, schema) in [
+        ("nothing", json!({})),
+        ("anything", json!(true)),
+        ("title", json!({"title": "x"})),
+        ("cycle", json!({"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}]}}})),
+    ] {
+        let schema = temporary(&format!("{name}.says.json"), schema.to_string());
+        let ran = formwork(&["check", "--schema", &schema], "{}");
+        assert!(ran.code == 0 && ran.stderr.contains("warning: #"), "{}", ran.stderr);
+        assert!(ran.stderr.contains(": every value satisfies th"), "{}", ran.stderr);
+    }
+    let inner = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
+    let tool = json!({"name": "save", "description": "Saves.", "parameters": inner});
+    let schema = temporary("tool.says.json", tool.to_string());
+    let ran = formwork(&["check", "--schema", &schema], r#"{"totally": "wrong"}"#);
+    assert_eq!(ran.code, 1, "{}", ran.stdout);
+    assert!(ran.stderr.contains("unwrapped: the schema is the member #/parameters of"), "{}", ran.stderr);
+    let row = json!({"id": 7, "schema": tool, "data": {"totally": "wrong"}}).to_string();
+    let ran = formwork(&["check", "--jsonl"], row);
+    assert_eq!((ran.code, &ran.rows()[0]["valid"]), (1, &json!(false)));
+    assert!(ran.stderr.contains("warning: row 7: unwrapped: "), "{}", ran.stderr);
+}

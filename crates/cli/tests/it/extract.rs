@@ -41,7 +41,14 @@ fn a_sentence_becomes_an_object() {
     let sentence = "Maria Lindqvist, 34, moved to Lisbon last spring.";
     let ran = formwork(&["extract", "--schema", &example("person.schema.json"), sentence], "");
     let printed = "{\"name\": \"Maria Lindqvist\", \"age\": 34, \"city\": \"Lisbon\"}\n";
-    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, printed, ""));
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, printed));
+    let note = "note: smollm2-135m-instruct, the default model, is very small: its answers are valid and often wrong.";
+    assert!(ran.stderr.starts_with(note) && ran.stderr.lines().count() == 1, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("-m VENDOR/MODEL") && ran.stderr.contains("-m ollama/NAME"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
@@ -52,7 +59,8 @@ fn the_text_is_an_argument_a_file_or_standard_input() {
     let command_line = ["--schema", &schema, "--seed", "4", "--temperature", "1", "--max-tokens", "60"];
     let with = |more: &[&str], stdin: &str| {
         let ran = extract(&[&command_line, more].concat(), stdin);
-        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{more:?}");
+        let is_warned = ran.stderr.lines().all(|line| line.starts_with("warning: restrained"));
+        assert!(ran.code == 0 && is_warned, "{more:?}: {}", ran.stderr);
         ran.stdout
     };
     let printed = with(&[text], "");
@@ -323,9 +331,95 @@ fn bad_input_is_one_message_and_the_right_exit_code() {
     ] {
         refused(&extract(&args, stdin), code, says);
     }
-    let long = "word ".repeat(tiny::CONTEXT);
+    let long = "-word".repeat(tiny::CONTEXT);
     refused(&extract(&["-s", &FLAG], long), 2, "tokens and the model's context 1024: shorten it");
-    refused(&extract(&["-s", &FLAG], "[".repeat(10_000_000)), 2, "the model's context 1024: shorten it");
+    // No vocabulary has so few tokens for this text.
+    let says = "the input has at least 78125 tokens, and the context of `local` has 1024: shorten or split the input";
+    refused(&extract(&["-s", &FLAG], "[".repeat(10_000_000)), 2, says);
+}
+
+#[test]
+fn an_argument_that_is_not_the_text_is_an_error_with_the_option_to_use() {
+    let letter = temporary("letter.txt", "Maria, 34.");
+    let pdf = temporary("plain.pdf", "%PDF-1.4\nBT (Ana Sousa, 41) Tj ET\n");
+    let at_letter = format!("@{letter}");
+    for (args, stdin, says) in [
+        (
+            vec!["-"],
+            "Ada, 36",
+            "the argument `-` is not the text: write --file - for standard input, or --text -".to_owned(),
+        ),
+        (
+            vec![&*at_letter],
+            "",
+            format!("write --file {letter} for the contents of the file, or --text {at_letter} for"),
+        ),
+        (
+            vec![&*letter],
+            "",
+            format!("write --file {letter} for the contents of the file, or --text {letter} for"),
+        ),
+        (vec!["@missing.txt"], "", "write --file missing.txt for".to_owned()),
+        (
+            vec!["https://example.com/a"],
+            "",
+            "no address is downloaded: write --file - after `curl https://example.com/a |`".to_owned(),
+        ),
+        (
+            vec!["--file", &*pdf],
+            "",
+            format!("{pdf} is a PDF, not a text: convert it first, for example with `pdftotext {pdf} -`"),
+        ),
+        (vec![], "%PDF-1.7\nBT (Ana Sousa, 41) Tj ET\n", "standard input is a PDF, not a text".to_owned()),
+    ] {
+        refused(&extract(&[&["-s", &FLAG], &args[..]].concat(), stdin), 2, &says);
+    }
+    for text in ["-", &at_letter, &letter, "https://example.com/a", "- a list", "--json"] {
+        let ran = extract(&["-s", &FLAG, "--max-tokens", "30", "--text", text], "");
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{text}");
+    }
+    let ran = extract(&["-s", &FLAG, "--text", "a", "b"], "");
+    assert!(ran.code == 2 && ran.stderr.contains("cannot be used with"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_schema_that_says_nothing_is_refused_and_a_wrapped_one_unwrapped() {
+    let nothing = temporary("nothing.schema.json", "{}");
+    let anything = temporary("anything.schema.json", "true");
+    let title = temporary("title.schema.json", r#"{"title": "x"}"#);
+    let cycle = temporary(
+        "cycle.schema.json",
+        r##"{"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"allOf": [{"$ref": "#/$defs/a"}]}}}"##,
+    );
+    for schema in [&nothing, &anything, &title] {
+        refused(&extract(&["-s", schema, "x"], ""), 2, "for an object, or add --any to accept any value");
+        let ran = extract(&["-s", schema, "--any", "--max-tokens", "60", "--seed", "1", "x"], "");
+        assert!(ran.code != 2, "{}", ran.stderr);
+    }
+    for args in [vec!["-s", &*cycle, "x"], vec!["-s", &*cycle, "--any", "x"]] {
+        refused(
+            &extract(&args, ""),
+            2,
+            "#/$defs/a: every value satisfies this schema, because its references lead",
+        );
+    }
+    let ran = extract(&["--jsonl"], r#"{"id": 1, "input": "x", "schema": {"totally": 1}}"#);
+    let error = ran.rows()[0]["error"].clone();
+    assert_eq!((ran.code, &error["class"]), (1, &json!("schema")), "{error}");
+
+    let flag: Value = serde_json::from_slice(&std::fs::read(&*FLAG).unwrap()).unwrap();
+    let tool = temporary("tool.schema.json", json!({"name": "save", "input_schema": flag}).to_string());
+    for given in ["--schema", "--contract"] {
+        let ran = extract(&[given, &tool, "--max-tokens", "30", "--json", "x"], "");
+        let row = ran.rows().remove(0);
+        assert_eq!((ran.code, &row["warnings"][0]["kind"]), (0, &json!("unwrapped")), "{row}");
+        assert_eq!(against_schema("extract-output.json", &row), Vec::<String>::new());
+        assert!(
+            ran.stderr.contains("warning: unwrapped: the schema is the member #/input_schema of"),
+            "{}",
+            ran.stderr
+        );
+    }
 }
 
 #[test]
@@ -446,8 +540,6 @@ fn a_schema_is_taken_as_people_write_it() {
     );
 
     let letter = temporary("letter.txt", "Maria, 34.");
-    let ran = extract(&["-s", &FLAG, "--max-tokens", "30", &letter], "");
-    assert!(ran.code == 0 && ran.stderr.contains(&format!("write --file {letter}")), "{}", ran.stderr);
     let ran = extract(&["-s", &FLAG, "--max-tokens", "30", "--file", &letter], "");
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
 }

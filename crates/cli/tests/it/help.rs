@@ -21,6 +21,8 @@ fn commands() -> Vec<Vec<&'static str>> {
         vec!["shape", "to-schema"],
         vec!["shape", "from-schema"],
         vec!["read"],
+        vec!["evidence"],
+        vec!["eval"],
         vec!["doctor"],
         vec!["lower"],
         vec!["review"],

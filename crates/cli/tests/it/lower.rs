@@ -121,3 +121,27 @@ fn the_examples_can_be_lowered_for_everybody() {
         }
     }
 }
+
+#[test]
+fn a_schema_that_says_nothing_is_refused_and_a_wrapped_one_unwrapped() {
+    for schema in ["{}", "true", r#"{"title": "x"}"#] {
+        let ran = formwork(&["lower", "--dialect", "ollama"], schema);
+        refused(&ran, 2, "#: every value satisfies the schema");
+        assert!(ran.stderr.contains("--any"), "{}", ran.stderr);
+        assert_eq!(formwork(&["lower", "--dialect", "ollama", "--any"], schema).code, 0);
+        let row = format!(r#"{{"id": 1, "schema": {schema}}}"#);
+        let ran = formwork(&["lower", "--dialect", "ollama", "--jsonl"], row);
+        assert_eq!((ran.code, &ran.rows()[0]["error"]["class"]), (1, &json!("schema")), "{}", ran.stdout);
+    }
+    let inner = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
+    let tool = json!({"type": "function", "function": {"name": "save", "parameters": inner}});
+    let lowered =
+        |schema: &serde_json::Value| formwork(&["lower", "--dialect", "openai"], schema.to_string());
+    let (plain, wrapped) = (lowered(&inner), lowered(&tool));
+    assert_eq!((wrapped.code, wrapped.stdout), (0, plain.stdout));
+    assert!(
+        wrapped.stderr.contains("unwrapped: the schema is the member #/function/parameters of"),
+        "{}",
+        wrapped.stderr
+    );
+}

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
+mod absence;
 mod batch;
 mod batch_api;
 #[path = "../../../../measure/src/chaos/play/mod.rs"]
@@ -10,6 +11,8 @@ mod chat;
 mod check;
 mod config;
 mod doctor;
+mod eval;
+mod evidence;
 mod exits;
 #[cfg(feature = "local")]
 mod extract;

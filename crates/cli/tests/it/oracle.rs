@@ -402,6 +402,11 @@ fn an_explorers_export_is_imported_and_scored_in_every_way() {
     }
     wallets.dedup();
     assert_eq!(wallets.len(), 1);
+    // Transactions whose method is unknown are counted.
+    let unknown = txlist.replace("swap()", "0x12345678()");
+    let ran = formwork(&["oracle", "import", "-", "--usd-per-coin", "100"], &unknown);
+    let note = "the methods of 1 of 2 transactions are unknown, so they count as `contract`";
+    assert!(ran.code == 0 && ran.stderr.contains(note), "{}", ran.stderr);
     let imported = at("c.json", &wallets[0].to_string());
 
     let server = ollama([answer(610)]);

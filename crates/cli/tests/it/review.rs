@@ -63,15 +63,37 @@ fn a_verdict_says_how_many_criteria_are_undecided() {
     for (criteria, verdict) in [
         (short.to_owned(), "pass ("),
         (long.to_owned(), "fail ("),
-        (format!("{short}{}", human("a")), "pass, 1 of 2 undecided ("),
-        (format!("{short}{}{}", human("a"), human("b")), "pass, 2 of 3 undecided ("),
+        (format!("{short}{}", human("a")), "undecided, 1 of 2 undecided ("),
+        (format!("{short}{}{}", human("a"), human("b")), "undecided, 2 of 3 undecided ("),
         (format!("{long}{}", human("a")), "fail, 1 of 2 undecided ("),
-        (human("a"), "pass, 1 of 1 undecided ("),
+        (human("a"), "undecided, 1 of 1 undecided ("),
     ] {
         let rubric = temporary("undecided.yaml", format!("name: r\ncriteria:\n{criteria}"));
         let ran = formwork(&["review", "--rubric", &rubric], "The pump broke.");
         assert!(ran.stdout.lines().last().unwrap().starts_with(verdict), "{verdict}: {}", ran.stdout);
     }
+}
+
+#[test]
+fn a_path_that_the_outputs_schema_does_not_have_is_an_error() {
+    let rubric = temporary(
+        "typo.yaml",
+        "name: r\ncriteria: [{id: a, description: b, pattern: {path: $.anwser, matches: x}}]\n",
+    );
+    let answer = "{\"answer\": \"x\"}";
+    let ran = formwork(&["review", "--rubric", &rubric, "--schema", "answer: string"], answer);
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+    assert!(
+        ran.stderr.contains("typo.yaml:2:45: the schema has no `$.anwser`: did you mean `$.answer`?"),
+        "{}",
+        ran.stderr
+    );
+    // Without the schema the criterion is undecided, which is printed.
+    let ran = formwork(&["review", "--rubric", &rubric], answer);
+    let says = "?     a: the output has no `$.anwser`: did you mean `$.answer`?";
+    assert!(ran.code == 0 && ran.stdout.contains(says), "{}", ran.stdout);
+    let ran = formwork(&["review", "--rubric", &rubric, "--fail-on-indeterminate"], answer);
+    assert_eq!(ran.code, 1);
 }
 
 /// The note is the same as that of `oracle`.

@@ -202,6 +202,30 @@ fn the_documents_own_command() {
         "{}",
         ran.stdout
     );
-    assert!(ran.stderr.starts_with("attempt 1/3: asking local\n"), "{}", ran.stderr);
-    assert!(ran.stderr.ends_with(": all validation passes\n"), "{}", ran.stderr);
+    let note = "note: smollm2-135m-instruct, the default model, is very small";
+    assert!(ran.stderr.starts_with(note), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\nattempt 1/3: asking local\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains(": all validation passes\n"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_shape_is_a_text_and_the_number_of_retries_an_option() {
+    let server = super::config::chat(&["no", "no", "no", "no", "no"]);
+    let config = temporary("shape-text.toml", super::config::of(&server));
+    let input = temporary("shape-text.txt", "Ada, 36");
+    for (retries, calls) in [("0", 1), ("1", 2)] {
+        let before = server.received().len();
+        let shape = "name  # full name\nborn: date\nage: int";
+        let args = ["shape", "run", "-s", shape, "-i", &input, "--max-retries", retries, "--config", &config];
+        let ran = formwork(&args, "");
+        assert_eq!((ran.code, server.received().len() - before), (1, calls), "{}", ran.stderr);
+    }
+    let body = String::from_utf8_lossy(&server.received()[0].body).into_owned();
+    assert!(body.contains("full name") && body.contains("date"), "{body}");
+    let ran = formwork(&["shape", "run", "-s", "name, age: integr", "-i", &input], "");
+    assert!(
+        ran.code == 2 && ran.stderr.contains("--shape:1:12: there is no type `integr`"),
+        "{}",
+        ran.stderr
+    );
 }

@@ -101,6 +101,38 @@ fn a_judge_that_cannot_be_reached_keeps_the_gate_closed() {
 }
 
 #[test]
+fn a_gate_has_three_outcomes() {
+    let file = temporary(
+        "gate.yaml",
+        "name: gate\ndescription: x\ntemplate_type: LLM_JSON_GENERATION\nprompt: x\n\
+         output: {shape: '{\"a\": string}'}\nrubric: {name: r, criteria: [{id: kind, description: It is kind.}]}\n",
+    );
+    let judged = |verdict: &str, confidence: u8| {
+        format!(r#"{{"reasoning": "So it is.", "verdict": "{verdict}", "confidence": {confidence}}}"#)
+    };
+    for (verdict, confidence, gate, codes, says) in [
+        ("pass", 90, "pass", (0, 0), None),
+        ("fail", 90, "fail", (1, 1), Some("the review failed:\nFAIL  kind")),
+        ("fail", 49, "undecided", (0, 1), Some("the review is undecided:\n?     kind")),
+        ("pass", 49, "undecided", (0, 1), Some("undecided, 1 of 1 undecided")),
+    ] {
+        let run = |more: &[&str]| {
+            let server = chat(&[r#"{"a": "x"}"#, &judged(verdict, confidence)]);
+            skill(&[&["run", &file, "--config", &config(&server)], more].concat())
+        };
+        let ran = run(&[]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (codes.0, "{\"a\": \"x\"}\n"), "{}", ran.stderr);
+        assert_eq!(ran.stderr.is_empty(), says.is_none(), "{}", ran.stderr);
+        assert!(ran.stderr.contains(says.unwrap_or_default()), "{}", ran.stderr);
+        let ran = run(&["--fail-on-indeterminate", "--json"]);
+        let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(against_schema("skill-run-output.json", &printed), Vec::<String>::new());
+        assert_eq!((ran.code, &printed["gate"]), (codes.1, &json!(gate)), "{printed}");
+        assert_eq!(printed["outcome"]["review"]["gate"], gate);
+    }
+}
+
+#[test]
 fn mistakes_are_reported_before_a_model_is_opened() {
     let handled = temporary("handled.yaml", "name: handled\ndescription: x\n");
     let unknown = temporary(
@@ -120,7 +152,12 @@ fn mistakes_are_reported_before_a_model_is_opened() {
         ),
         (vec!["run", "steps", "--dir", &dir(), "-i", "task=x", "-i", "tone=loud"], 2, "$.tone"),
         (vec!["run", &broken], 2, "broken.yaml:3:16: "),
-        (vec!["run", "x", "--dir", "no-such-folder"], 2, "no-such-folder"),
+        (
+            vec!["run", "x", "--dir", "no-such-folder"],
+            2,
+            "there is no folder `no-such-folder`: name the folder of the skills with --dir",
+        ),
+        (vec!["run", "x"], 2, "there is no folder `skills`: name the folder of the skills with --dir"),
         (vec!["check", &broken], 2, "3 | template_type: LLM_JSN"),
     ] {
         let ran = skill(&if args[0] == "run" { [&args[..], &model].concat() } else { args.clone() });
@@ -196,7 +233,7 @@ fn skills_are_listed_checked_and_begun() {
 }
 
 #[test]
-fn the_five_targets_are_printed() {
+fn the_targets_are_printed() {
     let server = chat(&[r#"{"category": "billing", "urgent": false}"#]);
     let config = config(&server);
     let command_line = ["report", "ticket", "--dir", &dir(), "--config", &config, "--runs", "3"];
@@ -214,11 +251,13 @@ fn the_five_targets_are_printed() {
         ran.stdout
     );
     assert!(lines[3].starts_with("Review consistency         >95%     -           0"), "{}", ran.stdout);
-    assert_eq!(lines.len(), 6);
+    assert_eq!(lines.len(), 8);
+    assert!(lines[6].starts_with("Outputs that pass          >95%     -           0"), "{}", ran.stdout);
+    assert!(lines[7].starts_with("model: ") && lines[7].contains("; skills: ticket "), "{}", ran.stdout);
     let ran = skill(&[&command_line[..], &["--json"]].concat());
     let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(against_schema("skill-report.json", &printed), Vec::<String>::new());
-    assert_eq!(printed["targets"].as_array().unwrap().len(), 5);
+    assert_eq!(printed["targets"].as_array().unwrap().len(), 6);
 }
 
 /// A skill that generates and is judged, one that is not judged, and one that judges.

@@ -6,10 +6,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::absence::declares_absence;
 use crate::decode::{decode, undecodable};
 use crate::{
     Context, Dependency, Error, ErrorKind, JsonPath, Judgement, PathPattern, Report, Rule, Rules, Schema,
-    Severity, Stage, Structure, Validator, Violation, root,
+    Severity, Stage, Structure, Validator, Violation, Warning, root,
 };
 
 /// The conditions on an answer: a JSON Schema, then a Rust type, then checks.
@@ -58,6 +59,9 @@ pub struct Contract {
     structure: Arc<dyn Structure>,
     decode: Option<(TypeName, Decode)>,
     checks: Vec<Check>,
+    warnings: Vec<Warning>,
+    /// Whether the schema marks members that a text may lack.
+    declares_absence: bool,
 }
 
 /// A function that decodes a value into the contract's type.
@@ -92,7 +96,8 @@ struct Check {
 impl Contract {
     /// Creates a contract from a schema and its compiled form, without a type and checks.
     pub fn new(schema: Arc<dyn Schema>, structure: Arc<dyn Structure>) -> Self {
-        Self { schema, structure, decode: None, checks: Vec::new() }
+        let declares_absence = declares_absence(schema.document());
+        Self { schema, structure, decode: None, checks: Vec::new(), warnings: Vec::new(), declares_absence }
     }
 
     /// Requires that the answer deserialises as `T` (default: no type). Integral numbers (`612.0`) deserialise as integers.
@@ -149,6 +154,17 @@ impl Contract {
         self.with(Kind::typed(path, name.into(), check), Severity::Warning)
     }
 
+    /// Adds a warning about the contract itself (default: none). Every [`Outcome`](crate::Outcome) has it.
+    pub fn with_warning(mut self, warning: Warning) -> Self {
+        self.warnings.push(warning);
+        self
+    }
+
+    /// Returns the warnings about the contract itself.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
     fn with(mut self, kind: Kind, severity: Severity) -> Self {
         self.checks.push(Check { kind, severity });
         self
@@ -162,6 +178,11 @@ impl Contract {
     /// Returns the compiled schema.
     pub fn structure(&self) -> &dyn Structure {
         self.structure.as_ref()
+    }
+
+    /// Returns whether the schema marks members that a text may lack; see [`Absent`](crate::Absent).
+    pub(crate) const fn declares_absence(&self) -> bool {
+        self.declares_absence
     }
 
     /// Returns the rules that reject answers.

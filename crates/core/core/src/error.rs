@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CallRecord, CallResult, Cost, ObservationKind, Usage, Violation, is_answered};
+use crate::{CallRecord, CallResult, Cost, Observation, ObservationKind, Usage, Violation, is_answered};
 
 /// The class of an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -18,6 +18,8 @@ pub enum ErrorKind {
     Schema,
     /// No answer satisfied the contract.
     Rejected,
+    /// The text does not state a member that the schema requires; see [`Error::not_stated`].
+    NotStated,
     /// The model declined.
     Refused,
     /// No provider answered.
@@ -36,6 +38,7 @@ impl fmt::Display for ErrorKind {
             Self::Config => "cannot be done as configured",
             Self::Schema => "the schema cannot be used",
             Self::Rejected => "no valid answer",
+            Self::NotStated => "the text does not state a required value",
             Self::Refused => "the model refused",
             Self::Unavailable => "no provider answered",
             Self::Deadline => "out of time",
@@ -65,6 +68,7 @@ struct Inner {
     message: String,
     calls: Vec<CallRecord>,
     best: Option<Best>,
+    not_stated: Vec<JsonPath>,
 }
 
 /// The answer that came nearest to the contract.
@@ -80,11 +84,22 @@ pub struct Best {
 impl Error {
     /// Creates an error without any call.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { kind, message: message.into(), calls: Vec::new(), best: None }))
+        Self(Box::new(Inner {
+            kind,
+            message: message.into(),
+            calls: Vec::new(),
+            best: None,
+            not_stated: Vec::new(),
+        }))
     }
 
     pub(crate) fn with_history(mut self, calls: Vec<CallRecord>, best: Option<Best>) -> Self {
         (self.0.calls, self.0.best) = (calls, best);
+        self
+    }
+
+    pub(crate) fn with_not_stated(mut self, paths: Vec<JsonPath>) -> Self {
+        self.0.not_stated = paths;
         self
     }
 
@@ -124,6 +139,12 @@ impl Error {
         self.0.best.as_ref()
     }
 
+    /// Returns the paths of the required members that were null or missing in two answers, so that the run ended
+    /// ([`ErrorKind::NotStated`]); empty for every other error.
+    pub fn not_stated(&self) -> &[JsonPath] {
+        &self.0.not_stated
+    }
+
     /// Returns the paths of the violations of the last answer.
     pub fn paths(&self) -> Vec<&JsonPath> {
         let last = self.0.calls.iter().rev().find_map(|call| match &call.verdict {
@@ -161,9 +182,10 @@ impl fmt::Display for Error {
                 }
             }
             // A refusal of the schema is already printed: it is the fault of the call.
-            if let Some(observation) =
-                observation.as_ref().filter(|observation| observation.kind == ObservationKind::Ignored)
-            {
+            let explains = |observation: &&Observation| {
+                matches!(observation.kind, ObservationKind::Ignored | ObservationKind::Prose)
+            };
+            if let Some(observation) = observation.as_deref().filter(explains) {
                 write!(f, "\n    {observation}")?;
             }
         }

@@ -30,6 +30,17 @@ pub enum FaultKind {
     BadWire,
 }
 
+/// The part of a failed call's connection that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Connection {
+    /// No connection was made: it was refused, the name has no address, or TLS failed.
+    Failed,
+    /// The connection was made, and ended before the response was complete.
+    Broken,
+}
+
 impl FaultKind {
     /// Returns whether the same call may succeed later.
     ///
@@ -73,6 +84,10 @@ pub struct Fault {
     pub kind: FaultKind,
     /// One line for people: what failed, and what to do. Never contains a key.
     pub message: String,
+    /// The state of the connection, if it is known to be the reason. Without it, [`FaultKind::Unreachable`] means that no connection
+    /// was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection: Option<Connection>,
     /// The HTTP status, if there was a response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
@@ -90,6 +105,7 @@ impl Fault {
     /// missing part.
     pub fn cut_off(what: &str) -> Self {
         Self::new(FaultKind::Unreachable, format!("the answer was cut off: {what}"))
+            .with_connection(Connection::Broken)
     }
 
     /// Creates a fault with a message for people.
@@ -104,7 +120,21 @@ impl Fault {
     /// assert_eq!(fault.to_string(), "rate limited: 60 requests per minute are allowed");
     /// ```
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), status: None, retry_after: None, request_id: None }
+        Self {
+            kind,
+            message: message.into(),
+            connection: None,
+            status: None,
+            retry_after: None,
+            request_id: None,
+        }
+    }
+
+    /// Sets the state of the connection (default: unknown).
+    #[must_use]
+    pub const fn with_connection(mut self, connection: Connection) -> Self {
+        self.connection = Some(connection);
+        self
     }
 
     /// Sets the HTTP status (default: none).

@@ -170,6 +170,29 @@ pub struct CallRecord {
     pub observation: Option<Box<Observation>>,
 }
 
+/// Returns whether the first completion of a run was accepted as the model wrote it: complete, without a repair, and without
+/// values that the provider ended or capped. This is the compliance of all reports. A run without a completion does not
+/// comply.
+///
+/// A schema that the server enforces restrains nothing: it excludes invalid answers only.
+///
+/// ```
+/// assert!(!formwork_core::is_compliant(&[]));
+/// ```
+pub fn is_compliant(calls: &[CallRecord]) -> bool {
+    let is_completion = |call: &&CallRecord| match &call.verdict {
+        CallResult::Accepted => true,
+        CallResult::Cancelled | CallResult::Probe => false,
+        CallResult::Failed { failure } => !matches!(failure, Failure::Fault(_)),
+    };
+    calls.iter().find(is_completion).is_some_and(|first| {
+        first.verdict == CallResult::Accepted
+            && first.edits.is_empty()
+            && first.closed.is_empty()
+            && !first.restrained
+    })
+}
+
 /// Returns whether one of the calls brought an answer, valid or not.
 ///
 /// `late` means that the deadline ended the run. An answer that the deadline cut off does not count, because it is chance
@@ -249,9 +272,12 @@ pub struct Outcome<T> {
     pub origin: Origin,
     /// The sources of its parts; the first entry is the whole document.
     pub provenance: Vec<Provenance>,
-    /// What a reader of the value should know: whatever was cut, repaired, dropped, chosen, rounded, coerced or restrained, and what
+    /// Warnings for readers of the value: whatever was cut, repaired, dropped, chosen, rounded, coerced or restrained, and what
     /// soft checks found.
     pub warnings: Vec<Warning>,
+    /// The paths of the members that are `null`, because the text does not state them; see [`Absent`](crate::Absent).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_stated: Vec<JsonPath>,
     /// Every call, in order.
     #[serde(alias = "attempts")]
     pub calls: Vec<CallRecord>,
@@ -301,7 +327,7 @@ impl<T> Outcome<T> {
     /// }
     /// ```
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Outcome<U> {
-        let Self { value, origin, provenance, warnings, calls, usage, cost } = self;
-        Outcome { value: change(value), origin, provenance, warnings, calls, usage, cost }
+        let Self { value, origin, provenance, warnings, not_stated, calls, usage, cost } = self;
+        Outcome { value: change(value), origin, provenance, warnings, not_stated, calls, usage, cost }
     }
 }

@@ -8,12 +8,14 @@
 //! - A [`RetryPolicy`] decides what is requested after an answer that was not accepted; [`Policy`] is the policy to start
 //!   with.
 //! - [`keywords`] lists the keywords of JSON Schema and walks over a schema.
+//! - [`Health`] counts the [`Evidence`] of calls about their targets, and gives each run an [`Advice`].
 //! - A [`Plan`] holds the fixed parts of a request, and a [`Run`] is the state machine that a driver steps through.
 //! - An [`Outcome`] is an accepted value with its history; an [`Error`] is the history of a run without one.
 //!
 //! Drivers, JSON Schema validation, dialects and providers live in the other crates of the family.
 //! `examples/embed-core.rs` drives a run with this crate alone.
 
+mod absence;
 mod accepts;
 mod answer;
 mod call;
@@ -26,6 +28,7 @@ mod fault;
 mod feedback;
 mod finding;
 mod fit;
+mod health;
 mod instruction;
 mod judgement;
 pub mod keywords;
@@ -56,6 +59,10 @@ mod violation;
 mod warning;
 mod watch;
 
+pub use absence::{
+    Absent, KEYWORD as ABSENT, Member, Settled, absence_mistake, declares_absence, is_marked, is_wrapped,
+    without_marks,
+};
 pub use answer::{Answer, Completion, Delta, End, Finish, ToolCall};
 pub use call::{Call, Sampling};
 pub use capabilities::{Capabilities, Enforcement};
@@ -63,7 +70,7 @@ pub use contract::Contract;
 pub use cost::{Cost, Price};
 pub use decode::decode;
 pub use error::{Best, Error, ErrorKind};
-pub use fault::{Fault, FaultKind};
+pub use fault::{Connection, Fault, FaultKind};
 pub use feedback::{Feedback, MAX_BYTES, MAX_LINES, MAX_PREVIOUS, Template};
 pub use finding::LintFinding;
 pub use fit::Fit;
@@ -71,9 +78,14 @@ pub use formwork_json::{
     Edit, EditKind, JsonPath, Level, PathError, PathPattern, PatternStep, Rounded, Segment, Span, escape,
     unescape,
 };
+pub use health::{
+    Advice, Evidence, Health, Restriction, RestrictionKind, Shown, Size, TargetAdvice, Thresholds,
+};
 pub use instruction::Instruction;
 pub use judgement::Judgement;
-pub use ledger::{CallRecord, CallResult, Failure, Origin, Outcome, Provenance, Source, is_answered};
+pub use ledger::{
+    CallRecord, CallResult, Failure, Origin, Outcome, Provenance, Source, is_answered, is_compliant,
+};
 pub use lift::lift;
 pub use lift::op::{Lift, LiftOp};
 pub use lower::{

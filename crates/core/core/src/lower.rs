@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{Enforcement, LiftOp};
+use crate::{Enforcement, LiftOp, Size};
 
 /// Translates schemas into the dialect of one kind of provider.
 ///
@@ -70,12 +70,15 @@ pub struct LowerRequest<'a> {
     /// The maximum number of tokens of the answer, which only [`Tighten::Bounded`] uses (default: `None`, the dialect's own
     /// estimate).
     pub max_tokens: Option<u32>,
+    /// The lengths that the bounds of [`Tighten::Bounded`] allow in any case (default: 0).
+    pub at_least: Size,
 }
 
 impl<'a> LowerRequest<'a> {
     /// Creates a request for a schema without dependencies and token limit, in [`Tighten::Closed`].
     pub const fn new(schema: &'a Value) -> Self {
-        Self { schema, dependencies: &[], tighten: Tighten::Closed, max_tokens: None }
+        let at_least = Size { items: 0, text: 0, name: 0 };
+        Self { schema, dependencies: &[], tighten: Tighten::Closed, max_tokens: None, at_least }
     }
 
     /// Sets the order of generation that rules require (default: any order).
@@ -94,6 +97,12 @@ impl<'a> LowerRequest<'a> {
     /// estimate).
     pub const fn with_max_tokens(mut self, tokens: Option<u32>) -> Self {
         self.max_tokens = tokens;
+        self
+    }
+
+    /// Sets the lengths that the bounds of [`Tighten::Bounded`] allow in any case (default: 0).
+    pub const fn with_at_least(mut self, size: Size) -> Self {
+        self.at_least = size;
         self
     }
 }
@@ -152,7 +161,8 @@ pub struct Lowered {
     pub prompt_schema: Option<SchemaText>,
     /// The operations that map an answer back; see [`lift`](crate::lift). They are data, so that a stored run can resume.
     pub lift: Vec<LiftOp>,
-    /// The bounds that [`Tighten::Bounded`] added. A value that fills one of them is incomplete.
+    /// The bounds that [`Tighten::Bounded`] added. A value that fills one of them is incomplete, unless a value of the same answer
+    /// is longer than its bound: then the server does not enforce them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<AddedBound>,
     /// The keywords that the dialect cannot express. The validator still checks them.

@@ -3,12 +3,13 @@ use std::collections::{BTreeMap, HashMap};
 use formwork_json::unescape;
 use serde_json::{Map, Value, json};
 
+use crate::absence::{Absent, KEYWORD, declares_absence, is_directive, marked, widen};
 use crate::keywords::{Keyword, Role, find, keyword as known, map_parts, percent_decoded};
 
 /// Rewrites a JSON Schema into a form that is easy to walk: draft 2020-12, every local reference as `#/$defs/name`, only
 /// used definitions, no `$schema`, `$id` and anchors.
 ///
-/// The meaning is preserved. Draft 4 to 7 are translated to 2020-12 (`items` as a list, `additionalItems`, `dependencies`,
+/// The meaning is preserved. A member that a text may lack (`x-formwork-absent`, see [`Absent`]) is required and nullable. Draft 4 to 7 are translated to 2020-12 (`items` as a list, `additionalItems`, `dependencies`,
 /// boolean `exclusiveMinimum`, `$ref` hiding its siblings). A reference to a place outside of the document is left
 /// unchanged; compiling the schema reports it.
 ///
@@ -38,6 +39,17 @@ pub fn normalise(document: &Value) -> Value {
 /// assert_eq!(origins["y"], "/definitions/y");
 /// ```
 pub fn normalise_with_origins(document: &Value) -> (Value, BTreeMap<String, String>) {
+    let (mut normal, mut origins) = rewritten(document);
+    if declares_absence(document) {
+        if let Some(Ok(absent)) = Absent::of(document) {
+            normal = marked(normal, &mut origins, &absent);
+        }
+        widen(&mut normal);
+    }
+    (normal, origins)
+}
+
+fn rewritten(document: &Value) -> (Value, BTreeMap<String, String>) {
     let mut work = Normaliser {
         document,
         old: is_old_draft(document),
@@ -107,7 +119,11 @@ impl Normaliser<'_> {
         if self.old
             && let Some(reference) = keywords.get("$ref").and_then(Value::as_str)
         {
-            return json!({"$ref": self.reference(reference)});
+            let mut out = json!({"$ref": self.reference(reference)});
+            if let Some(mark) = keywords.get(KEYWORD) {
+                out[KEYWORD] = mark.clone();
+            }
+            return out;
         }
         let mut out = Map::new();
         for (keyword, value) in keywords {
@@ -126,6 +142,7 @@ impl Normaliser<'_> {
         let mut put = |keyword: &str, value: Value| out.insert(keyword.to_owned(), value);
         match (keyword, value) {
             ("id", Value::String(_)) if self.old => {}
+            (KEYWORD, mark) if is_directive(mark) => {}
             ("$ref" | "$dynamicRef", Value::String(reference)) => {
                 let reference = self.reference(reference);
                 put("$ref", Value::String(reference));

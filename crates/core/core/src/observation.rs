@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// Something that a run learned about a target: whether an output mode works.
 ///
-/// It is part of the [`CallRecord`](crate::CallRecord) that led to it. A driver that stores observations can start the next run
-/// in a mode that works; see [`Run::with_start_modes`](crate::Run::with_start_modes).
+/// It is part of the [`CallRecord`](crate::CallRecord) that led to it. Evidence about later runs is counted separately, so that they start
+/// in a mode that works; see [`Health`](crate::Health).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Observation {
@@ -33,9 +33,11 @@ pub struct Observation {
 pub enum ObservationKind {
     /// The target refused this schema in this dialect.
     Refused,
-    /// The target accepted the schema and did not enforce it, although its capabilities promise that. It concerns the
-    /// target: another schema would fare no better.
+    /// The document breaks the schema in a way that enforcement makes impossible: the server accepted the schema and did not
+    /// enforce it, although its capabilities promise that. The next call is made in a mode without enforcement.
     Ignored,
+    /// The answer is prose, although the server promised to enforce the schema. The output mode stays.
+    Prose,
     /// The answer with this schema ran away or reached the token limit: the next call sends the schema
     /// [bounded](crate::Tighten::Bounded).
     RanAway,
@@ -86,6 +88,7 @@ impl fmt::Display for Observation {
         let verb = match kind {
             ObservationKind::Refused => "refused",
             ObservationKind::Ignored => "ignored",
+            ObservationKind::Prose => "did not keep to",
             ObservationKind::RanAway => "ran away with",
             ObservationKind::Completed | ObservationKind::RefusedSampling(_) => "completed",
         };

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::call::written;
 use crate::{
     Capabilities, Contract, Cost, Enforcement, Error, ErrorKind, Instruction, Lower, LowerRequest, Lowered,
-    Message, Policy, Price, Refused, RetryPolicy, Tighten, Usage,
+    Message, Policy, Price, Refused, RetryPolicy, Thresholds, Tighten, Usage,
 };
 
 /// The fixed parts of a request: the contract, the policy, the targets and the limits. [`Run`](crate::Run)s share it.
@@ -243,6 +243,24 @@ impl Plan {
     /// Returns the identity of a target, if it has one; see [`Target::with_identity`].
     pub fn identity(&self, target: usize) -> Option<&str> {
         self.targets.get(target)?.identity.as_deref()
+    }
+
+    /// Returns the key of a target in [`Health`](crate::Health): its identity, else its name. A number is added for the second and
+    /// later targets of the same name.
+    pub(crate) fn key(&self, target: usize) -> String {
+        if let Some(identity) = self.identity(target) {
+            return identity.to_owned();
+        }
+        let name = self.targets.get(target).map(|target| target.name.as_str()).unwrap_or_default();
+        match self.targets.iter().take(target).filter(|other| other.name == name).count() {
+            0 => name.to_owned(),
+            nth => format!("{name}#{nth}"),
+        }
+    }
+
+    /// Returns the thresholds for runs of this plan, which its policy may replace.
+    pub fn thresholds(&self, configured: &Thresholds) -> Thresholds {
+        self.policy.thresholds(*configured)
     }
 
     /// Returns the dialects of a target that cannot express the schema, each with the reason. They are not used.

@@ -1,6 +1,8 @@
 use schemars::JsonSchema;
 use serde_json::Value;
 
+use crate::Absent;
+
 /// A named JSON Schema that describes the answer of a model.
 ///
 /// [`Inline`] holds a JSON document, given or derived from a Rust type.
@@ -56,6 +58,13 @@ impl Inline {
     pub fn of<T: JsonSchema>() -> Self {
         let document = schemars::SchemaGenerator::default().into_root_schema_for::<T>().to_value();
         Self::new(T::schema_name(), document)
+    }
+
+    /// Marks members that a text may lack (default: none but those that the document marks itself).
+    #[must_use]
+    pub fn with_absent(mut self, absent: &Absent) -> Self {
+        absent.declare(&mut self.document);
+        self
     }
 }
 

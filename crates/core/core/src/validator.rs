@@ -3,7 +3,7 @@ use std::fmt;
 use formwork_json::{JsonPath, PathPattern};
 use serde_json::Value;
 
-use crate::Report;
+use crate::{Member, Report};
 
 /// The data besides the value that a validator may use.
 ///
@@ -101,6 +101,13 @@ pub trait Structure: Validator {
     ///
     /// If the schema has variants there, the variant that `document` follows is returned.
     fn subschema(&self, path: &JsonPath, document: &Value) -> Option<Value>;
+
+    /// Returns what the schema says about the member of `document` at `path`, which may be missing; `None` if the schema does not name
+    /// it in `properties` (default: `None`, so that `null` never counts as absent).
+    fn member(&self, path: &JsonPath, document: &Value) -> Option<Member> {
+        let _ = (path, document);
+        None
+    }
 
     /// Returns the reason why no value of the schema can have anything at this place, with the nearest existing place;
     /// `None` if a value can, or if that is unknown (default: `None`).

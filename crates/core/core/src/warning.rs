@@ -43,6 +43,10 @@ pub enum WarningKind {
     Check,
     /// An output mode was skipped, because its dialect cannot express the schema.
     Lowering,
+    /// The answer was produced in a weaker output mode than configured.
+    WeakerMode,
+    /// The schema had bounds on lengths, because the target ran away with it.
+    Bounded,
     /// The answer holds several documents, one of which was chosen.
     Documents,
     /// An object has a name twice; the last value was used.
@@ -73,6 +77,8 @@ impl WarningKind {
         match self {
             Self::Check => "check",
             Self::Lowering => "lowering",
+            Self::WeakerMode => "weaker_mode",
+            Self::Bounded => "bounded",
             Self::Documents => "documents",
             Self::DuplicateKey => "duplicate_key",
             Self::NullAsAbsent => "null_as_absent",

@@ -1,5 +1,6 @@
 use formwork_core::{
     Enforcement, Lift, LiftOp, Lower, LowerRequest, Lowered, Refused, SchemaText, normalise, spaced,
+    without_marks,
 };
 use serde_json::{Map, Value, json};
 
@@ -52,16 +53,17 @@ impl Lower for JsonObject {
             // The answer will be an object, and the schema constrains objects.
             _ => !alternative.is_unsaid,
         });
+        let schema = without_marks(request.schema);
         let mut prompt_schema =
             Map::from_iter([("$comment".to_owned(), json!("The answer is one JSON object."))]);
         let mut lift = Vec::new();
         if is_object {
-            if let Value::Object(keywords) = request.schema {
+            if let Value::Object(keywords) = &*schema {
                 let says = |keyword: &str| !matches!(keyword, "$schema" | "$id" | "$comment");
                 prompt_schema.extend(keywords.clone().into_iter().filter(|(keyword, _)| says(keyword)));
             }
         } else {
-            let (inner, definitions) = apart(request.schema);
+            let (inner, definitions) = apart(&schema);
             prompt_schema.insert("type".to_owned(), json!("object"));
             prompt_schema.insert("properties".to_owned(), json!({VALUE: inner}));
             prompt_schema.insert("required".to_owned(), json!([VALUE]));

@@ -163,7 +163,7 @@ impl Lower for Native {
         let mut forms =
             reshape(&mut forms, profile, &Order::new(request.dependencies), is_bounded, &mut losses);
         if is_bounded {
-            bound(&mut forms, &profile.token_budget, request.max_tokens, &mut losses);
+            bound(&mut forms, profile, request, &mut losses);
         }
         let written = match &profile.limits {
             None => write(&forms, profile, usize::MAX, true),

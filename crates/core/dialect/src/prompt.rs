@@ -1,4 +1,4 @@
-use formwork_core::{Enforcement, Lower, LowerRequest, Lowered, Refused, SchemaText, spaced};
+use formwork_core::{Enforcement, Lower, LowerRequest, Lowered, Refused, SchemaText, spaced, without_marks};
 use serde_json::Value;
 
 use crate::Dialect;
@@ -62,15 +62,14 @@ impl Lower for Prompt {
             close(&mut forms, &mut losses);
             SchemaText::Outline(outline(&forms, forms.root, MAX_OUTLINE))
         } else {
-            SchemaText::JsonSchema(spaced(&without_identity(request.schema)))
+            SchemaText::JsonSchema(spaced(&without_identity(without_marks(request.schema).into_owned())))
         };
         Ok(Lowered::described(text))
     }
 }
 
 /// Returns the schema without keywords that identify it and do not describe answers.
-fn without_identity(schema: &Value) -> Value {
-    let mut schema = schema.clone();
+fn without_identity(mut schema: Value) -> Value {
     if let Value::Object(keywords) = &mut schema {
         keywords.retain(|keyword, _| !matches!(keyword.as_str(), "$schema" | "$id" | "$comment"));
     }

@@ -3,7 +3,8 @@ use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use formwork_core::{
-    Context, Contract, Inline, JsonPath, PathPattern, Report, Schema, Stage, Structure, Validator, Violation,
+    Context, Contract, Inline, JsonPath, Member, PathPattern, Report, Schema, Stage, Structure, Validator,
+    Violation, absence_mistake, declares_absence,
 };
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -17,13 +18,15 @@ use crate::build::{Formats, build};
 use crate::error::SchemaError;
 use crate::places::missing;
 use crate::shape::shape;
-use crate::subschema::subschema;
+use crate::subschema::{member, subschema};
 
 /// A compiled JSON Schema.
 ///
 /// Validation reports *all* violations, one root cause for each path, with the expected and the found value. If a value
 /// fits no variant of `anyOf` or `oneOf`, its tags select the intended variant, whose violations are reported. A number
 /// without a fraction (`612.0`) is an integer.
+///
+/// A member with the mark `x-formwork-absent` ([`formwork_core::Absent`]) is required and may be `null`.
 ///
 /// Validation is bounded for every schema and value: a value that is nested too deeply for the stack, or that would take
 /// too many comparisons with the schema's unions, is invalid, and the violation says so.
@@ -91,8 +94,17 @@ pub fn compile_with(schema: &Value, formats: Formats) -> Result<Arc<Compiled>, S
         return Ok(compiled);
     }
     let bounded = bounded(schema)?;
+    if let Some((pointer, message)) = absence_mistake(schema) {
+        let path = schema.pointer(&pointer).and_then(Value::as_str).and_then(|path| path.parse().ok());
+        let nearest = path.and_then(|path| missing(&bounded.normal, &path));
+        return Err(SchemaError { pointer, message: nearest.unwrap_or(message) });
+    }
     let deepest = bounded.deepest();
-    let validator = build(schema, formats)?;
+    let mut validator = build(schema, formats)?;
+    if declares_absence(schema) {
+        // In the normal form, marked members are required and nullable.
+        validator = build(&bounded.normal, formats)?;
+    }
     let entangled = bounded.guarded.as_ref().map(|guarded| build(guarded, formats)).transpose()?;
     let compiled = Compiled { validator, entangled, normal: bounded.normal, formats, deepest };
     let compiled = Arc::new(compiled);
@@ -159,6 +171,10 @@ impl Validator for Compiled {
 impl Structure for Compiled {
     fn subschema(&self, path: &JsonPath, document: &Value) -> Option<Value> {
         subschema(&self.normal, path, document)
+    }
+
+    fn member(&self, path: &JsonPath, document: &Value) -> Option<Member> {
+        member(&self.normal, path, document)
     }
 
     fn missing(&self, place: &PathPattern) -> Option<String> {

@@ -4,6 +4,7 @@
 //! - [`contract`] and [`contract_for`] create a [`Contract`](formwork_core::Contract) in one step.
 //! - [`compare`] decides whether values of an old version of a schema are valid under a new one.
 //! - [`lint`] finds mistakes in a schema that compiles: misspelled keywords, parts that no value satisfies.
+//! - [`unwrapped`] returns the schema inside of a vendor's wrapper, and [`says_nothing`] finds schemas that every value satisfies.
 //!
 //! Nothing is ever downloaded: a `$ref` to another document is an error. Patterns run in linear time; a pattern with
 //! look-around or back-references has a limit on its backtracking.
@@ -40,6 +41,7 @@ mod examine;
 mod lint;
 mod location;
 mod places;
+mod request;
 mod shape;
 mod subschema;
 mod variant;
@@ -51,3 +53,4 @@ pub use compile::{Compiled, compile, compile_with, contract, contract_for};
 pub use error::SchemaError;
 pub use formwork_core::nearest;
 pub use lint::lint;
+pub use request::{SaysNothing, says_nothing, unwrapped, wrapped};

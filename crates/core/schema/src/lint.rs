@@ -4,12 +4,14 @@ use formwork_core::keywords::{self, Holds, keyword};
 use formwork_core::{LintFinding, Severity, escape, misspelled};
 use serde_json::{Map, Value};
 
+use crate::SchemaError;
 use crate::bounds::shallow;
 use crate::compile::compile;
 use crate::examine::unsatisfiable;
+use crate::request::says_nothing;
 
-/// Finds mistakes in a schema: it does not compile, refers to other documents, accepts no value, or has keywords and
-/// required names that look misspelled.
+/// Finds mistakes in a schema: it does not compile, refers to other documents, accepts no value or [every value](says_nothing),
+/// or has keywords and required names that look misspelled.
 ///
 /// It takes little time and stack for every schema. Whether some value satisfies the schema is therefore only decided if
 /// the schema is small (256 KiB), not deep (40 nested parts, counting through references) and has few combinations of
@@ -29,7 +31,13 @@ pub fn lint(schema: &Value) -> Vec<LintFinding> {
         Err(error) => {
             findings.push(LintFinding::new(error.pointer, Severity::Error, error.message));
         }
-        Ok(_) => unsatisfiable(schema, &mut findings),
+        Ok(_) => {
+            unsatisfiable(schema, &mut findings);
+            if let Some(reason) = says_nothing(schema) {
+                let SchemaError { pointer, message } = reason.into();
+                findings.push(LintFinding::new(pointer, Severity::Warning, message));
+            }
+        }
     }
     let mut spelling = Spelling { path: Vec::new(), compared: 0, findings: Vec::new() };
     spelling.schema(schema);

@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 
 use formwork_core::keywords::{definition_name, find, fits_type, item, target};
-use formwork_core::{JsonPath, Segment};
+use formwork_core::{JsonPath, Member, Segment, is_marked};
 use serde_json::{Map, Value, json};
 
 use crate::build::{Formats, build};
 
 /// Returns a self-contained schema for the value at `path`, with the `$defs` that it needs. `normal` is normalised.
 pub(crate) fn subschema(normal: &Value, path: &JsonPath, document: &Value) -> Option<Value> {
-    let (parts, _) = reached(normal, path, document);
+    let (parts, _) = reached(normal, path, document, Variants::One);
     let governing: Vec<&Value> = parts.into_iter().filter(|part| **part != Value::Bool(true)).collect();
     let mut schema = match governing.as_slice() {
         [] => return None,
@@ -30,8 +30,36 @@ pub(crate) fn subschema(normal: &Value, path: &JsonPath, document: &Value) -> Op
 
 /// Returns every part of a schema that describes the value at `path`, with everything that these parts include.
 pub(crate) fn governing<'s>(normal: &'s Value, path: &JsonPath, document: &Value) -> Vec<&'s Value> {
-    let (parts, value) = reached(normal, path, document);
-    every_part(normal, parts, value)
+    let (parts, value) = reached(normal, path, document, Variants::One);
+    every_part(normal, parts, value, Variants::One)
+}
+
+/// Returns what a schema says about the member at `path`; `None` if no part of it that may describe the object names the member.
+pub(crate) fn member(normal: &Value, path: &JsonPath, document: &Value) -> Option<Member> {
+    let Some(Segment::Key(name)) = path.last() else { return None };
+    let (parts, around) = reached(normal, &path.parent()?, document, Variants::Fitting);
+    let parts = every_part(normal, parts, around, Variants::Fitting);
+    let named: Vec<&Value> = parts.iter().filter_map(|part| part["properties"].get(name)).collect();
+    if named.is_empty() {
+        return None;
+    }
+    let requires =
+        |part: &&Value| part["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name));
+    let may_be_absent = named.iter().any(|part| is_marked(part));
+    let described = every_part(normal, named, Some(&Value::Null), Variants::One);
+    let allows_null = described
+        .iter()
+        .all(|part| allows(part, &Value::Null) && fits_type(part, &Value::Null) != Some(false));
+    Some(Member { is_required: parts.iter().any(requires), allows_null, may_be_absent })
+}
+
+/// The variants of a union that describe a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Variants {
+    /// The one whose tags the value has; none if it has those of several.
+    One,
+    /// All whose tags the value has.
+    Fitting,
 }
 
 /// Returns the parts at the end of a path, and the value there.
@@ -39,11 +67,13 @@ fn reached<'s, 'd>(
     normal: &'s Value,
     path: &JsonPath,
     document: &'d Value,
+    variants: Variants,
 ) -> (Vec<&'s Value>, Option<&'d Value>) {
     let mut parts = vec![normal];
     let mut value = Some(document);
     for segment in path.segments() {
-        let inner = every_part(normal, parts, value).into_iter().flat_map(|part| step(part, segment));
+        let inner =
+            every_part(normal, parts, value, variants).into_iter().flat_map(|part| step(part, segment));
         parts = distinct(inner.collect());
         value = value.and_then(|value| match segment {
             Segment::Key(name) => value.get(name),
@@ -53,8 +83,13 @@ fn reached<'s, 'd>(
     (parts, value)
 }
 
-fn every_part<'s>(normal: &'s Value, parts: Vec<&'s Value>, value: Option<&Value>) -> Vec<&'s Value> {
-    distinct(parts.into_iter().flat_map(|part| all_parts(normal, part, value, 0)).collect())
+fn every_part<'s>(
+    normal: &'s Value,
+    parts: Vec<&'s Value>,
+    value: Option<&Value>,
+    variants: Variants,
+) -> Vec<&'s Value> {
+    distinct(parts.into_iter().flat_map(|part| all_parts(normal, part, value, variants, 0)).collect())
 }
 
 /// Returns each part once: with several ways to one part, their number would grow with every step of a path.
@@ -65,23 +100,31 @@ pub(crate) fn distinct(mut parts: Vec<&Value>) -> Vec<&Value> {
 }
 
 /// Returns a schema and everything that it includes by `$ref`, `allOf`, and the variants whose tags the value has.
-fn all_parts<'s>(root: &'s Value, part: &'s Value, value: Option<&Value>, depth: usize) -> Vec<&'s Value> {
+fn all_parts<'s>(
+    root: &'s Value,
+    part: &'s Value,
+    value: Option<&Value>,
+    chosen: Variants,
+    depth: usize,
+) -> Vec<&'s Value> {
     let mut parts = vec![part];
     if depth > MAX_DEPTH {
         return parts;
     }
     if let Some(target) = target(root, part) {
-        parts.extend(all_parts(root, target, value, depth + 1));
+        parts.extend(all_parts(root, target, value, chosen, depth + 1));
     }
     for included in part["allOf"].as_array().into_iter().flatten() {
-        parts.extend(all_parts(root, included, value, depth + 1));
+        parts.extend(all_parts(root, included, value, chosen, depth + 1));
     }
     for keyword in ["anyOf", "oneOf"] {
         let Some(variants) = part[keyword].as_array() else { continue };
         let fitting: Vec<_> = variants.iter().filter(|variant| fits(root, variant, value, 0)).collect();
         // If several variants fit the tags, none of them alone describes the value.
-        if let [only] = fitting.as_slice() {
-            parts.extend(all_parts(root, only, value, depth + 1));
+        if fitting.len() == 1 || chosen == Variants::Fitting {
+            let all =
+                fitting.into_iter().flat_map(|variant| all_parts(root, variant, value, chosen, depth + 1));
+            parts.extend(all);
         }
     }
     parts
@@ -96,14 +139,18 @@ fn fits(root: &Value, variant: &Value, value: Option<&Value>, depth: usize) -> b
         return fits(root, target, Some(value), depth + 1);
     }
     let typed = fits_type(variant, value) != Some(false);
-    let allows = |schema: &Value, value: &Value| {
-        schema.get("const").is_none_or(|constant| constant == value)
-            && schema["enum"].as_array().is_none_or(|listed| listed.contains(value))
-    };
+    // `null` is no tag: it may stand for an absent member.
+    let tag = |name: &str| value.get(name).filter(|member| !member.is_null());
     let tagged = variant["properties"].as_object().is_none_or(|properties| {
-        properties.iter().all(|(name, schema)| value.get(name).is_none_or(|member| allows(schema, member)))
+        properties.iter().all(|(name, schema)| tag(name).is_none_or(|member| allows(schema, member)))
     });
     typed && tagged && allows(variant, value)
+}
+
+/// Returns whether `const` and `enum` of a schema allow a value.
+fn allows(schema: &Value, value: &Value) -> bool {
+    schema.get("const").is_none_or(|constant| constant == value)
+        && schema["enum"].as_array().is_none_or(|listed| listed.contains(value))
 }
 
 /// Returns the parts of a schema that describe one member or item.

@@ -36,7 +36,10 @@ fn is_ruled_out(errors: &[ValidationError<'_>], at: &JsonPath, document: &Value)
         let here = path(error, document);
         match error.kind() {
             Kind::Type { .. } | Kind::FalseSchema => here == *at,
-            Kind::Constant { .. } | Kind::Enum { .. } => here == *at || here.parent().as_ref() == Some(at),
+            // `null` is no tag: it may stand for an absent member.
+            Kind::Constant { .. } | Kind::Enum { .. } => {
+                here == *at || here.parent().as_ref() == Some(at) && !error.instance().is_null()
+            }
             _ => false,
         }
     })

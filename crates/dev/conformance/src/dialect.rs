@@ -1,6 +1,7 @@
 //! The laws of lowering.
 
-use formwork_core::{LossKind, LowerRequest, Lowered, Refused, Tighten, lift};
+use formwork_core::keywords::parts_mut;
+use formwork_core::{ABSENT, Absent, LossKind, LowerRequest, Lowered, Refused, Tighten, lift};
 use formwork_dialect::{Dialect, lower_value};
 use formwork_json::is_same;
 use formwork_testkit::{any_schema, instance, schema};
@@ -12,7 +13,8 @@ use serde_json::Value;
 /// The number of generated schemas.
 const CASES: u32 = 96;
 
-/// Checks the laws of lowering for a dialect, on generated schemas with every keyword:
+/// Checks the laws of lowering for a dialect, on generated schemas with every keyword, half of them with members that a text may lack
+/// ([`Absent`]):
 ///
 /// - No valid document is lost: it can be written in the lowered schema, and lifts to itself, without the members that closed objects do
 ///   not name.
@@ -41,13 +43,27 @@ pub fn dialect(dialect: &dyn Dialect) -> Result<(), String> {
 pub fn dialects<'d>(dialects: impl IntoIterator<Item = &'d dyn Dialect>) -> Result<(), String> {
     let dialects: Vec<&dyn Dialect> = dialects.into_iter().collect();
     let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
-    let cases = (prop_oneof![1 => schema(), 3 => any_schema()], any::<[u8; 32]>());
-    let checked = TestRunner::new(config).run(&cases, |(schema, seed)| {
+    let cases = (prop_oneof![1 => schema(), 3 => any_schema()], 0..4_usize, any::<[u8; 32]>());
+    let checked = TestRunner::new(config).run(&cases, |(mut schema, marks, seed)| {
+        match marks {
+            0 => Absent::All.declare(&mut schema),
+            1 => mark_members(&mut schema),
+            _ => {}
+        }
         let documents = documents(&schema, &seed);
         let all = dialects.iter().try_for_each(|dialect| laws(*dialect, &schema, &documents, &seed));
         all.map_err(TestCaseError::fail)
     });
     checked.map_err(|error| error.to_string())
+}
+
+/// Marks every member as one that a text may lack.
+fn mark_members(schema: &mut Value) {
+    parts_mut(schema).for_each(mark_members);
+    let members = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for member in members.into_iter().flatten().filter_map(|(_, member)| member.as_object_mut()) {
+        member.insert(ABSENT.to_owned(), Value::Bool(true));
+    }
 }
 
 /// Returns a few documents that satisfy a schema; fewer if that is hard.

@@ -3,6 +3,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use formwork_core::Thresholds;
 use formwork_dialect::Dialects;
 use formwork_dialect::registry::Registry;
 use formwork_schema::nearest;
@@ -50,6 +51,7 @@ pub struct Config {
     contracts: Option<PathBuf>,
     serve: Serve,
     telemetry: Telemetry,
+    health: Thresholds,
 }
 
 /// The provider, list or model that a name in a configuration refers to; see [`Config::named`].
@@ -103,6 +105,8 @@ struct Rest {
     serve: Serve,
     #[serde(default)]
     telemetry: Telemetry,
+    #[serde(default)]
+    health: Thresholds,
 }
 
 impl Config {
@@ -182,8 +186,9 @@ impl Config {
     pub(super) fn new(document: Document, folder: &Path, dialects: &Dialects) -> Result<Self, ConfigError> {
         let mut table = document.table()?;
         table.remove("providers");
-        let Rest { targets, order, weights, lists, aliases, defaults, registry, contracts, serve, telemetry } =
-            document.read(table, 0..document.text.len(), &["providers"])?;
+        let rest: Rest = document.read(table, 0..document.text.len(), &["providers"])?;
+        let Rest { targets, order, weights, lists, aliases, defaults, registry, contracts, .. } = rest;
+        let (serve, telemetry, health) = (rest.serve, rest.telemetry, rest.health);
         let registry = Arc::new(known_models(&document, folder, registry.as_deref(), dialects)?);
         let sections = document
             .providers()?
@@ -193,7 +198,7 @@ impl Config {
                 let (document, folder) = (document.clone(), folder.to_owned());
                 let (registry, dialects) = (Arc::clone(&registry), dialects.clone());
                 let retry_policy = defaults.retry_policy.clone();
-                Ok(Section { name, common, document, folder, span, registry, dialects, retry_policy })
+                Ok(Section { name, common, document, folder, span, registry, dialects, retry_policy, health })
             })
             .collect::<Result<Vec<_>, _>>()?;
         if sections.is_empty() {
@@ -211,8 +216,18 @@ impl Config {
             ..serve
         };
         let document = document.clone();
-        let config =
-            Self { targets, lists, aliases, contracts, serve, telemetry, defaults, sections, document };
+        let config = Self {
+            targets,
+            lists,
+            aliases,
+            contracts,
+            serve,
+            telemetry,
+            health,
+            defaults,
+            sections,
+            document,
+        };
         config.check_lists()?;
         config.check_aliases()?;
         Ok(config)
@@ -344,6 +359,11 @@ impl Config {
     /// Returns the settings of the collector of `formwork serve`.
     pub const fn telemetry(&self) -> &Telemetry {
         &self.telemetry
+    }
+
+    /// Returns the thresholds of `[health]`, by which the evidence about targets counts.
+    pub const fn health(&self) -> &Thresholds {
+        &self.health
     }
 
     /// Returns an error located at a setting of `[telemetry]`, or at the section if it does not have this setting.

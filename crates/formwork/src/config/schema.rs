@@ -2,6 +2,8 @@ use schemars::transform::{RecursiveTransform, Transform as _};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use formwork_core::Thresholds;
+
 use super::{Common, Defaults, Serve, TargetList, Telemetry};
 use crate::providers::{Kind, Providers};
 
@@ -16,11 +18,12 @@ use crate::providers::{Kind, Providers};
 pub fn schema(providers: &Providers) -> Value {
     let mut definitions = Map::new();
     let common = embedded::<Common>(&mut definitions);
-    let [lists, defaults, serve, telemetry] = [
+    let [lists, defaults, serve, telemetry, health] = [
         embedded::<TargetList>(&mut definitions),
         embedded::<Defaults>(&mut definitions),
         embedded::<Serve>(&mut definitions),
         embedded::<Telemetry>(&mut definitions),
+        embedded::<Thresholds>(&mut definitions),
     ];
     // `additionalProperties` of a section does not look into its `allOf`, so a section lists the names of shared settings.
     let shared: Map<String, Value> = common["properties"]
@@ -86,6 +89,7 @@ pub fn schema(providers: &Providers) -> Value {
             },
             "serve": serve,
             "telemetry": telemetry,
+            "health": health,
             "providers": {
                 "description": "Providers by name.",
                 "type": "object",

@@ -2,6 +2,7 @@ use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use formwork_core::Thresholds;
 use formwork_dialect::registry::Registry;
 use formwork_dialect::{Dialect, Dialects};
 use serde::de::DeserializeOwned;
@@ -41,6 +42,7 @@ pub struct Section {
     pub(super) registry: Arc<Registry>,
     pub(super) dialects: Dialects,
     pub(super) retry_policy: Option<String>,
+    pub(super) health: Thresholds,
 }
 
 impl Section {
@@ -121,6 +123,10 @@ impl Section {
     }
 
     /// Returns the name of the retry policy, if the configuration names one.
+    pub(crate) const fn health(&self) -> Thresholds {
+        self.health
+    }
+
     pub(crate) fn retry_policy(&self) -> Option<&str> {
         self.retry_policy.as_deref()
     }

@@ -164,7 +164,7 @@ impl Made {
         let mut backend = Backend::new(provider)
             .with_name(&section.name)
             .with_identity(identity)
-            .with_observation_store(store());
+            .with_observation_store(observations().with_thresholds(section.health()));
         backend = backend.with_dialects(dialects.clone());
         if is_tiny {
             backend = backend.with_tighten(Tighten::Bounded).with_default_max_tokens(TINY_MAX_TOKENS);
@@ -215,8 +215,15 @@ fn identity(system: &str, address: Option<&str>, model: &str, kind: &str) -> Str
     Sha256::digest(parts).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the observations of this process about its targets, and those of earlier processes in the cache folder.
-fn store() -> ObservationStore {
+/// Returns the observations of this process about its targets, and those of earlier processes in the cache folder. All providers of
+/// a configuration use this store, with the thresholds of its section `[health]`.
+///
+/// ```
+/// for restriction in formwork::providers::observations().in_force() {
+///     println!("{restriction}");
+/// }
+/// ```
+pub fn observations() -> ObservationStore {
     static MEMORY: LazyLock<ObservationStore> = LazyLock::new(|| {
         let file = crate::cache::folder().map(|folder| folder.join("observations.jsonl"));
         file.map_or_else(ObservationStore::new, ObservationStore::with_file)

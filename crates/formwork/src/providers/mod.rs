@@ -46,7 +46,7 @@ use crate::config::{Config, ConfigError, Section, TargetList};
 pub use hosted::Hosted;
 #[cfg(feature = "http")]
 pub use http::{Server, batch_transport, transport};
-pub use made::Made;
+pub use made::{Made, observations};
 #[cfg(feature = "ollama")]
 pub use ollama::ollama_admin;
 pub use probe::{Probe, Probed};

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use formwork_core::Absent;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -40,6 +41,13 @@ impl Schema {
             }
             _ => self,
         }
+    }
+
+    /// Marks members that a text may lack; see [`Absent`].
+    pub(crate) fn with_absent(&self, absent: &Absent) -> Self {
+        let mut value = self.value().clone();
+        absent.declare(&mut value);
+        value.into()
     }
 
     /// Returns the number of bytes of the schema as JSON.

@@ -296,7 +296,7 @@ struct Reasoned {
     reasoning_tokens: u64,
 }
 
-fn usage<'r>(reply: &Reply, meta: &'r Meta) -> Used<'r> {
+fn usage<'r>(reply: &'r Reply, meta: &'r Meta) -> Used<'r> {
     let Usage { input_tokens, output_tokens, cached_tokens, reasoning_tokens, .. } = reply.usage;
     Used {
         prompt_tokens: input_tokens,

@@ -7,7 +7,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Request, header};
 use axum::response::{IntoResponse as _, Response};
-use formwork_core::{Error, Input, Outcome, Rule};
+use formwork_core::{Absent, Error, Input, Outcome, Rule};
 use formwork_extract::{CancellationToken, Update};
 use formwork_http::with_trace;
 use formwork_ledger::{RecordId, RunRecord};
@@ -44,6 +44,10 @@ pub(crate) struct ExtractRequest {
     /// The name of a contract of the service, in place of `schema`.
     #[serde(default)]
     contract: Option<String>,
+    /// The members that the text may lack: "all", or a list of paths such as "$.items[*].note" (default: those that the schema marks).
+    #[serde(default)]
+    #[schemars(with = "Option<Value>")]
+    absent: Option<Absent>,
     /// Rules beside the schema.
     #[serde(default)]
     #[schemars(with = "Vec<Value>")]
@@ -97,7 +101,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     let (body, text) = read_json(&shared, &parts.headers, body).await?;
     let extract_request: ExtractRequest =
         serde_json::from_value(body).map_err(|error| Problem::new(Kind::Invalid, error.to_string()))?;
-    let spec = spec(&shared, &extract_request, options.contract.as_deref()).await?;
+    let spec = spec(&shared, &extract_request, &options).await?;
     let model = if extract_request.targets.is_empty() {
         DEFAULT.to_owned()
     } else {
@@ -140,12 +144,9 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
 }
 
 /// Returns the contract of a request.
-async fn spec(
-    shared: &Shared,
-    extract_request: &ExtractRequest,
-    header: Option<&str>,
-) -> Result<Spec, Problem> {
-    let mut spec = match (&extract_request.schema, extract_request.contract.as_deref().or(header)) {
+async fn spec(shared: &Shared, extract_request: &ExtractRequest, options: &Options) -> Result<Spec, Problem> {
+    let contract = extract_request.contract.as_deref().or(options.contract.as_deref());
+    let mut spec = match (&extract_request.schema, contract) {
         (Some(_), Some(_)) => {
             return Err(Problem::invalid("schema", "a schema and a contract are named: use one of them"));
         }
@@ -153,6 +154,9 @@ async fn spec(
         (Some(schema), None) => Spec::new("answer".to_owned(), schema.clone()),
         (None, Some(name)) => named(shared, name).await?,
     };
+    if let Some(absent) = extract_request.absent.as_ref().or(options.absent.as_ref()) {
+        spec.schema = spec.schema.with_absent(absent);
+    }
     spec.rules.extend(extract_request.rules.iter().cloned());
     if let Some(instructions) = &extract_request.instructions {
         spec.instructions = Some(match spec.instructions.take() {

@@ -89,7 +89,12 @@ impl Job {
         bytes: usize,
         run: RecordId,
     ) -> Result<Option<(Spec, Option<formwork_core::Message>)>, Problem> {
-        let spec = self.spec().await?;
+        let mut spec = self.spec().await?;
+        if let (Some((spec, _)), Some(absent)) = (&mut spec, &self.options.absent)
+            && !matches!(self.ask.want, Want::Tools { .. })
+        {
+            spec.schema = spec.schema.with_absent(absent);
+        }
         if let Some((spec, _)) = &spec
             && self.options.contract.is_some()
         {
@@ -156,7 +161,7 @@ impl Job {
     }
 
     /// Returns the answer that is cached under a digest.
-    pub(super) fn cached(&self, digest: Option<&str>) -> Option<Reply> {
+    pub(super) fn cached(&self, digest: Option<&str>, ready: &Ready) -> Option<Reply> {
         let ledger = self.shared.access.ledger()?;
         let text = ledger.cache_get(self.client.id(), digest?, access::now()).ok()??;
         let value: Value = serde_json::from_str(&text).ok()?;
@@ -167,6 +172,7 @@ impl Job {
             calls: 0,
             is_cached: true,
             warnings: Vec::new(),
+            not_stated: ready.extractor.plan().contract().not_stated(&value),
         })
     }
 
@@ -197,7 +203,7 @@ impl Job {
         let ready = self.record.checked(ready).await?;
         self.note(&spec, &ready);
         let digest = self.digest(&ready);
-        if let Some(reply) = self.cached(digest.as_deref()) {
+        if let Some(reply) = self.cached(digest.as_deref(), &ready) {
             let response = self.respond(&reply);
             self.record.cached().await;
             return response;

@@ -7,6 +7,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Response};
+use formwork_extract::ObservationStore;
 use formwork_ledger::{Ledger, RecordId, RunDetail, RunQuery, format_usd};
 
 use super::Shared;
@@ -90,6 +91,7 @@ fn written(shared: &Shared) -> Result<String, Problem> {
         row(&mut out, &[target.name(), &target.model, &modes.join(", "), &raw]);
     }
     out.push_str("</table>");
+    in_force(shared, &mut out);
     if let Some(batches) = &shared.batches {
         batches.write(&mut out);
     }
@@ -135,6 +137,25 @@ fn written(shared: &Shared) -> Result<String, Problem> {
     Ok(out)
 }
 
+/// Writes the observations about targets that are in force, if there are any.
+fn in_force(shared: &Shared, out: &mut String) {
+    let mut found = Vec::new();
+    for target in shared.engine.names.targets() {
+        let store = target.backend.observation_store().map(ObservationStore::in_force).unwrap_or_default();
+        // Several names may share a store.
+        found.extend(store.into_iter().filter(|one| !found.contains(one)).collect::<Vec<_>>());
+    }
+    if found.is_empty() {
+        return;
+    }
+    out.push_str("<h2>In force</h2><table><tr><th>observation<th>since<th>last evidence<th>until</tr>");
+    for one in &found {
+        let [since, last, until] = [one.since, one.last, one.until].map(|time| timestamp(time.0 / 1000));
+        row(out, &[&one.to_string(), &since, &last, &until]);
+    }
+    out.push_str("</table>");
+}
+
 /// Answers `GET /runs/{id}`.
 pub(super) async fn one(
     State(shared): State<Arc<Shared>>,
@@ -166,6 +187,9 @@ pub(super) async fn one(
     }
     for warning in &run.warnings {
         row(&mut out, &["warning", &warning.to_string()]);
+    }
+    for path in &run.not_stated {
+        row(&mut out, &["not stated", &path.to_string()]);
     }
     out.push_str("</table>");
     if let Some(request) = request {

@@ -100,7 +100,7 @@ pub(super) async fn contract(
     let (mut line, guard, mut response) = job.record.checked(opened).await?;
     job.note(&spec, &ready);
     let digest = job.digest(&ready);
-    if let Some(reply) = job.cached(digest.as_deref()) {
+    if let Some(reply) = job.cached(digest.as_deref(), &ready) {
         let events = [line.frames.open(), line.close(&reply)].concat();
         job.record.cached().await;
         *response.body_mut() = written(&events, line.media_type).into();

@@ -94,6 +94,10 @@ fn unusable_schemas_are_refused_before_any_call() {
         json!({"type": "string", "pattern": "("}),
         json!({"enum": many}),
         json!(5),
+        json!({}),
+        json!(true),
+        json!({"title": "x"}),
+        json!({"$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}}),
     ] {
         let body = json!({
             "model": "primary", "messages": [{"role": "user", "content": "Maria, 34"}],

@@ -86,6 +86,57 @@ fn what_was_done_to_an_answer_is_named_in_a_header() {
     }
 }
 
+#[test]
+fn a_wrapped_schema_is_unwrapped_and_named_in_a_header() {
+    let server =
+        Server::start([completion(r#"{"totally": "wrong"}"#), completion(r#"{"age": 34}"#)]).unwrap();
+    let inner = json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]});
+    let body = json!({
+        "model": "primary", "messages": [{"role": "user", "content": "Maria, 34"}],
+        "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"name": "x", "input_schema": inner}}},
+    });
+    let got = Gate::new(&openai(&server.url())).post("/v1/chat/completions", &[], &body);
+    assert_eq!((got.status, got.header("x-formwork-warnings")), (200, Some("unwrapped")), "{}", got.text());
+    assert_eq!(server.received().len(), 2, "the first answer breaks the schema");
+}
+
+/// A header, the schema of the request and a member of the body allow `null`; the usage lists the member.
+#[test]
+fn members_that_the_text_does_not_state_are_listed_in_every_protocol() {
+    for way in ways() {
+        let server = Server::start([completion(r#"{"age": null}"#)]).unwrap();
+        let gate = Gate::new(&openai(&server.url()));
+        let got = gate.post(way.path, &[("x-formwork-absent", "all")], &way.body("primary", false));
+        let body = got.json();
+        assert_eq!(got.status, 200, "{}: {body}", way.name);
+        assert_eq!(
+            serde_json::from_str::<Value>(&way.text(&body)).unwrap(),
+            json!({"age": null}),
+            "{}",
+            way.name
+        );
+        assert!(body.to_string().contains(r#""not_stated":["$.age"]"#), "{}: {body}", way.name);
+        let got = gate.post(way.path, &[("x-formwork-absent", "age")], &way.body("primary", false));
+        assert_eq!(got.status, 400, "{}: {}", way.name, got.text());
+        // Without it the run ends after two answers.
+        let got = gate.post(way.path, &[], &way.body("primary", false));
+        assert_eq!((got.status, server.received().len()), (422, 3), "{}: {}", way.name, got.text());
+    }
+    let server = Server::start([completion(r#"{"age": null}"#)]).unwrap();
+    let gate = Gate::new(&openai(&server.url()));
+    let mut marked = super::support::schema();
+    marked["properties"]["age"]["x-formwork-absent"] = json!(true);
+    for body in [
+        json!({"input": "Maria", "schema": marked}),
+        json!({"input": "Maria", "schema": super::support::schema(), "absent": ["$.age"]}),
+    ] {
+        let got = gate.post("/v1/extract", &[], &body).json();
+        assert_eq!((&got["value"], &got["not_stated"]), (&json!({"age": null}), &json!(["$.age"])), "{got}");
+    }
+    let got = gate.post("/v1/extract", &[], &json!({"input": "Maria", "schema": super::support::schema()}));
+    assert_eq!((got.status, &got.json()["error"]["code"]), (422, &json!("not_stated")), "{}", got.text());
+}
+
 fn check(case: &str, way: Way, got: &Received, seen: &Expected) {
     let body = got.json();
     match seen {

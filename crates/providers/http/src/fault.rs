@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io;
 
-use formwork_core::{Fault, FaultKind};
+use formwork_core::{Connection, Fault, FaultKind};
 use rustls::{CertificateError, Error as Tls};
 
 /// The error of a request or of a body.
@@ -77,7 +77,7 @@ pub(crate) fn before_head(error: &Failure, host: &str) -> Fault {
     }
     if error.is_dns() {
         let message = format!("there is no address for {host} ({why}): check the base URL and the network");
-        return Fault::new(FaultKind::Unreachable, message);
+        return Fault::new(FaultKind::Unreachable, message).with_connection(Connection::Failed);
     }
     if error.is_timeout() {
         let message = if error.is_connect() {
@@ -97,7 +97,7 @@ pub(crate) fn before_head(error: &Failure, host: &str) -> Fault {
         } else {
             format!("no connection to {host} ({why}): check the base URL, the network and proxies")
         };
-        return Fault::new(FaultKind::Unreachable, message);
+        return Fault::new(FaultKind::Unreachable, message).with_connection(Connection::Failed);
     }
     if error.is_builder() {
         return Fault::new(FaultKind::BadRequest, format!("the request cannot be sent: {why}"));
@@ -121,7 +121,7 @@ pub(crate) fn within_body(error: &Failure, host: &str, seen: usize) -> Fault {
         return Fault::new(FaultKind::BadWire, message);
     }
     let message = format!("{host} closed the connection after {seen} bytes of the response ({why})");
-    Fault::new(FaultKind::Unreachable, message)
+    Fault::new(FaultKind::Unreachable, message).with_connection(Connection::Broken)
 }
 
 /// Returns the fault for a TLS error. A connection that merely ends is not one.
@@ -139,7 +139,7 @@ fn no_tls(error: &Tls, host: &str) -> Fault {
         }
         _ => format!("no TLS connection to {host}: {error}"),
     };
-    Fault::new(FaultKind::BadWire, message)
+    Fault::new(FaultKind::BadWire, message).with_connection(Connection::Failed)
 }
 
 fn certificate_words(problem: &CertificateError) -> String {

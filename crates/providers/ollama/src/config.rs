@@ -39,7 +39,7 @@ pub struct OllamaConfig {
     #[serde(default)]
     pub api: Api,
     /// The context size in tokens, for prompt and completion together (default: computed for each call, a power of two from
-    /// 4096). The server reloads the model whenever the size changes.
+    /// 4096 up to the context of the model, where a probe found it). The server reloads the model whenever the size changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub num_ctx: Option<u32>,
     /// The time for which the model stays loaded after a call: seconds, or a duration such as `30m` (default: the server's,

@@ -73,7 +73,7 @@ impl Ollama {
     /// Sets the context size in tokens, for prompt and completion together (default: computed for each call).
     ///
     /// The default is an upper bound on the tokens of the prompt plus those of the completion (2048 without a token limit),
-    /// rounded up to a power of two, and at least 4096. Ollama reloads a model whenever this number changes: if short and
+    /// rounded up to a power of two, at least 4096, and at most the context of the model where a probe found it. Ollama reloads a model whenever this number changes: if short and
     /// long prompts alternate, set the larger number here.
     ///
     /// The upper bound is half the bytes of the prompt, plus half a token for each digit and punctuation mark, plus 16 for

@@ -1,6 +1,8 @@
 //! Rows, from their input to their end.
 
-use formwork_core::{CallRecord, Cost, Error, ErrorKind, Origin, Outcome, Run, Time, Usage, Warning};
+use formwork_core::{
+    CallRecord, Cost, Error, ErrorKind, JsonPath, Origin, Outcome, Run, Time, Usage, Warning,
+};
 use formwork_extract::{Extraction, Extractor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -187,6 +189,8 @@ pub(crate) struct RunError {
     /// Boxed, because an error of this type is returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) best: Option<Box<Value>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) not_stated: Vec<JsonPath>,
 }
 
 impl From<Error> for RunError {
@@ -196,7 +200,8 @@ impl From<Error> for RunError {
             _ => error.to_string(),
         };
         let best = error.best().map(|best| Box::new(best.value.clone()));
-        Self { kind: error.kind(), message, calls: error.calls().to_vec(), best }
+        let (calls, not_stated) = (error.calls().to_vec(), error.not_stated().to_vec());
+        Self { kind: error.kind(), message, calls, best, not_stated }
     }
 }
 
@@ -219,9 +224,12 @@ pub struct ResultLine<'a> {
     pub value: &'a Value,
     /// The origin of the value.
     pub origin: &'a Origin,
-    /// What a reader of the value should know: whatever was cut, repaired, dropped, chosen, rounded, coerced or restrained.
+    /// Warnings for readers of the value: whatever was cut, repaired, dropped, chosen, rounded, coerced or restrained.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub warnings: &'a [Warning],
+    /// The paths of the members that are null, because the text does not state them.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub not_stated: &'a [JsonPath],
     /// The number of calls that the row took.
     pub calls: usize,
     /// The tokens of all calls together.
@@ -254,6 +262,9 @@ pub struct RejectedError<'a> {
     /// The answer that came nearest to the contract.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub best: Option<&'a Value>,
+    /// The paths of the required members that the text does not state.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub not_stated: &'a [JsonPath],
 }
 
 /// Returns the tokens and the cost of calls.
@@ -269,16 +280,17 @@ impl RowEnd {
     pub(crate) fn line(&self) -> String {
         let (usage, cost) = total(&self.calls);
         let line = match &self.result {
-            Ok(Outcome { value, origin, warnings, .. }) => serde_json::to_string(&ResultLine {
+            Ok(Outcome { value, origin, warnings, not_stated, .. }) => serde_json::to_string(&ResultLine {
                 value,
                 origin,
                 warnings,
+                not_stated,
                 calls: self.calls.len(),
                 usage,
                 cost,
             }),
-            Err(RunError { kind, message, best, .. }) => serde_json::to_string(&RejectedLine {
-                error: RejectedError { class: *kind, message, best: best.as_deref() },
+            Err(RunError { kind, message, best, not_stated, .. }) => serde_json::to_string(&RejectedLine {
+                error: RejectedError { class: *kind, message, best: best.as_deref(), not_stated },
                 calls: &self.calls,
                 usage,
                 cost,

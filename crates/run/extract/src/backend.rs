@@ -163,6 +163,11 @@ impl Backend {
         self
     }
 
+    /// Returns the identity of the target in an [`ObservationStore`], if it has one.
+    pub fn identity(&self) -> Option<&str> {
+        self.identity.as_deref()
+    }
+
     /// Sets the observation store for extractors that have no other one (default: each extractor has its own store).
     pub fn with_observation_store(mut self, store: ObservationStore) -> Self {
         self.store = Some(store);

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use formwork_core::{
     Clock, Context, Contract, Cost, Error, ErrorKind, Inline, Instruction, JsonPath, Level, Message, Plan,
-    PlanOptions, Policy, RetryPolicy, Rule, Schema, Target, Temperature, Validator, spaced,
+    PlanOptions, Policy, RetryPolicy, Rule, Schema, Target, Temperature, Validator, Warning, spaced,
 };
+use formwork_schema::{SaysNothing, SchemaError, says_nothing, unwrapped};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -39,6 +40,8 @@ use crate::{AsyncValidator, Backend, Budget, Driver, Fallback, ObservationStore,
 #[must_use]
 pub struct ExtractorBuilder<T> {
     contract: Result<Contract, Error>,
+    /// Why the schema of the request says nothing about values.
+    nothing: Option<SaysNothing>,
     backends: Vec<Backend>,
     policy: Policy,
     custom: Option<Arc<dyn RetryPolicy>>,
@@ -59,14 +62,23 @@ pub struct ExtractorBuilder<T> {
 impl<T: JsonSchema + DeserializeOwned + Send + 'static> Extractor<T> {
     /// Returns the builder of an extractor for a Rust type, with the schema that schemars derives.
     pub fn builder() -> ExtractorBuilder<T> {
-        ExtractorBuilder::new(contract_for(Arc::new(Inline::of::<T>())))
+        ExtractorBuilder::requesting(Arc::new(Inline::of::<T>()))
     }
 }
 
 impl Extractor<Value> {
     /// Returns the builder of an extractor for a schema without a Rust type.
+    ///
+    /// A schema inside of a vendor's wrapper, such as `{"name", "input_schema"}`, is [unwrapped](unwrapped), and every outcome
+    /// has a warning about it.
     pub fn for_schema(schema: Arc<dyn Schema>) -> ExtractorBuilder<Value> {
-        ExtractorBuilder::new(contract_for(schema))
+        match unwrapped(schema.document()) {
+            None => ExtractorBuilder::requesting(schema),
+            Some((inner, warning)) => {
+                ExtractorBuilder::requesting(Arc::new(Inline::new(schema.name(), inner.clone())))
+                    .with_warning(warning)
+            }
+        }
     }
 
     /// Returns the builder of an extractor for a JSON Schema document. The name may contain letters, digits, `_` and `-`.
@@ -83,9 +95,16 @@ impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
 }
 
 impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
+    /// Creates the builder for the schema of a request, which has to say something about values.
+    fn requesting(schema: Arc<dyn Schema>) -> Self {
+        let nothing = says_nothing(schema.document());
+        Self { nothing, ..Self::new(contract_for(schema)) }
+    }
+
     pub(crate) fn new(contract: Result<Contract, Error>) -> Self {
         Self {
             contract: contract.map(Contract::with_type::<T>),
+            nothing: None,
             backends: Vec::new(),
             policy: Policy::default(),
             custom: None,
@@ -256,6 +275,18 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self.contract(|contract| Ok(contract.with_soft_typed_check(parsed(path)?, name, check)))
     }
 
+    /// Accepts a schema whose root constrains no value, such as `{}` or `true` (default: [`build`](Self::build) returns an
+    /// error for it).
+    pub fn with_any(mut self) -> Self {
+        self.nothing = self.nothing.filter(|reason| *reason != SaysNothing::Root);
+        self
+    }
+
+    /// Adds a warning about the contract, which every outcome then has (default: none).
+    pub fn with_warning(self, warning: Warning) -> Self {
+        self.contract(|contract| Ok(contract.with_warning(warning)))
+    }
+
     /// Adds an asynchronous validator (default: none).
     pub fn with_async_validator(mut self, validator: impl AsyncValidator + 'static) -> Self {
         self.driver = self.driver.with_validator(Arc::new(validator));
@@ -298,12 +329,16 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
     /// Compiles the contract and the plan, and returns the extractor.
     ///
     /// # Errors
-    /// [`ErrorKind::Schema`] if the schema is invalid, or no target can use it. [`ErrorKind::Config`] without targets, for a
+    /// [`ErrorKind::Schema`] if the schema is invalid, [says nothing](says_nothing) about values, or no target can use it.
+    /// [`ErrorKind::Config`] without targets, for a
     /// target without an output mode, for an example that violates the contract (the message contains the path), for a rule or check
     /// on a path that the schema does not allow (the message contains the nearest path), and for conflicting settings.
     pub fn build(mut self) -> Result<Extractor<T>, Error> {
         let policy = self.policy()?;
         let mut contract = self.contract.clone()?;
+        if let Some(reason) = self.nothing {
+            return Err(unusable(reason.into()));
+        }
         contract.resolve(&self.backends.first().map(|first| first.rules.clone()).unwrap_or_default())?;
         contract.check_paths()?;
         let examples = checked(&contract, std::mem::take(&mut self.examples), &self.data)?;
@@ -422,8 +457,11 @@ fn parsed(path: &str) -> Result<JsonPath, Error> {
 }
 
 fn contract_for(schema: Arc<dyn Schema>) -> Result<Contract, Error> {
-    formwork_schema::contract_for(schema)
-        .map_err(|error| Error::new(ErrorKind::Schema, format!("#{}: {}", error.pointer, error.message)))
+    formwork_schema::contract_for(schema).map_err(unusable)
+}
+
+fn unusable(error: SchemaError) -> Error {
+    Error::new(ErrorKind::Schema, format!("#{}: {}", error.pointer, error.message))
 }
 
 /// Returns the minimum of two limits.

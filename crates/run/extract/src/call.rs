@@ -1,67 +1,33 @@
-use std::time::Duration;
-
-use formwork_core::{Call, Completion, Fault, FaultKind, Finish, Provider, Usage, Violation, Watch};
+use formwork_core::{
+    Call, CallId, Completion, Event, Fault, FaultKind, Finish, Provider, Usage, Violation, Watch,
+};
 use futures_util::StreamExt as _;
 
 use crate::interrupt::{Interrupt, Interruption};
 use crate::observer::Observers;
 
-/// The outcome of one call.
-pub(crate) struct Called {
-    pub(crate) completion: Completion,
-    /// The reason why the driver stopped the answer, if it did and the document was incomplete.
-    pub(crate) stopped: Option<Violation>,
-}
-
-/// Makes a call, reads the answer as it arrives, and stops runaway output.
-///
-/// A deadline that passes while text arrives cuts the answer off, like a token limit. Without any text it is a time-out.
+/// Makes a call, reads the answer as it arrives, and stops runaway output. Returns the event that reports the result.
 pub(crate) async fn make(
     provider: &dyn Provider,
+    id: CallId,
     call: &Call,
     interrupt: &mut Interrupt<'_>,
     observers: &Observers<'_>,
-) -> Result<Result<Called, (Fault, Usage)>, Interruption> {
-    let mut completion = Completion::new("");
-    let missed = match listen(provider, call, interrupt, observers, &mut completion).await {
-        Ok(Ok(stopped)) => return Ok(Ok(Called { completion, stopped })),
-        Ok(Err(fault)) => Ok(fault),
-        Err(interruption) => Err(interruption),
-    };
-    let is_late = match &missed {
-        Err(interruption) => *interruption == Interruption::Late,
-        Ok(fault) => {
-            fault.kind == FaultKind::Timeout && interrupt.left().is_some_and(|left| left <= DEADLINE_SLACK)
-        }
-    };
-    // The provider charges for the text that arrived, even if the call failed afterwards.
-    let arrived = completion.text.len() + completion.reasoning.len();
-    let usage = if arrived > 0 { Usage::estimate(call, arrived) } else { Usage::default() };
-    // The ledger has no separate entry for the probe before a failed call, so its usage is added here.
-    let failed = completion.probe.as_deref().map_or(usage, |probe| usage.plus(*probe));
-    if is_late && !completion.text.is_empty() {
-        let completion = completion.with_finish(Finish::Length).with_usage(usage);
-        return Ok(Ok(Called { completion, stopped: None }));
-    }
-    if is_late && missed.is_ok() {
-        // The clocks of provider and driver differ by milliseconds, and the reason for the end must not depend on the difference.
-        interrupt.until_deadline().await;
-    }
-    match missed {
-        Ok(fault) => Ok(Err((fault, failed))),
+) -> Event {
+    let (mut completion, mut began) = (Completion::new(""), false);
+    let fault = match listen(provider, call, interrupt, observers, &mut completion, &mut began).await {
+        Ok(Ok(None)) => return Event::answered(id, completion),
+        Ok(Ok(Some(reason))) => return Event::stopped(id, completion, reason),
+        Ok(Err(fault)) => fault,
         Err(Interruption::Late) => {
-            let fault = Fault::new(FaultKind::Timeout, "the deadline passed before the answer began");
-            Ok(Err((fault, failed)))
+            Fault::new(FaultKind::Timeout, "the deadline passed before the answer began")
         }
-        Err(Interruption::Cancelled) => Err(Interruption::Cancelled),
-    }
+        Err(Interruption::Cancelled) => return Event::Cancelled,
+    };
+    if began { Event::broken_off(id, completion, fault) } else { Event::failed(id, fault, Usage::default()) }
 }
 
-/// The time before the deadline in which a time-out counts as caused by the deadline: transports and engines apply the same
-/// deadline with clocks of their own.
-pub(crate) const DEADLINE_SLACK: Duration = Duration::from_millis(50);
-
-/// Reads an answer into `completion`. Returns the reason why the answer was stopped, if it was and the document was
+/// Reads an answer into `completion`, and sets `began` when the server begins it. Returns the reason why the answer was stopped, if it was and the document was
 /// incomplete.
 async fn listen(
     provider: &dyn Provider,
@@ -69,11 +35,13 @@ async fn listen(
     interrupt: &mut Interrupt<'_>,
     observers: &Observers<'_>,
     completion: &mut Completion,
+    began: &mut bool,
 ) -> Result<Result<Option<Violation>, Fault>, Interruption> {
     let mut answer = match interrupt.or(provider.call(call)).await? {
         Ok(answer) => answer,
         Err(fault) => return Ok(Err(fault)),
     };
+    *began = true;
     // Reasoning and answer have separate watches, because both may start with the same text.
     let (mut watch, mut thinking) = (Watched::new(Watch::default()), Watched::new(Watch::over_prose()));
     loop {

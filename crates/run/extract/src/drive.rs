@@ -4,21 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_core::{
-    Call, CallId, CallResult, Clock, Context, Cost, Error, ErrorKind, Event, External, Failure, FaultKind,
-    JsonPath, ObservationKind, Outcome, Plan, Run, Severity, SharedProvider, Stage, Step, Violation,
+    Call, CallId, CallResult, Clock, Context, Cost, Error, ErrorKind, Event, External, JsonPath,
+    ObservationKind, Outcome, Plan, Run, Severity, SharedProvider, Stage, Step, Violation,
 };
 use serde_json::Value;
 
 use crate::budget::Reservation;
-use crate::call::{Called, DEADLINE_SLACK, make};
+use crate::call::make;
 use crate::external::{AsyncValidator, CheckResult, Fallback, Situation};
 use crate::interrupt::{Interrupt, Interruption};
 use crate::journal::Journal;
 use crate::observer::{Next, Observer, Observers, Started};
 use crate::{Budget, CancellationToken, ObservationStore};
-
-/// The minimum duration of a call after which a time-out at the deadline of the caller counts as an outage of the target.
-const TIME_ENOUGH: Duration = Duration::from_secs(10);
 
 /// The parts of a driver that all its runs share.
 #[derive(Clone)]
@@ -40,6 +37,8 @@ pub(crate) struct Drive<'a> {
     pub(crate) cancel: Option<&'a CancellationToken>,
     pub(crate) observers: Observers<'a>,
     pub(crate) journal: Option<&'a dyn Journal>,
+    /// The targets that are out of service, each with the time until it is not, for the observers.
+    pub(crate) skipped: Vec<(usize, Duration)>,
     /// Whether the last answer was rejected and the observers have not received the next request yet.
     pub(crate) needs_notice: bool,
 }
@@ -50,31 +49,17 @@ impl Drive<'_> {
         mut self,
         mut run: Box<Run>,
     ) -> (Result<Outcome<Value>, Error>, Option<T>) {
-        let (result, decoded) = match self.steps(&mut run).await {
+        let ended = self.steps(&mut run).await;
+        self.parts.store.record(self.plan, &run.take_evidence(self.plan));
+        let (result, decoded) = match ended {
             Ok(()) => {
                 let decoded = run.take_decoded();
                 (run.finish(), decoded)
             }
             Err(error) => (Err(error), None),
         };
-        self.note_unreached(&result);
         self.observers.notify(|observer, run| observer.done(run, &result));
         (result, decoded)
-    }
-
-    /// Records the targets that this run could not reach, if it ended for this reason.
-    fn note_unreached(&self, result: &Result<Outcome<Value>, Error>) {
-        let Err(error) = result else { return };
-        if !matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Deadline) {
-            return;
-        }
-        for (index, name) in self.plan.targets().enumerate() {
-            let last = error.calls().iter().rev().find(|call| call.target == name);
-            let failure = last.and_then(|call| call.verdict.failure());
-            if matches!(failure, Some(Failure::Fault(fault)) if fault.kind == FaultKind::Unreachable) {
-                self.parts.store.gave_up(self.plan, index);
-            }
-        }
     }
 
     async fn steps(&mut self, run: &mut Run) -> Result<(), Error> {
@@ -85,12 +70,8 @@ impl Drive<'_> {
             );
             return Err(Error::new(ErrorKind::Config, message));
         }
-        let now = self.parts.clock.now();
-        let reports_skipped = targets > 1 || self.parts.fails_fast;
-        for (target, until) in
-            self.parts.store.out_of_service(self.plan, now).iter().filter(|_| reports_skipped)
-        {
-            let (name, wait) = (self.target(*target), until.since(now));
+        for (target, wait) in std::mem::take(&mut self.skipped) {
+            let name = self.target(target);
             self.observers.notify(|observer, id| observer.skipping(id, name, wait));
         }
         loop {
@@ -154,15 +135,10 @@ impl Drive<'_> {
         });
         self.observers.pause().await;
         let mut interrupt = Interrupt::new(self.parts.clock.as_ref(), call.deadline, self.cancel);
-        let result = make(provider.as_ref(), call, &mut interrupt, &self.observers).await;
-        let event = match result {
-            Ok(Ok(Called { completion, stopped: None })) => Event::answered(id, completion),
-            Ok(Ok(Called { completion, stopped: Some(reason) })) => Event::stopped(id, completion, reason),
-            Ok(Err((fault, usage))) => Event::failed(id, fault, usage),
-            Err(Interruption::Cancelled | Interruption::Late) => Event::Cancelled,
-        };
+        let event = make(provider.as_ref(), id, call, &mut interrupt, &self.observers).await;
         let known = run.ledger().len();
         self.report(run, event)?;
+        self.parts.store.record(self.plan, &run.take_evidence(self.plan));
         let Some((record, probes)) = run.ledger().get(known..).and_then(<[_]>::split_last) else {
             return Ok(());
         };
@@ -172,28 +148,13 @@ impl Drive<'_> {
         for reservation in reservations {
             reservation.settle(record.cost);
         }
-        match &record.verdict {
-            // A short deadline of the caller is no evidence of an outage.
-            CallResult::Failed { failure: Failure::Fault(fault) }
-                if fault.kind == FaultKind::Timeout
-                    && call.deadline.is_some_and(|deadline| {
-                        record.ended.after(DEADLINE_SLACK) >= deadline
-                            && deadline.since(record.started) < TIME_ENOUGH
-                    }) => {}
-            CallResult::Failed { failure: Failure::Fault(fault) } => {
-                self.parts.store.failed(self.plan, target, fault, record.ended);
-            }
-            CallResult::Cancelled => {}
-            _ => self.parts.store.answered(self.plan, target),
-        }
-        if let Some(observation) = &record.observation {
-            self.parts.store.learn(self.plan, observation, record.ended);
-            if matches!(
+        if let Some(observation) = &record.observation
+            && matches!(
                 observation.kind,
                 ObservationKind::Ignored | ObservationKind::RanAway | ObservationKind::RefusedSampling(_)
-            ) {
-                tracing::warn!(target: "formwork", "{observation}");
-            }
+            )
+        {
+            tracing::warn!(target: "formwork", "{observation}");
         }
         self.needs_notice = matches!(record.verdict, CallResult::Failed { .. });
         self.observers.notify(|observer, id| observer.call_finished(id, record));

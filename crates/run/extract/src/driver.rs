@@ -183,26 +183,15 @@ impl Driver {
     ) -> Result<(Outcome<Value>, Option<T>), Error> {
         let span = trace::span(plan);
         let observers = Observers::new(&self.parts.observers, own, tap);
-        let drive = Drive { parts: &self.parts, plan, cancel, observers, journal, needs_notice: false };
         let now = self.parts.clock.now();
-        let given_up = if self.parts.fails_fast { self.parts.store.given_up(plan, now) } else { None };
-        *run = run.with_jitter(RandomState::new().hash_one("jitter"));
-        let out = match given_up {
-            Some(out) => {
-                *run = run.with_fail_fast();
-                out
-            }
-            None => self.parts.store.out_of_service(plan, now),
-        };
-        if !out.is_empty() {
-            *run = run.with_out_of_service(out);
-        }
-        if !self.parts.store.is_empty() {
-            *run = run
-                .with_start_modes(self.parts.store.start_modes(plan, now))
-                .with_bounded(self.parts.store.bounded(plan))
-                .with_refused_sampling(self.parts.store.refused_sampling(plan, now));
-        }
+        let advice = self.parts.store.advise(plan, now, self.parts.fails_fast);
+        // The only target is called in any case.
+        let reports_skipped = plan.targets().count() > 1 || self.parts.fails_fast;
+        let skipped = advice.out_of_service(now).filter(|_| reports_skipped);
+        let skipped = skipped.map(|(target, until)| (target, until.since(now))).collect();
+        let drive =
+            Drive { parts: &self.parts, plan, cancel, observers, journal, skipped, needs_notice: false };
+        *run = run.with_jitter(RandomState::new().hash_one("jitter")).with_advice(advice);
         // Boxed, because futures are copied whole into those that contain them.
         let (result, decoded) = Box::pin(drive.finish(run)).instrument(span.clone()).await;
         trace::record(&span, &result);

@@ -1,7 +1,6 @@
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
-use std::time::Duration;
 
 use formwork_core::{Clock, Time};
 
@@ -33,18 +32,6 @@ impl<'a> Interrupt<'a> {
     ) -> Self {
         let cancelled = cancel.map(|cancel| Box::pin(cancel.cancelled()) as _);
         Self { clock, deadline, cancelled, late: None }
-    }
-
-    /// Returns the time until the deadline; `None` without a deadline.
-    pub(crate) fn left(&self) -> Option<Duration> {
-        Some(self.deadline?.since(self.clock.now()))
-    }
-
-    /// Waits until the deadline, if there is one.
-    pub(crate) async fn until_deadline(&mut self) {
-        if let Some(deadline) = self.deadline {
-            self.clock.sleep_until(deadline).await;
-        }
     }
 
     /// Waits for `work`, a cancellation or the deadline. After an interruption it must not be called again.

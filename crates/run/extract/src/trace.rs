@@ -55,6 +55,7 @@ const fn error_type(kind: ErrorKind) -> &'static str {
         ErrorKind::Config => "config",
         ErrorKind::Schema => "schema",
         ErrorKind::Rejected => "rejected",
+        ErrorKind::NotStated => "not_stated",
         ErrorKind::Refused => "refused",
         ErrorKind::Unavailable => "unavailable",
         ErrorKind::Deadline => "deadline",

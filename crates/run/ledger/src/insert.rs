@@ -10,7 +10,7 @@ use crate::paths::general;
 use crate::record::{ACCEPTED, PROBE, RunRecord, StoredCall, ViolationRecord};
 
 const RUN: &str = "INSERT OR IGNORE INTO run VALUES
-    (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, NULL, ?22)";
+    (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, NULL, ?22, ?23)";
 const CALL: &str = "INSERT INTO attempt VALUES
     (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
 const VIOLATION: &str = "INSERT INTO violation VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -97,6 +97,7 @@ impl Statements<'_> {
             run.micro_usd.map(number),
             run.cached,
             list(&run.warnings),
+            list(&run.not_stated),
         ])?;
         if rows == 0 {
             return Ok(false);
@@ -147,7 +148,7 @@ fn list<T: serde::Serialize>(items: &[T]) -> Option<String> {
 }
 
 fn json<T: serde::Serialize + ?Sized>(value: &T) -> String {
-    // Lists of strings and of warnings can always be serialized.
+    // Lists of strings, paths and warnings can always be serialized.
     serde_json::to_string(value).unwrap_or_default()
 }
 

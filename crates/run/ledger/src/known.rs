@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use formwork_core::Time;
 
-use crate::keys::{Hash, Key};
+use crate::key::{Hash, Key};
 
 /// For how long a key that was found is not looked up again, in milliseconds, and that there is none: another process that revokes
 /// a key, or adds the first one, is noticed within this time.

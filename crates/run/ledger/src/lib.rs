@@ -34,6 +34,7 @@
 //! documents them.
 
 mod cache;
+mod cache_size;
 mod core;
 mod database;
 mod error;
@@ -41,6 +42,7 @@ mod hourly;
 mod id;
 mod id_text;
 mod insert;
+mod key;
 mod keys;
 mod known;
 mod ledger;
@@ -63,7 +65,7 @@ pub use database::Database;
 pub use error::Error;
 pub use hourly::{HourlyReason, HourlyRuns};
 pub use id::RecordId;
-pub use keys::{Key, KeyError, KeyId, KeyRole, NewKey, Secret};
+pub use key::{Key, KeyError, KeyId, KeyRole, NewKey, Secret};
 pub use ledger::Ledger;
 pub use prune::{Prune, Pruned};
 pub use query::{Feedback, MAX_PAGE, Page, RunDetail, RunQuery, StoredRun};

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io;
 
-use formwork_core::{Time, Usage, Warning};
+use formwork_core::{JsonPath, Time, Usage, Warning};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
 use serde::{Deserialize, Serialize};
@@ -157,9 +157,12 @@ pub struct StoredRun {
     /// The user's verdict: `good` or `bad`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
-    /// What a reader of the value should know; see [`formwork_core::Outcome::warnings`].
+    /// The warnings of the outcome; see [`formwork_core::Outcome::warnings`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
+    /// The paths of the members that are `null`, because the text does not state them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_stated: Vec<JsonPath>,
 }
 
 /// A stored run with its calls, violations and bodies.
@@ -219,7 +222,7 @@ pub struct Page {
 
 const COLUMNS: &str = "run.id, run.started, run.ended, run.outcome, run.message, run.source, run.key, key.name, run.user,
     run.contract, run.digest, run.target, run.model, run.tags, run.attempts, run.input_tokens, run.output_tokens,
-    run.cached_tokens, run.reasoning_tokens, run.estimated, run.micro_usd, run.cached, run.feedback, run.warnings
+    run.cached_tokens, run.reasoning_tokens, run.estimated, run.micro_usd, run.cached, run.feedback, run.warnings, run.not_stated
     FROM run LEFT JOIN key ON key.id = run.key";
 
 /// Reads five columns: tokens, and whether they were estimated.
@@ -257,6 +260,7 @@ fn stored(row: &Row<'_>) -> rusqlite::Result<StoredRun> {
         cached: row.get(21)?,
         feedback: row.get(22)?,
         warnings: list(row.get(23)?),
+        not_stated: list(row.get(24)?),
     })
 }
 

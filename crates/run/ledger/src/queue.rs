@@ -3,9 +3,9 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use formwork_core::Time;
 use tokio::sync::oneshot;
 
-use crate::cache::Put;
 use crate::task::Job;
 use crate::{Error, RunRecord, Settings};
 
@@ -13,6 +13,15 @@ pub(crate) enum Task {
     Write(Box<dyn Job>),
     /// Write the whole queue, then notify the sender.
     Flush(oneshot::Sender<Result<(), Error>>),
+}
+
+/// A value that is to be cached.
+pub(crate) struct Put {
+    pub(crate) key: i64,
+    pub(crate) digest: String,
+    pub(crate) value: String,
+    pub(crate) created: Time,
+    pub(crate) expires: Time,
 }
 
 #[derive(Default)]

@@ -1,7 +1,8 @@
 use std::borrow::Cow;
 
 use formwork_core::{
-    CallRecord, CallResult, Enforcement, ErrorKind, Failure, Origin, Outcome, Time, Usage, Violation, Warning,
+    CallRecord, CallResult, Enforcement, ErrorKind, Failure, JsonPath, Origin, Outcome, Time, Usage,
+    Violation, Warning,
 };
 use serde::{Deserialize, Serialize};
 
@@ -28,12 +29,13 @@ pub enum RunOutcome {
 
 impl RunOutcome {
     /// All outcomes by name.
-    const NAMES: [(&'static str, Self); 10] = [
+    const NAMES: [(&'static str, Self); 11] = [
         ("ok", Self::Ok),
         ("fallback", Self::Fallback),
         ("config", Self::Failed(ErrorKind::Config)),
         ("schema", Self::Failed(ErrorKind::Schema)),
         ("rejected", Self::Failed(ErrorKind::Rejected)),
+        ("not_stated", Self::Failed(ErrorKind::NotStated)),
         ("refused", Self::Failed(ErrorKind::Refused)),
         ("unavailable", Self::Failed(ErrorKind::Unavailable)),
         ("deadline", Self::Failed(ErrorKind::Deadline)),
@@ -115,8 +117,10 @@ pub struct RunRecord {
     pub micro_usd: Option<u64>,
     /// Whether the answer came from the cache of validated values.
     pub cached: bool,
-    /// What a reader of the value should know; see [`Outcome::warnings`].
+    /// The warnings of the outcome; see [`Outcome::warnings`].
     pub warnings: Vec<Warning>,
+    /// The paths of the members that are `null`, because the text does not state them; of an error, of those that are required.
+    pub not_stated: Vec<JsonPath>,
     /// All calls, in order.
     pub calls: Vec<StoredCall>,
     /// The request's text. It is stored only with [`Settings::bodies`](crate::Settings::bodies).
@@ -145,6 +149,7 @@ impl RunRecord {
             micro_usd: Some(0),
             cached: false,
             warnings: Vec::new(),
+            not_stated: Vec::new(),
             calls: Vec::new(),
             request: None,
         }
@@ -158,11 +163,13 @@ impl RunRecord {
             Ok(outcome) => {
                 (self.usage, self.micro_usd) = (outcome.usage, outcome.cost.micro_usd);
                 self.warnings.clone_from(&outcome.warnings);
+                self.not_stated.clone_from(&outcome.not_stated);
                 &outcome.calls[..]
             }
             Err(error) => {
                 (self.usage, self.micro_usd) = (error.usage(), error.cost().micro_usd);
                 self.message = Some(error.message().to_owned());
+                self.not_stated = error.not_stated().to_vec();
                 error.calls()
             }
         };
@@ -372,15 +379,13 @@ impl RunRecord {
             call.message.iter_mut().chain(&mut call.patched).chain(violations)
         });
         // A name in a path may be a value of the user, and a path has no place for the mark of a removed text.
-        for warning in &mut self.warnings {
-            let place = warning.path.as_ref().map(ToString::to_string);
-            let is_clean = |place: &String| {
-                let mut text = place.clone();
-                rules.text(&mut text);
-                text == *place
-            };
-            warning.path.take_if(|_| !place.as_ref().is_none_or(is_clean));
-        }
+        let is_clean = |path: &JsonPath| {
+            let (mut text, place) = (path.to_string(), path.to_string());
+            rules.text(&mut text);
+            text == place
+        };
+        self.warnings.iter_mut().for_each(|warning| drop(warning.path.take_if(|path| !is_clean(path))));
+        self.not_stated.retain(is_clean);
         let warnings = self.warnings.iter_mut().map(|warning| &mut warning.message);
         let own = self.message.iter_mut().chain(&mut self.user).chain(&mut self.tags).chain(warnings);
         own.chain(calls).for_each(|text| rules.text(text));

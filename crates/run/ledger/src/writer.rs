@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
+use crate::cache_size::Size;
 use crate::core::Core;
 use crate::error::is_full;
 use crate::queue::{Batch, Task};
 use crate::task::Job;
-use crate::{Error, RunRecord, cache, insert};
+use crate::{Error, RunRecord, insert};
 
 /// The bytes that keys and spending may take beyond [`Settings::max_bytes`](crate::Settings::max_bytes).
 const HEADROOM: u64 = 1 << 20;
@@ -18,7 +19,7 @@ const TRIES: usize = 3;
 
 pub(crate) fn run(core: &Arc<Core>) {
     let _end = End(core);
-    let mut cache = cache::Size::default();
+    let mut cache = Size::default();
     loop {
         let batch = core.queue.take(&core.settings);
         let is_last = batch.is_last;
@@ -38,7 +39,7 @@ impl Drop for End<'_> {
     }
 }
 
-fn write(core: &Core, batch: Batch, cache: &mut cache::Size) {
+fn write(core: &Core, batch: Batch, cache: &mut Size) {
     let (mut writes, mut flushes) = (Vec::new(), Vec::new());
     for task in batch.tasks {
         match task {
@@ -63,7 +64,7 @@ fn write(core: &Core, batch: Batch, cache: &mut cache::Size) {
         });
         drop(connection);
         if let Err(error) = put {
-            *cache = cache::Size::default();
+            *cache = Size::default();
             core.note(&error);
         }
     }

@@ -56,7 +56,7 @@ async fn a_later_question_may_be_about_the_examples_subject() {
     let mut same = good();
     same["answer"]["text"] = "A person who builds violins is called a luthier.".into();
     let scripted = model([Reply::text(same.to_string())]);
-    let mut conversation = client(&scripted).build().unwrap().conversation();
+    let mut conversation = client(&scripted).with_copies_rejected().build().unwrap().conversation();
     for question in ["Who builds violins?", "Say that again."] {
         assert!(conversation.ask(question).await.answer().is_some(), "{question}");
     }
@@ -78,7 +78,7 @@ fn the_contracts_own_words_are_no_answer() {
         [false, true].iter().flat_map(|by_schema| copies.iter().map(move |copied| (*by_schema, copied)))
     {
         let model = model([Reply::text(copied.to_string()), Reply::text(good().to_string())]);
-        let builder = client(&model);
+        let builder = client(&model).with_copies_rejected();
         let builder = if by_schema { builder.with_schema_validation() } else { builder };
         let result = builder.build().unwrap().ask_blocking("What is JSON?");
         assert_eq!(result.answer().unwrap().answer.text, "A text format for data.");
@@ -92,8 +92,14 @@ fn the_contracts_own_words_are_no_answer() {
     let mut twice = with("string", "learn");
     twice["debug"]["model"] = "string".into();
     let scripted = model([Reply::text(twice.to_string()), Reply::text(good().to_string())]);
-    client(&scripted).build().unwrap().ask_blocking("What is JSON?");
+    client(&scripted).with_copies_rejected().build().unwrap().ask_blocking("What is JSON?");
     assert_eq!(scripted.calls().len(), 2);
+    // The contract of the document has no such rule, so it is off by default.
+    for copied in copies.iter().chain([&twice]) {
+        let scripted = model([Reply::text(copied.to_string())]);
+        let result = client(&scripted).build().unwrap().ask_blocking("What is JSON?");
+        assert!(result.answer().is_some() && scripted.calls().len() == 1, "{copied}");
+    }
     // The same words may answer another question.
     for (question, text, intent) in [
         ("Tell me who makes a violin.", example, "learn"),
@@ -102,7 +108,8 @@ fn the_contracts_own_words_are_no_answer() {
         ("What do I tie a parcel with? One word.", "string", "tie a parcel"),
     ] {
         let scripted = model([Reply::text(with(text, intent).to_string())]);
-        assert!(client(&scripted).build().unwrap().ask_blocking(question).answer().is_some(), "{question}");
+        let client = client(&scripted).with_copies_rejected().build().unwrap();
+        assert!(client.ask_blocking(question).answer().is_some(), "{question}");
     }
     // A text that merely contains the word is an answer.
     let mut good = good();

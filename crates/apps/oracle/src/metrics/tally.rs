@@ -10,7 +10,7 @@ use crate::{CrossChecks, ScoreEvent, ScoreSource};
 /// ```
 /// use formwork_oracle::metrics::Tally;
 ///
-/// let tally = Tally { scores: 4, fallback: 1, ..Tally::default() };
+/// let tally = Tally { scores: 4, ai: 3, fallback: 1, ..Tally::default() };
 /// assert_eq!((tally.rates().fallback, tally.rates().cross_check_pass), (Some(0.25), None));
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,10 +21,14 @@ pub struct Tally {
     pub ai: u64,
     /// The number of scores by the fallback.
     pub fallback: u64,
-    /// The number of scores whose first answer was valid, without any edit.
+    /// The number of scores whose first answer was accepted as it was; see [`ScoreEvent::is_compliant`].
     pub compliant: u64,
     /// The number of scores whose answer was requested again because of its content.
     pub retried: u64,
+    /// The number of scores without any answer of a model.
+    pub unanswered: u64,
+    /// The number of scores without an answer that reached the cross-check.
+    pub unchecked: u64,
     /// The number of rejected answers.
     pub validation_failures: u64,
     /// The violations of rejected answers, by the class of the failure and the place in the answer.
@@ -43,7 +47,9 @@ pub struct Tally {
     pub output_tokens: u64,
 }
 
-/// The ratios of the specification's success metrics, 0 to 1; `None` without a denominator.
+/// The ratios of the specification's success metrics, 0 to 1; `None` without scores.
+///
+/// A score without any answer of a model is a miss of every ratio.
 ///
 /// ```
 /// use formwork_oracle::metrics::{Rates, Tally};
@@ -55,15 +61,16 @@ pub struct Tally {
 pub struct Rates {
     /// The number of scores.
     pub scores: u64,
-    /// The ratio of scores whose first answer was valid, without any edit.
+    /// The ratio of scores whose first answer was accepted as it was; see [`ScoreEvent::is_compliant`].
     pub schema_compliance: Option<f64>,
-    /// The ratio of scores whose answer was requested again because of its content.
+    /// The ratio of scores whose answer was requested again because of its content, or that had no answer.
     pub retry: Option<f64>,
-    /// The ratio of scores by the fallback.
+    /// The ratio of scores that no model gave.
     pub fallback: Option<f64>,
-    /// The ratio of answers that passed the cross-check, among those that reached it.
+    /// The ratio of answers that passed the cross-check. A score without an answer that reached the check counts as
+    /// one failed check.
     pub cross_check_pass: Option<f64>,
-    /// The number of answers that reached the cross-check.
+    /// The number of these checks.
     pub cross_checks: u64,
     /// The number of rejected answers.
     pub validation_failures: u64,
@@ -80,6 +87,7 @@ impl Tally {
         }
         self.compliant += u64::from(event.is_compliant());
         self.retried += u64::from(event.is_retried());
+        self.unanswered += u64::from(event.answers().next().is_none());
         for rejection in event.rejections() {
             self.validation_failures += 1;
             for (class, path) in rejection.reasons() {
@@ -90,6 +98,7 @@ impl Tally {
             *self.faults.entry(fault.kind.to_string()).or_default() += 1;
         }
         let CrossChecks { passed, failed } = event.cross_checks();
+        self.unchecked += u64::from(passed + failed == 0);
         self.cross_checks.passed += passed;
         self.cross_checks.failed += failed;
         match event.cost.micro_usd {
@@ -102,12 +111,12 @@ impl Tally {
 
     /// Returns the counts as ratios.
     pub fn rates(&self) -> Rates {
-        let checked = self.cross_checks.passed + self.cross_checks.failed;
+        let checked = self.cross_checks.passed + self.cross_checks.failed + self.unchecked;
         Rates {
             scores: self.scores,
             schema_compliance: share(self.compliant, self.scores),
-            retry: share(self.retried, self.scores),
-            fallback: share(self.fallback, self.scores),
+            retry: share(self.retried + self.unanswered, self.scores),
+            fallback: share(self.scores - self.ai, self.scores),
             cross_check_pass: share(self.cross_checks.passed, checked),
             cross_checks: checked,
             validation_failures: self.validation_failures,

@@ -48,6 +48,8 @@ pub struct Report {
     pub model_scores: u64,
     /// The number of these scores whose reasoning is copied from an example.
     pub copied_reasonings: u64,
+    /// The number of scores without any answer of a model. They are misses of every target.
+    pub unanswered: u64,
     /// The number of these scores that list a blank risk or strength.
     pub blank_entries: u64,
     /// The number of scores by the model that gave the score or was called last.
@@ -151,6 +153,7 @@ impl Report {
         let (mut tally, mut points) = (Tally::default(), Points::default());
         let (mut attempts, mut models, mut prompts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let (mut model_scores, mut copied_reasonings, mut blank_entries) = (0, 0, 0);
+        let mut delays = Vec::new();
         for event in events {
             tally.add(&event);
             if let (Some(ScoreSource::Ai), Some(answer)) = (event.source, &event.answer) {
@@ -159,8 +162,10 @@ impl Report {
                 copied_reasonings += u64::from(event.copied.is_some());
                 blank_entries += u64::from(entries.any(|entry| entry.trim().is_empty()));
             }
-            points.latencies_ms.push(event.latency_ms);
             let last = event.answers().map(|call| call.attempt).max().unwrap_or(0);
+            points.latencies_ms.push(event.latency_ms);
+            // A score without an answer is later than any other.
+            delays.push(if last == 0 { u64::MAX } else { event.latency_ms });
             *attempts.entry(last).or_default() += 1;
             *models.entry(event.model).or_default() += 1;
             let hash = event.prompt.hash.get(..12).unwrap_or(&event.prompt.hash);
@@ -172,6 +177,7 @@ impl Report {
         }
         points.latencies_ms.sort_unstable();
         let latency_ms = Spread::of(&points.latencies_ms);
+        delays.sort_unstable();
         let rates = tally.rates();
         let mut reasons: Vec<Reason> = tally
             .reasons
@@ -185,7 +191,7 @@ impl Report {
         reasons.sort_by_key(|reason| std::cmp::Reverse(reason.count));
         Self {
             scores: tally.scores,
-            targets: targets(&rates, latency_ms),
+            targets: targets(&rates, Spread::of(&delays)),
             rates,
             latency_ms,
             attempts,
@@ -195,6 +201,7 @@ impl Report {
             model_scores,
             copied_reasonings,
             blank_entries,
+            unanswered: tally.unanswered,
             models,
             prompts,
             input_tokens: tally.input_tokens,
@@ -202,6 +209,11 @@ impl Report {
             micro_usd: (tally.unpriced == 0).then_some(tally.micro_usd),
             points,
         }
+    }
+
+    /// Returns whether a target is missed. A report without scores misses all of them.
+    pub fn is_missed(&self) -> bool {
+        self.targets.iter().any(|target| target.is_met != Some(true))
     }
 
     /// Returns a self-contained HTML page: the table, the figures, and plots of latency, attempts, expected scores, and
@@ -212,7 +224,9 @@ impl Report {
 }
 
 /// Returns the specification's "Success Metrics".
-fn targets(rates: &Rates, latency_ms: Option<Spread>) -> Vec<Target> {
+///
+/// `delays` are the durations of scores; one of `u64::MAX` had no answer.
+fn targets(rates: &Rates, delays: Option<Spread>) -> Vec<Target> {
     let share = |metric: &str, sign: char, percent: f64, n: u64, measured: Option<f64>| Target {
         metric: metric.to_owned(),
         target: format!("{sign} {percent} %"),
@@ -224,19 +238,21 @@ fn targets(rates: &Rates, latency_ms: Option<Spread>) -> Vec<Target> {
             if sign == '>' { measured > percent } else { measured < percent }
         }),
     };
-    let p95 = latency_ms.map(|spread| spread.seconds()[2]);
+    let is_answered = |spread: &Spread| spread.p95 < u64::MAX;
+    let p95 = delays.filter(is_answered).map(|spread| spread.seconds()[2]);
+    let without = if delays.is_some() { "no answer" } else { "-" };
     vec![
         share("schema compliance without retries", '>', 95.0, rates.scores, rates.schema_compliance),
-        share("scores that needed a retry", '<', 5.0, rates.scores, rates.retry),
-        share("scores by the fallback", '<', 1.0, rates.scores, rates.fallback),
+        share("scores with a retry or no answer", '<', 5.0, rates.scores, rates.retry),
+        share("scores that no model gave", '<', 1.0, rates.scores, rates.fallback),
         share("answers that pass the cross-check", '>', 98.0, rates.cross_checks, rates.cross_check_pass),
         Target {
             metric: "latency, p95".to_owned(),
             target: "< 10 s".to_owned(),
             measured: p95,
-            measured_text: p95.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2} s")),
+            measured_text: p95.map_or_else(|| without.to_owned(), |seconds| format!("{seconds:.2} s")),
             n: rates.scores,
-            is_met: p95.map(|seconds| seconds < 10.0),
+            is_met: delays.map(|_| p95.is_some_and(|seconds| seconds < 10.0)),
         },
     ]
 }

@@ -19,6 +19,19 @@ impl fmt::Display for Report {
             writeln!(f, "{}", line.trim_end())?;
         }
         writeln!(f)?;
+        for (what, names) in [("model", &self.models), ("prompt", &self.prompts)] {
+            for (name, scores) in names {
+                let name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+                writeln!(f, "{what}: {name}, {scores} of {} scores", self.scores)?;
+            }
+        }
+        if self.unanswered > 0 {
+            let (unanswered, scores) = (self.unanswered, self.scores);
+            writeln!(
+                f,
+                "without an answer of a model: {unanswered} of {scores} scores, a miss of every target"
+            )?;
+        }
         if let Some(spread) = self.latency_ms {
             let [min, p50, _, p99, max] = spread.seconds();
             writeln!(f, "latency: least {min:.2} s, p50 {p50:.2} s, p99 {p99:.2} s, most {max:.2} s")?;

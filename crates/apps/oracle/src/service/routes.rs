@@ -101,7 +101,12 @@ async fn score(
     // Strings and numbers can always be serialized.
     _ = serde_json::to_writer(&mut body, &scored);
     let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
-    Ok((headers, body).into_response())
+    let mut response = (headers, body).into_response();
+    // The response object is the specification's, so the evidence about the score is a header.
+    if let Ok(evidence) = HeaderValue::from_str(&scored.event.evidence()) {
+        response.headers_mut().insert(EVIDENCE, evidence);
+    }
+    Ok(response)
 }
 
 /// Scores a wallet in its turn. If the client disconnects, the run is cancelled instead of dropped, so that its cost is
@@ -149,6 +154,9 @@ async fn fetch(
     authorize(&shared.service, &headers, &id)?;
     Ok(([(header::CONTENT_TYPE, metrics::MEDIA_TYPE)], shared.service.metrics.render()).into_response())
 }
+
+/// The header with what is known about the worth of a score.
+const EVIDENCE: &str = "x-formwork-score";
 
 fn authorize(service: &Service, headers: &HeaderMap, id: &RequestId) -> Result<(), Problem> {
     match &service.key {

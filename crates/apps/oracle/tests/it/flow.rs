@@ -227,7 +227,7 @@ async fn what_comes_before_the_wallet_is_the_same_for_all() {
 }
 
 #[tokio::test]
-async fn a_provider_that_keeps_rules_generates_the_breakdown_first() {
+async fn the_breakdown_is_generated_first_with_and_without_rules() {
     let capabilities =
         Capabilities::new(Enforcement::Schema).with_dialect("llguidance").with_rules().with_temperature();
     let model = Arc::new(Scripted::new([answer(610).to_string().as_str()]).with_capabilities(capabilities));
@@ -242,9 +242,17 @@ async fn a_provider_that_keeps_rules_generates_the_breakdown_first() {
     let system = call.messages[0].text();
     assert!(system.contains("Answer:\n{\"scoreBreakdown\": "), "{system}");
 
-    let plain = documents(&[answer(610)]);
-    builder(&plain).with_examples(examples).build().unwrap().score(&wallet()).await.unwrap();
-    assert!(plain.calls()[0].messages[0].text().contains("Answer:\n{\"score\": "));
+    for dialect in ["openai", "ollama", "llama-cpp"] {
+        let capabilities = Capabilities::new(Enforcement::Schema).with_dialect(dialect).with_temperature();
+        let plain = Scripted::new([answer(610).to_string().as_str()]).with_capabilities(capabilities);
+        let plain = Arc::new(plain);
+        let oracle = builder(&plain).with_examples(examples.clone()).build().unwrap();
+        oracle.score(&wallet()).await.unwrap();
+        let call = &plain.calls()[0];
+        let sent = call.schema().unwrap()["properties"].as_object().unwrap();
+        assert_eq!(sent.keys().next().unwrap(), "scoreBreakdown", "{dialect}");
+        assert!(call.messages[0].text().contains("Answer:\n{\"scoreBreakdown\": "));
+    }
 }
 
 #[tokio::test]
@@ -313,4 +321,21 @@ fn the_policy_is_the_document_s() {
     assert_eq!(policy.temperature, Temperature::Steps(vec![0.3, 0.2, 0.1]));
     assert_eq!((policy.backoff, &*policy.feedback), (Backoff::exponential(), &Feedback::standard()));
     assert!(!policy.accept_incomplete && policy.ask_after_refusal && !policy.stop_on_repeat);
+}
+
+/// Finding O7: the terms of the sum are written before the sum, over every provider.
+#[tokio::test]
+async fn the_breakdown_is_asked_for_before_the_score() {
+    let model = documents(&[answer(610)]);
+    scored(&model).await;
+    let prompt: String = model.calls()[0].messages.iter().map(|message| message.text()).collect();
+    let (breakdown, score) = (prompt.find("\"scoreBreakdown\""), prompt.find("\"score\""));
+    assert!(breakdown.is_some() && breakdown < score, "{prompt}");
+    let contract = formwork_oracle::contract(&CrossCheck::default()).unwrap();
+    let document = contract.schema().document();
+    assert_eq!(document["properties"].as_object().unwrap().keys().next().unwrap(), "scoreBreakdown");
+    assert_eq!(*document, *formwork_oracle::AI_RESPONSE_SCHEMA, "the same but for the order");
+    let exported: Vec<&String> =
+        formwork_oracle::AI_RESPONSE_SCHEMA["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(exported[..2], ["score", "scoreBreakdown"]);
 }

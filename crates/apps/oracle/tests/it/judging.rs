@@ -1,11 +1,14 @@
 //! Accepted and rejected answers.
 
+use std::sync::Arc;
+
 use formwork_core::Context;
-use formwork_oracle::{AI_RESPONSE_SCHEMA, CrossCheck, ScoreSource, contract};
+use formwork_oracle::{AI_RESPONSE_SCHEMA, CrossCheck, Examples, ScoreSource, contract};
+use formwork_testkit::Scripted;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::{answer, documents, scored, with};
+use crate::support::{answer, builder, documents, scored, wallet, with, wrong};
 
 /// Returns the violations of a document: keyword and path.
 fn found(document: &Value) -> Vec<(String, String)> {
@@ -111,4 +114,35 @@ fn the_examples_that_come_along_are_right() {
     let examples = formwork_oracle::Examples::read(file.as_ref(), &CrossCheck::default()).unwrap();
     assert_eq!(examples.len(), 2);
     assert!(examples.iter().all(|example| example.words.contains("transactions: ")));
+}
+
+/// Finding O1: texts that say nothing about the wallet.
+#[tokio::test]
+async fn blank_and_copied_texts_are_violations_if_they_are_checked() {
+    let few = r#"[{"wallet": {"transactions": []}, "answer": {"score": 100, "scoreBreakdown": {"activity": 0, "maturity": 0,
+        "diversity": 0, "riskBehavior": 40, "surveyMatch": 0}, "reasoning": "A wallet that never did anything at all.",
+        "risk_factors": [], "strengths": []}}]"#;
+    let examples = Examples::from_json("few.json", few.as_bytes(), &CrossCheck::default()).unwrap();
+    for (pointer, text, rule, path) in [
+        ("/reasoning", "1000.000000", "blankText", "$.reasoning"),
+        ("/reasoning", "            ", "blankText", "$.reasoning"),
+        ("/risk_factors/0", " ", "blankText", "$.risk_factors[0]"),
+        ("/strengths/0", "90", "blankText", "$.strengths[0]"),
+        ("/reasoning", "A wallet that never did anything at all.", "copiedText", "$.reasoning"),
+        ("/reasoning", "Score this wallet.", "copiedText", "$.reasoning"),
+        ("/reasoning", "Zwei Jahre stetige Nutzung.", "", ""),
+    ] {
+        let noise = with(pointer, text);
+        let build = |model: &Arc<Scripted>| builder(model).with_examples(examples.clone());
+        let unchecked = documents(&[noise.clone()]);
+        let scored = build(&unchecked).build().unwrap().score(&wallet()).await.unwrap();
+        assert_eq!((scored.source, unchecked.calls().len()), (ScoreSource::Ai, 1), "{text}");
+        let checked = documents(&[noise, answer(610)]);
+        let scored = build(&checked).with_texts_checked().build().unwrap().score(&wallet()).await.unwrap();
+        let is_wrong = !rule.is_empty();
+        assert_eq!((scored.source, checked.calls().len()), (ScoreSource::Ai, 1 + usize::from(is_wrong)));
+        if is_wrong {
+            assert_eq!(wrong(&scored.event.calls[0]), [(rule.to_owned(), path.to_owned())], "{text}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use formwork_core::FaultKind;
+use formwork_core::{Completion, FaultKind};
 use formwork_oracle::metrics::Metrics;
 use formwork_oracle::report::Report;
 use formwork_oracle::wallet::{Band, Wallet};
@@ -134,20 +134,22 @@ async fn the_page_is_what_prometheus_reads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_down_is_a_fault_and_no_retry() {
+async fn a_server_that_is_down_is_a_miss_of_every_ratio() {
     let metrics = Metrics::new();
     let oracle =
         builder(&model([Reply::from(FaultKind::Auth)])).with_observer(metrics.clone()).build().unwrap();
     oracle.score(&wallet()).await.unwrap();
     let rates = metrics.rates();
-    assert_eq!((rates.fallback, rates.retry, rates.validation_failures), (Some(1.0), Some(0.0), 0));
+    assert_eq!((rates.fallback, rates.retry, rates.validation_failures), (Some(1.0), Some(1.0), 0));
     assert_eq!(
         (rates.schema_compliance, rates.cross_check_pass),
-        (Some(0.0), None),
+        (Some(0.0), Some(0.0)),
         "no answer is no compliant one"
     );
     let page = metrics.render();
     assert!(page.contains("formwork_oracle_faults_total{kind=\"not authorised\"} 1"), "{page}");
+    assert!(page.contains("formwork_oracle_retried_total 0"), "{page}");
+    let page = Metrics::new().render();
     assert!(!page.contains("cross_check_pass_ratio"), "a share of nothing is left out");
 }
 
@@ -225,4 +227,78 @@ async fn the_page_needs_nothing_and_runs_nothing() {
     assert!(page.contains("95.0 %") && page.contains(">missed<"));
     let empty = Report::of([]).html("nothing");
     assert!(!empty.contains("NaN") && empty.contains("There are no scores."));
+}
+
+/// Returns the metrics of a report that are not met by `planted` scores among 25 good ones.
+async fn missed(planted: impl Fn() -> Vec<Reply>, of: usize, good: usize) -> Vec<String> {
+    let events = Events::default();
+    for run in 0..of + good {
+        let replies = if run < of { planted() } else { vec![text(&answer(610))] };
+        let oracle = builder(&model(replies)).with_observer(events.clone()).build().unwrap();
+        oracle.score(&wallet()).await.unwrap();
+    }
+    let report = Report::of(events.of());
+    assert_eq!(report.is_missed(), report.targets.iter().any(|target| target.is_met != Some(true)));
+    assert!(report.targets.iter().all(|target| target.n > 0), "{report}");
+    report.targets.into_iter().filter(|row| row.is_met != Some(true)).map(|row| row.metric).collect()
+}
+
+const ROWS: [&str; 5] = [
+    "schema compliance without retries",
+    "scores with a retry or no answer",
+    "scores that no model gave",
+    "answers that pass the cross-check",
+    "latency, p95",
+];
+
+/// Finding O2: no row is met because a run is left out of it, and every row can be missed.
+#[tokio::test(start_paused = true)]
+async fn every_row_of_the_report_can_be_missed() {
+    let restrained = || {
+        let mut completion = Completion::new(answer(610).to_string());
+        completion.restrained = true;
+        vec![Reply::completion(completion)]
+    };
+    let [compliance, retry, fallback, check, latency] = ROWS;
+    assert_eq!(missed(Vec::new, 0, 40).await, [""; 0]);
+    // Answers that were repaired, or ended or capped by the engine, are accepted and do not comply.
+    assert_eq!(missed(|| vec![Reply::text(format!("Here: {}", answer(610)))], 2, 30).await, [compliance]);
+    assert_eq!(missed(restrained, 2, 30).await, [compliance]);
+    assert_eq!(missed(|| vec![Reply::text("{}"), text(&answer(610))], 2, 30).await, [compliance, retry]);
+    // One answer in prose on each attempt: the check was never reached.
+    assert_eq!(missed(|| vec![Reply::text("prose")], 9, 1).await, ROWS[..4]);
+    assert_eq!(missed(|| vec![text(&answer(100)), text(&answer(610))], 1, 40).await, [check]);
+    assert_eq!(missed(|| vec![Reply::text("prose")], 1, 40).await, [fallback, check]);
+    let slow = || {
+        vec![
+            Reply::from(FaultKind::Overloaded),
+            Reply::from(FaultKind::Overloaded),
+            Reply::from(FaultKind::Overloaded),
+            text(&answer(610)),
+        ]
+    };
+    assert_eq!(missed(slow, 3, 30).await, [latency]);
+    // A server that is down is no fast server.
+    assert_eq!(missed(|| vec![Reply::from(FaultKind::Auth)], 10, 0).await, ROWS);
+    assert_eq!(missed(|| vec![Reply::from(FaultKind::Auth)], 3, 30).await, ROWS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_report_names_the_model_the_prompt_and_what_had_no_answer() {
+    let events = Events::default();
+    for reply in [Reply::from(FaultKind::Auth), text(&answer(610))] {
+        let oracle = builder(&model([reply])).with_observer(events.clone()).build().unwrap();
+        oracle.score(&wallet()).await.unwrap();
+    }
+    let report = Report::of(events.of());
+    let (model, prompt) = (report.models.keys().next().unwrap(), report.prompts.keys().next().unwrap());
+    let table = report.to_string();
+    for line in [
+        format!("model: {model}, 2 of 2 scores\n"),
+        format!("prompt: {prompt}, 2 of 2 scores\n"),
+        "without an answer of a model: 1 of 2 scores, a miss of every target\n".to_owned(),
+    ] {
+        assert!(table.contains(&line), "{line}\n{table}");
+    }
+    assert!(Report::of([]).is_missed(), "nothing is met by nothing");
 }

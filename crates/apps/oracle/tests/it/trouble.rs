@@ -48,26 +48,18 @@ async fn a_model_that_is_always_cut_off_leaves_the_fallback() {
 }
 
 #[tokio::test]
-async fn an_answer_whose_last_text_was_cut_is_a_score_that_says_so_and_is_not_compliant() {
+async fn an_answer_that_was_cut_is_a_failed_attempt_wherever_it_was_cut() {
     let text = answer(610).to_string();
-    let closed = |at: usize| {
+    // In the last string, before its quotation mark and two brackets; and before a whole member.
+    for at in [text.len() - 4, text.find("\"strengths\"").unwrap()] {
         let mut completion = Completion::new(text.clone()).with_finish(Finish::Length);
         completion.closed_at = Some(at);
-        Reply::completion(completion)
-    };
-    // In the last string, before its quotation mark and two brackets.
-    let (scored, calls) = scored_after([closed(text.len() - 4)]).await;
-    assert_eq!((scored.source, scored.attempts, calls), (ScoreSource::Ai, 1, 1), "{scored:?}");
-    let paths: Vec<_> = scored.closed.iter().map(ToString::to_string).collect();
-    assert_eq!(paths, ["$", "$.strengths", "$.strengths[0]"]);
-    assert_eq!(json!(scored)["closed"], json!(paths));
-    assert!(!scored.event.is_compliant());
-    // Supplied values make it a failed attempt.
-    let (scored, calls) =
-        scored_after([closed(text.find("\"strengths\"").unwrap()), Reply::text(text.clone())]).await;
-    assert_eq!((scored.source, scored.attempts, calls), (ScoreSource::Ai, 2, 2));
-    assert_eq!(scored.event.rejections().next().unwrap().failure.class(), "truncated");
-    assert!(scored.closed.is_empty() && json!(scored).get("closed").is_none());
+        let (scored, calls) = scored_after([Reply::completion(completion), Reply::text(text.clone())]).await;
+        assert_eq!((scored.source, scored.attempts, calls), (ScoreSource::Ai, 2, 2));
+        assert_eq!(scored.event.rejections().next().unwrap().failure.class(), "truncated");
+        assert!(!scored.event.is_compliant() && scored.event.is_retried());
+        assert!(scored.closed.is_empty() && json!(scored).get("closed").is_none());
+    }
 }
 
 #[tokio::test]

@@ -74,6 +74,31 @@ async fn what_passes_is_not_generated_again() {
 }
 
 #[tokio::test]
+async fn a_rubric_that_could_never_be_evaluated_is_an_error_before_any_call() {
+    let pattern = Pattern { path: "$.nmae".parse().unwrap(), matches: "x".into(), not: false };
+    let named = Criterion { pattern: Some(pattern), ..Criterion::new("named", "It has a name.") };
+    for (rubric, says) in [
+        (ReviewRubric::new("r").with_criterion(named), "`$.nmae`: did you mean `$.name`?"),
+        (ReviewRubric::new("empty"), "there is no criterion"),
+    ] {
+        let model = Says::new(|_, _| OLD.to_owned());
+        let (agent, _) = agent(model.clone());
+        let result = generate_with_review::<Value>(
+            &LlmGenerationService::new(agent.clone()),
+            &LlmReviewService::new(agent),
+            GenerationInput::new("Think of somebody."),
+            &person(),
+            &rubric,
+            GenerateOptions::default(),
+        )
+        .await;
+        let error = result.error.unwrap();
+        assert_eq!((error.kind, model.calls().len()), (ErrorKind::Config, 0));
+        assert!(error.message.contains(says), "{}", error.message);
+    }
+}
+
+#[tokio::test]
 async fn a_failed_generation_is_not_reviewed() {
     let (result, model) = run(&["no JSON"], true).await;
     assert!(!result.success && !result.retried && result.review.is_none());
@@ -93,14 +118,12 @@ async fn if_the_second_fails_the_first_one_stays() {
 async fn a_review_that_cannot_be_carried_out_is_one_that_failed() {
     let judged = ReviewRubric::new("both").with_criterion(Criterion::new("kind", "The person is kind."));
     let judged = rubric().criteria.into_iter().fold(judged, ReviewRubric::with_criterion);
-    let empty = ReviewRubric::new("empty");
     for (rubric, judge, kind, answered) in [
         (&judged, Reply::from(FaultKind::Auth), ErrorKind::Unavailable, false),
         (&judged, Reply::from(FaultKind::NoCredit), ErrorKind::Unavailable, false),
         (&judged, Reply::from(FaultKind::Overloaded), ErrorKind::Unavailable, false),
         (&judged, Reply::from("I like it."), ErrorKind::Rejected, true),
         (&judged, Reply::refusal("I would rather not."), ErrorKind::Rejected, true),
-        (&empty, Reply::from(FaultKind::Auth), ErrorKind::Config, false),
     ] {
         for retry_once in [false, true] {
             let (generating, _) = agent(Arc::new(Scripted::new([OLD])));

@@ -2,6 +2,8 @@
 
 use formwork_review::ReviewRubric;
 use formwork_review::document::Format;
+use formwork_schema::compile;
+use serde_json::json;
 
 fn parse(text: &str) -> Result<ReviewRubric, String> {
     ReviewRubric::parse("r.yaml", text, Format::Yaml).map_err(|error| format!("{error:#}"))
@@ -97,4 +99,56 @@ fn all_of_it_is_reported_at_once() {
     let error = ReviewRubric::parse("r.yaml", "nam: r\ncriteria:\n  - id: 7\n", Format::Yaml).unwrap_err();
     assert_eq!(error.findings().len(), 4, "{error:#}");
     assert!(error.to_string().ends_with("(and 3 more)"), "{error}");
+}
+
+#[test]
+fn a_path_that_outputs_cannot_have_is_a_mistake() {
+    let named = json!({"type": "object", "properties": {
+        "answer": {"type": "string"},
+        "prices": {"type": "array", "items": {"type": "object", "properties": {"net": {}, "gross": {}}}},
+    }});
+    let with = |others: serde_json::Value| {
+        let mut schema = named.clone();
+        schema["additionalProperties"] = others;
+        schema
+    };
+    for (criterion, place, meant) in [
+        ("pattern: {path: $.anwser, matches: x}", "r.yaml:4:14", "`$.answer`"),
+        ("pattern: {path: $.answer.text, matches: x}", "r.yaml:4:14", "nothing can be inside of `$.answer`"),
+        ("rule: {rule: quoted, target: $.anwser}", "r.yaml:4:11", "`$.answer`"),
+        (
+            "rule: {rule: atMost, target: '$.prices[*].net', limit: '$.prices[*].gros'}",
+            "r.yaml:4:11",
+            "`$.prices[*].gross`",
+        ),
+        ("schema: {properties: {anwser: {maxLength: 5}}}", "r.yaml:4:13", "`$.answer`"),
+        (
+            "schema: {properties: {prices: {items: {properties: {gros: {minimum: 0}}}}}}",
+            "r.yaml:4:13",
+            "`$.prices[*].gross`",
+        ),
+    ] {
+        let text = format!("name: r\ncriteria:\n  - id: a\n    {criterion}\n    description: b\n");
+        let parse = |schema: &serde_json::Value| {
+            let compiled = compile(schema).unwrap();
+            let rubric = ReviewRubric::parse_for("r.yaml", &text, Format::Yaml, Some(compiled.as_ref()));
+            rubric.map_err(|error| format!("{error:#}"))
+        };
+        for closed in [named.clone(), with(json!(false))] {
+            let error = parse(&closed).unwrap_err();
+            assert!(error.starts_with(&format!("{place}: the schema has no ")), "{criterion}: {error}");
+            assert!(error.contains(meant), "{criterion}: {error}");
+        }
+        // Without a schema nothing is known about the paths.
+        assert!(ReviewRubric::parse("r.yaml", &text, Format::Yaml).is_ok(), "{criterion}");
+        assert!(parse(&json!({"type": "object"})).is_ok(), "{criterion}");
+        let is_top = criterion.contains("anwser");
+        for open in [with(json!(true)), with(json!({"type": "string"}))] {
+            assert_eq!(parse(&open).is_ok(), is_top, "{criterion}");
+        }
+    }
+    let compiled = compile(&named).unwrap();
+    let text = "name: r\ncriteria:\n  - {id: a, description: b, schema: {properties: {secret: false}}}\n";
+    let rubric = ReviewRubric::parse_for("r.yaml", text, Format::Yaml, Some(compiled.as_ref()));
+    assert!(rubric.is_ok(), "a member that is forbidden may be absent");
 }

@@ -12,9 +12,10 @@ fn each_says_where_and_what_was_expected() {
         ("", 1, 1, "the shape is empty: expected a type"),
         ("  // nothing\n", 2, 1, "the shape is empty"),
         ("{\n  \"name\": strng,\n}", 2, 11, "there is no type `strng`: did you mean `string`?"),
-        ("{\"a\": int}", 1, 7, "did you mean `integer`?"),
-        ("{\"a\": bool}", 1, 7, "did you mean `boolean`?"),
-        ("{\"a\": Text}", 1, 7, "did you mean `string`?"),
+        ("{\"a\": int64}", 1, 7, "did you mean `integer`?"),
+        ("{\"a\": flag}", 1, 7, "did you mean `boolean`?"),
+        ("{\"a\": datetime}", 1, 7, "did you mean `string`?"),
+        ("{\"a\": int | bool}", 1, 13, "a place has one type"),
         ("{\"a\": object}", 1, 7, "an object is written with its fields"),
         ("{\"a\": array}", 1, 7, "an array is written `[string]`"),
         ("{\"a\": enum}", 1, 7, "alternatives are written"),
@@ -49,7 +50,6 @@ fn each_says_where_and_what_was_expected() {
         ("{\"a: string}", 1, 2, "this text has no end on its line"),
         ("{\"\\x\": string}", 1, 2, "is no JSON string"),
         ("01", 1, 1, "`01` is no JSON number"),
-        ("{\"a\": string} # x", 1, 15, "a comment begins with `//`"),
         ("/* x", 1, 1, "this comment has no end"),
         ("Array<string>", 1, 6, "an array is written `[string]`"),
         ("{\"ä\": @}", 1, 7, "'@' has no meaning here"),
@@ -94,4 +94,25 @@ fn depth_and_size_have_caps() {
 fn a_message_quotes_little_of_a_long_word() {
     let (_, _, message) = mistake(&format!("{{\"a\": {}}}", "x".repeat(10_000)));
     assert!(message.len() < 400, "{message}");
+}
+
+#[test]
+fn a_mistake_in_a_list_of_fields_is_where_the_user_wrote_it() {
+    for (text, line, column, says) in [
+        ("name, age: integr", 1, 12, "there is no type `integr`: did you mean `integer`?"),
+        ("a, b: [{c: int, d: strng}]", 1, 20, "did you mean `string`?"),
+        ("name: str\nage: banana", 2, 6, "there is no type `banana`"),
+        ("a b", 1, 3, "expected `:` and a type after the name of the field, found `b`"),
+        ("a: int b: int", 1, 8, "expected `,` and the next field, found `b`"),
+        ("a, b, a", 1, 7, "the field `a` is there already, on line 1"),
+        ("a: int}", 1, 7, "expected the end of the shape, found `}`"),
+        ("a: {b", 1, 4, "this `{` is never closed"),
+        ("a # one, b: int # two", 1, 8, "a description ends with its line"),
+        ("a # one, b", 1, 8, "a description ends with its line"),
+        ("", 1, 1, "the shape is empty"),
+    ] {
+        let error = Shape::parse_fields(text).map(|shape| shape.to_string()).unwrap_err();
+        assert_eq!((error.line, error.column), (line, column), "{text}: {error}");
+        assert!(error.message.contains(says), "{text}: {error}");
+    }
 }

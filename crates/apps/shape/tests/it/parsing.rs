@@ -45,6 +45,8 @@ fn every_type_and_alternative() {
         ("null|boolean", json!({"type": ["boolean", "null"]})),
         ("any", json!({})),
         ("any | null", json!({})),
+        ("date | null", json!({"type": ["string", "null"], "format": "date"})),
+        ("text | date | rate", json!({"type": "string", "enum": ["text", "date", "rate"]})),
         ("null", json!({"const": null})),
         ("\"1.0\"", json!({"type": "string", "const": "1.0"})),
         ("low | \"very high\" | low-er", json!({"type": "string", "enum": ["low", "very high", "low-er"]})),
@@ -132,4 +134,42 @@ fn names_and_nodes_are_there_to_be_looked_at() {
     assert_eq!((shape.name(), shape.clone().with_name("plan").name()), ("shape", "plan"));
     let Kind::Object(fields) = &shape.root().kind else { panic!("{shape:?}") };
     assert!(fields[0].optional && fields[0].name == "a", "{fields:?}");
+}
+
+#[test]
+fn short_names_bare_names_and_dates_mean_the_same_at_every_depth() {
+    for (short, long) in [
+        ("{a: int}", "{a: integer}"),
+        ("{a: float | null, b?: bool}", "{a: number | null, b?: boolean}"),
+        ("{a: [str], b: text}", "{a: [string], b: string}"),
+        ("{a, b?, c: date}", "{a: string, b?: string, c: date}"),
+        ("{\"a b\", c}", "{\"a b\": string, c: string}"),
+    ] {
+        for (before, after) in [("", ""), ("[", "]"), ("{x: ", "}"), ("{x: [{y: ", "}]}"), ("[[[", "]]]")] {
+            let parse = |text: &str| Shape::parse(&format!("{before}{text}{after}"));
+            assert_eq!(parse(short).unwrap(), parse(long).unwrap(), "{before}{short}{after}");
+        }
+        let fields = |text: &str| text.trim_start_matches('{').trim_end_matches('}').to_owned();
+        assert_eq!(Shape::parse_fields(&fields(short)).unwrap(), Shape::parse(long).unwrap(), "{short}");
+    }
+}
+
+#[test]
+fn a_list_of_fields_is_an_object_without_brackets() {
+    for (text, shape) in [
+        ("name", "{name: string}"),
+        ("name, age: int,", "{name: string, age: integer}"),
+        ("name\nage: int\n", "{name: string, age: integer}"),
+        ("date", "{date: string}"),
+        (
+            "vendor  # the seller\nitems: [{name, qty: int}]  # all, in order\n",
+            "{vendor: string, // the seller\n items: [{name: string, qty: integer}] // all, in order\n}",
+        ),
+        ("# of the person\nname", "{\n// of the person\nname: string}"),
+        ("name # first and last", "{name: string // first and last\n}"),
+        ("stage: draft | final, n: number | null", "{stage: draft | final, n: number | null}"),
+        ("who: {name, born: int}, ok: bool", "{who: {name: string, born: integer}, ok: boolean}"),
+    ] {
+        assert_eq!(Shape::parse_fields(text).unwrap(), Shape::parse(shape).unwrap(), "{text}");
+    }
 }

@@ -12,6 +12,7 @@ pub(crate) fn node() -> impl Strategy<Value = Node> {
         Just(Kind::Number),
         Just(Kind::Integer),
         Just(Kind::Boolean),
+        Just(Kind::Date),
         literals(),
     ];
     let leaf = dressed(scalar.boxed());

@@ -90,6 +90,18 @@ fn what_is_wrong_is_reported_with_its_place() {
             "s.yaml:3:38: Type mismatch at $.a: expected integer, found string".into(),
         ),
         ("name: x\ndescription: y\ninputs: [\n".into(), "s.yaml:".into()),
+        (
+            with(
+                "rubric: {name: r, criteria: [{id: a, description: b, pattern: {path: $.nmae, matches: x}}]}",
+            ),
+            format!("s.yaml:{last}:63: the schema has no `$.nmae`: did you mean `$.name`?"),
+        ),
+        (
+            "name: x\ndescription: y\ntemplate_type: LLM_REVIEW\ninputs: {text: {type: string}}\n\
+             rubric: {name: r, criteria: [{id: a, description: b, pattern: {path: $.text, matches: x}}]}\n"
+                .into(),
+            "s.yaml:5:63: the schema has no `$.text`: nothing can be inside of `$`".into(),
+        ),
     ] {
         let error = wrong(&text);
         assert!(error.lines().any(|line| line.starts_with(&says)), "expected {says}\nfound {error}");

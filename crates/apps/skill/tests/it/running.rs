@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use formwork_core::{ErrorKind, FaultKind, Time};
+use formwork_core::{Completion, ErrorKind, FaultKind, Time};
 use formwork_skill::*;
 use formwork_testkit::{Reply, Scripted, VirtualClock};
 use serde_json::json;
@@ -168,7 +168,7 @@ async fn the_policy_of_the_file_counts() {
 const SOON: Duration = Duration::from_secs(2);
 
 #[tokio::test]
-async fn the_five_targets_are_measured() {
+async fn the_targets_are_measured() {
     let mut tally = Tally::default();
     let (generating, _) = runner(&[PERSON], ["no JSON", YOUNG, YOUNG, YOUNG, "no", "no", YOUNG]);
     for _ in 0..4 {
@@ -188,11 +188,12 @@ async fn the_five_targets_are_measured() {
             ("Schema compliance", ">98%", 4, Some(false)),
             ("Retry frequency", "<5%", 4, Some(false)),
             ("Review consistency", ">95%", 4, Some(false)),
-            ("Schema validation latency", "<100ms", 3, Some(true)),
+            ("Schema validation latency", "<100ms", 4, Some(false)),
             ("Total skill execution", "<60s", 8, Some(false)),
+            ("Outputs that pass", ">95%", 0, None),
         ]
     );
-    let measured: Vec<_> = report.targets.iter().map(|row| row.measured.unwrap()).collect();
+    let measured: Vec<_> = report.targets.iter().filter_map(|row| row.measured).collect();
     // Two of four generations were valid at first, two were requested again. One of the model's four verdicts differs;
     // the other criterion needs no model.
     assert_eq!(measured[..3], [50.0, 50.0, 75.0]);
@@ -206,7 +207,7 @@ fn vote(verdict: &str) -> String {
 /// A generation that is valid at first, and a review: no misses.
 async fn without_a_miss() -> Tally {
     let mut tally = Tally::default();
-    let (generating, _) = runner(&[PERSON], [YOUNG]);
+    let (generating, _) = runner(&[&reviewed(false)], [YOUNG]);
     let (reviewing, _) = runner(&[REPLY], [Reply::from(vote("pass").as_str())]);
     for _ in 0..40 {
         tally.add("a", SOON, &generating.execute("person", json!({"country": "x"})).await);
@@ -235,6 +236,20 @@ async fn no_target_is_met_by_a_run_that_is_omitted() {
         assert!(found.contains(&"Schema compliance".to_owned()), "{found:?}");
         assert!(found.contains(&"Total skill execution".to_owned()), "{found:?}");
     }
+    // Four runs without an output among 40 are enough for every row that generations have.
+    let mut tally = without_a_miss().await;
+    let (failing, _) = runner(&[&reviewed(false)], [FaultKind::Auth]);
+    for _ in 0..4 {
+        tally.add("b", SOON, &failing.execute("person", json!({"country": "x"})).await);
+    }
+    let rows = [
+        "Schema compliance",
+        "Retry frequency",
+        "Schema validation latency",
+        "Total skill execution",
+        "Outputs that pass",
+    ];
+    assert_eq!(missed(&tally), rows);
     let mut tally = without_a_miss().await;
     let (slow, _) = runner(&[PERSON], [YOUNG]);
     tally.add("b", late, &slow.execute("person", json!({"country": "x"})).await);
@@ -254,17 +269,17 @@ async fn no_target_is_met_by_a_run_that_is_omitted() {
 }
 
 #[tokio::test]
-async fn runs_without_any_answer_are_counted_as_such_and_say_nothing_about_retries() {
+async fn runs_without_any_answer_are_misses_of_every_row_of_generations() {
     let fault = |kind: FaultKind| Reply::from(kind);
-    // The replies of each run (the last one repeats), whether a provider answered, and generations with a completion.
-    for (skill, inputs, replies, unavailable, answered) in [
-        (PERSON, json!({"country": "x"}), vec![fault(FaultKind::Auth)], 1, 0),
-        (PERSON, json!({"country": "x"}), vec![fault(FaultKind::Timeout)], 1, 0),
-        (PERSON, json!({"country": "x"}), vec![Reply::from("no"), fault(FaultKind::Timeout)], 1, 1),
-        (PERSON, json!({"country": "x"}), vec![Reply::from("no")], 0, 1),
-        (PERSON, json!({"country": "x"}), vec![Reply::refusal("no")], 0, 1),
-        (REPLY, json!({"reply": "No."}), vec![fault(FaultKind::Auth)], 1, 0),
-        (REPLY, json!({"reply": "No."}), vec![Reply::from("garbage")], 0, 0),
+    // The replies of each run (the last one repeats), and whether no provider answered.
+    for (skill, inputs, replies, unavailable) in [
+        (PERSON, json!({"country": "x"}), vec![fault(FaultKind::Auth)], 1),
+        (PERSON, json!({"country": "x"}), vec![fault(FaultKind::Timeout)], 1),
+        (PERSON, json!({"country": "x"}), vec![Reply::from("no"), fault(FaultKind::Timeout)], 1),
+        (PERSON, json!({"country": "x"}), vec![Reply::from("no")], 0),
+        (PERSON, json!({"country": "x"}), vec![Reply::refusal("no")], 0),
+        (REPLY, json!({"reply": "No."}), vec![fault(FaultKind::Auth)], 1),
+        (REPLY, json!({"reply": "No."}), vec![Reply::from("garbage")], 0),
     ] {
         let mut tally = Tally::default();
         let clock = Arc::new(VirtualClock::starting_at(Time(1_000)));
@@ -276,8 +291,90 @@ async fn runs_without_any_answer_are_counted_as_such_and_say_nothing_about_retri
         assert_eq!((report.runs, report.failed + report.unreviewed), (1, 1), "{replies:?}");
         assert_eq!(report.unavailable, unavailable, "{replies:?}");
         let [compliance, retries, ..] = &report.targets[..] else { panic!("{report:?}") };
-        assert_eq!(retries.n, answered, "{replies:?}");
-        assert_eq!(retries.met.is_some(), answered > 0, "nothing was measured: {replies:?}");
-        assert_eq!(compliance.met, (skill == PERSON).then_some(false), "{replies:?}");
+        let generations = usize::from(skill == PERSON);
+        assert_eq!((compliance.n, retries.n), (generations, generations), "{replies:?}");
+        let missed = (skill == PERSON).then_some(false);
+        assert_eq!((compliance.met, retries.met), (missed, missed), "{replies:?}");
     }
+}
+
+#[tokio::test]
+async fn a_repaired_or_restrained_answer_does_not_comply() {
+    let restrained = {
+        let mut completion = Completion::new(YOUNG);
+        completion.restrained = true;
+        Reply::completion(completion)
+    };
+    for (reply, compliant) in
+        [(Reply::from(YOUNG), 100.0), (Reply::text(format!("Here: {YOUNG}")), 0.0), (restrained, 0.0)]
+    {
+        let mut tally = Tally::default();
+        let (runner, _) = runner(&[PERSON], [reply]);
+        tally.add("a", SOON, &runner.execute("person", json!({"country": "x"})).await);
+        let report = tally.report();
+        assert_eq!((report.failed, report.targets[0].measured), (0, Some(compliant)));
+        assert_eq!(report.is_missed(), compliant < 100.0);
+    }
+    assert!(Tally::default().report().is_missed(), "nothing is met by nothing");
+}
+
+#[tokio::test]
+async fn the_skills_own_rubric_is_a_row() {
+    let person = reviewed(false)
+        .replace("      schema: {properties: {age: {maximum: 30}}}\n      fix: Take somebody younger.\n", "");
+    let sure = |verdict: &str| vote(verdict);
+    let unsure = || vote("fail").replace("90", "49");
+    for (votes, n, measured, met) in [
+        (vec![sure("pass")], 4, Some(100.0), Some(true)),
+        (vec![sure("fail")], 4, Some(0.0), Some(false)),
+        (vec![sure("pass"), sure("pass"), sure("pass"), sure("fail")], 4, Some(75.0), Some(false)),
+        (vec![sure("pass"), unsure(), unsure(), unsure()], 1, Some(100.0), Some(true)),
+        (vec![unsure()], 0, None, Some(false)),
+    ] {
+        let mut tally = Tally::default();
+        for nth in 0..4 {
+            let (runner, _) = runner(&[&person], [YOUNG, votes[nth.min(votes.len() - 1)].as_str()]);
+            tally.add("a", SOON, &runner.execute("person", json!({"country": "x"})).await);
+        }
+        let report = tally.report();
+        let row = &report.targets[5];
+        assert_eq!((row.n, row.measured, row.met), (n, measured, met), "{votes:?}");
+        let is_said = report.remarks == ["the rubric decided none of 4 outputs"];
+        assert_eq!(is_said, n == 0, "{:?}", report.remarks);
+    }
+}
+
+#[tokio::test]
+async fn a_judge_that_decides_nothing_or_always_the_same_is_said() {
+    let unsure = vote("fail").replace("90", "49");
+    for (votes, met, says) in [
+        (vec![unsure.clone()], Some(false), "the judge decided none of 4 criteria"),
+        (vec![vote("pass")], Some(true), "the judge said `pass` 4 times of 4"),
+        (vec![vote("fail")], Some(true), "the judge said `fail` 4 times of 4"),
+        (vec![vote("pass"), vote("pass"), vote("fail"), vote("fail")], Some(true), ""),
+    ] {
+        let mut tally = Tally::default();
+        for nth in 0..4 {
+            let (runner, _) = runner(&[REPLY], [votes[nth.min(votes.len() - 1)].as_str()]);
+            let case = if nth < 2 { "a" } else { "b" };
+            tally.add(case, SOON, &runner.execute("review-reply", json!({"reply": "No."})).await);
+        }
+        let report = tally.report();
+        assert_eq!(report.targets[2].met, met, "{votes:?}");
+        assert_eq!(report.remarks.is_empty(), says.is_empty(), "{:?}", report.remarks);
+        assert!(report.remarks.iter().all(|remark| remark.starts_with(says)), "{:?}", report.remarks);
+    }
+}
+
+#[test]
+fn a_report_names_models_and_versions_of_skills() {
+    let mut tally = Tally::default();
+    tally.name_model("qwen3:8b");
+    let (one, other) = (skill(PERSON), skill(&PERSON.replace("make up people", "invent people")));
+    tally.name_skill(&one);
+    tally.name_skill(&one);
+    let report = tally.report();
+    assert_eq!(report.models.into_iter().collect::<Vec<_>>(), ["qwen3:8b"]);
+    assert_eq!(report.skills.into_iter().collect::<Vec<_>>(), [format!("person {}", one.version())]);
+    assert!(one.version() != other.version() && one.version().len() == 12);
 }

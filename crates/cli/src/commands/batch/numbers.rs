@@ -7,7 +7,7 @@ use formwork_batch::{BatchError, Control, Stop, View, estimate};
 use indicatif::HumanCount;
 
 use crate::rows::{BatchEstimate, BatchOutput, BatchState};
-use crate::terminal;
+use crate::{health, terminal};
 
 /// The time over which the rate is measured.
 const WINDOW: Duration = Duration::from_secs(30);
@@ -42,6 +42,7 @@ pub(super) fn of(view: &View) -> Result<BatchOutput, BatchError> {
         cost_usd,
         expected_cost_usd,
         reasons: progress.reasons,
+        in_force: health::in_force(),
         estimate: None,
     })
 }
@@ -111,6 +112,10 @@ pub(super) fn page(numbers: &BatchOutput) -> String {
     for (nth, (reason, rows)) in numbers.reasons.iter().enumerate() {
         let label = if nth == 0 { "rejected" } else { "" };
         text.push_str(&format!("{label:<9} {}: {reason}\n", HumanCount(*rows)));
+    }
+    for (nth, restriction) in numbers.in_force.iter().enumerate() {
+        let label = if nth == 0 { "in force" } else { "" };
+        text.push_str(&format!("{label:<9} {}\n", health::line(restriction)));
     }
     text
 }

@@ -55,8 +55,9 @@ pub(super) fn work(
 fn keeps(old: &Value, new: &Value) -> Result<impl Fn(&Value) -> bool + use<>, Failed> {
     let alike = contract::asks_alike(old, new);
     let named: NamedContract = serde_json::from_value(new.clone()).map_err(Failed::usage)?;
-    let structure = formwork_schema::compile(&named.schema).map_err(Failed::usage)?;
-    let contract = Contract::new(Arc::new(Inline::new("answer", named.schema)), structure);
+    let (schema, _) = crate::files::unwrapped(named.schema);
+    let structure = formwork_schema::compile(&schema).map_err(Failed::usage)?;
+    let contract = Contract::new(Arc::new(Inline::new("answer", schema)), structure);
     let contract = named.rules.into_iter().fold(contract, Contract::with_rule);
     Ok(move |value: &Value| alike && contract.judge(value, &Context::EMPTY).is_accepted())
 }

@@ -11,6 +11,7 @@ use formwork_batch::{
 };
 use formwork_core::{Context, ErrorKind};
 use formwork_extract::CancellationToken;
+use formwork_schema::says_nothing;
 use serde_json::Value;
 
 use super::session::{MAX_ROWS, Settings, closed, limited, with_progress};
@@ -23,9 +24,12 @@ use crate::targets::Targets;
 pub(super) fn start(args: &RunArgs, providers: &Providers) -> Result<Status, Failed> {
     let contract = contract::read(&args.contract)?;
     // A contract that the targets cannot express must not leave a folder behind.
-    let schema = contract.get("schema").unwrap_or(&Value::Null);
-    formwork_schema::compile(schema)
-        .map_err(|error| Failed::usage(format!("{}: {error}", args.contract.display())))?;
+    let (schema, warning) = crate::files::unwrapped(contract.get("schema").cloned().unwrap_or_default());
+    let file = args.contract.display();
+    warning.iter().for_each(|warning| say!("warning: {file}: {warning}"));
+    formwork_schema::compile(&schema)
+        .and_then(|_| says_nothing(&schema).map_or(Ok(()), |reason| Err(reason.into())))
+        .map_err(|error| Failed::usage(format!("{file}: {error}")))?;
     let source = crate::files::name(&args.input);
     let batch = match Batch::open(&args.out) {
         Ok(batch) => {

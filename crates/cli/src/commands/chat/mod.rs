@@ -16,6 +16,7 @@ use formwork_extract::CancellationToken;
 
 use super::extract::report::indented;
 
+use crate::argument::Source;
 use crate::exit::{Failed, Status};
 use crate::flags::{Sampling, seconds, set};
 use crate::ledger::Recording;
@@ -83,6 +84,9 @@ pub(crate) struct Args {
     /// Maximum number of calls per minute [default: no limit]
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
+    /// Validate answers by the schema library instead of the hand-written validator; both give the same verdicts
+    #[arg(long)]
+    schema_validation: bool,
     /// Print only the text of the answer
     #[arg(long)]
     text: bool,
@@ -96,6 +100,23 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     if args.question.as_ref().is_some_and(|question| question.trim().is_empty()) {
         return Err(Failed::usage("the question is empty"));
+    }
+    if let Some(named) = args.question.as_deref().and_then(Source::named_by) {
+        return Err(Failed::usage(match named {
+            Source::File(file) if file == "-" => {
+                "the question `-` is not a question: write none for a conversation on standard input"
+                    .to_owned()
+            }
+            Source::File(file) => format!(
+                "the question is only the name of the file {file}, which the model cannot read: write a question and the \
+                 contents of the file, for example \"Summarise this: $(cat {file})\""
+            ),
+            Source::Url(url) => {
+                format!(
+                    "the question is only an address, which is not downloaded: write a question about {url}"
+                )
+            }
+        }));
     }
     let cancel = CancellationToken::new();
     interrupt::run(&cancel, async {
@@ -114,6 +135,7 @@ async fn client(args: &Args, providers: &Providers) -> Result<JsonModeChatClient
     };
     let ledger = args.recording.open()?;
     let opened = args.targets.open(providers, args.debug).await?;
+    opened.say_how_small_the_default_model_is();
     let recorder = opened.recorder(ledger, "chat");
     let flags = Defaults {
         max_attempts: args.max_retries.map(|retries| retries + 1),
@@ -126,6 +148,12 @@ async fn client(args: &Args, providers: &Providers) -> Result<JsonModeChatClient
     let settings = flags.or(opened.defaults.clone()).or(own);
     let policy = settings.limit(formwork_chat::policy(1));
     let mut builder = JsonModeChatClient::builder().with_policy(policy).with_debug(args.debug);
+    if opened.is_tiny {
+        builder = builder.with_copies_rejected();
+    }
+    if args.schema_validation {
+        builder = builder.with_schema_validation();
+    }
     if args.forced_tool {
         builder = builder.with_forced_tool();
     }

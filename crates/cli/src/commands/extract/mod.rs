@@ -3,24 +3,24 @@
 pub(crate) mod one;
 pub(crate) mod report;
 mod rows;
-mod schema;
+pub(crate) mod schema;
 
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use formwork::config::Defaults;
 use formwork::providers::Providers;
-use formwork_core::{Error, ErrorKind, Input};
+use formwork_core::{Absent, Error, ErrorKind, Input};
 use formwork_extract::{CancellationToken, Extraction, Extractor, ExtractorBuilder};
 use formwork_ledger::Ledger;
 use serde_json::Value;
 
 use self::schema::Given;
+use crate::argument::Source;
 use crate::exit::{Failed, Status};
 use crate::flags::{Sampling, seconds, set};
 use crate::ledger::Recording;
 use crate::rules::Placed;
-use crate::stderr::say;
 use crate::targets::{Opened, Targets};
 use crate::{files, interrupt, rules};
 
@@ -29,6 +29,7 @@ Examples:
   formwork extract --schema person.schema.json \"Maria Lindqvist, 34, moved to Lisbon last spring.\"
   formwork extract -s \"name, age: int\" \"Maria Lindqvist, 34, moved to Lisbon last spring.\"
   formwork extract -s person.schema.json --file letter.txt --json
+  formwork extract -s person.schema.json --file letter.txt --evidence
   cat letter.txt | formwork extract -s person.schema.json -v --max-attempts 3
   formwork extract --contract person.yaml \"...\"
   formwork extract -s person.schema.json --model qwen2.5-0.5b-instruct-q8_0.gguf --temperature 0.2 --seed 7 \"...\"
@@ -48,7 +49,8 @@ A formwork.toml configures other providers, and `formwork doctor` tests them:
 
 Exit codes:
   0    the value is printed (with --jsonl: for each row)
-  1    no valid answer (with --jsonl: for a row, unless --allow-failures)
+  1    no valid answer, or the text does not state a required value (--json: class `not_stated`; see --may-be-absent)
+       (with --jsonl: for a row, unless --allow-failures)
   2    wrong usage, or an invalid schema or file
   3    no provider answered in time, or the model cannot be opened
   130  interrupted";
@@ -59,7 +61,11 @@ const TEMPERATURE: &str = "Sampling temperature of the first attempt, from 0 to 
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP, mut_arg("temperature", |temperature| temperature.help(TEMPERATURE)))]
 pub(crate) struct Args {
-    /// The text [default: --file, else standard input]
+    /// The text [default: --file, else standard input]. The name of a file, `-`, `@FILE` and a URL are errors: see --file and --text
+    #[arg(value_name = "TEXT")]
+    argument: Option<String>,
+    /// The text, taken literally even if it names a file
+    #[arg(long, conflicts_with_all = ["argument", "file"], allow_hyphen_values = true)]
     text: Option<String>,
     /// The schema of the answer: JSON Schema (JSON or YAML) or a shape, as a file or as text, or a list of fields such
     /// as "name, age: int"
@@ -69,11 +75,18 @@ pub(crate) struct Args {
     /// shape, as for `formwork batch` and `formwork serve`
     #[arg(long, short, value_name = "FILE", conflicts_with = "schema")]
     contract: Option<PathBuf>,
+    /// Accept any JSON value, for a schema that constrains none, such as {} or true
+    #[arg(long)]
+    any: bool,
     /// File with rules for the answer, in addition to those in `x-formwork-rules` of the schema; see `formwork check --help`
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
+    /// Accept null, or nothing, for members that the text does not state: for all required members, or for the member at PATH (such
+    /// as `$.items[*].note`; repeatable). The value has null there, and `not_stated` of --json lists the paths
+    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    may_be_absent: Vec<Absent>,
     /// File with the text (with --jsonl: the rows); `-` is standard input
-    #[arg(long, short, conflicts_with = "text")]
+    #[arg(long, short, conflicts_with = "argument")]
     file: Option<PathBuf>,
     /// System prompt, which describes the task to the model
     #[arg(long)]
@@ -96,14 +109,18 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "jsonl")]
     json: bool,
     /// Read one JSON object per line with `id`, `input` and optionally `schema`, and print one result per line, in order
-    #[arg(long, conflicts_with = "text")]
+    #[arg(long, conflicts_with_all = ["argument", "text"])]
     jsonl: bool,
+    /// Print the place of each value in the text on standard error; with --jsonl, add it to the rows (--json always has it), see
+    /// `formwork evidence --help`
+    #[arg(long)]
+    evidence: bool,
     /// Exit with 0 even if rows failed (requires --jsonl)
-    #[arg(long, requires = "jsonl", conflicts_with = "text")]
+    #[arg(long, requires = "jsonl", conflicts_with_all = ["argument", "text"])]
     allow_failures: bool,
     /// Maximum number of rows in progress at a time
-    // `text` is listed too, because clap ignores `requires` if the required argument conflicts with a present one.
-    #[arg(long, default_value_t = 1, requires = "jsonl", conflicts_with = "text")]
+    // The texts are listed too, because clap ignores `requires` if the required argument conflicts with a present one.
+    #[arg(long, default_value_t = 1, requires = "jsonl", conflicts_with_all = ["argument", "text"])]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
     concurrency: u16,
     #[command(flatten)]
@@ -125,7 +142,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
 }
 
 async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> Result<Status, Failed> {
-    let text_file = args.text.is_none().then(|| source(args));
+    let text_file = args.argument.as_ref().or(args.text.as_ref()).is_none().then(|| source(args));
     let schema_file = args.schema.as_deref().map(Path::new);
     let inputs: Vec<&Path> = schema_file.into_iter().chain(args.rules.as_deref()).chain(text_file).collect();
     files::one_standard_input(&inputs)?;
@@ -134,41 +151,80 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
     let Given { name, usable } =
         given.ok_or_else(|| Failed::usage("there is no schema: name one with --schema or --contract"))?;
     let text = text(args)?;
-    if let Some(file) = args.text.as_deref().and_then(schema::named_file) {
-        let file = file.display();
-        say!("note: {file} is a file, and the text is only its name: to read the file, write --file {file}");
-    }
     let requests = Requests::new(args, providers).await?;
     let extractor = requests.extractor(usable).map_err(|error| failed(&error, Some(&name)))?;
     let output = one::Output { verbose: args.verbose, json: args.json };
+    let source = source_of(args, &extractor, &text);
     let extraction = requests.extraction(&extractor, text, Some(&name));
-    one::run(extraction, cancel, output, |error| failed(error, Some(&name))).await
+    one::run(extraction, cancel, output, source.as_ref(), |error| failed(error, Some(&name))).await
+}
+
+/// Returns what the evidence of an answer needs, if the output has evidence: with --evidence, and with --json.
+fn source_of(args: &Args, extractor: &Extractor<Value>, text: &str) -> Option<one::Source> {
+    let schema = || extractor.plan().contract().schema().document().clone();
+    let source = || one::Source { text: text.to_owned(), schema: schema(), print: args.evidence };
+    (args.evidence || args.json).then(source)
 }
 
 /// Returns the schema or the contract of the command line.
 fn given(args: &Args, rules: &[Placed], providers: &Providers) -> Result<Option<Given>, Failed> {
     match (&args.schema, &args.contract) {
-        (Some(argument), _) => schema::given(argument, rules, providers.rules()).map(Some),
-        (None, Some(file)) => schema::of_contract(file, rules, providers.rules()).map(Some),
+        (Some(argument), _) => {
+            schema::given(argument, &args.may_be_absent, rules, providers.rules(), args.any).map(Some)
+        }
+        (None, Some(file)) => {
+            schema::of_contract(file, &args.may_be_absent, rules, providers.rules(), args.any).map(Some)
+        }
         (None, None) => Ok(None),
     }
 }
 
 /// Returns the input text of the command line.
 fn text(args: &Args) -> Result<String, Failed> {
-    let text = match (&args.text, &args.file) {
-        (Some(text), _) => text.clone(),
-        (None, None) if io::stdin().is_terminal() => {
+    let text = match (&args.argument, &args.text) {
+        (Some(argument), _) => match Source::named_by(argument) {
+            Some(named) => return Err(Failed::usage(misplaced(argument, &named))),
+            None => argument.clone(),
+        },
+        (None, Some(text)) => text.clone(),
+        (None, None) if args.file.is_none() && io::stdin().is_terminal() => {
             return Err(Failed::usage(
                 "there is no text: pass it as an argument, with --file, or on standard input",
             ));
         }
-        (None, _) => files::text(source(args))?,
+        (None, None) => files::text(source(args))?,
     };
     if text.trim().is_empty() {
         return Err(Failed::usage(EMPTY));
     }
     Ok(text)
+}
+
+/// Returns the message for an argument that names the source of the text, with the option to use.
+fn misplaced(argument: &str, named: &Source) -> String {
+    let literal = format!("--text {} for these characters as the text", shown(argument.trim()));
+    match named {
+        Source::File(file) if file == "-" => {
+            format!(
+                "the argument `{argument}` is not the text: write --file - for standard input, or {literal}"
+            )
+        }
+        Source::File(file) => {
+            let file = shown(file);
+            format!(
+                "the argument `{argument}` is not the text: write --file {file} for the contents of the file, or {literal}"
+            )
+        }
+        Source::Url(url) => format!(
+            "the argument `{argument}` is not the text, and no address is downloaded: write --file - after \
+             `curl {url} |`, or {literal}"
+        ),
+    }
+}
+
+/// Returns a word as it is written in a shell.
+fn shown(word: &str) -> String {
+    if word.contains(char::is_whitespace) { format!("'{word}'") } else { word.to_owned() }
 }
 
 /// Returns the file of the text or the rows, if the text is not an argument.
@@ -188,7 +244,9 @@ struct Requests<'a> {
 impl<'a> Requests<'a> {
     async fn new(args: &'a Args, providers: &Providers) -> Result<Self, Failed> {
         let ledger = args.recording.open()?;
-        Ok(Self { args, opened: args.targets.open(providers, args.verbose).await?, ledger })
+        let opened = args.targets.open(providers, args.verbose).await?;
+        opened.say_how_small_the_default_model_is();
+        Ok(Self { args, opened, ledger })
     }
 
     /// Returns the extraction of one input, recorded if there is a ledger. `name` is the name of the schema, unless the schema is
@@ -208,7 +266,7 @@ impl<'a> Requests<'a> {
 
     fn extractor(&self, usable: schema::Usable) -> Result<Extractor<Value>, Error> {
         let args = self.args;
-        let schema::Usable { schema, rules, instructions, examples, .. } = usable;
+        let schema::Usable { schema, unwrapped, rules, instructions, examples, .. } = usable;
         let own = Defaults {
             max_attempts: Some(3),
             temperature: Some(0.3),
@@ -225,7 +283,8 @@ impl<'a> Requests<'a> {
         };
         let builder =
             flags.or(self.opened.defaults.clone()).or(own).apply(Extractor::for_document("answer", schema));
-        let builder = builder.with_rules(rules);
+        let builder = set(builder.with_rules(rules), unwrapped, ExtractorBuilder::with_warning);
+        let builder = if args.any { builder.with_any() } else { builder };
         let mut builder = self.opened.backends.iter().cloned().fold(builder, ExtractorBuilder::with_target);
         if args.jsonl {
             builder = builder.with_fail_fast();

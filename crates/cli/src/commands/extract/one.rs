@@ -1,14 +1,17 @@
 //! Runs one extraction and prints its result.
 
 use formwork_core::{Error, spaced};
+use formwork_evidence::{Evidence, Index};
 use formwork_extract::{CancellationToken, Extraction};
 use serde_json::Value;
 
 use super::report::Report;
+use crate::commands::evidence;
 use crate::exit::{Failed, Status};
 use crate::output;
 use crate::rows::ExtractOutput;
 use crate::spinner::Spinner;
+use crate::stderr::say;
 
 /// The output of an extraction.
 #[derive(Debug, Clone, Copy)]
@@ -19,11 +22,28 @@ pub(crate) struct Output {
     pub(crate) json: bool,
 }
 
-/// Runs the extraction. `failed` returns the failure for an error, with its exit code.
+/// The input text of an extraction and the schema of its answer, for the evidence.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    pub(crate) text: String,
+    pub(crate) schema: Value,
+    /// Whether to print the evidence on standard error, if the output is the value alone.
+    pub(crate) print: bool,
+}
+
+impl Source {
+    /// Returns the place of each value of an answer in the input text.
+    pub(crate) fn evidence(&self, value: &Value) -> Vec<Evidence> {
+        Index::new(&self.text).evidence(value, Some(&self.schema))
+    }
+}
+
+/// Runs the extraction. With a `source`, the JSON output has the evidence. `failed` returns the failure for an error, with its exit code.
 pub(crate) async fn run(
     extraction: Extraction<Value>,
     cancel: &CancellationToken,
     output_as: Output,
+    source: Option<&Source>,
     failed: impl FnOnce(&Error) -> Failed,
 ) -> Result<Status, Failed> {
     let extraction = extraction.with_cancel(cancel.clone());
@@ -34,10 +54,16 @@ pub(crate) async fn run(
     };
     let result = extraction.run().await;
     if output_as.json {
-        output::row(&ExtractOutput::new(Value::Null, &result))?;
+        output::row(&ExtractOutput::new(Value::Null, &result).with_evidence(source))?;
     }
     match result {
-        Ok(outcome) if !output_as.json => output::line(spaced(&outcome.value))?,
+        Ok(outcome) if !output_as.json => {
+            output::line(spaced(&outcome.value))?;
+            if let Some(source) = source.filter(|source| source.print) {
+                let evidence = source.evidence(&outcome.value);
+                say!("{}", evidence::table(&evidence, &outcome.value, &source.text).trim_end());
+            }
+        }
         Ok(_) => {}
         Err(error) => return Err(failed(&error)),
     }

@@ -10,6 +10,7 @@ use formwork_extract::{CancellationToken, Extraction, Extractor, Observer, RunId
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
 
+use super::one::Source;
 use super::schema::Given;
 use super::{Args, EMPTY, Requests, report, schema, source};
 use crate::exit::{Failed, Status};
@@ -47,12 +48,12 @@ pub(super) async fn run(
         // A row is read, and its schema compiled, only when fewer than `concurrency` rows are in progress.
         let prepared = row.map(|row| prepare(&mut extractors, row, cancel));
         async move {
-            let (id, extraction) = prepared?;
+            let (id, extraction, source) = prepared?;
             let result = match extraction {
                 Ok(extraction) => extraction.run().await,
                 Err(error) => Err(error),
             };
-            Ok::<_, Failed>(ExtractOutput::new(id, &result))
+            Ok::<_, Failed>(ExtractOutput::new(id, &result).with_evidence(source.as_ref()))
         }
     });
     let mut answers = std::pin::pin!(answers.buffered(usize::from(args.concurrency)));
@@ -68,28 +69,30 @@ pub(super) async fn run(
     }
 }
 
-/// The `id` of a row, and its extraction or error.
+/// The `id` of a row, its extraction or error, and what its evidence needs.
 fn prepare(
     extractors: &mut Extractors<'_>,
     row: jsonl::Row<ExtractInput>,
     cancel: &CancellationToken,
-) -> (Value, Result<Extraction<Value>, Error>) {
+) -> (Value, Result<Extraction<Value>, Error>, Option<Source>) {
     let ExtractInput { id, input, schema } = match row {
         Ok(row) => row,
-        Err(BadRow { id, message }) => return (id, Err(Error::new(ErrorKind::Config, message))),
+        Err(BadRow { id, message }) => return (id, Err(Error::new(ErrorKind::Config, message)), None),
     };
     if input.trim().is_empty() {
-        return (id, Err(Error::new(ErrorKind::Config, EMPTY)));
+        return (id, Err(Error::new(ErrorKind::Config, EMPTY)), None);
     }
     let verbose = extractors.requests.args.verbose;
     let name = extractors.name.clone().filter(|_| schema.is_none());
+    let mut source = None;
     let extraction = extractors.of(schema).map(|extractor| {
+        source = super::source_of(extractors.requests.args, &extractor, &input);
         let down = Down(Arc::clone(&extractors.down));
         let extraction = extractors.requests.extraction(&extractor, input, name.as_deref());
         let extraction = extraction.with_cancel(cancel.clone()).with_observer(down);
         if verbose { extraction.with_observer(report::Report) } else { extraction }
     });
-    (id, extraction)
+    (id, extraction, source)
 }
 
 /// An observer that prints once that no provider can be reached, and the consequence for later rows.
@@ -139,9 +142,15 @@ impl Extractors<'_> {
         if let Some(known) = self.known.get(&text) {
             return Ok(known.clone());
         }
-        let extractor = self
-            .requests
-            .extractor(schema::usable(schema, self.registered)?.with_rules(&self.rules, self.registered)?)?;
+        let extractor = self.requests.extractor(
+            schema::usable(
+                schema,
+                &self.requests.args.may_be_absent,
+                self.registered,
+                self.requests.args.any,
+            )?
+            .with_rules(&self.rules, self.registered)?,
+        )?;
         if self.known.len() < KEPT {
             self.known.insert(text, extractor.clone());
         }

@@ -1,9 +1,9 @@
 //! Reads and checks the schema of the command line, before a model is downloaded or loaded.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use formwork_core::{Error, ErrorKind, Rule, Rules, Schema as _, Severity};
+use formwork_core::{Absent, Error, ErrorKind, Rule, Rules, Schema as _, Severity, Warning};
 use formwork_review::document::{Document, Format};
 use formwork_schema::{Compiled, compile, lint};
 use formwork_shape::Shape;
@@ -17,14 +17,16 @@ use crate::stderr::say;
 
 /// A valid schema with its rules.
 #[derive(Clone)]
-pub(super) struct Usable {
-    pub(super) schema: Value,
-    pub(super) rules: Vec<Rule>,
+pub(crate) struct Usable {
+    pub(crate) schema: Value,
+    /// The warning about the wrapper that the schema had.
+    pub(crate) unwrapped: Option<Warning>,
+    pub(crate) rules: Vec<Rule>,
     /// Instructions for the model, as a system message.
-    pub(super) instructions: Option<String>,
+    pub(crate) instructions: Option<String>,
     /// Inputs with their right answers.
-    pub(super) examples: Vec<(String, Value)>,
-    compiled: Arc<Compiled>,
+    pub(crate) examples: Vec<(String, Value)>,
+    pub(crate) compiled: Arc<Compiled>,
 }
 
 impl Usable {
@@ -32,7 +34,7 @@ impl Usable {
     ///
     /// # Errors
     /// One line with the location of a rule whose path the schema does not allow, or whose name is unknown.
-    pub(super) fn with_rules(mut self, more: &[Placed], known: &Rules) -> Result<Self, Error> {
+    pub(crate) fn with_rules(mut self, more: &[Placed], known: &Rules) -> Result<Self, Error> {
         let refused = |message| Error::new(ErrorKind::Schema, message);
         for placed in more {
             placed.check(&self.compiled).map_err(refused)?;
@@ -43,28 +45,28 @@ impl Usable {
 }
 
 /// A schema of the command line.
-pub(super) struct Given {
+pub(crate) struct Given {
     /// The name in messages.
-    pub(super) name: String,
-    pub(super) usable: Usable,
+    pub(crate) name: String,
+    pub(crate) usable: Usable,
 }
 
 /// Reads the argument of `--schema`: JSON Schema as JSON or YAML or a shape, as a file or as text, or a list of
-/// fields such as `name, age: int`. Adds the rules `more`.
+/// fields such as `name, age: int`. Marks members that a text may lack, and adds the rules `more`. With `any`, the schema may allow any
+/// value.
 ///
 /// # Errors
 /// [`Failed`] with the location of a mistake, or for a schema that no value satisfies.
-pub(super) fn given(argument: &str, more: &[Placed], known: &Rules) -> Result<Given, Failed> {
-    let path = Path::new(argument);
-    let (name, schema) = if path == Path::new("-") || path.exists() || !is_inline(argument) {
-        if argument != "-" && !path.exists() && path.extension().is_none() {
-            return Err(Failed::usage(format!(
-                "there is no file `{argument}`; for a list of fields write `name, age: int`, for one `{{name: string}}`"
-            )));
-        }
-        (files::name(path), of_file(path)?)
-    } else {
-        ("--schema".to_owned(), of_text(argument)?)
+pub(crate) fn given(
+    argument: &str,
+    absent: &[Absent],
+    more: &[Placed],
+    known: &Rules,
+    any: bool,
+) -> Result<Given, Failed> {
+    let (name, schema) = match file_of(argument) {
+        Some(path) => (files::name(path), of_file(path)?),
+        None => ("--schema".to_owned(), of_text(argument)?),
     };
     let refused = |message: String| Failed::usage(format!("{name}: {message}"));
     if is_example(&schema) {
@@ -74,33 +76,70 @@ pub(super) fn given(argument: &str, more: &[Placed], known: &Rules) -> Result<Gi
                 .to_owned(),
         ));
     }
-    let usable = usable(schema, known).map_err(|error| refused(error.to_string()))?;
+    let usable = usable(schema, absent, known, any).map_err(|error| refused(error.to_string()))?;
     let usable = usable.with_rules(more, known).map_err(|error| Failed::usage(error.message()))?;
-    // Errors were rejected before, so all findings are warnings.
-    lint(&usable.schema).iter().for_each(|finding| say!("{name}: {finding}"));
+    warn(&name, &usable, any);
     Ok(Given { name, usable })
 }
 
-/// Reads the file of `--contract`. Adds the rules `more`.
+/// Prints the findings of a schema. Errors were rejected before, so all of them are warnings.
+fn warn(name: &str, usable: &Usable, any: bool) {
+    let findings = lint(&usable.schema).into_iter().filter(|finding| !(any && finding.pointer.is_empty()));
+    findings.for_each(|finding| say!("{name}: {finding}"));
+}
+
+/// Reads the file of `--contract`. Marks members that a text may lack, and adds the rules `more`. With `any`, the schema may allow any
+/// value.
 ///
 /// # Errors
 /// [`Failed`] with the file and the mistake.
-pub(super) fn of_contract(path: &Path, more: &[Placed], known: &Rules) -> Result<Given, Failed> {
+pub(crate) fn of_contract(
+    path: &Path,
+    absent: &[Absent],
+    more: &[Placed],
+    known: &Rules,
+    any: bool,
+) -> Result<Given, Failed> {
     let contract = files::contract(path)?;
     let name = files::name(path);
-    let mut usable =
-        usable(contract.schema, known).map_err(|error| Failed::usage(format!("{name}: {error}")))?;
+    let mut usable = usable(contract.schema, absent, known, any)
+        .map_err(|error| Failed::usage(format!("{name}: {error}")))?;
     usable.rules.extend(contract.rules);
     (usable.instructions, usable.examples) = (contract.instructions, contract.examples);
     let usable = usable.with_rules(more, known).map_err(|error| Failed::usage(error.message()))?;
-    lint(&usable.schema).iter().for_each(|finding| say!("{name}: {finding}"));
+    warn(&name, &usable, any);
     Ok(Given { name, usable })
 }
 
-/// Returns whether an argument is the text of a schema, and not a mistyped file name.
-fn is_inline(argument: &str) -> bool {
-    let text = argument.trim_start();
-    text.starts_with(['{', '[']) || argument.contains([',', '\n']) || argument.contains(": ")
+/// Returns the file that an argument names, even if it does not exist; `None` if the argument is the text of a schema: a
+/// bracket, several fields, a field with a type or a description, or the name of one field.
+pub(crate) fn file_of(argument: &str) -> Option<&Path> {
+    let path = Path::new(argument);
+    if argument == "-" || path.exists() {
+        return Some(path);
+    }
+    let is_name =
+        |text: &str| text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '-' | '?'));
+    let is_field =
+        |text: &str| text.split_once(':').is_some_and(|(name, _)| is_name(name) && !text.contains('\\'));
+    let is_text = argument.trim_start().starts_with(['{', '['])
+        || argument.contains([',', '\n', '#'])
+        || argument.contains(": ")
+        || is_field(argument)
+        || is_name(argument);
+    (!is_text).then_some(path)
+}
+
+/// Parses the argument of `--shape`: a shape as a file or as text, or a list of fields.
+pub(crate) fn shape_of(argument: &str) -> Result<Shape, Failed> {
+    match file_of(argument) {
+        Some(path) => files::shape(&files::name(path), &files::text(path)?, false),
+        None => files::shape("--shape", argument, !is_bracketed(argument)),
+    }
+}
+
+fn is_bracketed(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '['])
 }
 
 fn of_file(path: &Path) -> Result<Value, Failed> {
@@ -113,7 +152,7 @@ fn of_file(path: &Path) -> Result<Value, Failed> {
             .map_err(|_| Failed::usage(format!("{name} is not UTF-8: save the text as UTF-8")))
     };
     match extension {
-        "shape" => shape(&name, &text()?),
+        "shape" => shape(&name, &text()?, false),
         "yaml" | "yml" => {
             let document = Document::parse(&name, &text()?, Format::Yaml).map_err(Failed::usage)?;
             Ok(document.value().clone())
@@ -121,7 +160,7 @@ fn of_file(path: &Path) -> Result<Value, Failed> {
         _ => files::json_of(path, &bytes).or_else(|error| {
             // A file with any other extension may contain a shape.
             match text() {
-                Ok(text) if extension != "json" && Shape::parse(&text).is_ok() => shape(&name, &text),
+                Ok(text) if extension != "json" && Shape::parse(&text).is_ok() => shape(&name, &text, false),
                 _ => Err(error),
             }
         }),
@@ -132,44 +171,11 @@ fn of_text(text: &str) -> Result<Value, Failed> {
     if serde_json::from_str::<IgnoredAny>(text).is_ok() {
         return files::json_of_text("--schema", text.as_bytes());
     }
-    let is_bracketed = text.trim_start().starts_with(['{', '[']);
-    shape("--schema", &if is_bracketed { text.to_owned() } else { fields(text) })
+    shape("--schema", text, !is_bracketed(text))
 }
 
-fn shape(name: &str, text: &str) -> Result<Value, Failed> {
-    files::shape(name, text).map(|shape| shape.document().clone())
-}
-
-/// Returns the shape of a list of fields: `name, age: int, tags: [str]`. A field without a type is a string.
-fn fields(text: &str) -> String {
-    let mut depth = 0_usize;
-    let parts = text.split(|letter| {
-        match letter {
-            '[' | '{' => depth += 1,
-            ']' | '}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        matches!(letter, ',' | '\n') && depth == 0
-    });
-    let field = |part: &str| match part.split_once(':') {
-        None => format!("{part}: string"),
-        Some((name, written)) => {
-            let inner = written.trim().trim_start_matches('[').trim_end_matches(']').trim();
-            let short = [
-                ("int", "integer"),
-                ("float", "number"),
-                ("str", "string"),
-                ("text", "string"),
-                ("bool", "boolean"),
-            ];
-            match short.iter().find(|(short, _)| *short == inner) {
-                Some((short, long)) => format!("{name}:{}", written.replacen(short, long, 1)),
-                None => format!("{name}:{written}"),
-            }
-        }
-    };
-    let fields: Vec<String> = parts.map(str::trim).filter(|part| !part.is_empty()).map(field).collect();
-    format!("{{{}}}", fields.join(", "))
+fn shape(name: &str, text: &str, is_fields: bool) -> Result<Value, Failed> {
+    files::shape(name, text, is_fields).map(|shape| shape.document().clone())
 }
 
 /// Returns whether a document is an example of an object rather than a schema: no member is a keyword, and all
@@ -193,29 +199,25 @@ fn is_example(schema: &Value) -> bool {
         && !members.contains_key("required")
 }
 
-/// Separates the rules from a schema, and compiles the schema.
+/// Separates the rules from a schema without its wrapper, marks members that a text may lack, and compiles the schema.
 ///
 /// # Errors
-/// [`Error`] for a schema that is invalid or that no value satisfies, and for a rule whose path the schema does not allow.
-pub(super) fn usable(mut schema: Value, known: &Rules) -> Result<Usable, Error> {
+/// [`Error`] for a schema that is invalid, that no value satisfies or, without `any`, that every value satisfies, and for a rule
+/// whose path the schema does not allow.
+pub(crate) fn usable(schema: Value, absent: &[Absent], known: &Rules, any: bool) -> Result<Usable, Error> {
     let refused = |message: String| Error::new(ErrorKind::Schema, message);
+    let (mut schema, unwrapped) = files::unwrapped(schema);
+    absent.iter().for_each(|absent| absent.declare(&mut schema));
     let own = rules::take(&mut schema).map_err(refused)?;
     let compiled =
         compile(&schema).map_err(|error| refused(format!("#{}: {}", error.pointer, error.message)))?;
+    files::says_something(&schema, any)
+        .map_err(|error| refused(format!("#{}: {}", error.pointer, error.message)))?;
     if let Some(finding) = lint(&schema).into_iter().find(|finding| finding.verdict == Severity::Error) {
         return Err(refused(format!("#{}: {}", finding.pointer, finding.words)));
     }
-    Usable { schema, rules: Vec::new(), instructions: None, examples: Vec::new(), compiled }
+    Usable { schema, unwrapped, rules: Vec::new(), instructions: None, examples: Vec::new(), compiled }
         .with_rules(&own, known)
-}
-
-/// Returns the file that a text names, if it exists: the user probably meant the contents of the file.
-pub(super) fn named_file(text: &str) -> Option<PathBuf> {
-    /// The maximum length of a file name.
-    const MAX: usize = 255;
-
-    let path = Path::new(text.trim());
-    (text.len() <= MAX && !text.contains('\n') && path.is_file()).then(|| path.to_owned())
 }
 
 #[cfg(test)]
@@ -223,19 +225,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_of_fields_is_a_shape() {
-        for (text, shape) in [
-            ("name, age: int", "{name: string, age: integer}"),
-            ("name,age:int,", "{name: string, age:integer}"),
-            ("tags: [str], score?: float", "{tags: [string], score?: number}"),
-            (
-                "who: {name: string, born: integer}, ok: bool",
-                "{who: {name: string, born: integer}, ok: boolean}",
-            ),
-            ("stage: draft | final, n: number | null", "{stage: draft | final, n: number | null}"),
-        ] {
-            assert_eq!(fields(text), shape);
-            Shape::parse(shape).unwrap();
+    fn a_text_is_told_from_the_name_of_a_file() {
+        for text in
+            ["name", "name?", "name, age: int", "a:int", "{a: str}", " [str]", "a\nb", "who # the name"]
+        {
+            assert!(file_of(text).is_none(), "{text}");
+        }
+        for name in
+            ["-", "person.json", "schemas/person", "../person", "C:\\a.json", "a.b", "person.schema.json"]
+        {
+            assert!(file_of(name).is_some(), "{name}");
         }
     }
 

@@ -37,6 +37,10 @@ pub(super) struct Asking {
     /// Time limit in seconds for each wallet, all attempts together [default: 120]
     #[arg(long, value_parser = seconds)]
     timeout: Option<f64>,
+    /// Reject answers with texts without a letter, and reasonings that are copied from an example or from the prompt [default:
+    /// for very small models only]
+    #[arg(long)]
+    check_texts: bool,
     /// Fail if no model gives a score, instead of computing a score from the transactions
     #[arg(long)]
     no_fallback: bool,
@@ -114,7 +118,7 @@ impl Checked<'_> {
         prompt: Prompt,
         more: impl FnOnce(OracleBuilder) -> OracleBuilder,
     ) -> Result<Oracle, Failed> {
-        let Asking { patches, max_tokens, timeout, no_fallback, .. } = self.asking;
+        let Asking { patches, max_tokens, timeout, check_texts, no_fallback, .. } = self.asking;
         let flags = Defaults { max_tokens: *max_tokens, timeout_seconds: *timeout, ..Defaults::default() };
         let settings = flags.or(opened.defaults.clone());
         let mut builder = Oracle::builder()
@@ -126,6 +130,9 @@ impl Checked<'_> {
         builder = set(builder, settings.max_tokens, OracleBuilder::with_max_tokens);
         builder = set(builder, settings.timeout(), OracleBuilder::with_deadline);
         builder = set(builder, settings.temperature, OracleBuilder::with_temperature);
+        if opened.is_tiny || *check_texts {
+            builder = builder.with_texts_checked();
+        }
         if *no_fallback {
             builder = builder.without_fallback();
         }

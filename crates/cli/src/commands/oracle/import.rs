@@ -3,8 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use formwork_oracle::wallet::Category;
+
 use super::wallets;
 use crate::exit::{Failed, Status};
+use crate::stderr::say;
 use crate::{files, output};
 
 const AFTER_HELP: &str = "\
@@ -16,7 +19,8 @@ Examples:
 It reads the CSV files of Etherscan (transactions and token transfers) and the JSON response of explorers to `txlist`. `score`,
 `batch` and `serve` accept the same files. The owner is the address that takes part in all transactions. Amounts are converted
 to US dollars with the prices of the export, else with --usd-per-coin. The names of methods determine categories, and known
-contracts determine protocols: correct both in the wallet if needed.
+contracts determine protocols: correct both in the wallet if needed. The number of transactions with an unknown method is
+printed on standard error.
 
 Exit codes:
   0    the wallet is printed
@@ -51,6 +55,15 @@ pub(super) fn run(args: &Args) -> Result<Status, Failed> {
     reader.address.clone_from(&args.address);
     reader.price = args.usd_per_coin;
     let wallet = wallets::one(&reader, &args.export)?;
+    let (all, unknown) = (wallet.summary.transactions, wallet.summary.categories.get(&Category::Contract));
+    if let Some(unknown) = unknown.filter(|unknown| **unknown > 0) {
+        say!(
+            "note: {}: the methods of {unknown} of {all} transactions are unknown, so they count as `{}`: correct their category \
+             in the wallet",
+            files::name(&args.export),
+            Category::Contract
+        );
+    }
     output::line(serde_json::to_string_pretty(&wallet).map_err(io::Error::from)?)?;
     Ok(Status::Ok)
 }

@@ -4,14 +4,16 @@ use std::path::{Path, PathBuf};
 
 use formwork::config::Defaults;
 use formwork::providers::Providers;
+use formwork_core::Structure;
 use formwork_extract::CancellationToken;
 use formwork_review::document::Format;
 use formwork_review::{
-    Agent, Comparison, CriterionResult, LlmReviewService, Material, Pair, Preferred, ReviewPrice,
+    Agent, Comparison, CriterionResult, Gate, LlmReviewService, Material, Pair, Preferred, ReviewPrice,
     ReviewResult, ReviewRubric, Verdict,
 };
 
 use crate::agents::{self, Asking};
+use crate::commands::extract::schema;
 use crate::exit::{Failed, Status};
 use crate::flags::{set, temperature};
 use crate::targets::Targets;
@@ -38,7 +40,7 @@ A rubric is YAML or TOML:
       schema: {maxLength: 400}
 
 Exit codes:
-  0    no criterion failed (with --against: one of the two is better)
+  0    no criterion failed; the last line says `undecided` if one could not be evaluated (with --against: one of the two is better)
   1    a criterion failed, or the judge gave no usable answer about it (with --against: neither is better)
   2    wrong usage, or an invalid rubric or file
   3    no provider answered in time, or the model cannot be opened
@@ -54,6 +56,9 @@ pub(crate) struct Args {
     /// The rubric, YAML or TOML
     #[arg(long, short, required_unless_present = "against")]
     rubric: Option<PathBuf>,
+    /// Schema of the output, as for `formwork extract`: paths of the rubric that it does not have are errors
+    #[arg(long, short, conflicts_with = "against")]
+    schema: Option<String>,
     /// Compare with this output instead, in both orders
     #[arg(long, value_name = "FILE", conflicts_with = "rubric")]
     against: Option<PathBuf>,
@@ -101,7 +106,7 @@ async fn review(
     path: &Path,
     cancel: &CancellationToken,
 ) -> Result<Status, Failed> {
-    let rubric = rubric(path)?;
+    let rubric = rubric(path, args.schema.as_deref(), providers)?;
     if args.check {
         output::line(format_args!("{}: {} criteria", files::name(path), rubric.criteria.len()))?;
         return Ok(Status::Ok);
@@ -169,10 +174,13 @@ fn with_defaults(agent: Agent, defaults: &Defaults) -> Agent {
     set(agent, defaults.timeout(), Agent::with_time_limit)
 }
 
-/// Reads the rubric of a file.
-fn rubric(path: &Path) -> Result<ReviewRubric, Failed> {
+/// Reads the rubric of a file, for outputs of a schema if there is one.
+fn rubric(path: &Path, schema: Option<&str>, providers: &Providers) -> Result<ReviewRubric, Failed> {
+    let given = schema.map(|schema| schema::given(schema, &[], &[], providers.rules(), false)).transpose()?;
+    let output = given.as_ref().map(|given| given.usable.compiled.as_ref() as &dyn Structure);
     let text = files::text(path)?;
-    ReviewRubric::parse(&files::name(path), &text, Format::of(path)).map_err(|error| agents::document(&error))
+    ReviewRubric::parse_for(&files::name(path), &text, Format::of(path), output)
+        .map_err(|error| agents::document(&error))
 }
 
 /// Formats a review for people.
@@ -195,14 +203,16 @@ pub(super) fn words(review: &ReviewResult) -> String {
     if let Some(error) = &review.error {
         text.push_str(&format!("not carried out: {}\n", plain(&error.message)));
     }
-    let undecided =
+    let count =
         review.criteria_results.iter().filter(|result| result.verdict == Verdict::Indeterminate).count();
-    let undecided = match undecided {
-        0 => String::new(),
-        count => format!(", {count} of {} undecided", review.criteria_results.len()),
+    let verdict = match review.gate {
+        Gate::Pass => "pass",
+        Gate::Fail => "fail",
+        Gate::Undecided => "undecided",
     };
-    let verdict = if review.pass { "pass" } else { "fail" };
-    text.push_str(&format!("{verdict}{undecided} ({})\n", price(&review.price)));
+    let (all, price) = (review.criteria_results.len(), price(&review.price));
+    let count = if count > 0 { format!(", {count} of {all} undecided") } else { String::new() };
+    text.push_str(&format!("{verdict}{count} ({price})\n"));
     text
 }
 

@@ -12,6 +12,7 @@ use formwork::providers::Providers;
 use formwork_shape::Shape;
 
 use crate::color::Color;
+use crate::commands::extract::schema::shape_of;
 use crate::exit::{Failed, Status};
 use crate::files;
 
@@ -21,12 +22,14 @@ A shape is JSON with types in the places of values:
   {
     \"name\": string,                    // the model receives comments
     \"rationale\": markdown,
+    \"due\": date,                       # as 2026-11-30
     \"stage\"?: \"draft\" | \"final\",       // ? : optional
     \"components\": [{\"id\": string, \"weight\": number | null}],
     \"risks\": [string]
   }
 
-Types: string, markdown, number, integer, boolean, any.";
+Types: string, markdown, number, integer, boolean, date, any; short: str, float, int, bool. A field without a type is a
+string. A list of fields needs no outer brackets: `name, age: int`.";
 
 /// Work with shapes, an informal notation for schemas
 #[derive(clap::Subcommand)]
@@ -41,8 +44,10 @@ pub(crate) enum Command {
 pub(crate) fn run(command: &Command, providers: &Providers) -> Result<Status, Failed> {
     match command {
         Command::Run(args) => match &args.shape {
-            Some(path) => run::run(args, shape(path)?, providers),
-            None => Err(Failed::usage("--shape is missing: name a file with the shape of the output")),
+            Some(argument) => run::run(args, shape_of(argument)?, providers),
+            None => Err(Failed::usage(
+                "--shape is missing: pass the shape of the output, as a file or as text such as `name, age: int`",
+            )),
         },
         Command::Check(args) => check::run(args),
         Command::ToSchema(args) => convert::to_schema(args),
@@ -70,7 +75,7 @@ pub(crate) fn runner(providers: &Providers) -> Result<Status, Failed> {
     let Runner { color, args } = Runner::parse();
     color.choose();
     let shape = match &args.shape {
-        Some(path) => shape(path)?,
+        Some(argument) => shape_of(argument)?,
         None => Shape::parse(FEATURE_DESIGN).map_err(|error| Failed::usage(error.pointed("built in")))?,
     };
     run::run(&args, shape, providers)
@@ -93,7 +98,7 @@ pub(crate) const FEATURE_DESIGN: &str = r#"{
 
 /// Reads the shape of a file. Errors show their line; probable mistakes are warnings.
 fn shape(path: &Path) -> Result<Shape, Failed> {
-    files::shape(&files::name(path), &files::text(path)?)
+    files::shape(&files::name(path), &files::text(path)?, false)
 }
 
 #[cfg(test)]

@@ -21,9 +21,10 @@ const AFTER_HELP: &str = "\
 Examples:
   formwork shape run --shape feature-design.shape --input feature-design-input.json
   formwork shape run --shape plan.shape --input notes.txt --task \"Plan the next week.\" -v
+  formwork shape run -s \"title, steps: [{what, minutes: int}]\" --input notes.txt --max-retries 1
   formwork shape run --shape plan.shape --input - --provider ollama --model qwen3:8b < notes.txt
 
-The model has three attempts. Each attempt receives all errors of the previous one. Every attempt is logged on standard
+The model has three attempts (--max-retries changes this). Each attempt receives all errors of the previous one. Every attempt is logged on standard
 error.
 
 Exit codes:
@@ -37,9 +38,9 @@ Exit codes:
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The shape of the output
+    /// The shape of the output, as a file or as text, or a list of fields such as "name, age: int"
     #[arg(long, short)]
-    pub(super) shape: Option<PathBuf>,
+    pub(super) shape: Option<String>,
     /// The input: a .json file is read as JSON, any other as text; `-` is standard input
     #[arg(long, short)]
     input: PathBuf,
@@ -50,6 +51,9 @@ pub(crate) struct Args {
     targets: Targets,
     #[command(flatten)]
     sampling: Sampling,
+    /// Maximum number of attempts after the first, each with all errors of the last answer [default: 2]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(0..=99))]
+    max_retries: Option<u32>,
     /// Time limit in seconds for all attempts together [default: 300]
     #[arg(long, value_parser = seconds)]
     timeout: Option<f64>,
@@ -64,8 +68,8 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, shape: Shape, providers: &Providers) -> Result<Status, Failed> {
-    if let Some(path) = &args.shape {
-        files::one_standard_input(&[path, &args.input])?;
+    if let Some(shape) = &args.shape {
+        files::one_standard_input(&[Path::new(shape), &args.input])?;
     }
     let input = input(&args.input)?;
     let cancel = CancellationToken::new();
@@ -81,6 +85,7 @@ async fn ask(
 ) -> Result<Status, Failed> {
     let ledger = args.recording.open()?;
     let opened = args.targets.open(providers, args.verbose).await?;
+    opened.say_how_small_the_default_model_is();
     let recorder = opened.recorder(ledger, "shape run");
     let own = Defaults {
         max_attempts: Some(formwork_shape::policy().attempts),
@@ -88,6 +93,7 @@ async fn ask(
         ..Defaults::default()
     };
     let flags = Defaults {
+        max_attempts: args.max_retries.map(|retries| retries + 1),
         max_tokens: args.sampling.max_tokens,
         timeout_seconds: args.timeout,
         temperature: args.sampling.temperature,
@@ -107,7 +113,7 @@ async fn ask(
     });
     let runner = builder.build().map_err(|error| failed(&error))?;
     let output = one::Output { verbose: args.verbose, json: args.json };
-    one::run(runner.extraction(input), cancel, output, failed).await
+    one::run(runner.extraction(input), cancel, output, None, failed).await
 }
 
 /// Reads the input: JSON according to its name or its text, else a text.

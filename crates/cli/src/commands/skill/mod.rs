@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
 /// The folder of skills.
 #[derive(clap::Args)]
 struct Folder {
-    /// The folder of the skills
+    /// Folder of the skills
     #[arg(long, default_value = "skills", value_name = "FOLDER")]
     dir: PathBuf,
 }
@@ -71,6 +71,12 @@ struct Folder {
 impl Folder {
     /// Returns all skills of the folder.
     fn all(&self) -> Result<Vec<Skill>, Failed> {
+        if !self.dir.is_dir() {
+            let folder = self.dir.display();
+            return Err(Failed::usage(format!(
+                "there is no folder `{folder}`: name the folder of the skills with --dir FOLDER, or the file of a skill"
+            )));
+        }
         Skill::load_all(&self.dir).map_err(|error| agents::skill(&error))
     }
 
@@ -92,8 +98,8 @@ impl Folder {
         let names: Vec<&str> = all.iter().map(Skill::name).collect();
         let advice = match formwork_review::document::nearest(name, names.iter().copied()) {
             Some(meant) => format!(": did you mean `{meant}`?"),
-            None if names.is_empty() => ": there is none (--dir names another folder)".to_owned(),
-            None => format!("; there are {}", names.join(", ")),
+            None if names.is_empty() => ": it has no skills (--dir FOLDER names another folder)".to_owned(),
+            None => format!("; there are {} (--dir FOLDER names another folder)", names.join(", ")),
         };
         let folder = self.dir.display();
         all.iter()

@@ -5,7 +5,7 @@ use formwork::providers::Providers;
 use formwork_core::spaced;
 use formwork_extract::CancellationToken;
 use formwork_ledger::Recorder;
-use formwork_review::ReviewRubric;
+use formwork_review::{Gate, ReviewRubric};
 use formwork_skill::{
     NamedBackends, PolicySpec, Skill, SkillError, SkillOutcome, SkillRunnerService, TemplateType,
 };
@@ -27,7 +27,8 @@ Examples:
   formwork skill run reply --dir examples/skills -i message=\"Where is it?\" --provider ollama --model qwen3:8b
 
 Exit codes:
-  0    the output is printed, and passed its review, if any
+  0    the output is printed, and no criterion of its review, if any, failed; criteria that could not be evaluated
+       are on standard error (--fail-on-indeterminate: exit code 1)
   1    no valid answer, or a review that failed or could not be completed
   2    wrong usage, invalid inputs or an invalid file
   3    no provider answered in time, or the model cannot be opened
@@ -106,6 +107,9 @@ fn print(outcome: &SkillOutcome, ended: &Result<Status, Failed>) -> Result<(), F
     }
     let Some(review) = &outcome.review else { return Ok(()) };
     match ended {
+        Ok(_) if review.gate == Gate::Undecided => {
+            stderr::error_text(&format!("the review is undecided:\n{}", words(review)));
+        }
         Ok(Status::Negative) => stderr::error_text(&format!("the review failed:\n{}", words(review))),
         Err(failed) if !failed.is_interrupted() => stderr::error_text(&words(review)),
         _ => {}
@@ -128,6 +132,8 @@ pub(super) async fn opened(
     })?;
     if skill.rubric().is_some_and(ReviewRubric::asks_a_model) {
         opened.say_what_the_default_model_is(agents::NO_JUDGE);
+    } else {
+        opened.say_how_small_the_default_model_is();
     }
     Ok(opened)
 }

@@ -2,6 +2,7 @@ mod leaves;
 mod numbers;
 pub(crate) mod op;
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use formwork_json::{Candidate, JsonPath, Level, Rounded, Segment, read};
@@ -18,9 +19,11 @@ use op::Lift;
 ///
 /// The walk follows the lowered schema, through `$ref` and into the variant of `anyOf` that the value satisfies; if unknown
 /// names are the only obstacle, into the first such variant. A value that cannot be mapped (a string that should contain
-/// JSON and does not, a duplicate key) is left unchanged and reported at its path in the original document. A value that
-/// fills an [added bound](Lowered::bounds) is reported as `truncated`. If no schema was sent, only the operations on the
-/// root are applied.
+/// JSON and does not, a duplicate key) is left unchanged and reported at its path in the original document. A member for which
+/// the original document has no place (beside `key` and `value` of a pair, beside the items of a tuple) is left out and reported
+/// there. Nothing else is left out but the `null`s and markers that the sent schema offers for absent members. A value that
+/// fills an [added bound](Lowered::bounds) is reported as `truncated`, unless another value exceeds its bound, because then the
+/// server does not enforce them. If no schema was sent, only the operations on the root are applied.
 ///
 /// ```
 /// use formwork_core::{Enforcement, Lift, LiftOp, Lowered, lift};
@@ -32,7 +35,7 @@ use op::Lift;
 /// assert_eq!(lift(json!({"nick": null}), &lowered), (json!({}), vec![]));
 /// ```
 pub fn lift(value: Value, lowered: &Lowered) -> (Value, Vec<Violation>) {
-    let Lifted { value, mut problems, rounded } = lift_exact(value, Vec::new(), lowered);
+    let Lifted { value, mut problems, rounded, .. } = lift_exact(value, Vec::new(), lowered);
     problems.extend(precision(&rounded).0);
     (value, problems)
 }
@@ -43,20 +46,31 @@ pub(crate) struct Lifted {
     pub(crate) problems: Vec<Violation>,
     /// The rounded numbers, with their paths in the value.
     pub(crate) rounded: Vec<Rounded>,
+    /// Whether a value exceeds an added bound, which the server therefore does not enforce.
+    pub(crate) exceeds_bound: bool,
 }
 
 /// Maps an answer back as [`lift`], with its rounded numbers.
 pub(crate) fn lift_exact(mut value: Value, rounded: Vec<Rounded>, lowered: &Lowered) -> Lifted {
     if lowered.lift.is_empty() && lowered.bounds.is_empty() {
-        return Lifted { value, problems: Vec::new(), rounded };
+        return Lifted { value, problems: Vec::new(), rounded, exceeds_bound: false };
     }
     let schema = lowered.schema.as_ref().unwrap_or(&Value::Null);
     let mut found = Found { problems: Vec::new(), numbers: Numbers::new(rounded) };
     let root = Place { numbers: found.numbers.inside(), ..Place::root(schema) };
     Lifter::new(schema, lowered).walk(&mut value, root, &mut found, 0);
-    let rounded = found.numbers.lifted(&value);
-    Lifted { value, problems: found.problems, rounded }
+    let Found { mut problems, numbers } = found;
+    let exceeds_bound = problems.iter().any(|problem| problem.rule == EXCEEDED);
+    problems.retain(|problem| problem.rule != EXCEEDED && !(exceeds_bound && problem.rule == FULL));
+    let rounded = numbers.lifted(&value);
+    Lifted { value, problems, rounded, exceeds_bound }
 }
+
+/// The rule of the violation for a value that fills an added bound.
+const FULL: &str = "truncated";
+
+/// The rule of the mark for a value that exceeds an added bound, which is removed again.
+const EXCEEDED: &str = "exceeded";
 
 /// The findings of a walk.
 struct Found {
@@ -125,8 +139,8 @@ impl<'a> Lifter<'a> {
             }
             return;
         }
-        if let Some(max) = self.bounds.get(&at).filter(|max| is_full(value, **max)) {
-            let problem = Violation::new(path.clone(), "truncated", Stage::Read);
+        if let Some((max, rule)) = self.bounds.get(&at).and_then(|max| Some((max, fills(value, *max)?))) {
+            let problem = Violation::new(path.clone(), rule, Stage::Read);
             let bound = format!("the bound of {max} that this model is given");
             found.problems.push(problem.with_expected("a complete value").with_found(bound));
         }
@@ -181,13 +195,8 @@ impl<'a> Lifter<'a> {
             _ => {}
         }
         for lift in ops {
-            match lift.apply(value) {
-                Ok(parsed) => found.numbers.add(&path, parsed),
-                Err((rule, expected, was)) => {
-                    let problem = Violation::new(path.clone(), rule, Stage::Read);
-                    found.problems.push(problem.with_expected(expected).with_found(was));
-                }
-            }
+            let parsed = lift.apply(value, &path, &mut found.problems);
+            found.numbers.add(&path, parsed);
         }
     }
 
@@ -206,14 +215,19 @@ impl<'a> Lifter<'a> {
 /// The maximum number of references and variants that are followed without a step into the value: it ends `{"$ref": "#"}`.
 const MAX_JUMPS: usize = 32;
 
-fn is_full(value: &Value, max: u64) -> bool {
+/// Returns whether a value fills a bound or exceeds it.
+fn fills(value: &Value, max: u64) -> Option<&'static str> {
     let size = match value {
         Value::String(text) => text.chars().count(),
         Value::Array(items) => items.len(),
         Value::Object(members) => members.len(),
-        _ => return false,
+        _ => return None,
     };
-    size as u64 >= max
+    match (size as u64).cmp(&max) {
+        Ordering::Less => None,
+        Ordering::Equal => Some(FULL),
+        Ordering::Greater => Some(EXCEEDED),
+    }
 }
 
 impl Lift {
@@ -257,9 +271,26 @@ impl Lift {
         }
     }
 
-    /// Changes the value and returns the rounded numbers of JSON in a string. If the change is impossible, returns the violation as
-    /// (rule, expected, found).
-    fn apply(&self, value: &mut Value) -> Result<Vec<Rounded>, (&'static str, &'static str, String)> {
+    /// Changes the value at a path and returns the rounded numbers of JSON in a string. Adds a violation for content that the operation
+    /// cannot keep; if it cannot change the value at all, the value is left unchanged.
+    fn apply(&self, value: &mut Value, path: &JsonPath, problems: &mut Vec<Violation>) -> Vec<Rounded> {
+        if let (Self::ParseJson, Value::String(text)) = (self, &*value) {
+            let (parsed, rounded) = parse_json(text, path, problems);
+            if let Some(parsed) = parsed {
+                *value = parsed;
+            }
+            return rounded;
+        }
+        self.reshape(value, path, problems);
+        Vec::new()
+    }
+
+    /// Changes the shape of the value at a path; see [`Lift::apply`].
+    fn reshape(&self, value: &mut Value, path: &JsonPath, problems: &mut Vec<Violation>) {
+        let mut problem = |path: JsonPath, rule: &str, expected: &str, found: String| {
+            let violation = Violation::new(path, rule, Stage::Read);
+            problems.push(violation.with_expected(expected).with_found(found));
+        };
         match (self, &mut *value) {
             (Self::Unwrap(key), Value::Object(members)) if members.len() == 1 => {
                 if let Some(inner) = members.remove(key) {
@@ -268,33 +299,43 @@ impl Lift {
             }
             (Self::Tuple { items, rest }, Value::Object(members)) => {
                 let count = items.iter().take_while(|key| members.contains_key(*key)).count();
-                let rest = rest.as_ref().and_then(|rest| members.get(rest));
-                let has_rest = rest.and_then(Value::as_array).is_some_and(|rest| !rest.is_empty());
+                let further = rest.as_ref().and_then(|rest| members.get(rest)).and_then(Value::as_array);
+                let has_further = further.is_some_and(|further| !further.is_empty());
                 let later = items.iter().skip(count).find(|key| members.contains_key(*key));
-                if let Some(later) = later.or_else(|| items.get(count).filter(|_| has_rest)) {
+                if let Some(later) = later.or_else(|| items.get(count).filter(|_| has_further)) {
                     let gap = format!("item {count} is missing before `{later}`");
-                    return Err(("prefixItems", "items without a gap", gap));
+                    return problem(path.clone(), "prefixItems", "items without a gap", gap);
                 }
                 let mut array: Vec<Value> =
-                    items.iter().take(count).filter_map(|key| members.remove(key)).collect();
-                if let (Self::Tuple { rest: Some(rest), .. }, true) = (self, has_rest)
-                    && let Some(Value::Array(mut further)) = members.remove(rest)
-                {
-                    array.append(&mut further);
+                    items.iter().filter_map(|key| members.shift_remove(key)).collect();
+                for (name, member) in std::mem::take(members) {
+                    match member {
+                        Value::Array(mut further) if rest.as_ref() == Some(&name) => {
+                            array.append(&mut further)
+                        }
+                        member => problem(path.clone(), "items", "items alone", beside(&name, &member)),
+                    }
                 }
                 *value = Value::Array(array);
             }
             (Self::Spread(key), Value::Object(members)) => {
-                let Some(Value::Object(further)) = members.get(key) else { return Ok(Vec::new()) };
+                let Some(Value::Object(further)) = members.get(key) else { return };
                 if let Some(double) = further.keys().find(|name| *name != key && members.contains_key(*name))
                 {
-                    return Err(("uniqueKeys", "each key once", double.clone()));
+                    return problem(path.clone(), "uniqueKeys", "each key once", double.clone());
                 }
                 if let Some(Value::Object(mut further)) = members.shift_remove(key) {
                     members.append(&mut further);
                 }
             }
             (Self::Rename(names), Value::Object(members)) => {
+                let is_double = |(sent, original): &&(String, String)| {
+                    let renamed = names.iter().any(|(sent, _)| sent == original);
+                    members.contains_key(sent) && members.contains_key(original) && !renamed
+                };
+                if let Some((_, double)) = names.iter().find(is_double) {
+                    return problem(path.clone(), "uniqueKeys", "each key once", double.clone());
+                }
                 for (name, member) in std::mem::take(members) {
                     let original = names.iter().find(|(sent, _)| *sent == name).map(|(_, original)| original);
                     members.insert(original.cloned().unwrap_or(name), member);
@@ -307,60 +348,56 @@ impl Lift {
                 members.retain(|name, member| !(member == marker && names.contains(name)));
             }
             // Any other answer, which was not enforced, may be the value itself.
-            (Self::Leaves, Value::Array(list)) if leaves::are_leaves(list) => {
-                *value =
-                    leaves::assemble(list).map_err(|found| ("leaves", "the leaves of one value", found))?;
-            }
+            (Self::Leaves, Value::Array(list)) if leaves::are_leaves(list) => match leaves::assemble(list) {
+                Ok(assembled) => *value = assembled,
+                Err(found) => problem(path.clone(), "leaves", "the leaves of one value", found),
+            },
             (Self::PairsToMap, Value::Array(pairs)) => {
                 let mut members = Map::new();
+                let mut further = Vec::new();
                 for pair in pairs {
-                    let (Some(key), Some(inner)) = (pair["key"].as_str(), pair.get("value")) else {
-                        return Ok(Vec::new());
-                    };
+                    let (Some(key), Some(inner)) = (pair["key"].as_str(), pair.get("value")) else { return };
                     if members.insert(key.to_owned(), inner.clone()).is_some() {
-                        return Err(("uniqueKeys", "each key once", key.to_owned()));
+                        return problem(path.clone(), "uniqueKeys", "each key once", key.to_owned());
                     }
+                    let others = pair.as_object().into_iter().flatten();
+                    let others = others.filter(|(name, _)| !["key", "value"].contains(&name.as_str()));
+                    further.extend(others.map(|(name, member)| (path.key(key), beside(name, member))));
+                }
+                for (path, found) in further {
+                    problem(path, "additionalProperties", "`key` and `value` alone", found);
                 }
                 *value = Value::Object(members);
             }
-            (Self::ParseJson, Value::String(text)) => match read(text, Level::Strict) {
-                Ok(reading) => {
-                    let Candidate { value: parsed, rounded, .. } = reading.into_candidates().swap_remove(0);
-                    *value = parsed;
-                    return Ok(rounded);
-                }
-                Err(error) => return Err(("json", "a string that holds JSON", error.to_string())),
-            },
             (Self::Unlist(names), Value::Object(members)) => {
                 for name in names {
                     let Some(Value::Array(items)) = members.get_mut(name) else { continue };
-                    match (items.pop(), items.len()) {
-                        (None, _) => drop(members.shift_remove(name)),
-                        (Some(item), 0) => drop(members.insert(name.clone(), item)),
-                        (Some(_), more) => {
-                            return Err((
-                                "maxItems",
-                                "at most one item",
-                                format!("{} in `{name}`", more + 1),
-                            ));
+                    match items.len() {
+                        0 => drop(members.shift_remove(name)),
+                        1 => {
+                            if let (Some(item), Some(member)) = (items.pop(), members.get_mut(name)) {
+                                *member = item;
+                            }
+                        }
+                        more => {
+                            let found = format!("{more} in `{name}`");
+                            problem(path.clone(), "maxItems", "at most one item", found);
                         }
                     }
                 }
             }
             (Self::Choice { names, null }, Value::Object(members)) => {
                 if !members.iter().all(|(name, list)| names.contains(name) && list.is_array()) {
-                    return Ok(Vec::new());
+                    return;
                 }
-                let mut items: Vec<Value> = Vec::new();
-                for list in members.values_mut().filter_map(Value::as_array_mut) {
-                    items.append(list);
-                }
-                *value = match (items.pop(), items.len()) {
-                    (Some(item), 0) => item,
-                    (None, _) if *null => Value::Null,
-                    (last, more) => {
-                        let count = more + usize::from(last.is_some());
-                        return Err(("oneOf", "one item in all of the lists", count.to_string()));
+                let lists = || members.values().filter_map(Value::as_array);
+                let count = lists().map(Vec::len).sum::<usize>();
+                *value = match lists().flatten().next() {
+                    Some(item) if count == 1 => item.clone(),
+                    None if *null => Value::Null,
+                    _ => {
+                        let expected = "one item in all of the lists";
+                        return problem(path.clone(), "oneOf", expected, count.to_string());
                     }
                 };
             }
@@ -374,8 +411,31 @@ impl Lift {
             }
             _ => {}
         }
-        Ok(Vec::new())
     }
+}
+
+/// Reads JSON in a string, with its rounded numbers; no value if the text is no JSON, which is a violation.
+fn parse_json(text: &str, path: &JsonPath, problems: &mut Vec<Violation>) -> (Option<Value>, Vec<Rounded>) {
+    let mut problem = |rule: &str, expected: &str, found: String| {
+        let violation = Violation::new(path.clone(), rule, Stage::Read);
+        problems.push(violation.with_expected(expected).with_found(found));
+    };
+    match read(text, Level::Strict).map(|reading| reading.into_candidates().into_iter().next()) {
+        Ok(Some(Candidate { value, edits, rounded, .. })) => {
+            edits.iter().for_each(|edit| problem("uniqueKeys", "each key once", edit.with.clone()));
+            (Some(value), rounded)
+        }
+        Ok(None) => (None, Vec::new()),
+        Err(error) => {
+            problem("json", "a string that holds JSON", error.to_string());
+            (None, Vec::new())
+        }
+    }
+}
+
+/// Returns the description of a member that lifting cannot keep.
+fn beside(name: &str, member: &Value) -> String {
+    format!("`{name}` as well: {member}")
 }
 
 pub(crate) use leaves::leaves;

@@ -159,3 +159,47 @@ fn leaves_go_as_deep_as_parsers_read() {
     assert_eq!(leaves(&nested(120)).unwrap()[0]["path"].as_array().unwrap().len(), 120);
     assert_eq!(leaves(&nested(121)), None);
 }
+
+#[test]
+fn what_has_no_place_in_the_original_is_reported() {
+    let pairs = Lift::PairsToMap;
+    let tuple = |rest: Option<&str>| Lift::Tuple {
+        items: vec!["_0".into(), "_1".into()],
+        rest: rest.map(Into::into),
+    };
+    let rename = Lift::Rename(vec![("a_t".into(), "t".into())]);
+    let unlist = Lift::Unlist(vec!["a".into(), "b".into()]);
+    let choice = Lift::Choice { names: vec!["a".into(), "b".into()], null: true };
+    for (lift, answer, expected, found) in [
+        (
+            &pairs,
+            json!([{"key": "a", "value": 1, "note": "n"}]),
+            json!({"a": 1}),
+            vec!["$.a: `note` as well: \"n\""],
+        ),
+        (
+            &pairs,
+            json!([{"key": "a", "value": 1}, {"key": "b"}]),
+            json!([{"key": "a", "value": 1}, {"key": "b"}]),
+            vec![],
+        ),
+        (&tuple(None), json!({"_0": 1, "_1": 2, "_2": 3}), json!([1, 2]), vec!["$: `_2` as well: 3"]),
+        (&tuple(None), json!({"note": "n"}), json!([]), vec!["$: `note` as well: \"n\""]),
+        (&tuple(Some("rest")), json!({"_0": 1, "_1": 2, "rest": [3]}), json!([1, 2, 3]), vec![]),
+        (
+            &tuple(Some("rest")),
+            json!({"_0": 1, "_1": 2, "rest": "x"}),
+            json!([1, 2]),
+            vec!["$: `rest` as well: \"x\""],
+        ),
+        (&rename, json!({"a_t": 1, "t": 2}), json!({"a_t": 1, "t": 2}), vec!["$: t"]),
+        (&Lift::ParseJson, json!("{\"a\": 1, \"a\": 2}"), json!({"a": 2}), vec!["$: a"]),
+        (&unlist, json!({"a": [1], "b": [2, 3]}), json!({"a": 1, "b": [2, 3]}), vec!["$: 2 in `b`"]),
+        (&choice, json!({"a": [1], "b": [2]}), json!({"a": [1], "b": [2]}), vec!["$: 2"]),
+        (&choice, json!({"a": [], "b": []}), json!(null), vec![]),
+    ] {
+        let (value, problems) = lifted(answer.clone(), json!({}), &[("", lift.clone())]);
+        let problems: Vec<_> = problems.iter().map(|one| format!("{}: {}", one.path, one.found)).collect();
+        assert_eq!((value, problems.iter().map(String::as_str).collect()), (expected, found), "{answer}");
+    }
+}

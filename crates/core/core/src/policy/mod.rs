@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Capabilities, Failure, Feedback, JsonPath, Sampling};
+use crate::{Capabilities, Failure, Feedback, JsonPath, Sampling, Thresholds};
 
 pub use ready::{Backoff, Patching, Policy, Temperature};
 
@@ -47,6 +47,9 @@ pub enum Decision {
     Ask(Reask),
     /// Stop, and use the fallback if there is one.
     GiveUp,
+    /// Stop, because the text does not state [required members](RetryContext::not_stated): the error is
+    /// [`NotStated`](crate::ErrorKind::NotStated).
+    NotStated,
 }
 
 impl Decision {
@@ -160,8 +163,13 @@ pub struct RetryContext<'a> {
     pub repeated: bool,
     /// Whether the last answer was a patch that corrected nothing.
     pub stalled: bool,
+    /// The required members that were null or missing in the last two answers that were judged: the text probably does not state
+    /// them, and another request would make the model invent them.
+    pub not_stated: &'a [JsonPath],
     /// The capabilities of the current target.
     pub capabilities: &'a Capabilities,
+    /// The time until the current target is in service; zero if it is.
+    pub own_in: Duration,
     /// The capabilities of the next target, if there is one: of the remaining targets, the one that is in service first.
     pub next: Option<&'a Capabilities>,
     /// The time until the next target is in service, if there is one; zero if it is.
@@ -200,7 +208,9 @@ impl<'a> RetryContext<'a> {
             patchable: &[],
             repeated: false,
             stalled: false,
+            not_stated: &[],
             capabilities,
+            own_in: Duration::ZERO,
             next: None,
             next_in: None,
             remaining: None,
@@ -241,6 +251,12 @@ pub trait RetryPolicy: Send + Sync + fmt::Debug {
     /// Returns the decision after a failure.
     fn decide(&self, seen: &RetryContext<'_>) -> Decision;
 
+    /// Returns the thresholds by which [`Health`](crate::Health) decides about the targets of a plan with this policy (default: the
+    /// configured ones).
+    fn thresholds(&self, configured: Thresholds) -> Thresholds {
+        configured
+    }
+
     /// Returns whether the policy may request patches (default: `true`). If it never does, the run does not compute which
     /// paths a patch could correct, and [`RetryContext::patchable`] is empty.
     fn patches(&self) -> bool {
@@ -262,6 +278,10 @@ impl<P: RetryPolicy + ?Sized> RetryPolicy for Arc<P> {
 
     fn decide(&self, seen: &RetryContext<'_>) -> Decision {
         (**self).decide(seen)
+    }
+
+    fn thresholds(&self, configured: Thresholds) -> Thresholds {
+        (**self).thresholds(configured)
     }
 
     fn patches(&self) -> bool {

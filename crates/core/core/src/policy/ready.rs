@@ -177,6 +177,10 @@ pub struct Policy {
     pub feedback: Arc<Feedback>,
     /// Whether to leave a target that gave the same wrong answer twice.
     pub stop_on_repeat: bool,
+    /// Whether to end with [`NotStated`](crate::ErrorKind::NotStated) if a required member is null or missing in an answer and in the
+    /// one after it.
+    #[serde(default)]
+    pub stop_on_not_stated: bool,
     /// Whether to accept an answer that was cut off; see [`RetryPolicy::accepts_incomplete`].
     #[serde(default, alias = "accept_cut")]
     pub accept_incomplete: bool,
@@ -197,6 +201,7 @@ impl Policy {
             backoff: Backoff::exponential(),
             feedback: Arc::new(Feedback::standard()),
             stop_on_repeat: true,
+            stop_on_not_stated: false,
             accept_incomplete: false,
             ask_after_refusal: false,
         }
@@ -238,6 +243,13 @@ impl Policy {
         self
     }
 
+    /// Sets whether to end with [`NotStated`](crate::ErrorKind::NotStated) if a required member is null or missing in an answer and in
+    /// the one after it (default: `false`; `true` in [`Policy::default`]): a model that is asked once more invents a value.
+    pub const fn with_stop_on_not_stated(mut self, stop: bool) -> Self {
+        self.stop_on_not_stated = stop;
+        self
+    }
+
     /// Sets whether to accept an answer that was cut off (default: `false`, it is a failed attempt); see
     /// [`RetryPolicy::accepts_incomplete`].
     pub const fn with_incomplete(mut self, accept: bool) -> Self {
@@ -265,9 +277,12 @@ impl Policy {
             .filter(|_| fault.kind.is_transient());
         let own = own.filter(|wait| seen.remaining.is_none_or(|remaining| *wait < remaining));
         match (own, seen.next_in) {
-            // A retry is pointless if another target can answer sooner.
             (Some(wait), None) => Decision::repeat(wait),
-            (Some(wait), Some(other)) if wait <= other => Decision::repeat(wait),
+            // One failed call says little about a target that is in service. Else a retry is pointless if another target can
+            // answer sooner.
+            (Some(wait), Some(other)) if seen.own_in.is_zero() || wait.max(seen.own_in) <= other => {
+                Decision::repeat(wait)
+            }
             (Some(_), Some(other)) => Decision::repeat_on_next_target(other),
             _ => Self::next_or_give_up(seen),
         }
@@ -283,6 +298,9 @@ impl Policy {
 
     fn after_content(&self, seen: &RetryContext<'_>) -> Decision {
         let patch = |counts| self.ask(seen, Ask::Patch(seen.patchable.to_vec()), counts, false);
+        if self.stop_on_not_stated && !seen.not_stated.is_empty() {
+            return Decision::NotStated;
+        }
         if let Patching::Within(max) = self.patching
             && !seen.patchable.is_empty()
             && !seen.stalled
@@ -329,9 +347,10 @@ fn doubled(max: u32, token_budget: Option<u32>) -> u32 {
     max.saturating_mul(2).min(token_budget.unwrap_or(u32::MAX)).max(max)
 }
 
+/// The policy of extractors: three attempts, and an end where the text does not state a required member.
 impl Default for Policy {
     fn default() -> Self {
-        Self::new(3)
+        Self::new(3).with_stop_on_not_stated(true)
     }
 }
 

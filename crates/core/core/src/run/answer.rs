@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::end::over_budget;
 use super::entry::Answered;
+use super::evidence::is_at_deadline;
 use super::examine::{Examined, Question};
 use super::sampling::refused as refused_sampling;
 use super::step::External;
 use super::{Run, State};
 use crate::{
-    Ask, CallResult, Completion, Cost, ErrorKind, Failure, Fault, FaultKind, Finish, Plan, Severity, Time,
-    Usage, Violation, Warning,
+    Ask, CallResult, Completion, Connection, Cost, ErrorKind, Failure, Fault, FaultKind, Finish, Plan,
+    Severity, Time, Usage, Violation, Warning,
 };
 
 impl Run {
@@ -42,7 +43,14 @@ impl Run {
                 _ => "the end of the text",
             },
         };
-        let Examined { draft, edits, failure, ignored } = question.examine(&completion, stopped);
+        let mut examined = question.examine(&completion, stopped);
+        if examined.exceeds_bound {
+            // The server does not enforce the bounds of a schema; whether it enforces the rest is shown without them.
+            examined.ignored = None;
+        }
+        let bounding = self.bounding(plan, now, &completion.finish, &examined);
+        self.show_answer(plan, now, &completion, &examined, bounding.as_ref());
+        let Examined { draft, edits, failure, ignored, .. } = examined;
         let is_patch = matches!(&self.request.ask, Ask::Patch(_));
         let previous = self.drafts.previous();
         // Only a repetition by the same target counts: another target may give the same wrong answer once.
@@ -57,7 +65,6 @@ impl Run {
             // The provider has a token limit of its own where none is sent; the policy raises the limit above this number.
             self.request.met_limit(completion.usage.output_tokens);
         }
-        let bounding = self.bounding(plan, now, &completion.finish, failure.as_ref());
         let verdict = failure.map_or(CallResult::Accepted, |failure| CallResult::Failed { failure });
         let closed = draft.iter().flat_map(|draft| draft.closed.paths().cloned()).collect();
         let Completion { original, notes, finish, restrained, usage, .. } = completion;
@@ -90,18 +97,44 @@ impl Run {
         }
     }
 
+    /// Takes in an answer that began and did not end. If the deadline cut it off, it counts like one that the token limit cut off;
+    /// without any text, it is a time-out.
+    pub(super) fn broken_off(&mut self, plan: &Plan, now: Time, mut fault: Fault, received: Completion) {
+        let State::Calling { call, .. } = &self.state else { return };
+        // The provider charges for the text that arrived, even if the call failed afterwards.
+        let arrived = received.text.len() + received.reasoning.len();
+        let usage = if arrived > 0 { Usage::estimate(call, arrived) } else { Usage::default() };
+        if is_at_deadline(call, &fault, now) && !received.text.is_empty() {
+            let now = call.deadline.map_or(now, |deadline| now.max(deadline));
+            let completion = received.with_finish(Finish::Length).with_usage(usage);
+            return self.answered(plan, now, completion, None);
+        }
+        if fault.kind == FaultKind::Unreachable && fault.connection.is_none() {
+            fault = fault.with_connection(Connection::Broken);
+        }
+        // The ledger has no separate entry for the probe before a failed call, so its usage is added here.
+        let usage = received.probe.as_deref().map_or(usage, |probe| usage.plus(*probe));
+        self.failed(plan, now, fault, usage);
+    }
+
     pub(super) fn failed(&mut self, plan: &Plan, now: Time, fault: Fault, usage: Usage) {
         let refused = (fault.kind == FaultKind::SchemaRefused).then(|| fault.message.clone());
         let State::Calling { call, .. } = &self.state else { return };
+        // The clocks of provider and driver differ by milliseconds, and the reason for the end must not depend on the difference.
+        let is_late = is_at_deadline(call, &fault, now);
+        let now = call.deadline.filter(|_| is_late).map_or(now, |deadline| now.max(deadline));
         let sampling =
             refused_sampling(&fault, &call.sampling).map(|parameter| (parameter, fault.message.clone()));
+        if sampling.is_none() && refused.is_none() {
+            self.show_fault(plan, now, &fault);
+        }
         let verdict = CallResult::Failed { failure: Failure::Fault(fault) };
         self.enter(plan, now, verdict, usage, Answered::default());
         if let Some((parameter, reason)) = sampling {
             // The same call without the parameter is no further attempt; there are three parameters at most.
-            self.was_refused_sampling(plan, parameter, &reason);
+            self.was_refused_sampling(plan, now, parameter, &reason);
             self.state = State::Ready;
-        } else if refused.is_some_and(|reason| self.was_refused(plan, &reason)) {
+        } else if refused.is_some_and(|reason| self.was_refused(plan, now, &reason)) {
             self.state = State::Ready;
         } else {
             self.counters.failed();

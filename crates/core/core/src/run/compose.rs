@@ -127,6 +127,7 @@ impl Run {
             dependencies: &dependencies,
             tighten,
             max_tokens: limit,
+            at_least: self.position.at_least(),
             ..LowerRequest::new(plan.contract.schema().document())
         };
         mode.lower.lower(&request).map_or_else(|_| Arc::clone(&mode.whole), Arc::new)

@@ -11,6 +11,7 @@ use super::entry::Answered;
 use super::step::External;
 use super::warnings::of_incomplete;
 use super::{Run, State};
+use crate::violation::write_place;
 use crate::{
     CallResult, Cost, ErrorKind, Failure, FaultKind, Origin, Plan, Provenance, Refused, Source, Time, Usage,
     Violation, Warning, WarningKind,
@@ -21,6 +22,15 @@ use crate::{
 pub(super) struct End {
     pub(super) kind: ErrorKind,
     pub(super) message: String,
+    /// The required members that the text does not state, if that is the reason.
+    #[serde(default)]
+    pub(super) not_stated: Vec<JsonPath>,
+}
+
+impl End {
+    pub(super) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), not_stated: Vec::new() }
+    }
 }
 
 /// The message of a run that ends at its deadline.
@@ -37,10 +47,17 @@ impl Run {
             plan.skipped_before(self.position.target, self.position.mode)
                 .map(|(dialect, reason)| skipped(dialect, reason)),
         );
+        warnings.extend_from_slice(plan.contract.warnings());
+        warnings.extend(self.weaker_mode(plan));
+        if self.position.has_bounds {
+            let message = "the schema was sent with bounds on lengths, because an answer to it had no end";
+            warnings.push(Warning::new(WarningKind::Bounded, message));
+        }
         warnings.extend(of_incomplete(&closed));
         provenance.extend(closed.provenance(self.counters.attempts.max(1)));
         let (value, origin) = (Arc::unwrap_or_clone(value), Origin::Model { target });
-        self.state = State::Accepted { value, origin, provenance, warnings };
+        let not_stated = plan.contract.not_stated(&value);
+        self.state = State::Accepted { value, origin, provenance, warnings, not_stated };
     }
 
     /// Ends the run with the fallback's value, or with an error if it violates the contract.
@@ -52,8 +69,10 @@ impl Run {
                 let attempt = self.counters.attempts.max(1);
                 let whole = Provenance { path: JsonPath::root(), source: Source::Fallback, attempt };
                 let provenance = vec![whole];
-                let warnings = judgement.warnings.into_iter().map(Warning::from).collect();
-                State::Accepted { value, origin: Origin::Fallback, provenance, warnings }
+                let own = plan.contract.warnings().iter().cloned();
+                let warnings = judgement.warnings.into_iter().map(Warning::from).chain(own).collect();
+                let not_stated = plan.contract.not_stated(&value);
+                State::Accepted { value, origin: Origin::Fallback, provenance, warnings, not_stated }
             }
             Some((judgement, _)) => {
                 let reason = judgement.violations.first().map(Violation::masked).unwrap_or_default();
@@ -82,9 +101,26 @@ impl Run {
         self.give_up(plan, ErrorKind::Unavailable, &message);
     }
 
+    /// Ends because the text does not state these required members.
+    pub(super) fn give_up_unstated(&mut self, plan: &Plan, not_stated: Vec<JsonPath>) {
+        let mut named: Vec<String> = not_stated.iter().take(MAX_UNSTATED).map(place).collect();
+        if let Some(more) = not_stated.len().checked_sub(MAX_UNSTATED + 1) {
+            named.push(format!("{} more", more + 1));
+        }
+        let message = format!(
+            "{}: null or missing in two answers, and required by the schema; allow it with `x-formwork-absent` in the schema or \
+             `absent` in a contract",
+            named.join(", ")
+        );
+        self.end(plan, End { not_stated, ..End::new(ErrorKind::NotStated, message) });
+    }
+
     /// Ends without an answer, after the fallback if the plan has one.
     pub(super) fn give_up(&mut self, plan: &Plan, kind: ErrorKind, message: &str) {
-        let end = End { kind, message: message.to_owned() };
+        self.end(plan, End::new(kind, message));
+    }
+
+    fn end(&mut self, plan: &Plan, end: End) {
         self.state = if plan.options.fallback {
             State::Outside { id: self.next_id(), who: External::Fallback, end: Some(end) }
         } else {
@@ -96,11 +132,18 @@ impl Run {
         if let State::Calling { .. } = self.state {
             self.enter(plan, now, CallResult::Cancelled, Usage::default(), Answered::default());
         }
-        self.state = State::Failed(End {
-            kind: ErrorKind::Cancelled,
-            message: "the caller cancelled the request".to_owned(),
-        });
+        self.state = State::Failed(End::new(ErrorKind::Cancelled, "the caller cancelled the request"));
     }
+}
+
+/// The maximum number of paths that the message of an error lists.
+const MAX_UNSTATED: usize = 5;
+
+/// Returns a path as it is written in messages.
+fn place(path: &JsonPath) -> String {
+    let mut text = String::new();
+    write_place(path, &mut text);
+    text
 }
 
 /// Returns the class and message of the error for a failure.

@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::closed::{CUT, Closed, in_document, is_incomplete};
-use super::compliance;
+use super::compliance::{self, Proof};
 use super::drafts::Draft;
 use super::patch::label;
 use super::warnings::{self, Ranked};
@@ -44,22 +44,20 @@ pub(super) struct Examined {
     pub(super) edits: Vec<Edit>,
     pub(super) failure: Option<Failure>,
     /// The proof that the server ignored the schema, if any.
-    pub(super) ignored: Option<String>,
+    pub(super) ignored: Option<Proof>,
+    /// Whether a value exceeds a bound that lowering added.
+    pub(super) exceeds_bound: bool,
 }
 
 impl Examined {
     /// Returns the result for an answer without a document.
     fn failed(failure: Failure) -> Self {
-        Self { draft: None, edits: Vec::new(), failure: Some(failure), ignored: None }
+        Self { draft: None, edits: Vec::new(), failure: Some(failure), ignored: None, exceeds_bound: false }
     }
 }
 
-/// The judgement of a document.
-struct Judged {
-    violations: Vec<Violation>,
-    warnings: Vec<Warning>,
-    decoded: Decoded,
-}
+/// The candidate that fits best: its rank, the lifted document with its violations, and whether a value exceeds an added bound.
+type Nearest = (Option<Fit>, Draft, Vec<Violation>, Candidate, bool);
 
 impl Question<'_> {
     /// Reads, lifts and judges an answer.
@@ -101,18 +99,18 @@ impl Question<'_> {
         // A single candidate needs no rank.
         let are_ranked = candidates.len() > 1;
         let mut ranked = Vec::new();
-        let mut nearest: Option<(Option<Fit>, Draft, Vec<Violation>, Candidate)> = None;
+        let mut nearest: Option<Nearest> = None;
         for mut candidate in candidates {
             let value = std::mem::take(&mut candidate.value);
-            let (draft, violations) = self.lifted(completion, &candidate, value);
+            let (draft, violations, exceeds_bound) = self.lifted(completion, &candidate, value);
             let schema = self.plan.contract.schema().document();
             let fit = are_ranked.then(|| Fit::new(schema, &candidate, &draft.value, &violations));
             ranked.extend(fit.map(|fit| Ranked::new(fit, &candidate)));
             if nearest.as_ref().is_none_or(|(best, ..)| fit > *best) {
-                nearest = Some((fit, draft, violations, candidate));
+                nearest = Some((fit, draft, violations, candidate, exceeds_bound));
             }
         }
-        let Some((fit, mut draft, violations, candidate)) = nearest else {
+        let Some((fit, mut draft, violations, candidate, exceeds_bound)) = nearest else {
             return Examined::failed(self.truncated());
         };
         draft.warnings.extend(fit.and_then(|fit| warnings::of_documents(&candidate, &fit, &ranked)));
@@ -128,7 +126,7 @@ impl Question<'_> {
             // A sequence that was stopped may have had further documents.
             || completion.finish == Finish::Stopped && candidate.is_sequence();
         let failure = if is_cut { Some(self.truncated()) } else { failure(violations) };
-        Examined { draft: Some(draft), edits: candidate.all_edits(), failure, ignored }
+        Examined { draft: Some(draft), edits: candidate.all_edits(), failure, ignored, exceeds_bound }
     }
 
     /// Adds the violations of incomplete values, and removes other violations of these values, which the model did not
@@ -149,15 +147,17 @@ impl Question<'_> {
         (*self.ask == Ask::Whole && compliance::is_armed(self.call, completion)).then_some(self.call)
     }
 
-    /// Lifts and judges one candidate for the whole document, whose value is passed separately.
+    /// Lifts and judges one candidate for the whole document, whose value is passed separately. Returns also whether a value
+    /// exceeds an added bound.
     fn lifted(
         &self,
         completion: &Completion,
         candidate: &Candidate,
         value: Value,
-    ) -> (Draft, Vec<Violation>) {
+    ) -> (Draft, Vec<Violation>, bool) {
         let lowered = &self.call.lowered;
-        let Lifted { value, problems, rounded } = lift_exact(value, candidate.rounded.clone(), lowered);
+        let Lifted { value, problems, rounded, exceeds_bound } =
+            lift_exact(value, candidate.rounded.clone(), lowered);
         let untouched = lowered.lift.is_empty() && within(candidate).next().is_none();
         let text: Arc<str> = match candidate.span.of(self.text) {
             whole if untouched && whole.len() == self.text.len() => Arc::clone(self.text),
@@ -168,7 +168,8 @@ impl Question<'_> {
         let provenance = vec![Provenance { path: JsonPath::root(), source, attempt: self.attempt }];
         let mut closed = closed(completion, candidate).lifted(lowered, &value);
         let problems = closed.take_full(problems, self.plan.policy.accepts_incomplete());
-        let Judged { mut violations, warnings, decoded } = self.judge(&value, &rounded, problems);
+        let Judged { value, mut violations, warnings, decoded, is_changed } =
+            self.judge(value, &rounded, problems);
         self.add_incomplete(&mut violations, &closed);
         if untouched {
             let spans = locate_all(&text, violations.iter().map(|violation| &violation.path));
@@ -176,10 +177,13 @@ impl Question<'_> {
                 violation.span = span.map(|span| span.shifted(candidate.span.start));
             }
         }
+        let text = if is_changed { spaced(&value).into() } else { text };
         let value = Arc::new(value);
         let of_answer = warnings::of_answer(completion, &within(candidate).collect::<Vec<_>>());
         let warnings = of_answer.into_iter().chain(warnings).collect();
-        (Draft { text, value, provenance, warnings, rounded, closed, entry: self.entry, decoded }, violations)
+        let entry = self.entry;
+        let draft = Draft { text, value, provenance, warnings, rounded, closed, entry, decoded };
+        (draft, violations, exceeds_bound)
     }
 
     /// Splices the values of a patch into the draft and judges the whole document.
@@ -194,14 +198,15 @@ impl Question<'_> {
                 of_answer("json", "an object with the values that were asked for", "something else");
             return Examined::failed(Failure::NotJson { violations: vec![violation] });
         };
-        let Some(draft) = self.draft else {
+        let Some(Draft { text: before, provenance, closed: incomplete, warnings: earlier, rounded, .. }) =
+            self.draft
+        else {
             return Examined::failed(self.truncated());
         };
-        let earlier = &draft.warnings;
-        let (mut provenance, mut rounded) = (draft.provenance.clone(), draft.rounded.clone());
-        let (mut text, mut incomplete) = (Cow::Borrowed(&*draft.text), draft.closed.clone());
+        let (mut text, mut provenance, mut incomplete, mut rounded) =
+            (Cow::Borrowed(&**before), provenance.clone(), incomplete.clone(), rounded.clone());
         let (lowered, cut) = (&self.call.lowered, closed(completion, &candidate));
-        let Lifted { value: answer, problems, rounded: of_answer } =
+        let Lifted { value: answer, problems, rounded: of_answer, .. } =
             lift_exact(std::mem::take(&mut candidate.value), std::mem::take(&mut candidate.rounded), lowered);
         let mut cut = cut.lifted(lowered, &answer);
         let problems = cut.take_full(problems, self.plan.policy.accepts_incomplete());
@@ -224,30 +229,33 @@ impl Question<'_> {
         // The text may have numbers beyond the range of a double, which serde_json does not read.
         let reading = read(&text, Level::Clean).map(|reading| reading.into_candidates().swap_remove(0).value);
         let value = reading.unwrap_or_default();
-        let Judged { mut violations, warnings, decoded } = self.judge(&value, &rounded, problems);
+        let Judged { value, mut violations, warnings, decoded, is_changed } =
+            self.judge(value, &rounded, problems);
         self.add_incomplete(&mut violations, &incomplete);
-        let (text, value, entry) = (text.into(), Arc::new(value), self.entry);
-        // What reading the earlier answers took still holds; soft checks and rounded numbers are of the whole document.
-        let is_of_document = |kind| matches!(kind, WarningKind::Check | WarningKind::Rounded);
-        let mut remaining: Vec<Warning> =
-            earlier.iter().filter(|warning| !is_of_document(warning.kind)).cloned().collect();
+        let text = if is_changed { spaced(&value).into() } else { text.into() };
+        // What reading the earlier answers took still holds; the whole document was judged anew, and its numbers with it.
+        let holds = |warning: &&Warning| !matches!(warning.kind, WarningKind::Check | WarningKind::Rounded);
+        let mut remaining: Vec<Warning> = earlier.iter().filter(holds).cloned().collect();
         remaining.extend(warnings::of_answer(completion, &within(&candidate).collect::<Vec<_>>()));
         remaining.extend(warnings);
-        let warnings = remaining;
+        let (value, entry, warnings) = (Arc::new(value), self.entry, remaining);
         let draft = Draft { text, value, provenance, warnings, rounded, closed: incomplete, entry, decoded };
-        Examined { draft: Some(draft), edits: candidate.edits, failure: failure(violations), ignored: None }
+        let failure = failure(violations);
+        Examined { draft: Some(draft), edits: candidate.edits, failure, ignored: None, exceeds_bound: false }
     }
 
-    /// Judges a document. Its first violations are those of lifting, then those of its rounded numbers.
-    fn judge(&self, value: &Value, rounded: &[Rounded], problems: Vec<Violation>) -> Judged {
-        let mut judgement = self.plan.contract.judge(value, &self.context);
-        let decoded = judgement.take_decoded();
-        let mut warnings: Vec<_> = judgement.warnings.into_iter().map(Warning::from).collect();
-        let mut violations = judgement.violations;
+    /// Judges a document without its optional members that are `null`. Its first violations are those of lifting, then those of its
+    /// rounded numbers.
+    fn judge(&self, value: Value, rounded: &[Rounded], problems: Vec<Violation>) -> Judged {
+        let mut settled = self.plan.contract.settle(value, &self.context);
+        let (is_changed, decoded) = (settled.is_changed(), settled.judgement.take_decoded());
+        let mut violations = settled.judgement.violations;
+        let soft = settled.judgement.warnings.into_iter().map(Warning::from);
+        let mut warnings: Vec<Warning> = soft.chain(warnings::of_absent(&settled.removed)).collect();
         if !rounded.is_empty() {
             let (inexact, were_rounded) = precision(rounded);
             // Such a number is not the `null` that stands in for it.
-            let is_null = |path: &JsonPath| path.get(value).is_some_and(Value::is_null);
+            let is_null = |path: &JsonPath| path.get(&settled.value).is_some_and(Value::is_null);
             let stands_in =
                 |path: &JsonPath| is_null(path) && inexact.iter().any(|other| other.path == *path);
             violations.retain(|violation| !stands_in(&violation.path));
@@ -255,8 +263,19 @@ impl Question<'_> {
             warnings.extend(were_rounded);
         }
         violations.splice(0..0, problems);
-        Judged { violations, warnings, decoded }
+        Judged { value: settled.value, violations, warnings, decoded, is_changed }
     }
+}
+
+/// A document that was judged.
+struct Judged {
+    /// The document, without members that count as absent.
+    value: Value,
+    violations: Vec<Violation>,
+    warnings: Vec<Warning>,
+    decoded: Decoded,
+    /// Whether the document is another than the answer's.
+    is_changed: bool,
 }
 
 /// Returns the repairs inside of the document, without those of the text around it.

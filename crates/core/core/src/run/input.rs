@@ -55,6 +55,32 @@ impl Input {
         self.seed = Some(seed);
         self
     }
+
+    /// Returns a lower bound on the tokens of the text of the dialogue, for every vocabulary: at least one for each word, and
+    /// one for 128 bytes.
+    ///
+    /// A word is a run of characters with a letter or digit of ASCII, between white space, quotes, brackets, commas, semicolons
+    /// and signs of comparison. No token of the vocabularies that OpenAI publishes contains parts of two words, and none is
+    /// longer. Pictures do not count.
+    ///
+    /// ```
+    /// use formwork_core::Input;
+    ///
+    /// assert_eq!(Input::from("{\"name\": \"Ada\", \"born\": 1815}").least_tokens(), 4);
+    /// assert_eq!(Input::from("-".repeat(1280)).least_tokens(), 10);
+    /// ```
+    pub fn least_tokens(&self) -> u64 {
+        const LONGEST: usize = 128;
+
+        let is_between = |byte: &u8| byte.is_ascii_whitespace() || br#"",;()[]{}<>=|"#.contains(byte);
+        let (mut words, mut bytes) = (0, 0);
+        for text in self.messages.iter().flat_map(|message| message.texts()) {
+            let runs = text.as_bytes().split(is_between);
+            words += runs.filter(|run| run.iter().any(u8::is_ascii_alphanumeric)).count();
+            bytes += text.len();
+        }
+        words.max(bytes / LONGEST) as u64
+    }
 }
 
 impl<M: Into<Message>> From<Vec<M>> for Input {

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use super::compliance::Proof;
+use super::examine::Examined;
 use super::{Run, State};
-#[cfg(doc)]
-use crate::Tighten;
 use crate::feedback::cut_bytes;
-use crate::{Ask, Failure, Finish, Observation, ObservationKind, Plan, SamplingParameter, Time};
+use crate::{
+    Ask, Failure, Finish, Observation, ObservationKind, Plan, SamplingParameter, Shown, Time, Warning,
+    WarningKind,
+};
 
 /// The rule of the violation that [`Watch`](crate::Watch) reports.
 const RUNAWAY: &str = "runaway";
@@ -21,6 +24,8 @@ pub(super) enum Bounding {
     RanAway(String),
     /// It filled a bound.
     Full,
+    /// It exceeded a bound, which the server therefore does not enforce.
+    Exceeded,
     /// It was complete without bounds, although an earlier answer ran away.
     Completed,
 }
@@ -29,51 +34,6 @@ pub(super) enum Bounding {
 const MAX_REASON: usize = 300;
 
 impl Run {
-    /// Sets the output mode in which each target starts, in the plan's order (default: 0, the strictest). With the modes
-    /// that earlier runs ended in, the run saves the calls that showed which modes fail.
-    ///
-    /// A target without a number starts in mode 0, and a number that is too high means the last mode. If the method is
-    /// called several times, the higher number counts. No effect after the first step.
-    pub fn with_start_modes(mut self, modes: impl IntoIterator<Item = usize>) -> Self {
-        if self.started.is_some() {
-            return self;
-        }
-        self.position.start_at(modes);
-        self
-    }
-
-    /// Sends a [bounded](Tighten::Bounded) schema to these targets, by their indexes in the plan, from the first call on
-    /// (default: to none), because in earlier runs they ran away with this schema.
-    ///
-    /// A target whose schema is never bounded is not affected. No effect after the first step.
-    pub fn with_bounded(mut self, targets: impl IntoIterator<Item = usize>) -> Self {
-        if self.started.is_none() {
-            self.position.run_away.extend(targets);
-        }
-        self
-    }
-
-    /// Skips these targets, by their indexes in the plan, until a time each, as long as there is another target (default:
-    /// none), because earlier runs found them out of service. No effect after the first step.
-    pub fn with_out_of_service(mut self, targets: impl IntoIterator<Item = (usize, Time)>) -> Self {
-        if self.started.is_none() {
-            self.position.out_of_service.extend(targets);
-        }
-        self
-    }
-
-    /// Leaves these parameters of sampling (default: none) out of the calls of these targets, by their places in the plan:
-    /// earlier runs found them refused. Without effect once the run has made its first step.
-    pub fn with_refused_sampling(
-        mut self,
-        refused: impl IntoIterator<Item = (usize, SamplingParameter)>,
-    ) -> Self {
-        if self.started.is_none() {
-            self.position.refused_sampling.extend(refused);
-        }
-        self
-    }
-
     /// Returns the observations about targets, in order. Each is stored in the record of the call that led to it.
     pub fn observations(&self) -> impl Iterator<Item = &Observation> {
         self.ledger.iter().filter_map(|call| call.observation.as_deref())
@@ -90,13 +50,17 @@ impl Run {
         plan: &Plan,
         now: Time,
         finish: &Finish,
-        failure: Option<&Failure>,
+        examined: &Examined,
     ) -> Option<Bounding> {
         let State::Calling { call, .. } = &self.state else { return None };
+        let failure = examined.failure.as_ref();
         if self.request.ask != Ask::Whole || !self.position.may_bound(plan) || self.is_late(plan, now) {
             return None;
         }
         if !call.lowered.bounds.is_empty() {
+            if examined.exceeds_bound {
+                return Some(Bounding::Exceeded);
+            }
             // The answer filled a bound and ended by itself: without the bounds it may have been completed.
             let is_full = matches!(failure, Some(Failure::Truncated { .. })) && *finish == Finish::Stop;
             return is_full.then_some(Bounding::Full);
@@ -121,7 +85,7 @@ impl Run {
     /// Returns whether an answer of the current target ran away with the schema, in this or an earlier run.
     fn ran_away_before(&self) -> bool {
         let mut observations = self.observations();
-        self.position.starts_bounded()
+        self.position.advised().is_some_and(|advice| advice.is_bounded)
             || observations.any(|observation| {
                 observation.target == self.position.target && observation.kind == ObservationKind::RanAway
             })
@@ -130,7 +94,7 @@ impl Run {
     /// Applies the evidence about the bounds of the schema to the next call, and records the observation.
     pub(super) fn set_bounded(&mut self, plan: &Plan, bounding: Bounding) {
         match bounding {
-            Bounding::Full => self.position.bounded = false,
+            Bounding::Full | Bounding::Exceeded => self.position.bounded = false,
             Bounding::Completed => self.learn(plan, ObservationKind::Completed, String::new()),
             Bounding::RanAway(reason) => {
                 self.position.bounded = true;
@@ -140,33 +104,72 @@ impl Run {
     }
 
     /// Changes to the next mode because the target refused the schema; returns `false` if there is none.
-    pub(super) fn was_refused(&mut self, plan: &Plan, reason: &str) -> bool {
+    pub(super) fn was_refused(&mut self, plan: &Plan, now: Time, reason: &str) -> bool {
         // A patch has a schema of its own, whose refusal is no evidence about the contract's.
         if self.request.ask == Ask::Whole {
-            self.learn(plan, ObservationKind::Refused, cut_bytes(reason, MAX_REASON));
+            let reason = cut_bytes(reason, MAX_REASON);
+            let dialect = self.ledger.last().map(|call| call.dialect.clone()).unwrap_or_default();
+            self.show_refusal(plan, now, Shown::SchemaRefused { dialect, reason: reason.clone() });
+            self.learn(plan, ObservationKind::Refused, reason);
         }
         self.position.lower_mode(plan)
     }
 
     /// The last call failed because of a parameter of sampling: leaves it out from now on.
-    pub(super) fn was_refused_sampling(&mut self, plan: &Plan, parameter: SamplingParameter, reason: &str) {
-        self.learn(plan, ObservationKind::RefusedSampling(parameter), cut_bytes(reason, MAX_REASON));
-        self.position.refused_sampling.extend([(self.position.target, parameter)]);
+    pub(super) fn was_refused_sampling(
+        &mut self,
+        plan: &Plan,
+        now: Time,
+        parameter: SamplingParameter,
+        reason: &str,
+    ) {
+        let reason = cut_bytes(reason, MAX_REASON);
+        self.show_refusal(plan, now, Shown::SamplingRefused { parameter, reason: reason.clone() });
+        self.learn(plan, ObservationKind::RefusedSampling(parameter), reason);
+        let target = self.position.target;
+        self.position.advice.target_mut(target).refused_sampling.push(parameter);
     }
 
-    /// The last answer proves that the target ignored the schema: goes down to the first mode of another mode.
+    /// Records that the last answer proves that the target did not enforce the schema. After a document that enforcement makes
+    /// impossible, and in a trial of a mode that failed before, the run continues in the first mode without schema enforcement:
+    /// another dialect with the same enforcement would be ignored as well. After prose the mode stays, because a model that
+    /// declines to answer may write it past the enforcement.
     ///
-    /// Another dialect with the same enforcement would be ignored as well. The observation is recorded once per target: if
-    /// no weaker mode is left, every further answer would prove the same.
-    pub(super) fn was_ignored(&mut self, plan: &Plan, proof: String) {
-        let known = |observation: &Observation| {
-            observation.kind == ObservationKind::Ignored && observation.target == self.position.target
+    /// Each kind of observation is recorded once per target: if no weaker mode is left, every further answer would prove the same.
+    pub(super) fn was_ignored(&mut self, plan: &Plan, proof: Proof) {
+        let (kind, proof, steps_down) = match proof {
+            Proof::Impossible(proof) => (ObservationKind::Ignored, proof, true),
+            Proof::Prose(proof) => (ObservationKind::Prose, proof, self.position.is_trial()),
         };
-        if self.observations().any(known) {
-            return;
+        let known = |observation: &Observation| {
+            observation.kind == kind && observation.target == self.position.target
+        };
+        if !self.observations().any(known) {
+            self.learn(plan, kind, proof);
         }
-        self.learn(plan, ObservationKind::Ignored, proof);
-        self.position.leave_schema_mode(plan);
+        if steps_down {
+            self.position.leave_schema_mode(plan);
+        }
+    }
+
+    /// Returns the warning that the current output mode enforces less than the first one of the target, with the reason.
+    pub(super) fn weaker_mode(&self, plan: &Plan) -> Option<Warning> {
+        let [first, mode] = [self.position.target_of(plan)?.modes.first()?, self.position.mode_of(plan)?];
+        if mode.whole.enforcement >= first.whole.enforcement {
+            return None;
+        }
+        let of_target = |observation: &&Observation| {
+            use ObservationKind::{Ignored, Prose, Refused};
+            observation.target == self.position.target
+                && matches!(observation.kind, Ignored | Prose | Refused)
+        };
+        let own = self.observations().filter(of_target).last().map(|observation| &observation.reason);
+        let known = || self.position.advised()?.weaker_because.as_ref();
+        let reason = own.or_else(known).map(|reason| format!(": {reason}")).unwrap_or_default();
+        let (mode, first) = (mode.lower.name(), first.lower.name());
+        let message =
+            format!("the answer was produced in the output mode `{mode}` instead of `{first}`{reason}");
+        Some(Warning::new(WarningKind::WeakerMode, message))
     }
 
     /// Adds an observation to the record of the last call.

@@ -8,11 +8,13 @@ mod answer;
 mod closed;
 mod compliance;
 mod compose;
+mod context;
 mod counters;
 mod decide;
 mod drafts;
 mod end;
 mod entry;
+mod evidence;
 mod examine;
 mod input;
 mod learn;
@@ -33,7 +35,8 @@ use serde_json::Value;
 
 use crate::judgement::Decoded;
 use crate::{
-    Ask, Call, CallRecord, Context, Error, ErrorKind, Origin, Outcome, Plan, Provenance, Time, Usage, Warning,
+    Ask, Call, CallRecord, Context, Error, ErrorKind, Evidence, JsonPath, Origin, Outcome, Plan, Provenance,
+    Time, Usage, Warning,
 };
 use counters::Counters;
 use drafts::Drafts;
@@ -86,14 +89,17 @@ pub struct Run {
     draws: u64,
     /// The seed of the jitter, if the input has no seed.
     jitter: Option<u64>,
-    /// Whether the run ends where it would wait for a target.
-    #[serde(default)]
-    fails_fast: bool,
     position: Position,
     request: Request,
     counters: Counters,
     drafts: Drafts,
     ledger: Vec<CallRecord>,
+    /// The evidence that the driver has not taken yet.
+    #[serde(skip)]
+    evidence: Vec<Evidence>,
+    /// Evidence that counts only if the run ends with it.
+    #[serde(default)]
+    last_evidence: Option<Evidence>,
     /// The accepted value as the contract's type.
     #[serde(skip)]
     decoded: Decoded,
@@ -102,10 +108,28 @@ pub struct Run {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum State {
     Ready,
-    Waiting { until: Time },
-    Calling { id: CallId, call: Arc<Call>, skipped: Vec<String>, since: Time },
-    Outside { id: CallId, who: External, end: Option<End> },
-    Accepted { value: Value, origin: Origin, provenance: Vec<Provenance>, warnings: Vec<Warning> },
+    Waiting {
+        until: Time,
+    },
+    Calling {
+        id: CallId,
+        call: Arc<Call>,
+        skipped: Vec<String>,
+        since: Time,
+    },
+    Outside {
+        id: CallId,
+        who: External,
+        end: Option<End>,
+    },
+    Accepted {
+        value: Value,
+        origin: Origin,
+        provenance: Vec<Provenance>,
+        warnings: Vec<Warning>,
+        #[serde(default)]
+        not_stated: Vec<JsonPath>,
+    },
     Failed(End),
 }
 
@@ -123,12 +147,13 @@ impl Run {
             ids: 0,
             draws: 0,
             jitter: None,
-            fails_fast: false,
             position: Position::default(),
             request: Request::first(plan),
             counters: Counters::default(),
             drafts: Drafts::default(),
             ledger: Vec::new(),
+            evidence: Vec::new(),
+            last_evidence: None,
             decoded: Decoded::default(),
         }
     }
@@ -139,14 +164,6 @@ impl Run {
         if self.started.is_none() {
             self.jitter = Some(seed);
         }
-        self
-    }
-
-    /// Ends the run where it would wait for a target that cannot be reached (default: it waits): at once if every target is
-    /// out of service, and after a failed call that no other target can take. For runs that follow one which has waited in
-    /// vain.
-    pub const fn with_fail_fast(mut self) -> Self {
-        self.fails_fast = true;
         self
     }
 
@@ -161,7 +178,7 @@ impl Run {
         if self.started.is_none() {
             self.started = Some(now);
             self.position.enter_first(plan, now);
-            if let Some(wait) = self.position.wait(now).filter(|_| self.fails_fast) {
+            if let Some(wait) = self.position.wait(now).filter(|_| self.position.advice.fails_fast) {
                 self.give_up_unreached(plan, wait);
             }
         }
@@ -214,8 +231,11 @@ impl Run {
             (Event::Answered { completion, stopped, .. }, State::Calling { .. }) => {
                 self.answered(plan, now, completion, stopped.map(|reason| *reason));
             }
-            (Event::Failed { fault, usage, .. }, State::Calling { .. }) => {
-                self.failed(plan, now, fault, usage)
+            (Event::Failed { fault, usage, received: None, .. }, State::Calling { .. }) => {
+                self.failed(plan, now, fault, usage);
+            }
+            (Event::Failed { fault, received: Some(received), .. }, State::Calling { .. }) => {
+                self.broken_off(plan, now, fault, *received);
             }
             (Event::Denied { left, .. }, State::Calling { .. }) => self.denied(plan, left),
             (Event::Checked { violations, spent, .. }, State::Outside { who: External::Checks, .. }) => {
@@ -223,7 +243,7 @@ impl Run {
                 self.checked(plan, now, violations);
             }
             (Event::Supplied { value, .. }, State::Outside { who: External::Fallback, end, .. }) => {
-                let nothing = || End { kind: ErrorKind::Rejected, message: String::new() };
+                let nothing = || End::new(ErrorKind::Rejected, "");
                 let end = end.clone().unwrap_or_else(nothing);
                 self.fall_back(plan, end, value);
             }
@@ -254,7 +274,7 @@ impl Run {
             State::Calling { since, .. } => *since = moved(*since),
             State::Ready | State::Outside { .. } | State::Accepted { .. } | State::Failed(_) => {}
         }
-        self.position.move_times(moved);
+        self.position.advice.move_times(moved);
         self
     }
 
@@ -306,17 +326,18 @@ impl Run {
         let best =
             if let State::Accepted { .. } = self.state { None } else { self.drafts.nearest(&self.ledger) };
         match self.state {
-            State::Accepted { value, origin, provenance, warnings } => Ok(Outcome {
+            State::Accepted { value, origin, provenance, warnings, not_stated } => Ok(Outcome {
                 value,
                 origin,
                 provenance,
                 warnings,
+                not_stated,
                 calls: self.ledger,
                 usage,
                 cost: self.counters.spent,
             }),
-            State::Failed(End { kind, message }) => {
-                Err(Error::new(kind, message).with_history(self.ledger, best))
+            State::Failed(End { kind, message, not_stated }) => {
+                Err(Error::new(kind, message).with_not_stated(not_stated).with_history(self.ledger, best))
             }
             _ => Err(Error::new(ErrorKind::Cancelled, "the run was not driven to its end")
                 .with_history(self.ledger, best)),

@@ -62,8 +62,10 @@ impl Run {
             return Err(format!("no value of `{name}` satisfies the rules together with the other values"));
         }
         let max_tokens = self.request.max_tokens.or(target.capabilities.default_max_tokens);
-        let request =
-            LowerRequest { tighten: self.position.tighten(plan), max_tokens, ..LowerRequest::new(&schema) };
+        let request = LowerRequest::new(&schema)
+            .with_tighten(self.position.tighten(plan))
+            .with_max_tokens(max_tokens)
+            .with_at_least(self.position.at_least());
         mode.lower.lower(&request).map_err(|refused| refused.to_string())
     }
 

@@ -5,24 +5,21 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Mode;
-use crate::{Enforcement, Plan, SamplingParameter, Target, Tighten, Time};
+use crate::{Advice, Enforcement, Plan, SamplingParameter, Size, Target, TargetAdvice, Tighten, Time};
 
 /// The current target and output mode. Targets only advance, and within a target no mode is used again after a later one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Position {
     pub(super) target: usize,
     pub(super) mode: usize,
-    /// The output mode in which each target starts; 0, the strictest, for further targets.
-    starts: Vec<usize>,
-    /// The targets that start with a bounded schema.
-    pub(super) run_away: Vec<usize>,
     /// Whether the schema is bounded for the current target, beyond the plan.
     pub(super) bounded: bool,
-    /// The targets that other runs found out of service, each with the time from which on it may be called again.
-    pub(super) out_of_service: Vec<(usize, Time)>,
-    /// The parameters of sampling that targets refused.
+    /// Whether the schema of the last whole document had bounds beyond the plan.
     #[serde(default)]
-    pub(super) refused_sampling: Vec<(usize, SamplingParameter)>,
+    pub(super) has_bounds: bool,
+    /// What earlier runs and this one showed about the targets.
+    #[serde(default)]
+    pub(super) advice: Advice,
 }
 
 impl Position {
@@ -36,24 +33,19 @@ impl Position {
         self.target_of(plan)?.modes.get(self.mode)
     }
 
-    /// Sets the mode in which each target starts, in the plan's order. Of several calls, the higher number counts.
-    pub(super) fn start_at(&mut self, modes: impl IntoIterator<Item = usize>) {
-        for (target, mode) in modes.into_iter().enumerate() {
-            match self.starts.get_mut(target) {
-                Some(start) => *start = mode.max(*start),
-                None => self.starts.push(mode),
-            }
-        }
+    /// Returns the advice about the current target, if there is one.
+    pub(super) fn advised(&self) -> Option<&TargetAdvice> {
+        self.advice.targets.get(self.target)
     }
 
-    /// Changes the times from which on targets may be called again.
-    pub(super) fn move_times(&mut self, moved: impl Fn(Time) -> Time) {
-        self.out_of_service.iter_mut().for_each(|(_, until)| *until = moved(*until));
-    }
-
-    /// Whether the target in use refused a parameter of sampling.
+    /// Returns whether the current target refused a sampling parameter.
     pub(super) fn leaves_out(&self, parameter: SamplingParameter) -> bool {
-        self.refused_sampling.contains(&(self.target, parameter))
+        self.advised().is_some_and(|advice| advice.refused_sampling.contains(&parameter))
+    }
+
+    /// Returns whether the current output mode is tried again although the server ignored the schema in it.
+    pub(super) fn is_trial(&self) -> bool {
+        self.advised().is_some_and(|advice| advice.is_trial)
     }
 
     /// Takes the first target that is in service; the first of all if none is.
@@ -77,15 +69,15 @@ impl Position {
     }
 
     fn time_until(&self, target: usize, now: Time) -> Duration {
-        let out = self.out_of_service.iter().filter(|(other, _)| *other == target);
-        out.map(|(_, until)| until.since(now)).max().unwrap_or_default()
+        self.advice.until(target, now).map(|until| until.since(now)).unwrap_or_default()
     }
 
     /// Selects the first mode of the current target, and its bounds by earlier observations.
     pub(super) fn enter(&mut self, plan: &Plan) {
         let modes = self.target_of(plan).map_or(0, |target| target.modes.len());
-        self.mode = self.starts.get(self.target).copied().unwrap_or_default().min(modes.saturating_sub(1));
-        self.bounded = self.starts_bounded() && self.may_bound(plan);
+        let start = self.advised().map_or(0, |advice| advice.start_mode);
+        self.mode = start.min(modes.saturating_sub(1));
+        self.bounded = self.advised().is_some_and(|advice| advice.is_bounded) && self.may_bound(plan);
     }
 
     /// Advances to a later target; returns `false` if `to` is not later.
@@ -129,8 +121,8 @@ impl Position {
         is_held && target.tighten == Tighten::Closed && !target.capabilities.keeps_limit
     }
 
-    /// Returns whether the current target ran away with the schema in an earlier run.
-    pub(super) fn starts_bounded(&self) -> bool {
-        self.run_away.contains(&self.target)
+    /// Returns the lengths that bounds of the current target's schema exceed.
+    pub(super) fn at_least(&self) -> Size {
+        self.advised().map(|advice| advice.longest.exceeded()).unwrap_or_default()
     }
 }

@@ -102,6 +102,8 @@ pub enum Event {
         fault: Fault,
         /// The tokens of the failed call, as far as they are known or can be estimated from the text that arrived.
         usage: Usage,
+        /// The part of the answer that arrived before the fault; `None` if the answer did not begin.
+        received: Option<Box<Completion>>,
     },
     /// A call was not made, because a shared budget does not allow it.
     #[non_exhaustive]
@@ -146,7 +148,13 @@ impl Event {
 
     /// Reports a failed call, with the tokens that it used as far as they are known.
     pub const fn failed(id: CallId, fault: Fault, usage: Usage) -> Self {
-        Self::Failed { id, fault, usage }
+        Self::Failed { id, fault, usage, received: None }
+    }
+
+    /// Reports an answer that began and did not end, with the part that arrived. The run estimates its tokens. An answer that
+    /// the deadline cut off is judged like one at the token limit.
+    pub fn broken_off(id: CallId, received: Completion, fault: Fault) -> Self {
+        Self::Failed { id, fault, usage: Usage::default(), received: Some(Box::new(received)) }
     }
 
     /// The call of a step was not made, because a shared budget does not allow it; `left` is the rest of that budget, for the

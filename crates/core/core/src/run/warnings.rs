@@ -76,6 +76,19 @@ fn of_repairs(edits: &[&Edit]) -> Option<Warning> {
     (!listed.is_empty()).then(|| Warning::new(WarningKind::Repaired, message))
 }
 
+/// Returns the warnings about optional members that were `null` and were removed: one for each path, and one for those beyond
+/// the maximum.
+pub(super) fn of_absent(removed: &[JsonPath]) -> impl Iterator<Item = Warning> {
+    let warning = |path: &JsonPath| {
+        Warning::new(WarningKind::NullAsAbsent, "null in an optional member counts as absent")
+            .at(path.clone())
+    };
+    let more = removed.len().saturating_sub(MAX_OF_A_KIND);
+    let message = format!("null in {more} further optional members counts as absent");
+    let more = (more > 0).then(|| Warning::new(WarningKind::NullAsAbsent, message));
+    removed.iter().take(MAX_OF_A_KIND).map(warning).chain(more)
+}
+
 /// Returns the warnings of an accepted value that is incomplete.
 pub(super) fn of_incomplete(closed: &Closed) -> impl Iterator<Item = Warning> {
     let warning = |path: &JsonPath| {

@@ -86,20 +86,19 @@ impl Watcher {
     }
 }
 
-/// The replies that are impossible for a server that enforces the schema.
-const IMPOSSIBLE: [&str; 2] = ["no JSON here", r#"{"score": 700, "parts.a": 70}"#];
+/// The replies that are impossible for a server that enforces the schema: prose, and a document.
+const PROSE: &str = "no JSON here";
+const IMPOSSIBLE: &str = r#"{"score": 700, "parts.a": 70}"#;
 
 /// Checks the invariants of the observations of a run.
 fn observations(run: &Run) {
-    let (mut ignored, mut run_away) = (BTreeSet::new(), BTreeSet::new());
+    let (mut ignored, mut prose, mut run_away) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for (nth, call) in run.ledger().iter().enumerate() {
         let whole = call.patched.is_empty();
         let refused = matches!(&call.verdict, CallResult::Failed { failure: Failure::Fault(fault) }
             if fault.kind == FaultKind::SchemaRefused);
-        let proof = whole
-            && call.enforcement == Enforcement::Schema
-            && call.finish == Some(Finish::Stop)
-            && IMPOSSIBLE.contains(&&*call.text);
+        let is_held = whole && call.enforcement == Enforcement::Schema && call.finish == Some(Finish::Stop);
+        let is_first_prose = is_held && &*call.text == PROSE && prose.insert(call.target.clone());
         let is_last = nth + 1 == run.ledger().len();
         let taught = call.observation.as_ref().map(|observation| observation.kind);
         let cut = whole
@@ -107,9 +106,10 @@ fn observations(run: &Run) {
             && call.finish == Some(Finish::Length)
             && matches!(&call.verdict, CallResult::Failed { failure: Failure::Truncated { .. } })
             && !run_away.contains(&call.target);
-        let expected = match (whole && refused, proof) {
+        let expected = match (whole && refused, is_held && &*call.text == IMPOSSIBLE) {
             (true, _) => Some(ObservationKind::Refused),
             (_, true) => Some(ObservationKind::Ignored),
+            _ if is_first_prose => Some(ObservationKind::Prose),
             // At the deadline, the time may be the reason instead of the token limit.
             _ if cut && !(is_last && taught.is_none()) => Some(ObservationKind::RanAway),
             _ => None,
@@ -121,6 +121,10 @@ fn observations(run: &Run) {
             continue;
         }
         assert_eq!((&observation.name, &observation.dialect), (&call.target, &call.dialect));
+        if observation.kind == ObservationKind::Prose {
+            // The mode stays.
+            continue;
+        }
         if observation.kind == ObservationKind::Ignored {
             assert!(ignored.insert(observation.target), "it is said once for each target");
         }
@@ -226,7 +230,7 @@ fn any_script() -> impl Strategy<Value = Vec<Reply>> {
 
 /// Drives a run; if `stored`, it is serialised and read back before every step.
 fn trace(plan: &Plan, seed: u64, starts: &[usize], script: &[Reply], stored: bool) -> (Vec<Step>, String) {
-    let run = Run::new(plan, input().with_seed(seed)).with_start_modes(starts.iter().copied());
+    let run = Run::new(plan, input().with_seed(seed)).with_advice(starting_in(starts));
     let (mut run, mut now, mut steps, mut calls) = (run, Time(0), Vec::new(), 0);
     loop {
         if stored {
@@ -338,7 +342,7 @@ proptest! {
         let first = drive(&plan, input(), &script).run;
         let mut starts = vec![0; 2];
         first.observations().for_each(|observation| starts[observation.target] = observation.mode + 1);
-        let mut run = Run::new(&plan, input()).with_start_modes(starts);
+        let mut run = Run::new(&plan, input()).with_advice(starting_in(&starts));
         let mut calls = 0;
         loop {
             match run.step(&plan, Time(u64::MAX / 2)).unwrap() {
@@ -350,7 +354,10 @@ proptest! {
                 other => unreachable!("{other:?}"),
             }
         }
-        for observation in first.observations().filter(|observation| observation.dialect != "prompt") {
+        let is_heeded = |observation: &&Observation| {
+            observation.dialect != "prompt" && observation.kind != ObservationKind::Prose
+        };
+        for observation in first.observations().filter(is_heeded) {
             let same = |call: &CallRecord| call.target == observation.name && call.dialect == observation.dialect;
             prop_assert!(!run.ledger().iter().any(same), "{}", observation);
         }

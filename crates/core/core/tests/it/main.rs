@@ -5,7 +5,9 @@
 mod bounds;
 mod closed;
 mod completeness;
+mod context;
 mod decisions;
+mod health;
 mod laws;
 mod machine;
 mod money;

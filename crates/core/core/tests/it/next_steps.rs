@@ -114,19 +114,22 @@ fn paced(driven: &Driven) -> Vec<(usize, u64)> {
 
 #[test]
 fn a_target_that_is_down_is_left_at_once_where_there_is_another_one() {
-    for fault in [
-        FaultKind::Unreachable,
-        FaultKind::Timeout,
-        FaultKind::Overloaded,
-        FaultKind::RateLimited,
-        FaultKind::Auth,
-    ] {
+    for fault in [FaultKind::Unreachable, FaultKind::RateLimited, FaultKind::Auth] {
         let driven = drive(&planned(2, Policy::new(3)), input(), &[Reply::Fails(fault), RIGHT]);
         assert_eq!(paced(&driven), [(0, 0), (1, 0)], "{fault:?}");
         assert_eq!(driven.run.target(), 1);
     }
     let driven = drive(&planned(2, Policy::new(3)), input(), &[Reply::Limits(86_400), RIGHT]);
     assert_eq!(paced(&driven), [(0, 0), (1, 0)]);
+    // One time-out or server error says little, three are an outage.
+    for fault in [FaultKind::Timeout, FaultKind::Overloaded] {
+        let fault = Reply::Fails(fault);
+        let driven = drive(&planned(2, Policy::new(3)), input(), &[fault.clone(), RIGHT]);
+        assert_eq!(paced(&driven), [(0, 0), (0, 2)]);
+        let script = [fault.clone(), fault.clone(), fault, RIGHT];
+        let driven = drive(&planned(2, Policy::new(3)), input(), &script);
+        assert_eq!(paced(&driven), [(0, 0), (0, 2), (0, 4), (1, 0)]);
+    }
     // After the last target there is none to advance to.
     let driven = drive(&planned(2, Policy::new(3)), input(), &[Reply::Fails(FaultKind::Unreachable)]);
     assert_eq!(paced(&driven), [(0, 0), (1, 0), (1, 2), (1, 4), (1, 8)]);
@@ -147,14 +150,16 @@ fn targets_that_are_out_of_service_are_omitted_as_long_as_there_is_another_one()
         (2, vec![(0, until(30)), (1, until(30))], vec![RIGHT], vec![(0, 0)]),
         (1, vec![(0, until(30))], vec![RIGHT], vec![(0, 0)]),
         // A later target is waited for only if the own delay is longer.
-        (2, vec![(1, until(1))], vec![Reply::Fails(FaultKind::Overloaded), RIGHT], vec![(0, 0), (1, 1)]),
+        (2, vec![(1, until(1))], vec![Reply::Limits(4), RIGHT], vec![(0, 0), (1, 1)]),
+        // One failed call says little about a target.
+        (2, vec![(1, until(1))], vec![Reply::Fails(FaultKind::Overloaded), RIGHT], vec![(0, 0), (0, 2)]),
         (2, vec![(1, until(30))], vec![Reply::Fails(FaultKind::Overloaded), RIGHT], vec![(0, 0), (0, 2)]),
         (2, vec![(1, until(10))], vec![Reply::Limits(60), RIGHT], vec![(0, 0), (1, 10)]),
-        (3, vec![(1, until(30))], vec![Reply::Fails(FaultKind::Overloaded), RIGHT], vec![(0, 0), (2, 0)]),
+        (3, vec![(1, until(30))], vec![Reply::Fails(FaultKind::Unreachable), RIGHT], vec![(0, 0), (2, 0)]),
         (2, vec![(1, until(30))], vec![WRONG, WRONG, RIGHT], vec![(0, 0), (0, 0), (1, 0)]),
     ] {
         let plan = planned(count, Policy::new(3));
-        let run = Run::new(&plan, input()).with_out_of_service(out.clone());
+        let run = Run::new(&plan, input()).with_advice(out_of_service(out.clone()));
         let driven = drive_run(&plan, run, &script);
         assert_eq!(paced(&driven), expected, "{out:?}: {script:?}");
         assert!(driven.run.finish().is_ok());
@@ -300,7 +305,7 @@ fn a_run_that_fails_fast_waits_for_no_target_that_is_out_of_service() {
     ] {
         let plan = planned(1, Policy::new(2));
         let until = |seconds| (0, Time(1_000).after(Duration::from_secs(seconds)));
-        let run = Run::new(&plan, input()).with_out_of_service(out.map(until)).with_fail_fast();
+        let run = Run::new(&plan, input()).with_advice(out_of_service(out.map(until)).with_fail_fast());
         let driven = drive_run(&plan, run, &[script]);
         let called = driven.calls.len();
         assert_eq!((called, driven.run.finish().is_ok()), (calls, is_answered), "{out:?}");

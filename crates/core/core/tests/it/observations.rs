@@ -39,10 +39,14 @@ fn taught(losses: Vec<Loss>, reply: Reply) -> Option<Box<Observation>> {
     drive(&plan, input(), &[reply, Reply::Says(GOOD)]).run.ledger()[0].observation.clone()
 }
 
-fn reason(reply: Reply) -> Option<String> {
-    taught(Vec::new(), reply)
-        .filter(|observation| observation.kind == ObservationKind::Ignored)
-        .map(|observation| observation.reason)
+/// Returns the proof in an answer that the server did not enforce the schema, and whether the answer is prose.
+fn reason(reply: Reply) -> Option<(String, bool)> {
+    let observation = taught(Vec::new(), reply)?;
+    match observation.kind {
+        ObservationKind::Ignored => Some((observation.reason, false)),
+        ObservationKind::Prose => Some((observation.reason, true)),
+        _ => None,
+    }
 }
 
 const MISSING: &str = r#"{"score": 700, "parts": {"a": 70, "b": 70}}"#;
@@ -67,8 +71,8 @@ fn a_parameter_of_sampling_that_is_refused_is_omitted_and_the_call_made_again() 
     assert_eq!(words.len(), 2);
     assert!(words[0].starts_with("target `primary` refused `temperature`, which is left out from now on: "));
     // The next run starts with what this one learnt, and limits of tokens stay.
-    let known = [(0, SamplingParameter::Temperature)];
-    let run = Run::new(&plan, input()).with_refused_sampling(known);
+    let known = TargetAdvice::default().with_refused_sampling([SamplingParameter::Temperature]);
+    let run = Run::new(&plan, input()).with_advice(Advice::new([known]));
     let run = drive_run(&plan, run, &[Reply::Says(GOOD)]).run;
     assert_eq!(
         (run.ledger().len(), run.ledger()[0].skipped.as_slice()),
@@ -90,7 +94,8 @@ fn what_a_held_model_cannot_write_proves_that_it_is_not_held() {
         ("[]", "the answer breaks `type` at $"),
     ];
     for (text, proof) in proofs {
-        assert_eq!(reason(Reply::Says(text)).as_deref(), Some(proof), "{text}");
+        let is_prose = proof == "the answer is not JSON";
+        assert_eq!(reason(Reply::Says(text)), Some((proof.to_owned(), is_prose)), "{text}");
     }
     let fenced = format!("```json\n{GOOD}\n```");
     assert!(reason(Reply::Says(fenced.leak())).is_some(), "an accepted answer is a proof as well");
@@ -178,14 +183,17 @@ fn what_the_report_names_is_not_promised() {
 }
 
 #[test]
-fn the_next_attempt_is_made_in_another_mode() {
+fn after_an_impossible_document_the_next_attempt_is_made_in_another_mode() {
     let target = Target::new("primary", Capabilities::new(Enforcement::Schema))
         .with_mode(Arc::new(AsIs("strict", Enforcement::Schema)))
         .with_mode(Arc::new(AsIs("plain", Enforcement::Schema)))
         .with_mode(Arc::new(AsIs("object", Enforcement::JsonObject)))
         .with_mode(Arc::new(AsIs("prompt", Enforcement::None)));
-    let plan = Plan::new(contract(), vec![target]).with_policy(Policy::new(4)).build().unwrap();
-    let script = [Reply::Says("no JSON"), Reply::Fails(FaultKind::SchemaRefused), Reply::Says(GOOD)];
+    let plan = Plan::new(contract(), vec![target])
+        .with_policy(Policy::new(4).with_patching(Patching::Never))
+        .build()
+        .unwrap();
+    let script = [Reply::Says(MISSING), Reply::Fails(FaultKind::SchemaRefused), Reply::Says(GOOD)];
     let run = drive(&plan, input(), &script).run;
     let dialects: Vec<_> = run.ledger().iter().map(|call| call.dialect.as_str()).collect();
     assert_eq!(dialects, ["strict", "object", "prompt"], "another dialect would be ignored as well");
@@ -199,8 +207,26 @@ fn the_next_attempt_is_made_in_another_mode() {
     let outcome = run.finish().unwrap();
     assert_eq!(
         outcome.calls[0].observation.as_ref().unwrap().to_string(),
-        "target `primary` ignored the schema (dialect `strict`): the answer is not JSON"
+        "target `primary` ignored the schema (dialect `strict`): the answer breaks `required` at $.note"
     );
+}
+
+#[test]
+fn after_prose_the_mode_stays_except_in_a_trial() {
+    for (is_trial, first, second) in [
+        (false, "no JSON", "strict"),
+        (true, "no JSON", "prompt"),
+        (false, MISSING, "prompt"),
+        (true, MISSING, "prompt"),
+        (true, BAD_RANGE, "strict"),
+    ] {
+        let plan = plan(Policy::new(2).with_patching(Patching::Never));
+        let advice = if is_trial { TargetAdvice::default().with_trial() } else { TargetAdvice::default() };
+        let run = Run::new(&plan, input()).with_advice(Advice::new([advice]));
+        let run = drive_run(&plan, run, &[Reply::Says(first), Reply::Says(GOOD)]).run;
+        let dialects: Vec<_> = run.ledger().iter().map(|call| call.dialect.as_str()).collect();
+        assert_eq!(dialects, ["strict", second], "{is_trial}: {first}");
+    }
 }
 
 #[test]
@@ -211,7 +237,7 @@ fn without_another_mode_it_is_said_once() {
     let run = drive(&plan, input(), &[Reply::Says("no"), Reply::Says("nor this")]).run;
     assert_eq!((run.ledger().len(), run.observations().count()), (3, 1));
     let error = run.finish().unwrap_err();
-    assert_eq!(format!("{error:#}").matches("ignored the schema").count(), 1);
+    assert_eq!(format!("{error:#}").matches("did not keep to the schema").count(), 1);
 }
 
 #[test]
@@ -227,13 +253,13 @@ fn a_run_starts_on_the_modes_that_it_is_given() {
     let targets = || vec![target("one"), target("two")];
     let plan = Plan::new(contract(), targets()).with_policy(Policy::default()).build().unwrap();
     let dialects = |starts: &[usize], script: &[Reply]| -> Vec<String> {
-        let mut run = Run::new(&plan, input()).with_start_modes(starts.iter().copied());
+        let mut run = Run::new(&plan, input()).with_advice(starting_in(starts));
         let mut replies = script.iter();
         while let Step::Call { id, call, .. } = run.step(&plan, Time(0)).unwrap() {
             let Some(reply) = replies.next() else { break };
             run.on(&plan, Time(0), reply.event(id, &call)).unwrap();
             // A run that has begun relies on its own observations.
-            run = run.with_start_modes([9, 9]);
+            run = run.with_advice(starting_in(&[9, 9]));
         }
         run.ledger().iter().map(|call| format!("{} {}", call.target, call.dialect)).collect()
     };
@@ -241,8 +267,6 @@ fn a_run_starts_on_the_modes_that_it_is_given() {
     assert_eq!(dialects(&[], &next), ["one strict", "two strict"]);
     assert_eq!(dialects(&[1], &next), ["one prompt", "two strict"]);
     assert_eq!(dialects(&[0, 7], &next), ["one strict", "two prompt"], "beyond the last stands for the last");
-    let both = Run::new(&plan, input()).with_start_modes([1]).with_start_modes([0, 1]);
-    assert_eq!(both, Run::new(&plan, input()).with_start_modes([1, 1]));
     assert_eq!(
         plan.modes(1).collect::<Vec<_>>(),
         [("strict", Enforcement::Schema), ("prompt", Enforcement::None)]
@@ -254,7 +278,7 @@ fn a_run_starts_on_the_modes_that_it_is_given() {
 fn a_lesson_is_data() {
     let observation = taught(Vec::new(), Reply::Says("no")).unwrap();
     let written: Value = serde_json::to_value(&observation).unwrap();
-    assert_eq!(written["kind"], "ignored");
+    assert_eq!(written["kind"], "prose");
     assert_eq!(serde_json::from_value::<Observation>(written).unwrap(), *observation);
     let run = drive(&plan(cooling()), input(), &[Reply::Says(GOOD)]).run;
     assert_eq!(json!(run.ledger()[0]).get("observation"), None, "most calls teach nothing");

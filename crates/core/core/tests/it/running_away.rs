@@ -9,7 +9,7 @@ use crate::support::*;
 
 /// Bounds the note to a tenth of the tokens, in characters.
 #[derive(Debug)]
-struct Bounding(Enforcement);
+pub(crate) struct Bounding(pub(crate) Enforcement);
 
 impl Lower for Bounding {
     fn name(&self) -> &str {
@@ -110,7 +110,8 @@ fn targets_for_which_bounds_are_no_remedy_or_decided_about_stay_as_they_are() {
         let driven = drive(&plan, input(), &[CUT, RIGHT]);
         assert_eq!((bounds(&driven), kinds(&driven)), (vec![first, second], vec![]));
         // The observations of other runs do not apply to it either.
-        let mut run = Run::new(&plan, input()).with_bounded([0]);
+        let mut run =
+            Run::new(&plan, input()).with_advice(Advice::new([TargetAdvice::default().with_bounds()]));
         let Step::Call { call, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
         assert_eq!(call.lowered.bounds.first().map(|bound| bound.max), first);
     }
@@ -119,7 +120,7 @@ fn targets_for_which_bounds_are_no_remedy_or_decided_about_stay_as_they_are() {
 #[test]
 fn what_an_earlier_run_saw_bounds_the_first_call_until_a_document_is_complete_without() {
     let plan = planned(bounding(capabilities()), Policy::new(3));
-    let mut run = Run::new(&plan, input()).with_bounded([0]);
+    let mut run = Run::new(&plan, input()).with_advice(Advice::new([TargetAdvice::default().with_bounds()]));
     for (reply, bounded) in [(FULL, true), (FULL, false)] {
         let Step::Call { id, call, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
         assert_eq!(!call.lowered.bounds.is_empty(), bounded);

@@ -212,6 +212,20 @@ pub(crate) fn drive_run(plan: &Plan, mut run: Run, script: &[Reply]) -> Driven {
     }
 }
 
+/// Returns the advice to start each target in this output mode.
+pub(crate) fn starting_in(modes: &[usize]) -> Advice {
+    Advice::new(modes.iter().map(|mode| TargetAdvice::default().with_start_mode(*mode)))
+}
+
+/// Returns the advice to skip targets, by their indexes, until a time each.
+pub(crate) fn out_of_service(targets: impl IntoIterator<Item = (usize, Time)>) -> Advice {
+    let mut advice: [TargetAdvice; 3] = Default::default();
+    for (target, until) in targets {
+        advice[target] = std::mem::take(&mut advice[target]).with_out_of_service(until);
+    }
+    Advice::new(advice)
+}
+
 pub(crate) fn input() -> Input {
     Input::new(["Score this wallet."])
 }

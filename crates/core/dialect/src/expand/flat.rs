@@ -1,6 +1,7 @@
 //! Flattens schemas that apply to the same place: follows references and `allOf`, and separates alternatives.
 
 use foldhash::HashMap;
+use formwork_core::is_wrapped;
 use formwork_core::keywords::{Keyword, definition_name, keyword};
 use serde_json::{Map, Value};
 
@@ -45,7 +46,12 @@ impl<'a> At<'a> {
     /// Returns the schemas of a list.
     pub(crate) fn listed(&self, keyword: &'static str, places: &mut Places) -> Vec<Self> {
         let nodes = self.node.get(keyword).and_then(Value::as_array).into_iter().flatten();
-        let at = |(index, node)| At { node, place: places.listed(self.place, keyword, index) };
+        // The union that normalising adds around a member which a text may lack is not in the document.
+        let is_added = keyword == "anyOf" && is_wrapped(self.node);
+        let at = |(index, node)| {
+            let place = if is_added { self.place } else { places.listed(self.place, keyword, index) };
+            At { node, place }
+        };
         nodes.enumerate().map(at).collect()
     }
 

@@ -1,17 +1,17 @@
 //! Bounds values that a schema leaves unbounded, so that the longest document fits into the token budget.
 //!
 //! The bounds are for models that the registry marks as tiny, and for a target that ran away with this schema. An
-//! answer that is full at such a bound counts as incomplete.
+//! answer that is full at such a bound counts as incomplete. Numbers have no bounds, because a bound would change them, and
+//! lengths of strings only where they are enforced, because a described length would shorten the text.
 
-use formwork_core::LossKind;
-use serde_json::Number;
+use formwork_core::{LossKind, LowerRequest, Size};
 
-use crate::expand::{Losses, MAX_SAFE};
+use crate::expand::Losses;
 use crate::form::{
     Alternative, ArrayForm, Bound, FormId, Forms, NumberForm, ObjectForm, Pattern, Role, Shape, StringForm,
 };
 use crate::pattern;
-use crate::profile::TokenBudget;
+use crate::profile::Profile;
 
 /// The number of characters per token of prose, for models with a small vocabulary.
 const CHARACTERS_PER_TOKEN: f64 = 3.0;
@@ -19,14 +19,10 @@ const CHARACTERS_PER_TOKEN: f64 = 3.0;
 /// The maximum number of characters of a name that is not enumerated.
 const MAX_NAME: u64 = 32;
 
-/// Bounds strings, arrays, maps and integers that do not fit into `max_tokens`.
-pub(crate) fn bound(
-    forms: &mut Forms,
-    token_budget: &TokenBudget,
-    max_tokens: Option<u32>,
-    losses: &mut Losses,
-) {
-    let caps = Caps::fitting(forms, token_budget, max_tokens);
+/// Bounds strings, arrays and maps that do not fit into the token limit of a request.
+pub(crate) fn bound(forms: &mut Forms, profile: &Profile, request: &LowerRequest<'_>, losses: &mut Losses) {
+    let caps = Caps::fitting(forms, profile, request);
+    let has_lengths = profile.lengths.of_strings();
     for id in forms.ids() {
         let mut alternatives = std::mem::take(&mut forms.get_mut(id).alternatives);
         // Types that the schema only allows implicitly would not keep a model short.
@@ -43,6 +39,9 @@ pub(crate) fn bound(
             });
         }
         for alternative in &mut alternatives {
+            if matches!(alternative.shape, Shape::String(_)) && !has_lengths {
+                continue;
+            }
             let Some((keyword, origin)) = caps.apply(&mut alternative.shape) else { continue };
             losses.insert((forms.places.pointer(origin), keyword.to_owned(), LossKind::Tightened));
         }
@@ -55,7 +54,6 @@ fn origin(shape: &Shape) -> crate::place::PlaceId {
         Shape::Array(array) => array.origin,
         Shape::Object(object) => object.origin,
         Shape::String(string) => string.origin,
-        Shape::Number(number) => number.origin,
         _ => crate::place::PlaceId::default(),
     }
 }
@@ -66,25 +64,34 @@ struct Caps {
     items: u64,
     /// The maximum number of characters.
     text: u64,
+    /// The lengths that are allowed in any case.
+    at_least: Size,
 }
 
 impl Caps {
-    /// Returns the widest bounds with which the longest document fits; the narrowest ones if none does.
-    fn fitting(forms: &Forms, token_budget: &TokenBudget, max_tokens: Option<u32>) -> Self {
-        let tokens = f64::from(max_tokens.unwrap_or(token_budget.tokens));
+    /// Returns the widest bounds with which the longest document fits; the narrowest ones if none does. They are never below
+    /// the lengths that the request allows in any case.
+    fn fitting(forms: &Forms, profile: &Profile, request: &LowerRequest<'_>) -> Self {
+        let (token_budget, at_least) = (&profile.token_budget, request.at_least);
+        let tokens = f64::from(request.max_tokens.unwrap_or(token_budget.tokens));
         let fits = |caps: Self| {
             let known = vec![None; forms.len()];
             Estimate { forms, caps, known }.form(forms.root, 0) <= tokens
         };
-        let steps = token_budget.ladder.iter().map(|(items, text)| Self { items: *items, text: *text });
+        let steps =
+            token_budget.ladder.iter().map(|(items, text)| Self { items: *items, text: *text, at_least });
         let narrowest = steps.clone().next_back();
-        let mut caps =
-            steps.into_iter().find(|caps| fits(*caps)).or(narrowest).unwrap_or(Self { items: 1, text: 16 });
+        let mut caps = steps.into_iter().find(|caps| fits(*caps)).or(narrowest).unwrap_or(Self {
+            items: 1,
+            text: 16,
+            at_least,
+        });
         // The rest of the budget goes to the strings.
         while caps.text < token_budget.text && fits(Self { text: caps.text + caps.text / 4, ..caps }) {
             caps.text += caps.text / 4;
         }
-        caps.text = caps.text.min(token_budget.text);
+        caps.text = caps.text.min(token_budget.text).max(at_least.text);
+        caps.items = caps.items.max(at_least.items);
         caps
     }
 
@@ -116,32 +123,13 @@ impl Caps {
                 if let [extra] = object.extras.as_mut_slice()
                     && object.properties.is_empty()
                 {
-                    extra.pattern.get_or_insert_with(short_name);
+                    extra.pattern.get_or_insert_with(|| short_name(MAX_NAME.max(self.at_least.name)));
                 }
                 let max = Some(object.properties.len() as u64 + self.extras(object));
                 let is_tighter = max != object.max;
                 object.is_bounded |= is_tighter;
                 object.max = max;
                 is_tighter.then_some(("maxProperties", object.origin))
-            }
-            Shape::Number(number) if number.integer => {
-                let (low, high) = (-(MAX_SAFE as i64), MAX_SAFE as i64);
-                let guard = |at: i64| Bound { at: Number::from(at), exclusive: false };
-                let is_safe = |bound: &Option<Bound>| {
-                    bound
-                        .as_ref()
-                        .is_some_and(|bound| bound.at.as_f64().is_some_and(|at| at.abs() <= MAX_SAFE))
-                };
-                let mut is_tighter = false;
-                if !is_safe(&number.min) {
-                    is_tighter |= number.min.is_some();
-                    number.min = Some(guard(low));
-                }
-                if !is_safe(&number.max) {
-                    is_tighter |= number.max.is_some();
-                    number.max = Some(guard(high));
-                }
-                is_tighter.then_some(("maximum", number.origin))
             }
             _ => None,
         }
@@ -155,11 +143,11 @@ impl Caps {
         }
         let needed = form.patterns.iter().map(|one| pattern::min_length(&one.translated)).max().unwrap_or(0);
         let cap = match (form.role, form.format.as_deref()) {
-            (Role::Name, _) => MAX_NAME,
+            (Role::Name, _) => MAX_NAME.max(self.at_least.name),
             (_, None) => self.text,
             (_, Some("uri")) => self.text.max(64),
             // Longer ones violate the rules of these formats about their parts (64 characters before an `@`).
-            (_, Some(_)) => 64,
+            (_, Some(_)) => self.at_least.text.max(64),
         };
         Some(form.max.unwrap_or(u64::MAX).min(cap.max(form.min).max(needed)))
     }
@@ -181,10 +169,10 @@ impl Caps {
     }
 }
 
-/// Returns a pattern for names that are neither empty nor long.
-fn short_name() -> Pattern {
-    let translated = format!(r"^[\x00-\x{{10FFFF}}]{{1,{MAX_NAME}}}$");
-    Pattern { source: format!("^.{{1,{MAX_NAME}}}$"), translated, is_anchored: true }
+/// Returns a pattern for names that are not empty and have at most `max` characters.
+fn short_name(max: u64) -> Pattern {
+    let translated = format!(r"^[\x00-\x{{10FFFF}}]{{1,{max}}}$");
+    Pattern { source: format!("^.{{1,{max}}}$"), translated, is_anchored: true }
 }
 
 /// Returns whether a format limits the length of its strings.

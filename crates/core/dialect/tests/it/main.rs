@@ -4,6 +4,7 @@
 mod dialects;
 mod gemini;
 mod laws;
+mod lifting;
 mod lint;
 mod model;
 mod probes;

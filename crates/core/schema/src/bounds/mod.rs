@@ -35,6 +35,7 @@ use guard::guarded;
 use measure::{Measure, Reach};
 
 pub(crate) use cheap::{MAX_CANONICAL, is_cheap};
+pub(crate) use graph::{Graph, groups, is_cycle};
 pub(crate) use stepwise::{stepwise, vague};
 pub(crate) use work::{MAX_REPORTED as MAX_REPORTED_WORK, MAX_VALIDATED as MAX_WORK, is_more_work};
 
@@ -146,7 +147,7 @@ pub(crate) struct Deepest {
 }
 
 /// Returns the JSON Pointer of a unit in the schema as it was written.
-fn pointer_of(normal: &Value, origins: &BTreeMap<String, String>, unit: usize) -> String {
+pub(crate) fn pointer_of(normal: &Value, origins: &BTreeMap<String, String>, unit: usize) -> String {
     let names = normal.get("$defs").and_then(Value::as_object);
     let name = unit.checked_sub(1).and_then(|number| names?.keys().nth(number));
     name.and_then(|name| origins.get(name)).cloned().unwrap_or_default()

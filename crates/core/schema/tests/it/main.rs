@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
+mod absence;
 mod compare;
 mod hostile;
 mod lints;
+mod request;
 mod structure;
 mod words;
 

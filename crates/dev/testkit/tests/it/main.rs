@@ -1,6 +1,7 @@
 //! Tests of the testkit itself: generated documents are valid, and near misses are invalid in one way.
 
 mod compare;
+mod request;
 
 use std::collections::BTreeSet;
 

@@ -1,11 +1,11 @@
 //! The requests of a probe, and its conclusions from the responses.
 
-use formwork_core::{Enforcement, Fault, FaultKind, Provider};
+use formwork_core::{Enforcement, Fault, FaultKind, Message, Provider};
 use formwork_ollama::{Ollama, Probed, Think};
 use formwork_wire::{Http, Wire};
 use serde_json::{Value, json};
 
-use crate::support::{Reply, Script, body, enforcing, ok, says};
+use crate::support::{Reply, Script, body, call, enforcing, ok, says};
 
 fn version() -> Reply {
     ok(r#"{"version":"0.17.4"}"#)
@@ -53,6 +53,10 @@ async fn a_server_that_enforces_schemas_keeps_its_promises() {
     assert_eq!((probed.usage.input_tokens, probed.usage.output_tokens), (30, 8));
     assert_eq!(probed.capabilities, wire.capabilities().clone().with_context_tokens(8192));
     assert_eq!(probed.capabilities.dialects, ["ollama", "json-object", "prompt"]);
+    // The computed context is an upper bound, and the model has no larger one.
+    let long = call(vec![Message::user("a".repeat(24_000))], Default::default());
+    let sent = |wire: &Ollama| body(wire, &long)["options"]["num_ctx"].clone();
+    assert_eq!((sent(&wire), sent(&wire.clone().with_probed(&probed))), (json!(16_384), json!(8192)));
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ mod table;
 
 use std::time::{Duration, SystemTime};
 
-use formwork_core::{Enforcement, Fault, FaultKind, Time};
+use formwork_core::{Connection, Enforcement, Fault, FaultKind, Time};
 use http::StatusCode;
 use http::response::Parts;
 use serde_json::Value;
@@ -32,7 +32,8 @@ const CLOSED_EARLY: &str = "the server closed the connection without a response"
 /// assert!(is_closed_early(&fault) && fault.kind.is_transient());
 /// ```
 pub fn closed_early(detail: &str) -> Fault {
-    Fault::new(FaultKind::Unreachable, format!("{CLOSED_EARLY}: {}", quoted(detail)))
+    let message = format!("{CLOSED_EARLY}: {}", quoted(detail));
+    Fault::new(FaultKind::Unreachable, message).with_connection(Connection::Broken)
 }
 
 /// Returns whether a fault was created by [`closed_early`]. An unreachable server is a different fault.

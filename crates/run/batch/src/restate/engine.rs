@@ -315,7 +315,13 @@ fn understood(response: &Response) -> RowReply {
         413 => (ErrorKind::Rejected, "the row is longer than Restate takes (message-size-limit)".to_owned()),
         _ => (ErrorKind::Unavailable, format!("Restate has no result of the row: {}", response.message())),
     };
-    let end = super::message::RunEnd::Failed(RunError { kind, message, calls: Vec::new(), best: None });
+    let end = super::message::RunEnd::Failed(RunError {
+        kind,
+        message,
+        calls: Vec::new(),
+        best: None,
+        not_stated: Vec::new(),
+    });
     RowReply { restarted: false, end }
 }
 

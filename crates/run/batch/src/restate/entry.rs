@@ -80,7 +80,7 @@ fn bounded(entry: Entry, calls: impl FnOnce() -> Vec<CallRecord>) -> Entry {
         format!("the answers of the row are longer than the {MAX_ENTRY} bytes that a step may keep");
     let failed = |calls| {
         let (kind, message) = (ErrorKind::Rejected, message.clone());
-        Entry::Ended(RunEnd::Failed(RunError { kind, message, calls, best: None }))
+        Entry::Ended(RunEnd::Failed(RunError { kind, message, calls, best: None, not_stated: Vec::new() }))
     };
     let entry = failed(calls);
     if size(&entry) <= MAX_ENTRY { entry } else { failed(Vec::new()) }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use formwork_core::*;
-use formwork_extract::{Extractor, ExtractorBuilder};
+use formwork_extract::{Extractor, ExtractorBuilder, Situation};
 use formwork_testkit::Scripted;
 use proptest::prelude::{Just, Strategy as _};
 use serde_json::{Value, json};
@@ -233,4 +233,51 @@ proptest::proptest! {
             proptest::prop_assert_eq!(Structure::missing(&*compiled, &each), None, "{}", each);
         }
     }
+}
+
+fn document(schema: Value) -> ExtractorBuilder<Value> {
+    Extractor::for_document("answer", schema).with_target(model())
+}
+
+#[test]
+fn a_schema_that_says_nothing_is_refused_unless_any_value_is_wanted() {
+    for schema in [json!(true), json!({}), json!({"title": "x"}), json!({"name": "x", "parameters": {}})] {
+        let (kind, message) = refused(document(schema.clone()));
+        assert_eq!(kind, ErrorKind::Schema, "{schema}");
+        assert!(message.starts_with("#: every value satisfies the schema"), "{message}");
+        assert!(message.ends_with("write `type`, and `properties` for an object"), "{message}");
+        assert_eq!(
+            document(schema).with_any().build().unwrap().extract_blocking(TEXT).unwrap().value,
+            json!(maria())
+        );
+    }
+    assert_eq!(refused(Extractor::<Value>::builder().with_target(model())).0, ErrorKind::Schema);
+    // Nobody wants a cycle.
+    let cycle = json!({"anyOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}});
+    let (kind, message) = refused(document(cycle).with_any());
+    assert_eq!(kind, ErrorKind::Schema);
+    assert!(
+        message.starts_with("#/$defs/a: every value satisfies this schema, because its references"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_wrapped_schema_is_unwrapped_and_every_outcome_says_so() {
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
+    let wrapper = json!({"type": "json_schema", "json_schema": {"name": "person", "schema": schema}});
+    let model = Arc::new(Scripted::new([r#"{"totally": "wrong"}"#, MARIA, MARIA]));
+    let builder = || Extractor::for_document("answer", wrapper.clone()).with_target(Arc::clone(&model));
+    let extractor = builder().build().unwrap();
+    assert_eq!(extractor.plan().contract().schema().document(), &schema);
+    let outcome = extractor.extract_blocking(TEXT).unwrap();
+    assert_eq!((&outcome.value["name"], outcome.calls.len()), (&json!("Maria"), 2));
+    let [warning] = outcome.warnings.as_slice() else { panic!("{:?}", outcome.warnings) };
+    assert_eq!(warning.kind, WarningKind::Unwrapped);
+    assert!(warning.message.starts_with("the schema is the member #/json_schema/schema of"), "{warning}");
+    let refuses = |_: &Situation<'_>| Some(json!({"name": "nobody"}));
+    let silent = Arc::new(Scripted::new(["no"]));
+    let fallback =
+        Extractor::for_document("answer", wrapper.clone()).with_target(silent).with_fallback_fn(refuses);
+    assert_eq!(fallback.build().unwrap().extract_blocking(TEXT).unwrap().warnings, outcome.warnings);
 }

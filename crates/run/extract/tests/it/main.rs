@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
+mod absence;
 mod agree;
 mod blocking;
 mod budget;
@@ -9,6 +10,7 @@ mod building;
 mod compliance;
 mod content;
 mod driving;
+mod health;
 mod interrupt;
 mod journal;
 mod many;

@@ -91,7 +91,7 @@ fn a_file_without_warnings_is_brought_up_to_date_and_keeps_its_runs() {
     ledger.close();
     drop(ledger);
     let file = Connection::open(&path).unwrap();
-    file.execute_batch("DROP VIEW runs; ALTER TABLE run DROP COLUMN warnings; CREATE VIEW runs AS SELECT id FROM run; PRAGMA user_version = 3")
+    file.execute_batch("DROP VIEW runs; ALTER TABLE run DROP COLUMN not_stated; ALTER TABLE run DROP COLUMN warnings; CREATE VIEW runs AS SELECT id FROM run; PRAGMA user_version = 3")
         .unwrap();
     drop(file);
     let ledger = open(&path).unwrap();
@@ -99,11 +99,14 @@ fn a_file_without_warnings_is_brought_up_to_date_and_keeps_its_runs() {
     let warning =
         Warning::new(WarningKind::DuplicateKey, "the name occurs twice").at("$.name".parse().unwrap());
     warned.warnings.push(warning.clone());
+    warned.not_stated.push("$.birth".parse().unwrap());
     let id = warned.id;
     ledger.record(warned);
     ledger.flush_blocking().unwrap();
     let runs = ledger.runs(&RunQuery::default()).unwrap().runs;
     let expected = |run: &StoredRun| if run.id == id { vec![warning.clone()] } else { Vec::new() };
+    let not_stated = |run: &StoredRun| run.not_stated.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert!(runs.iter().all(|run| not_stated(run).len() == usize::from(run.id == id)), "{runs:?}");
     assert!(runs.len() == 2 && runs.iter().all(|run| run.warnings == expected(run)), "{runs:?}");
 }
 

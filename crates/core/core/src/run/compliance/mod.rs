@@ -15,6 +15,15 @@ use crate::violation::write_place;
 use crate::{Call, Completion, Enforcement, Finish, Stage, Violation};
 use structure::{BrokenKeyword, broken_keyword, is_structural};
 
+/// The proof that a server did not enforce a schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::run) enum Proof {
+    /// The answer is prose, or a document in prose. A model that declines to answer may write it past the enforcement.
+    Prose(String),
+    /// The document breaks a keyword that enforcement keeps.
+    Impossible(String),
+}
+
 /// Returns whether the provider promised that the whole answer, from its first to its last byte, follows the schema.
 pub(in crate::run) fn is_armed(call: &Call, completion: &Completion) -> bool {
     call.enforcement() == Enforcement::Schema
@@ -24,7 +33,7 @@ pub(in crate::run) fn is_armed(call: &Call, completion: &Completion) -> bool {
 }
 
 /// Returns the proof in an answer that could not be read, if any.
-pub(in crate::run) fn unread(completion: &Completion, error: &ReadError) -> Option<String> {
+pub(in crate::run) fn unread(completion: &Completion, error: &ReadError) -> Option<Proof> {
     match error {
         ReadError::NotFound | ReadError::Syntax { .. } => not_json(&completion.text),
         // An empty answer, an answer of reasoning alone and a document that is too large do not violate the schema.
@@ -39,7 +48,7 @@ pub(in crate::run) fn read(
     candidate: &Candidate,
     value: Option<&Value>,
     violations: &[Violation],
-) -> Option<String> {
+) -> Option<Proof> {
     if !candidate.is_exact() {
         let around =
             |kind| matches!(kind, EditKind::Reasoning | EditKind::Escaped | EditKind::ControlCharacter);
@@ -60,14 +69,14 @@ pub(in crate::run) fn read(
     let BrokenKeyword { path, keyword } = broken_keyword(&value, &call.lowered)?;
     let mut proof = format!("the answer breaks `{keyword}` at ");
     write_place(&path, &mut proof);
-    Some(proof)
+    Some(Proof::Impossible(proof))
 }
 
 /// Returns a message if a text neither begins with a JSON document nor is the beginning of one.
 ///
 /// Text after a document is ignored, because some servers leave their end-of-turn marks there. A text that begins with an
 /// angle bracket is such a mark, or an HTML page.
-fn not_json(text: &str) -> Option<String> {
+fn not_json(text: &str) -> Option<Proof> {
     let text = text.trim_start_matches('\u{FEFF}').trim_start();
     if text.starts_with('<') {
         return None;
@@ -79,5 +88,5 @@ fn not_json(text: &str) -> Option<String> {
     let near = line.as_bytes().get(near.saturating_sub(1)..line.len().min(near + 2)).unwrap_or_default();
     // Decoders and readers disagree about escapes and raw control characters, and a line ends in such a character.
     let in_doubt = near.iter().any(|byte| *byte < 0x20 || *byte == b'\\') || error.column() == 0;
-    if in_doubt { None } else { Some("the answer is not JSON".to_owned()) }
+    if in_doubt { None } else { Some(Proof::Prose("the answer is not JSON".to_owned())) }
 }

@@ -1,0 +1,53 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// A row of the gold of `formwork eval`.
+///
+/// ```
+/// use formwork_cli::rows::EvalGold;
+///
+/// let row: EvalGold = serde_json::from_str(r#"{"id": "a", "expected": {"total": 12.5}, "input": "Total: 12.50"}"#)?;
+/// assert_eq!(row.expected.unwrap()["total"], 12.5);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct EvalGold {
+    /// The identifier, by which answers are matched: any JSON value.
+    pub id: Value,
+    /// The hand-verified value.
+    #[serde(default, deserialize_with = "present")]
+    pub expected: Option<Value>,
+    /// The JSON Schema of the value (default: that of `--schema`, if given).
+    #[serde(default)]
+    pub schema: Option<Value>,
+    /// The input text.
+    #[serde(default)]
+    pub input: Option<String>,
+    /// A file with the input text, relative to the file of the gold, in the place of `input`.
+    #[serde(default)]
+    pub file: Option<String>,
+}
+
+/// A row of the answers of `formwork eval`.
+///
+/// ```
+/// use formwork_cli::rows::EvalAnswer;
+///
+/// let row: EvalAnswer = serde_json::from_str(r#"{"id": "a", "value": null}"#)?;
+/// assert_eq!(row.value, Some(serde_json::Value::Null));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct EvalAnswer {
+    /// The identifier of the gold row.
+    pub id: Value,
+    /// The answer; null if there is none.
+    #[serde(default, deserialize_with = "present")]
+    pub value: Option<Value>,
+}
+
+/// Reads a member that is present, even if it is null.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}

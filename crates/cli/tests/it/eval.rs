@@ -1,0 +1,79 @@
+//! `formwork eval`: scores, gates, baselines, and what is wrong with the files.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::{against_schema, example, folder, formwork};
+
+/// Writes two files into a folder of their own, and returns their names.
+fn files(name: &str, gold: &str, answers: &str) -> [String; 2] {
+    let folder = folder().join(name);
+    fs::create_dir_all(&folder).unwrap();
+    [("gold.jsonl", gold), ("answers.jsonl", answers)].map(|(name, text)| {
+        let path = folder.join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    })
+}
+
+#[test]
+fn the_result_has_the_score_the_rows_and_the_paths() {
+    let gold =
+        "{\"id\": \"a\", \"expected\": {\"x\": 1, \"y\": null}}\n{\"id\": 2, \"expected\": {\"x\": 2}}\n";
+    let answers = "{\"id\": 2, \"value\": null}\n{\"id\": \"a\", \"value\": {\"x\": 1, \"y\": 3}}\n";
+    let [gold, answers] = files("eval-scores", gold, answers);
+    for profile in ["default", "docubench"] {
+        let ran = formwork(&["eval", &gold, "--answers", &answers, "--profile", profile, "--json"], "");
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let against = against_schema("eval-output.json", &ran.rows()[0]);
+        assert!(against.is_empty(), "{against:?}");
+        let row = ran.rows().remove(0);
+        assert_eq!((&row["score"], &row["profile"]), (&json!(0.25), &json!(profile)));
+        assert_eq!(row["rows"], json!([{"id": "a", "score": 0.5}, {"id": 2, "score": 0.0}]));
+        let path = &row["paths"][0];
+        assert_eq!((&path["path"], &path["right"], &path["missing"]), (&json!("$.x"), &json!(1), &json!(1)));
+        assert_eq!(row["paths"][1]["invented"], 1);
+    }
+}
+
+#[test]
+fn gates_and_baselines_decide_the_exit_code() {
+    let (gold, answers) = (example("gold/gold.jsonl"), example("gold/answers.jsonl"));
+    let run = |args: &[&str]| formwork(&[&["eval", &gold, "--answers", &answers][..], args].concat(), "");
+    for (gate, code) in [("$.total >= 1", 0), ("$.date >= 0.9", 1), ("$.nothing >= 0.9", 2), ("date", 2)] {
+        assert_eq!(run(&["--min", gate]).code, code, "{gate}");
+    }
+    let page = folder().join("page.html");
+    let ran = run(&["--baseline", &answers, "--html", page.to_str().unwrap()]);
+    assert!(ran.code == 0 && ran.stdout.contains("difference +0.00 points"), "{}{}", ran.stdout, ran.stderr);
+    assert!(fs::read_to_string(page).unwrap().starts_with("<!doctype html>"));
+}
+
+#[test]
+fn every_defect_of_the_files_is_named_with_its_line_and_the_rest_is_scored() {
+    let gold = "{\"id\": 1, \"expected\": {\"x\": \"a\"}, \"schema\": {\"properties\": {\"x\": {\"type\": \"number\"}}}}\n\
+                {\"id\": 2}\n{\"id\": 1, \"expected\": {}}\nnot a row\n{\"id\": 5, \"expected\": {\"x\": 1}, \"input\": \" \"}\n";
+    let answers = "{\"id\": 1, \"value\": {\"x\": \"a\"}}\n{\"id\": 9, \"value\": {}}\n{\"id\": 1, \"value\": 0}\n{\"id\": 7}\n";
+    let [gold, answers] = files("eval-defects", gold, answers);
+    let ran = formwork(&["eval", &gold, "--answers", &answers, "--json"], "");
+    assert_eq!(ran.code, 1);
+    for message in [
+        "gold.jsonl:1: the expected value violates its schema",
+        "answers.jsonl:1: the answer violates its schema",
+        "gold.jsonl:2: the row has no `expected`",
+        "gold.jsonl:3: the id 1 is that of an earlier row",
+        "gold.jsonl:4: this line is not a JSON object",
+        "gold.jsonl:5: the input has no text",
+        "has no answer with the id 5",
+        "answers.jsonl:3: the id 1 is that of",
+        "answers.jsonl:4: the row has no `value`",
+        "answers.jsonl:2: no gold row has the id of this answer",
+    ] {
+        assert!(ran.stderr.contains(message), "{message}: {}", ran.stderr);
+    }
+    let row = ran.rows().remove(0);
+    assert_eq!(row["rows"], json!([{"id": 1, "score": 1.0}, {"id": 5, "score": 0.0}]));
+    assert_eq!(row["notes"].as_array().unwrap().len(), 10);
+    assert_eq!(formwork(&["eval", &gold, "--answers", &answers, "--allow-failures"], "").code, 0);
+}

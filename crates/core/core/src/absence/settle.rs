@@ -1,0 +1,208 @@
+//! Judges answers in which `null`, or nothing, stands for a member that the text does not state.
+
+use std::collections::BTreeSet;
+
+use formwork_json::{JsonPath, Segment};
+use serde_json::Value;
+
+use crate::{Context, Contract, Judgement, Report, Stage, Violation};
+
+/// What a schema says about a member that it names in `properties`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Member {
+    /// Whether the schema requires the member.
+    pub is_required: bool,
+    /// Whether `null` may be a value of the member; `true` in doubtful cases.
+    pub allows_null: bool,
+    /// Whether a text may lack the member, see [`Absent`](crate::Absent).
+    pub may_be_absent: bool,
+}
+
+/// A value with its judgement, after [`Contract::settle`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Settled {
+    /// The value that was judged.
+    pub value: Value,
+    /// Its judgement.
+    pub judgement: Judgement,
+    /// The paths of the optional members that were removed, because they were `null`.
+    pub removed: Vec<JsonPath>,
+    /// The paths of the missing members that were added as `null`, because the text may lack them.
+    pub added: Vec<JsonPath>,
+}
+
+impl Settled {
+    /// Returns whether the value is another than the one that was settled.
+    pub fn is_changed(&self) -> bool {
+        !(self.removed.is_empty() && self.added.is_empty())
+    }
+}
+
+/// The maximum number of times that a value is changed and judged again: violations inside of a union may become visible only after
+/// others are gone.
+const MAX_ROUNDS: usize = 4;
+
+impl Contract {
+    /// Judges a value like [`judge`](Self::judge), except for members without a value.
+    ///
+    /// If a violation is at a `null` whose member the schema names and does not require, the member is removed and the value judged
+    /// again. A member that a [text may lack](crate::Absent) and that is missing is added as `null`. A `null` in a list, in a map or in
+    /// a required member stays a violation.
+    pub fn settle(&self, value: Value, cx: &Context<'_>) -> Settled {
+        let judgement = self.judge(&value, cx);
+        let (removed, added) = (Vec::new(), Vec::new());
+        let mut settled = Settled { value, judgement, removed, added };
+        if settled.judgement.violations.iter().any(|violation| self.can_settle(violation, &settled.value)) {
+            self.rounds(&mut settled, cx);
+            if settled.is_changed() {
+                settled.judgement = self.judge(&settled.value, cx);
+            }
+        }
+        settled
+    }
+
+    /// Returns the paths of the members that are `null`, because the text does not state them.
+    pub fn not_stated(&self, value: &Value) -> Vec<JsonPath> {
+        if !self.declares_absence() {
+            return Vec::new();
+        }
+        let mut paths = Vec::new();
+        null_members(value, &JsonPath::root(), &mut paths);
+        let member = |path: &JsonPath| self.structure().member(path, value);
+        paths.retain(|path| member(path).is_some_and(|member| member.may_be_absent));
+        paths
+    }
+
+    fn rounds(&self, settled: &mut Settled, cx: &Context<'_>) {
+        let mut tried = BTreeSet::new();
+        let mut found = self.schema_violations(&settled.value, cx);
+        for _ in 0..MAX_ROUNDS {
+            let mut changes = self.changes(&settled.value, &found, &tried);
+            if changes.is_empty() {
+                return;
+            }
+            tried.extend(changes.iter().map(|change| change.path.clone()));
+            let mut next = changed(&settled.value, &changes);
+            let mut after = self.schema_violations(&next, cx);
+            // A condition of the schema may require a member that is optional otherwise.
+            let is_missing = |change: &Change| {
+                change.is_removal
+                    && after.iter().any(|other| other.rule == "required" && other.path == change.path)
+            };
+            let count = changes.len();
+            changes.retain(|change| !is_missing(change));
+            if changes.len() < count {
+                next = changed(&settled.value, &changes);
+                after = self.schema_violations(&next, cx);
+            }
+            if after.len() < found.len() {
+                (settled.value, found) = (next, after);
+                for Change { path, is_removal } in changes {
+                    if is_removal { &mut settled.removed } else { &mut settled.added }.push(path);
+                }
+            }
+        }
+    }
+
+    /// Returns every violation of the schema, without a limit.
+    fn schema_violations(&self, value: &Value, cx: &Context<'_>) -> Vec<Violation> {
+        let mut report = Report::uncapped();
+        self.structure().validate(value, cx, &mut report);
+        report.into_violations()
+    }
+
+    /// Returns whether a violation may be about a member without a value.
+    fn can_settle(&self, violation: &Violation, value: &Value) -> bool {
+        violation.stage == Stage::Schema
+            && match violation.rule.as_str() {
+                "required" => self.declares_absence(),
+                _ => is_union(violation) || violation.path.get(value).is_some_and(Value::is_null),
+            }
+    }
+
+    /// Returns the members without a value that explain violations: those at the violations, or, if there are none, those inside of
+    /// values that fit no variant of a union.
+    fn changes(&self, value: &Value, found: &[Violation], tried: &BTreeSet<JsonPath>) -> Vec<Change> {
+        let direct = |violation: &Violation| {
+            let is_removal = violation.path.get(value).is_some_and(Value::is_null);
+            let is_due = is_removal || violation.rule == "required";
+            (is_due && !tried.contains(&violation.path)).then(|| violation.path.clone())
+        };
+        let paths: BTreeSet<JsonPath> = found.iter().filter_map(direct).collect();
+        let changes = self.allowed(paths, value, |_| true);
+        if !changes.is_empty() {
+            return changes;
+        }
+        let mut inside = Vec::new();
+        for violation in found.iter().filter(|violation| is_union(violation)) {
+            if let Some(within) = violation.path.get(value) {
+                null_members(within, &violation.path, &mut inside);
+            }
+        }
+        let untried = inside.into_iter().filter(|path| !tried.contains(path)).collect();
+        self.allowed(untried, value, |member| !member.allows_null)
+    }
+
+    /// Returns the changes at these paths that the schema allows, of members that satisfy a condition.
+    fn allowed(
+        &self,
+        paths: BTreeSet<JsonPath>,
+        value: &Value,
+        condition: impl Fn(&Member) -> bool,
+    ) -> Vec<Change> {
+        let change = |path: JsonPath| {
+            let member = self.structure().member(&path, value).filter(&condition)?;
+            let is_removal = path.get(value).is_some();
+            let is_allowed = if is_removal { !member.is_required } else { member.may_be_absent };
+            is_allowed.then_some(Change { path, is_removal })
+        };
+        paths.into_iter().filter_map(change).collect()
+    }
+}
+
+/// A member that is removed, or added as `null`.
+struct Change {
+    path: JsonPath,
+    is_removal: bool,
+}
+
+fn changed(value: &Value, changes: &[Change]) -> Value {
+    let mut value = value.clone();
+    for Change { path, is_removal } in changes {
+        let Some(Segment::Key(name)) = path.last() else { continue };
+        let around = path.parent().and_then(|parent| parent.get_mut(&mut value)?.as_object_mut());
+        let Some(members) = around else { continue };
+        if *is_removal {
+            members.shift_remove(name);
+        } else {
+            members.insert(name.clone(), Value::Null);
+        }
+    }
+    value
+}
+
+/// Adds the paths of all members of objects that are `null`.
+fn null_members(value: &Value, path: &JsonPath, out: &mut Vec<JsonPath>) {
+    match value {
+        Value::Object(members) => members.iter().for_each(|(name, member)| match member {
+            Value::Null => out.push(path.key(name.as_str())),
+            Value::Object(_) | Value::Array(_) => null_members(member, &path.key(name.as_str()), out),
+            _ => {}
+        }),
+        Value::Array(items) => {
+            let inner = items.iter().enumerate().filter(|(_, item)| item.is_object() || item.is_array());
+            inner.for_each(|(index, item)| null_members(item, &path.index(index), out));
+        }
+        _ => {}
+    }
+}
+
+/// Returns whether a violation of the schema is about a member that is missing, or about `null`.
+pub(crate) fn is_unstated(violation: &Violation) -> bool {
+    violation.stage == Stage::Schema && (violation.rule == "required" || violation.found == "null")
+}
+
+fn is_union(violation: &Violation) -> bool {
+    matches!(violation.rule.as_str(), "anyOf" | "oneOf")
+}

@@ -1,0 +1,140 @@
+//! The result as a page of HTML.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::{Report, Verdict};
+
+const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:72em;margin:2em auto;padding:0 1em;color:#222}\
+table{border-collapse:collapse;width:100%;margin:1em 0}th,td{text-align:left;padding:.25em .6em;border-bottom:1px solid #ddd;\
+vertical-align:top;overflow-wrap:anywhere}td.n,th.n{text-align:right;white-space:nowrap}.wrong{color:#b00020}.missing{color:#8a5a00}\
+.invented{color:#6a1b9a}summary{cursor:pointer;padding:.3em 0}code{font-size:.92em}";
+
+/// The maximum number of characters of a shown value.
+const MAX_VALUE: usize = 300;
+
+/// Returns a page about an evaluation: the score, the paths, and the worst documents with their differences. The page loads nothing.
+///
+/// ```
+/// use formwork_eval::{Evaluation, Profile, page};
+///
+/// let mut evaluation = Evaluation::new(Profile::Default);
+/// evaluation.add("<1>".into(), None, &serde_json::json!({"a": 1}), None)?;
+/// assert!(page(&evaluation.report(1), "gold.jsonl").contains("&lt;1&gt;"));
+/// # Ok::<(), String>(())
+/// ```
+pub fn page(report: &Report, title: &str) -> String {
+    let mut page = format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
+         <title>{title}</title><style>{STYLE}</style><h1>{title}</h1><p>Score <b>{}</b>{} of {} documents",
+        percent(report.score),
+        report.interval.map(range).unwrap_or_default(),
+        report.rows.len(),
+        title = escaped(title),
+    );
+    if report.unanswered > 0 {
+        let _ = write!(page, ", {} without an answer", report.unanswered);
+    }
+    page.push_str("</p>");
+    if let Some(baseline) = &report.baseline {
+        let _ = write!(
+            page,
+            "<p>Difference from the baseline {}: <b>{:+.2}</b> points{}; better in {}, worse in {}, equal in {} documents; \
+             probability of being better {}.</p>",
+            percent(baseline.score),
+            100.0 * baseline.difference,
+            range(baseline.interval),
+            baseline.better,
+            baseline.worse,
+            baseline.equal,
+            percent(baseline.probability_better),
+        );
+    }
+    for gate in &report.gates {
+        let (class, word) = if gate.ok { ("", "passed") } else { ("wrong", "failed") };
+        let _ = write!(
+            page,
+            "<p class=\"{class}\">Gate <code>{}</code> {word}: {}</p>",
+            escaped(&gate.gate),
+            percent(gate.value)
+        );
+    }
+    for note in &report.notes {
+        let _ = write!(page, "<p>Note: {}</p>", escaped(note));
+    }
+    page.push_str(
+        "<h2>Paths</h2><table><tr><th>path<th class=n>accuracy<th class=n>95 % interval<th class=n>right<th class=n>wrong\
+         <th class=n>invented<th class=n>missing<th class=n>not stated",
+    );
+    let mut paths: Vec<_> = report.paths.iter().collect();
+    paths.sort_by(|one, other| one.accuracy.unwrap_or(2.0).total_cmp(&other.accuracy.unwrap_or(2.0)));
+    for path in paths {
+        let tally = path.tally;
+        let _ = write!(
+            page,
+            "<tr><td><code>{}</code><td class=n>{}<td class=n>{}<td class=n>{}<td class=n>{}<td class=n>{}<td class=n>{}<td class=n>{}",
+            escaped(&path.path),
+            path.accuracy.map(percent).unwrap_or_default(),
+            path.interval.map(range).unwrap_or_default(),
+            tally.right,
+            tally.wrong,
+            tally.invented,
+            tally.missing,
+            tally.not_stated,
+        );
+    }
+    page.push_str("</table><h2>Worst documents</h2>");
+    for row in &report.worst {
+        let id = row.id.as_str().map_or_else(|| row.id.to_string(), str::to_owned);
+        let _ = write!(
+            page,
+            "<details><summary>{} <code>{}</code></summary><table>",
+            percent(row.score),
+            escaped(&id)
+        );
+        page.push_str("<tr><th>path<th>verdict<th>gold<th>answer");
+        for difference in &row.differences {
+            let class = match difference.verdict {
+                Verdict::Missing => "missing",
+                Verdict::Invented => "invented",
+                _ => "wrong",
+            };
+            let _ = write!(
+                page,
+                "<tr><td><code>{}</code><td class={class}>{class}<td>{}<td>{}",
+                escaped(&difference.path),
+                value(difference.expected.as_ref()),
+                value(difference.answer.as_ref()),
+            );
+        }
+        page.push_str("</table></details>");
+    }
+    page.push_str("</html>\n");
+    page
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.2} %", 100.0 * share)
+}
+
+fn range([low, high]: [f64; 2]) -> String {
+    format!(" ({:.2} to {:.2})", 100.0 * low, 100.0 * high)
+}
+
+fn value(value: Option<&Value>) -> String {
+    let text = match value {
+        None => return "<i>absent</i>".to_owned(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    };
+    let mut shown: String = text.chars().take(MAX_VALUE).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    escaped(&shown)
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

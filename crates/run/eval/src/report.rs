@@ -1,0 +1,92 @@
+//! The result of an evaluation.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Baseline, GateResult, Profile, Tally, Verdict};
+
+/// The result of an evaluation, as `formwork eval --json` prints it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    /// How documents were scored.
+    pub profile: Profile,
+    /// The mean score of all documents, from 0 to 1; 0 without documents.
+    pub score: f64,
+    /// The 95 % interval of the score, by resampling documents (bootstrap); absent without documents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[f64; 2]>,
+    /// The seed of the resamples.
+    pub seed: u64,
+    /// The number of resamples.
+    pub resamples: usize,
+    /// The number of documents without an answer. Their leaves are missing.
+    pub unanswered: usize,
+    /// The counts of each path, in the order of the first document that has it. `[*]` stands for the items of a list.
+    pub paths: Vec<PathReport>,
+    /// The score of each document, in the order of the gold.
+    pub rows: Vec<RowScore>,
+    /// The comparison with a baseline, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
+    /// The gates and whether they are passed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<GateResult>,
+    /// What the reader of the result must know about gold and answers, such as gold that violates its schema.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// The documents with the lowest scores, worst first: at most 50, with at most 100 differences each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub worst: Vec<WorstRow>,
+}
+
+/// The score of one document.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RowScore {
+    /// The `id` of the gold row.
+    pub id: Value,
+    /// The score, from 0 to 1.
+    pub score: f64,
+}
+
+/// The counts of one path.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PathReport {
+    /// The path, with `[*]` for the items of a list.
+    pub path: String,
+    /// The counts.
+    #[serde(flatten)]
+    pub tally: Tally,
+    /// The share of right leaves among those that the gold or an answer states; absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accuracy: Option<f64>,
+    /// The 95 % interval of the accuracy, by resampling documents; absent if there are no stated leaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[f64; 2]>,
+}
+
+/// A document with a low score.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorstRow {
+    /// The `id` of the gold row.
+    pub id: Value,
+    /// The score, from 0 to 1.
+    pub score: f64,
+    /// The leaves that are not right.
+    pub differences: Vec<Difference>,
+}
+
+/// A leaf that is not right.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// The path, with `[*]` for the items of a list.
+    pub path: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The value of the gold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Value>,
+    /// The value of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Value>,
+}

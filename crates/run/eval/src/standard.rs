@@ -1,0 +1,160 @@
+//! The default profile: every leaf counts the same.
+
+use formwork_evidence::{Compare, assign, subschema};
+use formwork_json::Segment;
+use serde_json::Value;
+
+use crate::pairing::Pairing;
+use crate::tally::{Place, Sink, Tally, is_stated, verdict};
+
+/// Compares a document with its gold, and reports each leaf.
+///
+/// # Errors
+/// A message for an invalid `x-formwork-compare`.
+pub(crate) fn compare(
+    schema: Option<&Value>,
+    expected: &Value,
+    answer: Option<&Value>,
+    sink: &mut Sink<'_>,
+) -> Result<(), String> {
+    Walk { root: schema }.values(&Place::Root, schema, None, [Some(expected), answer], sink)
+}
+
+struct Walk<'s> {
+    root: Option<&'s Value>,
+}
+
+impl<'s> Walk<'s> {
+    /// Compares two values. `inherited` is the comparison that a list states for its items.
+    fn values(
+        &self,
+        place: &Place<'_>,
+        schema: Option<&'s Value>,
+        inherited: Option<Compare>,
+        [expected, answer]: [Option<&Value>; 2],
+        sink: &mut Sink<'_>,
+    ) -> Result<(), String> {
+        let stated = match (self.root, schema) {
+            (Some(root), Some(schema)) => Compare::of_schema(root, schema)?,
+            _ => None,
+        };
+        let how = stated.or(inherited);
+        match (expected, answer) {
+            (Some(Value::Object(one)), Some(Value::Object(other))) => {
+                let added = other.keys().filter(|name| !one.contains_key(*name));
+                for name in one.keys().chain(added) {
+                    let values = [one.get(name), other.get(name)];
+                    let member = self.sub(schema, &Segment::Key(name.clone()));
+                    self.values(&Place::Key(place, name), member, None, values, sink)?;
+                }
+                Ok(())
+            }
+            (Some(Value::Array(one)), Some(Value::Array(other))) => {
+                self.lists(place, schema, how, [one, other], sink)
+            }
+            (Some(Value::Object(_) | Value::Array(_)), other) if is_stated(other) => {
+                self.values(place, schema, None, [expected, None], sink)?;
+                self.values(place, schema, None, [None, answer], sink)
+            }
+            (one, Some(Value::Object(_) | Value::Array(_))) if is_stated(one) => {
+                self.values(place, schema, None, [expected, None], sink)?;
+                self.values(place, schema, None, [None, answer], sink)
+            }
+            // One side alone: each of its leaves is missing or invented.
+            (Some(Value::Object(members)), _) | (_, Some(Value::Object(members))) if !members.is_empty() => {
+                for (name, member) in members {
+                    let values = if expected.is_some_and(Value::is_object) {
+                        [Some(member), None]
+                    } else {
+                        [None, Some(member)]
+                    };
+                    let schema = self.sub(schema, &Segment::Key(name.clone()));
+                    self.values(&Place::Key(place, name), schema, None, values, sink)?;
+                }
+                Ok(())
+            }
+            (Some(Value::Array(items)), _) | (_, Some(Value::Array(items))) if !items.is_empty() => {
+                for (index, item) in items.iter().enumerate() {
+                    let values = if expected.is_some_and(Value::is_array) {
+                        [Some(item), None]
+                    } else {
+                        [None, Some(item)]
+                    };
+                    self.values(
+                        &Place::Each(place),
+                        self.sub(schema, &Segment::Index(index)),
+                        how,
+                        values,
+                        sink,
+                    )?;
+                }
+                Ok(())
+            }
+            _ => {
+                let how = how.unwrap_or(Compare::Text);
+                let verdict = verdict(expected, answer, |expected, answer| how.is_equal(expected, answer));
+                sink(place, verdict, expected, answer);
+                Ok(())
+            }
+        }
+    }
+
+    fn lists(
+        &self,
+        place: &Place<'_>,
+        schema: Option<&'s Value>,
+        how: Option<Compare>,
+        [expected, answer]: [&[Value]; 2],
+        sink: &mut Sink<'_>,
+    ) -> Result<(), String> {
+        let each = Place::Each(place);
+        let of_items = how.filter(|how| !matches!(how, Compare::Set | Compare::List));
+        let item = |index: usize| self.sub(schema, &Segment::Index(index));
+        if how == Some(Compare::List) {
+            for index in 0..expected.len().max(answer.len()) {
+                self.values(&each, item(index), None, [expected.get(index), answer.get(index)], sink)?;
+            }
+            return Ok(());
+        }
+        let sets = [expected, answer].map(|items| match how {
+            Some(Compare::Set) => unique(items),
+            _ => items.to_vec(),
+        });
+        let [expected, answer] = [0, 1].map(|side| sets.get(side).map(Vec::as_slice).unwrap_or_default());
+        let similarity = |one: &Value, other: &Value| {
+            let mut tally = Tally::default();
+            let counted =
+                self.values(&each, item(0), of_items, [Some(one), Some(other)], &mut |_, verdict, _, _| {
+                    tally.add(verdict);
+                });
+            counted.ok().and_then(|()| tally.accuracy()).unwrap_or_default()
+        };
+        let pairing = Pairing::of(
+            [expected, answer],
+            Value::to_string,
+            |rows, columns, weight| assign(rows, columns, weight),
+            similarity,
+        );
+        for (one, other) in pairing.pairs {
+            self.values(&each, item(one), of_items, [expected.get(one), answer.get(other)], sink)?;
+        }
+        for index in pairing.expected {
+            self.values(&each, item(index), of_items, [expected.get(index), None], sink)?;
+        }
+        for index in pairing.answer {
+            self.values(&each, item(index), of_items, [None, answer.get(index)], sink)?;
+        }
+        Ok(())
+    }
+
+    fn sub(&self, schema: Option<&'s Value>, step: &Segment) -> Option<&'s Value> {
+        subschema(self.root?, schema?, step)
+    }
+}
+
+/// Returns the items of a list without those that equal an earlier one.
+fn unique(items: &[Value]) -> Vec<Value> {
+    let mut seen = std::collections::HashSet::new();
+    let key = |item: &Value| item.as_str().map_or_else(|| item.to_string(), formwork_evidence::plain);
+    items.iter().filter(|item| seen.insert(key(item))).cloned().collect()
+}

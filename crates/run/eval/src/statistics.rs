@@ -1,0 +1,52 @@
+//! Intervals by resampling (bootstrap) whole documents.
+
+/// The share of the resamples that an interval contains.
+const CONFIDENCE: f64 = 0.95;
+
+/// The maximum number of drawn documents of one interval.
+const MAX_DRAWS: usize = 20_000_000;
+
+/// A generator of pseudo-random numbers (SplitMix64): the same seed gives the same numbers on every machine.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    /// Returns a number below `end`.
+    fn below(&mut self, end: usize) -> usize {
+        let wide = u128::from(self.next()) * end as u128;
+        usize::try_from(wide >> 64).unwrap_or_default()
+    }
+}
+
+/// Returns the number of resamples for a number of documents: 1000, fewer beyond 20,000 documents, at least 100.
+pub(crate) fn resamples(documents: usize) -> usize {
+    (MAX_DRAWS / documents.max(1)).clamp(100, 1000)
+}
+
+/// Returns the ratio of the two sums of each resample, in ascending order. Resamples without a denominator are omitted.
+pub(crate) fn ratios(documents: &[[f64; 2]], seed: u64) -> Vec<f64> {
+    let mut random = Random(seed);
+    let resample = |random: &mut Random| {
+        let drawn = (0..documents.len()).filter_map(|_| documents.get(random.below(documents.len())));
+        drawn.fold([0.0, 0.0], |[part, whole], document| [part + document[0], whole + document[1]])
+    };
+    let sums = (0..resamples(documents.len())).map(|_| resample(&mut random));
+    let mut ratios: Vec<f64> = sums.filter(|sums| sums[1] > 0.0).map(|[part, whole]| part / whole).collect();
+    ratios.sort_by(f64::total_cmp);
+    ratios
+}
+
+/// Returns the 95 % interval of sorted resamples; `None` without any.
+pub(crate) fn interval(sorted: &[f64]) -> Option<[f64; 2]> {
+    let at =
+        |share: f64| sorted.get((share * (sorted.len().checked_sub(1)?) as f64).round() as usize).copied();
+    let tail = (1.0 - CONFIDENCE) / 2.0;
+    Some([at(tail)?, at(1.0 - tail)?])
+}

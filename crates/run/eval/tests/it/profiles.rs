@@ -1,0 +1,117 @@
+//! The score of a document by each profile.
+
+use formwork_eval::{Evaluation, Profile, Tally};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn score(profile: Profile, schema: Option<&Value>, expected: &Value, answer: &Value) -> f64 {
+    Evaluation::new(profile).add(json!(1), schema, expected, Some(answer)).unwrap()
+}
+
+#[test]
+fn the_rules_of_docubench() {
+    let items = json!({"type": "array", "items": {"type": "object", "properties": {"a": {}, "b": {}}}});
+    let schema = json!({"type": "object", "properties": {"x": {"type": "string"}, "n": {"type": "number"}, "items": items}});
+    for (expected, answer, score_of) in [
+        // Case, white space and punctuation; six decimals.
+        (json!({"x": "A-b c.", "n": 1}), json!({"x": "abC", "n": 1.000_000_4}), 1.0),
+        (json!({"x": "a", "n": 1}), json!({"x": "a", "n": 1.000_01}), 0.5),
+        // Both empty: no effect. One empty: wrong.
+        (json!({"x": "a", "n": null}), json!({"x": "a"}), 1.0),
+        (json!({"x": "a", "n": null}), json!({"x": "a", "n": 2}), 0.5),
+        // Members that the schema does not name have no effect outside of lists.
+        (json!({"x": "a"}), json!({"x": "a", "other": 1}), 1.0),
+        // Items in any order; an unpaired item counts against the score with the mean number of leaves.
+        (
+            json!({"items": [{"a": 1, "b": 1}, {"a": 2, "b": 2}]}),
+            json!({"items": [{"a": 2, "b": 2}, {"a": 1, "b": 1}]}),
+            1.0,
+        ),
+        (json!({"items": [{"a": 1, "b": 1}, {"a": 2, "b": 2}]}), json!({"items": [{"a": 1, "b": 1}]}), 0.5),
+        (json!({"items": [{"a": 1, "b": 1}]}), json!({"items": [{"a": 1, "b": 3}]}), 0.5),
+        (
+            json!({"x": "a", "items": [{"a": 1, "b": 1}]}),
+            json!({"x": "a", "items": [{"a": 1, "b": 3}]}),
+            2.0 / 3.0,
+        ),
+        (json!({}), json!({}), 1.0),
+    ] {
+        let found = score(Profile::Docubench, Some(&schema), &expected, &answer);
+        assert!((found - score_of).abs() < 1e-9, "{expected} and {answer}: {found}");
+    }
+}
+
+#[test]
+fn the_default_profile_counts_leaves() {
+    let lines = |amounts: [i32; 2]| json!({"lines": amounts.map(|amount| json!({"amount": amount, "text": format!("t{amount}")}))});
+    for (schema, expected, answer, score_of) in [
+        (json!({}), json!({"a": 1, "b": 2}), json!({"a": 1, "b": 3}), 0.5),
+        (json!({}), json!({"a": 1}), json!({"a": 1, "b": 3}), 0.5),
+        (json!({}), json!({"a": 1, "b": null}), json!({"a": 1, "b": ""}), 1.0),
+        (json!({}), lines([1, 2]), lines([2, 1]), 1.0),
+        (json!({"properties": {"lines": {"x-formwork-compare": "list"}}}), lines([1, 2]), lines([2, 1]), 0.0),
+        (
+            json!({"properties": {"t": {"x-formwork-compare": "set"}}}),
+            json!({"t": ["a", "a"]}),
+            json!({"t": ["A"]}),
+            1.0,
+        ),
+        (
+            json!({"properties": {"d": {"format": "date"}}}),
+            json!({"d": "2024-03-05"}),
+            json!({"d": "5 March 2024"}),
+            1.0,
+        ),
+        (json!({"properties": {"e": {"enum": ["A"]}}}), json!({"e": "A"}), json!({"e": "a"}), 0.0),
+        (json!({}), json!({"a": {"b": 1}}), json!({"a": 1}), 0.0),
+    ] {
+        let found = score(Profile::Default, Some(&schema), &expected, &answer);
+        assert!((found - score_of).abs() < 1e-9, "{schema}: {expected} and {answer}: {found}");
+    }
+}
+
+#[test]
+fn each_leaf_has_one_verdict() {
+    let mut evaluation = Evaluation::new(Profile::Default);
+    let expected =
+        json!({"right": 1, "wrong": 1, "missing": 1, "neither": null, "list": [{"a": 1}, {"a": 2}]});
+    let answer = json!({"right": 1, "wrong": 2, "invented": 1, "neither": null, "list": [{"a": 2}]});
+    evaluation.add(json!(1), None, &expected, Some(&answer)).unwrap();
+    let report = evaluation.report(1);
+    let tally = |path: &str| report.paths.iter().find(|it| it.path == path).unwrap().tally;
+    let none = Tally::default();
+    assert_eq!(tally("$.right"), Tally { right: 1, ..none });
+    assert_eq!(tally("$.wrong"), Tally { wrong: 1, ..none });
+    assert_eq!(tally("$.missing"), Tally { missing: 1, ..none });
+    assert_eq!(tally("$.invented"), Tally { invented: 1, ..none });
+    assert_eq!(tally("$.neither"), Tally { not_stated: 1, ..none });
+    assert_eq!(tally("$.list[*].a"), Tally { right: 1, missing: 1, ..none });
+}
+
+fn documents() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (0_i32..4).prop_map(Value::from),
+        "[a-c]{0,2}".prop_map(Value::from)
+    ];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        let members = prop::collection::btree_map("[a-c]", inner.clone(), 0..4);
+        prop_oneof![
+            prop::collection::vec(inner, 0..4).prop_map(Value::from),
+            members.prop_map(|it| it.into_iter().collect())
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn scores_are_shares_and_equal_documents_are_right(one in documents(), other in documents()) {
+        for profile in [Profile::Default, Profile::Docubench] {
+            let found = score(profile, None, &one, &other);
+            prop_assert!((0.0..=1.0 + 1e-9).contains(&found), "{:?}: {}", profile, found);
+            let same = score(profile, None, &one, &one);
+            prop_assert!((same - 1.0).abs() < 1e-9, "{:?}: {} is {}", profile, one, same);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Intervals, baselines, gates and pages.
+
+use formwork_eval::{Baseline, Evaluation, Gate, Profile, Report, RowScore, page};
+use serde_json::json;
+
+/// Returns the report about documents of one leaf, right as often as stated.
+fn report(right: usize, all: usize, seed: u64) -> Report {
+    let mut evaluation = Evaluation::new(Profile::Default);
+    for row in 0..all {
+        evaluation
+            .add(json!(row), None, &json!({"a": 1}), Some(&json!({"a": i32::from(row < right)})))
+            .unwrap();
+    }
+    evaluation.report(seed)
+}
+
+#[test]
+fn intervals_contain_the_score_and_depend_on_the_seed_alone() {
+    let one = report(30, 40, 7);
+    let [low, high] = one.interval.unwrap();
+    assert!(low < one.score && one.score < high && high - low < 0.4, "{low} {high}");
+    assert_eq!(one, report(30, 40, 7));
+    assert_eq!(report(40, 40, 7).interval, Some([1.0, 1.0]));
+    let text = serde_json::to_string(&one).unwrap();
+    assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), one);
+}
+
+#[test]
+fn a_baseline_is_compared_in_pairs() {
+    let rows = |scores: &[f64]| -> Vec<RowScore> {
+        scores.iter().enumerate().map(|(id, score)| RowScore { id: id.into(), score: *score }).collect()
+    };
+    let worse = Baseline::new(&rows(&[1.0; 20]), &rows(&[0.5; 20]), 1).unwrap();
+    assert!(worse.is_worse() && worse.probability_better == 0.0 && worse.worse == 20, "{worse:?}");
+    let equal = Baseline::new(&rows(&[1.0; 20]), &rows(&[1.0; 19]), 1).unwrap();
+    assert!(!equal.is_worse() && equal.probability_better == 0.5 && equal.not_compared == 1, "{equal:?}");
+    assert_eq!(Baseline::new(&rows(&[]), &rows(&[1.0]), 1), None);
+}
+
+#[test]
+fn gates_hold_or_fail_or_name_the_known_paths() {
+    let report = report(3, 4, 1);
+    for (gate, ok) in
+        [("$.a >= 0.75", true), ("$.a > 0.75", false), ("$ >= 0.5", true), ("score >= 0.8", false)]
+    {
+        assert_eq!(gate.parse::<Gate>().unwrap().check(&report).unwrap().ok, ok, "{gate}");
+    }
+    let error = "$.b >= 0.5".parse::<Gate>().unwrap().check(&report).unwrap_err();
+    assert!(error.contains("paths are $.a"), "{error}");
+    for wrong in ["", "$.a", "$.a >= x", "$.a >= 2", "total >= 0.5"] {
+        assert!(wrong.parse::<Gate>().unwrap_err().contains("write it like"), "{wrong}");
+    }
+}
+
+#[test]
+fn the_page_escapes_values_and_lists_the_worst_document_first() {
+    let mut evaluation = Evaluation::new(Profile::Default);
+    evaluation.add(json!("good"), None, &json!({"a": 1, "b": 1}), Some(&json!({"a": 1, "b": 2}))).unwrap();
+    evaluation.add(json!("bad"), None, &json!({"a": "<script>"}), None).unwrap();
+    let page = page(&evaluation.report(1), "gold & more");
+    assert!(page.contains("gold &amp; more") && page.contains("&lt;script&gt;") && !page.contains("<script"));
+    assert!(page.find("<code>bad</code>").unwrap() < page.find("<code>good</code>").unwrap());
+}

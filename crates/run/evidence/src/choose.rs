@@ -1,0 +1,471 @@
+//! The choice among several places of the same value.
+//!
+//! Lists are solved first: each item gets the place of its record, its *anchor*, so that the records follow each other in the order of
+//! the items. Then each record chooses the places of its leaves near its anchor. Objects follow, then the root. A second pass
+//! knows which places the other records have taken.
+
+use std::collections::HashMap;
+
+use crate::align::assign;
+use crate::find::Place;
+use crate::index::{Index, size};
+use crate::label::{Column, Surroundings};
+use crate::record::Records;
+
+/// The maximum number of anchors of a record, and of all records of a list together.
+const MAX_ANCHORS: usize = 2048;
+const MAX_ANCHORS_OF_LIST: usize = 200_000;
+/// The number of places on each side of an anchor that a leaf considers.
+const NEAR: usize = 5;
+/// The maximum number of places of a leaf that are scored.
+const MAX_SCORED: usize = 128;
+/// The nearness below which a place does not belong to a record.
+const FAR: f64 = 0.25;
+/// The advantage of a place on the side of the anchor on which the order of the members expects it.
+const IN_ORDER: f64 = 0.15;
+/// The label from which on a word such as `yes` counts as the value of a leaf.
+const NAMED: f64 = 0.5;
+
+/// Chooses a place for each leaf that has places.
+pub(crate) fn choose(index: &Index<'_>, records: &mut Records) {
+    let mut choice =
+        Choice { index, around: Surroundings::new(index), owners: HashMap::new(), labels: HashMap::new() };
+    for _ in 0..2 {
+        for list in 0..records.lists.len() {
+            choice.list(records, list);
+        }
+        for record in records.objects.clone().into_iter().rev() {
+            choice.object(records, record);
+        }
+    }
+}
+
+/// The tokens of the input in which a record may stand.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    /// The token from which the leaves of the record are searched.
+    anchor: usize,
+    start: usize,
+    end: usize,
+    score: f64,
+}
+
+struct Choice<'i, 't> {
+    index: &'i Index<'t>,
+    around: Surroundings<'i, 't>,
+    /// The leaves that chose a place with this token.
+    owners: HashMap<u32, Vec<usize>>,
+    /// The label score of each leaf and place.
+    labels: HashMap<(usize, usize), f64>,
+}
+
+impl Choice<'_, '_> {
+    /// Chooses the places of the items of a list.
+    fn list(&mut self, records: &mut Records, list: usize) {
+        let items = records.lists.get(list).cloned().unwrap_or_default();
+        items.iter().for_each(|item| self.release(records, *item));
+        let max = (MAX_ANCHORS_OF_LIST / items.len().max(1)).clamp(16, MAX_ANCHORS);
+        let windows: Vec<Vec<Window>> = items.iter().map(|item| self.windows(records, *item, max)).collect();
+        for (item, anchor) in items.iter().zip(in_order(&windows)) {
+            if let Some(record) = records.records.get_mut(*item) {
+                record.anchor = anchor;
+            }
+        }
+        let mut columns = HashMap::new();
+        for pass in 0..2 {
+            for item in &items {
+                self.release(records, *item);
+                self.leaves(records, *item, &columns);
+            }
+            if pass == 0 {
+                columns = self.columns(records, &items);
+                // A list of texts has no columns.
+                if columns.is_empty() {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Chooses the places of the leaves of an object outside of lists.
+    fn object(&mut self, records: &mut Records, record: usize) {
+        self.release(records, record);
+        let anchor = match record {
+            0 => None,
+            _ => {
+                let windows = self.windows(records, record, MAX_ANCHORS).into_iter();
+                windows
+                    .reduce(|best, it| if it.score > best.score { it } else { best })
+                    .map(|best| best.anchor)
+            }
+        };
+        if let Some(record) = records.records.get_mut(record) {
+            record.anchor = anchor;
+        }
+        self.leaves(records, record, &HashMap::new());
+    }
+
+    /// Returns the windows in which a record may stand, in the order of the input: around each place of its two rarest leaves, with the
+    /// nearest places of its other leaves.
+    fn windows(&mut self, records: &Records, record: usize, max: usize) -> Vec<Window> {
+        let Some(record) = records.records.get(record) else { return Vec::new() };
+        let mut leaves: Vec<usize> = record.leaves.clone();
+        leaves.retain(|leaf| records.leaves.get(*leaf).is_some_and(|leaf| !leaf.places.is_empty()));
+        let count = |leaf: &usize| records.leaves.get(*leaf).map_or(0, |leaf| leaf.places.len());
+        leaves.sort_by_key(count);
+        let seeds = leaves.iter().take(2).filter_map(|leaf| Some((*leaf, records.leaves.get(*leaf)?)));
+        let mut seeds: Vec<(usize, usize)> = seeds
+            .flat_map(|(number, leaf)| {
+                leaf.places.iter().take(max).map(move |it| (size(it.range.first), number))
+            })
+            .collect();
+        seeds.sort_unstable();
+        seeds.dedup_by_key(|(token, _)| *token);
+        let parent =
+            record.parent.and_then(|parent| records.records.get(parent)).and_then(|parent| parent.anchor);
+        let with_labels = seeds.len() <= MAX_SCORED;
+        let mut windows: Vec<Window> = Vec::with_capacity(seeds.len());
+        for (token, seed) in seeds {
+            let score = parent.map_or(0.0, |parent| 0.5 * self.nearness(parent, token));
+            let mut window = Window { anchor: token, start: token, end: token, score };
+            for leaf in &leaves {
+                let Some(of_leaf) = records.leaves.get(*leaf) else { continue };
+                let weight = 1.0 / (1.0 + (of_leaf.places.len() as f64).ln());
+                let (mut best, mut at) = (0.0, None);
+                for number in near(&of_leaf.places, token, 2) {
+                    let Some(place) = of_leaf.places.get(number) else { continue };
+                    let (first, last) = (size(place.range.first), size(place.range.last));
+                    let named = if with_labels { 0.3 * self.label(records, *leaf, number) } else { 0.0 };
+                    let nearness = self.nearness(token, first);
+                    // Records are often written in the order of their members.
+                    let in_order = first == token || (first > token) == (*leaf > seed);
+                    let fit = nearness * (place.quality + named + if in_order { IN_ORDER } else { 0.0 })
+                        - 0.5 * self.taken(records, *leaf, place);
+                    if fit > best {
+                        (best, at) = (fit, Some((first, last)).filter(|_| nearness > FAR));
+                    }
+                }
+                window.score += weight * best;
+                if let Some((first, last)) = at {
+                    (window.start, window.end) = (window.start.min(first), window.end.max(last));
+                }
+            }
+            windows.push(window);
+        }
+        windows.sort_by(|one, other| {
+            let key = |it: &Window| (it.start, it.end);
+            key(one).cmp(&key(other)).then(other.score.total_cmp(&one.score))
+        });
+        windows.dedup_by_key(|window| (window.start, window.end));
+        windows
+    }
+
+    /// Chooses the places of the leaves of a record near its anchor.
+    fn leaves(&mut self, records: &mut Records, record: usize, columns: &HashMap<String, Column>) {
+        let Some((leaves, anchor)) = records.records.get(record).map(|it| (it.leaves.clone(), it.anchor))
+        else {
+            return;
+        };
+        // Equal values compete for the same places.
+        let mut equal: Vec<Vec<usize>> = Vec::new();
+        let mut known: HashMap<*const Place, usize> = HashMap::new();
+        for leaf in leaves {
+            let Some(places) = records.leaves.get(leaf).map(|leaf| &leaf.places).filter(|it| !it.is_empty())
+            else {
+                continue;
+            };
+            let next = equal.len();
+            match equal.get_mut(*known.entry(places.as_ptr()).or_insert(next)) {
+                Some(group) => group.push(leaf),
+                None => equal.push(vec![leaf]),
+            }
+        }
+        // Values with one place are certain; the others see what these have taken.
+        equal.sort_by_key(|group| {
+            group.first().and_then(|leaf| records.leaves.get(*leaf)).map_or(0, |leaf| leaf.places.len())
+        });
+        for group in equal {
+            self.group(records, &group, anchor, columns);
+        }
+    }
+
+    /// Chooses the places of leaves with the same value.
+    fn group(
+        &mut self,
+        records: &mut Records,
+        group: &[usize],
+        anchor: Option<usize>,
+        columns: &HashMap<String, Column>,
+    ) {
+        let candidates = self.candidates(records, group, anchor);
+        let mut weights = vec![0.0; group.len() * candidates.len()];
+        for (row, leaf) in group.iter().enumerate() {
+            for (column, number) in candidates.iter().enumerate() {
+                let rank = (row as f64 - column as f64).abs().min(10.0);
+                if let Some(weight) = weights.get_mut(row * candidates.len() + column) {
+                    *weight = self.weight(records, *leaf, *number, anchor, columns) - 0.03 * rank;
+                }
+            }
+        }
+        let weight = |row: usize, column: usize| {
+            weights.get(row * candidates.len() + column).copied().unwrap_or_default()
+        };
+        let assigned = assign(group.len(), candidates.len(), weight);
+        for (row, (leaf, column)) in group.iter().zip(assigned).enumerate() {
+            // More leaves than places: a place serves several.
+            let best = (0..candidates.len()).filter(|column| weight(row, *column) > 0.0);
+            let best = column.or_else(|| {
+                best.reduce(|best, it| if weight(row, it) > weight(row, best) { it } else { best })
+            });
+            let chosen = best.and_then(|column| candidates.get(column)).copied();
+            let range = records.leaves.get_mut(*leaf).and_then(|leaf| {
+                leaf.chosen = chosen;
+                leaf.places.get(chosen?).map(|place| place.range)
+            });
+            if let Some(range) = range {
+                (range.first..=range.last)
+                    .take(16)
+                    .for_each(|token| self.owners.entry(token).or_default().push(*leaf));
+            }
+        }
+    }
+
+    /// Returns the numbers of the places that leaves with the same value consider.
+    fn candidates(&self, records: &Records, group: &[usize], anchor: Option<usize>) -> Vec<usize> {
+        let Some(first) = group.first().and_then(|leaf| records.leaves.get(*leaf)) else { return Vec::new() };
+        let places = &first.places;
+        if places.len() <= 2 * NEAR + group.len() {
+            return (0..places.len()).collect();
+        }
+        if let Some(anchor) = anchor {
+            return near(places, anchor, NEAR + group.len());
+        }
+        if places.len() <= MAX_SCORED {
+            return (0..places.len()).collect();
+        }
+        // Of very many places, the first ones and those next to words of the names.
+        let mut numbers: Vec<usize> = (0..MAX_SCORED / 2).collect();
+        for leaf in group.iter().filter_map(|leaf| records.leaves.get(*leaf)) {
+            for word in leaf.label.names.iter().flatten() {
+                let found = self.index.occurrences(word);
+                let step = (found.len() / MAX_SCORED).max(1);
+                numbers.extend(found.step_by(step).flat_map(|token| near(places, token, 1)));
+            }
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.truncate(4 * MAX_SCORED);
+        numbers
+    }
+
+    /// Returns how well a place fits a leaf.
+    fn weight(
+        &mut self,
+        records: &Records,
+        leaf: usize,
+        number: usize,
+        anchor: Option<usize>,
+        columns: &HashMap<String, Column>,
+    ) -> f64 {
+        let Some((of_leaf, place)) =
+            records.leaves.get(leaf).and_then(|it| Some((it, it.places.get(number)?)))
+        else {
+            return 0.0;
+        };
+        let alone = of_leaf.places.len() == 1 && !place.needs_label;
+        let named = if alone { 0.0 } else { self.label(records, leaf, number) };
+        if place.needs_label && named < NAMED {
+            return 0.0;
+        }
+        let near = match anchor {
+            Some(anchor) => 3.0 * self.nearness(anchor, size(place.range.first)),
+            None => 0.3 / (1.0 + number as f64),
+        };
+        let column =
+            columns.get(&of_leaf.member).map_or(0.0, |column| fit(*column, self.around.column(place)));
+        let slice = self.index.slice(place.range.start, place.range.end);
+        let notation = match &of_leaf.written {
+            written if slice == written => 0.15,
+            // 2.00 rather than 2 for 2.0
+            written if written.contains('.') == slice.contains(['.', ',']) => 0.1,
+            _ => 0.0,
+        };
+        // Every place of a value is better than none.
+        3.0 + notation + place.quality + near + 1.2 * named + 0.8 * column - self.taken(records, leaf, place)
+    }
+
+    fn label(&mut self, records: &Records, leaf: usize, number: usize) -> f64 {
+        if let Some(known) = self.labels.get(&(leaf, number)) {
+            return *known;
+        }
+        let of_leaf = records.leaves.get(leaf);
+        let score = of_leaf
+            .and_then(|it| Some(self.around.score(&it.label, it.places.get(number)?)))
+            .unwrap_or_default();
+        self.labels.insert((leaf, number), score);
+        score
+    }
+
+    /// Returns how near two tokens are: 1 for the same one, less in other lines and sentences.
+    fn nearness(&self, one: usize, other: usize) -> f64 {
+        let segment = |token: usize| self.index.token(token).map_or(0, |token| token.segment);
+        let tokens = one.abs_diff(other) as f64;
+        match segment(one).abs_diff(segment(other)) {
+            0 => 1.0 / (1.0 + tokens / 60.0),
+            segments => 0.6 / (1.0 + tokens / 60.0 + 0.4 * f64::from(segments)),
+        }
+    }
+
+    /// Returns the penalty for a place that other leaves have, wholly or within a longer one.
+    fn taken(&self, records: &Records, leaf: usize, place: &Place) -> f64 {
+        let mut penalty: f64 = 0.0;
+        let owners =
+            (place.range.first..=place.range.last).take(16).filter_map(|token| self.owners.get(&token));
+        for owner in owners.flatten().filter(|owner| **owner != leaf) {
+            let Some(other) = records.leaves.get(*owner) else { continue };
+            let Some(taken) = other.chosen.and_then(|chosen| other.places.get(chosen)) else { continue };
+            let same = taken.range == place.range;
+            let within = taken.range.start <= place.range.start && place.range.end <= taken.range.end;
+            penalty = penalty.max(if same {
+                1.0
+            } else if within {
+                0.5
+            } else {
+                0.0
+            });
+        }
+        penalty
+    }
+
+    /// Forgets the choices of a record.
+    fn release(&mut self, records: &mut Records, record: usize) {
+        let leaves = records.records.get(record).map(|record| record.leaves.clone()).unwrap_or_default();
+        for number in leaves {
+            let Some(leaf) = records.leaves.get_mut(number) else { continue };
+            let Some(place) = leaf.chosen.take().and_then(|chosen| leaf.places.get(chosen)) else { continue };
+            for token in (place.range.first..=place.range.last).take(16) {
+                if let Some(owners) = self.owners.get_mut(&token) {
+                    owners.retain(|owner| *owner != number);
+                }
+            }
+        }
+    }
+
+    /// Returns the most frequent column of each member in the rows of a list. A member needs the same column in two rows.
+    fn columns(&self, records: &Records, items: &[usize]) -> HashMap<String, Column> {
+        let mut of_members: HashMap<&str, Vec<Column>> = HashMap::new();
+        for leaf in
+            items.iter().filter_map(|item| records.records.get(*item)).flat_map(|record| &record.leaves)
+        {
+            let Some(leaf) = records.leaves.get(*leaf) else { continue };
+            let place = leaf.chosen.and_then(|chosen| leaf.places.get(chosen));
+            if let Some(column) = place.and_then(|place| self.around.column(place)) {
+                of_members.entry(&leaf.member).or_default().push(column);
+            }
+        }
+        let is_record = |member: &str| !member.ends_with('*');
+        let common =
+            of_members.into_iter().filter(|(member, _)| is_record(member)).filter_map(|(member, columns)| {
+                let votes = |one: &Column| {
+                    columns.iter().take(200).filter(|other| fit(*one, Some(**other)) > 0.9).count()
+                };
+                let best = columns
+                    .iter()
+                    .take(200)
+                    .map(|column| (votes(column), column))
+                    .reduce(|best, it| if it.0 > best.0 { it } else { best });
+                best.filter(|(votes, _)| *votes >= 2).map(|(_, column)| (member.to_owned(), *column))
+            });
+        common.collect()
+    }
+}
+
+/// Returns how well a column fits another one: 1 for the same cell, or the same left or right border.
+fn fit(one: Column, other: Option<Column>) -> f64 {
+    match (one, other) {
+        (Column::Cell(one), Some(Column::Cell(other))) => f64::from(u8::from(one == other)),
+        (Column::At(from, to), Some(Column::At(other_from, other_to))) => {
+            let distance = from.abs_diff(other_from).min(to.abs_diff(other_to)) as f64;
+            1.0 / (1.0 + distance * distance / 16.0)
+        }
+        _ => 0.0,
+    }
+}
+
+/// Returns the numbers of up to `count` places before a token and as many from it on.
+fn near(places: &[Place], token: usize, count: usize) -> Vec<usize> {
+    let at = places.partition_point(|place| size(place.range.first) < token);
+    (at.saturating_sub(count)..(at + count).min(places.len())).collect()
+}
+
+/// Chooses one window for each record, so that the sum of the scores is as large as possible, and returns their anchors. A window
+/// before the one of the record before it costs, and an overlap costs more. Records without windows are skipped.
+fn in_order(windows: &[Vec<Window>]) -> Vec<Option<usize>> {
+    const OUT_OF_ORDER: f64 = 0.8;
+    const OVERLAP: f64 = 3.0;
+
+    // For each record, the best sum of each window, and the window of the record before it.
+    let mut sums: Vec<Vec<(f64, Option<usize>)>> = Vec::new();
+    let mut previous: Option<usize> = None;
+    for (number, own) in windows.iter().enumerate() {
+        let before = previous.and_then(|before| Some((windows.get(before)?, sums.get(before)?)));
+        let of_own = match before {
+            None => own.iter().map(|window| (window.score, None)).collect(),
+            Some((before, sums)) => {
+                let (mut by_end, mut best_from): (Vec<usize>, Vec<usize>) =
+                    ((0..before.len()).collect(), Vec::new());
+                let end = |at: &usize| before.get(*at).map_or(0, |window| window.end);
+                let sum = |at: usize| sums.get(at).map_or(f64::NEG_INFINITY, |sum| sum.0);
+                by_end.sort_by_key(end);
+                // The best window of those that end first, and of those from each on.
+                let best_until: Vec<usize> = by_end
+                    .iter()
+                    .scan(None, |best: &mut Option<usize>, at| {
+                        *best = best.filter(|best| sum(*best) >= sum(*at)).or(Some(*at));
+                        *best
+                    })
+                    .collect();
+                for at in (0..before.len()).rev() {
+                    let best = best_from.last().copied().filter(|best| sum(*best) > sum(at));
+                    best_from.push(best.unwrap_or(at));
+                }
+                best_from.reverse();
+                let best = |window: &Window| {
+                    let earlier = by_end.partition_point(|at| end(at) < window.start).checked_sub(1);
+                    let later = before.partition_point(|it| it.start <= window.end);
+                    let options = [
+                        earlier.and_then(|at| best_until.get(at)).map(|at| (sum(*at), *at)),
+                        best_from.get(later).map(|at| (sum(*at) - OUT_OF_ORDER, *at)),
+                        best_from.first().map(|at| (sum(*at) - OVERLAP, *at)),
+                    ];
+                    options.into_iter().flatten().reduce(|best, it| if it.0 > best.0 { it } else { best })
+                };
+                own.iter()
+                    .map(|window| {
+                        best(window)
+                            .map_or((window.score, None), |best| (window.score + best.0, Some(best.1)))
+                    })
+                    .collect()
+            }
+        };
+        sums.push(of_own);
+        if !own.is_empty() {
+            previous = Some(number);
+        }
+    }
+    let mut chosen = vec![None; windows.len()];
+    let mut at: Option<usize> = None;
+    for (number, own) in windows.iter().enumerate().rev().filter(|(_, own)| !own.is_empty()) {
+        let Some(of_own) = sums.get(number) else { continue };
+        let best = || {
+            let sums = of_own.iter().enumerate().map(|(at, sum)| (sum.0, at));
+            sums.reduce(|best, it| if it.0 > best.0 { it } else { best }).map(|best| best.1)
+        };
+        let here = at.or_else(best);
+        if let Some((window, slot)) = here.and_then(|here| Some((own.get(here)?, chosen.get_mut(number)?))) {
+            *slot = Some(window.anchor);
+        }
+        at = here.and_then(|here| of_own.get(here)?.1);
+    }
+    chosen
+}

@@ -1,0 +1,210 @@
+//! Dates, and the notations of dates in texts.
+
+use crate::text;
+
+/// A date: year, month, day. A year or a day of 0 is not stated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Date(pub(crate) u16, pub(crate) u8, pub(crate) u8);
+
+impl Date {
+    fn new(year: u32, month: u32, day: u32) -> Option<Self> {
+        const DAYS: [u32; 12] = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+        let last = DAYS.get(usize::try_from(month).ok()?.checked_sub(1)?)?;
+        let valid = (year == 0 || (1000..=2999).contains(&year)) && day <= *last && (year, day) != (0, 0);
+        valid.then_some(Self(u16::try_from(year).ok()?, u8::try_from(month).ok()?, u8::try_from(day).ok()?))
+    }
+}
+
+/// A date in a sequence of words: the possible dates, and the number of words.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) dates: Vec<Date>,
+    pub(crate) words: usize,
+}
+
+/// Returns the dates that a whole text may be, with the text after them; none if it does not begin with a date.
+pub(crate) fn dates(text: &str) -> (Vec<Date>, &str) {
+    let words = words_of(text);
+    let found = at(|index| words.get(index).map(|(word, gap, _)| (word.as_str(), *gap)));
+    let end = found.words.checked_sub(1).and_then(|last| words.get(last)).map_or(0, |word| word.2);
+    (found.dates, text.get(end..).unwrap_or_default())
+}
+
+/// Returns the words of a text, each with the text up to the next word, and its end.
+pub(crate) fn words_of(text: &str) -> Vec<(String, &str, usize)> {
+    let (mut ranges, mut before): (Vec<(usize, usize)>, Option<Kind>) = (Vec::new(), None);
+    for (start, end) in text::clusters(text, 0) {
+        let kind = text.get(start..).and_then(|rest| rest.chars().next()).and_then(Kind::of);
+        match (kind, ranges.last_mut()) {
+            (Some(kind), Some(last)) if before == Some(kind) && kind != Kind::Single => last.1 = end,
+            (Some(_), _) => ranges.push((start, end)),
+            (None, _) => {}
+        }
+        before = kind;
+    }
+    let next = ranges.iter().skip(1).map(|range| range.0).chain([text.len()]);
+    let words = ranges.iter().zip(next).map(|((start, end), next)| {
+        let mut word = String::new();
+        text::fold_into(text.get(*start..*end).unwrap_or_default(), &mut word);
+        (word, text.get(*end..next).unwrap_or_default(), *end)
+    });
+    words.collect()
+}
+
+/// The kind of a token by its first character: characters of one kind form a token, except single ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Letters of a script that separates words by spaces.
+    Word,
+    /// Digits.
+    Digits,
+    /// A character of a script without spaces, or a symbol.
+    Single,
+}
+
+impl Kind {
+    pub(crate) fn of(c: char) -> Option<Self> {
+        match c {
+            _ if text::is_ignored(c) => None,
+            _ if text::digit(c).is_some() => Some(Self::Digits),
+            _ if text::is_unspaced(c) || !(c.is_alphanumeric() || text::is_mark(c)) => Some(Self::Single),
+            _ => Some(Self::Word),
+        }
+    }
+}
+
+/// Finds a date at the beginning of a sequence of words. `word` returns a folded word by its index, with the text up to the next
+/// one. Numeric dates with slashes or hyphens may have two readings.
+pub(crate) fn at<'t>(word: impl Fn(usize) -> Option<(&'t str, &'t str)>) -> Found {
+    let number = |index: usize| {
+        let (word, _) = word(index)?;
+        let digits = word.chars().map(text::digit).collect::<Option<Vec<u32>>>()?;
+        (digits.len() <= 8).then(|| digits.iter().fold(0, |number, digit| number * 10 + digit))
+    };
+    let length = |index: usize| word(index).map_or(0, |(word, _)| word.chars().count());
+    let gap = |index: usize| word(index).map_or("", |(_, gap)| gap.trim());
+    let raw_gap = |index: usize| word(index).map_or("", |(_, gap)| gap);
+    let named = |index: usize| word(index).and_then(|(word, _)| month(word));
+    let is_year = |index: usize| length(index) == 4 && number(index).is_some_and(|year| year >= 1000);
+    // A year of two digits belongs to the years from 1969 to 2068, as in POSIX.
+    let year = |index: usize| match (number(index)?, length(index)) {
+        (year, 4) if year >= 1000 => Some(year),
+        (year @ 0..=68, 2) => Some(2000 + year),
+        (year, 2) => Some(1900 + year),
+        _ => None,
+    };
+    let one = |date: Option<Date>, words| {
+        date.map_or_else(Found::default, |date| Found { dates: vec![date], words })
+    };
+    let Some(first) = number(0) else {
+        let Some(month) = named(0) else { return Found::default() };
+        // March 5th, 2024; March 2024; March 5
+        let close =
+            |index: usize| matches!(gap(index), "" | "." | "," | ".,") && !raw_gap(index).contains('\n');
+        if !close(0) {
+            return Found::default();
+        }
+        if is_year(1) {
+            return one(Date::new(number(1).unwrap_or_default(), month, 0), 2);
+        }
+        let Some(day @ 1..=31) = number(1).filter(|_| length(1) <= 2) else { return Found::default() };
+        let at =
+            if word(2).is_some_and(|(word, _)| is_ordinal(word)) && raw_gap(1).is_empty() { 3 } else { 2 };
+        return match year(at).filter(|_| is_year(at) && close(at - 1)) {
+            Some(year) => one(Date::new(year, month, day), at + 1),
+            None => one(Date::new(0, month, day), at),
+        };
+    };
+    if length(0) == 8 {
+        return one(Date::new(first / 10_000, first / 100 % 100, first % 100), 1);
+    }
+    let is_mark = |text: &str| matches!(text, "-" | "/" | "." | "\u{2010}" | "\u{2011}" | "\u{2013}");
+    if is_year(0) {
+        // 2024年3月5日; folded Hangul is decomposed
+        if word(1).is_some_and(|(word, _)| matches!(word, "年" | "\u{1102}\u{1167}\u{11ab}")) {
+            let Some(month) = number(2) else { return Found::default() };
+            let day = number(4).filter(|_| {
+                word(5).is_some_and(|(word, _)| matches!(word, "日" | "\u{110b}\u{1175}\u{11af}"))
+            });
+            return one(Date::new(first, month, day.unwrap_or_default()), if day.is_some() { 6 } else { 4 });
+        }
+        if !is_mark(gap(0)) {
+            return Found::default();
+        }
+        let Some(month) = number(1).filter(|_| length(1) <= 2).or_else(|| named(1)) else {
+            return Found::default();
+        };
+        return match number(2).filter(|_| length(2) <= 2 && gap(1) == gap(0)) {
+            Some(day) => one(Date::new(first, month, day), 3),
+            None => one(Date::new(first, month, 0), 2),
+        };
+    }
+    if length(0) > 2 {
+        return Found::default();
+    }
+    // 5 March 2024, 5. März 2024, 5th of March, 5-Mar-24
+    let ordinal = usize::from(word(1).is_some_and(|(word, _)| is_ordinal(word)) && raw_gap(0).is_empty());
+    let of = usize::from(word(1 + ordinal).is_some_and(|(word, _)| matches!(word, "of" | "de" | "di")));
+    let at = 1 + ordinal + of;
+    let is_near =
+        (0..at).all(|index| matches!(gap(index), "" | "." | "-" | "/") && !raw_gap(index).contains('\n'));
+    if let Some(month) = named(at).filter(|_| is_near) {
+        let of = usize::from(word(at + 1).is_some_and(|(word, _)| matches!(word, "de" | "del")));
+        let after = at + 1 + of;
+        let follows = matches!(gap(at), "" | "." | "," | "-" | "/") && !raw_gap(at).contains('\n');
+        let year = year(after).filter(|_| follows && (is_year(after) || matches!(gap(at), "-" | "/")));
+        return match year {
+            Some(year) => one(Date::new(year, month, first), after + 1),
+            None => one(Date::new(0, month, first), at + 1),
+        };
+    }
+    // 05.03.2024, 05/03/2024, 3/2024
+    if !is_mark(gap(0)) {
+        return Found::default();
+    }
+    if is_year(1) {
+        return one(Date::new(number(1).unwrap_or_default(), first, 0), 2);
+    }
+    let (Some(second), Some(year)) =
+        (number(1).filter(|_| length(1) <= 2), year(2).filter(|_| gap(1) == gap(0)))
+    else {
+        return Found::default();
+    };
+    let day_first = Date::new(year, second, first);
+    let month_first = Date::new(year, first, second).filter(|_| gap(0) != ".");
+    let mut dates: Vec<Date> = month_first.into_iter().chain(day_first).collect();
+    dates.dedup();
+    Found { words: if dates.is_empty() { 0 } else { 3 }, dates }
+}
+
+fn is_ordinal(word: &str) -> bool {
+    matches!(word, "st" | "nd" | "rd" | "th" | "er" | "º" | "o" | "a")
+}
+
+/// The names of the months in six languages, without accents; the first three letters and the abbreviations of English are
+/// listed once.
+const MONTHS: [&str; 12] = [
+    "jan january januar jänner janvier enero ene gennaio gen januari janeiro",
+    "feb february februar fevrier fev febrero febbraio februari fevereiro fev",
+    "mar march marz mrz mars marzo maart mrt marco",
+    "apr april avril avr abril abr aprile",
+    "may mai mayo maggio mag mei maio",
+    "jun june juni juin junio giugno giu junho",
+    "jul july juli juillet juil julio luglio lug julho",
+    "aug august aout agosto ago augustus",
+    "sep sept september septembre septiembre settembre set setembro",
+    "oct october oktober okt octobre octubre ottobre ott outubro out",
+    "nov november novembre noviembre novembro",
+    "dec december dezember dez decembre diciembre dic dicembre dezembro",
+];
+
+/// Returns the number of a month from its folded name.
+fn month(word: &str) -> Option<u32> {
+    if word.len() < 3 || word.len() > 24 {
+        return None;
+    }
+    let plain: String = word.chars().filter(|c| !('\u{300}'..='\u{36f}').contains(c)).collect();
+    let index = MONTHS.iter().position(|names| names.split(' ').any(|name| name == plain))?;
+    u32::try_from(index + 1).ok()
+}

@@ -1,0 +1,188 @@
+//! Numbers, and the notations of numbers in texts.
+
+use serde_json::Number;
+
+use crate::text::digit;
+
+/// A decimal number of at most 38 digits, without trailing zeros: `digits` divided by ten to the power of `scale`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Decimal {
+    pub(crate) negative: bool,
+    digits: u128,
+    scale: i32,
+}
+
+impl Decimal {
+    fn new(negative: bool, mut digits: u128, mut scale: i32) -> Self {
+        if digits == 0 {
+            return Self { negative: false, digits: 0, scale: 0 };
+        }
+        while digits.is_multiple_of(10) {
+            digits /= 10;
+            scale -= 1;
+        }
+        Self { negative, digits, scale }
+    }
+
+    /// Returns the value of a JSON number; `None` beyond 38 digits.
+    pub(crate) fn of(number: &Number) -> Option<Self> {
+        Self::of_text(&number.to_string())
+    }
+
+    /// Parses the notation of JSON.
+    pub(crate) fn of_text(text: &str) -> Option<Self> {
+        let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+            None => (text, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        if whole.is_empty() || !whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let digits = format!("{whole}{fraction}").parse().ok()?;
+        let scale = i32::try_from(fraction.len()).ok()?.checked_sub(exponent)?;
+        (scale.abs() < 400).then(|| Self::new(negative, digits, scale))
+    }
+
+    /// Returns the number with the opposite sign.
+    pub(crate) const fn negated(self) -> Self {
+        Self { negative: !self.negative && self.digits != 0, ..self }
+    }
+
+    /// Returns the number multiplied by ten to the power of `exponent`.
+    pub(crate) fn shifted(self, exponent: i32) -> Self {
+        Self::new(self.negative, self.digits, self.scale - exponent)
+    }
+
+    /// Returns the number, if it is an integer from 0 to `max`.
+    pub(crate) fn as_small(self, max: u32) -> Option<u32> {
+        let power = u32::try_from(-self.scale).ok()?;
+        let whole = self.digits.checked_mul(10_u128.checked_pow(power)?)?;
+        u32::try_from(whole).ok().filter(|whole| *whole <= max && !self.negative)
+    }
+
+    pub(crate) fn as_f64(self) -> f64 {
+        // The text form is rounded once, which a division is not.
+        let sign = if self.negative { "-" } else { "" };
+        format!("{sign}{}e{}", self.digits, -self.scale).parse().unwrap_or(f64::NAN)
+    }
+}
+
+/// Returns the values that a text may have as a number: one for most notations, two for `1.234`, none if it is no number. A sign,
+/// parentheses for negative numbers, and separators of thousands are understood.
+pub(crate) fn readings(text: &str) -> Vec<Decimal> {
+    let text = text.trim();
+    let (negative, text) = match text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
+        Some(inner) => (true, inner),
+        None => match text.strip_prefix(['-', '\u{2212}', '\u{2013}']).or_else(|| text.strip_suffix('-')) {
+            Some(rest) => (true, rest),
+            None => (false, text.strip_prefix('+').unwrap_or(text)),
+        },
+    };
+    unsigned(text.trim()).into_iter().map(|value| if negative { value.negated() } else { value }).collect()
+}
+
+fn unsigned(text: &str) -> Vec<Decimal> {
+    let (mut groups, mut separators): (Vec<String>, Vec<char>) = (vec![String::new()], Vec::new());
+    for c in text.chars() {
+        match (digit(c).and_then(|digit| char::from_digit(digit, 10)), groups.last_mut()) {
+            (Some(digit), Some(group)) => group.push(digit),
+            _ => {
+                let Some(separator) = separator(c) else { return Vec::new() };
+                separators.push(separator);
+                groups.push(String::new());
+            }
+        }
+    }
+    let number = |whole: &[String], fraction: &str| {
+        let scale = i32::try_from(fraction.len()).ok()?;
+        Some(Decimal::new(false, format!("{}{fraction}", whole.concat()).parse().ok()?, scale))
+    };
+    let Some((last, whole)) = groups.split_last() else { return Vec::new() };
+    if last.is_empty() || whole.iter().skip(1).any(String::is_empty) {
+        return Vec::new();
+    }
+    let Some((mark, others)) = separators.split_last() else {
+        return number(&groups, "").into_iter().collect();
+    };
+    let is_grouped = |groups: &[String], marks: &[char]| {
+        let same = marks.windows(2).all(|pair| pair.first() == pair.last());
+        let lengths: Vec<usize> = groups.iter().map(String::len).collect();
+        match lengths.as_slice() {
+            [] | [_] => true,
+            [first, middle @ .., last] => {
+                let inner =
+                    middle.iter().all(|length| *length == 3) || middle.iter().all(|length| *length == 2);
+                same && (1..=3).contains(first) && *last == 3 && inner
+            }
+        }
+    };
+    let mut found = Vec::new();
+    if matches!(mark, '.' | ',') && !others.contains(mark) && is_grouped(whole, others) {
+        found.extend(number(whole, last));
+    }
+    let starts_with_zero = groups.first().is_some_and(|first| first.starts_with('0'));
+    if is_grouped(&groups, &separators) && !starts_with_zero {
+        found.extend(number(&groups, ""));
+    }
+    found
+}
+
+/// Returns the separator that a character is within numbers: `.`, `,`, `'` or a space.
+pub(crate) const fn separator(c: char) -> Option<char> {
+    match c {
+        '.' | '\u{ff0e}' | '\u{66b}' => Some('.'),
+        ',' | '\u{ff0c}' => Some(','),
+        '\'' | '\u{2019}' | '\u{66c}' => Some('\''),
+        ' ' | '\u{a0}' | '\u{2009}' | '\u{202f}' => Some(' '),
+        _ => None,
+    }
+}
+
+/// Currencies: the code, and the signs and names that texts have for it.
+const CURRENCIES: &[(&str, &[&str])] = &[
+    ("usd", &["$", "us$", "dollars", "dollar"]),
+    ("eur", &["€", "euro", "euros"]),
+    ("gbp", &["£", "pounds", "pound"]),
+    ("jpy", &["¥", "￥", "円", "yen"]),
+    ("cny", &["¥", "￥", "元", "rmb", "yuan"]),
+    ("inr", &["₹", "rs", "rupees"]),
+    ("krw", &["₩", "원", "won"]),
+    ("ils", &["₪", "nis"]),
+    ("rub", &["₽", "руб"]),
+    ("try", &["₺", "tl"]),
+    ("chf", &["fr", "sfr"]),
+    ("brl", &["r$"]),
+    ("aud", &["a$", "$"]),
+    ("cad", &["c$", "$"]),
+    ("pln", &["zł"]),
+    ("sek", &["kr"]),
+    ("nok", &["kr"]),
+    ("dkk", &["kr"]),
+    ("vnd", &["₫"]),
+    ("thb", &["฿"]),
+    ("uah", &["₴"]),
+];
+
+/// Returns the other notations of a currency code, sign or name; none for other texts.
+pub(crate) fn currency_notations(text: &str) -> Vec<&'static str> {
+    let text = text.trim().to_lowercase();
+    let rows = CURRENCIES.iter().filter(|(code, names)| *code == text || names.contains(&text.as_str()));
+    let all = rows.flat_map(|(code, names)| std::iter::once(code).chain(names.iter()));
+    all.copied().filter(|name| *name != text).collect()
+}
+
+/// Returns a text without a currency at its start or end, and without a percent sign at its end; `None` if it has neither.
+pub(crate) fn without_unit(text: &str) -> Option<&str> {
+    let is_number = |c: char| digit(c).is_some() || matches!(c, '-' | '\u{2212}' | '(' | '+');
+    let start = text.find(is_number)?;
+    let end = text.rfind(|c| digit(c).is_some() || matches!(c, ')' | '-'))?;
+    let end = end + text.get(end..)?.chars().next()?.len_utf8();
+    let (before, number, after) = (text.get(..start)?, text.get(start..end)?, text.get(end..)?);
+    let is_unit = |part: &str| {
+        let part = part.trim();
+        part.is_empty() || part == "%" || !currency_notations(part).is_empty()
+    };
+    (number.len() < text.len() && is_unit(before) && is_unit(after)).then_some(number)
+}

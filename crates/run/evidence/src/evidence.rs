@@ -1,0 +1,131 @@
+//! The evidence for the leaves of a value.
+
+use std::cmp::Reverse;
+
+use formwork_core::{Context, Report, Rule};
+use formwork_json::JsonPath;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::choose::choose;
+use crate::index::{Index, Range};
+use crate::record::{Leaf, Records};
+
+/// The maximum number of places of a leaf in its evidence.
+const MAX_SPANS: usize = 32;
+
+/// How a value is supported by the input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Status {
+    /// The value stands in the input as it is.
+    Exact,
+    /// The value stands in the input in another notation: case, white space, punctuation, numbers, dates, currencies.
+    Normalised,
+    /// The value is not in the input, but a rule of the schema derives it from other values.
+    Computed,
+    /// The value was not found. `null` and empty texts are never found.
+    NotFound,
+}
+
+/// A place in the input, in Unicode scalar values from its beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct Span {
+    /// The offset of the first character.
+    pub start: usize,
+    /// The offset after the last character.
+    pub end: usize,
+    /// The page, from 1, if form feeds separate the pages of the input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<usize>,
+}
+
+/// The evidence for one leaf of a value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
+    /// The path of the leaf.
+    pub path: JsonPath,
+    /// How the input supports the leaf.
+    pub status: Status,
+    /// The places of the leaf: the chosen one first, then at most 31 others in the order of the input. A computed value has the places
+    /// of the values that it is computed from.
+    pub spans: Vec<Span>,
+}
+
+impl Index<'_> {
+    /// Returns the evidence for each leaf of a value, in the order of the value. Of several places, the one whose surroundings fit is
+    /// chosen: words of the member's name and description, values of the same record near by, the order of rows and their columns,
+    /// and places that no other leaf has.
+    ///
+    /// The schema supplies descriptions and the rules in `x-formwork-rules`.
+    pub fn evidence(&self, value: &Value, schema: Option<&Value>) -> Vec<Evidence> {
+        let mut records = Records::of(self, value, schema);
+        choose(self, &mut records);
+        let mut all: Vec<Evidence> = records.leaves.iter().map(|leaf| self.of_leaf(leaf)).collect();
+        if let Some(schema) = schema {
+            compute(&mut all, value, schema);
+        }
+        all
+    }
+
+    fn of_leaf(&self, leaf: &Leaf) -> Evidence {
+        let path = leaf.path.clone();
+        let Some(place) = leaf.chosen.and_then(|chosen| leaf.places.get(chosen)) else {
+            return Evidence { path, status: Status::NotFound, spans: Vec::new() };
+        };
+        // Other places that are no better than a word somewhere are not evidence.
+        let mut others: Vec<_> =
+            leaf.places.iter().filter(|it| it.range != place.range && !it.needs_label).collect();
+        others.sort_by_key(|it| (Reverse(it.status == place.status), it.range.start));
+        others.truncate(MAX_SPANS - 1);
+        others.sort_by_key(|it| it.range.start);
+        let spans = std::iter::once(place).chain(others).map(|place| self.span(place.range)).collect();
+        // Leaves with equal values share their places, but not their notation.
+        let is_verbatim = self.slice(place.range.start, place.range.end) == leaf.written;
+        let status = match place.status {
+            Status::Exact | Status::Normalised if is_verbatim => Status::Exact,
+            Status::Exact => Status::Normalised,
+            status => status,
+        };
+        Evidence { path, status, spans }
+    }
+
+    fn span(&self, range: Range) -> Span {
+        Span { start: self.scalar(range.start), end: self.scalar(range.end), page: self.page(range.start) }
+    }
+}
+
+/// Marks the leaves that were not found, but are sums by a rule of the schema.
+fn compute(all: &mut [Evidence], value: &Value, schema: &Value) {
+    let rules = schema.get("x-formwork-rules").cloned().unwrap_or_default();
+    for rule in serde_json::from_value::<Vec<Rule>>(rules).unwrap_or_default() {
+        let Rule::WeightedSum { target, terms, .. } = &rule else { continue };
+        let mut report = Report::default();
+        rule.validate(value, &Context::EMPTY, &mut report);
+        let derived = |it: &Evidence| {
+            it.status == Status::NotFound
+                && target.matches(&it.path)
+                && it.path.get(value).is_some_and(Value::is_number)
+                && report.violations().iter().all(|violation| violation.path != it.path)
+        };
+        let targets: Vec<usize> =
+            (0..all.len()).filter(|index| all.get(*index).is_some_and(derived)).collect();
+        for index in targets {
+            let Some(path) = all.get(index).map(|it| it.path.clone()) else { continue };
+            let terms: Vec<_> = terms.iter().map(|term| term.path.bound(target, &path)).collect();
+            let is_term = |it: &&Evidence| terms.iter().any(|term| term.matches(&it.path));
+            let spans = all
+                .iter()
+                .filter(is_term)
+                .filter_map(|it| it.spans.first().copied())
+                .take(MAX_SPANS)
+                .collect();
+            if let Some(it) = all.get_mut(index) {
+                it.status = Status::Computed;
+                it.spans = spans;
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The places at which a value may stand in the input.
+
+use serde_json::{Number, Value};
+
+use crate::Status;
+use crate::date::{Date, dates, words_of};
+use crate::decimal::{Decimal, currency_notations, readings, without_unit};
+use crate::index::{Index, Range, size};
+use crate::text::{digit, folded, has_clitics, plain};
+
+/// The maximum number of places of a value.
+const MAX_PLACES: usize = 20_000;
+
+/// A place at which a value may stand.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) range: Range,
+    pub(crate) status: Status,
+    /// How well the notation fits, from 0 to 1.
+    pub(crate) quality: f64,
+    /// Whether the place counts only if its surroundings name the value: a `yes` may belong to anything.
+    pub(crate) needs_label: bool,
+}
+
+impl Place {
+    const fn new(range: Range, status: Status, quality: f64) -> Self {
+        Self { range, status, quality, needs_label: false }
+    }
+}
+
+/// Returns the places of a leaf in the order of the input.
+pub(crate) fn places(index: &Index<'_>, leaf: &Value) -> Vec<Place> {
+    let mut places = match leaf {
+        Value::String(text) => of_text(index, text.trim()),
+        Value::Number(number) => of_number(index, number),
+        Value::Bool(value) => of_bool(index, *value),
+        _ => Vec::new(),
+    };
+    places.sort_by(|one, other| {
+        let key = |place: &Place| (place.range.start, place.range.end);
+        key(one).cmp(&key(other)).then(other.quality.total_cmp(&one.quality))
+    });
+    places.dedup_by_key(|place| (place.range.start, place.range.end));
+    places.truncate(MAX_PLACES);
+    places
+}
+
+fn of_text(index: &Index<'_>, text: &str) -> Vec<Place> {
+    let words = words_of(text);
+    if words.is_empty() {
+        return of_signs(index, text);
+    }
+    let mut places = of_words(index, text, &words);
+    let (found, rest) = dates(text);
+    // What follows a date is a time of day, or the text is no date.
+    if rest.chars().all(|c| digit(c).is_some() || !c.is_alphabetic() || matches!(c, 'T' | 'Z' | 't' | 'z')) {
+        let of_date = |date: Date, quality| {
+            index.dates(date).map(move |range| Place::new(range, Status::Normalised, quality))
+        };
+        let full: Vec<Place> = found.iter().flat_map(|date| of_date(*date, 0.9)).collect();
+        places.extend(full);
+        if places.is_empty() {
+            places.extend(found.iter().flat_map(|date| of_date(Date(0, date.1, date.2), 0.5)));
+        }
+    }
+    if !places.is_empty() {
+        return places;
+    }
+    let numeral = without_unit(text).unwrap_or(text);
+    places.extend(readings(numeral).into_iter().flat_map(|value| numerals(index, value, "")));
+    for name in currency_notations(text) {
+        let signs = words_of(name).is_empty() || name.chars().any(|c| !c.is_alphanumeric());
+        let found = if signs { of_signs(index, name) } else { of_words(index, name, &words_of(name)) };
+        places.extend(found.into_iter().map(|place| Place {
+            status: Status::Normalised,
+            quality: 0.7,
+            ..place
+        }));
+    }
+    if places.is_empty() {
+        let inside = text.chars().any(has_clitics) && text.chars().count() > 2;
+        for range in index.folded_places(text, inside, MAX_PLACES) {
+            places.push(Place::new(inner(index, range, text), Status::Normalised, 0.6));
+        }
+        for place in &mut places {
+            if index.slice(place.range.start, place.range.end) == text {
+                place.status = Status::Exact;
+            }
+        }
+    }
+    places
+}
+
+/// Narrows a range of tokens to a text that stands within them verbatim.
+fn inner(index: &Index<'_>, range: Range, text: &str) -> Range {
+    let slice = index.slice(range.start, range.end);
+    match slice.find(text).and_then(|at| Some((u32::try_from(at).ok()?, u32::try_from(text.len()).ok()?))) {
+        Some((at, length)) => Range { start: range.start + at, end: range.start + at + length, ..range },
+        None => range,
+    }
+}
+
+/// Returns the places of words in sequence.
+fn of_words(index: &Index<'_>, text: &str, words: &[(String, &str, usize)]) -> Vec<Place> {
+    let rarest = words.iter().enumerate().min_by_key(|(_, (word, _, _))| index.occurrences(word).len());
+    let Some((position, (rare, _, _))) = rarest else { return Vec::new() };
+    // The text before the first word and after the last one, such as a parenthesis, belongs to a verbatim place.
+    let start = crate::text::clusters(text, 0)
+        .find(|(start, _)| {
+            text.get(*start..).and_then(|rest| rest.chars().next()).and_then(crate::date::Kind::of).is_some()
+        })
+        .map_or(0, |(start, _)| start);
+    let after = words.last().map_or(0, |(_, gap, _)| gap.len());
+    let mut places = Vec::new();
+    for token in index.occurrences(rare) {
+        let Some(first) = token.checked_sub(position) else { continue };
+        let fits = words.iter().enumerate().all(|(at, (word, _, _))| index.word(first + at) == word);
+        let Some(range) = index.range(first, first + words.len() - 1).filter(|_| fits) else { continue };
+        let verbatim = size(range.start).checked_sub(start).map(|from| (from, size(range.end) + after));
+        let verbatim = verbatim.filter(|(from, to)| index.text.get(*from..*to) == Some(text));
+        let place = match verbatim
+            .and_then(|(from, to)| Some((u32::try_from(from).ok()?, u32::try_from(to).ok()?)))
+        {
+            Some((start, end)) if index.is_whole(start, end) => {
+                Place::new(Range { start, end, ..range }, Status::Exact, 1.0)
+            }
+            _ if !index.is_whole(range.start, range.end) => continue,
+            _ => {
+                let same_case = plain_case(index.slice(range.start, range.end)) == plain_case(text);
+                Place::new(range, Status::Normalised, if same_case { 0.95 } else { 0.9 })
+            }
+        };
+        places.push(place);
+        if places.len() >= MAX_PLACES {
+            break;
+        }
+    }
+    places
+}
+
+/// Returns the letters and digits of a text.
+fn plain_case(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+/// Returns the verbatim places of a text of signs.
+fn of_signs(index: &Index<'_>, text: &str) -> Vec<Place> {
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let places = memchr::memmem::find_iter(index.text.as_bytes(), text.as_bytes()).take(MAX_PLACES);
+    let range = |start: usize| {
+        let (start, end) = (u32::try_from(start).ok()?, u32::try_from(start + text.len()).ok()?);
+        let token = index.tokens.partition_point(|token| token.start < start);
+        let token = u32::try_from(token.min(index.tokens.len().saturating_sub(1))).ok()?;
+        Some(Range { first: token, last: token, start, end })
+    };
+    places.filter_map(range).map(|range| Place::new(range, Status::Exact, 1.0)).collect()
+}
+
+fn of_number(index: &Index<'_>, number: &Number) -> Vec<Place> {
+    const WORDS: [&str; 13] = [
+        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+        "twelve",
+    ];
+    let written = number.to_string();
+    let Some(value) = Decimal::of(number) else { return of_words(index, &written, &words_of(&written)) };
+    let mut places = numerals(index, value, &written);
+    if places.is_empty() {
+        let other = numerals(index, value.negated(), "").into_iter();
+        places.extend(other.map(|place| Place { quality: place.quality / 2.0, ..place }));
+    }
+    if let Some(word) =
+        value.as_small(12).and_then(|small| WORDS.get(size(small))).filter(|_| places.is_empty())
+    {
+        let found = of_words(index, word, &words_of(word)).into_iter();
+        places.extend(found.map(|place| Place { status: Status::Normalised, quality: 0.5, ..place }));
+    }
+    places
+}
+
+/// Returns the places of a number; those with the notation `written` are exact.
+fn numerals(index: &Index<'_>, value: Decimal, written: &str) -> Vec<Place> {
+    let place = |range: Range| {
+        let status =
+            if index.slice(range.start, range.end) == written { Status::Exact } else { Status::Normalised };
+        let quality = if status == Status::Exact { 1.0 } else { 0.97 };
+        let quality = if is_part(index, range) { quality - 0.4 } else { quality };
+        Place::new(range, status, quality)
+    };
+    index.numerals(value).take(MAX_PLACES).map(place).collect()
+}
+
+/// Returns whether a number is a part of a longer notation: an identifier, a date, a telephone number, a time.
+fn is_part(index: &Index<'_>, range: Range) -> bool {
+    let is_joint = |c: Option<char>| matches!(c, Some('-' | '/' | '.' | ':' | '_' | '\u{2010}' | '\u{2011}'));
+    let mut before = index.text.get(..size(range.start)).unwrap_or_default().chars().rev();
+    let mut after = index.text.get(size(range.end)..).unwrap_or_default().chars();
+    let joined =
+        |near: Option<char>, far: Option<char>| is_joint(near) && far.is_some_and(char::is_alphanumeric);
+    joined(before.next(), before.next()) || joined(after.next(), after.next())
+}
+
+fn of_bool(index: &Index<'_>, value: bool) -> Vec<Place> {
+    let words: &[&str] =
+        if value { &["true", "yes", "y", "ja", "oui", "si"] } else { &["false", "no", "n", "nein", "non"] };
+    let found = words.iter().flat_map(|word| {
+        let exact = matches!(*word, "true" | "false");
+        of_words(index, word, &words_of(word)).into_iter().map(move |place| Place {
+            status: if exact { place.status } else { Status::Normalised },
+            quality: if exact { 0.9 } else { 0.7 },
+            needs_label: true,
+            ..place
+        })
+    });
+    found.collect()
+}
+
+/// Returns a key that is the same for leaves with the same places.
+pub(crate) fn key(leaf: &Value) -> String {
+    match leaf {
+        Value::String(text) => {
+            format!("s{}", if words_of(text).is_empty() { text.clone() } else { folded(text) })
+        }
+        Value::Number(number) => {
+            Decimal::of(number).map_or_else(|| number.to_string(), |value| format!("{value:?}"))
+        }
+        other => plain(&other.to_string()),
+    }
+}

@@ -1,0 +1,486 @@
+//! The index of an input: its tokens, numbers and dates.
+
+use std::hash::{BuildHasher as _, Hash};
+
+use foldhash::quality::FixedState;
+
+use crate::date::{self, Date, Kind};
+use crate::decimal::{Decimal, readings, separator};
+use crate::text::{clusters, digit, fold_into, folded, is_mark, is_unspaced};
+
+/// A token of the input: a word, a run of digits, or a single character of a script without spaces. Offsets are bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Token {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+    /// The offset of its text in the folded text.
+    folded: u32,
+    pub(crate) line: u32,
+    /// The number of the line or sentence.
+    pub(crate) segment: u32,
+    pub(crate) kind: Kind,
+}
+
+/// Tokens in sequence that may be a value: those from `first` to `last`, and the bytes of the input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Range {
+    pub(crate) first: u32,
+    pub(crate) last: u32,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+/// A number in the input.
+#[derive(Debug, Clone, Copy)]
+struct Numeral {
+    hash: u64,
+    value: Decimal,
+    range: Range,
+}
+
+/// An input, prepared for any number of values. Creating it takes linear time and about ten times the memory of the text.
+///
+/// Inputs of more than 4 GiB are not indexed: no value is found in them.
+#[derive(Debug)]
+pub struct Index<'t> {
+    pub(crate) text: &'t str,
+    pub(crate) tokens: Vec<Token>,
+    /// The folded texts of all tokens, without separators.
+    pub(crate) folded: String,
+    /// The hash of each token's folded text, with its number, sorted.
+    words: Vec<(u64, u32)>,
+    numbers: Vec<Numeral>,
+    dates: Vec<(Date, Range)>,
+    /// The byte offset of each line.
+    pub(crate) lines: Vec<u32>,
+    /// The number of scalar values before each block of bytes.
+    scalars: Vec<u32>,
+    /// The byte offsets of form feeds, which end pages.
+    pages: Vec<u32>,
+}
+
+/// The size of a block of `Index::scalars` in bytes.
+const BLOCK: usize = 256;
+
+fn hash(value: &(impl Hash + ?Sized)) -> u64 {
+    FixedState::with_seed(0).hash_one(value)
+}
+
+fn offset(value: usize) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+pub(crate) fn size(value: u32) -> usize {
+    usize::try_from(value).unwrap_or(usize::MAX)
+}
+
+impl<'t> Index<'t> {
+    /// Creates the index of a text.
+    pub fn new(text: &'t str) -> Self {
+        let text = if u32::try_from(text.len()).is_ok() { text } else { "" };
+        let mut index = Self {
+            text,
+            tokens: Vec::with_capacity(text.len() / 6),
+            folded: String::with_capacity(text.len()),
+            words: Vec::new(),
+            numbers: Vec::new(),
+            dates: Vec::new(),
+            lines: vec![0],
+            scalars: Vec::with_capacity(text.len() / BLOCK + 1),
+            pages: memchr::memchr_iter(b'\x0c', text.as_bytes()).map(offset).collect(),
+        };
+        index.count_scalars();
+        index.tokenise();
+        index.segment();
+        index.words = (0..index.tokens.len()).map(|token| (hash(index.word(token)), offset(token))).collect();
+        index.words.sort_unstable();
+        index.find_numbers();
+        index.find_dates();
+        index
+    }
+
+    fn count_scalars(&mut self) {
+        let mut count = 0;
+        for block in self.text.as_bytes().chunks(BLOCK) {
+            self.scalars.push(count);
+            count += offset(block.iter().filter(|byte| !is_continuation(**byte)).count());
+        }
+    }
+
+    /// Returns the number of scalar values before a byte offset.
+    pub(crate) fn scalar(&self, byte: u32) -> usize {
+        let byte = size(byte);
+        let block = byte / BLOCK;
+        let rest = self.text.as_bytes().get(block * BLOCK..byte).unwrap_or_default();
+        let before = match self.scalars.get(block) {
+            Some(before) => *before,
+            // The end of a text that fills its last block.
+            None => return self.text.chars().count(),
+        };
+        size(before) + rest.iter().filter(|byte| !is_continuation(**byte)).count()
+    }
+
+    /// Returns the page of a byte offset, from 1; `None` if the text has no form feeds.
+    pub(crate) fn page(&self, byte: u32) -> Option<usize> {
+        (!self.pages.is_empty()).then(|| self.pages.partition_point(|page| *page <= byte) + 1)
+    }
+
+    fn tokenise(&mut self) {
+        let bytes = self.text.as_bytes();
+        let (mut at, mut line, mut open) = (0, 0, None);
+        while let Some(byte) = bytes.get(at) {
+            let next_is_ascii = bytes.get(at + 1).is_none_or(u8::is_ascii);
+            let (kind, end) = if byte.is_ascii() && next_is_ascii {
+                if *byte == b'\n' {
+                    line += 1;
+                    self.lines.push(offset(at + 1));
+                }
+                let kind = match byte {
+                    b'0'..=b'9' => Some(Kind::Digits),
+                    _ if byte.is_ascii_alphabetic() => Some(Kind::Word),
+                    _ => None,
+                };
+                (kind, at + 1)
+            } else {
+                let (_, end) = clusters(self.text, at).next().unwrap_or((at, at + 1));
+                let first = self.text.get(at..).and_then(|rest| rest.chars().next()).unwrap_or(' ');
+                if first == '\n' {
+                    line += 1;
+                    self.lines.push(offset(end));
+                }
+                (Kind::of(first), end)
+            };
+            let Some(kind) = kind else {
+                open = None;
+                at = end;
+                continue;
+            };
+            match self.tokens.last_mut() {
+                Some(last) if open == Some(kind) && kind != Kind::Single => last.end = offset(end),
+                _ => self.tokens.push(Token {
+                    start: offset(at),
+                    end: offset(end),
+                    folded: offset(self.folded.len()),
+                    line,
+                    segment: 0,
+                    kind,
+                }),
+            }
+            match self.text.get(at..end) {
+                Some(cluster) if cluster.len() == 1 => {
+                    self.folded.extend(cluster.chars().map(|c| c.to_ascii_lowercase()))
+                }
+                Some(cluster) => fold_into(cluster, &mut self.folded),
+                None => {}
+            }
+            open = Some(kind);
+            at = end;
+        }
+    }
+
+    fn segment(&mut self) {
+        let mut segment = 0;
+        for token in 1..self.tokens.len() {
+            let gap = self.gap(token - 1);
+            segment += u32::from(gap.contains('\n') || is_sentence_end(gap));
+            if let Some(token) = self.tokens.get_mut(token) {
+                token.segment = segment;
+            }
+        }
+    }
+
+    pub(crate) fn token(&self, token: usize) -> Option<&Token> {
+        self.tokens.get(token)
+    }
+
+    /// Returns the folded text of a token.
+    pub(crate) fn word(&self, token: usize) -> &str {
+        let start = self.tokens.get(token).map_or(self.folded.len(), |token| size(token.folded));
+        let end = self.tokens.get(token + 1).map_or(self.folded.len(), |token| size(token.folded));
+        self.folded.get(start..end).unwrap_or_default()
+    }
+
+    /// Returns the text between a token and the next one, up to the end of the input for the last token.
+    pub(crate) fn gap(&self, token: usize) -> &'t str {
+        let start = self.tokens.get(token).map_or(self.text.len(), |token| size(token.end));
+        let end = self.tokens.get(token + 1).map_or(self.text.len(), |token| size(token.start));
+        self.text.get(start..end).unwrap_or_default()
+    }
+
+    pub(crate) fn slice(&self, start: u32, end: u32) -> &'t str {
+        self.text.get(size(start)..size(end)).unwrap_or_default()
+    }
+
+    /// Returns the range of tokens from `first` to `last`.
+    pub(crate) fn range(&self, first: usize, last: usize) -> Option<Range> {
+        let (start, end) = (self.tokens.get(first)?.start, self.tokens.get(last)?.end);
+        Some(Range { first: offset(first), last: offset(last), start, end })
+    }
+
+    /// Returns the tokens with a folded text, in the order of the input.
+    pub(crate) fn occurrences(&self, word: &str) -> impl ExactSizeIterator<Item = usize> + '_ {
+        let hash = hash(word);
+        let start = self.words.partition_point(|entry| entry.0 < hash);
+        let end = self.words.partition_point(|entry| entry.0 <= hash);
+        self.words.get(start..end).unwrap_or_default().iter().map(|entry| size(entry.1))
+    }
+
+    /// Returns the token at an offset of the folded text, and whether it begins there.
+    pub(crate) fn token_at_folded(&self, at: usize) -> (usize, bool) {
+        let after = self.tokens.partition_point(|token| size(token.folded) <= at);
+        let token = after.saturating_sub(1);
+        (token, self.tokens.get(token).is_some_and(|token| size(token.folded) == at))
+    }
+
+    /// Returns the numbers with a value, in the order of the input.
+    pub(crate) fn numerals(&self, value: Decimal) -> impl Iterator<Item = Range> + '_ {
+        let hash = hash(&value);
+        let start = self.numbers.partition_point(|number| number.hash < hash);
+        let equal =
+            self.numbers.get(start..).unwrap_or_default().iter().take_while(move |it| it.hash == hash);
+        equal.filter(move |number| number.value == value).map(|number| number.range)
+    }
+
+    /// Returns the places of a date, in the order of the input.
+    pub(crate) fn dates(&self, date: Date) -> impl Iterator<Item = Range> + '_ {
+        let start = self.dates.partition_point(|entry| entry.0 < date);
+        self.dates
+            .get(start..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(move |entry| entry.0 == date)
+            .map(|entry| entry.1)
+    }
+
+    fn find_numbers(&mut self) {
+        let mut numbers = Vec::new();
+        let mut token = 0;
+        let mut csv = (u32::MAX, false);
+        while let Some(first) = self.tokens.get(token) {
+            if first.kind != Kind::Digits || self.is_inside_word(token) {
+                token += 1;
+                continue;
+            }
+            if csv.0 != first.line {
+                csv = (first.line, self.is_csv(first.line));
+            }
+            let last = self.number_end(token, csv.1);
+            let before = numbers.len();
+            self.add_numbers(token, last, &mut numbers);
+            if numbers.len() == before && last > token {
+                // No number as a whole, such as 1.2.3: each part is one.
+                (token..=last).for_each(|part| self.add_numbers(part, part, &mut numbers));
+            }
+            // Groups of three digits after spaces: one number, or several.
+            let mut end = last;
+            while self.joins_by_space(end) && end < last + 6 {
+                end = self.number_end(end + 1, csv.1);
+                self.add_numbers(token, end, &mut numbers);
+            }
+            token = last + 1;
+        }
+        numbers.sort_unstable_by_key(|number: &Numeral| (number.hash, number.range.start, number.range.end));
+        self.numbers = numbers;
+    }
+
+    /// Returns the last token of a number that begins at a token, over separators other than spaces.
+    fn number_end(&self, first: usize, is_csv: bool) -> usize {
+        let mut last = first;
+        while self.tokens.get(last + 1).is_some_and(|token| token.kind == Kind::Digits) {
+            let mut gap = self.gap(last).chars();
+            let mark =
+                gap.next().and_then(separator).filter(|mark| *mark != ' ' && !(is_csv && *mark == ','));
+            if mark.is_none() || gap.next().is_some() || last - first > 16 {
+                break;
+            }
+            last += 1;
+        }
+        last
+    }
+
+    fn joins_by_space(&self, last: usize) -> bool {
+        let mut gap = self.gap(last).chars();
+        let is_space = gap.next().and_then(separator) == Some(' ') && gap.next().is_none();
+        let next = self.tokens.get(last + 1);
+        is_space
+            && next.is_some_and(|next| next.kind == Kind::Digits && self.word(last + 1).chars().count() == 3)
+    }
+
+    /// Returns whether letters stand directly before the digits of a token, as in `A4` and `x2y`, unless they are a currency or a
+    /// script without spaces.
+    fn is_inside_word(&self, token: usize) -> bool {
+        let Some(before) = token.checked_sub(1).and_then(|before| self.tokens.get(before)) else {
+            return false;
+        };
+        let here = self.tokens.get(token).map(|token| token.start);
+        before.kind == Kind::Word
+            && Some(before.end) == here
+            && crate::decimal::currency_notations(self.word(token - 1)).is_empty()
+    }
+
+    /// Returns whether a line has cells between commas: at least two commas, none before a space, as many as in a line beside it, and no
+    /// other separators of cells.
+    pub(crate) fn is_csv(&self, line: u32) -> bool {
+        let commas = |line: Option<usize>| {
+            let text = self.line(line?);
+            let others = text.contains(['\t', '|', ';']) || text.contains(", ") || text.contains("  ");
+            (!others).then(|| text.matches(',').count()).filter(|count| *count >= 2)
+        };
+        let line = size(line);
+        let own = commas(Some(line));
+        own.is_some() && (own == commas(line.checked_sub(1)) || own == commas(Some(line + 1)))
+    }
+
+    /// Returns a line without its end.
+    pub(crate) fn line(&self, line: usize) -> &'t str {
+        let Some(start) = self.lines.get(line) else { return "" };
+        let end = self.lines.get(line + 1).map_or(self.text.len(), |next| size(*next).saturating_sub(1));
+        self.text.get(size(*start)..end).unwrap_or_default()
+    }
+
+    fn add_numbers(&self, first: usize, last: usize, numbers: &mut Vec<Numeral>) {
+        let Some(mut range) = self.range(first, last) else { return };
+        let before = self.text.get(..size(range.start)).unwrap_or_default();
+        let after = self.text.get(size(range.end)..).unwrap_or_default();
+        // A sign directly before the digits or before their currency, after a space: otherwise it is a hyphen.
+        let mut signed = before.trim_end_matches(|c: char| {
+            !c.is_alphanumeric() && crate::decimal::currency_notations(c.encode_utf8(&mut [0; 4])).len() > 1
+        });
+        let is_negative = signed.ends_with(['-', '\u{2212}']) && {
+            signed = signed
+                .get(..signed.len() - signed.chars().next_back().map_or(0, char::len_utf8))
+                .unwrap_or_default();
+            signed.is_empty() || signed.ends_with(|c: char| c.is_whitespace() || "([|,;:".contains(c))
+        };
+        let in_parentheses = before.ends_with('(') && after.starts_with(')');
+        if is_negative {
+            range.start = offset(signed.len());
+        } else if in_parentheses {
+            range = Range { start: range.start - 1, end: range.end + 1, ..range };
+        }
+        let digits = self.slice(
+            self.tokens.get(first).map_or(0, |token| token.start),
+            self.tokens.get(last).map_or(0, |token| token.end),
+        );
+        let mut add =
+            |value: Decimal, range: Range| numbers.push(Numeral { hash: hash(&value), value, range });
+        for value in readings(digits) {
+            add(if is_negative || in_parentheses { value.negated() } else { value }, range);
+            if in_parentheses {
+                let inner = Range { start: range.start + 1, end: range.end - 1, ..range };
+                add(value, inner);
+            }
+            if after.trim_start_matches(' ').starts_with('%') {
+                add(value.shifted(-2), range);
+            }
+            if let Some((exponent, words)) = self.multiplier(last) {
+                let last = last + words;
+                let end = self.tokens.get(last).map_or(range.end, |token| token.end);
+                add(value.shifted(exponent), Range { last: offset(last), end, ..range });
+            }
+        }
+    }
+
+    /// Returns the power of ten that the word after a number stands for.
+    fn multiplier(&self, last: usize) -> Option<(i32, usize)> {
+        let gap = self.gap(last);
+        if gap.len() > 1 || gap.contains('\n') {
+            return None;
+        }
+        let exponent = match self.word(last + 1) {
+            "k" | "thousand" | "tsd" | "千" => 3,
+            "万" | "萬" | "\u{1106}\u{1161}\u{11ab}" => 4,
+            "m" | "mn" | "mio" | "million" | "millions" | "millionen" | "百万" => 6,
+            "億" | "亿" | "\u{110b}\u{1165}\u{11a8}" => 8,
+            "b" | "bn" | "mrd" | "billion" | "billions" | "milliarden" => 9,
+            _ => return None,
+        };
+        Some((exponent, 1))
+    }
+
+    fn find_dates(&mut self) {
+        let mut dates = Vec::new();
+        for token in 0..self.tokens.len() {
+            let Some(first) = self.tokens.get(token) else { break };
+            let length = first.end - first.start;
+            let plausible = match first.kind {
+                Kind::Digits => length <= 24 && !self.is_inside_word(token),
+                Kind::Word => (3..=24).contains(&length),
+                Kind::Single => false,
+            };
+            if !plausible {
+                continue;
+            }
+            let found = date::at(|index| {
+                let token = token + index;
+                (token < self.tokens.len()).then(|| (self.word(token), self.gap(token)))
+            });
+            if let Some(range) = found.words.checked_sub(1).and_then(|words| self.range(token, token + words))
+            {
+                dates.extend(found.dates.into_iter().map(|date| (date, range)));
+            }
+        }
+        dates.sort_unstable_by_key(|(date, range): &(Date, Range)| (*date, range.start, range.end));
+        self.dates = dates;
+    }
+
+    /// Returns whether a range of bytes begins and ends at borders of words: a value inside of a longer word is another word.
+    pub(crate) fn is_whole(&self, start: u32, end: u32) -> bool {
+        let joined = |one: Option<char>, other: Option<char>| match (one, other) {
+            (Some(one), Some(other)) => {
+                is_mark(other)
+                    || (one.is_alphanumeric()
+                        && other.is_alphanumeric()
+                        && !is_unspaced(one)
+                        && !is_unspaced(other)
+                        && digit(one).is_some() == digit(other).is_some())
+            }
+            _ => false,
+        };
+        let before = self.text.get(..size(start)).and_then(|text| text.chars().next_back());
+        let after = self.text.get(size(end)..).and_then(|text| text.chars().next());
+        let inner = self.slice(start, end);
+        !joined(before, inner.chars().next()) && !joined(inner.chars().next_back(), after)
+    }
+
+    /// Returns the places of a text without separators in the folded text, as ranges of whole tokens. `inside` also accepts places
+    /// that begin or end within a token.
+    pub(crate) fn folded_places(&self, text: &str, inside: bool, max: usize) -> Vec<Range> {
+        let needle = folded(text);
+        if needle.is_empty() {
+            return Vec::new();
+        }
+        let places = memchr::memmem::find_iter(self.folded.as_bytes(), needle.as_bytes());
+        let ranges = places.filter_map(|at| {
+            let (first, begins) = self.token_at_folded(at);
+            let (after, ends) = self.token_at_folded(at + needle.len());
+            let is_end = at + needle.len() == self.folded.len();
+            if !inside && !(begins && (ends || is_end)) {
+                return None;
+            }
+            let last = if is_end {
+                self.tokens.len() - 1
+            } else if ends {
+                after.checked_sub(1)?
+            } else {
+                after
+            };
+            self.range(first, last)
+        });
+        ranges.take(max).collect()
+    }
+}
+
+/// Returns whether the text between two tokens ends a sentence.
+pub(crate) fn is_sentence_end(gap: &str) -> bool {
+    let mut chars = gap.trim_start_matches(['"', ')', '\u{201d}', '\'']).chars();
+    match chars.next() {
+        Some('.' | '!' | '?') => chars.next().is_some_and(char::is_whitespace),
+        Some(first) => matches!(first, '。' | '！' | '？' | '؟' | '۔' | '।'),
+        None => false,
+    }
+}
+
+const fn is_continuation(byte: u8) -> bool {
+    byte & 0xc0 == 0x80
+}

@@ -1,0 +1,41 @@
+//! Where each value of an answer stands in its input, the comparison of values, and the alignment of lists.
+//!
+//! An [`Index`] is made once for an input. [`Index::evidence`] then finds the place of each leaf of a value: the one whose
+//! surroundings fit best, if there are several. It makes no call, and the result depends on its arguments alone.
+//!
+//! ```
+//! use formwork_evidence::{Index, Status};
+//! use serde_json::json;
+//!
+//! let index = Index::new("Subtotal: 12.00\nShipping: 0.00\nTotal: 12.00 EUR, due 5 March 2024");
+//! let value = json!({"total": 12, "currency": "EUR", "due": "2024-03-05", "buyer": "Ada"});
+//! let evidence = index.evidence(&value, None);
+//! let found: Vec<_> = evidence.iter().map(|it| (it.path.to_string(), it.status, it.spans.first())).collect();
+//! let starts: Vec<_> = found.iter().map(|(_, status, span)| (*status, span.map(|span| span.start))).collect();
+//! assert_eq!(starts, [
+//!     (Status::Normalised, Some(38)),
+//!     (Status::Exact, Some(44)),
+//!     (Status::Normalised, Some(53)),
+//!     (Status::NotFound, None),
+//! ]);
+//! ```
+//!
+//! [`Compare`] compares two values, and [`assign`] aligns the items of two lists.
+
+mod align;
+mod choose;
+mod compare;
+mod date;
+mod decimal;
+mod evidence;
+mod find;
+mod index;
+mod label;
+mod record;
+mod text;
+
+pub use align::{assign, greedy};
+pub use compare::{Compare, KEYWORD, subschema};
+pub use evidence::{Evidence, Span, Status};
+pub use index::Index;
+pub use text::plain;

@@ -1,0 +1,138 @@
+//! Normal forms of texts.
+
+use std::borrow::Cow;
+
+use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
+
+/// Returns a text without its case, white space and punctuation, and with the compatibility variants of Unicode (such as
+/// full-width digits) replaced: the form in which texts are compared.
+///
+/// ```
+/// assert_eq!(formwork_evidence::plain("Sub-Total:\u{a0}１２"), "subtotal12");
+/// ```
+pub fn plain(text: &str) -> String {
+    let composed: Cow<'_, str> = match text.is_ascii() {
+        true => text.into(),
+        false => ComposingNormalizerBorrowed::new_nfkc().normalize(text),
+    };
+    composed.to_lowercase().chars().filter(|c| c.is_alphanumeric() || *c == '_').collect()
+}
+
+/// Appends the folded form of a cluster (a character with its combining marks): decomposed, in lower case.
+pub(crate) fn fold_into(cluster: &str, out: &mut String) {
+    if cluster.is_ascii() {
+        out.extend(cluster.chars().map(|c| c.to_ascii_lowercase()));
+        return;
+    }
+    let decomposed = DecomposingNormalizerBorrowed::new_nfkd().normalize(cluster);
+    // A final sigma is the same letter: its position in the word must not matter.
+    let lower = decomposed.chars().flat_map(char::to_lowercase);
+    out.extend(lower.map(|c| if c == 'ς' { 'σ' } else { c }));
+}
+
+/// Returns the folded form of a text, without white space and punctuation.
+pub(crate) fn folded(text: &str) -> String {
+    let mut out = String::new();
+    for (start, end) in clusters(text, 0) {
+        let cluster = text.get(start..end).unwrap_or_default();
+        if !is_ignored(cluster.chars().next().unwrap_or(' ')) {
+            fold_into(cluster, &mut out);
+        }
+    }
+    out
+}
+
+/// Returns the byte ranges of the clusters of a text from a byte offset on.
+pub(crate) fn clusters(text: &str, from: usize) -> impl Iterator<Item = (usize, usize)> {
+    let mut chars = text.get(from..).unwrap_or_default().char_indices().peekable();
+    std::iter::from_fn(move || {
+        let (start, first) = chars.next()?;
+        let mut end = start + first.len_utf8();
+        while let Some((at, mark)) = chars.next_if(|(_, next)| is_mark(*next)) {
+            end = at + mark.len_utf8();
+        }
+        Some((from + start, from + end))
+    })
+}
+
+/// Returns whether a character continues the cluster of the character before it: a combining mark of a script that writes
+/// them apart from letters, a variation selector, or a modifier of an emoji.
+pub(crate) fn is_mark(c: char) -> bool {
+    matches!(c,
+        '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{591}'..='\u{5bd}' | '\u{5bf}' | '\u{5c1}'..='\u{5c2}'
+        | '\u{5c4}'..='\u{5c5}' | '\u{5c7}' | '\u{610}'..='\u{61a}' | '\u{64b}'..='\u{65f}' | '\u{670}'
+        | '\u{6d6}'..='\u{6dc}' | '\u{6df}'..='\u{6e4}' | '\u{93c}' | '\u{93e}'..='\u{94d}' | '\u{9bc}'
+        | '\u{9be}'..='\u{9cd}' | '\u{bbe}'..='\u{bcd}' | '\u{e31}' | '\u{e34}'..='\u{e3a}' | '\u{e47}'..='\u{e4e}'
+        | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{3099}'..='\u{309a}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{fe20}'..='\u{fe2f}' | '\u{ff9e}'..='\u{ff9f}' | '\u{1f3fb}'..='\u{1f3ff}'
+        | '\u{200d}')
+}
+
+/// Returns whether a character carries no content for a comparison: white space, control characters, punctuation.
+pub(crate) fn is_ignored(c: char) -> bool {
+    match c.is_ascii() {
+        true => !c.is_ascii_alphanumeric(),
+        false => {
+            !c.is_alphanumeric()
+                && (c.is_whitespace()
+                    || c.is_control()
+                    || matches!(c,
+                        '\u{a1}' | '\u{a7}'..='\u{a8}' | '\u{ab}' | '\u{ad}' | '\u{b4}' | '\u{b6}'..='\u{b8}' | '\u{bb}'
+                        | '\u{bf}' | '\u{2000}'..='\u{206f}' | '\u{2212}' | '\u{2500}'..='\u{259f}' | '\u{3000}'..='\u{3003}'
+                        | '\u{3008}'..='\u{301f}' | '\u{30fb}' | '\u{feff}' | '\u{ff01}'..='\u{ff0f}'
+                        | '\u{ff1a}'..='\u{ff20}' | '\u{ff3b}'..='\u{ff40}' | '\u{ff5b}'..='\u{ff65}'
+                        | '\u{60c}' | '\u{61b}' | '\u{61f}' | '\u{66a}'..='\u{66d}' | '\u{6d4}' | '\u{5be}' | '\u{5c0}'
+                        | '\u{5c3}' | '\u{5f3}'..='\u{5f4}'))
+        }
+    }
+}
+
+/// Returns whether a character is written without spaces between words, so that each character is a token of its own.
+pub(crate) fn is_unspaced(c: char) -> bool {
+    matches!(c,
+        '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}' | '\u{1780}'..='\u{17ff}'
+        | '\u{2e80}'..='\u{2fff}' | '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{3130}'..='\u{9fff}'
+        | '\u{a960}'..='\u{a97f}' | '\u{ac00}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9f}'
+        | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Returns whether words of the script of a character are also written with prefixes and endings attached, so that a value may
+/// begin or end within a written word: Hebrew and Arabic.
+pub(crate) fn has_clitics(c: char) -> bool {
+    matches!(c, '\u{590}'..='\u{6ff}' | '\u{750}'..='\u{77f}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
+}
+
+/// Returns the decimal digit that a character of any script represents.
+pub(crate) fn digit(c: char) -> Option<u32> {
+    const ZEROS: [u32; 12] =
+        [0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xe50, 0xed0, 0xff10];
+    if c.is_ascii() {
+        return c.to_digit(10);
+    }
+    ZEROS.iter().find_map(|zero| (u32::from(c)).checked_sub(*zero).filter(|digit| *digit < 10))
+}
+
+/// Returns the words of a member name or of a description, folded: `invoiceDate`, `invoice_date` and `Invoice date` have the
+/// same words.
+pub(crate) fn words(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut before) = (Vec::new(), String::new(), ' ');
+    for (start, end) in clusters(text, 0) {
+        let cluster = text.get(start..end).unwrap_or_default();
+        let first = cluster.chars().next().unwrap_or(' ');
+        let breaks = is_ignored(first)
+            || is_unspaced(first)
+            || (before.is_lowercase() && first.is_uppercase())
+            || digit(before).is_some() != digit(first).is_some();
+        if breaks && !word.is_empty() {
+            words.push(std::mem::take(&mut word));
+        }
+        if !is_ignored(first) {
+            fold_into(cluster, &mut word);
+        }
+        before = first;
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}

@@ -1,0 +1,10 @@
+//! Where values stand: generated documents with known places, notations, and any text and value at all.
+
+#![expect(clippy::unwrap_used, reason = "a test may simply fail")]
+
+mod alignment;
+mod comparison;
+mod documents;
+mod generated;
+mod notations;
+mod untrusted;

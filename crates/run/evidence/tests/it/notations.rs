@@ -1,0 +1,79 @@
+//! The notations in which a value is found.
+
+use formwork_evidence::{Index, Status};
+use serde_json::{Value, json};
+
+/// Returns the status of a value in a text, and the text of its place.
+fn found(text: &str, value: &Value) -> (Status, String) {
+    let evidence = Index::new(text).evidence(&json!({ "value": value }), None).remove(0);
+    let place = evidence
+        .spans
+        .first()
+        .map(|span| text.chars().skip(span.start).take(span.end - span.start).collect());
+    (evidence.status, place.unwrap_or_default())
+}
+
+#[test]
+fn values_are_found_in_their_notations() {
+    for (text, value, status, place) in [
+        ("Total 42 pieces", json!(42), Status::Exact, "42"),
+        ("Total 1.234,50 EUR", json!(1234.5), Status::Normalised, "1.234,50"),
+        ("Total $1,234.50", json!(1234.5), Status::Normalised, "1,234.50"),
+        ("Total 1 234 567", json!(1_234_567), Status::Normalised, "1 234 567"),
+        ("Result (1,234)", json!(-1234), Status::Normalised, "(1,234)"),
+        ("Rate 5 %", json!(0.05), Status::Normalised, "5"),
+        ("About 2.5 million people", json!(2_500_000), Status::Normalised, "2.5 million"),
+        ("版 １２３ 号", json!(123), Status::Normalised, "１２３"),
+        ("on 5 March 2024.", json!("2024-03-05"), Status::Normalised, "5 March 2024"),
+        ("am 5. März 2024", json!("2024-03-05"), Status::Normalised, "5. März 2024"),
+        ("2024年3月5日に", json!("2024-03-05"), Status::Normalised, "2024年3月5日"),
+        ("on 03/05/24", json!("2024-03-05"), Status::Normalised, "03/05/24"),
+        ("in March 2024", json!("2024-03"), Status::Normalised, "March 2024"),
+        ("ADA  LOVELACE wrote", json!("Ada Lovelace"), Status::Normalised, "ADA  LOVELACE"),
+        ("by Acme (Europe) Ltd.", json!("Acme (Europe) Ltd."), Status::Exact, "Acme (Europe) Ltd."),
+        ("in the infor-\nmation age", json!("information"), Status::Normalised, "infor-\nmation"),
+        ("Price 5 €", json!("EUR"), Status::Normalised, "€"),
+        ("le cafe\u{301} est", json!("café"), Status::Normalised, "cafe\u{301}"),
+        ("서울에서 왔다", json!("서울"), Status::Exact, "서울"),
+        ("فاتورة والقاهرة هنا", json!("القاهرة"), Status::Exact, "القاهرة"),
+        ("👍 yes", json!("👍"), Status::Exact, "👍"),
+    ] {
+        assert_eq!(found(text, &value), (status, place.to_owned()), "{value} in {text}");
+    }
+}
+
+#[test]
+fn values_that_do_not_stand_in_the_text_are_not_found() {
+    for (text, value) in [
+        ("party of 12", json!("art")),
+        ("form A4", json!(4)),
+        ("Total 1,234", json!(234)),
+        ("on 5 March 2024", json!("2024-03-06")),
+        ("", json!("a")),
+        ("a null b", json!(null)),
+        ("text", json!("")),
+        ("yes and no", json!(true)),
+    ] {
+        assert_eq!(found(text, &value).0, Status::NotFound, "{value} in {text}");
+    }
+}
+
+#[test]
+fn a_sum_by_a_rule_is_computed_and_has_the_places_of_its_terms() {
+    let rule = json!({"rule": "weightedSum", "target": "$.total", "terms": [{"path": "$.lines[*]", "weight": 1}], "tolerance": 0.01});
+    let schema = json!({"x-formwork-rules": [rule]});
+    let index = Index::new("Items: 7 and 5");
+    let statuses = |total: i32| {
+        let evidence = index.evidence(&json!({"lines": [7, 5], "total": total}), Some(&schema));
+        (evidence[2].status, evidence[2].spans.len())
+    };
+    assert_eq!(statuses(12), (Status::Computed, 2));
+    assert_eq!(statuses(13), (Status::NotFound, 0));
+}
+
+#[test]
+fn pages_are_separated_by_form_feeds() {
+    let evidence = Index::new("one\x0ctwo\x0cthree").evidence(&json!(["one", "three"]), None);
+    let pages: Vec<_> = evidence.iter().map(|it| it.spans[0].page).collect();
+    assert_eq!(pages, [Some(1), Some(3)]);
+}
