@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use formwork_core::{Context, Contract, Inline, Level};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::measure::{Pair, pair};
 use super::oracle::{FIVE_WRONG, Score, VALID, schema};
@@ -22,7 +22,19 @@ pub(super) async fn measure() -> Result<Vec<Row>, Failure> {
     }
     let parsed: Value = serde_json::from_str(FIVE_WRONG).map_err(|error| error.to_string())?;
     let judged = || render(&contract, &parsed);
-    let sides: [(&str, f64, Pair); 3] = [
+    let (rows, amounts) = (contract_for("rows", rows_schema())?, rows());
+    let exact =
+        || accepted_rows(&rows, formwork_json::read_exact(&amounts).ok().map(|document| document.value));
+    let inexact = || accepted_rows(&rows, serde_json::from_str(&amounts).ok());
+    if !exact() || !inexact() {
+        return Err("the benchmark's rows are not judged as they should be".into());
+    }
+    let sides: [(&str, f64, Pair); 4] = [
+        (
+            "500 rows of decimals, read exactly and judged / parsed by serde_json and judged",
+            1.15,
+            pair(exact, inexact).await,
+        ),
         ("text to judged typed value / from_str + is_valid + from_value", 1.3, pair(typed, plain).await),
         ("text to 5 rendered violations / the same", 2.0, pair(rendered, plain).await),
         ("parsed value to 5 rendered violations / the same", 2.0, pair(judged, plain).await),
@@ -32,8 +44,30 @@ pub(super) async fn measure() -> Result<Vec<Row>, Failure> {
 
 /// The oracle's contract: its schema and the Rust type.
 pub(super) fn contract() -> Result<Contract, String> {
-    let schema = Arc::new(Inline::new("ai_score", schema()?));
-    Ok(formwork_schema::contract_for(schema).map_err(|error| error.to_string())?.with_type::<Score>())
+    Ok(contract_for("ai_score", schema()?)?.with_type::<Score>())
+}
+
+fn contract_for(name: &str, schema: Value) -> Result<Contract, String> {
+    formwork_schema::contract_for(Arc::new(Inline::new(name, schema))).map_err(|error| error.to_string())
+}
+
+/// The schema of [`rows`].
+fn rows_schema() -> Value {
+    json!({"type": "array", "items": {
+        "type": "object",
+        "properties": {"id": {"type": "integer"}, "amount": {"type": "number", "minimum": 0}, "name": {"type": "string"}},
+        "required": ["id", "amount", "name"],
+    }})
+}
+
+/// Returns rows with numbers of every length that a value holds exactly.
+fn rows() -> String {
+    let row = |n: u64| json!({"id": n * 123_456_789_012_345, "amount": n as f64 / 7.0, "name": format!("row {n}, 12.50")});
+    Value::from_iter((1..=500).map(row)).to_string()
+}
+
+fn accepted_rows(contract: &Contract, rows: Option<Value>) -> bool {
+    rows.is_some_and(|rows| contract.judge(&rows, &Context::EMPTY).is_accepted())
 }
 
 /// The same schema, compiled with the same crate but without Formwork.
