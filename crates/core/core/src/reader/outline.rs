@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use formwork_json::{Kind, is_same};
 use serde_json::{Map, Value, json};
 
-use crate::absence::declares_absence;
+use crate::absence::declared::declares_absence;
 use crate::keywords::{definition_name, find, target};
 use crate::{Context, Report, Structure, is_old_draft, normalise};
 
