@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use formwork_core::{Contract, Error, ErrorKind, Inline, Schema};
 
-use crate::prompt::breakdown_first;
+use crate::order::breakdown_first;
 use crate::{AI_RESPONSE_SCHEMA, AiScore, CrossCheck, SCHEMA_NAME};
 
 /// Returns the contract of every answer, whether a model, the fallback or an example gave it: the schema, the type and

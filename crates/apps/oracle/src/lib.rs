@@ -18,6 +18,7 @@ pub mod ledger;
 mod log;
 pub mod metrics;
 mod oracle;
+mod order;
 mod prompt;
 pub mod report;
 mod score;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::order::breakdown_first;
 use crate::{AiScore, CrossCheck, Examples};
 
 /// The version of a prompt.
@@ -187,13 +188,6 @@ impl Prompt {
 impl Default for Prompt {
     fn default() -> Self {
         Self::of(TEXTS[0])
-    }
-}
-
-/// Moves `scoreBreakdown` before `score`, so that a model writes the terms before their sum.
-pub(crate) fn breakdown_first(fields: &mut Map<String, Value>) {
-    if let Some(breakdown) = fields.shift_remove("scoreBreakdown") {
-        fields.shift_insert(0, "scoreBreakdown".to_owned(), breakdown);
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) struct Args {
     /// The answers: one JSON object per line with `id` and `value`
     #[arg(long, short, value_name = "FILE")]
     answers: PathBuf,
-    /// How documents are scored, see below
+    /// The profile by which documents are scored, see below
     #[arg(long, default_value = "default", value_parser = one_of::<Profile, 2>(["default", "docubench"]))]
     profile: Profile,
     /// The JSON Schema of gold rows without `schema`
@@ -183,7 +183,7 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
     Ok(Status::of(passed && (failures == 0 || args.allow_failures)))
 }
 
-/// What the reader must know about the files, with their lines.
+/// Remarks on the files, with their lines.
 #[derive(Default)]
 struct Notes {
     all: Vec<String>,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::commands::extract::one::Source;
+use super::source::Source;
 
 /// An input row of `formwork extract --jsonl`.
 ///

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::source::{Source, Work};
+use crate::source::{REASONING, Source, Work};
 use crate::tolerant::{Stop, Tolerated, parse_at};
 use crate::{Edit, EditKind, Level, Rounded, Span};
 
@@ -26,18 +26,6 @@ pub(crate) struct Findings {
     /// Whether the text ends inside a reasoning block.
     pub(crate) unfinished_reasoning: bool,
 }
-
-/// The opening and closing marks of reasoning blocks, as models write them.
-pub(crate) const REASONING: &[(&str, &str)] = &[
-    ("<think>", "</think>"),
-    ("<thinking>", "</thinking>"),
-    ("<thought>", "</thought>"),
-    ("<reasoning>", "</reasoning>"),
-    ("<reflection>", "</reflection>"),
-    ("<scratchpad>", "</scratchpad>"),
-    ("[THINK]", "[/THINK]"),
-    ("<|channel|>analysis<|message|>", "<|end|>"),
-];
 
 /// Finds every object and array outside of reasoning, in the order of the text.
 pub(crate) fn find(text: &str, level: Level, work: &Work) -> Findings {

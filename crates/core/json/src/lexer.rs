@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::find::REASONING;
+use crate::source::REASONING;
 use crate::{EditKind, Level, MAX_DEPTH, Span};
 
 /// The kind of a JSON value, known from its first byte.

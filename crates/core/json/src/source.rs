@@ -2,6 +2,18 @@
 
 use std::cell::Cell;
 
+/// The opening and closing marks of reasoning blocks, as models write them.
+pub(crate) const REASONING: &[(&str, &str)] = &[
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<reasoning>", "</reasoning>"),
+    ("<reflection>", "</reflection>"),
+    ("<scratchpad>", "</scratchpad>"),
+    ("[THINK]", "[/THINK]"),
+    ("<|channel|>analysis<|message|>", "<|end|>"),
+];
+
 /// The maximum number of bytes that may be examined for each byte of the text, retries and look-ahead included.
 pub(crate) const WORK_FACTOR: usize = 64;
 

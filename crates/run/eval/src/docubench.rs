@@ -104,7 +104,7 @@ fn lists(place: &Place<'_>, [expected, answer]: [&[Value]; 2], sink: &mut Sink<'
     let assign = |rows, columns, weight: &dyn Fn(usize, usize) -> f64| {
         greedy(rows, columns, weight).into_iter().map(|pair| pair.map(|(column, _)| column)).collect()
     };
-    let pairing = Pairing::of([expected, answer], |item| key(item), assign, share);
+    let pairing = Pairing::of([expected, answer], key, assign, share);
     let mut score = 0.0;
     for (one, other) in &pairing.pairs {
         if let (Some(one), Some(other)) = (expected.get(*one), answer.get(*other)) {

@@ -1,10 +1,10 @@
 //! The evaluation of many documents.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::report::{Difference, PathReport, Report, RowScore, WorstRow};
+use crate::profile::Profile;
+use crate::report::{Difference, PathReport, Report, WorstRow};
+use crate::row::RowScore;
 use crate::statistics::{interval, ratios, resamples};
 use crate::tally::{Paths, Tally, Verdict};
 use crate::{docubench, standard};
@@ -12,20 +12,6 @@ use crate::{docubench, standard};
 /// The maximum number of worst rows with their differences, and of differences of each.
 const MAX_WORST: usize = 50;
 const MAX_DIFFERENCES: usize = 100;
-
-/// How a document is scored.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Profile {
-    /// The share of right leaves among those that the gold or the answer states; 1 if there are none. The schema says how a leaf is
-    /// compared ([`Compare`](formwork_evidence::Compare)); texts are compared without case, white space and punctuation
-    /// by default. Items of lists are assigned to each other so that as many leaves as possible are right.
-    #[default]
-    Default,
-    /// The rules of the scorer of DocuBench.
-    Docubench,
-}
 
 /// Compares answers with gold, document by document.
 ///

@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Baseline, GateResult, Profile, Tally, Verdict};
+use crate::{Baseline, GateResult, Profile, RowScore, Tally, Verdict};
 
 /// The result of an evaluation, as `formwork eval --json` prints it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
-    /// How documents were scored.
+    /// The profile by which documents were scored.
     pub profile: Profile,
     /// The mean score of all documents, from 0 to 1; 0 without documents.
     pub score: f64,
@@ -32,21 +32,12 @@ pub struct Report {
     /// The gates and whether they are passed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<GateResult>,
-    /// What the reader of the result must know about gold and answers, such as gold that violates its schema.
+    /// Remarks on gold and answers, such as gold that violates its schema.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The documents with the lowest scores, worst first: at most 50, with at most 100 differences each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub worst: Vec<WorstRow>,
-}
-
-/// The score of one document.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RowScore {
-    /// The `id` of the gold row.
-    pub id: Value,
-    /// The score, from 0 to 1.
-    pub score: f64,
 }
 
 /// The counts of one path.

@@ -23,7 +23,7 @@ pub enum Verdict {
     NotStated,
 }
 
-/// How many leaves have each verdict.
+/// The number of leaves with each verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
     /// Leaves with the same value in both.

@@ -11,7 +11,7 @@ use crate::text::plain;
 /// The member of a schema that states how values are compared.
 pub const KEYWORD: &str = "x-formwork-compare";
 
-/// How two values are compared.
+/// The comparison of two values.
 ///
 /// A schema states it for a value by `x-formwork-compare`: the name, or an object with the name as `as`.
 ///

@@ -11,24 +11,10 @@ use serde_json::Value;
 use crate::choose::choose;
 use crate::index::{Index, Range};
 use crate::record::{Leaf, Records};
+use crate::status::Status;
 
 /// The maximum number of places of a leaf in its evidence.
 const MAX_SPANS: usize = 32;
-
-/// How a value is supported by the input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Status {
-    /// The value stands in the input as it is.
-    Exact,
-    /// The value stands in the input in another notation: case, white space, punctuation, numbers, dates, currencies.
-    Normalised,
-    /// The value is not in the input, but a rule of the schema derives it from other values.
-    Computed,
-    /// The value was not found. `null` and empty texts are never found.
-    NotFound,
-}
 
 /// A place in the input, in Unicode scalar values from its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -47,7 +33,7 @@ pub struct Span {
 pub struct Evidence {
     /// The path of the leaf.
     pub path: JsonPath,
-    /// How the input supports the leaf.
+    /// The support of the leaf by the input.
     pub status: Status,
     /// The places of the leaf: the chosen one first, then at most 31 others in the order of the input. A computed value has the places
     /// of the values that it is computed from.

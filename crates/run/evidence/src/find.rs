@@ -16,7 +16,7 @@ const MAX_PLACES: usize = 20_000;
 pub(crate) struct Place {
     pub(crate) range: Range,
     pub(crate) status: Status,
-    /// How well the notation fits, from 0 to 1.
+    /// The fit of the notation, from 0 to 1.
     pub(crate) quality: f64,
     /// Whether the place counts only if its surroundings name the value: a `yes` may belong to anything.
     pub(crate) needs_label: bool,

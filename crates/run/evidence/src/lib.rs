@@ -1,4 +1,4 @@
-//! Where each value of an answer stands in its input, the comparison of values, and the alignment of lists.
+//! Places of the values of an answer in its input, comparison of values, and alignment of lists.
 //!
 //! An [`Index`] is made once for an input. [`Index::evidence`] then finds the place of each leaf of a value: the one whose
 //! surroundings fit best, if there are several. It makes no call, and the result depends on its arguments alone.
@@ -32,10 +32,12 @@ mod find;
 mod index;
 mod label;
 mod record;
+mod status;
 mod text;
 
 pub use align::{assign, greedy};
 pub use compare::{Compare, KEYWORD, subschema};
-pub use evidence::{Evidence, Span, Status};
+pub use evidence::{Evidence, Span};
 pub use index::Index;
+pub use status::Status;
 pub use text::plain;

@@ -47,7 +47,7 @@ pub(crate) struct Records {
     pub(crate) objects: Vec<usize>,
 }
 
-/// What the walk knows about a value.
+/// The facts about a value that the walk collects.
 #[derive(Clone)]
 struct At<'v, 's> {
     path: JsonPath,

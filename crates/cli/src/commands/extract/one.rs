@@ -9,7 +9,7 @@ use super::report::Report;
 use crate::commands::evidence;
 use crate::exit::{Failed, Status};
 use crate::output;
-use crate::rows::ExtractOutput;
+use crate::rows::{ExtractOutput, Source};
 use crate::spinner::Spinner;
 use crate::stderr::say;
 
@@ -20,22 +20,6 @@ pub(crate) struct Output {
     pub(crate) verbose: bool,
     /// Whether to print the value or the error with all calls as JSON, instead of the value alone.
     pub(crate) json: bool,
-}
-
-/// The input text of an extraction and the schema of its answer, for the evidence.
-#[derive(Debug, Clone)]
-pub(crate) struct Source {
-    pub(crate) text: String,
-    pub(crate) schema: Value,
-    /// Whether to print the evidence on standard error, if the output is the value alone.
-    pub(crate) print: bool,
-}
-
-impl Source {
-    /// Returns the place of each value of an answer in the input text.
-    pub(crate) fn evidence(&self, value: &Value) -> Vec<Evidence> {
-        Index::new(&self.text).evidence(value, Some(&self.schema))
-    }
 }
 
 /// Runs the extraction. With a `source`, the JSON output has the evidence. `failed` returns the failure for an error, with its exit code.

@@ -10,12 +10,11 @@ use formwork_extract::{CancellationToken, Extraction, Extractor, Observer, RunId
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
 
-use super::one::Source;
 use super::schema::Given;
 use super::{Args, EMPTY, Requests, report, schema, source};
 use crate::exit::{Failed, Status};
 use crate::jsonl::BadRow;
-use crate::rows::{ExtractInput, ExtractOutput};
+use crate::rows::{ExtractInput, ExtractOutput, Source};
 use crate::rules::Placed;
 use crate::stderr::say;
 use crate::{files, jsonl, rules};

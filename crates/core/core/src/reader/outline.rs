@@ -35,7 +35,7 @@ pub(super) type Id = u32;
 /// The node of the schema itself.
 pub(super) const ROOT: Id = 0;
 
-/// What one schema requires of one value, without the schemas that it includes.
+/// The requirements of one schema on one value, without the schemas that it includes.
 #[derive(Default)]
 pub(super) struct Node {
     /// The allowed kinds, as a set of bits.

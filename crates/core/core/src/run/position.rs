@@ -27,7 +27,7 @@ pub(super) struct Position {
     /// Whether the schema of the last whole document had bounds beyond the plan.
     #[serde(default)]
     pub(super) has_bounds: bool,
-    /// What earlier runs and this one showed about the targets.
+    /// The advice of earlier runs and this one about the targets.
     #[serde(default)]
     pub(super) advice: Advice,
 }

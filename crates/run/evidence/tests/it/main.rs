@@ -1,4 +1,4 @@
-//! Where values stand: generated documents with known places, notations, and any text and value at all.
+//! Places of values: generated documents with known places, notations, and any text and value at all.
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
