@@ -10,7 +10,7 @@ mod string;
 
 use serde_json::{Map, Value};
 
-use crate::rounded::changes;
+use crate::number::changes;
 use crate::source::{Source, Work};
 use crate::{Edit, EditKind, Level, MAX_DEPTH, Rounded, Segment, Span};
 
