@@ -270,7 +270,8 @@ async fn a_deadline_that_passes_while_a_row_waits_for_the_budget_is_no_fault_of_
         tokio::time::sleep(Duration::from_millis(10_500)).await;
         other.settle(Cost::default());
     };
-    let (ended, ()) = tokio::join!(engine.run(batch.clone(), &CancellationToken::new()), release);
+    let token = CancellationToken::new();
+    let (ended, ()) = tokio::join!(engine.run(batch.clone(), &token), release);
     assert_eq!(ended.unwrap(), Ended::Done);
     batch.close().unwrap();
     let progress = batch.view().progress().unwrap();
