@@ -44,11 +44,13 @@ pub(crate) fn sentences(text: &str, most: usize) -> String {
         return flat;
     }
     let kept = cut(&flat, most.saturating_sub(1));
-    let after_words = kept.match_indices(' ').map(|(at, _)| at);
+    let mut after_words = kept.match_indices(' ').map(|(at, _)| at);
     match after_words.clone().rfind(|at| kept.get(..*at).is_some_and(ends)) {
         Some(at) => kept.get(..at).unwrap_or_default().to_owned(),
         None if ends(&kept) => kept,
-        None => kept.get(..after_words.last().unwrap_or(kept.len())).unwrap_or_default().to_owned() + "…",
+        None => {
+            kept.get(..after_words.next_back().unwrap_or(kept.len())).unwrap_or_default().to_owned() + "…"
+        }
     }
 }
 

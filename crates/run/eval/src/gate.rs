@@ -3,10 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use crate::{Report, Tally};
+use crate::{GateResult, Report, Tally};
 
 /// A condition on the score or the accuracy of a path: `score >= 0.95`, `$.total >= 0.98`, `$.lines > 0.9`.
 ///
@@ -25,17 +22,6 @@ pub struct Gate {
     subject: String,
     strict: bool,
     minimum: f64,
-}
-
-/// A gate, with the value of the evaluation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct GateResult {
-    /// The condition.
-    pub gate: String,
-    /// The score or the accuracy.
-    pub value: f64,
-    /// Whether the condition holds.
-    pub ok: bool,
 }
 
 impl FromStr for Gate {

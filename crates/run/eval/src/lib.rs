@@ -21,6 +21,7 @@ mod baseline;
 mod docubench;
 mod evaluation;
 mod gate;
+mod gate_result;
 mod page;
 mod pairing;
 mod profile;
@@ -32,7 +33,8 @@ mod tally;
 
 pub use baseline::Baseline;
 pub use evaluation::Evaluation;
-pub use gate::{Gate, GateResult};
+pub use gate::Gate;
+pub use gate_result::GateResult;
 pub use page::page;
 pub use profile::Profile;
 pub use report::{Difference, PathReport, Report, WorstRow};

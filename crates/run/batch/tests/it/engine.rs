@@ -241,28 +241,41 @@ async fn a_stop_finishes_what_is_open_and_an_interrupt_leaves_it() {
 async fn rows_wait_for_the_budget_of_the_batch_instead_of_ending_it() {
     // The budget allows a few reservations at a time, in the end only one, or all of them.
     for reserved in [1_500, 100_000] {
-        let (progress, provider) = batch_of(100, reserved, None).await;
-        assert_eq!((progress.open(), progress.accepted, progress.rejected), (0, 90, 10), "{progress:?}");
+        let folder = tempfile::tempdir().unwrap();
+        let provider = Arc::new(Played::default());
+        let batch = Arc::new(Batch::create(folder.path(), &spec(7), rows(100)).unwrap());
+        let all: u32 = (0..100).map(expected_calls).sum();
+        let budget = Budget::new(Cost { tokens: u64::MAX, micro_usd: Some(15 * u64::from(all) + reserved) });
+        let engine = InProcess::new(extractor(&provider, |backend| backend.with_budget(budget)), 8);
+        assert_eq!(engine.run(batch.clone(), &CancellationToken::new()).await.unwrap(), Ended::Done);
+        batch.close().unwrap();
+        check(folder.path(), 100);
         assert!(reserved > 1_500 || provider.max_open.load(Ordering::SeqCst) < 8);
     }
-    // A deadline that passes during the wait is no fault of a row, which is tried again.
-    let (progress, provider) = batch_of(3, 1_100, Some(Duration::from_micros(1_500))).await;
-    assert_eq!((progress.open(), progress.accepted), (0, 3), "{progress:?}");
-    assert_eq!(provider.max_open.load(Ordering::SeqCst), 1);
 }
 
-/// Carries out a batch under a budget of the real cost of its rows and this reserve, in millionths of a dollar.
-async fn batch_of(count: u64, reserved: u64, deadline: Option<Duration>) -> (Progress, Arc<Played>) {
+#[tokio::test(start_paused = true)]
+async fn a_deadline_that_passes_while_a_row_waits_for_the_budget_is_no_fault_of_the_row() {
     let folder = tempfile::tempdir().unwrap();
     let provider = Arc::new(Played::default());
-    let batch = Arc::new(Batch::create(folder.path(), &spec(7), rows(count)).unwrap());
-    let all: u32 = (0..count).map(expected_calls).sum();
-    let budget = Cost { tokens: u64::MAX, micro_usd: Some(15 * u64::from(all) + reserved) };
-    let extractor = extractor_within(&provider, deadline, |backend| backend.with_budget(Budget::new(budget)));
-    let engine = InProcess::new(extractor, 8);
-    assert_eq!(engine.run(batch.clone(), &CancellationToken::new()).await.unwrap(), Ended::Done);
+    let batch = Arc::new(Batch::create(folder.path(), &spec(7), rows(3)).unwrap());
+    let limit = Cost { tokens: u64::MAX, micro_usd: Some(10_000) };
+    let budget = Budget::new(limit);
+    // Another program uses the whole budget for ten deadlines.
+    let other = budget.reserve(Cost { tokens: 0, ..limit }).unwrap();
+    let second = Some(Duration::from_secs(1));
+    let engine =
+        InProcess::new(extractor_within(&provider, second, |backend| backend.with_budget(budget)), 3);
+    let release = async {
+        tokio::time::sleep(Duration::from_millis(10_500)).await;
+        other.settle(Cost::default());
+    };
+    let token = CancellationToken::new();
+    let (ended, ()) = tokio::join!(engine.run(batch.clone(), &token), release);
+    assert_eq!(ended.unwrap(), Ended::Done);
     batch.close().unwrap();
-    (batch.view().progress().unwrap(), provider)
+    let progress = batch.view().progress().unwrap();
+    assert_eq!((progress.accepted, progress.calls), (3, 3), "{progress:?}");
 }
 
 #[tokio::test]
