@@ -4,7 +4,7 @@ use std::path::Path;
 use formwork_core::spaced;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use crate::order::breakdown_first;

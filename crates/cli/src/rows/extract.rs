@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::source::Source;
+use super::source::SourceText;
 
 /// An input row of `formwork extract --jsonl`.
 ///
@@ -90,7 +90,7 @@ pub struct ExtractError {
 
 impl ExtractOutput {
     /// Adds the evidence for the value, if there is a source.
-    pub(crate) fn with_evidence(self, source: Option<&Source>) -> Self {
+    pub(crate) fn with_evidence(self, source: Option<&SourceText>) -> Self {
         let evidence = self.value.as_ref().zip(source).map(|(value, source)| source.evidence(value));
         Self { evidence, ..self }
     }

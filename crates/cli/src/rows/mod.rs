@@ -38,4 +38,4 @@ pub use oracle::{
 pub use read::{ReadInput, ReadOutput, ReadProgress};
 pub use server::{DoctorOutput, DoctorState, ModelOutput, ServerModelDetails, ServerModelOutput};
 pub use skill::{SkillRow, SkillRunError, SkillRunOutput};
-pub(crate) use source::Source;
+pub(crate) use source::SourceText;

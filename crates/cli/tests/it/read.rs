@@ -227,7 +227,7 @@ fn the_progress_of_a_row_names_the_bytes_that_decide() {
         ("[1, 1", &json!({"uniqueItems": true}), None, None, 2),
         ("[1, 1]", &json!({"uniqueItems": true}), None, Some(5), 5),
     ] {
-        let ran = formwork(&["read", "--progress", "--jsonl"], &row(text, schema).to_string());
+        let ran = formwork(&["read", "--progress", "--jsonl"], row(text, schema).to_string());
         let expected = json!({
             "id": 1, "complete_at": complete_at, "impossible_at": impossible_at, "valid_prefix": valid_prefix,
         });
@@ -240,7 +240,7 @@ fn the_progress_of_a_row_names_the_bytes_that_decide() {
     for (level, at) in levels {
         let args = ["read", "--progress", "--jsonl", "--level", level];
         assert_eq!(
-            formwork(&args, &row("{'a': 1}", &json!(true)).to_string()).rows()[0]["impossible_at"],
+            formwork(&args, row("{'a': 1}", &json!(true)).to_string()).rows()[0]["impossible_at"],
             at
         );
     }

@@ -20,7 +20,7 @@ use crate::argument::Source;
 use crate::exit::{Failed, Status};
 use crate::flags::{Sampling, seconds, set};
 use crate::ledger::Recording;
-use crate::rows::Source;
+use crate::rows::SourceText;
 use crate::rules::Placed;
 use crate::targets::{Opened, Targets};
 use crate::{files, interrupt, rules};
@@ -161,9 +161,9 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
 }
 
 /// Returns what the evidence of an answer needs, if the output has evidence: with --evidence, and with --json.
-fn source_of(args: &Args, extractor: &Extractor<Value>, text: &str) -> Option<Source> {
+fn source_of(args: &Args, extractor: &Extractor<Value>, text: &str) -> Option<SourceText> {
     let schema = || extractor.plan().contract().schema().document().clone();
-    let source = || Source { text: text.to_owned(), schema: schema(), print: args.evidence };
+    let source = || SourceText { text: text.to_owned(), schema: schema(), print: args.evidence };
     (args.evidence || args.json).then(source)
 }
 

@@ -1,7 +1,6 @@
 //! Runs one extraction and prints its result.
 
 use formwork_core::{Error, spaced};
-use formwork_evidence::{Evidence, Index};
 use formwork_extract::{CancellationToken, Extraction};
 use serde_json::Value;
 
@@ -9,7 +8,7 @@ use super::report::Report;
 use crate::commands::evidence;
 use crate::exit::{Failed, Status};
 use crate::output;
-use crate::rows::{ExtractOutput, Source};
+use crate::rows::{ExtractOutput, SourceText};
 use crate::spinner::Spinner;
 use crate::stderr::say;
 
@@ -27,7 +26,7 @@ pub(crate) async fn run(
     extraction: Extraction<Value>,
     cancel: &CancellationToken,
     output_as: Output,
-    source: Option<&Source>,
+    source: Option<&SourceText>,
     failed: impl FnOnce(&Error) -> Failed,
 ) -> Result<Status, Failed> {
     let extraction = extraction.with_cancel(cancel.clone());

@@ -14,7 +14,7 @@ use super::schema::Given;
 use super::{Args, EMPTY, Requests, report, schema, source};
 use crate::exit::{Failed, Status};
 use crate::jsonl::BadRow;
-use crate::rows::{ExtractInput, ExtractOutput, Source};
+use crate::rows::{ExtractInput, ExtractOutput, SourceText};
 use crate::rules::Placed;
 use crate::stderr::say;
 use crate::{files, jsonl, rules};
@@ -73,7 +73,7 @@ fn prepare(
     extractors: &mut Extractors<'_>,
     row: jsonl::Row<ExtractInput>,
     cancel: &CancellationToken,
-) -> (Value, Result<Extraction<Value>, Error>, Option<Source>) {
+) -> (Value, Result<Extraction<Value>, Error>, Option<SourceText>) {
     let ExtractInput { id, input, schema } = match row {
         Ok(row) => row,
         Err(BadRow { id, message }) => return (id, Err(Error::new(ErrorKind::Config, message)), None),
