@@ -120,8 +120,8 @@ fn every_leaf_keeps_its_json() {
         ("-1.5", "-1.5"),
         // Arguments of tools are documents, whose numbers keep their digits.
         (
-            r#"{"a": 123456789012345678901, "b"": [{"c": 1.50}]}"#,
-            r#"{"a":123456789012345678901,"b"":[{"c": 1.50}]}"#,
+            r#"{"a": 123456789012345678901, "b\"": [{"c": 1.50}]}"#,
+            r#"{"a":123456789012345678901,"b\"":[{"c": 1.50}]}"#,
         ),
     ] {
         let leaf: Leaf<'_> = serde_json::from_str(json).unwrap();
