@@ -235,13 +235,10 @@ fn the_progress_of_a_row_names_the_bytes_that_decide() {
     }
     let ran =
         formwork(&["read", "--progress", "--jsonl"], r#"{"id": 2, "input": "[]", "schema": {"type": "x"}}"#);
-    assert_eq!((ran.code, &ran.rows()[0]["error"]["kind"]), (1, &json!("schema")));
+    assert_eq!((ran.code, &ran.rows()[0]["error"]["class"]), (1, &json!("schema")));
     let levels = [("strict", json!(1)), ("clean", json!(1)), ("lenient", json!(null))];
     for (level, at) in levels {
         let args = ["read", "--progress", "--jsonl", "--level", level];
-        assert_eq!(
-            formwork(&args, row("{'a': 1}", &json!(true)).to_string()).rows()[0]["impossible_at"],
-            at
-        );
+        assert_eq!(formwork(&args, row("{'a': 1}", &json!(true)).to_string()).rows()[0]["impossible_at"], at);
     }
 }

@@ -79,10 +79,11 @@ impl Observer for Report {
     }
 }
 
-/// Prints the warnings of an outcome, one line each, but for the notes of calls, which are printed with the calls.
+/// Prints the warnings of an outcome, one line each, but for notes of calls and weaker output modes, which are printed with the calls.
 pub(crate) fn warnings<T>(result: &Result<Outcome<T>, Error>) {
     let warnings = result.iter().flat_map(|outcome| &outcome.warnings);
-    for warning in warnings.filter(|warning| warning.kind != WarningKind::Note) {
+    let is_new = |kind| !matches!(kind, WarningKind::Note | WarningKind::WeakerMode);
+    for warning in warnings.filter(|warning| is_new(warning.kind)) {
         say!("warning: {warning}");
     }
 }
