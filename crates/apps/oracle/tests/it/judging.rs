@@ -134,7 +134,7 @@ async fn blank_and_copied_texts_are_violations_if_they_are_checked() {
     ] {
         let noise = with(pointer, text);
         let build = |model: &Arc<Scripted>| builder(model).with_examples(examples.clone());
-        let unchecked = documents(&[noise.clone()]);
+        let unchecked = documents(std::slice::from_ref(&noise));
         let scored = build(&unchecked).build().unwrap().score(&wallet()).await.unwrap();
         assert_eq!((scored.source, unchecked.calls().len()), (ScoreSource::Ai, 1), "{text}");
         let checked = documents(&[noise, answer(610)]);

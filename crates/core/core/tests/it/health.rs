@@ -85,7 +85,10 @@ fn a_schema_is_sent_without_enforcement_after_this_evidence_and_no_less() {
         (0..every * count).map(move |nth| (nth, if nth % every == 0 { shown.clone() } else { right(false) }))
     };
     let same = |shown: Shown, count: usize| std::iter::repeat_n((7, shown), count);
-    let cases: [(&str, Vec<(u64, Shown)>, bool); 11] = [
+    /// A name, what requests showed, and whether the schema is still enforced then.
+    type Case = (&'static str, Vec<(u64, Shown)>, bool);
+
+    let cases: [Case; 11] = [
         ("one impossible document", different(impossible(), 1).collect(), true),
         ("two of one request", same(impossible(), 2).collect(), true),
         ("two of different requests", different(impossible(), 2).collect(), false),

@@ -1,5 +1,7 @@
 //! Tests of the testkit itself: generated documents are valid, and near misses are invalid in one way.
 
+#![expect(clippy::unwrap_used, reason = "a test may simply fail")]
+
 mod compare;
 mod reader;
 mod request;
