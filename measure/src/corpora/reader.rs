@@ -87,9 +87,10 @@ fn end_of(error: &jsonschema::ValidationError<'_>, document: &str) -> Option<(us
         })
         .collect();
     let span = match error.kind() {
-        Kind::AdditionalProperties { unexpected } => {
-            unexpected.iter().filter_map(|name| locate_key(document, &path.key(name))).min_by_key(|span| span.end)
-        }
+        Kind::AdditionalProperties { unexpected } => unexpected
+            .iter()
+            .filter_map(|name| locate_key(document, &path.key(name)))
+            .min_by_key(|span| span.end),
         _ if path.get(&serde_json::from_str(document).ok()?)?.is_object() => None,
         _ if path.get(&serde_json::from_str(document).ok()?)?.is_array() => None,
         _ => locate(document, &path),
@@ -106,7 +107,8 @@ fn keyword_of(error: &jsonschema::ValidationError<'_>) -> &'static str {
 
 /// Returns the text of a document in three forms, each with a size of chunks: members in order, reversed and rotated.
 fn variants(data: &Value, number: usize) -> [(usize, String); 3] {
-    let pretty = serde_json::to_string_pretty(&ordered(data, &|members| members.reverse())).unwrap_or_default();
+    let pretty =
+        serde_json::to_string_pretty(&ordered(data, &|members| members.reverse())).unwrap_or_default();
     let rotated = ordered(data, &|members| {
         let by = (number + 1) % members.len().max(1);
         members.rotate_left(by);
@@ -114,7 +116,10 @@ fn variants(data: &Value, number: usize) -> [(usize, String); 3] {
     [(1, data.to_string()), (7, pretty), (usize::MAX, escaped(&rotated.to_string()))]
 }
 
-fn ordered(value: &Value, order: &dyn Fn(&mut Vec<(String, Value)>)) -> Value {
+/// Changes the order of the members of an object.
+type Order<'o> = &'o dyn Fn(&mut Vec<(String, Value)>);
+
+fn ordered(value: &Value, order: Order<'_>) -> Value {
     match value {
         Value::Array(items) => items.iter().map(|item| ordered(item, order)).collect(),
         Value::Object(members) => {
