@@ -375,7 +375,7 @@ def main():
         with open(config, "w", encoding="utf-8") as file:
             file.write(
                 f'[providers.primary]\nkind = "openai"\nmodel = "m"\nbase_url = "http://127.0.0.1:{upstream.server_port}"\n'
-                'stream = false\napi_key_env = ""\n\n[serve]\nretry_delays_seconds = []\n'
+                'stream = false\napi_key_env = ""\nretries = 0\n'
             )
         command = [sys.argv[1], "serve", "--listen", "127.0.0.1:0", "--config", config]
         environment = {**os.environ, "FORMWORK_CACHE": folder}
