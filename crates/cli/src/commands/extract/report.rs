@@ -79,11 +79,13 @@ impl Observer for Report {
     }
 }
 
-/// Prints the warnings of an outcome, one line each, but for notes of calls and weaker output modes, which are printed with the calls.
+/// Prints the warnings of an outcome, one line each, but for what was printed with the calls: their notes, and a weaker output mode
+/// that a call of this run led to.
 pub(crate) fn warnings<T>(result: &Result<Outcome<T>, Error>) {
-    let warnings = result.iter().flat_map(|outcome| &outcome.warnings);
-    let is_new = |kind| !matches!(kind, WarningKind::Note | WarningKind::WeakerMode);
-    for warning in warnings.filter(|warning| is_new(warning.kind)) {
+    let Ok(outcome) = result else { return };
+    let steps_down = outcome.calls.iter().any(|call| call.observation.is_some());
+    let is_printed = |kind| kind == WarningKind::Note || kind == WarningKind::WeakerMode && steps_down;
+    for warning in outcome.warnings.iter().filter(|warning| !is_printed(warning.kind)) {
         say!("warning: {warning}");
     }
 }

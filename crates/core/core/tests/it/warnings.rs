@@ -1,4 +1,4 @@
-//! Nothing that was done to an accepted value goes unsaid.
+//! The warnings of an outcome name whatever was done to an accepted value.
 
 use formwork_core::*;
 use proptest::prelude::*;
