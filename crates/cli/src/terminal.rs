@@ -2,19 +2,15 @@
 
 use std::io::{self, IsTerminal as _};
 use std::ops::Deref;
-use std::sync::LazyLock;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, WeakProgressBar};
 
 static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
-/// The number of open progress lines.
-static OPEN: AtomicUsize = AtomicUsize::new(0);
-
-/// Whether the command is ending, and progress lines are disabled.
-static CLOSED: AtomicBool = AtomicBool::new(false);
+/// The open progress lines; `None` if the command is ending, and progress lines are disabled.
+static OPEN: Mutex<Option<Vec<WeakProgressBar>>> = Mutex::new(Some(Vec::new()));
 
 /// A progress line, removed when it is dropped.
 pub(crate) struct Bar(ProgressBar);
@@ -22,11 +18,13 @@ pub(crate) struct Bar(ProgressBar);
 impl Bar {
     /// Shows a progress line; `None` without a terminal.
     pub(crate) fn open(bar: ProgressBar, style: ProgressStyle) -> Option<Self> {
-        if !io::stderr().is_terminal() || CLOSED.load(Ordering::SeqCst) {
+        if !io::stderr().is_terminal() {
             return None;
         }
-        OPEN.fetch_add(1, Ordering::SeqCst);
+        let mut bars = open();
+        let bars = bars.as_mut()?;
         let bar = BARS.add(bar.with_style(style));
+        bars.push(bar.downgrade());
         bar.enable_steady_tick(Duration::from_millis(100));
         Some(Self(bar))
     }
@@ -44,22 +42,32 @@ impl Drop for Bar {
     fn drop(&mut self) {
         self.0.finish_and_clear();
         BARS.remove(&self.0);
-        OPEN.fetch_sub(1, Ordering::SeqCst);
+        if let Some(bars) = open().as_mut() {
+            bars.retain(|bar| bar.upgrade().is_some_and(|bar| !bar.is_finished()));
+        }
     }
 }
 
 /// Hides all progress lines, writes to the terminal, and shows them again below.
 pub(crate) fn beside<T>(write: impl FnOnce() -> T) -> T {
-    if OPEN.load(Ordering::SeqCst) == 0 { write() } else { BARS.suspend(write) }
+    let is_shown = open().as_ref().is_some_and(|bars| !bars.is_empty());
+    if is_shown { BARS.suspend(write) } else { write() }
+}
+
+fn open() -> MutexGuard<'static, Option<Vec<WeakProgressBar>>> {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Removes all progress lines permanently. The command ends, and lines of cancelled calls would remain.
 pub(crate) fn close() {
-    if !CLOSED.swap(true, Ordering::SeqCst) && OPEN.load(Ordering::SeqCst) > 0 {
-        // An error means that the terminal was closed.
-        _ = BARS.clear();
-        BARS.set_draw_target(ProgressDrawTarget::hidden());
+    let bars = open().take();
+    // Each line is finished first: the thread that draws an open line could draw a cleared one again.
+    for bar in bars.into_iter().flatten() {
+        if let Some(bar) = bar.upgrade() {
+            bar.finish_and_clear();
+        }
     }
+    BARS.set_draw_target(ProgressDrawTarget::hidden());
 }
 
 /// Returns the text of a progress line: the number of rows or wallets, and the elapsed time. `total` is `None` if unknown.

@@ -215,8 +215,9 @@ fn identity(system: &str, address: Option<&str>, model: &str, kind: &str) -> Str
     Sha256::digest(parts).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the observations of this process about its targets, and those of earlier processes in the cache folder. All providers of
-/// a configuration use this store, with the thresholds of its section `[health]`.
+/// Returns the observations of this process about its targets, and those of earlier processes in the file
+/// [`cache::observations`](crate::cache::observations). All providers of a configuration use this store, with the thresholds of its
+/// section `[health]`.
 ///
 /// ```
 /// for restriction in formwork::providers::observations().in_force() {
@@ -225,8 +226,7 @@ fn identity(system: &str, address: Option<&str>, model: &str, kind: &str) -> Str
 /// ```
 pub fn observations() -> ObservationStore {
     static MEMORY: LazyLock<ObservationStore> = LazyLock::new(|| {
-        let file = crate::cache::folder().map(|folder| folder.join("observations.jsonl"));
-        file.map_or_else(ObservationStore::new, ObservationStore::with_file)
+        crate::cache::observations().map_or_else(ObservationStore::new, ObservationStore::with_file)
     });
     MEMORY.clone()
 }
