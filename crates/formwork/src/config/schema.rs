@@ -55,23 +55,24 @@ pub fn schema(providers: &Providers) -> Value {
             json!({"$ref": format!("#/$defs/provider:{}", escaped(title[0]))})
         })
         .collect::<Vec<Value>>();
-    let mut list = lists["properties"].clone();
-    list["targets"]["description"] = json!(
+    let mut targets = lists["properties"]["targets"].clone();
+    targets["description"] = json!(
         "The names of the providers, in order. If a provider fails, the next one is used (default: all providers in the order of the file)."
     );
+    definitions.insert("TargetList".to_owned(), lists);
     let document = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "formwork.toml",
         "description": "The models, the order of calls, and their settings.",
         "type": "object",
         "properties": {
-            "targets": list["targets"],
-            "order": list["order"],
-            "weights": list["weights"],
+            "targets": targets,
+            "order": {"$ref": "#/$defs/TargetList/properties/order"},
+            "weights": {"$ref": "#/$defs/TargetList/properties/weights"},
             "lists": {
                 "description": "Further lists of targets by name, for `--provider NAME`.",
                 "type": "object",
-                "additionalProperties": lists,
+                "additionalProperties": {"$ref": "#/$defs/TargetList"},
             },
             "aliases": {
                 "description": "Further names for a provider, a list, or a model with its kind such as `openai/gpt-4o-mini`.",
@@ -103,7 +104,26 @@ pub fn schema(providers: &Providers) -> Value {
     });
     let Ok(mut schema) = Schema::try_from(document.clone()) else { return document };
     RecursiveTransform(drop_examples).transform(&mut schema);
+    RecursiveTransform(drop_null).transform(&mut schema);
     schema.to_value()
+}
+
+/// Removes null from the types of a schema: TOML has no null, so an absent setting is left out.
+fn drop_null(schema: &mut Schema) {
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = &types[..] {
+            let only = only.clone();
+            schema.insert("type".to_owned(), only);
+        }
+    }
+    let Some(Value::Array(options)) = schema.get_mut("anyOf") else { return };
+    options.retain(|option| *option != json!({"type": "null"}));
+    if let [Value::Object(only)] = &options[..] {
+        let only = only.clone();
+        schema.remove("anyOf");
+        schema.ensure_object().extend(only);
+    }
 }
 
 /// Removes code blocks from a `description`: doctests of the Rust type are of no use to readers of a schema.

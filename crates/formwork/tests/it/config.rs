@@ -146,7 +146,9 @@ fn the_schema_for_editors_takes_what_the_schema_of_each_kind_takes() {
             let alone = jsonschema::validator_for(&alone).unwrap();
             for value in &values {
                 let is_taken = whole.is_valid(&section(kind, model, name, value));
-                assert_eq!(is_taken, alone.is_valid(value), "{}: {name} = {value}", kind.name());
+                // TOML has no null.
+                let expected = !value.is_null() && alone.is_valid(value);
+                assert_eq!(is_taken, expected, "{}: {name} = {value}", kind.name());
                 compared += 1;
                 accepted += usize::from(is_taken);
             }
@@ -168,7 +170,7 @@ fn the_schema_for_editors_takes_what_the_schema_of_each_kind_takes() {
 fn the_schema_for_editors_repeats_nothing_and_describes_every_setting() {
     let schema = schema(&Providers::builtin());
     let size = serde_json::to_string_pretty(&schema).unwrap().len();
-    assert!(size <= 65_000, "{size} bytes");
+    assert!(size <= 60_000, "{size} bytes");
     let followed = |value: &Value| match value["$ref"].as_str() {
         Some(target) => schema.pointer(target.trim_start_matches('#')).unwrap().clone(),
         None => value.clone(),

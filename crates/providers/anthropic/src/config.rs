@@ -34,7 +34,7 @@ pub struct AnthropicConfig {
     /// The server's address, to which `/v1/messages` is appended (default: Anthropic's). A trailing `/v1` is removed.
     #[serde(default = "default_url")]
     pub base_url: String,
-    /// The environment variable with the key, which is sent as `x-api-key` (default: `ANTHROPIC_API_KEY`). Empty or null: no
+    /// The environment variable with the key, which is sent as `x-api-key` (default: `ANTHROPIC_API_KEY`). Empty: no
     /// key is sent.
     #[serde(default = "default_key_env", deserialize_with = "formwork_wire::null_is_empty")]
     pub api_key_env: String,

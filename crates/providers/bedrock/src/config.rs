@@ -40,7 +40,7 @@ pub struct BedrockConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// The environment variable with the Bedrock API key, which is sent as a bearer token (default:
-    /// `AWS_BEARER_TOKEN_BEDROCK`). Empty or null: no key is sent.
+    /// `AWS_BEARER_TOKEN_BEDROCK`). Empty: no key is sent.
     #[serde(default = "default_key_env", deserialize_with = "formwork_wire::null_is_empty")]
     pub api_key_env: String,
     /// Headers of every request (default: none). Keys belong in `api_key_env`.

@@ -33,7 +33,7 @@ pub struct CohereConfig {
     /// The server's address, to which `/v2/chat` is appended (default: Cohere's).
     #[serde(default = "default_url")]
     pub base_url: String,
-    /// The environment variable with the key, which is sent as a bearer token (default: `CO_API_KEY`). Empty or null: no key
+    /// The environment variable with the key, which is sent as a bearer token (default: `CO_API_KEY`). Empty: no key
     /// is sent.
     #[serde(default = "default_key_env", deserialize_with = "formwork_wire::null_is_empty")]
     pub api_key_env: String,

@@ -34,7 +34,7 @@ pub struct OpenAiConfig {
     /// `https://api.openai.com/v1`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// The environment variable with the key (default of `openai`: `OPENAI_API_KEY`). Empty or null: no key is sent.
+    /// The environment variable with the key (default of `openai`: `OPENAI_API_KEY`). Empty: no key is sent.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
