@@ -43,31 +43,24 @@ pub struct AnthropicConfig {
     pub headers: BTreeMap<String, String>,
     /// The API feature that enforces schemas: `schema` (the output format) or `tool` (a tool that the model is forced to
     /// call). Default: the registry's value for the model, else `schema`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
     /// Whether the forced tool is strict. Default: the registry's value for the model, else `true`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
     /// Whether the model thinks before it answers: `off`, `adaptive`, or `{ budget_tokens = 2048 }` (at least 1024).
     /// Default: not sent, which leaves the model's default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking: Option<Thinking>,
     /// The `effort` parameter: `low`, `medium`, `high`, and further values for some models. Default: not sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
     /// Whether the system prompt is marked for prompt caching (default: `true`).
     #[serde(default = "yes")]
     pub cache: bool,
     /// The `max_tokens` of calls without a limit of their own. Default: the model's output limit, else 8192.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
     /// Whether the model accepts a temperature. Default: the registry's value for the model, else `false`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<bool>,
     /// Whether the model continues a last message of the assistant (prefill). Where the schema is only in the prompt, that message is
     /// then the opening of the document. Default: the registry's value for the model, else `false`; always off while the model thinks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefill: Option<bool>,
     /// Whether responses are streamed (default: `true`).
     #[serde(default = "yes")]

@@ -37,7 +37,6 @@ pub struct BedrockConfig {
     #[serde(default = "default_region")]
     pub region: String,
     /// The server's address (default: the address of the region).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// The environment variable with the Bedrock API key, which is sent as a bearer token (default:
     /// `AWS_BEARER_TOKEN_BEDROCK`). Empty: no key is sent.
@@ -51,15 +50,12 @@ pub struct BedrockConfig {
     #[serde(default)]
     pub mode: Mode,
     /// The token limit of calls without a limit of their own. Default: the model's limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
     /// Whether the model accepts `temperature` and `topP`. Default: the registry's value for the model, else `true`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<bool>,
     /// Whether the model continues a last message of the assistant (prefill). Where the schema is only in the prompt, that message is
     /// then the opening of the document. Default: the registry's value for the model, else `false`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefill: Option<bool>,
     /// Additional properties of the request body, for example `guardrailConfig`. They replace properties of the same name.
     #[serde(default, skip_serializing_if = "Map::is_empty")]

@@ -41,11 +41,9 @@ pub struct CohereConfig {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     /// The token limit of calls without a limit of their own. Default: the model's limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
     /// Whether the model accepts `temperature` and `p` (top-p). Default: the registry's value for the model, else `true`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<bool>,
     /// Additional properties of the request body, for example `safety_mode`. They replace properties of the same name.
     #[serde(default, skip_serializing_if = "Map::is_empty")]

@@ -53,38 +53,29 @@ pub struct GeminiConfig {
     #[serde(default)]
     pub preset: Preset,
     /// The server's address, to which `/v1beta/models/…` is appended, or `/v1/projects/…` with Vertex AI (default: Google's).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// The environment variable with the key (default: `GEMINI_API_KEY`, else `GOOGLE_API_KEY`). With Vertex AI the variable
     /// with the access token (default: `GOOGLE_OAUTH_ACCESS_TOKEN`), which `gcloud auth print-access-token` prints and which
     /// is valid for an hour. Empty: no key is sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
     /// The Google Cloud project for Vertex AI (default: the environment variable `GOOGLE_CLOUD_PROJECT`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// The Google Cloud location for Vertex AI (default: the environment variable `GOOGLE_CLOUD_LOCATION`, else `global`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
     /// Headers of every request (default: none). Keys belong in `api_key_env`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     /// Whether responses are streamed (default: `true`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<bool>,
     /// The dialects that calls may use, strictest first (default: those of `gemini`, `gemini-openapi`, `json-object` and
     /// `prompt` that the registry lists for the model).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialects: Option<Vec<String>>,
     /// The maximum number of thinking tokens of a model before Gemini 3 (default: the model's). 0 turns thinking off, -1 lets
     /// the model decide.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_budget: Option<i32>,
     /// The amount of reasoning of models from Gemini 3 on: `minimal`, `low`, `medium` or `high` (default: the model's).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<ThinkingLevel>,
     /// Whether responses include summaries of the model's thoughts (default: `false`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include_thoughts: Option<bool>,
     /// Additional properties of `generationConfig`, for example `topK` or `stopSequences`. Properties that the call sets take
     /// precedence.

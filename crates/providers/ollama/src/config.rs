@@ -30,7 +30,6 @@ pub struct OllamaConfig {
     pub base_url: String,
     /// The environment variable with the API key, which is sent as a bearer token (default: none). A local server needs no
     /// key; the variable of Ollama's cloud is `OLLAMA_API_KEY`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
     /// Headers of every request (default: none). Keys belong in `api_key_env`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -40,15 +39,12 @@ pub struct OllamaConfig {
     pub api: Api,
     /// The context size in tokens, for prompt and completion together (default: computed for each call, a power of two from
     /// 4096 up to the context of the model, where a probe found it). The server reloads the model whenever the size changes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub num_ctx: Option<u32>,
     /// The time for which the model stays loaded after a call: seconds, or a duration such as `30m` (default: the server's,
     /// which is `5m`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_alive: Option<KeepAlive>,
     /// Whether the model reasons before it answers: `true`, `false`, or a level (`low`, `medium`, `high`) (default: not sent).
     /// Models that cannot reason refuse `true` and levels. With reasoning, schemas may not be enforced.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think: Option<Think>,
     /// Additional options of the model, for example `top_k`, `repeat_penalty` or `stop` (default: none). Options that a call
     /// sets take precedence.

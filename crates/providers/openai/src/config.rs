@@ -25,14 +25,12 @@ pub struct OpenAiConfig {
     /// The model's name on the server.
     pub model: String,
     /// The vendor or server that provides the defaults of the other fields (default: `openai`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
     /// The API: `chat` (Chat Completions, the default) or `responses` (the Responses API).
     #[serde(default, skip_serializing_if = "is_default")]
     pub api: Api,
     /// The base URL, to which `/chat/completions` or `/responses` is appended (default of `openai`:
     /// `https://api.openai.com/v1`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// The environment variable with the key (default of `openai`: `OPENAI_API_KEY`). Empty: no key is sent.
     #[serde(
@@ -42,32 +40,25 @@ pub struct OpenAiConfig {
     )]
     pub api_key_env: Option<String>,
     /// The request header that carries the key: `bearer` (the default) or `api-key`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_header: Option<KeyHeader>,
     /// Headers of every request (default: none). Keys belong in `api_key_env`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     /// Whether responses are streamed (default: the preset's value, else `true`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<bool>,
     /// Whether usage is requested in streams with `stream_options` (default: the preset's value, else `true`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream_usage: Option<bool>,
     /// The `strict` property of schemas (default: the preset's value, else `true`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
     /// The dialects that calls may use, strictest first (default of `openai`: `openai`, `json-object`, `prompt`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialects: Option<Vec<String>>,
     /// The property of the request body that limits the tokens of the completion: `max_completion_tokens` or `max_tokens`
     /// (default of `openai`: `max_completion_tokens`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens_field: Option<MaxTokensField>,
     /// The role of instructions: `system` (the default) or `developer`.
     #[serde(default)]
     pub system_role: SystemRole,
     /// The query parameter `api-version` of Azure's dated API versions (default: none).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_version: Option<String>,
     /// Additional properties of the request body. They replace properties of the same name, including the preset's.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
