@@ -8,6 +8,7 @@ use formwork::config::{Config, Defaults, Named as Meant, Section, TargetList};
 use formwork::providers::{Made, Providers, in_turns};
 use formwork_extract::{Backend, Budget};
 use formwork_ledger::{Ledger, Recorder};
+use serde_json::Value;
 
 use crate::exit::Failed;
 use crate::model;
@@ -37,14 +38,21 @@ pub(crate) struct Named {
 pub(crate) struct RetryArgs {
     /// Maximum number of retries of a failed call; 0 turns retries off [default: `retries` of the configuration, else 3]
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=100))]
-    retries: Option<u32>,
+    pub(crate) retries: Option<u32>,
     /// Seconds before the retries of a failed call; the last number repeats [default: `retry_delays` of the configuration, else
     /// 2,4,8]
     #[arg(long, value_name = "SECONDS", value_delimiter = ',', value_parser = delay)]
-    retry_delays: Option<Vec<f64>>,
+    pub(crate) retry_delays: Option<Vec<f64>>,
 }
 
 impl RetryArgs {
+    /// Returns these settings, else those that an earlier process kept under the same names.
+    pub(crate) fn or_kept(self, kept: &Value) -> Self {
+        let retries = || kept.get("retries")?.as_u64()?.try_into().ok();
+        let delays = || kept.get("retry_delays")?.as_array()?.iter().map(Value::as_f64).collect();
+        Self { retries: self.retries.or_else(retries), retry_delays: self.retry_delays.or_else(delays) }
+    }
+
     /// Returns the backend with these settings in place of those of the configuration.
     pub(crate) fn set(&self, backend: Backend) -> Backend {
         let (retries, retry_delays) = (self.retries, self.retry_delays.clone());

@@ -23,7 +23,7 @@ pub fn folder() -> Option<PathBuf> {
 
 /// Returns the file with what calls showed about their targets: `FORMWORK_OBSERVATIONS`, else `observations.jsonl` in [`folder`].
 /// An empty variable means no file, so that each process begins without evidence.
-pub fn observations() -> Option<PathBuf> {
+pub(crate) fn observations() -> Option<PathBuf> {
     match env::var_os("FORMWORK_OBSERVATIONS") {
         Some(file) => Some(PathBuf::from(file)).filter(|file| !file.as_os_str().is_empty()),
         None => Some(folder()?.join("observations.jsonl")),

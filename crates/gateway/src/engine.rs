@@ -125,6 +125,9 @@ impl Engine {
             .with_deadline(self.deadline(bounds))
             // A request does not wait for the money of other requests.
             .with_max_budget_wait(Duration::ZERO);
+        if self.limits.any {
+            builder = builder.with_any();
+        }
         if let Some(tokens) = sampling.max_tokens.or(defaults.max_tokens) {
             builder = builder.with_max_tokens(tokens);
         }

@@ -34,6 +34,8 @@ pub struct Limits {
     pub keep_alive: Duration,
     /// The time that open requests have to end once the service stops (default: 14 s).
     pub drain: Duration,
+    /// Whether the schema of a request may say nothing about values, such as `{}` (default: false, which refuses it with 400).
+    pub any: bool,
     /// The delays between repeated calls of a target that failed (default: 2 s, 4 s, 8 s).
     pub backoff: Backoff,
 }
@@ -55,6 +57,7 @@ impl Default for Limits {
             max_connections: 16_384,
             keep_alive: Duration::from_secs(10),
             drain: Duration::from_secs(14),
+            any: false,
             backoff: Backoff::exponential(),
         }
     }

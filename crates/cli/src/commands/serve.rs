@@ -65,6 +65,9 @@ pub(crate) struct Args {
     cache: Option<u64>,
     #[command(flatten)]
     retries: RetryArgs,
+    /// Accept schemas that say nothing about values, such as `{}`: every JSON value is valid
+    #[arg(long)]
+    any: bool,
     /// Log every request on standard error
     #[arg(long, short)]
     verbose: bool,
@@ -114,7 +117,7 @@ async fn gateway(
     let Serve { hosts, origins, .. } = config.serve().clone();
     let mut builder = Gateway::builder()
         .with_defaults(config.defaults())
-        .with_limits(limits(config.serve()))
+        .with_limits(limits(config.serve(), args.any))
         .with_hosts(hosts)
         .with_origins(origins);
     // An invalid setting is reported before a model is loaded.
@@ -224,8 +227,9 @@ async fn target(section: &Section, providers: &Providers, retries: &RetryArgs) -
     Ok(Target::new(backend, providers.raw(section).map_err(Failed::usage)?, model))
 }
 
-fn limits(serve: &Serve) -> Limits {
+fn limits(serve: &Serve, any: bool) -> Limits {
     let mut limits = Limits::default();
+    limits.any = any;
     let Serve { max_body_bytes, max_schema_bytes, max_attempts, concurrency, queue, streams_per_key, .. } =
         serve;
     limits.max_body = max_body_bytes.unwrap_or(limits.max_body);

@@ -38,7 +38,7 @@ pub struct BatchOutput {
     pub expected_cost_usd: Option<f64>,
     /// The number of rejected rows by reason.
     pub reasons: BTreeMap<String, u64>,
-    /// The observations about targets that are in force in the commands of this user.
+    /// The observations about the targets of the batch that are in force.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub in_force: Vec<Restriction>,
     /// The estimate of `--estimate`.

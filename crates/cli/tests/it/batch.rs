@@ -267,6 +267,83 @@ fn limits_of_money_and_failures_stop_the_batch_and_no_provider_leaves_it_open() 
 }
 
 #[test]
+fn retries_are_kept_for_resume_and_a_flag_replaces_them() {
+    let (person, input) = (example("person.schema.json"), rows("batch-retries.jsonl", 1));
+    let server = Server::start([503; 20].map(Reply::status)).unwrap();
+    let (out, own) = (out("retries"), config(&server));
+    let first = ["run", &*input, "-c", &person, "-o", &out, "--retries", "1", "--retry-delays", "0"];
+    // The only row is tried three times, each with so many retries.
+    for (args, calls) in [(&first[..], 6), (&["resume", &out], 12), (&["resume", &out, "--retries", "0"], 15)]
+    {
+        let ran = work(args, &own);
+        assert_eq!((ran.code, server.received().len()), (3, calls), "{args:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn the_status_lists_only_the_evidence_about_the_targets_of_the_batch() {
+    let (person, input) = (example("person.schema.json"), rows("batch-evidence.jsonl", 1));
+    let server = chat(&[r#"{"b": 1}"#, MARIA]);
+    let (out, own) = (out("evidence"), config(&server));
+    assert_eq!(work(&["run", &input, "-c", &person, "-o", &out], &own).code, 0);
+    let observations = || {
+        folder().join(
+            "observations-batch-the_status_lists_only_the_evidence_about_the_targets_of_the_batch.jsonl",
+        )
+    };
+    let known = std::fs::read_to_string(observations()).unwrap();
+    let line: Value = serde_json::from_str(known.lines().next().unwrap()).unwrap();
+    let of = |target: &str| {
+        let lines = (0..2).map(|request| {
+            let mut line = line.clone();
+            (line["target"], line["name"]) = (json!(target), json!(target));
+            (line["request"], line["shown"]) =
+                (json!(request), json!({"impossible": {"reason": "scripted"}}));
+            format!("{line}\n")
+        });
+        lines.collect::<String>()
+    };
+    let own = line["target"].as_str().unwrap().to_owned();
+    for (lines, expected) in [(of("another"), 0), (of(&own), 1), (of("another") + &of(&own), 1)] {
+        std::fs::write(observations(), lines).unwrap();
+        let numbers = batch(&["status", &out, "--json"]).rows().swap_remove(0);
+        let found = numbers["in_force"].as_array().map_or(0, Vec::len);
+        assert_eq!(found, expected, "{numbers}");
+        assert_eq!(against_schema("batch-output.json", &numbers), Vec::<String>::new());
+        let page = batch(&["status", &out]).stdout;
+        assert_eq!(
+            page.contains("in force  ") && page.contains("because of 2 requests: scripted"),
+            expected == 1,
+            "{page}"
+        );
+    }
+}
+
+#[test]
+fn a_contract_that_says_nothing_is_refused_unless_any_value_is_wanted_and_a_wrapped_one_unwrapped() {
+    let nothing = temporary("batch-nothing.json", "{}");
+    let wrapped = r#"{"name": "save", "input_schema": {"type": "object", "required": ["name"]}}"#;
+    let wrapped = temporary("batch-wrapped.json", wrapped);
+    let (input, server) = (rows("batch-any.jsonl", 2), chat(&[MARIA, "[1]", "{}", MARIA, MARIA]));
+    let (out_any, out_wrapped, own) = (out("any"), out("wrapped"), config(&server));
+    let run = |contract: &str, out: &str, more: &[&str]| {
+        work(&[&["run", &*input, "-c", contract, "-o", out], more].concat(), &own)
+    };
+    refused(&run(&nothing, &out_any, &[]), 2, "add --any to accept any value");
+    assert!(!Path::new(&out_any).exists() && server.received().is_empty());
+    assert_eq!(run(&nothing, &out_any, &["--any", "--limit", "1"]).code, 0);
+    let ran = work(&["resume", &out_any], &own);
+    assert_eq!((ran.code, lines(&out_any, "part-").len()), (0, 2), "{}", ran.stderr);
+    let ran = run(&wrapped, &out_wrapped, &[]);
+    assert!(
+        ran.code == 0 && ran.stderr.contains("unwrapped: the schema is the member #/input_schema"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(server.received().len(), 5, "the inner schema refuses an object without `name`");
+}
+
+#[test]
 fn an_estimate_asks_some_rows_and_keeps_them() {
     let server = chat(&[MARIA; 40]);
     let (input, out, config) = (rows("batch-estimate.jsonl", 20), out("estimate"), config(&server));

@@ -114,6 +114,30 @@ fn answers_to_a_schema_are_valid_and_keys_hold_once_there_are_any() {
 }
 
 #[test]
+fn a_schema_that_says_nothing_is_refused_by_the_service_unless_any_value_is_wanted() {
+    let server = upstream();
+    let config = config(&server);
+    let of = |schema: Value| {
+        json!({
+            "model": "fast", "messages": [{"role": "user", "content": "Maria, 34"}],
+            "response_format": {"type": "json_schema", "json_schema": {"name": "person", "schema": schema}},
+        })
+    };
+    let wrapped = of(
+        json!({"name": "save", "input_schema": {"type": "object", "properties": {"age": {"type": "integer"}}}}),
+    );
+    for (flags, body, expected, says) in [
+        (&[][..], of(json!({})), 400, "every value satisfies the schema"),
+        (&["--any"], of(json!({})), 200, "choices"),
+        (&[], wrapped, 200, "choices"),
+    ] {
+        let serving = Serving::start(&[&["--config", &*config], flags].concat());
+        let (status, answer) = serving.post("/v1/chat/completions", "anything", &body);
+        assert!(status == expected && answer.contains(says), "{flags:?}: {status} {answer}");
+    }
+}
+
+#[test]
 fn what_cannot_be_served_is_said_before_a_model_is_called() {
     let server = upstream();
     let config = config(&server);

@@ -158,11 +158,21 @@ struct Weather {
 
 impl Weather {
     fn answered(&mut self) {
+        if self.since.is_some() {
+            tracing::warn!(target: "formwork", "a provider answers again: the batch continues");
+        }
         *self = Self { answered: true, ..Self::default() };
     }
 
-    /// Counts a row without a reachable provider; returns whether the engine has to end.
-    fn unanswered(&mut self, patience: Duration) -> bool {
+    /// Counts a row without a reachable provider, for this reason; returns whether the engine has to end.
+    fn unanswered(&mut self, patience: Duration, reason: &str) -> bool {
+        if self.since.is_none() && self.answered {
+            tracing::warn!(
+                target: "formwork",
+                "no provider answers ({reason}): the batch pauses, and tries one row at a time for up to {} s",
+                patience.as_secs()
+            );
+        }
         let now = Instant::now();
         self.unanswered += 1;
         let since = *self.since.get_or_insert(now);
@@ -208,7 +218,9 @@ pub(crate) async fn drive(
                 waiting.extend(rows);
             }
             let Some(row) = waiting.pop_front() else { break };
-            let turn = Turn { may_reject: weather.answered, cut: cut.clone(), storing: Arc::clone(&storing) };
+            // A row that is tried during an outage is not to blame for it.
+            let may_reject = weather.answered && weather.since.is_none();
+            let turn = Turn { may_reject, cut: cut.clone(), storing: Arc::clone(&storing) };
             open.push(asks.row(store, row, turn));
         }
         if open.is_empty() {
@@ -240,7 +252,7 @@ pub(crate) async fn drive(
                 deferred += 1;
                 match kind {
                     ErrorKind::Budget => drop(ended.get_or_insert(Ended::OverBudget(message))),
-                    ErrorKind::Unavailable if weather.unanswered(patience) => {
+                    ErrorKind::Unavailable if weather.unanswered(patience, &message) => {
                         ended.get_or_insert(Ended::Unavailable(message));
                     }
                     ErrorKind::Config | ErrorKind::Schema if !weather.answered => {

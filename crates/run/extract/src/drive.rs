@@ -144,6 +144,9 @@ impl Drive<'_> {
         let known = run.ledger().len();
         self.report(run, event)?;
         self.parts.store.record(self.plan, &run.take_evidence(self.plan));
+        if !run.is_done() && self.parts.store.ignores(self.plan, run.target(), self.parts.clock.now()) {
+            run.leave_enforcement(self.plan);
+        }
         let Some((record, probes)) = run.ledger().get(known..).and_then(<[_]>::split_last) else {
             return Ok(());
         };

@@ -16,9 +16,16 @@ use crate::targets::Opened;
 /// The maximum number of differences that a message names.
 const SHOWN: usize = 3;
 
-/// Reads a contract as a batch keeps it.
-pub(super) fn read(path: &Path) -> Result<Value, Failed> {
-    serde_json::to_value(files::contract(path)?).map_err(Failed::usage)
+/// The member of a stored contract whose schema may say nothing.
+const ANY: &str = "any";
+
+/// Reads a contract as a batch keeps it. With `any`, its schema may say nothing.
+pub(super) fn read(path: &Path, any: bool) -> Result<Value, Failed> {
+    let mut contract = serde_json::to_value(files::contract(path)?).map_err(Failed::usage)?;
+    if let Some(members) = contract.as_object_mut().filter(|_| any) {
+        members.insert(ANY.to_owned(), Value::Bool(true));
+    }
+    Ok(contract)
 }
 
 /// Returns the places at which two contracts differ, as JSON Pointers with both values; empty for equal ones.
@@ -89,6 +96,7 @@ pub(crate) fn extractor_of(
     defaults: Defaults,
     backends: impl IntoIterator<Item = Backend>,
 ) -> Result<Extractor<Value>, Error> {
+    let any = contract.get(ANY).is_some_and(|any| *any == Value::Bool(true));
     let contract: NamedContract = serde_json::from_value(contract.clone()).map_err(|error| {
         Error::new(formwork_core::ErrorKind::Config, format!("the contract of the batch: {error}"))
     })?;
@@ -100,6 +108,9 @@ pub(crate) fn extractor_of(
     };
     let mut builder = defaults.or(own).apply(Extractor::for_document("answer", contract.schema));
     builder = builder.with_rules(contract.rules);
+    if any {
+        builder = builder.with_any();
+    }
     if let Some(instructions) = contract.instructions {
         builder = builder.with_system(instructions);
     }

@@ -110,6 +110,9 @@ pub(crate) struct RunArgs {
     /// Process rows with the same input only once, and share the result
     #[arg(long)]
     dedupe: bool,
+    /// Accept a schema that says nothing about values, such as `{}`: every JSON value is valid
+    #[arg(long)]
+    any: bool,
     /// Rows per file of results
     #[arg(long, value_name = "ROWS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     part_rows: u64,

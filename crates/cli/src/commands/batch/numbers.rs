@@ -42,7 +42,7 @@ pub(super) fn of(view: &View) -> Result<BatchOutput, BatchError> {
         cost_usd,
         expected_cost_usd,
         reasons: progress.reasons,
-        in_force: health::in_force(),
+        in_force: health::of_batch(view)?,
         estimate: None,
     })
 }

@@ -12,6 +12,7 @@ use crate::exit::{Failed, Status};
 use crate::output;
 use crate::rows::BatchOutput;
 use crate::stderr::say;
+use crate::targets::RetryArgs;
 use crate::terminal::Bar;
 
 /// The most rows that are open at a time where the number is not fixed.
@@ -32,6 +33,7 @@ pub(super) struct Settings {
     pub(super) concurrency: Option<u16>,
     pub(super) budget: Option<f64>,
     pub(super) max_failures: Option<MaxFailures>,
+    pub(super) retries: RetryArgs,
 }
 
 impl Settings {
@@ -65,6 +67,7 @@ impl Settings {
             concurrency: args.concurrency.or(concurrency),
             budget: args.budget.or_else(|| kept.get("budget").and_then(Value::as_f64)),
             max_failures: args.max_failures.or(kept_failures),
+            retries: args.retries.clone().or_kept(&kept),
         };
         let [config, provider, model] = &settings.named;
         let failures = match settings.max_failures {
@@ -77,7 +80,8 @@ impl Settings {
             "budget": settings.budget, "max_failures": failures,
             "mode": if settings.mode == Mode::ProviderBatch { "provider-batch" } else { "direct" },
             "engine": if settings.engine == Engine::Restate { "restate" } else { "in-process" },
-            "ingress": settings.ingress,
+            "ingress": settings.ingress, "retries": settings.retries.retries,
+            "retry_delays": settings.retries.retry_delays,
         });
         batch.view().set_note(SETTINGS, stored)?;
         Ok((settings, named))

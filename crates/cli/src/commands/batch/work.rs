@@ -11,24 +11,23 @@ use formwork_batch::{
 };
 use formwork_core::{Context, ErrorKind};
 use formwork_extract::CancellationToken;
-use formwork_schema::says_nothing;
 use serde_json::Value;
 
 use super::session::{MAX_ROWS, Settings, closed, limited, with_progress};
 use super::{Engine, Mode, ResumeArgs, RunArgs, WorkArgs, contract, failed, provider, restate};
 use crate::exit::{Failed, Status};
-use crate::interrupt;
 use crate::stderr::say;
 use crate::targets::Targets;
+use crate::{health, interrupt, log};
 
 pub(super) fn start(args: &RunArgs, providers: &Providers) -> Result<Status, Failed> {
-    let contract = contract::read(&args.contract)?;
+    let contract = contract::read(&args.contract, args.any)?;
     // A contract that the targets cannot express must not leave a folder behind.
     let (schema, warning) = crate::files::unwrapped(contract.get("schema").cloned().unwrap_or_default());
     let file = args.contract.display();
     warning.iter().for_each(|warning| say!("warning: {file}: {warning}"));
     formwork_schema::compile(&schema)
-        .and_then(|_| says_nothing(&schema).map_or(Ok(()), |reason| Err(reason.into())))
+        .and_then(|_| crate::files::says_something(&schema, args.any))
         .map_err(|error| Failed::usage(format!("{file}: {error}")))?;
     let source = crate::files::name(&args.input);
     let batch = match Batch::open(&args.out) {
@@ -106,6 +105,8 @@ fn work(
     if settings.engine == Engine::Restate {
         return restate::work(batch, args, &settings, new_contract);
     }
+    // The pauses of a batch whose provider is down are lines of the log.
+    log::start(false);
     let progress = batch.view().progress().map_err(failed)?;
     let left = settings.budget.map(|budget| (budget - progress.micro_usd as f64 / 1e6).max(0.0));
     let cancel = CancellationToken::new();
@@ -115,9 +116,10 @@ fn work(
             sections.borrow_mut().push(section.clone());
             section
         };
-        let mut opened = Targets::limited(named, args.retries.clone(), left)
+        let mut opened = Targets::limited(named, settings.retries.clone(), left)
             .open_as(providers, args.verbose, noted)
             .await?;
+        health::keep_targets(batch.view(), &opened.backends).map_err(failed)?;
         let files = match settings.mode {
             Mode::Direct => None,
             Mode::ProviderBatch => Some(provider::files(&mut opened, &sections.into_inner(), providers)?),

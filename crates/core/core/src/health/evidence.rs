@@ -81,6 +81,11 @@ pub enum Shown {
         /// The broken keyword with its path.
         reason: String,
     },
+    /// An answer is prose or a refusal, and the run may still end otherwise.
+    InProse {
+        /// The proof, without values of the answer.
+        reason: String,
+    },
     /// The run ended with an answer of this target that is prose, or a document in prose.
     Prose {
         /// The proof, without values of the answer.

@@ -23,6 +23,9 @@ use schema::{SchemaHealth, Weaker};
 use seen::Seen;
 use service::Service;
 
+/// The reason of an observation that follows from refusals.
+pub(crate) const DECLINED: &str = "the model refused to answer";
+
 /// The maximum number of targets, and of schemas over all targets. The ones without evidence for the longest time are removed
 /// first.
 const MAX_KNOWN: usize = 256;
@@ -105,6 +108,14 @@ impl Health {
             }
         }
         advice
+    }
+
+    /// Returns whether a target ignores the schema of a plan, so that a run with an answer in prose continues without enforcement:
+    /// evidence of other runs may have been recorded since the run began.
+    pub fn ignores(&self, plan: &Plan, target: usize, thresholds: &Thresholds, now: Time) -> bool {
+        let Some(target) = self.targets.get(&plan.key(target)) else { return false };
+        let schema = target.schemas.get(plan.schema_digest()).and_then(|schema| schema.weaker.as_ref());
+        target.weaker.iter().chain(schema).any(|weaker| now < weaker.end(thresholds))
     }
 
     /// Returns the observations that are in force, by target.
@@ -191,9 +202,12 @@ impl TargetHealth {
             (Some(weaker), Shown::Impossible { reason } | Shown::Prose { reason }) => {
                 weaker.again(at, reason)
             }
-            (Some(weaker), Shown::Declined) => weaker.again(at, "the model refused to answer"),
+            (Some(weaker), Shown::Declined) => weaker.again(at, DECLINED),
             (Some(weaker), Shown::Complete { .. }) if weaker.is_tried() => self.weaker = None,
-            (None, Shown::Impossible { .. } | Shown::Prose { .. } | Shown::Declined) => {
+            (
+                None,
+                Shown::Impossible { .. } | Shown::InProse { .. } | Shown::Prose { .. } | Shown::Declined,
+            ) => {
                 let weaker = self.schemas.values().filter_map(|schema| schema.weaker.as_ref());
                 let ignored: Vec<&Weaker> = weaker.filter(|weaker| at < weaker.end(thresholds)).collect();
                 let count = u32::try_from(ignored.len()).unwrap_or(u32::MAX);

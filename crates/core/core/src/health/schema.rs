@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::seen::Seen;
 use super::thresholds::seconds;
-use super::{Evidence, Shown, Size, Thresholds};
+use super::{DECLINED, Evidence, Shown, Size, Thresholds};
 use crate::Time;
 
 /// The output mode without schema enforcement that a schema, or every schema of a target, is sent in.
@@ -31,8 +31,8 @@ impl Weaker {
 
     /// Returns whether the stronger mode is to be tried again.
     pub(super) fn is_due(&self, now: Time, thresholds: &Thresholds) -> bool {
-        let factor = 1_u32 << self.failures.min(16);
-        self.calls >= thresholds.trial_calls.max(1).saturating_mul(factor)
+        let (calls, factor) = (16_u32.pow(self.failures.min(7)), 1_u32 << self.failures.min(16));
+        self.calls >= thresholds.trial_calls.max(1).saturating_mul(calls)
             || now.since(self.tried) >= seconds(thresholds.trial_seconds.saturating_mul(factor))
     }
 
@@ -129,7 +129,10 @@ impl SchemaHealth {
                 self.ignored(evidence, count, thresholds.impossible_requests, reason);
             }
             Shown::Prose { reason } => self.ended_without(evidence, reason, thresholds),
-            Shown::Declined => self.ended_without(evidence, "the model refused to answer", thresholds),
+            Shown::Declined => self.ended_without(evidence, DECLINED, thresholds),
+            Shown::InProse { reason } if self.weaker.is_none() && self.is_last(request, thresholds) => {
+                self.ended_without(evidence, reason, thresholds);
+            }
             Shown::RanAway { reason, longest } => {
                 self.longest = self.longest.or(*longest);
                 match &mut self.bounds {
@@ -150,7 +153,11 @@ impl SchemaHealth {
                     None => self.refused.push((dialect.clone(), Seen::once(at, reason.clone()))),
                 }
             }
-            Shown::Answered | Shown::SamplingRefused { .. } | Shown::Failed { .. } | Shown::GaveUp => {}
+            Shown::InProse { .. }
+            | Shown::Answered
+            | Shown::SamplingRefused { .. }
+            | Shown::Failed { .. }
+            | Shown::GaveUp => {}
         }
     }
 
@@ -170,8 +177,19 @@ impl SchemaHealth {
         }
     }
 
+    /// Returns whether one more request in prose decides: so many other requests ended so. Its first answer is enough then, because
+    /// the server answers each of its attempts alike.
+    fn is_last(&self, request: u64, thresholds: &Thresholds) -> bool {
+        let others = self.requests.iter().filter(|(other, is_prose)| *is_prose && *other != request).count();
+        others > 0 && others + 1 >= thresholds.prose_requests as usize
+    }
+
     /// Takes in a request that ended in prose or with a refusal.
     fn ended_without(&mut self, evidence: &Evidence, reason: &str, thresholds: &Thresholds) {
+        let is_counted = self.requests.contains(&(evidence.request, true));
+        if is_counted && self.weaker.as_ref().is_some_and(|weaker| !weaker.is_tried()) {
+            return;
+        }
         self.ended(evidence.request, true, thresholds);
         let count = self.requests.iter().filter(|(_, is_prose)| *is_prose).count();
         let count = u32::try_from(count).unwrap_or(u32::MAX);

@@ -26,7 +26,8 @@ pub struct Thresholds {
     /// The number of schemas in an output mode without enforcement, after which every schema of the target is sent in one
     /// (default: 3).
     pub ignored_schemas: u32,
-    /// The number of calls after which the stronger output mode is tried again (default: 20). Each failed trial doubles it.
+    /// The number of calls after which the stronger output mode is tried again (default: 20). Each failed trial multiplies it
+    /// by 16.
     pub trial_calls: u32,
     /// The time in seconds after which the stronger output mode is tried again, if that is earlier (default: 600). Each failed
     /// trial doubles it.

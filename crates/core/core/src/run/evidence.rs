@@ -8,6 +8,7 @@ use super::compliance::Proof;
 use super::examine::Examined;
 use super::learn::Bounding;
 use super::{Run, State};
+use crate::health::DECLINED;
 use crate::{
     Advice, Ask, Call, Completion, Enforcement, ErrorKind, Evidence, Failure, Fault, FaultKind, Plan, Shown,
     Size, Time,
@@ -45,6 +46,17 @@ impl Run {
             evidence.extend(self.last_evidence.take());
         }
         evidence
+    }
+
+    /// Continues in a mode without schema enforcement if the last answer was prose: [`Health`](crate::Health) has counted enough
+    /// requests with such answers since this run began. A driver calls it after an answer, with
+    /// [`Health::ignores`](crate::Health::ignores). No effect if the run waits for an answer or has ended.
+    pub fn leave_enforcement(&mut self, plan: &Plan) {
+        let target = plan.key(self.position.target);
+        let is_open = !self.is_done() && !matches!(self.state, State::Calling { .. });
+        if is_open && self.last_evidence.as_ref().is_some_and(|last| last.target == target) {
+            self.position.leave_schema_mode(plan);
+        }
     }
 
     /// Returns the evidence that this run ended because it could not reach targets.
@@ -106,8 +118,12 @@ impl Run {
         evidence.model = completion.model.clone().unwrap_or_default();
         self.position.advice.answered(self.position.target);
         if matches!(evidence.shown, Shown::Prose { .. } | Shown::Declined) {
-            // It counts only if no later answer of the target keeps to the schema.
-            self.evidence.push(Evidence { shown: Shown::Answered, ..evidence.clone() });
+            // It counts as the end of the request only if no later answer of the target keeps to the schema.
+            let reason = match &evidence.shown {
+                Shown::Prose { reason } => reason.clone(),
+                _ => DECLINED.to_owned(),
+            };
+            self.evidence.push(Evidence { shown: Shown::InProse { reason }, ..evidence.clone() });
             self.last_evidence = Some(evidence);
             return;
         }

@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use formwork_batch::{
     RejectedLine, ResultLine, Row, RowEnd, RowState, Spec, Stop, Store, View,
 };
 use formwork_core::{
-    Answer, Backoff, Call, Capabilities, Completion, Cost, Fault, FaultKind, Layer, Policy, Price, Provider,
-    SharedProvider, Usage,
+    Answer, Backoff, Call, Capabilities, Completion, Connection, Cost, Fault, FaultKind, Layer, Policy,
+    Price, Provider, SharedProvider, Usage,
 };
 use formwork_extract::{Backend, Budget, CancellationToken, Extractor};
 use futures_util::stream;
@@ -336,6 +336,49 @@ async fn without_a_provider_all_rows_stay_open_and_the_batch_says_so() {
         );
         assert_eq!(batch.view().progress().unwrap().open(), 50);
     }
+}
+
+/// A provider that answers two calls, refuses the next sixty connections, and answers again.
+#[derive(Debug, Default)]
+struct Outage {
+    capabilities: Capabilities,
+    calls: AtomicUsize,
+}
+
+#[async_trait]
+impl Provider for Outage {
+    fn name(&self) -> &str {
+        "restarting"
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    async fn call(&self, _: &Call) -> Result<Answer, Fault> {
+        if (2..62).contains(&self.calls.fetch_add(1, Ordering::SeqCst)) {
+            let fault = Fault::new(FaultKind::Unreachable, "nobody listens");
+            return Err(fault.with_connection(Connection::Failed));
+        }
+        Ok(Answer::new(futures_util::stream::iter(Completion::new("{}").into_deltas().map(Ok))))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_waits_for_its_only_target_rejects_no_row_for_the_outage_and_continues() {
+    let folder = tempfile::tempdir().unwrap();
+    let batch = Arc::new(Batch::create(folder.path(), &spec(10), rows(5)).unwrap());
+    let provider = Arc::new(Outage::default());
+    let extractor = Extractor::for_document("answer", json!({"type": "object"}))
+        .with_target(Arc::clone(&provider) as SharedProvider)
+        .build()
+        .unwrap();
+    // Each of the three rows that are left is tried five times during the outage, with three retries each.
+    let engine = InProcess::new(extractor, 1).with_patience(Duration::from_secs(86_400));
+    let ended = engine.run(batch.clone(), &CancellationToken::new()).await.unwrap();
+    let progress = batch.view().progress().unwrap();
+    assert_eq!((ended, progress.accepted, progress.rejected), (Ended::Done, 5, 0));
+    assert_eq!(provider.calls.load(Ordering::SeqCst), 65);
 }
 
 #[tokio::test]

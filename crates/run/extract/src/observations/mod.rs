@@ -92,6 +92,11 @@ impl ObservationStore {
         self.state().health.advise(plan, &self.thresholds, now, fails_fast)
     }
 
+    /// Returns whether a target ignores the schema of a plan; see [`Health::ignores`]. A driver calls this itself.
+    pub fn ignores(&self, plan: &Plan, target: usize, now: Time) -> bool {
+        self.state().health.ignores(plan, target, &plan.thresholds(&self.thresholds), now)
+    }
+
     /// Records evidence of a run. A driver calls this itself.
     pub fn record(&self, plan: &Plan, evidence: &[Evidence]) {
         if evidence.is_empty() {
