@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use formwork::config::Config;
 use formwork::providers::Providers;
+use formwork_core::looks_like_key;
 
 use crate::exit::{Failed, Status};
 use crate::output;
@@ -69,6 +70,12 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         },
         true => questions(args, providers)?,
     };
+    if answers.key_env.as_deref().is_some_and(looks_like_key) {
+        return Err(Failed::usage(
+            "--key-env takes the name of an environment variable, and this looks like a key (it is not shown here): put it \
+             into a variable such as OPENAI_API_KEY",
+        ));
+    }
     let text = text(&answers, providers)?;
     let config = Config::from_toml(&text).map_err(Failed::usage)?;
     write(args, &text)?;

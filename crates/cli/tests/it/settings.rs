@@ -105,6 +105,116 @@ fn a_file_that_was_found_runs_no_program_until_it_is_trusted() {
     refused(&config(&["trust", "none.toml"]), 2, "none.toml");
 }
 
+/// A command in the folder of a test, with secrets in its environment.
+fn with_secrets(name: &str, args: &[&str]) -> Command {
+    let mut command = at_home(name, args);
+    command
+        .env("TEAM_SECRET", "team-secret-0123")
+        .env("OPENAI_API_KEY", "openai-key-0123")
+        .env_remove("OPENAI_BASE_URL");
+    command
+}
+
+#[test]
+fn a_file_that_was_found_sends_secrets_to_vendors_and_this_machine_alone_until_it_is_trusted() {
+    let name = "secrets";
+    let show = |section: &str, more: &[&str]| {
+        in_work(name, &format!("[providers.a]\nmodel = \"m\"\n{section}\n"));
+        run(with_secrets(name, &[&["config", "show"], more].concat()), "")
+    };
+    for (section, refused) in [
+        ("kind = \"openai\"", None),
+        ("kind = \"openai\"\nbase_url = \"https://api.openai.com/v1/\"", None),
+        ("kind = \"openai\"\nbase_url = \"http://127.0.0.1:1/v1\"\napi_key_env = \"TEAM_SECRET\"", None),
+        ("kind = \"openai\"\nbase_url = \"https://foreign.example/v1\"\napi_key_env = \"\"", None),
+        ("kind = \"ollama\"\nbase_url = \"http://foreign.example\"", None),
+        (
+            "kind = \"openai\"\nbase_url = \"https://foreign.example/v1\"",
+            Some(
+                "it sends the secret in `OPENAI_API_KEY` to https://foreign.example/v1, or set `api_key_env",
+            ),
+        ),
+        (
+            "kind = \"openai\"\nbase_url = \"http://api.openai.com/v1\"",
+            Some("it sends the secret in `OPENAI_API_KEY` to http://api.openai.com/v1"),
+        ),
+        (
+            "kind = \"ollama\"\nbase_url = \"http://f%6Freign.example\"\nsecret_headers = { x-a = \"TEAM_SECRET\" }",
+            Some("it sends the secret in `TEAM_SECRET` to http://f%6Freign.example"),
+        ),
+        (
+            "kind = \"openai\"\nproxy = \"http://me:pass-word@foreign.example:8080\"",
+            Some("`OPENAI_API_KEY` through the proxy http://[hidden]@foreign.example:8080"),
+        ),
+    ] {
+        let ran = show(section, &[]);
+        let printed = ran.stdout + &ran.stderr;
+        match refused {
+            None => assert!(!printed.contains("config trust`"), "{section}: {printed}"),
+            Some(says) => {
+                assert!(
+                    printed.contains(says) && printed.contains("formwork config trust"),
+                    "{section}: {printed}"
+                );
+                assert_eq!(show(section, &["--config", "formwork.toml"]).code, 0, "{section}: named");
+                let trust = run(with_secrets(name, &["config", "trust"]), "");
+                assert!(
+                    trust.code == 0 && trust.stdout.contains(says.split(", or").next().unwrap()),
+                    "{}",
+                    trust.stdout
+                );
+                assert_eq!(run(with_secrets(name, &["config", "show"]), "").code, 0, "{section}: trusted");
+                assert_eq!(run(with_secrets(name, &["config", "trust", "--remove"]), "").code, 0);
+            }
+        }
+        assert!(!printed.contains("secret-0123") && !printed.contains("key-0123"), "{printed}");
+        assert!(!printed.contains("pass-word"), "{printed}");
+    }
+    // The address of the user's own environment is not the file's.
+    in_work(name, "[providers.a]\nkind = \"openai\"\nmodel = \"m\"\n");
+    let mut own = with_secrets(name, &["config", "show"]);
+    own.env("OPENAI_BASE_URL", "https://gateway.example/v1");
+    assert_eq!(run(own, "").code, 0);
+}
+
+#[test]
+fn a_key_in_the_place_of_its_variable_is_never_printed() {
+    let key = "sk-proj-0123456789abcdef";
+    for section in [
+        format!("api_key_env = \"{key}\""),
+        format!("api_key_env = \"\"\nsecret_headers = {{ x-team = \"{key}\" }}"),
+        format!("secret_headers = \"{key}\""),
+        format!("api_key_env = \"\"\nheaders = {{ authorization = \"{key}\\u0007\" }}"),
+        format!("api_key = \"{key}\""),
+    ] {
+        let text = format!(
+            "[providers.a]\nkind = \"openai\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:1\"\n{section}\n"
+        );
+        let file = temporary("typed-key.toml", text);
+        for args in
+            [vec!["config", "show"], vec!["doctor"], vec!["config", "trust"], vec!["extract", "-s", "a", "x"]]
+        {
+            let mut args = args;
+            if args[1..] != ["trust"] {
+                args.extend(["--config", &file]);
+            } else {
+                args.push(&file);
+            }
+            let ran = run(at_home("typed", &args), "");
+            assert!(
+                !(ran.stdout.clone() + &ran.stderr).contains("0123456789abcdef"),
+                "{args:?}: {}{}",
+                ran.stdout,
+                ran.stderr
+            );
+            assert!(ran.code == 2 || args.contains(&"trust"), "{args:?}: {}", ran.stderr);
+        }
+    }
+    let ran = run(at_home("typed", &["init", "openai/m", "--key-env", key, "--file", "typed.toml"]), "");
+    refused(&ran, 2, "--key-env takes the name of an environment variable");
+    assert!(!ran.stderr.contains(key), "{}", ran.stderr);
+}
+
 #[test]
 fn show_prints_each_setting_with_its_source_and_no_secret() {
     let text = "targets = [\"b\"]\n\n[defaults]\ntemperature = 0.2\n\n[providers.a]\nkind = \"openai\"\nmodel = \"gpt-4o-mini\"\n\

@@ -1,6 +1,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use formwork_core::looks_like_key;
 use formwork_schema::nearest;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
@@ -113,6 +114,13 @@ impl Document {
 
 /// Returns serde's message about an unknown name, with the most similar valid name instead of all valid names.
 fn advised(message: &str, also: &[&str]) -> String {
+    // A value of the wrong type is quoted, and may be a key.
+    if let Some((before, rest)) = message.split_once("string \"")
+        && let Some((value, after)) = rest.split_once('"')
+        && looks_like_key(value)
+    {
+        return format!("{before}a string that looks like a key{after}");
+    }
     let Some(rest) = message.strip_prefix("unknown field `").or(message.strip_prefix("unknown variant `"))
     else {
         return message.to_owned();

@@ -17,11 +17,17 @@ pub struct ConfigError {
     /// The message, in one line.
     pub message: String,
     pub(crate) lacks_key: bool,
+    pub(crate) uses: Vec<String>,
 }
 
 impl ConfigError {
     pub(crate) fn new(file: &str, message: impl Into<String>) -> Self {
-        Self { file: file.to_owned(), at: None, message: message.into(), lacks_key: false }
+        Self { file: file.to_owned(), at: None, message: message.into(), lacks_key: false, uses: Vec::new() }
+    }
+
+    /// Returns the uses of secrets and programs that the file needs the user's trust for, each as a phrase; none for other errors.
+    pub fn uses(&self) -> &[String] {
+        &self.uses
     }
 
     /// Returns whether the only error is a missing API key: its environment variable is not set.

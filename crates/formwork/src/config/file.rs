@@ -384,6 +384,11 @@ impl Config {
         self.document.error(span, &format!("[telemetry]: {message}"))
     }
 
+    /// Returns whether the text of the file, not an environment variable, has a setting of a section.
+    pub(crate) fn is_set_by_file(&self, section: &str, setting: &str) -> bool {
+        self.document.setting(section, setting).is_some_and(|span| self.document.edit_at(&span).is_none())
+    }
+
     /// Returns all providers, including those outside the default list.
     pub fn sections(&self) -> &[Section] {
         &self.sections

@@ -6,6 +6,8 @@ use formwork_core::{Retries, Thresholds};
 use formwork_dialect::registry::Registry;
 use formwork_dialect::{Dialect, Dialects};
 use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::DeValue;
 
 use super::common::retry_settings;
 use super::document::Document;
@@ -103,6 +105,25 @@ impl Section {
     /// Returns whether the configuration may run programs; see [`Config::is_trusted`](crate::config::Config::is_trusted).
     pub const fn is_trusted(&self) -> bool {
         self.document.is_trusted
+    }
+
+    /// Returns the section as part of a file that was found, and neither named nor trusted.
+    #[must_use]
+    pub fn as_found(mut self) -> Self {
+        self.document.is_trusted = false;
+        self
+    }
+
+    /// Returns whether the text of the file, not an environment variable or a default, chose an address: it has this setting, or a
+    /// value with this address.
+    pub(crate) fn chooses_address(&self, setting: &str, address: &str) -> bool {
+        let Ok(sections) = self.document.providers() else { return true };
+        let own = sections.into_iter().find(|(name, ..)| *name == self.name);
+        let settings = own.map(|(.., table)| table).unwrap_or_default();
+        let in_file = |value: &Spanned<DeValue<'_>>| self.document.edit_at(&value.span()).is_none();
+        settings.iter().filter(|(_, value)| in_file(value)).any(|(name, value)| {
+            name.get_ref() == setting || value.get_ref().as_str().is_some_and(|value| value.contains(address))
+        })
     }
 
     /// Returns the registry of models: the rows of the file in `registry`, then those of this build.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use formwork_core::{is_secret_name, looks_like_key};
 use schemars::JsonSchema;
 use serde::Serialize;
 use toml::Spanned;
@@ -70,7 +71,10 @@ fn collect(document: &Document, table: &DeTable<'_>, path: &str, out: &mut Vec<(
         match value.get_ref() {
             DeValue::Table(inside) => collect(document, inside, &path, out),
             _ => {
-                let value_text = display(value, is_secret(name));
+                // A key may stand where the name of its variable belongs.
+                let is_of_name = name.ends_with("_env") || path.contains(".secret_headers.");
+                let is_key = is_of_name && value.get_ref().as_str().is_some_and(looks_like_key);
+                let value_text = display(value, is_key || !is_of_name && is_secret(name));
                 out.push((
                     key.span().start,
                     Setting { path, value: value_text, source: source(document, &key.span()) },
@@ -93,12 +97,10 @@ fn source(document: &Document, span: &Range<usize>) -> String {
 /// Returns whether the name of a setting or header suggests a secret value. Settings that end in `_env` contain the name of a
 /// variable, and some settings count tokens of a model.
 fn is_secret(name: &str) -> bool {
-    const WORDS: [&str; 8] =
-        ["key", "secret", "password", "passwd", "authorization", "cookie", "credential", "token"];
     const PUBLIC: [&str; 4] = ["max_tokens", "tokenizer", "api_key_command", "api_key_lifetime_seconds"];
     let name = name.to_lowercase();
     let is_public = name.ends_with("_env") || PUBLIC.contains(&name.as_str());
-    !is_public && WORDS.iter().any(|word| name.contains(word))
+    !is_public && is_secret_name(&name)
 }
 
 fn display(value: &Spanned<DeValue<'_>>, secret: bool) -> String {

@@ -20,8 +20,10 @@ fn make(section: &Section) -> Result<Made, ConfigError> {
 
 fn open(section: &Section) -> Result<Hosted<Anthropic>, ConfigError> {
     let config: AnthropicConfig = section.clone().with_variable("base_url", "ANTHROPIC_BASE_URL").read()?;
-    let server =
-        Server::new(config.base_url(), API_KEY).with_key_env(config.key_env()).with_headers(&config.headers);
+    let server = Server::new(config.base_url(), API_KEY)
+        .with_key_env(config.key_env())
+        .with_headers(&config.headers)
+        .with_own_address(DEFAULT_URL);
     let row = section.registry().lookup(&format!("anthropic/{}", config.model));
     let model = config.model.clone();
     let wire = promised(config, row).map_err(|message| section.error(message))?;

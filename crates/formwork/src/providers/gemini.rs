@@ -18,10 +18,11 @@ fn make(section: &Section) -> Result<Made, ConfigError> {
     config.dialects.iter().flatten().try_for_each(|name| section.dialect(name).map(|_| ()))?;
     let resolve = |config: &GeminiConfig| config.resolve().map_err(|error| section.error(error.to_string()));
     let resolved = resolve(&config)?;
+    let usual = resolve(&GeminiConfig { base_url: None, ..config.clone() })?.base_url;
     let server = Server::new(resolved.base_url, resolved.auth)
         .with_key_env(resolved.api_key_env.as_deref())
-        .with_headers(&config.headers);
-    let usual = resolve(&GeminiConfig { base_url: None, ..config.clone() })?.base_url;
+        .with_headers(&config.headers)
+        .with_own_address(&usual);
     let vendor = if config.preset == Preset::Vertex { "vertex_ai" } else { VENDOR };
     let made = Hosted { wire: resolved.wire, server, model: config.model }.make(section)?;
     // OpenTelemetry's conventions put the cloud before the name of its API.

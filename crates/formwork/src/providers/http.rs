@@ -9,6 +9,7 @@ use formwork_wire::cassette::{Cassette, Player};
 use formwork_wire::{Auth, SharedTransport};
 
 use super::tape::Tape;
+use super::trust;
 use crate::config::{Common, ConfigError, Section};
 
 /// The maximum size of a file of results of a batch API in bytes.
@@ -36,18 +37,35 @@ pub struct Server {
     pub api_key_env: Option<String>,
     /// Headers of every request.
     pub headers: BTreeMap<String, String>,
+    /// The vendor's own address, which every configuration file may send secrets to.
+    pub own_address: Option<String>,
 }
 
 impl Server {
     /// Creates a server without a key and without headers of its own.
     pub fn new(base_url: impl Into<String>, auth: Auth) -> Self {
-        Self { base_url: base_url.into(), auth, api_key_env: None, headers: BTreeMap::new() }
+        Self {
+            base_url: base_url.into(),
+            auth,
+            api_key_env: None,
+            headers: BTreeMap::new(),
+            own_address: None,
+        }
     }
 
     /// Sets the environment variable with the API key (default: none, no key is sent).
     #[must_use]
     pub fn with_key_env(mut self, variable: Option<&str>) -> Self {
         self.api_key_env = variable.map(str::to_owned);
+        self
+    }
+
+    /// Sets the vendor's own address, to which every configuration file may send secrets (default: none). A file that was found, and
+    /// neither named nor trusted, sends no secret to another address that its setting `base_url`, or a setting with this address,
+    /// chose; addresses on this machine are excepted.
+    #[must_use]
+    pub fn with_own_address(mut self, address: impl Into<String>) -> Self {
+        self.own_address = Some(address.into());
         self
     }
 
@@ -102,11 +120,7 @@ fn limited(
         let text = std::fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
         return Ok(Arc::new(Player::new(Cassette::from_json(&text).map_err(failed)?)));
     }
-    if section.common.api_key_command.is_some() && !section.is_trusted() {
-        let message = "`api_key_command` runs a program, and this file was found and not named: read it, then run `formwork \
-                       config trust`, or name it with --config";
-        return Err(section.error(message));
-    }
+    trust::check(section, server)?;
     let mut network = network(section, server).map_err(|error| {
         let lacks_key = matches!(error, formwork_http::ConfigError::NoKey { .. });
         ConfigError { lacks_key, ..section.error(error.to_string()) }

@@ -27,6 +27,8 @@ mod raw;
 mod retirement;
 #[cfg(feature = "http")]
 mod tape;
+#[cfg(feature = "http")]
+mod trust;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -53,6 +55,8 @@ pub use probe::{Probe, Probed};
 pub use probe_cache::ProbeCache;
 #[cfg(feature = "http")]
 pub use raw::{Protocol, Raw};
+#[cfg(feature = "http")]
+pub use trust::{check_telemetry, telemetry_uses};
 
 /// Creates a part of a section's provider.
 type Make<T> = Arc<dyn Fn(&Section) -> Result<T, ConfigError> + Send + Sync>;

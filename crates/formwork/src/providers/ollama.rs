@@ -101,6 +101,7 @@ fn server(config: &OllamaConfig) -> Server {
     Server::new(&config.base_url, Auth::BEARER)
         .with_key_env(config.api_key_env.as_deref())
         .with_headers(&config.headers)
+        .with_own_address("https://ollama.com")
 }
 
 /// Reads a section. The default server is that of the environment variable `OLLAMA_HOST`.

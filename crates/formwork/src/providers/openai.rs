@@ -55,6 +55,10 @@ impl Opened {
         let usual =
             OpenAiConfig { base_url: None, ..config.clone() }.resolve().ok().map(|usual| usual.base_url);
         let server = Server::new(base_url, auth).with_key_env(api_key_env.as_deref()).with_headers(&headers);
+        let server = match &usual {
+            Some(usual) => server.with_own_address(usual),
+            None => server,
+        };
         let protocol = if config.api == Api::Responses { Protocol::Responses } else { Protocol::OpenAi };
         let hosted = Hosted { wire, server, model: config.model };
         Ok(Self { hosted, protocol, preset: name, usual })

@@ -34,9 +34,12 @@ impl Tape {
         }
         replaceable(&self.path)?;
         let beside = self.path.with_added_extension(format!("{}.part", std::process::id()));
-        let written = OpenOptions::new()
-            .write(true)
-            .create_new(true)
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        // The cassette contains prompts and answers, which other users of the machine must not read.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let written = options
             .open(&beside)
             .and_then(|mut file| file.write_all(cassette.to_json().as_bytes()))
             .and_then(|()| fs::rename(&beside, &self.path));

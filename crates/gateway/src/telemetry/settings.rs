@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::http::HeaderName;
 use formwork::config::Config;
+use formwork::providers::check_telemetry;
 use formwork_http::{ConfigError, HttpTransport, Key, KeyCommand};
 use formwork_wire::Auth;
 use percent_encoding::percent_decode_str;
@@ -110,6 +111,7 @@ impl Signal<'_> {
 
     /// Adds the headers and the key of the section.
     fn with_own_headers(&self, mut transport: HttpTransport) -> Result<HttpTransport, TelemetryError> {
+        check_telemetry(self.config).map_err(|error| TelemetryError(error.to_string()))?;
         let own = self.config.telemetry();
         for (name, value) in &own.headers {
             transport = transport.with_header(name, value).map_err(|error| self.error("headers", &error))?;
@@ -120,13 +122,6 @@ impl Signal<'_> {
             transport = transport.with_secret_header(name, value).map_err(failed)?;
         }
         if let Some(command) = &own.api_key_command {
-            if !self.config.is_trusted() {
-                let message = "`api_key_command` runs a program, and this file was found and not named: read it, then run \
-                               `formwork config trust`, or name it with --config";
-                return Err(TelemetryError(
-                    self.config.telemetry_error("api_key_command", message).to_string(),
-                ));
-            }
             let command = KeyCommand::new(command.iter().cloned());
             return command
                 .and_then(|command| transport.with_key_command(Auth::BEARER, command))
@@ -148,7 +143,7 @@ impl Signal<'_> {
     ) -> Result<Key, ConfigError> {
         match (self.variable)(variable) {
             Some(secret) => new(format!("the environment variable `{variable}`"), secret),
-            None => Err(ConfigError::NoKey { variable: variable.to_owned() }),
+            None => Err(ConfigError::missing(variable)),
         }
     }
 

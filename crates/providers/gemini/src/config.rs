@@ -146,7 +146,10 @@ impl GeminiConfig {
                 let project = self.project.as_deref().ok_or_else(|| config(missing))?;
                 let location = self.location.as_deref().unwrap_or("global");
                 checked("project", project)?;
-                checked("location", location)?;
+                // The location is part of the host's name, so that it must not choose another host.
+                if !location.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-') {
+                    return Err(config("`location` contains a character other than letters, digits and `-`"));
+                }
                 let url = match location {
                     "global" => "https://aiplatform.googleapis.com".to_owned(),
                     location => format!("https://{location}-aiplatform.googleapis.com"),

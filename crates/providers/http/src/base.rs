@@ -87,12 +87,7 @@ impl Base {
 
     /// Returns whether the server is on this machine.
     pub(crate) fn is_loopback(&self) -> bool {
-        let host = self.url.host_str().unwrap_or_default().trim_end_matches('.');
-        let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
-        address.map_or_else(
-            || host == "localhost" || host.ends_with(".localhost"),
-            |address| address.to_canonical().is_loopback(),
-        )
+        is_on_loopback(&self.url)
     }
 
     /// Returns whether a URL is on the same server: the same scheme, host and port (RFC 6454, section 4).
@@ -106,6 +101,37 @@ impl Base {
         url.set_query(None);
         url.into()
     }
+}
+
+fn is_on_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_end_matches('.');
+    let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
+    address.map_or_else(
+        || host == "localhost" || host.ends_with(".localhost"),
+        |address| address.to_canonical().is_loopback(),
+    )
+}
+
+/// Returns whether an address is on this machine: a loopback address, `localhost`, or a name below it. A text that is no address
+/// is not.
+///
+/// ```
+/// assert!(formwork_http::is_loopback("http://127.0.0.1:8080/v1"));
+/// assert!(!formwork_http::is_loopback("http://localhost.example.org"));
+/// ```
+pub fn is_loopback(address: &str) -> bool {
+    Url::parse(address.trim()).is_ok_and(|url| is_on_loopback(&url))
+}
+
+/// Returns whether two addresses name the same server: the same scheme, host and port (RFC 6454, section 4).
+///
+/// ```
+/// assert!(formwork_http::is_same_server("https://api.openai.com/v1", "https://API.openai.com:443"));
+/// assert!(!formwork_http::is_same_server("http://api.openai.com/v1", "https://api.openai.com/v1"));
+/// ```
+pub fn is_same_server(one: &str, other: &str) -> bool {
+    let origin = |address: &str| Url::parse(address.trim()).map(|url| url.origin());
+    matches!((origin(one), origin(other)), (Ok(one), Ok(other)) if one.is_tuple() && one == other)
 }
 
 /// Returns `host:port`, for messages.

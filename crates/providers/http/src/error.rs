@@ -24,6 +24,12 @@ pub enum ConfigError {
         /// Its name.
         variable: String,
     },
+    /// A key stands where the name of its environment variable belongs. The key is not part of the error.
+    #[error(
+        "an API key stands where the name of an environment variable belongs (it is not shown here): put the key into a \
+         variable, such as OPENAI_API_KEY, and write the name of the variable"
+    )]
+    KeyForName,
     /// The key is invalid.
     #[error("the API key in {source_name} {problem}")]
     BadKey {
@@ -51,4 +57,22 @@ pub enum ConfigError {
     /// The address of the proxy is invalid.
     #[error("the proxy's address has to be http:// or https:// and a host")]
     Proxy,
+}
+
+impl ConfigError {
+    /// Returns the error of an environment variable that is not set: [`NoKey`](Self::NoKey), or
+    /// [`KeyForName`](Self::KeyForName) if its name looks like a key.
+    ///
+    /// ```
+    /// use formwork_http::ConfigError;
+    ///
+    /// assert_eq!(ConfigError::missing("sk-0123456789abcdef"), ConfigError::KeyForName);
+    /// assert_eq!(ConfigError::missing("TEAM_KEY"), ConfigError::NoKey { variable: "TEAM_KEY".to_owned() });
+    /// ```
+    pub fn missing(variable: &str) -> Self {
+        match formwork_core::looks_like_key(variable) {
+            true => Self::KeyForName,
+            false => Self::NoKey { variable: variable.to_owned() },
+        }
+    }
 }

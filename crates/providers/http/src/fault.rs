@@ -6,6 +6,8 @@ use std::io;
 use formwork_core::{Connection, Fault, FaultKind};
 use rustls::{CertificateError, Error as Tls};
 
+use crate::settings::Settings;
+
 /// The error of a request or of a body.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -70,8 +72,20 @@ impl Failure {
 }
 
 /// Returns the fault for a request to `host` (`host:port`) that failed before the head of a response.
-pub(crate) fn before_head(error: &Failure, host: &str) -> Fault {
+pub(crate) fn before_head(error: &Failure, host: &str, settings: &Settings) -> Fault {
     let why = leaf(error);
+    // The proxy, not the server, is the address that refuses a connection or does not exist.
+    let proxy = settings.via().filter(|_| error.is_connect());
+    if let Some(proxy) = proxy
+        && find::<Tls>(error).is_none()
+    {
+        let time = if error.is_timeout() { format!(" within {:?}", settings.connect) } else { String::new() };
+        let message = format!(
+            "no connection to {host} through the proxy {proxy}{time} ({why}): is the proxy running, and is this its address?"
+        );
+        let kind = if error.is_timeout() { FaultKind::Timeout } else { FaultKind::Unreachable };
+        return Fault::new(kind, message).with_connection(Connection::Failed);
+    }
     if let Some(tls) = find::<Tls>(error) {
         return no_tls(tls, host);
     }
@@ -82,7 +96,8 @@ pub(crate) fn before_head(error: &Failure, host: &str) -> Fault {
     if error.is_timeout() {
         let message = if error.is_connect() {
             format!(
-                "no connection to {host} in time (connect timeout): check the base URL, the network and proxies"
+                "no connection to {host} within {:?} (connect timeout): check the base URL, the network and proxies",
+                settings.connect
             )
         } else {
             format!("the connection to {host} timed out ({why})")

@@ -25,13 +25,12 @@ impl Key {
     ///
     /// # Errors
     /// [`ConfigError::NoKey`] or [`ConfigError::BadKey`], which name the variable, if it is not set, is empty, or has a
-    /// character that no key has: white space, a line break, a character outside of ASCII.
+    /// character that no key has: white space, a line break, a character outside of ASCII. [`ConfigError::KeyForName`] if the
+    /// variable is not set and its name looks like a key itself.
     pub fn from_env(variable: &str) -> Result<Self, ConfigError> {
         let secret = match std::env::var(variable) {
             Ok(secret) => secret,
-            Err(std::env::VarError::NotPresent) => {
-                return Err(ConfigError::NoKey { variable: variable.to_owned() });
-            }
+            Err(std::env::VarError::NotPresent) => return Err(ConfigError::missing(variable)),
             // This character leads to the message below that the value is not ASCII.
             Err(std::env::VarError::NotUnicode(_)) => "\u{fffd}".to_owned(),
         };

@@ -67,6 +67,7 @@ mod settings;
 mod trace;
 mod transport;
 
+pub use base::{is_loopback, is_same_server};
 pub use download::{DownloadError, MOST_REDIRECTS};
 pub use error::ConfigError;
 pub use key::Key;

@@ -19,8 +19,13 @@ impl Secrets {
         // Servers' messages are quoted, which escapes quotation marks and backslashes.
         let quoted = format!("{secret:?}");
         let escaped = quoted.trim_start_matches('"').strip_suffix('"').unwrap_or(&quoted);
-        if escaped != secret {
-            self.0.push(escaped.into());
+        let mut forms = vec![escaped.to_owned(), percent(secret), percent(secret).to_lowercase()];
+        // Within a longer text in base64, such as `user:KEY`, a secret has one of three forms.
+        forms.extend((0..3).flat_map(|before| base64(secret, before)));
+        for form in forms {
+            if form != secret && !self.0.iter().any(|known| known.expose_secret() == form) {
+                self.0.push(form.into());
+            }
         }
         // A secret may be the beginning of another one, so the longest are replaced first.
         self.0.sort_by_key(|secret| std::cmp::Reverse(secret.expose_secret().len()));
@@ -34,6 +39,43 @@ impl Secrets {
         }
         text
     }
+}
+
+/// Returns a text with all but letters, digits and `-._~` percent-encoded (RFC 3986, section 2.1).
+fn percent(secret: &str) -> String {
+    let encoded = secret.bytes().map(|byte| match byte {
+        b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    });
+    encoded.collect()
+}
+
+/// Returns the digits of a secret in base64, in both alphabets (RFC 4648), that do not depend on the bytes around it. `before` is
+/// the number of bytes before it in its group of three. Nothing for a secret that is too short to be recognised.
+fn base64(secret: &str, before: usize) -> Vec<String> {
+    let alphabet = |end: &str| {
+        let digits = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(end.chars());
+        digits.collect::<Vec<char>>()
+    };
+    let bits: Vec<u8> = std::iter::repeat_n(0, before)
+        .chain(secret.bytes())
+        .flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1))
+        .collect();
+    let first = (before * 8).div_ceil(6);
+    let digits: Vec<usize> = bits
+        .chunks_exact(6)
+        .skip(first)
+        .map(|six| six.iter().fold(0, |digit, bit| digit << 1 | usize::from(*bit)))
+        .collect();
+    if digits.len() < MIN_PART {
+        return Vec::new();
+    }
+    let form = |end| {
+        let alphabet = alphabet(end);
+        digits.iter().filter_map(|digit| alphabet.get(*digit)).collect()
+    };
+    vec![form("+/"), form("-_")]
 }
 
 fn without(text: &str, secret: &str) -> String {
@@ -70,6 +112,24 @@ mod tests {
             ("sk-0 is not it", "sk-0 is not it"),
             ("äöü x", "äöü [redacted]"),
             ("", ""),
+        ] {
+            assert_eq!(secrets.redact(text), hidden);
+        }
+    }
+
+    #[test]
+    fn a_secret_is_found_in_every_encoding() {
+        let mut secrets = Secrets::default();
+        secrets.add("pa/ss?word=secret+1");
+        for (text, hidden) in [
+            ("key=pa%2Fss%3Fword%3Dsecret%2B1&", "key=[redacted]&"),
+            ("key=pa%2fss%3fword%3dsecret%2b1&", "key=[redacted]&"),
+            // `pa/ss?word=secret+1`, `a:pa/ss?word=secret+1!` and `me:pa/ss?word=secret+1:x`, in base64.
+            ("cGEvc3M/d29yZD1zZWNyZXQrMQ==", "[redacted]Q=="),
+            ("YTpwYS9zcz93b3JkPXNlY3JldCsxIQ==", "YTp[redacted]IQ=="),
+            ("bWU6cGEvc3M/d29yZD1zZWNyZXQrMTp4", "bWU6[redacted]Tp4"),
+            ("bWU6cGEvc3M_d29yZD1zZWNyZXQrMTp4", "bWU6[redacted]Tp4"),
+            ("cGEvdGg=", "cGEvdGg="),
         ] {
             assert_eq!(secrets.redact(text), hidden);
         }

@@ -31,6 +31,8 @@ pub(crate) struct Settings {
     /// Whether the server is on this machine and has no TLS.
     is_local: bool,
     pub(crate) proxy: Option<Proxy>,
+    /// The `host:port` of `proxy`, for messages.
+    pub(crate) proxy_host: Option<Arc<str>>,
     pub(crate) roots: Vec<CertificateDer<'static>>,
 }
 
@@ -55,6 +57,25 @@ impl Settings {
         self.is_local && self.proxy.is_none()
     }
 
+    /// Returns `host:port` of the proxy that requests go through, for messages: the configured one, or that of the environment.
+    pub(crate) fn via(&self) -> Option<String> {
+        if let Some(host) = &self.proxy_host {
+            return Some(host.to_string());
+        }
+        let variable = |name: &str| {
+            [name.to_owned(), name.to_lowercase()].into_iter().find_map(|name| std::env::var(name).ok())
+        };
+        // A list of exceptions may name this server.
+        if self.base.is_loopback() || variable("NO_PROXY").is_some() {
+            return None;
+        }
+        let of_scheme = if self.base.is_http() { "HTTP_PROXY" } else { "HTTPS_PROXY" };
+        let address = variable(of_scheme).or_else(|| variable("ALL_PROXY"))?;
+        let address =
+            reqwest::Url::parse(&address).or_else(|_| reqwest::Url::parse(&format!("http://{address}")));
+        address.ok().map(|url| crate::base::host(&url))
+    }
+
     pub(crate) fn new(base: Base) -> Self {
         Self {
             is_local: base.is_http() && base.is_loopback(),
@@ -68,6 +89,7 @@ impl Settings {
             resends: true,
             max_bytes: 64 * 1024 * 1024,
             proxy: None,
+            proxy_host: None,
             roots: Vec::new(),
         }
     }

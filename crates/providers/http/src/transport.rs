@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use formwork_core::{Fault, FaultKind, Time};
+use formwork_core::{Fault, FaultKind, Time, is_secret_name};
 use formwork_wire::{Auth, Body, Transport};
 use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
@@ -78,11 +78,18 @@ impl HttpTransport {
         Ok(self.set(|settings| settings.key_command = Some((auth, Arc::new(command)))))
     }
 
-    /// Adds a header to every request, which replaces one of the protocol with the same name (default: none).
+    /// Adds a header to every request, which replaces one of the protocol with the same name (default: none). The value of a header
+    /// whose name suggests a secret, such as `Authorization`, is never printed.
     ///
     /// # Errors
     /// [`ConfigError::Header`], if the name or the value is invalid (RFC 9110, section 5).
     pub fn with_header(self, name: &str, value: &str) -> Result<Self, ConfigError> {
+        // A value that is a secret by the name of its header is never printed either.
+        if is_secret_name(name)
+            && let Ok(secret) = Key::of_header("the header", value.to_owned())
+        {
+            return self.with_secret(name, value, &secret);
+        }
         let (name, value) = header(name, value)?;
         Ok(self.set(|settings| _ = settings.headers.insert(name, value)))
     }
@@ -155,6 +162,7 @@ impl HttpTransport {
         Ok(self.set_up(|settings| {
             settings.secrets.add(address.password().unwrap_or_default());
             settings.proxy = Some(proxy);
+            settings.proxy_host = Some(crate::base::host(&address).into());
         }))
     }
 
@@ -217,9 +225,10 @@ impl HttpTransport {
         let first_byte = far(limit);
         let until = deadline.map_or(first_byte, |deadline| deadline.min(first_byte));
         match timeout_at(until, sent).await {
-            Ok(done) => done.map_err(|error| before_head(&error, host)),
+            Ok(done) => done.map_err(|error| before_head(&error, host, &self.settings)),
             Err(_) if deadline.is_some_and(|deadline| deadline <= first_byte) => {
-                let message = format!("{host} sent no response by the deadline");
+                let left = left.unwrap_or_default();
+                let message = format!("{host} sent no response by the deadline, after {left:.1?}");
                 Err(Fault::new(FaultKind::Timeout, message))
             }
             Err(_) => {

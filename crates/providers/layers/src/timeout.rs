@@ -57,43 +57,57 @@ impl Layer for Timeout {
 impl Around for Timeout {
     async fn call(&self, inner: &SharedProvider, call: &Call) -> Result<Answer, Fault> {
         let start = Instant::now();
-        let until = |limit: Option<Duration>| limit.and_then(|limit| start.checked_add(limit));
-        let total = until(self.total);
-        let (next, what) = sooner(total, until(self.first), "its first piece");
+        let total = limit(self.total, start, "the end of the answer");
+        let next = sooner(total, limit(self.first, start, "the first piece of the answer"));
         let answer = match next {
-            Some(next) => match timeout_at(next, inner.call(call)).await {
+            Some(next) => match timeout_at(next.until, inner.call(call)).await {
                 Ok(answer) => answer?,
-                Err(_) => return Err(late(what, next - start)),
+                Err(_) => return Err(next.passed()),
             },
             None => inner.call(call).await?,
         };
-        let sleep = next.map(|next| Box::pin(sleep_until(next)));
+        let sleep = next.map(|next| Box::pin(sleep_until(next.until)));
         let idle = self.idle;
-        Ok(Answer::new(Watched { answer: Some(answer), sleep, what, start, total, idle }))
+        Ok(Answer::new(Watched { answer: Some(answer), sleep, next, total, idle }))
     }
 
     async fn probe(&self, inner: &SharedProvider) -> Result<Capabilities, Fault> {
-        let Some(total) = self.total.or(self.first) else { return inner.probe().await };
-        let probed = tokio::time::timeout(total, inner.probe()).await;
-        probed.unwrap_or_else(|_| Err(late("the answer to a probe", total)))
+        let Some(limit) = limit(self.total.or(self.first), Instant::now(), "the answer to a probe") else {
+            return inner.probe().await;
+        };
+        timeout_at(limit.until, inner.probe()).await.unwrap_or_else(|_| Err(limit.passed()))
     }
 }
 
-/// Returns the limit that expires first, with its description.
-fn sooner(
-    total: Option<Instant>,
-    other: Option<Instant>,
+/// A limit that runs.
+#[derive(Clone, Copy)]
+struct Limit {
+    until: Instant,
+    /// The whole length, for messages: the time since the last piece says nothing about the limit of the whole call.
+    length: Duration,
+    /// The event that is waited for.
     what: &'static str,
-) -> (Option<Instant>, &'static str) {
-    match (total, other) {
-        (Some(total), Some(other)) if other < total => (Some(other), what),
-        (None, Some(other)) => (Some(other), what),
-        (total, _) => (total, "the end of the answer"),
+}
+
+impl Limit {
+    fn passed(self) -> Fault {
+        let Self { length, what, .. } = self;
+        Fault::new(FaultKind::Timeout, format!("{what} did not arrive within {length:?}"))
     }
 }
 
-fn late(what: &str, after: Duration) -> Fault {
-    Fault::new(FaultKind::Timeout, format!("{what} was not there after {:.1} s", after.as_secs_f64()))
+/// Returns the limit of this length from `start`.
+fn limit(length: Option<Duration>, start: Instant, what: &'static str) -> Option<Limit> {
+    let length = length?;
+    Some(Limit { until: start.checked_add(length)?, length, what })
+}
+
+/// Returns the limit that expires first.
+fn sooner(total: Option<Limit>, other: Option<Limit>) -> Option<Limit> {
+    match (total, other) {
+        (Some(total), Some(other)) => Some(if other.until < total.until { other } else { total }),
+        (total, other) => total.or(other),
+    }
 }
 
 /// An answer whose next piece has to arrive before the sleep ends.
@@ -101,10 +115,9 @@ struct Watched {
     /// The answer; `None` once it has ended.
     answer: Option<Answer>,
     sleep: Option<Pin<Box<Sleep>>>,
-    what: &'static str,
-    /// The time at which the wait for the next piece began.
-    start: Instant,
-    total: Option<Instant>,
+    /// The limit that expires first.
+    next: Option<Limit>,
+    total: Option<Limit>,
     idle: Option<Duration>,
 }
 
@@ -115,11 +128,8 @@ impl Stream for Watched {
         let this = &mut *self;
         let Some(answer) = &mut this.answer else { return Poll::Ready(None) };
         if let Poll::Ready(next) = Pin::new(answer).poll_next(cx) {
-            let now = Instant::now();
-            let idle = this.idle.and_then(|limit| now.checked_add(limit));
-            let (until, what) = sooner(this.total, idle, "its next piece");
-            (this.what, this.start) = (what, now);
-            match (until, &mut this.sleep) {
+            this.next = sooner(this.total, limit(this.idle, Instant::now(), "the next piece of the answer"));
+            match (this.next.map(|next| next.until), &mut this.sleep) {
                 // The timer is reset instead of created anew, because there may be thousands of pieces.
                 (Some(until), Some(sleep)) => sleep.as_mut().reset(until),
                 (until, sleep) => *sleep = until.map(|until| Box::pin(sleep_until(until))),
@@ -131,6 +141,6 @@ impl Stream for Watched {
             return Poll::Pending;
         }
         this.answer = None;
-        Poll::Ready(Some(Err(late(this.what, this.start.elapsed()))))
+        Poll::Ready(this.next.map(|next| Err(next.passed())))
     }
 }

@@ -34,12 +34,14 @@ Examples:
   formwork config trust team/formwork.toml
   formwork config trust --remove
 
-A configuration file may run programs (`api_key_command`) if you name it with --config or FORMWORK_CONFIG. A file that is
-only found in a folder may not, until you trust it. The trust ends when the contents of the file change: read them first.
+A configuration file may run programs (`api_key_command`) and send secrets to any address if you name it with --config or
+FORMWORK_CONFIG. A file that is only found in a folder runs no program, and sends secrets only to the vendors' own addresses
+and to this machine, until you trust it. The command prints every program, and every secret with its address. The trust ends
+when the contents of the file change.
 
 Exit codes: 0 done, 1 the file was not trusted (--remove), 2 there is no such file.";
 
-/// Print the effective configuration, or allow a file to run programs
+/// Print the effective configuration, or trust a file
 #[derive(Subcommand)]
 #[command(after_help = "Examples:\n  formwork config show\n  formwork config trust team/formwork.toml")]
 pub(crate) enum Command {
@@ -53,7 +55,7 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Allow a configuration file to run the programs that it names
+    /// Allow a configuration file to run programs, and to send secrets to the addresses that it names
     #[command(after_help = TRUST)]
     Trust {
         /// The file [default: the file that is found]

@@ -77,7 +77,7 @@ fn text(found: &ConfigOutput) -> String {
         (Some(file), true) => format!("configuration: {file}\n"),
         (Some(file), false) => {
             format!(
-                "configuration: {file} (found, not named: it may run no programs, see formwork config trust)\n"
+                "configuration: {file} (found, not named: it may run no programs, and send secrets to vendors and this machine only, see formwork config trust)\n"
             )
         }
         (None, _) => "configuration: none was found, the local model is used\n".to_owned(),

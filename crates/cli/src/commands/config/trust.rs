@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
-use formwork::config::TrustedFiles;
-use formwork::providers::Providers;
+use formwork::config::{Config, TrustedFiles};
+use formwork::providers::{Providers, telemetry_uses};
 
 use crate::exit::{Failed, Status};
 use crate::output;
@@ -23,10 +23,25 @@ pub(super) fn run(file: Option<&Path>, remove: bool, providers: &Providers) -> R
         return Ok(Status::of(was_trusted));
     }
     // Checks the file first, because trusting an invalid file would have no effect.
-    super::read(Some(&file), providers)?;
+    let config = super::read(Some(&file), providers)?;
+    for (section, of) in config.iter().flat_map(|config| uses(config, providers)) {
+        output::line(format!("{section}: {of}"))?;
+    }
     list.add(&file).map_err(failed)?;
-    output::line(format!("{} may run programs, until its contents change", file.display()))?;
+    output::line(format!("{} is trusted with this, until its contents change", file.display()))?;
     Ok(Status::Ok)
+}
+
+/// Returns what the file needs trust for, with the section.
+fn uses(config: &Config, providers: &Providers) -> Vec<(String, String)> {
+    let hosted = config.sections().iter().filter(|section| section.common.kind != "local");
+    let of_providers = hosted.flat_map(|section| {
+        let made = providers.make(&section.clone().as_found());
+        let uses = made.err().map(|error| error.uses().to_vec()).unwrap_or_default();
+        uses.into_iter().map(|of| (format!("provider `{}`", section.name), of))
+    });
+    let of_telemetry = telemetry_uses(config).into_iter().map(|of| ("[telemetry]".to_owned(), of));
+    of_providers.chain(of_telemetry).collect()
 }
 
 fn found(providers: &Providers) -> Result<PathBuf, Failed> {

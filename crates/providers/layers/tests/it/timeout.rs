@@ -16,10 +16,10 @@ async fn each_limit_is_kept() {
     let all = Timeout::new().with_first(seconds(10)).with_idle(seconds(5)).with_total(seconds(20));
     assert_eq!(ask(all, 5, &[4, 4, 4]).await.unwrap().text, "xxx");
     for (before, pieces, words) in [
-        (11, &[][..], "its first piece was not there after 10.0 s"),
+        (11, &[][..], "the first piece of the answer did not arrive within 10s"),
         // The head arrived in time, and the first piece did not.
         (5, &[6], "its first piece"),
-        (5, &[4, 6], "its next piece was not there after 5.0 s"),
+        (5, &[4, 6], "the next piece of the answer did not arrive within 5s"),
         (5, &[4, 4, 4, 4], "the end of the answer"),
     ] {
         let fault = ask(all, before, pieces).await.unwrap_err();

@@ -114,6 +114,43 @@ pub struct Exchange {
     pub schema_dropped: bool,
 }
 
+impl Exchange {
+    /// Removes secrets from the body, also those that several chunks share. The chunks keep their times; the text of a secret
+    /// is replaced in the chunk in which it begins.
+    fn redact(&mut self, redact: impl Fn(&str) -> String) {
+        let body: Vec<u8> = self.chunks.iter().flat_map(|chunk| chunk.bytes().to_vec()).collect();
+        let text = String::from_utf8_lossy(&body);
+        let clean = redact(&text);
+        if clean == text {
+            return;
+        }
+        let same = |pairs: &mut dyn Iterator<Item = (u8, u8)>| pairs.take_while(|(a, b)| a == b).count();
+        // The part that differs has the same bytes before it and after it.
+        let before = same(&mut text.bytes().zip(clean.bytes()));
+        let rest = text.len().min(clean.len()) - before;
+        let after = same(&mut text.bytes().rev().zip(clean.bytes().rev())).min(rest);
+        let (end, clean) = (text.len() - after, clean.as_bytes());
+        let mut at = 0;
+        for (number, chunk) in self.chunks.iter_mut().enumerate() {
+            let (start, stop) = (at, at + chunk.bytes().len());
+            at = stop;
+            let bytes = if text.len() == body.len() {
+                let kept = |from: usize, to: usize| text.as_bytes().get(from..to).unwrap_or_default();
+                let replaced = clean.get(before..clean.len() - after).unwrap_or_default();
+                let is_first = (start..stop).contains(&before);
+                let head = kept(start, stop.min(before).max(start));
+                let tail = kept(start.max(end).min(stop), stop);
+                [head, if is_first { replaced } else { &[] }, tail].concat()
+            } else {
+                // Bytes that are no text: everything moves into the first chunk.
+                let all = if number == 0 { clean } else { &[] };
+                all.to_vec()
+            };
+            *chunk = Chunk::new(chunk.after_ms, &bytes);
+        }
+    }
+}
+
 /// The head of a recorded response.
 ///
 /// ```

@@ -43,7 +43,9 @@ impl Recorder {
 
     /// Returns the exchanges so far. The cassette contains a body only as far as it was read.
     pub fn cassette(&self) -> Cassette {
-        self.tape.lock().clone()
+        let mut cassette = self.tape.lock().clone();
+        cassette.exchanges.iter_mut().for_each(|exchange| exchange.redact(|text| self.inner.redact(text)));
+        cassette
     }
 }
 
@@ -132,10 +134,7 @@ impl Stream for Recording {
         this.last = now;
         this.tape.change(this.index, |exchange| match &next {
             Some(Ok(bytes)) => {
-                // A key that the server echoes can only be redacted if it is within one chunk.
-                let chunk = Chunk::new(after, bytes);
-                let redacted = std::str::from_utf8(bytes).map(|text| this.inner.redact(text));
-                exchange.chunks.push(redacted.map_or(chunk, |text| Chunk::new(after, text.as_bytes())));
+                exchange.chunks.push(Chunk::new(after, bytes));
             }
             Some(Err(fault)) => exchange.fault = Some(redacted(fault.clone(), &this.inner)),
             None => {}

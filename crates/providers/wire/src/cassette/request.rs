@@ -38,7 +38,7 @@ impl Recorded {
             Err(_) if text.is_empty() => Value::Null,
             Err(_) => Value::String(text),
         };
-        Self { method: request.method().to_string(), path: request.uri().to_string(), body }
+        Self { method: request.method().to_string(), path: redact(&request.uri().to_string()), body }
     }
 
     /// Returns the request without its schema.

@@ -98,3 +98,22 @@ fn what_is_no_cassette_is_refused() {
         assert!(error.contains(words), "{error}");
     }
 }
+
+#[tokio::test]
+async fn a_secret_is_removed_wherever_the_chunks_are_cut() {
+    let body = "🦀 before sesame between sesame after\nend\n".as_bytes();
+    for first in 1..body.len() {
+        for second in [first, first + 1, first + 5, body.len()] {
+            let second = second.min(body.len());
+            let chunks = [&body[..first], &body[first..second], &body[second..]].map(<[u8]>::to_vec);
+            let reply =
+                Reply(200, vec![("content-type", "application/x-ndjson".to_owned())], chunks.to_vec());
+            let recorder = Recorder::new(Arc::new(Line::new([reply])));
+            ask(Arc::new(recorder.clone()), "one").await.unwrap();
+            let exchange = recorder.cassette().exchanges.remove(0);
+            let kept: Vec<u8> = exchange.chunks.iter().flat_map(|chunk| chunk.bytes().to_vec()).collect();
+            let kept = String::from_utf8(kept).unwrap();
+            assert_eq!(kept, "🦀 before [redacted] between [redacted] after\nend\n", "{first} {second}");
+        }
+    }
+}
