@@ -102,7 +102,8 @@ pub use original::Original;
 pub use overrides::Overrides;
 pub use plan::{Plan, PlanBuilder, PlanOptions, Target};
 pub use policy::{
-    Ask, Backoff, Decision, Patching, Policy, Reask, Retries, RetryContext, RetryPolicy, Temperature,
+    Ask, Backoff, Decision, Estimates, Patching, Policy, Reask, Retries, RetryContext, RetryPolicy,
+    Temperature,
 };
 pub use precision::precision;
 pub use provider::{Clock, Layer, Provider, SharedProvider};

@@ -267,7 +267,10 @@ impl Drive<'_> {
         }
         let target = self.target(run.target());
         self.observers.notify(|observer, id| {
-            observer.asking(id, &Next { attempt: run.attempt(), target, ask: run.ask(), wait });
+            observer.asking(
+                id,
+                &Next { attempt: run.attempt(), target, ask: run.ask(), wait, estimates: run.estimates() },
+            );
         });
     }
 

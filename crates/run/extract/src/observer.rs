@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use formwork_core::{Ask, Call, CallRecord, Delta, Error, External, Outcome, Violation};
+use formwork_core::{Ask, Call, CallRecord, Delta, Error, Estimates, External, Outcome, Violation};
 use serde_json::Value;
 
 /// Receives the events of a run as they happen, for logs, metrics and progress bars.
@@ -163,6 +163,8 @@ pub struct Next<'a> {
     pub ask: &'a Ask,
     /// The delay before the call.
     pub wait: Duration,
+    /// The estimated costs of the steps between which the run chose.
+    pub estimates: Estimates,
 }
 
 /// An observer that the run waits for until all its events are taken.

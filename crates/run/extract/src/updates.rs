@@ -241,7 +241,7 @@ impl<T: Send> Observer for Tap<T> {
     }
 
     fn asking(&self, _: RunId, next: &Next<'_>) {
-        let Next { attempt, target, ask, wait } = *next;
+        let Next { attempt, target, ask, wait, .. } = *next;
         self.push(Update::Asking { attempt, target: target.to_owned(), ask: ask.clone(), wait });
     }
 

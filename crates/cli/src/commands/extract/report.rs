@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use formwork_core::{Ask, Call, CallRecord, CallResult, Error, Failure, Outcome, WarningKind};
+use formwork_core::{Ask, Call, CallRecord, CallResult, Error, Estimates, Failure, Outcome, WarningKind};
 use formwork_extract::{Next, Observer, RunId, Started};
 use serde_json::Value;
 
@@ -76,6 +76,9 @@ impl Observer for Report {
     fn asking(&self, _: RunId, next: &Next<'_>) {
         let wait = if next.wait.is_zero() { String::new() } else { format!(" after {:?}", next.wait) };
         say!("next: attempt {} asks {} for {}{wait}", next.attempt, next.target, part(next.ask));
+        if next.estimates != Estimates::default() {
+            say!("  estimated: {}", next.estimates);
+        }
     }
 }
 

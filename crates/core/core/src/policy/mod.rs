@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Capabilities, Failure, Feedback, JsonPath, Sampling, Thresholds};
+use crate::{Capabilities, Cost, Failure, Feedback, JsonPath, Sampling, Thresholds};
 
 pub use ready::{Backoff, Patching, Policy, Retries, Temperature};
 
@@ -27,7 +27,8 @@ pub use ready::{Backoff, Patching, Policy, Retries, Temperature};
 pub enum Ask {
     /// The whole document.
     Whole,
-    /// The values at these paths; the rest of the last answer is kept byte for byte.
+    /// The values at these paths; the rest of the last answer is kept byte for byte. A path one past the last item of a list requests
+    /// all further items of the list.
     Patch(Vec<JsonPath>),
 }
 
@@ -140,6 +141,64 @@ impl Reask {
     }
 }
 
+/// The estimated costs of the possible next steps, from the lengths of their messages and of the expected answers at four bytes a
+/// token, and the prices of the targets.
+///
+/// ```
+/// use formwork_core::{Cost, Estimates};
+///
+/// let cost = |tokens| Some(Cost { tokens, micro_usd: None });
+/// let estimates = Estimates { patch: cost(900), whole: cost(2_000), next: None };
+/// assert_eq!(estimates.to_string(), "patch 900 tokens, whole answer 2000 tokens");
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Estimates {
+    /// Requesting only the values of [`RetryContext::patchable`] from the current target; `None` if that is not possible.
+    pub patch: Option<Cost>,
+    /// Requesting the whole document from the current target.
+    pub whole: Option<Cost>,
+    /// The cheaper of both from the next target; `None` without one.
+    pub next: Option<Cost>,
+}
+
+impl Estimates {
+    /// Returns whether one step costs less than three quarters of another one: a smaller difference is within the error of the
+    /// estimate. Money decides if both prices are known, otherwise tokens do.
+    pub(crate) const fn is_cheaper(one: Option<Cost>, other: Option<Cost>) -> bool {
+        let (Some(one), Some(other)) = (one, other) else { return false };
+        let (one, other) = match (one.micro_usd, other.micro_usd) {
+            (Some(one), Some(other)) => (one, other),
+            _ => (one.tokens, other.tokens),
+        };
+        one.saturating_mul(4) < other.saturating_mul(3)
+    }
+
+    /// Returns whether the next target is cheaper than each step of the current one. Both prices have to be known, because tokens of
+    /// different models cannot be compared.
+    pub(crate) fn prefers_next(&self) -> bool {
+        let is_priced = |cost: Option<Cost>| cost.is_none_or(|cost| cost.micro_usd.is_some());
+        let is_below = |cost: Option<Cost>| cost.is_none() || Self::is_cheaper(self.next, cost);
+        let own = [self.patch, self.whole];
+        self.next.is_some()
+            && is_priced(self.next)
+            && own.iter().all(|cost| is_priced(*cost) && is_below(*cost))
+    }
+}
+
+impl fmt::Display for Estimates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let steps = [("patch", self.patch), ("whole answer", self.whole), ("next target", self.next)];
+        let known = steps.into_iter().filter_map(|(name, cost)| Some((name, cost?)));
+        for (nth, (name, cost)) in known.enumerate() {
+            write!(f, "{}{name} {} tokens", if nth == 0 { "" } else { ", " }, cost.tokens)?;
+            if let Some(micro) = cost.micro_usd {
+                write!(f, " for ${}.{:06}", micro / 1_000_000, micro % 1_000_000)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The state of a run that a [`RetryPolicy`] decides by.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -167,6 +226,8 @@ pub struct RetryContext<'a> {
     pub faults: u32,
     /// The paths that a patch could correct; empty if only a whole answer can.
     pub patchable: &'a [JsonPath],
+    /// The estimated costs of the possible next steps.
+    pub estimates: Estimates,
     /// Whether the same answer came before.
     pub repeated: bool,
     /// Whether the last answer was a patch that corrected nothing.
@@ -216,6 +277,7 @@ impl<'a> RetryContext<'a> {
             patches: 0,
             faults: 0,
             patchable: &[],
+            estimates: Estimates { patch: None, whole: None, next: None },
             repeated: false,
             stalled: false,
             not_stated: &[],
@@ -283,6 +345,13 @@ pub trait RetryPolicy: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Returns whether the run may request only the rest of an answer that ended before its document did, or that was stopped (default:
+    /// `false`, the whole is requested again). Then [`RetryContext::patchable`] has the paths of the missing values, and
+    /// [`Ask::Patch`] of them continues the answer.
+    fn resumes(&self) -> bool {
+        false
+    }
+
     /// Returns whether a call is stopped once its answer cannot become valid (default: `false`); see
     /// [`Follower`](crate::Follower). The answer is then a failed attempt.
     fn stops(&self) -> bool {
@@ -309,6 +378,10 @@ impl<P: RetryPolicy + ?Sized> RetryPolicy for Arc<P> {
 
     fn accepts_incomplete(&self) -> bool {
         (**self).accepts_incomplete()
+    }
+
+    fn resumes(&self) -> bool {
+        (**self).resumes()
     }
 
     fn stops(&self) -> bool {

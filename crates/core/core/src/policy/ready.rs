@@ -4,7 +4,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Ask, Capabilities, Decision, Failure, Fault, Feedback, Reask, RetryContext, RetryPolicy, Sampling,
+    Ask, Capabilities, Decision, Estimates, Failure, Fault, Feedback, Reask, RetryContext, RetryPolicy,
+    Sampling,
 };
 
 /// The temperature of each attempt.
@@ -361,17 +362,26 @@ impl Policy {
         if seen.attempts >= self.attempts {
             return Decision::GiveUp;
         }
+        let estimates = seen.estimates;
+        let can_patch = self.patching == Patching::Attempt
+            && !seen.patchable.is_empty()
+            && !seen.stalled
+            && !Estimates::is_cheaper(estimates.whole, estimates.patch);
+        let is_next_cheaper = self.patching == Patching::Attempt
+            && estimates.prefers_next()
+            && seen.next_in.is_some_and(|wait| wait.is_zero());
         let tired =
             seen.attempts_on_target >= self.share(seen.targets) || self.stop_on_repeat && seen.repeated;
-        if tired && (seen.next.is_some() || self.stop_on_repeat && seen.repeated) {
+        if is_next_cheaper || tired && (seen.next.is_some() || self.stop_on_repeat && seen.repeated) {
             return match seen.next {
+                Some(_) if can_patch => self.ask(seen, Ask::Patch(seen.patchable.to_vec()), true, true),
                 Some(_) => self.ask(seen, Ask::Whole, true, true),
                 None => Decision::GiveUp,
             };
         }
-        match self.patching {
-            Patching::Attempt if !seen.patchable.is_empty() && !seen.stalled => patch(true),
-            _ => self.ask(seen, Ask::Whole, true, false),
+        match () {
+            () if can_patch => patch(true),
+            () => self.ask(seen, Ask::Whole, true, false),
         }
     }
 
@@ -423,6 +433,11 @@ impl RetryPolicy for Policy {
 
     fn accepts_incomplete(&self) -> bool {
         self.accept_incomplete
+    }
+
+    /// An answer that ended early is continued where each patch is an attempt.
+    fn resumes(&self) -> bool {
+        self.patching == Patching::Attempt
     }
 
     fn stops(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::drafts::Draft;
 use super::entry::Answered;
 use super::evidence::is_at_deadline;
 use super::examine::{Examined, Question};
@@ -62,7 +63,7 @@ impl Run {
         let is_raised = is_cut && at_limit && !self.is_late(plan, now) && self.raises_limit(plan, &call);
         let bounding = self.bounding(plan, now, &completion.finish, &examined).filter(|_| !is_raised);
         self.show_answer(plan, now, &completion, &examined, bounding.as_ref());
-        let Examined { draft, edits, failure, ignored, .. } = examined;
+        let Examined { draft, read, edits, failure, ignored, .. } = examined;
         let is_patch = matches!(&self.request.ask, Ask::Patch(_));
         let previous = self.drafts.previous();
         // Only a repetition by the same target counts: another target may give the same wrong answer once.
@@ -71,7 +72,12 @@ impl Run {
             self.drafts.wrong(&self.ledger).is_some_and(|wrong| Some(wrong.target.as_str()) == target);
         let repeated = !is_patch && is_own && !previous.is_empty() && *previous == text;
         let found = failure.as_ref().map_or(0, |failure| failure.violations().len());
-        let stalled = is_patch && (draft.is_none() || found >= self.drafts.violations(&self.ledger).len());
+        let stalled = is_patch
+            && draft.as_ref().is_none_or(|draft| match self.drafts.current() {
+                Some(before) if !draft.rest.is_empty() => before.value == draft.value,
+                Some(before) if !before.rest.is_empty() => false,
+                _ => found >= self.drafts.violations(&self.ledger).len(),
+            });
         let accepted = failure.is_none();
         if matches!(failure, Some(Failure::Truncated { .. })) && completion.closed_at.is_some() {
             // The provider has a token limit of its own where none is sent; the policy raises the limit above this number.
@@ -88,8 +94,12 @@ impl Run {
         } else if let Some(bounding) = bounding {
             self.set_bounded(plan, bounding);
         }
+        if let Some(read) = read {
+            self.drafts.replace(read, &self.ledger);
+        }
         if is_raised {
             self.counters.clear_faults();
+            self.continues(draft, text);
             self.state = State::Ready;
             return;
         }
@@ -126,15 +136,57 @@ impl Run {
             let completion = received.with_finish(Finish::Length).with_usage(usage);
             return self.answered(plan, now, completion, None);
         }
+        let call = Arc::clone(call);
+        let begun = (self.request.ask == Ask::Whole).then(|| {
+            let text: Arc<str> = received.text.as_str().into();
+            let question = Question {
+                plan,
+                call: &call,
+                ask: &self.request.ask,
+                draft: None,
+                context: self.context(),
+                attempt: self.attempt(),
+                text: &text,
+                entry: self.ledger.len(),
+                cut_by: "the end of the text",
+            };
+            (question.begun(&received), text)
+        });
         if fault.kind == FaultKind::Unreachable && fault.connection.is_none() {
             fault = fault.with_connection(Connection::Broken);
         }
         // The ledger has no separate entry for the probe before a failed call, so its usage is added here.
         let usage = received.probe.as_deref().map_or(usage, |probe| usage.plus(*probe));
-        self.failed(plan, now, fault, usage);
+        self.failed_after(plan, now, fault, usage, begun);
+    }
+
+    /// Requests only the rest of an answer from now on, if its beginning can be continued. The call counts as the one that it continues.
+    fn continues(&mut self, begun: Option<Draft>, text: Arc<str>) {
+        let Some(draft) = begun.filter(|draft| !draft.rest.is_empty()) else { return };
+        if self.position.refuses_patches {
+            return;
+        }
+        self.request.ask = Ask::Patch(draft.rest.clone());
+        let entry = draft.entry;
+        self.drafts.replace(draft, &self.ledger);
+        self.drafts.reject(text, Some(entry));
     }
 
     pub(super) fn failed(&mut self, plan: &Plan, now: Time, fault: Fault, usage: Usage) {
+        self.failed_after(plan, now, fault, usage, None);
+    }
+
+    /// Takes in a failed call. `begun` is the beginning of its answer.
+    fn failed_after(
+        &mut self,
+        plan: &Plan,
+        now: Time,
+        fault: Fault,
+        usage: Usage,
+        begun: Option<(Option<Draft>, Arc<str>)>,
+    ) {
+        let is_refused_patch = matches!(self.request.ask, Ask::Patch(_))
+            && matches!(fault.kind, FaultKind::SchemaRefused | FaultKind::BadRequest);
         let refused = (fault.kind == FaultKind::SchemaRefused).then(|| fault.message.clone());
         let State::Calling { call, .. } = &self.state else { return };
         // The clocks of provider and driver differ by milliseconds, and the reason for the end must not depend on the difference.
@@ -151,10 +203,18 @@ impl Run {
             // The same call without the parameter is no further attempt; there are three parameters at most.
             self.was_refused_sampling(plan, now, parameter, &reason);
             self.state = State::Ready;
+        } else if is_refused_patch {
+            // The server may accept the schema of the whole document.
+            self.position.refuses_patches = true;
+            self.request.ask_whole();
+            self.state = State::Ready;
         } else if refused.is_some_and(|reason| self.was_refused(plan, now, &reason)) {
             self.state = State::Ready;
         } else {
             self.counters.failed();
+            if let Some((draft, text)) = begun {
+                self.continues(draft, text);
+            }
             self.decide(plan, now, false, false);
         }
     }

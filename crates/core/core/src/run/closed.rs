@@ -1,6 +1,6 @@
 //! Finds the incomplete values of an answer that the token limit ended and whose document was closed without the model.
 
-use formwork_json::{JsonPath, Segment, values_around};
+use formwork_json::{JsonPath, values_around};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -84,10 +84,10 @@ impl Closed {
         }
     }
 
-    /// Adds the marks of a value that was inserted at `path`. It is the member `name` of `answer`.
-    pub(super) fn adopt(&mut self, answer: &Self, name: &str, path: &JsonPath) {
+    /// Adds the marks of a value that was inserted at `path`. It is the value at `place` of `answer`.
+    pub(super) fn adopt(&mut self, answer: &Self, place: &JsonPath, path: &JsonPath) {
         let moved = |from: &[JsonPath]| -> Vec<JsonPath> {
-            from.iter().filter_map(|from| in_document(from, name, path)).collect()
+            from.iter().filter_map(|from| in_document(from, place, path)).collect()
         };
         self.cut.extend(moved(&answer.cut));
         self.supplied.extend(moved(&answer.supplied));
@@ -130,12 +130,10 @@ pub(super) fn is_incomplete(violation: &Violation) -> bool {
     violation.stage == Stage::Read && (violation.rule == CUT || violation.rule == SUPPLIED)
 }
 
-/// Returns the path in the document of a place in a patch, whose member `name` is inserted at `path`; `None` for other members.
-pub(super) fn in_document(from: &JsonPath, name: &str, path: &JsonPath) -> Option<JsonPath> {
-    match from.segments() {
-        [Segment::Key(first), rest @ ..] if first == name => Some(path.join(rest)),
-        _ => None,
-    }
+/// Returns the path in the document of a value in a patch, whose value at `place` is inserted at `path`; `None` for other values.
+pub(super) fn in_document(from: &JsonPath, place: &JsonPath, path: &JsonPath) -> Option<JsonPath> {
+    let rest = from.segments().get(place.segments().len()..).filter(|_| from.is_within(place))?;
+    Some(path.join(rest))
 }
 
 #[cfg(test)]
@@ -233,7 +231,7 @@ mod tests {
         assert_eq!(marks(&closed), (vec!["$".into(), "$.a".into()], vec!["$.a.c".into()]));
         let answer = r#"{"a.b": ["y", "z"], "a.c": 0}"#;
         let answer = Closed::of(answer, answer.find("z\"").unwrap());
-        closed.adopt(&answer, "a.b", &"$.a.b".parse().unwrap());
+        closed.adopt(&answer, &JsonPath::root().key("a.b"), &"$.a.b".parse().unwrap());
         let (cut, _) = marks(&closed);
         assert_eq!(cut, ["$", "$.a", "$.a.b", "$.a.b[1]"]);
     }

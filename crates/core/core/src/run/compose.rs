@@ -53,7 +53,7 @@ impl Run {
                     .as_ref()
                     .map(|prompt_schema| plan.options.instruction.message(prompt_schema, "object"));
                 let mut messages = self.task(instruction.map(Arc::new).as_ref());
-                messages.push(Arc::new(Message::user(self.patch_words(paths))));
+                messages.push(Arc::new(Message::user(self.patch_words(plan, paths))));
                 (Arc::new(lowered), messages)
             }
         };

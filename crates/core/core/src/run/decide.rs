@@ -12,9 +12,10 @@ use super::position::Position;
 use super::request::Request;
 use super::{DEADLINE_PASSED, MAX_CALLS, Run, State};
 use crate::absence::settle::is_unstated;
+use crate::call::written;
 use crate::{
-    Ask, Call, Cost, Decision, ErrorKind, Evidence, Failure, FaultKind, JsonPath, Plan, RetryContext, Time,
-    Usage,
+    Ask, Call, Cost, Decision, ErrorKind, Estimates, Evidence, Failure, FaultKind, Feedback, JsonPath, Plan,
+    RetryContext, Time, Usage,
 };
 
 /// The facts about the last answer besides its failure.
@@ -27,6 +28,12 @@ struct Last<'a> {
     /// The required members that this answer and the one before do not state.
     not_stated: &'a [JsonPath],
 }
+
+/// The expected length of a value that an answer lacks, in bytes.
+const MISSING: usize = 16;
+
+/// The expected length of the name of a value in a patch, in bytes.
+const NAME: usize = 12;
 
 /// The number of tokens that is reserved for an answer without a limit. Every call under a budget has a limit.
 const UNLIMITED: u32 = 128_000;
@@ -177,13 +184,37 @@ impl Run {
             return Decision::GiveUp;
         };
         let ask = &self.request.ask;
-        let about_values = matches!(failure, Failure::Invalid { .. }) || matches!(ask, Ask::Patch(_));
-        let mut patchable =
-            if about_values && plan.policy.patches() { self.patchable(plan) } else { Vec::new() };
+        let is_begun = self.drafts.current().is_some_and(|draft| !draft.rest.is_empty());
+        let about_values =
+            is_begun || matches!(failure, Failure::Invalid { .. }) || matches!(ask, Ask::Patch(_));
+        let mut patchable = if about_values && plan.policy.patches() && !self.position.refuses_patches {
+            self.patchable(plan)
+        } else {
+            Vec::new()
+        };
         if !patchable.is_empty() && !self.can_patch(plan, &patchable) {
             patchable.clear();
         }
+        let is_asked = matches!(failure, Failure::Fault(_) | Failure::Refused { .. });
+        let estimates = if is_asked {
+            Estimates::default()
+        } else {
+            let patch = Some(Ask::Patch(patchable.clone())).filter(|_| !patchable.is_empty());
+            let of = |target| {
+                let patch = patch.as_ref().and_then(|patch| self.estimate(plan, patch, target));
+                (patch, self.estimate(plan, &Ask::Whole, target))
+            };
+            let (patch, whole) = of(None);
+            let next = next.and_then(|(target, _)| {
+                let (patch, whole) = of(Some(target));
+                if Estimates::is_cheaper(whole, patch) { whole } else { patch.or(whole) }
+            });
+            Estimates { patch, whole, next }
+        };
+        self.estimates = estimates;
+        let (Some(failure), ask) = (self.failure(), &self.request.ask) else { return Decision::GiveUp };
         plan.policy.decide(&RetryContext {
+            estimates,
             failure,
             ask,
             sampling: self.request.sampling,
@@ -206,6 +237,33 @@ impl Run {
             remaining: self.deadline(plan).map(|deadline| deadline.since(now)),
             draw,
         })
+    }
+
+    /// Returns the estimated cost of a call that requests this part of the document from the current target or another one; `None`
+    /// if the call cannot be made.
+    fn estimate(&self, plan: &Plan, ask: &Ask, target: Option<usize>) -> Option<Cost> {
+        let mut there = self.clone();
+        if let Some(target) = target {
+            there.position.advance(plan, target).then_some(())?;
+        }
+        there.request.ask = ask.clone();
+        there.request.feedback.get_or_insert_with(|| Arc::new(Feedback::standard()));
+        let (call, _) = there.compose(plan).ok()?;
+        let schema = call.schema().map_or(0, written);
+        let draft = self.drafts.current();
+        let whole = draft.map_or(self.drafts.previous().len(), |draft| draft.text.len());
+        // Nobody knows the length of the rest of an answer; the beginning is part of the whole alone.
+        let rest = draft.filter(|draft| !draft.rest.is_empty()).map_or(0, |_| whole);
+        let answer = match (ask, draft) {
+            (Ask::Patch(paths), Some(draft)) => {
+                let value = |path: &JsonPath| path.get(&draft.value).map_or(MISSING, written) + NAME;
+                paths.iter().map(value).sum::<usize>() + rest
+            }
+            _ => whole + rest,
+        };
+        let usage = Usage::estimate(&call, answer);
+        let usage = Usage::new(usage.input_tokens + schema.div_ceil(4) as u64, usage.output_tokens);
+        Some(there.position.target_of(plan)?.cost(usage))
     }
 
     /// Returns the failure of the last call, if it failed.
@@ -263,7 +321,6 @@ impl Run {
     fn entered(&mut self) {
         self.leave_target();
         self.counters.enter_target();
-        self.request.enter_target();
     }
 }
 

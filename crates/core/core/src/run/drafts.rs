@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formwork_json::Rounded;
+use formwork_json::{JsonPath, Rounded};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -29,6 +29,12 @@ pub(super) struct Draft {
     /// The value as the contract's type, if nothing is wrong with it.
     #[serde(skip)]
     pub(super) decoded: Decoded,
+    /// If the answer ended before its document did: the paths of the values that would complete it.
+    #[serde(default)]
+    pub(super) rest: Vec<JsonPath>,
+    /// The violations of the values that an unfinished document has.
+    #[serde(default)]
+    pub(super) wrong: Vec<Violation>,
 }
 
 /// The current draft and the best one before it.
@@ -75,6 +81,11 @@ impl Drafts {
         self.wrong = entry.or(self.wrong);
     }
 
+    /// Returns whether a draft comes from the last answer that was rejected.
+    pub(super) fn is_rejected(&self, draft: &Draft) -> bool {
+        self.wrong == Some(draft.entry)
+    }
+
     /// Records that the current draft was not accepted.
     pub(super) fn reject_current(&mut self, entry: Option<usize>) {
         let text = self.current.as_ref().map(|draft| Arc::clone(&draft.text)).unwrap_or_default();
@@ -106,6 +117,11 @@ impl Drafts {
         let found = |draft: &Draft| found_at(ledger, draft.entry).map(<[_]>::len);
         // A draft without violations was not rejected; a better draft replaced it.
         let Some(count) = found(&draft) else { return };
+        let is_beginning =
+            |best: &Draft| best.entry == draft.entry && best.rest.is_empty() && !draft.rest.is_empty();
+        if self.best.as_ref().is_some_and(is_beginning) {
+            return;
+        }
         if self.best.as_ref().and_then(found).is_none_or(|fewest| count <= fewest) {
             self.best = Some(draft);
         }

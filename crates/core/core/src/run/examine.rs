@@ -3,18 +3,23 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use formwork_json::{Candidate, Edit, JsonPath, Level, ReadError, Rounded, locate_all, read, splice};
+use formwork_json::{
+    Candidate, Edit, JsonPath, Level, ReadError, Rounded, locate, locate_all, read, rounded, splice,
+};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::closed::{CUT, Closed, in_document, is_incomplete};
 use super::compliance::{self, Proof};
 use super::drafts::Draft;
-use super::patch::label;
+use super::learn::RUNAWAY;
+use super::places::Places as Parts;
+use super::rest::{Beginning, open_in, unended};
 use super::warnings::{self, Ranked};
 use crate::feedback::cut_bytes;
 use crate::judgement::Decoded;
 use crate::lift::{Lifted, lift_exact};
+use crate::reader::Places;
 use crate::{
     Ask, Call, Completion, Context, Failure, Finish, Fit, Plan, Provenance, Source, Stage, Violation,
     Warning, WarningKind, precision, spaced,
@@ -41,6 +46,8 @@ pub(super) struct Question<'a> {
 /// The result of examining an answer.
 pub(super) struct Examined {
     pub(super) draft: Option<Draft>,
+    /// All that could be read of an answer that ended early, if the draft is its beginning without values that had not ended.
+    pub(super) read: Option<Draft>,
     pub(super) edits: Vec<Edit>,
     pub(super) failure: Option<Failure>,
     /// The proof that the server ignored the schema, if any.
@@ -52,7 +59,14 @@ pub(super) struct Examined {
 impl Examined {
     /// Returns the result for an answer without a document.
     fn failed(failure: Failure) -> Self {
-        Self { draft: None, edits: Vec::new(), failure: Some(failure), ignored: None, exceeds_bound: false }
+        Self {
+            draft: None,
+            read: None,
+            edits: Vec::new(),
+            failure: Some(failure),
+            ignored: None,
+            exceeds_bound: false,
+        }
     }
 }
 
@@ -66,7 +80,9 @@ impl Question<'_> {
         if let Some(reason) = stopped {
             let ignored = Some(self.call).filter(|_| *self.ask == Ask::Whole);
             let ignored = ignored.and_then(|call| compliance::stopped(call, &reason));
-            return Examined { ignored, ..failed(Failure::Stopped { violations: vec![reason] }) };
+            let draft = Some(completion).filter(|_| *self.ask == Ask::Whole && reason.rule != RUNAWAY);
+            let draft = draft.and_then(|completion| self.begun(completion));
+            return Examined { draft, ignored, ..failed(Failure::Stopped { violations: vec![reason] }) };
         }
         match completion.finish {
             Finish::Refused | Finish::Filtered => {
@@ -78,10 +94,18 @@ impl Question<'_> {
             }
             _ => {}
         }
+        if let (Ask::Patch(paths), Some(draft), true) = (self.ask, self.draft, self.plan.policy.resumes())
+            && completion.closed_at.is_none()
+            && let Some(begun) = Beginning::of(&completion.text, self.plan.options.level)
+        {
+            return self.examine_begun_patch(draft, paths, begun);
+        }
         let candidates = match read(&completion.text, self.plan.options.level) {
             Ok(reading) => reading.into_candidates(),
             Err(_) if completion.finish == Finish::Length || ends_inside(&completion.text) => {
-                return failed(self.truncated());
+                let draft = Some(completion).filter(|_| *self.ask == Ask::Whole);
+                let draft = draft.and_then(|completion| self.begun(completion));
+                return Examined { draft, ..failed(self.truncated()) };
             }
             Err(error) => {
                 let violation = of_answer("json", "", &unreadable(&error));
@@ -128,7 +152,12 @@ impl Question<'_> {
             // A sequence that was stopped may have had further documents.
             || completion.finish == Finish::Stopped && candidate.is_sequence();
         let failure = if is_cut { Some(self.truncated()) } else { failure(violations) };
-        Examined { draft: Some(draft), edits: candidate.all_edits(), failure, ignored, exceeds_bound }
+        let (begun, edits) = (Some(completion).filter(|_| is_cut), candidate.all_edits());
+        let (draft, read) = match begun.and_then(|completion| self.begun(completion)) {
+            Some(begun) => (Some(begun), Some(draft)),
+            None => (Some(draft), None),
+        };
+        Examined { draft, read, edits, failure, ignored, exceeds_bound }
     }
 
     /// Adds the violations of incomplete values, and removes other violations of these values, which the model did not
@@ -184,7 +213,8 @@ impl Question<'_> {
         let of_answer = warnings::of_answer(completion, &within(candidate).collect::<Vec<_>>());
         let warnings = of_answer.into_iter().chain(warnings).collect();
         let entry = self.entry;
-        let draft = Draft { text, value, provenance, warnings, rounded, closed, entry, decoded };
+        let (rest, wrong) = (Vec::new(), Vec::new());
+        let draft = Draft { text, value, provenance, warnings, rounded, closed, entry, decoded, rest, wrong };
         (draft, violations, exceeds_bound)
     }
 
@@ -200,50 +230,114 @@ impl Question<'_> {
                 of_answer("json", "an object with the values that were asked for", "something else");
             return Examined::failed(Failure::NotJson { violations: vec![violation] });
         };
-        let Some(Draft { text: before, provenance, closed: incomplete, warnings: earlier, rounded, .. }) =
-            self.draft
-        else {
+        let Some(before) = self.draft else { return Examined::failed(self.truncated()) };
+        let is_resumed = self.plan.policy.resumes() && completion.closed_at.is_none();
+        if is_resumed && is_unfinished(completion, &candidate) {
+            // No value of it has ended.
             return Examined::failed(self.truncated());
-        };
-        let (mut text, mut provenance, mut incomplete, mut rounded) =
-            (Cow::Borrowed(&**before), provenance.clone(), incomplete.clone(), rounded.clone());
+        }
         let (lowered, cut) = (&self.call.lowered, closed(completion, &candidate));
-        let Lifted { value: answer, problems, rounded: of_answer, .. } =
+        let Lifted { value: answer, problems, rounded, .. } =
             lift_exact(std::mem::take(&mut candidate.value), std::mem::take(&mut candidate.rounded), lowered);
         let mut cut = cut.lifted(lowered, &answer);
         let problems = cut.take_full(problems, self.plan.policy.accepts_incomplete());
-        for path in paths {
-            let Some(value) = answer.get(label(path)) else { continue };
-            let Some(patched) = splice(&text, path, value) else { continue };
+        let (mut draft, given) = self.patched(before, paths, &answer, &rounded, &cut);
+        let unended = unended(paths, &given, &before.value);
+        let Judged { value, mut violations, warnings, decoded, is_changed } =
+            self.judge(Value::clone(&draft.value), &draft.rounded, problems);
+        self.add_incomplete(&mut violations, &draft.closed);
+        if is_changed {
+            draft.text = spaced(&value).into();
+        }
+        // What reading the earlier answers took still holds; the whole document was judged anew, and its numbers with it.
+        draft.warnings.retain(|warning| !matches!(warning.kind, WarningKind::Check | WarningKind::Rounded));
+        draft.warnings.extend(warnings::of_answer(completion, &within(&candidate).collect::<Vec<_>>()));
+        draft.warnings.extend(warnings);
+        (draft.value, draft.decoded) = (value.into(), decoded);
+        let (edits, failed) = (candidate.edits, Examined::failed(self.truncated()));
+        if !unended.is_empty() {
+            // The answer does not say that the list has no further items.
+            return Examined { draft: self.unfinished(draft, Vec::new(), unended), edits, ..failed };
+        }
+        Examined { draft: Some(draft), edits, failure: failure(violations), ..failed }
+    }
+
+    /// Splices the values that an unfinished patch has given into the draft. The rest stays to be requested.
+    fn examine_begun_patch(&self, before: &Draft, paths: &[JsonPath], mut begun: Beginning) -> Examined {
+        let lowered = &self.call.lowered;
+        let places = Places::of(lowered);
+        let numbers = rounded(&begun.text);
+        if matches!(places, Places::Moved) {
+            // The last value is not known to be complete once lifting has moved it.
+            let members = begun.value.as_object_mut().filter(|_| begun.open.len() > 1);
+            members.and_then(|members| {
+                let last = members.keys().next_back().cloned();
+                last.and_then(|last| members.shift_remove(&last))
+            });
+            begun.open.clear();
+        }
+        let Lifted { value, problems, rounded, .. } = lift_exact(begun.value, numbers, lowered);
+        begun.open = begun.open.into_iter().map(|path| places.lifted(path)).collect();
+        begun.open.dedup();
+        begun.value = value;
+        let (draft, _) = self.patched(before, paths, &begun.value, &rounded, &Closed::default());
+        let (open, missing) = open_in(paths, &before.value, &begun);
+        let draft = Some(draft).filter(|_| problems.is_empty());
+        let draft = draft.and_then(|draft| self.unfinished(draft, open, missing));
+        Examined { draft, ..Examined::failed(self.truncated()) }
+    }
+
+    /// Returns the draft with the values of a patch, and the paths that the patch gives.
+    fn patched(
+        &self,
+        before: &Draft,
+        paths: &[JsonPath],
+        answer: &Value,
+        numbers: &[Rounded],
+        cut: &Closed,
+    ) -> (Draft, Vec<JsonPath>) {
+        let (mut draft, mut given) = (before.clone(), Vec::new());
+        draft.entry = self.entry;
+        if !draft.rest.is_empty() {
+            (draft.rest, draft.wrong, draft.closed) = (Vec::new(), Vec::new(), Closed::default());
+        }
+        let mut text = Cow::Borrowed(&*before.text);
+        for part in Parts::new(paths, &before.value).iter() {
+            let (place, path) = (part.in_answer(), part.path);
+            let Some(value) = place.get(answer) else { continue };
+            let mut pairs = vec![(place.clone(), path.clone())];
+            let patched = match value {
+                Value::Array(items) if part.is_rest => {
+                    let list = path.parent().unwrap_or_default();
+                    let from = list.get(&before.value).and_then(Value::as_array).map_or(0, Vec::len);
+                    pairs = (0..items.len()).map(|nth| (place.index(nth), list.index(from + nth))).collect();
+                    append(&text, &list, items)
+                }
+                _ if part.is_rest => None,
+                value => splice(&text, path, value),
+            };
+            let Some(patched) = patched else { continue };
             text = Cow::Owned(patched);
-            let narrowed = self.plan.contract.rules().any(|rule| rule.at(path).is_some());
-            let source = if narrowed { Source::Narrowed } else { Source::Patched };
-            provenance.retain(|part| part.path.is_root() || !part.path.is_within(path));
-            provenance.push(Provenance { path: path.clone(), source, attempt: self.attempt });
-            incomplete.replace(path);
-            incomplete.adopt(&cut, &label(path), path);
-            rounded.retain(|number| !number.path.is_within(path));
-            rounded.extend(of_answer.iter().filter_map(|number| {
-                let path = in_document(&number.path, &label(path), path)?;
-                Some(Rounded { path, ..number.clone() })
-            }));
+            given.push(path.clone());
+            for (place, path) in &pairs {
+                let narrowed = self.plan.contract.rules().any(|rule| rule.at(path).is_some());
+                let source = if narrowed { Source::Narrowed } else { Source::Patched };
+                draft.provenance.retain(|part| part.path.is_root() || !part.path.is_within(path));
+                draft.provenance.push(Provenance { path: path.clone(), source, attempt: self.attempt });
+                draft.closed.replace(path);
+                draft.closed.adopt(cut, place, path);
+                draft.rounded.retain(|number| !number.path.is_within(path));
+                draft.rounded.extend(numbers.iter().filter_map(|number| {
+                    let path = in_document(&number.path, place, path)?;
+                    Some(Rounded { path, ..number.clone() })
+                }));
+            }
         }
         // The text may have numbers beyond the range of a double, which serde_json does not read.
         let reading = read(&text, Level::Clean).map(|reading| reading.into_candidates().swap_remove(0).value);
-        let value = reading.unwrap_or_default();
-        let Judged { value, mut violations, warnings, decoded, is_changed } =
-            self.judge(value, &rounded, problems);
-        self.add_incomplete(&mut violations, &incomplete);
-        let text = if is_changed { spaced(&value).into() } else { text.into() };
-        // What reading the earlier answers took still holds; the whole document was judged anew, and its numbers with it.
-        let holds = |warning: &&Warning| !matches!(warning.kind, WarningKind::Check | WarningKind::Rounded);
-        let mut remaining: Vec<Warning> = earlier.iter().filter(holds).cloned().collect();
-        remaining.extend(warnings::of_answer(completion, &within(&candidate).collect::<Vec<_>>()));
-        remaining.extend(warnings);
-        let (value, entry, warnings) = (Arc::new(value), self.entry, remaining);
-        let draft = Draft { text, value, provenance, warnings, rounded, closed: incomplete, entry, decoded };
-        let failure = failure(violations);
-        Examined { draft: Some(draft), edits: candidate.edits, failure, ignored: None, exceeds_bound: false }
+        draft.value = reading.unwrap_or_default().into();
+        draft.text = text.into();
+        (draft, given)
     }
 
     /// Judges a document without its optional members that are `null`. Its first violations are those of lifting, then those of its
@@ -327,6 +421,19 @@ fn closed(completion: &Completion, candidate: &Candidate) -> Closed {
         let text = candidate.span.of(&completion.text);
         Closed::of(text, at.saturating_sub(candidate.span.start))
     }
+}
+
+/// Returns a text with items at the end of a list, and every other byte unchanged.
+fn append(text: &str, list: &JsonPath, items: &[Value]) -> Option<String> {
+    let span = locate(text, list)?;
+    let body = span.of(text).strip_suffix(']')?.trim_end().len();
+    let (before, after) = text.split_at_checked(span.start + body)?;
+    let mut appended = before.to_owned();
+    for (nth, item) in items.iter().enumerate() {
+        appended.push_str(if nth == 0 && body == 1 { "" } else { ", " });
+        appended.push_str(&spaced(item));
+    }
+    Some(appended + after)
 }
 
 /// Returns the failure of a document with these violations; `None` if there are none.

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The rule of the violation that [`Watch`](crate::Watch) reports.
-const RUNAWAY: &str = "runaway";
+pub(super) const RUNAWAY: &str = "runaway";
 
 /// The time before the deadline in which an answer counts as cut off by the deadline instead of the token limit.
 const LATE: Duration = Duration::from_millis(100);

@@ -20,9 +20,11 @@ mod input;
 mod learn;
 mod limit;
 mod patch;
+mod places;
 mod position;
 mod random;
 mod request;
+mod rest;
 mod sampling;
 mod step;
 #[cfg(test)]
@@ -36,8 +38,8 @@ use serde_json::Value;
 
 use crate::judgement::Decoded;
 use crate::{
-    Ask, Call, CallRecord, Context, Error, ErrorKind, Evidence, JsonPath, Origin, Outcome, Plan, Provenance,
-    Time, Usage, Warning,
+    Ask, Call, CallRecord, Context, Error, ErrorKind, Estimates, Evidence, JsonPath, Origin, Outcome, Plan,
+    Provenance, Time, Usage, Warning,
 };
 use counters::Counters;
 use decide::Before;
@@ -99,6 +101,9 @@ pub struct Run {
     ledger: Vec<CallRecord>,
     #[serde(default)]
     size: AnswerSize,
+    /// The estimated costs between which the last decision chose.
+    #[serde(default)]
+    estimates: Estimates,
     /// The state to which the run returns if no budget allows the target that it has just entered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<Box<Before>>,
@@ -161,6 +166,7 @@ impl Run {
             drafts: Drafts::default(),
             ledger: Vec::new(),
             size: AnswerSize::default(),
+            estimates: Estimates::default(),
             before: None,
             evidence: Vec::new(),
             last_evidence: None,
@@ -305,6 +311,12 @@ impl Run {
     /// Returns the index of the target of the open or next call.
     pub const fn target(&self) -> usize {
         self.position.target
+    }
+
+    /// Returns the estimated costs of the steps between which the last decision chose; empty before the first decision, and after a
+    /// failed call.
+    pub const fn estimates(&self) -> Estimates {
+        self.estimates
     }
 
     /// Returns the part of the document that the open or next call requests.

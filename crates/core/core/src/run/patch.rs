@@ -1,41 +1,41 @@
 //! Patches: the paths that a patch can correct, its schema and its message.
 
-use formwork_json::{JsonPath, Segment};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
+
+use formwork_json::JsonPath;
 use serde_json::{Map, Value, json};
 
 use super::Run;
+use super::places::{Places, label};
 use crate::feedback::cut_bytes;
 use crate::plan::Mode;
-use crate::{LowerRequest, Lowered, MAX_PATH, Plan, Rule, Target, spaced};
+use crate::{LowerRequest, Lowered, MAX_PATH, Plan, Report, Rule, Target, Violation, spaced};
 
 impl Run {
     /// Returns the paths that a patch could correct; none if a violation can only be corrected by a whole answer.
     pub(super) fn patchable(&self, plan: &Plan) -> Vec<JsonPath> {
         let Some(draft) = self.drafts.current() else { return Vec::new() };
-        let mut paths: Vec<JsonPath> = Vec::new();
-        for violation in self.drafts.violations(&self.ledger) {
-            let whole_object = matches!(
-                violation.rule.as_str(),
-                "additionalProperties" | "unevaluatedProperties" | "propertyNames"
-            );
-            let path = if whole_object { violation.path.parent() } else { Some(violation.path.clone()) };
-            let path = path.filter(|path| {
-                !path.is_root() && plan.contract.structure().subschema(path, &draft.value).is_some()
-            });
-            // A model invented such a long name, and a patch would repeat it in its schema and message.
-            let path = path.filter(|path| label(path).len() <= MAX_PATH);
-            let Some(path) = path else { return Vec::new() };
-            let reachable = path.get(&draft.value).is_some()
-                || path.parent().is_some_and(|parent| parent.get(&draft.value).is_some_and(Value::is_object));
-            if !reachable {
-                return Vec::new();
-            }
-            if !paths.iter().any(|outer| path.is_within(outer)) {
-                paths.retain(|inner| !inner.is_within(&path));
-                paths.push(path);
-            }
+        if !draft.rest.is_empty() {
+            let is_last = self.drafts.is_rejected(draft);
+            return if is_last && plan.policy.resumes() { draft.rest.clone() } else { Vec::new() };
         }
-        if paths.len() > MAX_PATCHED { Vec::new() } else { paths }
+        wrong_values(plan, &draft.value, &self.wrong(plan)).unwrap_or_default()
+    }
+
+    /// Returns the violations of the draft, those that the ledger leaves out included.
+    fn wrong(&self, plan: &Plan) -> Cow<'_, [Violation]> {
+        let found = self.drafts.violations(&self.ledger);
+        let Some(draft) = self.drafts.current().filter(|_| found.len() >= Report::CAP) else {
+            return found.into();
+        };
+        let mut all = Report::uncapped();
+        plan.contract.structure().validate(&draft.value, &self.context(), &mut all);
+        let known: HashSet<_> = found.iter().map(|found| (&found.path, &found.rule)).collect();
+        let more = all.into_violations().into_iter();
+        let more = more.filter(|violation| !known.contains(&(&violation.path, &violation.rule)));
+        found.iter().cloned().chain(more).collect()
     }
 
     /// Returns the lowered schema of a patch.
@@ -50,20 +50,13 @@ impl Run {
         mode: &Mode,
         paths: &[JsonPath],
     ) -> Result<Lowered, String> {
-        let schema = self.patch_schema(plan, paths);
-        let is_empty = |schema: &Value| {
-            let (low, high) = (schema["minimum"].as_f64(), schema["maximum"].as_f64());
-            low.zip(high).is_some_and(|(low, high)| low > high)
-                || schema["enum"].as_array().is_some_and(Vec::is_empty)
-        };
-        if let Some((name, _)) =
-            schema["properties"].as_object().into_iter().flatten().find(|(_, schema)| is_empty(schema))
-        {
-            return Err(format!("no value of `{name}` satisfies the rules together with the other values"));
-        }
+        let schema = self.patch_schema(plan, paths)?;
         let max_tokens = self.request.max_tokens.or(target.capabilities.default_max_tokens);
+        let is_rest = self.drafts.current().is_some_and(|draft| !draft.rest.is_empty());
+        // The rest of an answer that the token limit cut off is no sign of a model that runs away.
+        let tighten = if is_rest { target.tighten } else { self.position.tighten(plan) };
         let request = LowerRequest::new(&schema)
-            .with_tighten(self.position.tighten(plan))
+            .with_tighten(tighten)
             .with_max_tokens(max_tokens)
             .with_at_least(self.position.at_least());
         mode.lower.lower(&request).map_err(|refused| refused.to_string())
@@ -77,13 +70,16 @@ impl Run {
             .is_some_and(|(target, mode)| self.patch(plan, target, mode, paths).is_ok())
     }
 
-    /// Returns the schema of an object with one member for each path, each with the schema of its value, narrowed by the
-    /// rules.
-    fn patch_schema(&self, plan: &Plan, paths: &[JsonPath]) -> Value {
-        let Some(draft) = self.drafts.current() else { return json!({}) };
-        let (mut properties, mut defs) = (Map::new(), Map::new());
-        for path in paths {
-            let Some(mut schema) = plan.contract.structure().subschema(path, &draft.value) else { continue };
+    /// Returns the schema of an object with one member for each [place](Places) of a patch, each with the schema of its value,
+    /// narrowed by the rules.
+    fn patch_schema(&self, plan: &Plan, paths: &[JsonPath]) -> Result<Value, String> {
+        let Some(draft) = self.drafts.current() else { return Ok(json!({})) };
+        let structure = plan.contract.structure();
+        let (mut defs, mut members) = (Map::new(), Members::default());
+        let places = Places::new(paths, &draft.value);
+        for place in places.iter() {
+            let path = place.path;
+            let Some(mut schema) = structure.subschema(path, &draft.value) else { continue };
             if let Some(Value::Object(own)) = schema.as_object_mut().and_then(|schema| schema.remove("$defs"))
             {
                 defs.extend(own);
@@ -94,52 +90,243 @@ impl Run {
                     Rule::tighten(&mut schema, &narrowing);
                 }
             }
-            properties.insert(label(path), schema);
+            if is_empty(&schema) {
+                let name = place.name();
+                return Err(format!(
+                    "no value of `{name}` satisfies the rules together with the other values"
+                ));
+            }
+            if place.is_rest {
+                schema = json!({"type": "array", "items": schema});
+                if let Some(max) = max_items(plan, path, &draft.value) {
+                    schema["maxItems"] = max.into();
+                }
+            }
+            let is_absent = !place.is_rest && path.get(&draft.value).is_none();
+            let is_optional =
+                is_absent && structure.member(path, &draft.value).is_some_and(|member| !member.is_required);
+            members.add(place.keys(), schema, !is_optional);
         }
-        let required: Vec<&String> = properties.keys().collect();
-        let mut schema = json!({"type": "object", "required": required, "additionalProperties": false});
-        schema["properties"] = Value::Object(properties);
+        let mut schema = members.into_schema(&mut defs);
         if !defs.is_empty() {
             schema["$defs"] = Value::Object(defs);
         }
-        schema
+        Ok(schema)
     }
 
-    /// Returns the message of a patch: each path with its value and violations. Its length depends on the paths, not on the
-    /// document.
-    pub(super) fn patch_words(&self, paths: &[JsonPath]) -> String {
-        let mut words = "Your answer is right except for some values. Give these anew:\n".to_owned();
-        for path in paths {
-            let now = self.drafts.current().and_then(|draft| path.get(&draft.value)).map(spaced);
-            let now = now.map_or("missing".to_owned(), |now| format!("now {}", cut_bytes(&now, MAX_SHOWN)));
-            words.push_str(&format!("- \"{}\" ({now})", label(path)));
-            let about = self
-                .drafts
-                .violations(&self.ledger)
-                .iter()
-                .filter(|violation| violation.path.is_within(path));
-            for (n, violation) in about.take(MAX_REASONS).enumerate() {
-                words.push_str(if n == 0 { ": " } else { "; " });
-                words.push_str(&violation.detail());
+    /// Returns the message of a patch: each path with its value and violations, and the end of each list that goes on. Its length
+    /// depends on the paths, not on the document, and is limited.
+    pub(super) fn patch_words(&self, plan: &Plan, paths: &[JsonPath]) -> String {
+        let Some(draft) = self.drafts.current() else { return String::new() };
+        let about = if draft.rest.is_empty() { &*self.wrong(plan) } else { &draft.wrong };
+        let mut words = match draft.rest.is_empty() {
+            true => "Your answer is right except for some values. Give these anew:\n".to_owned(),
+            false => "Your answer has no end. What is there stays. Give only these values, and nothing that you gave:\n".to_owned(),
+        };
+        let places = Places::new(paths, &draft.value);
+        let mut left = MAX_WORDS;
+        for group in places.groups() {
+            let start = words.len();
+            match group {
+                [place] if place.is_rest => {
+                    let (name, list) = (place.name(), place.path.parent().unwrap_or_default());
+                    let last = list.get(&draft.value).and_then(|list| list.as_array()?.last());
+                    let after = match last {
+                        Some(last) => format!("after {}", cut_bytes(&spaced(last), MAX_SHOWN)),
+                        None => "of this list".to_owned(),
+                    };
+                    _ = writeln!(
+                        words,
+                        "- \"{name}\": the items {after}, in their order; [] if there are none"
+                    );
+                }
+                [place] if place.index.is_none() => {
+                    _ = writeln!(
+                        words,
+                        "- \"{}\" ({}",
+                        place.name(),
+                        state(place.path, &draft.value, about, ")")
+                    );
+                }
+                group => self.group_words(&mut words, group, &draft.value, about),
             }
-            words.push('\n');
+            if words.len() - start > left {
+                words.truncate(words.floor_char_boundary(start + left));
+                words.push_str("…\n");
+            }
+            left = left.saturating_sub(words.len() - start);
         }
         words.push_str("Answer with one JSON object that has exactly these keys.");
         words
     }
-}
 
-/// The maximum number of values of one patch: for more, a whole answer is cheaper.
-const MAX_PATCHED: usize = 8;
-
-/// Returns the property name for `path` in a patch schema, for example `items[0].price` for `$.items[0].price`.
-pub(super) fn label(path: &JsonPath) -> String {
-    let text = path.to_string();
-    match path.segments().first() {
-        Some(Segment::Key(_)) if text.starts_with("$.") => text.chars().skip(2).collect(),
-        _ => text.chars().skip(1).collect(),
+    /// Writes the values of a group, with one line for neighbours of which the same is said.
+    fn group_words(
+        &self,
+        words: &mut String,
+        group: &[super::places::Place<'_>],
+        document: &Value,
+        about: &[Violation],
+    ) {
+        let Some(first) = group.first() else { return };
+        _ = writeln!(
+            words,
+            "- \"{}\", an object with one key for each position in the list, from 0:",
+            first.name()
+        );
+        let mut lines: Vec<(usize, usize, String)> = Vec::new();
+        for place in group {
+            let index = place.index.unwrap_or_default();
+            let said = state(place.path, document, about, "");
+            match lines.last_mut() {
+                Some((_, last, text)) if *last + 1 == index && *text == said => *last = index,
+                _ => lines.push((index, index, said)),
+            }
+        }
+        for (from, to, said) in lines {
+            let range = if from == to { from.to_string() } else { format!("{from} to {to}") };
+            _ = writeln!(words, "  {range}: {said}");
+        }
     }
 }
+
+/// Returns the outermost places of the values that violations are about; `None` if one of them can only be corrected by a whole
+/// answer.
+pub(super) fn wrong_values(plan: &Plan, document: &Value, violations: &[Violation]) -> Option<Vec<JsonPath>> {
+    let mut paths: Vec<JsonPath> = Vec::new();
+    for violation in violations {
+        let is_name = matches!(
+            violation.rule.as_str(),
+            "additionalProperties" | "unevaluatedProperties" | "propertyNames"
+        );
+        let path = if is_name { violation.path.parent() } else { Some(violation.path.clone()) };
+        let path = path.filter(|path| {
+            !path.is_root() && plan.contract.structure().subschema(path, document).is_some()
+        })?;
+        // A model invented such a long name, and a patch would repeat it in its schema and message.
+        let is_short = label(&path).len() <= MAX_PATH;
+        let is_reachable = path.get(document).is_some()
+            || path.parent().is_some_and(|parent| parent.get(document).is_some_and(Value::is_object));
+        if !is_short || !is_reachable {
+            return None;
+        }
+        if !paths.iter().any(|outer| path.is_within(outer)) {
+            paths.retain(|inner| !inner.is_within(&path));
+            paths.push(path);
+        }
+        if paths.len() > MAX_PATCHED {
+            return None;
+        }
+    }
+    Some(paths)
+}
+
+/// Returns how many items more the list around `path` may have; `None` if that is not limited.
+pub(super) fn max_items(plan: &Plan, path: &JsonPath, document: &Value) -> Option<u64> {
+    let list = path.parent()?;
+    let schema = plan.contract.structure().subschema(&list, document)?;
+    let max = crate::keywords::target(&schema, &schema).unwrap_or(&schema)["maxItems"].as_u64()?;
+    Some(max.saturating_sub(list.get(document)?.as_array()?.len() as u64))
+}
+
+/// Returns whether narrowing left no value of a schema.
+fn is_empty(schema: &Value) -> bool {
+    let (low, high) = (schema["minimum"].as_f64(), schema["maximum"].as_f64());
+    low.zip(high).is_some_and(|(low, high)| low > high)
+        || schema["enum"].as_array().is_some_and(Vec::is_empty)
+}
+
+/// Returns the value at a path and its violations, with `end` after the value.
+fn state(path: &JsonPath, document: &Value, violations: &[Violation], end: &str) -> String {
+    let now = path.get(document).map(spaced);
+    let mut text = now.map_or("missing".to_owned(), |now| format!("now {}", cut_bytes(&now, MAX_SHOWN)));
+    text.push_str(end);
+    let about = violations.iter().filter(|violation| violation.path.is_within(path));
+    for (n, violation) in about.take(MAX_REASONS).enumerate() {
+        text.push_str(if n == 0 { ": " } else { "; " });
+        text.push_str(&violation.detail());
+    }
+    text
+}
+
+/// The members of a patch schema.
+#[derive(Default)]
+struct Members {
+    /// The name of each member, its schemas by position for groups, and whether they are required.
+    members: Vec<(String, Member)>,
+    places: HashMap<String, usize>,
+}
+
+enum Member {
+    One { schema: Value, is_required: bool },
+    Each(Vec<(String, Value, bool)>),
+}
+
+impl Members {
+    fn add(&mut self, (name, key): (String, Option<String>), schema: Value, is_required: bool) {
+        let Some(key) = key else {
+            return self.members.push((name, Member::One { schema, is_required }));
+        };
+        let at = *self.places.entry(name.clone()).or_insert_with(|| {
+            self.members.push((name, Member::Each(Vec::new())));
+            self.members.len() - 1
+        });
+        if let Some((_, Member::Each(schemas))) = self.members.get_mut(at) {
+            schemas.push((key, schema, is_required));
+        }
+    }
+
+    /// Returns the schema of the object. A schema that a group repeats gets a definition if that is shorter.
+    fn into_schema(self, defs: &mut Map<String, Value>) -> Value {
+        let members = self.members.into_iter().map(|(name, member)| match member {
+            Member::One { schema, is_required } => (name, schema, is_required),
+            Member::Each(schemas) => {
+                let mut named: Vec<(Value, Value)> = Vec::new();
+                let is_shared = schemas.len() > 2;
+                let members = schemas.into_iter().map(|(key, schema, is_required)| {
+                    if !is_shared || schema.to_string().len() <= REFERENCE {
+                        return (key, schema, is_required);
+                    }
+                    if let Some((_, reference)) = named.iter().find(|(known, _)| *known == schema) {
+                        return (key, reference.clone(), is_required);
+                    }
+                    let name = (1..).map(|nth| format!("v{nth}")).find(|name| !defs.contains_key(name));
+                    let name = name.unwrap_or_default();
+                    let reference = json!({"$ref": format!("#/$defs/{name}")});
+                    defs.insert(name, schema.clone());
+                    named.push((schema, reference.clone()));
+                    (key, reference, is_required)
+                });
+                (name, object(members.collect()), true)
+            }
+        });
+        let members: Vec<_> = members.collect();
+        object(members)
+    }
+}
+
+/// Returns the schema of an object with these members and no others.
+fn object(members: Vec<(String, Value, bool)>) -> Value {
+    let required: Vec<Value> = members
+        .iter()
+        .filter(|(.., is_required)| *is_required)
+        .map(|(name, ..)| name.as_str().into())
+        .collect();
+    let properties: Map<String, Value> =
+        members.into_iter().map(|(name, schema, _)| (name, schema)).collect();
+    let mut schema = json!({"type": "object", "required": required, "additionalProperties": false});
+    schema["properties"] = Value::Object(properties);
+    schema
+}
+
+/// The maximum number of values of one patch. Splicing costs the length of the document for each of them.
+pub(super) const MAX_PATCHED: usize = 1_000;
+
+/// The number of bytes of a reference to a definition: a schema that is no longer is repeated instead.
+const REFERENCE: usize = r##"{"$ref":"#/$defs/v1"}"##.len();
+
+/// The maximum length of the places in the message of a patch, in bytes.
+const MAX_WORDS: usize = 8 * 1024;
 
 /// The maximum length of a value in the message of a patch, in bytes.
 const MAX_SHOWN: usize = 300;

@@ -27,6 +27,9 @@ pub(super) struct Position {
     /// Whether the schema of the last whole document had bounds beyond the plan.
     #[serde(default)]
     pub(super) has_bounds: bool,
+    /// Whether the current target refused a patch.
+    #[serde(default)]
+    pub(super) refuses_patches: bool,
     /// The advice of earlier runs and this one about the targets.
     #[serde(default)]
     pub(super) advice: Advice,
@@ -88,6 +91,7 @@ impl Position {
 
     /// Selects the first mode of the current target, and its bounds by earlier observations.
     pub(super) fn enter(&mut self, plan: &Plan) {
+        self.refuses_patches = false;
         let modes = self.target_of(plan).map_or(0, |target| target.modes.len());
         let start = self.advised().map_or(0, |advice| advice.start_mode);
         self.mode = start.min(modes.saturating_sub(1));

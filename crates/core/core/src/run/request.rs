@@ -51,13 +51,6 @@ impl Request {
         (self.ask, self.counts) = (Ask::Whole, true);
     }
 
-    /// Resets the parameters that belong to the last target: the next one has no draft to patch.
-    pub(super) fn enter_target(&mut self) {
-        if matches!(self.ask, Ask::Patch(_)) {
-            self.ask_whole();
-        }
-    }
-
     /// Applies the decision of a policy. `can_patch` says whether there is a draft to patch.
     pub(super) fn change(&mut self, plan: &Plan, reask: Reask, can_patch: bool) {
         let Reask { ask, counts, next_target, sampling, feedback, max_tokens } = reask;
@@ -68,7 +61,7 @@ impl Request {
         self.sampling =
             Sampling { temperature: cooler(sampling.temperature, self.sampling.temperature), ..sampling };
         self.ask = match ask {
-            Ask::Patch(paths) if !next_target && !paths.is_empty() && can_patch => Ask::Patch(paths),
+            Ask::Patch(paths) if !paths.is_empty() && can_patch => Ask::Patch(paths),
             _ => Ask::Whole,
         };
         self.counts = counts || self.ask == Ask::Whole;

@@ -85,7 +85,7 @@ fn the_text_and_the_value_of_an_answer_are_shared() {
 fn the_label_of_a_path_is_the_path_without_its_root() {
     for path in ["$.a", "$.items[0].price", "$[2].a", "$[\"a b\"].c"] {
         let path: JsonPath = path.parse().unwrap();
-        let label = patch::label(&path);
+        let label = places::label(&path);
         let dot = if path.to_string().starts_with("$.") { "$." } else { "$" };
         assert_eq!(format!("{dot}{label}"), path.to_string());
     }

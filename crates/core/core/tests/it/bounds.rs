@@ -96,8 +96,8 @@ fn size(call: &Call) -> usize {
 }
 
 #[test]
-fn up_to_eight_values_are_patched() {
-    for (wrong, is_patch) in [(1, true), (8, true), (9, false)] {
+fn any_number_of_values_is_patched_while_the_whole_does_not_cost_less() {
+    for (wrong, is_patch) in [(1, true), (9, true), (1_000, false)] {
         let schema = json!({"type": "object", "additionalProperties": {"type": "integer"}});
         let contract = Contract::new(Arc::new(Inline::new("map", schema)), Arc::new(Map));
         let plan = Plan::new(contract, vec![target("one")]).build().unwrap();

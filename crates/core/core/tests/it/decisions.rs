@@ -270,7 +270,7 @@ impl RetryPolicy for Asks {
 }
 
 #[test]
-fn a_patch_needs_values_and_a_draft_of_the_same_target() {
+fn a_patch_needs_values_and_a_draft() {
     let patch = |paths: &[&str]| {
         let paths = paths.iter().map(|path| path.parse().unwrap()).collect();
         Reask::new(Ask::Patch(paths), Sampling::default())
@@ -279,7 +279,7 @@ fn a_patch_needs_values_and_a_draft_of_the_same_target() {
     for (first, reask, is_patch) in [
         (BAD_SUM, score.clone(), true),
         (BAD_SUM, patch(&[]), false),
-        (BAD_SUM, score.clone().of_next_target(), false),
+        (BAD_SUM, score.clone().of_next_target(), true),
         ("I will not.", score, false),
     ] {
         let plan =

@@ -194,7 +194,8 @@ fn the_next_target_hears_what_was_wrong() {
         .unwrap();
     let driven = drive(&plan, input(), &[Reply::Says(BAD_RANGE), Reply::Says(GOOD)]);
     assert_eq!(driven.calls[1].1, 1);
-    assert!(driven.calls[1].2.messages.last().unwrap().text().contains("$.parts.a"));
+    assert!(driven.calls[1].2.messages.last().unwrap().text().contains("\"parts.a\" (now 170)"));
+    assert_eq!(driven.run.ledger()[1].patched.len(), 1, "the values that are right stay");
 }
 
 #[test]

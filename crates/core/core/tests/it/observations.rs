@@ -242,10 +242,22 @@ fn without_another_mode_it_is_said_once() {
 
 #[test]
 fn a_refused_patch_says_nothing_about_the_schema() {
-    let script = [Reply::Says(BAD_RANGE), Reply::Fails(FaultKind::SchemaRefused), Reply::Says("{}")];
+    let script = [Reply::Says(BAD_RANGE), Reply::Fails(FaultKind::SchemaRefused), Reply::Says(GOOD)];
     let run = drive(&plan(Policy::new(2)), input(), &script).run;
-    assert_eq!(run.ledger()[2].dialect, "prompt");
+    let whole = &run.ledger()[2];
+    assert_eq!((whole.dialect.as_str(), whole.patched.len()), ("strict", 0), "the whole is requested next");
     assert_eq!(run.observations().count(), 0);
+    // A refusal without a word about the schema, too, and once for each target.
+    let script = [
+        Reply::Says(BAD_RANGE),
+        Reply::Fails(FaultKind::BadRequest),
+        Reply::Says(BAD_SUM),
+        Reply::Says(GOOD),
+    ];
+    let run = drive(&plan(Policy::new(4)), input(), &script).run;
+    let patched: Vec<_> = run.ledger().iter().map(|call| call.patched.len()).collect();
+    assert_eq!(patched, [0, 1, 0, 0]);
+    assert!(run.finish().is_ok());
 }
 
 #[test]

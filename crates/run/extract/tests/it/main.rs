@@ -19,6 +19,7 @@ mod observing;
 mod ordinary;
 mod partials;
 mod precision;
+mod rest;
 mod rotation;
 mod streaming;
 mod support;

@@ -1,0 +1,117 @@
+//! The places of requested values in the answer to a patch.
+
+use std::collections::HashMap;
+
+use formwork_json::{JsonPath, Segment};
+use serde_json::Value;
+
+/// One requested value.
+#[derive(Debug, Clone)]
+pub(super) struct Place<'p> {
+    /// The path in the document. For the rest of a list it is one past the last item.
+    pub(super) path: &'p JsonPath,
+    /// The position in its list, if other positions of the list are requested with it: the answer has an object with one member for
+    /// each position.
+    pub(super) index: Option<usize>,
+    /// Whether all further items of a list are requested.
+    pub(super) is_rest: bool,
+    /// The number of steps of `path` before the position.
+    at: usize,
+}
+
+impl Place<'_> {
+    /// Returns the name of the member of the answer.
+    pub(super) fn name(&self) -> String {
+        let steps = self.path.segments();
+        let (before, after) = steps.split_at(self.at.min(steps.len()));
+        match self.index {
+            Some(_) => {
+                let rest: JsonPath = after.iter().skip(1).cloned().collect();
+                let list: JsonPath = before.iter().cloned().collect();
+                format!("{}[*]{}", label(&list), rest.to_string().trim_start_matches('$'))
+            }
+            None if self.is_rest => label(self.path).trim_end_matches(']').to_owned() + ":]",
+            None => label(self.path),
+        }
+    }
+
+    /// Returns the name of the member of the answer, and the name of the value in it for a group.
+    pub(super) fn keys(&self) -> (String, Option<String>) {
+        (self.name(), self.index.map(|index| index.to_string()))
+    }
+
+    /// Returns the path of the value in the answer.
+    pub(super) fn in_answer(&self) -> JsonPath {
+        let (name, key) = self.keys();
+        let path = JsonPath::root().key(name);
+        match key {
+            Some(key) => path.key(key),
+            None => path,
+        }
+    }
+}
+
+/// The places of a patch, in the order of the answer: places in the same list that differ only in their position form a group.
+#[derive(Debug)]
+pub(super) struct Places<'p>(Vec<Place<'p>>);
+
+impl<'p> Places<'p> {
+    /// Returns the places of these paths of a document.
+    pub(super) fn new(paths: &'p [JsonPath], document: &Value) -> Self {
+        let mut groups: Vec<Vec<Place<'p>>> = Vec::new();
+        let mut known: HashMap<(&[Segment], &[Segment]), usize> = HashMap::new();
+        for path in paths {
+            let steps = path.segments();
+            let at = steps.iter().rposition(|step| matches!(step, Segment::Index(_)));
+            let place =
+                Place { path, index: None, is_rest: is_rest(path, document), at: at.unwrap_or_default() };
+            let Some(at) = at.filter(|_| !place.is_rest) else {
+                groups.push(vec![place]);
+                continue;
+            };
+            let (before, after) = steps.split_at(at);
+            let group = *known.entry((before, after.get(1..).unwrap_or_default())).or_insert(groups.len());
+            match groups.get_mut(group) {
+                Some(group) => group.push(place),
+                None => groups.push(vec![place]),
+            }
+        }
+        let places = groups.into_iter().flat_map(|mut group| {
+            if group.len() > 1 {
+                for place in &mut group {
+                    if let Some(Segment::Index(index)) = place.path.segments().get(place.at) {
+                        place.index = Some(*index);
+                    }
+                }
+            }
+            group
+        });
+        Self(places.collect())
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Place<'p>> {
+        self.0.iter()
+    }
+
+    /// Returns the places of each member of the answer.
+    pub(super) fn groups(&self) -> impl Iterator<Item = &[Place<'p>]> {
+        self.0
+            .chunk_by(|one, other| one.index.is_some() && other.index.is_some() && one.name() == other.name())
+    }
+}
+
+/// Returns whether a path is one past the last item of a list.
+pub(super) fn is_rest(path: &JsonPath, document: &Value) -> bool {
+    let Some(Segment::Index(index)) = path.last() else { return false };
+    let list = path.parent().unwrap_or_default();
+    list.get(document).and_then(Value::as_array).is_some_and(|items| items.len() == *index)
+}
+
+/// Returns the property name for `path` in a patch schema, for example `items[0].price` for `$.items[0].price`.
+pub(super) fn label(path: &JsonPath) -> String {
+    let text = path.to_string();
+    match path.segments().first() {
+        Some(Segment::Key(_)) if text.starts_with("$.") => text.chars().skip(2).collect(),
+        _ => text.chars().skip(1).collect(),
+    }
+}

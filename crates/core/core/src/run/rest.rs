@@ -1,0 +1,317 @@
+//! The rest of an answer that ended before its document did: the valid beginning is kept, and the values that it lacks are requested.
+
+use formwork_json::{EditKind, Event, JsonPath, Kind, Level, Lexer, Segment, Token, rounded, unquoted};
+use serde_json::Value;
+
+use super::closed::Closed;
+use super::drafts::Draft;
+use super::examine::Question;
+use super::patch::{MAX_PATCHED, max_items, wrong_values};
+use super::places::{Places as Parts, is_rest};
+use crate::keywords::{member_names, target};
+use crate::lift::{Lifted, lift_exact};
+use crate::reader::Places;
+use crate::{Completion, Plan, Provenance, Source, Stage, Violation, spaced};
+
+/// The document of an answer up to its last value that has ended.
+pub(super) struct Beginning {
+    /// The document, with its open objects and lists closed.
+    pub(super) text: String,
+    pub(super) value: Value,
+    /// The objects and lists that were open, outermost first.
+    pub(super) open: Vec<JsonPath>,
+}
+
+impl Beginning {
+    /// Reads the first document of a text; `None` if it has an end, if no value of it has ended, or if it is not JSON.
+    pub(super) fn of(text: &str, level: Level) -> Option<Self> {
+        let mut reader = Reader { text, open: Vec::new(), kept: None, is_ended: false };
+        let mut lexer = Lexer::new(level);
+        lexer.push(text.as_bytes(), |event| reader.event(event));
+        let Kept { start, end, open } = reader.kept.filter(|_| !reader.is_ended)?;
+        let mut closed = text.get(start..end)?.to_owned();
+        closed.extend(open.iter().rev().map(|frame| if frame.is_object { '}' } else { ']' }));
+        let value = serde_json::from_str(&closed).ok()?;
+        let mut path = JsonPath::root();
+        let open = open.iter().map(|frame| {
+            frame.step.iter().for_each(|step| path.push(step.clone()));
+            path.clone()
+        });
+        let open = open.collect();
+        Some(Self { text: closed, value, open })
+    }
+}
+
+/// An open object or list, and the step to it from the one around it.
+#[derive(Debug, Clone)]
+struct Frame {
+    is_object: bool,
+    start: usize,
+    step: Option<Segment>,
+    /// The step to the next value in it.
+    next: Segment,
+}
+
+struct Kept {
+    start: usize,
+    end: usize,
+    open: Vec<Frame>,
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    open: Vec<Frame>,
+    kept: Option<Kept>,
+    is_ended: bool,
+}
+
+impl Reader<'_> {
+    fn event(&mut self, Event { token, span, .. }: Event) {
+        if self.is_ended {
+            return;
+        }
+        match token {
+            Token::Edit(EditKind::Prose) => (self.open, self.kept) = (Vec::new(), None),
+            Token::Edit(_) => {}
+            Token::Key => {
+                if let Some(frame) = self.open.last_mut() {
+                    frame.next = Segment::Key(unquoted(span.of(self.text)).into_owned());
+                }
+            }
+            Token::Begin(kind @ (Kind::Object | Kind::Array)) => {
+                let step = self.open.last().map(|frame| frame.next.clone());
+                let (is_object, next) = (kind == Kind::Object, Segment::Index(0));
+                self.open.push(Frame { is_object, start: span.start, step, next });
+            }
+            Token::Begin(_) => {}
+            Token::End(kind) => {
+                if matches!(kind, Kind::Object | Kind::Array) {
+                    self.open.pop();
+                }
+                let Some(frame) = self.open.last_mut() else {
+                    self.is_ended = true;
+                    return;
+                };
+                if let Segment::Index(index) = &mut frame.next {
+                    *index += 1;
+                }
+                let start = self.open.first().map_or(0, |frame| frame.start);
+                match &mut self.kept {
+                    // The same containers are open as before, as for most values.
+                    Some(kept) if kept.open.len() == self.open.len() && kept.is_in(&self.open) => {
+                        kept.end = span.end
+                    }
+                    _ => self.kept = Some(Kept { start, end: span.end, open: self.open.clone() }),
+                }
+            }
+        }
+    }
+}
+
+impl Kept {
+    fn is_in(&self, open: &[Frame]) -> bool {
+        self.open.last().map(|frame| frame.start) == open.last().map(|frame| frame.start)
+    }
+}
+
+impl Question<'_> {
+    /// Returns the draft of the document that an unfinished answer began, with the paths of what it lacks; `None` if it cannot be
+    /// continued by a patch.
+    pub(super) fn begun(&self, completion: &Completion) -> Option<Draft> {
+        let lowered = &self.call.lowered;
+        // A schema with added bounds is for a model that runs away, whose text is no beginning of an answer.
+        if !self.plan.policy.resumes()
+            || self.plan.policy.accepts_incomplete()
+            || completion.closed_at.is_some()
+            || !lowered.bounds.is_empty()
+        {
+            return None;
+        }
+        let places = Places::of(lowered);
+        let Beginning { text, value, open } = Beginning::of(&completion.text, self.plan.options.level)
+            .filter(|_| !matches!(places, Places::Moved))?;
+        let numbers = rounded(&text);
+        let Lifted { value, problems, rounded, .. } = lift_exact(value, numbers, lowered);
+        let is_container = value.as_object().is_some_and(|members| !members.is_empty())
+            || value.as_array().is_some_and(|items| !items.is_empty());
+        if !problems.is_empty() || !is_container {
+            return None;
+        }
+        let mut open: Vec<JsonPath> = open.into_iter().map(|path| places.lifted(path)).collect();
+        open.dedup();
+        if open.iter().any(|path| repeats(path, &value)) {
+            return None;
+        }
+        let is_same = lowered.lift.is_empty();
+        let provenance =
+            vec![Provenance { path: JsonPath::root(), source: Source::Native, attempt: self.attempt }];
+        let draft = Draft {
+            text: if is_same { text.into() } else { spaced(&value).into() },
+            value: value.into(),
+            provenance,
+            warnings: Vec::new(),
+            rounded,
+            closed: Closed::unfinished(),
+            entry: self.entry,
+            decoded: crate::judgement::Decoded::default(),
+            rest: Vec::new(),
+            wrong: Vec::new(),
+        };
+        self.unfinished(draft, open, Vec::new())
+    }
+
+    /// Returns a draft with the paths of what it lacks: wrong values, missing members and items of the containers that are open, and
+    /// `more`, which was requested and not given.
+    pub(super) fn unfinished(
+        &self,
+        mut draft: Draft,
+        mut open: Vec<JsonPath>,
+        more: Vec<JsonPath>,
+    ) -> Option<Draft> {
+        let mut value = Value::clone(&draft.value);
+        let mut lacks = Vec::new();
+        while let Some(path) = open.last() {
+            match lacking(self.plan, path, &value) {
+                Some(paths) => {
+                    lacks.extend(paths);
+                    let outer = open.pop();
+                    if lacks.len() > MAX_PATCHED || outer.is_none() {
+                        return None;
+                    }
+                }
+                // Its members cannot be listed: it is requested as a whole, with what comes after it.
+                None => {
+                    if !lacks.is_empty() || !remove(&mut value, path) {
+                        return None;
+                    }
+                    let dropped = open.pop().unwrap_or_default();
+                    draft.rounded.retain(|number| !number.path.is_within(&dropped));
+                }
+            }
+        }
+        for path in more {
+            if !lacks.iter().any(|other| path.is_within(other)) {
+                lacks.push(path);
+            }
+        }
+        if lacks.is_empty() {
+            lacks.extend(last_value(&value));
+        }
+        let judged = self.plan.contract.settle(value.clone(), &self.context).judgement.violations;
+        let is_lacking = |violation: &Violation| {
+            lacks.iter().any(|path| violation.path.is_within(path) || path.is_within(&violation.path))
+        };
+        let wrong: Vec<Violation> = judged
+            .into_iter()
+            .filter(|violation| violation.stage == Stage::Schema && !is_lacking(violation))
+            .collect();
+        let mut rest = wrong_values(self.plan, &value, &wrong)?;
+        rest.retain(|path| !lacks.iter().any(|lacking| lacking.is_within(path)));
+        rest.extend(lacks);
+        if rest.is_empty() || rest.len() > MAX_PATCHED {
+            return None;
+        }
+        if *draft.value != value {
+            draft.text = spaced(&value).into();
+            draft.value = value.into();
+        }
+        (draft.rest, draft.wrong, draft.closed) = (rest, wrong, Closed::unfinished());
+        Some(draft)
+    }
+}
+
+/// Returns the paths of what an open object or list may lack; `None` if its schema does not list it.
+fn lacking(plan: &Plan, path: &JsonPath, document: &Value) -> Option<Vec<JsonPath>> {
+    let structure = plan.contract.structure();
+    match path.get(document)? {
+        Value::Object(members) => {
+            let schema = structure.subschema(path, document)?;
+            let own = target(&schema, &schema).unwrap_or(&schema);
+            let is_map = own["patternProperties"].is_object() || own["additionalProperties"].is_object();
+            let names = member_names(&schema, own);
+            if is_map || names.is_empty() {
+                return None;
+            }
+            let missing =
+                names.into_iter().filter(|name| !members.contains_key(*name)).map(|name| path.key(name));
+            Some(missing.filter(|path| structure.subschema(path, document).is_some()).collect())
+        }
+        Value::Array(items) => {
+            let next = path.index(items.len());
+            structure.subschema(&next, document)?;
+            let is_full = max_items(plan, &next, document) == Some(0);
+            Some(if is_full { Vec::new() } else { vec![next] })
+        }
+        _ => None,
+    }
+}
+
+/// Returns whether a list ends with the same item twice, as the answer of a model that repeats itself does.
+fn repeats(list: &JsonPath, document: &Value) -> bool {
+    match list.get(document).and_then(Value::as_array).map(Vec::as_slice) {
+        Some([.., one, other]) => one == other,
+        _ => false,
+    }
+}
+
+/// Returns the place of the last value, for a document in which nothing but brackets is missing: the model confirms its end.
+fn last_value(value: &Value) -> Option<JsonPath> {
+    let (mut path, mut value) = (JsonPath::root(), value);
+    loop {
+        match value {
+            Value::Object(members) => {
+                let (name, inner) = members.iter().next_back()?;
+                (path, value) = (path.key(name.as_str()), inner);
+            }
+            Value::Array(items) => return Some(path.index(items.len())),
+            _ => return Some(path),
+        }
+    }
+}
+
+/// Removes the value at a path, the last one of its object or list; returns whether it was there.
+fn remove(document: &mut Value, path: &JsonPath) -> bool {
+    let Some(around) = path.parent().and_then(|around| around.get_mut(document)) else { return false };
+    match (around, path.last()) {
+        (Value::Object(members), Some(Segment::Key(name))) => members.shift_remove(name).is_some(),
+        (Value::Array(items), Some(Segment::Index(index))) if index + 1 == items.len() => {
+            items.pop().is_some()
+        }
+        _ => false,
+    }
+}
+
+/// Returns the lists of which all further items were requested and none were given, not even that there are none.
+pub(super) fn unended(asked: &[JsonPath], given: &[JsonPath], document: &Value) -> Vec<JsonPath> {
+    asked.iter().filter(|path| is_rest(path, document) && !given.contains(path)).cloned().collect()
+}
+
+/// Returns the paths of the document that were open in the answer to a patch, outermost first, and the paths that it does not
+/// give.
+pub(super) fn open_in(
+    asked: &[JsonPath],
+    before: &Value,
+    answer: &Beginning,
+) -> (Vec<JsonPath>, Vec<JsonPath>) {
+    let parts = Parts::new(asked, before);
+    let (mut open, mut missing) = (Vec::new(), Vec::new());
+    for part in parts.iter() {
+        let place = part.in_answer();
+        if place.get(&answer.value).is_none() {
+            missing.push(part.path.clone());
+        }
+        for path in answer.open.iter().filter(|path| path.is_within(&place)) {
+            let inner = path.segments().get(place.segments().len()..).unwrap_or_default();
+            open.push(match (part.is_rest, inner) {
+                (true, []) => part.path.parent().unwrap_or_default(),
+                (true, [Segment::Index(index), inner @ ..]) => {
+                    let (list, from) = (part.path.parent().unwrap_or_default(), part.path.last());
+                    let from = if let Some(Segment::Index(from)) = from { *from } else { 0 };
+                    list.index(from + index).join(inner)
+                }
+                _ => part.path.join(inner),
+            });
+        }
+    }
+    (open, missing)
+}
