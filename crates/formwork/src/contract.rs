@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use formwork_core::{Absent, Rule, Schema as _};
+use formwork_core::{Absent, Coerce, Rule, Schema as _};
 use formwork_json::read_exact;
 use formwork_schema::wrapped;
 use formwork_shape::Shape;
@@ -20,14 +20,14 @@ pub const ENDINGS: [&str; 4] = ["yaml", "yml", "json", "shape"];
 const RULES: &str = "x-formwork-rules";
 
 /// A contract of a file: a JSON Schema (`.json`), a shape (`.shape`), or YAML with `schema`, `rules`, `absent` ([`Absent`]),
-/// `instructions` and `examples`.
+/// `coerce` ([`Coerce`]), `instructions` and `examples`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct NamedContract {
     /// Its name: that of the file, without its ending.
     #[serde(skip)]
     pub name: String,
-    /// The schema of the answer, with the marks of `absent`.
+    /// The schema of the answer, with the marks of `absent` and `coerce`.
     pub schema: Value,
     /// Rules beside the schema.
     pub rules: Vec<Rule>,
@@ -56,6 +56,8 @@ struct Written {
     rules: Vec<Rule>,
     #[serde(default)]
     absent: Option<Absent>,
+    #[serde(default)]
+    coerce: Option<Coerce>,
     #[serde(default)]
     instructions: Option<String>,
     #[serde(default)]
@@ -96,6 +98,7 @@ pub fn read_contract(path: &Path) -> Result<NamedContract, ContractError> {
         schema,
         rules: Vec::new(),
         absent: None,
+        coerce: None,
         instructions: None,
         examples: Vec::new(),
     };
@@ -122,6 +125,9 @@ pub fn read_contract(path: &Path) -> Result<NamedContract, ContractError> {
     }
     if let Some(absent) = written.absent.take() {
         absent.declare(&mut written.schema);
+    }
+    if let Some(coerce) = written.coerce.take() {
+        coerce.declare(&mut written.schema);
     }
     let Written { schema, rules, instructions, examples, .. } = written;
     let examples = examples.into_iter().map(|example| (example.input, example.output)).collect();

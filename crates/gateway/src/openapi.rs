@@ -135,7 +135,7 @@ const RESOURCES: &[Resource] = &[
 ];
 
 /// The headers of requests for an answer.
-const OPTIONS: [(&str, &str); 8] = [
+const OPTIONS: [(&str, &str); 9] = [
     ("x-formwork-contract", "The name of a contract of the folder."),
     ("x-formwork-budget", "The most that the request may cost, in US dollars."),
     ("x-formwork-deadline", "The most seconds that the request may take."),
@@ -143,6 +143,10 @@ const OPTIONS: [(&str, &str); 8] = [
     (
         "x-formwork-absent",
         "The members of the schema that the text may lack: `all`, or paths with commas between.",
+    ),
+    (
+        "x-formwork-coerce",
+        "What is done with values that do not fit the schema: `strict`, `ask`, `fix`, `drop`, `default` or `guess`, or a path before it.",
     ),
     ("x-formwork-tags", "Labels of the run in the ledger, with commas between."),
     ("x-formwork-user", "The user of the run in the ledger."),

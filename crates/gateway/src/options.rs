@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::http::HeaderMap;
-use formwork_core::Absent;
+use formwork_core::{Absent, Coerce};
 
 use crate::engine::Bounds;
 use crate::problem::Problem;
@@ -17,6 +17,7 @@ pub(crate) struct Options {
     pub(crate) bounds: Bounds,
     /// The members of the schema that a text may lack, besides those that the schema marks itself.
     pub(crate) absent: Option<Absent>,
+    pub(crate) coerce: Option<Coerce>,
     /// Whether the first attempt is sent as it comes.
     pub(crate) is_eager: bool,
     /// The caller's labels, and the trace that the request belongs to.
@@ -77,6 +78,9 @@ impl Options {
                 is_eager: false,
             },
             absent: text("x-formwork-absent")?.map(|text| absent(&text)).transpose()?,
+            coerce: text("x-formwork-coerce")?
+                .map(|text| text.parse().map_err(|_| wrong("x-formwork-coerce", COERCE)))
+                .transpose()?,
             is_eager,
             tags,
             trace: trace::of(headers),
@@ -84,6 +88,10 @@ impl Options {
         })
     }
 }
+
+/// The values of `x-formwork-coerce`.
+const COERCE: &str =
+    "`strict`, `ask`, `fix`, `drop`, `default` or `guess`, or a path before it: `$.note=drop`";
 
 /// Reads `all`, or paths with commas between.
 fn absent(text: &str) -> Result<Absent, Problem> {

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use formwork::providers::Providers;
-use formwork_core::{Context, Contract, Inline, Rule, Rules, Violation, Warning, precision};
+use formwork_core::{
+    Coerce, Context, Contract, Inline, JsonPath, Rule, Rules, Violation, Warning, WarningKind, precision,
+};
 use formwork_json::{Level, read};
 use formwork_schema::{Compiled, Formats, compile_with, lint};
 use serde_json::Value;
@@ -20,6 +22,7 @@ Examples:
   formwork check --schema person.schema.json ada.json grace.json
   formwork check --schema person.schema.json --json - < ada.json
   formwork check --schema invoice.schema.json --rules invoice.rules.json --all invoice.json
+  formwork check --schema person.schema.json --coerce fix ada.json
   formwork check --jsonl rows.jsonl       rows: {\"id\", \"data\", \"schema\"?} -> {\"id\", \"valid\", \"violations\"}
 
 Rules are conditions that JSON Schema cannot express. They are an array in a file, or in `x-formwork-rules` of the schema:
@@ -48,6 +51,10 @@ pub(crate) struct Args {
     /// Show all violations of a document instead of the first 64
     #[arg(long)]
     all: bool,
+    /// Convert, drop or replace values that do not fit the schema, as `formwork extract` does, before the document is judged: strict,
+    /// ask, fix, drop, default or guess, for the whole or for the member at PATH (repeatable) [default: ask]
+    #[arg(long, value_name = "[PATH=]HOW")]
+    coerce: Vec<Coerce>,
     /// Do not check `format`
     #[arg(long)]
     no_formats: bool,
@@ -71,6 +78,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         known: providers.rules().clone(),
         source: args.source.as_deref().map(files::text).transpose()?,
         all: args.all,
+        coerce: &args.coerce,
     };
     let contract = args.schema.as_deref().map(|path| examiner.contract_of_file(path)).transpose()?;
     if args.jsonl {
@@ -93,12 +101,13 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
 }
 
 /// The settings of the validation.
-struct Examiner {
+struct Examiner<'a> {
     formats: Formats,
     /// The rules of `--rules`, which apply with every schema.
     rules: Vec<Placed>,
     source: Option<String>,
     all: bool,
+    coerce: &'a [Coerce],
     /// The rules from outside of Formwork.
     known: Rules,
 }
@@ -129,7 +138,7 @@ impl Found {
     }
 }
 
-impl Examiner {
+impl Examiner<'_> {
     fn contract_of_file(&self, path: &Path) -> Result<Contract, Failed> {
         let mut document = unwrapped(&files::name(path), files::json(path)?);
         let own = rules::of_schema(&mut document, path)?;
@@ -140,7 +149,17 @@ impl Examiner {
         self.contract(document, compiled, own).map_err(Failed::usage)
     }
 
-    fn contract(&self, schema: Value, compiled: Arc<Compiled>, own: Vec<Placed>) -> Result<Contract, String> {
+    fn contract(
+        &self,
+        mut schema: Value,
+        mut compiled: Arc<Compiled>,
+        own: Vec<Placed>,
+    ) -> Result<Contract, String> {
+        if !self.coerce.is_empty() {
+            self.coerce.iter().for_each(|coerce| coerce.declare(&mut schema));
+            compiled = compile_with(&schema, self.formats)
+                .map_err(|error| format!("--coerce: {}", error.message))?;
+        }
         let mut contract = Contract::new(Arc::new(Inline::new("schema", schema)), compiled.clone());
         for placed in own.into_iter().chain(self.rules.iter().cloned()) {
             placed.check(&compiled)?;
@@ -155,8 +174,20 @@ impl Examiner {
         Ok(contract)
     }
 
-    fn examine(&self, contract: &Contract, value: &Value) -> Found {
+    /// Judges a document, whose text has the digits of its numbers.
+    fn examine(&self, contract: &Contract, value: &Value, text: Option<&str>) -> Found {
         let cx = Context { source: self.source.as_deref().unwrap_or_default(), data: &Value::Null };
+        if !self.coerce.is_empty() {
+            let settled = contract.settle_text(value.clone(), text, &cx);
+            let absent = |path: &JsonPath| {
+                Warning::new(WarningKind::NullAsAbsent, "null in an optional member counts as absent")
+                    .at(path.clone())
+            };
+            let warnings =
+                settled.removed.iter().map(absent).chain(settled.coerced.iter().map(Warning::from));
+            let (warnings, judgement) = (warnings.collect(), settled.judgement);
+            return Found { left_out: judgement.left_out, violations: judgement.violations, warnings };
+        }
         let judgement = if self.all { contract.judge_all(value, &cx) } else { contract.judge(value, &cx) };
         Found { left_out: judgement.left_out, violations: judgement.violations, warnings: Vec::new() }
     }
@@ -171,7 +202,7 @@ impl Examiner {
             let message = "the row has no `schema`, and there is no --schema".to_owned();
             return failed(id, RowError::Row { message });
         };
-        self.examine(contract, &data).into_output(id)
+        self.examine(contract, &data, None).into_output(id)
     }
 
     fn contract_of_row(&self, id: &Value, schema: Value) -> Result<Contract, RowError> {
@@ -202,9 +233,10 @@ impl Examiner {
                 return Ok(CheckOutput { valid: Some(false), ..failed(id, error.into()) });
             }
         };
-        let mut found = self.examine(contract, &candidate.value);
-        let inexact;
-        (inexact, found.warnings) = precision(&candidate.rounded);
+        let document = std::str::from_utf8(&bytes).ok();
+        let mut found = self.examine(contract, &candidate.value, document);
+        let (inexact, rounded) = precision(&candidate.rounded);
+        found.warnings.extend(rounded);
         found.violations.splice(0..0, inexact);
         for violation in &mut found.violations {
             violation.span = formwork_json::locate(&text, &violation.path);

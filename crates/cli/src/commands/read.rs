@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use formwork_core::{Fit, Outline, Outlook, Reader, Structure, Violation, Warning, WarningKind, precision};
-use formwork_json::{Candidate, Level, Reading, read, read_bytes};
-use formwork_schema::{Compiled, Formats, SchemaError, compile};
+use formwork_core::{
+    Coerce, Context, Fit, Inline, Outline, Outlook, Reader, Settled, Structure, Violation, Warning,
+    WarningKind, precision,
+};
+use formwork_json::{Candidate, Level, ReadError, Reading, read, read_bytes};
+use formwork_schema::{Compiled, Formats, SchemaError, compile, contract_for};
 use serde_json::Value;
 
 use crate::exit::{Failed, Status};
@@ -20,6 +23,7 @@ Examples:
   echo \"Sure: {'age': 34,}\" | formwork read -v
   echo \"{\\\"a\\\": 1} or {\\\"a\\\": 2}?\" | formwork read --all
   formwork read --level strict --schema person.schema.json answer.txt
+  formwork read --schema person.schema.json --coerce fix answer.txt
   formwork read --jsonl rows.jsonl
       rows: {\"id\", \"input\", \"schema\"?} -> {\"id\", \"ok\", \"value\"?, \"edits\"?, \"others\"?, \"error\"?}
   formwork read --progress --jsonl rows.jsonl
@@ -60,6 +64,10 @@ pub(crate) struct Args {
     /// `schema`)
     #[arg(long, short)]
     schema: Option<PathBuf>,
+    /// Convert, drop or replace values that do not fit the schema, as `formwork extract` does: strict, ask, fix, drop, default or guess,
+    /// for the whole or for the member at PATH (repeatable) [default: ask]
+    #[arg(long, value_name = "[PATH=]HOW")]
+    coerce: Vec<Coerce>,
     /// Print every document of the text on its own line, in the order of the text (--json and --jsonl always have them in
     /// `others`)
     #[arg(long)]
@@ -71,7 +79,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "json")]
     jsonl: bool,
     /// Print which byte of each text completes its first document, or makes it impossible (requires --jsonl)
-    #[arg(long, requires = "jsonl")]
+    #[arg(long, requires = "jsonl", conflicts_with = "coerce")]
     progress: bool,
     /// Exit with 0 even if rows failed (requires --jsonl)
     #[arg(long, requires = "jsonl")]
@@ -83,10 +91,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
     let level = args.level;
+    let coerce = args.coerce.as_slice();
     let schema = match &args.schema {
         Some(path) => {
             files::one_standard_input(&[path, &args.file])?;
-            let document = files::json(path)?;
+            let mut document = files::json(path)?;
+            coerce.iter().for_each(|coerce| coerce.declare(&mut document));
             let schema = files::compiled(path, &document, Formats::Assert)?;
             Some((document, schema))
         }
@@ -111,22 +121,24 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
             return jsonl::each_row(&args.file, args.allow_failures, answer, no_progress, is_ok);
         }
         let schema = schema.as_ref().map(|(document, schema)| (document, schema.as_ref()));
-        let answer = |row| read_row(row, schema, level);
+        let answer = |row| read_row(row, schema, level, coerce);
         return jsonl::each_row(&args.file, args.allow_failures, answer, failed, |answer| answer.ok);
     }
     let name = files::name(&args.file);
     let mut all = Vec::new();
-    let read = match read_bytes(&files::bytes(&args.file)?, level) {
-        Ok(reading) => {
-            let schema = schema.as_ref().map(|(document, schema)| (document, schema.as_ref()));
-            if args.all && !args.json {
-                let documents =
-                    reading.documents().into_iter().filter(|document| left_out(document).is_none());
-                all = documents.map(|document| document.value.clone()).collect();
-            }
-            chosen(Value::from(name.clone()), reading, schema)
-        }
-        Err(error) => failed(Value::from(name.clone()), error.into()),
+    let bytes = files::bytes(&args.file)?;
+    let reading = read_bytes(&bytes, level);
+    let pair = schema.as_ref().map(|(document, schema)| (document, schema.as_ref()));
+    if let (Ok(reading), true, false) = (&reading, args.all, args.json) {
+        let documents = reading.documents().into_iter().filter(|document| left_out(document).is_none());
+        all = documents.map(|document| document.value.clone()).collect();
+    }
+    let id = Value::from(name.clone());
+    let read = match pair.filter(|_| !coerce.is_empty()) {
+        Some((document, _)) => coerced(id, reading, &String::from_utf8_lossy(&bytes), document)
+            .map_err(|error| Failed::usage(error.to_string()))?,
+        None => reading
+            .map_or_else(|error| failed(id.clone(), error.into()), |read| chosen(id.clone(), read, pair)),
     };
     if args.json {
         output::row(&read)?;
@@ -181,16 +193,70 @@ fn no_progress(id: Value, error: RowError) -> ReadProgress {
     ReadProgress { id, complete_at: None, impossible_at: None, valid_prefix: 0, error: Some(error) }
 }
 
-fn read_row(row: ReadInput, common: Option<(&Value, &Compiled)>, level: Level) -> ReadOutput {
-    let ReadInput { id, input, schema } = row;
+fn read_row(
+    row: ReadInput,
+    common: Option<(&Value, &Compiled)>,
+    level: Level,
+    coerce: &[Coerce],
+) -> ReadOutput {
+    let ReadInput { id, input, mut schema } = row;
+    schema.iter_mut().for_each(|schema| coerce.iter().for_each(|coerce| coerce.declare(schema)));
     let own = match schema.as_ref().map(compile).transpose() {
         Ok(own) => own,
         Err(error) => return failed(id, error.into()),
     };
-    match read(&input, level) {
-        Ok(reading) => chosen(id, reading, schema.as_ref().zip(own.as_deref()).or(common)),
-        Err(error) => failed(id, error.into()),
+    let pair = schema.as_ref().zip(own.as_deref()).or(common);
+    let reading = read(&input, level);
+    match (pair.filter(|_| !coerce.is_empty()), reading) {
+        (Some((document, _)), reading) => coerced(id.clone(), reading, &input, document)
+            .unwrap_or_else(|error| failed(id, RowError::Row { message: error.to_string() })),
+        (None, Ok(reading)) => chosen(id, reading, pair),
+        (None, Err(error)) => failed(id, error.into()),
     }
+}
+
+/// Returns the candidate that fits the schema best once its values are converted as the schema permits. Where nothing in the text fits
+/// and doubtful conversions are permitted, the text itself may stand for the document.
+fn coerced(
+    id: Value,
+    reading: Result<Reading, ReadError>,
+    text: &str,
+    schema: &Value,
+) -> Result<ReadOutput, SchemaError> {
+    let contract = contract_for(Arc::new(Inline::new("schema", schema.clone())))?;
+    let mut best: Option<(Fit, Settled, &Candidate)> = None;
+    for candidate in reading.iter().flat_map(Reading::candidates) {
+        let source = Some(candidate.span.of(text)).filter(|_| candidate.edits.is_empty());
+        let mut settled = contract.settle_text(candidate.value.clone(), source, &Context::EMPTY);
+        settled.judgement.violations.extend(precision(&candidate.rounded).0);
+        let changes = settled.coerced.len();
+        let fit =
+            Fit::new(schema, candidate, &settled.value, &settled.judgement.violations).with_changes(changes);
+        if best.as_ref().is_none_or(|(best, ..)| fit > *best) {
+            best = Some((fit, settled, candidate));
+        }
+    }
+    let is_valid = |settled: &Settled| settled.judgement.is_accepted();
+    if !best.as_ref().is_some_and(|(_, settled, _)| is_valid(settled)) {
+        let whole = contract.settle(Value::from(text), &Context::EMPTY);
+        if is_valid(&whole) && contract.guesses() {
+            let warnings = whole.coerced.iter().map(Warning::from).collect();
+            let (value, edits) = (Some(whole.value), Some(Vec::new()));
+            return Ok(ReadOutput { id, ok: true, value, edits, others: Vec::new(), warnings, error: None });
+        }
+    }
+    let (_, settled, candidate) = match (best, reading.as_ref().err()) {
+        (Some(best), _) => best,
+        (None, error) => {
+            let error = error.cloned().unwrap_or(ReadError::NotFound);
+            return Ok(failed(id, error.into()));
+        }
+    };
+    let violations = settled.judgement.violations;
+    let error = if violations.is_empty() { None } else { Some(RowError::from(violations)) };
+    let warnings = settled.coerced.iter().map(Warning::from).chain(precision(&candidate.rounded).1).collect();
+    let (value, edits) = (Some(settled.value), Some(candidate.all_edits()));
+    Ok(ReadOutput { id, ok: error.is_none(), value, edits, others: Vec::new(), warnings, error })
 }
 
 /// Returns the candidate that [fits](Fit) the schema best, else the best candidate without a schema, and the other documents.

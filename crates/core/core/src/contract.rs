@@ -7,10 +7,11 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::absence::declared::declares_absence;
+use crate::coercion::declared::Coercions;
 use crate::decode::{decode, undecodable};
 use crate::{
-    Context, Dependency, Error, ErrorKind, JsonPath, Judgement, Outline, PathPattern, Report, Rule, Rules,
-    Schema, Severity, Stage, Structure, Validator, Violation, Warning, root,
+    Coercion, Context, Dependency, Error, ErrorKind, JsonPath, Judgement, Outline, PathPattern, Report, Rule,
+    Rules, Schema, Severity, Stage, Structure, Validator, Violation, Warning, root,
 };
 
 /// The conditions on an answer: a JSON Schema, then a Rust type, then checks.
@@ -62,6 +63,8 @@ pub struct Contract {
     warnings: Vec<Warning>,
     /// Whether the schema marks members that a text may lack.
     declares_absence: bool,
+    coercion: Option<Coercion>,
+    coercions: Arc<OnceLock<Arc<Coercions>>>,
     outline: Arc<OnceLock<Arc<Outline>>>,
 }
 
@@ -98,8 +101,17 @@ impl Contract {
     /// Creates a contract from a schema and its compiled form, without a type and checks.
     pub fn new(schema: Arc<dyn Schema>, structure: Arc<dyn Structure>) -> Self {
         let declares_absence = declares_absence(schema.document());
-        let (warnings, outline) = (Vec::new(), Arc::default());
-        Self { schema, structure, decode: None, checks: Vec::new(), warnings, declares_absence, outline }
+        Self {
+            schema,
+            structure,
+            decode: None,
+            checks: Vec::new(),
+            warnings: Vec::new(),
+            declares_absence,
+            coercion: None,
+            coercions: Arc::default(),
+            outline: Arc::default(),
+        }
     }
 
     /// Requires that the answer deserialises as `T` (default: no type). Integral numbers (`612.0`) deserialise as integers.
@@ -162,6 +174,30 @@ impl Contract {
         self
     }
 
+    /// Sets what is done with values that do not fit the schema, where `x-formwork-coerce` in the schema sets nothing else (default:
+    /// [`Policy::coercion`](crate::Policy::coercion) in a run, [`Coercion::Ask`] elsewhere).
+    pub fn with_coercion(mut self, coercion: Coercion) -> Self {
+        (self.coercion, self.coercions, self.outline) = (Some(coercion), Arc::default(), Arc::default());
+        self
+    }
+
+    /// Sets what is done with values that do not fit the schema, unless the contract sets it itself.
+    pub(crate) fn or_coercion(self, coercion: Coercion) -> Self {
+        if self.coercion.is_some() { self } else { self.with_coercion(coercion) }
+    }
+
+    /// Returns whether the contract permits doubtful conversions of the whole document: then the text of an answer may itself stand for
+    /// the document.
+    pub fn guesses(&self) -> bool {
+        self.coercions().base() == Coercion::Guess
+    }
+
+    /// Returns what is done at each place, found out at the first call.
+    pub(crate) fn coercions(&self) -> Arc<Coercions> {
+        let compile = || Coercions::new(self.schema.document(), self.coercion.unwrap_or_default());
+        Arc::clone(self.coercions.get_or_init(|| Arc::new(compile())))
+    }
+
     /// Returns the warnings about the contract itself.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
@@ -189,13 +225,17 @@ impl Contract {
 
     /// Returns the schema in the form that a [`Reader`](crate::Reader) walks, compiled at the first call.
     pub fn outline(&self) -> Arc<Outline> {
-        let compile = || Outline::new(self.schema.document(), Some(Arc::clone(&self.structure)));
+        let compile = || {
+            let outline = Outline::new(self.schema.document(), Some(Arc::clone(&self.structure)));
+            outline.with_coercions(&self.coercions())
+        };
         Arc::clone(self.outline.get_or_init(|| Arc::new(compile())))
     }
 
     /// Returns the outline of documents that are the member `name` of an object.
     pub(crate) fn outline_below(&self, name: &str) -> Outline {
-        Outline::wrapped(self.schema.document(), Some(Arc::clone(&self.structure)), name)
+        let structure = Some(Arc::clone(&self.structure));
+        Outline::wrapped(self.schema.document(), structure, name).with_coercions(&self.coercions())
     }
 
     /// Returns the rules that reject answers.

@@ -8,7 +8,7 @@ use crate::{Stage, Violation, root};
 /// The rank of one reading of a text against a contract; the greatest fits best.
 ///
 /// Readings are compared by whether their root has the type that the schema requires, then by the number of violations
-/// (fewer is better), then by the repairs that reading them took (strict JSON is better than a clean reading, and that than a lenient
+/// (fewer is better), then by the number of values that were changed to fit the schema, then by the repairs that reading them took (strict JSON is better than a clean reading, and that than a lenient
 /// one), then by their position (later is better, because drafts come before answers).
 ///
 /// ```
@@ -27,6 +27,8 @@ use crate::{Stage, Violation, root};
 pub struct Fit {
     has_root_type: bool,
     violations: Reverse<usize>,
+    /// The values that were changed to fit the schema.
+    changes: Reverse<usize>,
     repairs: Reverse<Level>,
     end: usize,
 }
@@ -43,9 +45,17 @@ impl Fit {
         Self {
             has_root_type: root::allows_type_of(schema, value) && !violations.iter().any(is_of_root),
             violations: Reverse(violations.len()),
+            changes: Reverse(0),
             repairs: Reverse(repairs.map(|edit| edit.kind.level()).max().unwrap_or(Level::Strict)),
             end: candidate.span.end,
         }
+    }
+
+    /// Sets the number of values that were changed to fit the schema (default: 0; fewer is better).
+    #[must_use]
+    pub const fn with_changes(mut self, changes: usize) -> Self {
+        self.changes = Reverse(changes);
+        self
     }
 
     /// Returns whether the reading satisfies the contract.
@@ -64,6 +74,8 @@ impl Fit {
             "its root has the required type"
         } else if self.violations != other.violations {
             "it has fewer violations"
+        } else if self.changes != other.changes {
+            "fewer of its values were changed"
         } else if self.repairs != other.repairs {
             "it needed fewer repairs"
         } else {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::absence::declared::{Absent, KEYWORD, declares_absence};
 use crate::absence::mark::marked;
 use crate::absence::widen::{is_directive, widen};
+use crate::coercion::declared::{self as coercion, declares_coercion};
 use crate::keywords::{Keyword, Role, find, keyword as known, map_parts, percent_decoded};
 
 /// Rewrites a JSON Schema into a form that is easy to walk: draft 2020-12, every local reference as `#/$defs/name`, only
@@ -48,10 +49,14 @@ pub fn normalise_with_origins(document: &Value) -> (Value, BTreeMap<String, Stri
         }
         widen(&mut normal);
     }
+    if declares_coercion(document) {
+        coercion::strip(&mut normal);
+    }
     (normal, origins)
 }
 
-fn rewritten(document: &Value) -> (Value, BTreeMap<String, String>) {
+/// Normalises a schema without the changes for members that a text may lack, and with the marks of coercions.
+pub(crate) fn rewritten(document: &Value) -> (Value, BTreeMap<String, String>) {
     let mut work = Normaliser {
         document,
         old: is_old_draft(document),
@@ -122,8 +127,10 @@ impl Normaliser<'_> {
             && let Some(reference) = keywords.get("$ref").and_then(Value::as_str)
         {
             let mut out = json!({"$ref": self.reference(reference)});
-            if let Some(mark) = keywords.get(KEYWORD) {
-                out[KEYWORD] = mark.clone();
+            for mark in [KEYWORD, coercion::KEYWORD] {
+                if let Some(value) = keywords.get(mark) {
+                    out[mark] = value.clone();
+                }
             }
             return out;
         }

@@ -387,6 +387,7 @@ impl PlanBuilder {
             );
             return Err(Error::new(ErrorKind::Config, message));
         }
+        plan.contract = plan.contract.or_coercion(plan.policy.coercion());
         for target in &mut plan.targets {
             target
                 .lower(&plan.contract, plan.options.max_tokens, &plan.options.instruction)

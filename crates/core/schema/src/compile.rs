@@ -3,8 +3,8 @@ use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use formwork_core::{
-    Context, Contract, Inline, JsonPath, Member, PathPattern, Report, Schema, Stage, Structure, Validator,
-    Violation, absence_mistake, declares_absence,
+    COERCE, Coerce, Context, Contract, Inline, JsonPath, Member, PathPattern, Report, Schema, Stage,
+    Structure, Validator, Violation, absence_mistake, coercion_mistake, declares_absence,
 };
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -98,6 +98,14 @@ pub fn compile_with(schema: &Value, formats: Formats) -> Result<Arc<Compiled>, S
         let path = schema.pointer(&pointer).and_then(Value::as_str).and_then(|path| path.parse().ok());
         let nearest = path.and_then(|path| missing(&bounded.normal, &path));
         return Err(SchemaError { pointer, message: nearest.unwrap_or(message) });
+    }
+    if let Some((pointer, message)) = coercion_mistake(schema) {
+        return Err(SchemaError { pointer, message });
+    }
+    if let Some(Ok(places)) = Coerce::of(schema) {
+        if let Some(message) = places.paths().find_map(|path| missing(&bounded.normal, path)) {
+            return Err(SchemaError { pointer: format!("/{COERCE}"), message });
+        }
     }
     let deepest = bounded.deepest();
     let mut validator = build(schema, formats)?;

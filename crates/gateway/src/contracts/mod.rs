@@ -5,6 +5,7 @@ mod folder;
 mod schema;
 
 use formwork_core::Rule;
+use formwork_core::{Absent, Coerce};
 use serde_json::Value;
 
 pub use formwork::contract::{ContractError, NamedContract, read_contract};
@@ -26,5 +27,12 @@ pub(crate) struct Spec {
 impl Spec {
     pub(crate) fn new(name: String, schema: impl Into<Schema>) -> Self {
         Self { name, schema: schema.into(), rules: Vec::new(), instructions: None, examples: Vec::new() }
+    }
+
+    /// Marks members that a text may lack, and what is done with values that do not fit the schema.
+    pub(crate) fn mark(&mut self, absent: Option<&Absent>, coerce: Option<&Coerce>) {
+        if absent.is_some() || coerce.is_some() {
+            self.schema = self.schema.with_marks(absent, coerce);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use formwork_core::Absent;
+use formwork_core::{Absent, Coerce};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -43,10 +43,11 @@ impl Schema {
         }
     }
 
-    /// Marks members that a text may lack; see [`Absent`].
-    pub(crate) fn with_absent(&self, absent: &Absent) -> Self {
+    /// Marks members that a text may lack, and what is done with values that do not fit; see [`Absent`] and [`Coerce`].
+    pub(crate) fn with_marks(&self, absent: Option<&Absent>, coerce: Option<&Coerce>) -> Self {
         let mut value = self.value().clone();
-        absent.declare(&mut value);
+        absent.iter().for_each(|absent| absent.declare(&mut value));
+        coerce.iter().for_each(|coerce| coerce.declare(&mut value));
         value.into()
     }
 

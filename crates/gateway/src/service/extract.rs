@@ -7,7 +7,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Request, header};
 use axum::response::{IntoResponse as _, Response};
-use formwork_core::{Absent, Error, Input, Outcome, Rule};
+use formwork_core::{Absent, Coerce, Error, Input, Outcome, Rule};
 use formwork_extract::{CancellationToken, Update};
 use formwork_http::with_trace;
 use formwork_ledger::{RecordId, RunRecord};
@@ -48,6 +48,11 @@ pub(crate) struct ExtractRequest {
     #[serde(default)]
     #[schemars(with = "Option<Value>")]
     absent: Option<Absent>,
+    /// What is done with values that do not fit the schema: "strict", "ask", "fix", "drop", "default" or "guess", or an object of paths
+    /// and these names, such as {"$.items[*].note": "drop"} (default: "fix").
+    #[serde(default)]
+    #[schemars(with = "Option<Value>")]
+    coerce: Option<Coerce>,
     /// Rules beside the schema.
     #[serde(default)]
     #[schemars(with = "Vec<Value>")]
@@ -154,9 +159,10 @@ async fn spec(shared: &Shared, extract_request: &ExtractRequest, options: &Optio
         (Some(schema), None) => Spec::new("answer".to_owned(), schema.clone()),
         (None, Some(name)) => named(shared, name).await?,
     };
-    if let Some(absent) = extract_request.absent.as_ref().or(options.absent.as_ref()) {
-        spec.schema = spec.schema.with_absent(absent);
-    }
+    spec.mark(
+        extract_request.absent.as_ref().or(options.absent.as_ref()),
+        extract_request.coerce.as_ref().or(options.coerce.as_ref()),
+    );
     spec.rules.extend(extract_request.rules.iter().cloned());
     if let Some(instructions) = &extract_request.instructions {
         spec.instructions = Some(match spec.instructions.take() {

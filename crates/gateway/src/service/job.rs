@@ -90,10 +90,10 @@ impl Job {
         run: RecordId,
     ) -> Result<Option<(Spec, Option<formwork_core::Message>)>, Problem> {
         let mut spec = self.spec().await?;
-        if let (Some((spec, _)), Some(absent)) = (&mut spec, &self.options.absent)
+        if let Some((spec, _)) = &mut spec
             && !matches!(self.ask.want, Want::Tools { .. })
         {
-            spec.schema = spec.schema.with_absent(absent);
+            spec.mark(self.options.absent.as_ref(), self.options.coerce.as_ref());
         }
         if let Some((spec, _)) = &spec
             && self.options.contract.is_some()

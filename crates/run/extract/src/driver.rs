@@ -31,7 +31,7 @@ use crate::{Budget, Budgets, CancellationToken, ObservationStore, TokioClock, bl
 /// use serde_json::json;
 /// use std::sync::Arc;
 ///
-/// let model = Arc::new(Scripted::new(["{\"age\": \"34\"}", "{\"age\": 34}"]));
+/// let model = Arc::new(Scripted::new(["{\"age\": \"old\"}", "{\"age\": 34}"]));
 /// let schema = json!({"properties": {"age": {"type": "integer"}}, "required": ["age"]});
 /// let contract = formwork_schema::contract_for(Arc::new(Inline::new("person", schema)))?;
 /// let target = Target::new(model.name(), model.capabilities().clone()).with_mode(Arc::new(Prompt::new()));

@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use formwork::config::Defaults;
 use formwork::providers::Providers;
-use formwork_core::{Absent, Error, ErrorKind, Input};
+use formwork_core::{Error, ErrorKind, Input};
 use formwork_extract::{CancellationToken, Extraction, Extractor, ExtractorBuilder};
 use formwork_ledger::Ledger;
 use serde_json::Value;
 
-use self::schema::Given;
+use self::schema::{Given, Marks};
 use crate::argument::Source;
 use crate::exit::{Failed, Status};
 use crate::flags::{Sampling, seconds, set};
@@ -82,10 +82,8 @@ pub(crate) struct Args {
     /// File with rules for the answer, in addition to those in `x-formwork-rules` of the schema; see `formwork check --help`
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// Accept null, or nothing, for members that the text does not state: for all required members, or for the member at PATH (such
-    /// as `$.items[*].note`; repeatable). The value has null there, and `not_stated` of --json lists the paths
-    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
-    may_be_absent: Vec<Absent>,
+    #[command(flatten)]
+    marks: Marks,
     /// File with the text (with --jsonl: the rows); `-` is standard input
     #[arg(long, short, conflicts_with = "argument")]
     file: Option<PathBuf>,
@@ -171,10 +169,10 @@ fn source_of(args: &Args, extractor: &Extractor<Value>, text: &str) -> Option<So
 fn given(args: &Args, rules: &[Placed], providers: &Providers) -> Result<Option<Given>, Failed> {
     match (&args.schema, &args.contract) {
         (Some(argument), _) => {
-            schema::given(argument, &args.may_be_absent, rules, providers.rules(), args.any).map(Some)
+            schema::given(argument, &args.marks, rules, providers.rules(), args.any).map(Some)
         }
         (None, Some(file)) => {
-            schema::of_contract(file, &args.may_be_absent, rules, providers.rules(), args.any).map(Some)
+            schema::of_contract(file, &args.marks, rules, providers.rules(), args.any).map(Some)
         }
         (None, None) => Ok(None),
     }

@@ -142,13 +142,8 @@ impl Extractors<'_> {
             return Ok(known.clone());
         }
         let extractor = self.requests.extractor(
-            schema::usable(
-                schema,
-                &self.requests.args.may_be_absent,
-                self.registered,
-                self.requests.args.any,
-            )?
-            .with_rules(&self.rules, self.registered)?,
+            schema::usable(schema, &self.requests.args.marks, self.registered, self.requests.args.any)?
+                .with_rules(&self.rules, self.registered)?,
         )?;
         if self.known.len() < KEPT {
             self.known.insert(text, extractor.clone());

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use formwork_core::{Absent, Error, ErrorKind, Rule, Rules, Schema as _, Severity, Warning};
+use formwork_core::{Absent, Coerce, Error, ErrorKind, Rule, Rules, Schema as _, Severity, Warning};
 use formwork_review::document::{Document, Format};
 use formwork_schema::{Compiled, compile, lint};
 use formwork_shape::Shape;
@@ -14,6 +14,20 @@ use crate::exit::Failed;
 use crate::files;
 use crate::rules::{self, Placed};
 use crate::stderr::say;
+
+/// The options that mark members of a schema.
+#[derive(Default, clap::Args)]
+pub(crate) struct Marks {
+    /// Accept null, or nothing, for members that the text does not state: for all required members, or for the member at PATH (such
+    /// as `$.items[*].note`; repeatable). The value has null there, and `not_stated` of --json lists the paths
+    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    pub(crate) may_be_absent: Vec<Absent>,
+    /// Set what is done with values that do not fit the schema: strict and ask (ask again), fix (convert what loses nothing, such as
+    /// "34" for an integer), drop (leave optional members out), default (use `default` of the schema), guess (also doubtful
+    /// conversions, such as "12,111"); for the whole, or for the member at PATH (repeatable) [default: fix]
+    #[arg(long, value_name = "[PATH=]HOW")]
+    pub(crate) coerce: Vec<Coerce>,
+}
 
 /// A valid schema with its rules.
 #[derive(Clone)]
@@ -59,7 +73,7 @@ pub(crate) struct Given {
 /// [`Failed`] with the location of a mistake, or for a schema that no value satisfies.
 pub(crate) fn given(
     argument: &str,
-    absent: &[Absent],
+    marks: &Marks,
     more: &[Placed],
     known: &Rules,
     any: bool,
@@ -76,7 +90,7 @@ pub(crate) fn given(
                 .to_owned(),
         ));
     }
-    let usable = usable(schema, absent, known, any).map_err(|error| refused(error.to_string()))?;
+    let usable = usable(schema, marks, known, any).map_err(|error| refused(error.to_string()))?;
     let usable = usable.with_rules(more, known).map_err(|error| Failed::usage(error.message()))?;
     warn(&name, &usable, any);
     Ok(Given { name, usable })
@@ -95,14 +109,14 @@ fn warn(name: &str, usable: &Usable, any: bool) {
 /// [`Failed`] with the file and the mistake.
 pub(crate) fn of_contract(
     path: &Path,
-    absent: &[Absent],
+    marks: &Marks,
     more: &[Placed],
     known: &Rules,
     any: bool,
 ) -> Result<Given, Failed> {
     let contract = files::contract(path)?;
     let name = files::name(path);
-    let mut usable = usable(contract.schema, absent, known, any)
+    let mut usable = usable(contract.schema, marks, known, any)
         .map_err(|error| Failed::usage(format!("{name}: {error}")))?;
     usable.rules.extend(contract.rules);
     (usable.instructions, usable.examples) = (contract.instructions, contract.examples);
@@ -204,10 +218,11 @@ fn is_example(schema: &Value) -> bool {
 /// # Errors
 /// [`Error`] for a schema that is invalid, that no value satisfies or, without `any`, that every value satisfies, and for a rule
 /// whose path the schema does not allow.
-pub(crate) fn usable(schema: Value, absent: &[Absent], known: &Rules, any: bool) -> Result<Usable, Error> {
+pub(crate) fn usable(schema: Value, marks: &Marks, known: &Rules, any: bool) -> Result<Usable, Error> {
     let refused = |message: String| Error::new(ErrorKind::Schema, message);
     let (mut schema, unwrapped) = files::unwrapped(schema);
-    absent.iter().for_each(|absent| absent.declare(&mut schema));
+    marks.may_be_absent.iter().for_each(|absent| absent.declare(&mut schema));
+    marks.coerce.iter().for_each(|coerce| coerce.declare(&mut schema));
     let own = rules::take(&mut schema).map_err(refused)?;
     let compiled =
         compile(&schema).map_err(|error| refused(format!("#{}: {}", error.pointer, error.message)))?;

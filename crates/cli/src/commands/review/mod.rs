@@ -176,7 +176,9 @@ fn with_defaults(agent: Agent, defaults: &Defaults) -> Agent {
 
 /// Reads the rubric of a file, for outputs of a schema if there is one.
 fn rubric(path: &Path, schema: Option<&str>, providers: &Providers) -> Result<ReviewRubric, Failed> {
-    let given = schema.map(|schema| schema::given(schema, &[], &[], providers.rules(), false)).transpose()?;
+    let given = schema
+        .map(|schema| schema::given(schema, &schema::Marks::default(), &[], providers.rules(), false))
+        .transpose()?;
     let output = given.as_ref().map(|given| given.usable.compiled.as_ref() as &dyn Structure);
     let text = files::text(path)?;
     ReviewRubric::parse_for(&files::name(path), &text, Format::of(path), output)

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::declared::{Absent, KEYWORD, WRAPPED, declares_absence};
 use super::mark::Marker;
 use super::widen::strip;
+use crate::coercion::declared::{self as coercion, declares_coercion};
 use crate::keywords::find;
 use crate::{PathPattern, normalise};
 
@@ -46,10 +47,16 @@ pub fn absence_mistake(schema: &Value) -> Option<(String, String)> {
     ))
 }
 
-/// Returns a schema as a prompt shows it: marked members are required, nullable and described, and the marks are left out.
+/// Returns a schema as a prompt shows it: marked members are required, nullable and described, and all marks of Formwork
+/// are left out.
 pub fn without_marks(schema: &Value) -> Cow<'_, Value> {
     if !declares_absence(schema) {
-        return Cow::Borrowed(schema);
+        if !declares_coercion(schema) {
+            return Cow::Borrowed(schema);
+        }
+        let mut plain = schema.clone();
+        coercion::strip(&mut plain);
+        return Cow::Owned(plain);
     }
     let mut normal = normalise(schema);
     strip(&mut normal);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use formwork_json::{JsonPath, Segment};
 use serde_json::Value;
 
-use crate::{Context, Contract, Judgement, Member, Report, Stage, Violation};
+use crate::{Coerced, Coercion, Context, Contract, Judgement, Member, Report, Stage, Violation};
 
 /// A value with its judgement, after [`Contract::settle`].
 #[derive(Debug)]
@@ -19,12 +19,16 @@ pub struct Settled {
     pub removed: Vec<JsonPath>,
     /// The paths of the missing members that were added as `null`, because the text may lack them.
     pub added: Vec<JsonPath>,
+    /// The values that were converted, dropped or replaced, because they did not fit the schema.
+    pub coerced: Vec<Coerced>,
+    /// The violations before values were [coerced](Self::coerced); empty if none was.
+    pub(crate) before: Vec<Violation>,
 }
 
 impl Settled {
     /// Returns whether the value is another than the one that was settled.
     pub fn is_changed(&self) -> bool {
-        !(self.removed.is_empty() && self.added.is_empty())
+        !(self.removed.is_empty() && self.added.is_empty() && self.coerced.is_empty())
     }
 }
 
@@ -33,21 +37,32 @@ impl Settled {
 const MAX_ROUNDS: usize = 4;
 
 impl Contract {
-    /// Judges a value like [`judge`](Self::judge), except for members without a value.
+    /// Judges a value like [`judge`](Self::judge), except for members without a value and for values that do not fit the schema.
     ///
     /// If a violation is at a `null` whose member the schema names and does not require, the member is removed and the value judged
     /// again. A member that a [text may lack](crate::Absent) and that is missing is added as `null`. A `null` in a list, in a map or in
     /// a required member stays a violation.
+    ///
+    /// Then values are converted, dropped or replaced where the contract [permits](crate::Coercion) it. The changed document is judged as a
+    /// whole.
     pub fn settle(&self, value: Value, cx: &Context<'_>) -> Settled {
+        self.settle_text(value, None, cx)
+    }
+
+    /// Judges a value like [`settle`](Self::settle). `text` is the JSON text of the value: it has the digits of numbers that become texts.
+    /// Without it, only integers become texts.
+    pub fn settle_text(&self, value: Value, text: Option<&str>, cx: &Context<'_>) -> Settled {
         let judgement = self.judge(&value, cx);
         let (removed, added) = (Vec::new(), Vec::new());
-        let mut settled = Settled { value, judgement, removed, added };
+        let mut settled =
+            Settled { value, judgement, removed, added, coerced: Vec::new(), before: Vec::new() };
         if settled.judgement.violations.iter().any(|violation| self.can_settle(violation, &settled.value)) {
             self.rounds(&mut settled, cx);
             if settled.is_changed() {
                 settled.judgement = self.judge(&settled.value, cx);
             }
         }
+        self.coerce(&mut settled, text, cx);
         settled
     }
 
@@ -95,7 +110,7 @@ impl Contract {
     }
 
     /// Returns every violation of the schema, without a limit.
-    fn schema_violations(&self, value: &Value, cx: &Context<'_>) -> Vec<Violation> {
+    pub(crate) fn schema_violations(&self, value: &Value, cx: &Context<'_>) -> Vec<Violation> {
         let mut report = Report::uncapped();
         self.structure().validate(value, cx, &mut report);
         report.into_violations()
@@ -140,10 +155,13 @@ impl Contract {
         value: &Value,
         condition: impl Fn(&Member) -> bool,
     ) -> Vec<Change> {
+        let coercions = self.coercions();
+        let has_strict = coercions.any(|one| one == Coercion::Strict);
         let change = |path: JsonPath| {
             let member = self.structure().member(&path, value).filter(&condition)?;
             let is_removal = path.get(value).is_some();
             let is_allowed = if is_removal { !member.is_required } else { member.may_be_absent };
+            let is_allowed = is_allowed && !(has_strict && coercions.at(&path) == Coercion::Strict);
             is_allowed.then_some(Change { path, is_removal })
         };
         paths.into_iter().filter_map(change).collect()

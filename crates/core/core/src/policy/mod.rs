@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Capabilities, Cost, Failure, Feedback, JsonPath, Sampling, Thresholds};
+use crate::{Capabilities, Coercion, Cost, Failure, Feedback, JsonPath, Sampling, Thresholds};
 
 pub use ready::{Backoff, Patching, Policy, Retries, Temperature};
 
@@ -357,6 +357,11 @@ pub trait RetryPolicy: Send + Sync + fmt::Debug {
     fn stops(&self) -> bool {
         false
     }
+
+    /// Returns what is done with values that do not fit the schema, where the contract sets nothing (default: [`Coercion::Ask`]).
+    fn coercion(&self) -> Coercion {
+        Coercion::Ask
+    }
 }
 
 impl<P: RetryPolicy + ?Sized> RetryPolicy for Arc<P> {
@@ -386,5 +391,9 @@ impl<P: RetryPolicy + ?Sized> RetryPolicy for Arc<P> {
 
     fn stops(&self) -> bool {
         (**self).stops()
+    }
+
+    fn coercion(&self) -> Coercion {
+        (**self).coercion()
     }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Ask, Capabilities, Decision, Estimates, Failure, Fault, Feedback, Reask, RetryContext, RetryPolicy,
-    Sampling,
+    Ask, Capabilities, Coercion, Decision, Estimates, Failure, Fault, Feedback, Reask, RetryContext,
+    RetryPolicy, Sampling,
 };
 
 /// The temperature of each attempt.
@@ -229,6 +229,9 @@ pub struct Policy {
     /// Whether to stop a call once its answer cannot become valid; see [`RetryPolicy::stops`].
     #[serde(default)]
     pub stop: bool,
+    /// What is done with values that do not fit the schema; see [`RetryPolicy::coercion`].
+    #[serde(default)]
+    pub coercion: Coercion,
 }
 
 impl Policy {
@@ -247,6 +250,7 @@ impl Policy {
             accept_incomplete: false,
             ask_after_refusal: false,
             stop: true,
+            coercion: Coercion::Ask,
         }
     }
 
@@ -311,6 +315,13 @@ impl Policy {
     /// end.
     pub const fn with_stop(mut self, stop: bool) -> Self {
         self.stop = stop;
+        self
+    }
+
+    /// Sets what is done with values that do not fit the schema, where the contract sets nothing (default: [`Coercion::Ask`];
+    /// [`Coercion::Fix`] in [`Policy::default`]).
+    pub const fn with_coercion(mut self, coercion: Coercion) -> Self {
+        self.coercion = coercion;
         self
     }
 
@@ -407,10 +418,11 @@ fn doubled(max: u32, token_budget: Option<u32>) -> u32 {
     max.saturating_mul(2).min(token_budget.unwrap_or(u32::MAX)).max(max)
 }
 
-/// The policy of extractors: three attempts, and an end where the text does not state a required member.
+/// The policy of extractors: three attempts, an end where the text does not state a required member, and conversions that lose
+/// nothing.
 impl Default for Policy {
     fn default() -> Self {
-        Self::new(3).with_stop_on_not_stated(true)
+        Self::new(3).with_stop_on_not_stated(true).with_coercion(Coercion::Fix)
     }
 }
 
@@ -442,5 +454,9 @@ impl RetryPolicy for Policy {
 
     fn stops(&self) -> bool {
         self.stop
+    }
+
+    fn coercion(&self) -> Coercion {
+        self.coercion
     }
 }

@@ -25,8 +25,14 @@ pub(super) struct Frame {
     pub(super) count: usize,
     /// The number of members whose `null` stands for an absent member.
     pub(super) absent: usize,
-    /// Whether there is such a member in the value or inside of it.
+    /// Whether there is such a member in the value or inside of it, or a value that may be converted.
     pub(super) has_absent: bool,
+    /// The nodes that may take the value only after it is converted, each with the evaluation of the container that depends on it.
+    #[serde(default)]
+    pub(super) converted: Vec<(Id, Option<u32>)>,
+    /// Whether the value, or one inside of it, may have to be converted.
+    #[serde(default)]
+    pub(super) is_soft: bool,
 }
 
 /// The evaluation of one node.
@@ -128,13 +134,16 @@ impl Frame {
             count: 0,
             absent: 0,
             has_absent: false,
+            converted: Vec::new(),
+            is_soft: false,
         }
     }
 
     /// Makes a frame that was used before ready for another value.
     pub(super) fn reset(&mut self, kind: Kind, start: usize) {
         (self.kind, self.start, self.count) = (kind, start, 0);
-        (self.absent, self.has_absent) = (0, false);
+        (self.absent, self.has_absent, self.is_soft) = (0, false, false);
+        self.converted.clear();
         self.evals.clear();
         self.links.clear();
         self.groups.clear();
@@ -189,6 +198,16 @@ impl Frame {
                 open.extend(fitting.map(|branch| (*branch, Dependent::Branch(group))));
                 self.groups.push(Group { owner: next, live: (open.len() - before) as u32, one: *one });
             }
+        }
+    }
+
+    /// Adds the evaluation of a node, or, if the value may be converted for it, the node alone.
+    pub(super) fn take(&mut self, outline: &Outline, known: &mut Known, node: Id, outer: Option<u32>) {
+        if outline.may_convert(node, self.kind) {
+            self.converted.push((node, outer));
+            (self.is_soft, self.has_absent) = (true, true);
+        } else {
+            self.add(outline, known, node, outer.map_or(Dependent::Document, Dependent::Outer));
         }
     }
 

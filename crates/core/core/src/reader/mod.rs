@@ -14,7 +14,7 @@ use crate::keywords::is_type;
 use crate::{Context, Report, Stage, Violation};
 pub use follow::Follower;
 pub(crate) use follow::Places;
-use frame::{Dependent, Frame, Known, Reason, path_of};
+use frame::{Dependent, Eval, Frame, Known, Reason, path_of};
 pub use outline::Outline;
 use outline::{Check, Id, Limit, ROOT, bit, name_of};
 
@@ -296,7 +296,7 @@ impl Reader {
         match self.frames.last_mut() {
             None => {
                 self.valid = Span::new(start, start);
-                frame.add(outline, &mut known, ROOT, Dependent::Document);
+                frame.take(outline, &mut known, ROOT, None);
             }
             Some(outer) => {
                 let (is_array, index) = (outer.kind == Kind::Array, outer.count);
@@ -305,7 +305,7 @@ impl Reader {
                     for (at, eval) in outer.evals.iter().enumerate().filter(|(_, eval)| eval.alive) {
                         let node = outline.node(eval.node);
                         if let Some(item) = node.prefix.get(index).copied().or(node.items) {
-                            frame.add(outline, &mut known, item, Dependent::Outer(at as u32));
+                            frame.take(outline, &mut known, item, Some(at as u32));
                         }
                     }
                 }
@@ -313,7 +313,7 @@ impl Reader {
                     if kind == Kind::Null && seed.optional && !outline.takes(seed.node, kind, 0) {
                         is_absent = true;
                     } else {
-                        frame.add(outline, &mut known, seed.node, Dependent::Outer(seed.outer));
+                        frame.take(outline, &mut known, seed.node, Some(seed.outer));
                     }
                 }
                 outer.has_absent |= is_absent;
@@ -346,8 +346,9 @@ impl Reader {
                 wrong.push((at, Reason::new(keyword).expected(node.types())));
             }
         }
-        let tracks =
-            kind == Kind::String && frame.evals.iter().any(|eval| outline.node(eval.node).tracks_text());
+        let tracks = kind == Kind::String && frame.evals.iter().any(|eval| outline.node(eval.node).tracks_text())
+            // A value of an enumeration may be spelled otherwise.
+            && !(outline.converts && frame.evals.iter().any(|eval| outline.node(eval.node).values.is_some()));
         self.tracked = tracks.then(|| Tracked { end: start + 1, ..Tracked::default() });
         self.frames.push(frame);
         for (at, reason) in wrong {
@@ -411,13 +412,42 @@ impl Reader {
         if matches!(self.outlook, Outlook::Impossible { .. }) {
             return self.pass(event);
         }
+        let frame = self.frames.last().filter(|frame| kind == Kind::String && !frame.converted.is_empty());
+        if let Some(frame) = frame {
+            let text = unquoted(event.span.of(&self.text));
+            let lost = frame.converted.iter().filter(|(node, _)| !outline.may_convert_text(*node, &text));
+            let lost: Vec<_> = lost.map(|(node, outer)| (*outer, outline.node(*node).types())).collect();
+            for (outer, types) in lost {
+                self.lose(outer, Reason::new("type").expected(types), event);
+            }
+            if matches!(self.outlook, Outlook::Impossible { .. }) {
+                return self.close(outline, event, ended);
+            }
+        }
         let Some(frame) = self.frames.last_mut() else { return };
         let mut judged = Judged { raw: event.span.of(&self.text), value: None, length: None };
         let mut failed = Vec::new();
+        let listed = |eval: &Eval| outline.node(eval.node).values.as_ref();
+        let is_scalar = !matches!(kind, Kind::Object | Kind::Array | Kind::Null);
+        let is_respelled = outline.converts && is_scalar && {
+            let mut lists = frame.evals.iter().filter(|eval| eval.alive).filter_map(listed);
+            lists.any(|values| judged.value().is_some_and(|value| !values.contains(value)))
+        };
+        frame.is_soft |= is_respelled;
+        frame.has_absent |= is_respelled;
         for at in 0..frame.evals.len() {
             let has_absent = frame.has_absent;
             let Some(eval) = frame.evals.get_mut(at).filter(|eval| eval.alive) else { continue };
             let node = outline.node(eval.node);
+            if is_respelled {
+                let raw = judged.raw;
+                let text = judged.value().and_then(Value::as_str).unwrap_or(raw);
+                match &node.values {
+                    Some(values) if !values.has_respelled(text) => failed.push((at, Reason::new("enum"))),
+                    _ => eval.unsure = true,
+                }
+                continue;
+            }
             let missing = if kind == Kind::Object { node.required.as_slice() } else { &[] };
             let missing = missing.iter().enumerate().find(|(number, _)| !eval.has_seen(*number));
             if let Some((_, name)) = missing {
@@ -475,7 +505,7 @@ impl Reader {
     /// Takes a value that has ended off the open ones.
     fn close(&mut self, outline: &Outline, event: Event, ended: &mut dyn FnMut(Ended<'_>)) {
         let Some(frame) = self.frames.pop() else { return };
-        let mut verdict = Verdict::Valid;
+        let mut verdict = if frame.is_soft { Verdict::Undecided } else { Verdict::Valid };
         for to in frame.undecided() {
             verdict = Verdict::Undecided;
             if let Dependent::Outer(at) = to
@@ -486,6 +516,7 @@ impl Reader {
         }
         if let Some(outer) = self.frames.last_mut() {
             outer.has_absent |= frame.has_absent;
+            outer.is_soft |= frame.is_soft;
         } else {
             self.ended = true;
             let is_whole = verdict == Verdict::Undecided && !frame.has_absent;
@@ -544,10 +575,25 @@ impl Reader {
         self.tracked = Some(tracked);
     }
 
+    /// Ends what depends on a value that cannot be converted: an evaluation of its container, or the document.
+    fn lose(&mut self, outer: Option<u32>, mut reason: Reason, event: Event) {
+        let Some(depth) = self.frames.len().checked_sub(1) else { return };
+        reason.depth = Some(depth);
+        match outer.zip(depth.checked_sub(1)) {
+            Some((eval, around)) => {
+                self.fail_from(vec![(around, eval as usize, reason)], event.at, event.span);
+            }
+            None => self.reject(depth, reason, event.at, event.span),
+        }
+    }
+
     /// Ends an evaluation of the innermost value without success, and all that depend on it.
     fn fail(&mut self, eval: usize, reason: Reason, at: usize, span: Span) {
         let Some(depth) = self.frames.len().checked_sub(1) else { return };
-        let mut open = vec![(depth, eval, reason)];
+        self.fail_from(vec![(depth, eval, reason)], at, span);
+    }
+
+    fn fail_from(&mut self, mut open: Vec<(usize, usize, Reason)>, at: usize, span: Span) {
         while let Some((depth, eval, reason)) = open.pop() {
             let Some(frame) = self.frames.get_mut(depth) else { continue };
             for (to, mut reason) in frame.fail(eval, reason) {
@@ -558,24 +604,28 @@ impl Reader {
                         open.extend(depth.checked_sub(1).map(|depth| (depth, outer as usize, reason)));
                     }
                     Dependent::Document if self.outlook == Outlook::Possible => {
-                        let around = self.frames.get(..reason.depth.unwrap_or(depth)).unwrap_or_default();
-                        let mut path = path_of(around);
-                        reason.below.into_iter().for_each(|below| path.push(below));
-                        let value = self.frames.get(reason.depth.unwrap_or(depth));
-                        let found = match (reason.keyword, value) {
-                            ("type", Some(value)) => name_of(value.kind),
-                            ("required" | "additionalProperties", _) => "",
-                            _ => span.of(&self.text),
-                        };
-                        let violation = Violation::new(path, reason.keyword, Stage::Schema)
-                            .with_expected(reason.expected)
-                            .with_found(found);
-                        self.impossible(at, span, violation);
+                        self.reject(depth, reason, at, span);
                     }
                     _ => {}
                 }
             }
         }
+    }
+
+    /// Rejects the document because of a value of it.
+    fn reject(&mut self, depth: usize, reason: Reason, at: usize, span: Span) {
+        let depth = reason.depth.unwrap_or(depth);
+        let mut path = path_of(self.frames.get(..depth).unwrap_or_default());
+        reason.below.into_iter().for_each(|below| path.push(below));
+        let found = match (reason.keyword, self.frames.get(depth)) {
+            ("type", Some(value)) => name_of(value.kind),
+            ("required" | "additionalProperties", _) => "",
+            _ => span.of(&self.text),
+        };
+        let violation = Violation::new(path, reason.keyword, Stage::Schema)
+            .with_expected(reason.expected)
+            .with_found(found);
+        self.impossible(at, span, violation);
     }
 
     fn impossible(&mut self, at: usize, span: Span, violation: Violation) {

@@ -8,8 +8,9 @@ use formwork_json::{Kind, is_same};
 use serde_json::{Map, Value, json};
 
 use crate::absence::declared::declares_absence;
+use crate::coercion::declared::Coercions;
 use crate::keywords::{definition_name, find, target};
-use crate::{Context, Report, Structure, is_old_draft, normalise};
+use crate::{Coercion, Context, Report, Structure, is_old_draft, normalise};
 
 /// A schema in the form that a [`Reader`](crate::Reader) walks: compiled once, and shared by all readers of the schema.
 ///
@@ -27,6 +28,8 @@ pub struct Outline {
     definitions: Map<String, Value>,
     /// The `$schema` of a draft that has other formats than the latest one.
     old_draft: Option<Value>,
+    /// Whether the contract converts values whose conversion loses nothing.
+    pub(super) converts: bool,
 }
 
 /// The index of a node.
@@ -126,6 +129,17 @@ impl Values {
             Some(text) => self.texts.binary_search_by(|one| one.as_str().cmp(text)).is_ok(),
             None => self.others.iter().any(|one| is_same(one, value)),
         }
+    }
+
+    /// Returns whether a text is one of the values in other case or with other spaces.
+    pub(super) fn has_respelled(&self, text: &str) -> bool {
+        let plain = |text: &str| -> String {
+            text.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect()
+        };
+        let text = plain(text);
+        let others = self.others.iter().filter(|one| one.is_number() || one.is_boolean());
+        self.texts.iter().any(|one| plain(one) == text)
+            || others.into_iter().any(|one| one.to_string() == text)
     }
 
     /// Returns whether a text can become one of the values.
@@ -298,7 +312,7 @@ impl Outline {
         let definitions = normal.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
         let old_draft = is_old_draft(schema).then(|| schema["$schema"].clone());
         let old_draft = old_draft.map(|draft| if draft.is_null() { json!(DRAFT_7) } else { draft });
-        Self { nodes, structure, definitions, old_draft }
+        Self { nodes, structure, definitions, old_draft, converts: false }
     }
 
     /// Returns an outline that allows every document.
@@ -308,7 +322,46 @@ impl Outline {
             structure: None,
             definitions: Map::new(),
             old_draft: None,
+            converts: false,
         }
+    }
+
+    /// Allows the values that a contract converts, drops or replaces. Where it may drop, replace or guess, every document is allowed.
+    pub(crate) fn with_coercions(self, coercions: &Coercions) -> Self {
+        let changes = |one| matches!(one, Coercion::Drop | Coercion::Default | Coercion::Guess);
+        if coercions.any(changes) {
+            return Self::any();
+        }
+        Self { converts: coercions.any(Coercion::converts), ..self }
+    }
+
+    /// Returns whether a value of this kind may be converted to another kind that a node takes.
+    pub(super) fn may_convert(&self, id: Id, kind: Kind) -> bool {
+        let to: &[Kind] = match kind {
+            Kind::String => &[Kind::Number, Kind::True, Kind::False, Kind::Array, Kind::Object],
+            Kind::Number | Kind::True | Kind::False => &[Kind::String, Kind::Array],
+            Kind::Object => &[Kind::Array],
+            Kind::Array | Kind::Null => &[],
+        };
+        self.converts && self.rejects(id, kind, 0) && to.iter().any(|to| self.takes(id, *to, 0))
+    }
+
+    /// Returns whether a node, or one that it includes, allows no value of this kind.
+    fn rejects(&self, id: Id, kind: Kind, jumps: u32) -> bool {
+        let node = self.node(id);
+        let mut included = node.all.iter().chain(node.unions.iter().flat_map(|(_, branches)| branches));
+        !node.allows(kind) || included.any(|id| jumps >= MAX_JUMPS || self.rejects(*id, kind, jumps + 1))
+    }
+
+    /// Returns whether a text may be converted to a value of another kind that a node takes, or is one that it may take.
+    pub(super) fn may_convert_text(&self, id: Id, text: &str) -> bool {
+        let (text, takes) = (text.trim(), |kind| self.takes(id, kind, 0));
+        takes(Kind::String)
+            || takes(Kind::Array)
+            || takes(Kind::Object) && text.starts_with('{')
+            || takes(Kind::True) && text.eq_ignore_ascii_case("true")
+            || takes(Kind::False) && text.eq_ignore_ascii_case("false")
+            || takes(Kind::Number) && serde_json::from_str::<serde_json::Number>(text).is_ok()
     }
 
     /// Returns the outline of a document that is the member `name` of an object. Other documents stay undecided.

@@ -70,8 +70,15 @@ impl Examined {
     }
 }
 
-/// The candidate that fits best: its rank, the lifted document with its violations, and whether a value exceeds an added bound.
-type Nearest = (Option<Fit>, Draft, Vec<Violation>, Candidate, bool);
+/// A candidate that was lifted and judged.
+struct Document {
+    draft: Draft,
+    violations: Vec<Violation>,
+    /// The violations before values were changed to fit the schema; empty if none was.
+    before: Vec<Violation>,
+    /// Whether a value exceeds a bound that lowering added.
+    exceeds_bound: bool,
+}
 
 impl Question<'_> {
     /// Reads, lifts and judges an answer.
@@ -125,24 +132,29 @@ impl Question<'_> {
         // A single candidate needs no rank.
         let are_ranked = candidates.len() > 1;
         let mut ranked = Vec::new();
-        let mut nearest: Option<Nearest> = None;
+        let mut nearest: Option<(Option<Fit>, Document, Candidate)> = None;
         for mut candidate in candidates {
             let value = std::mem::take(&mut candidate.value);
-            let (draft, violations, exceeds_bound) = self.lifted(completion, &candidate, value);
+            let document = self.lifted(completion, &candidate, value);
             let schema = self.plan.contract.schema().document();
-            let fit = are_ranked.then(|| Fit::new(schema, &candidate, &draft.value, &violations));
+            let fit =
+                are_ranked.then(|| Fit::new(schema, &candidate, &document.draft.value, &document.violations));
             ranked.extend(fit.map(|fit| Ranked::new(fit, &candidate)));
             if nearest.as_ref().is_none_or(|(best, ..)| fit > *best) {
-                nearest = Some((fit, draft, violations, candidate, exceeds_bound));
+                nearest = Some((fit, document, candidate));
             }
         }
-        let Some((fit, mut draft, violations, candidate, exceeds_bound)) = nearest else {
+        let Some((fit, document, candidate)) = nearest else {
             return Examined::failed(self.truncated());
         };
+        let Document { mut draft, violations, before, exceeds_bound } = document;
         draft.warnings.extend(fit.and_then(|fit| warnings::of_documents(&candidate, &fit, &ranked)));
+        // The server is judged by the document that it sent.
+        let is_coerced = !before.is_empty();
+        let sent = if is_coerced { &before } else { &violations };
         let ignored = self.promised(completion).and_then(|call| {
-            let value = Some(&*draft.value).filter(|_| call.lowered.lift.is_empty());
-            compliance::read(call, completion, &candidate, value, &violations)
+            let value = Some(&*draft.value).filter(|_| call.lowered.lift.is_empty() && !is_coerced);
+            compliance::read(call, completion, &candidate, value, sent)
         });
         let opening = |at: usize| completion.text.as_bytes().get(at);
         let is_cut = is_unfinished(completion, &candidate) && !self.plan.policy.accepts_incomplete()
@@ -178,14 +190,8 @@ impl Question<'_> {
         (*self.ask == Ask::Whole && compliance::is_armed(self.call, completion)).then_some(self.call)
     }
 
-    /// Lifts and judges one candidate for the whole document, whose value is passed separately. Returns also whether a value
-    /// exceeds an added bound.
-    fn lifted(
-        &self,
-        completion: &Completion,
-        candidate: &Candidate,
-        value: Value,
-    ) -> (Draft, Vec<Violation>, bool) {
+    /// Lifts and judges one candidate for the whole document, whose value is passed separately.
+    fn lifted(&self, completion: &Completion, candidate: &Candidate, value: Value) -> Document {
         let lowered = &self.call.lowered;
         let Lifted { value, problems, rounded, exceeds_bound } =
             lift_exact(value, candidate.rounded.clone(), lowered);
@@ -199,8 +205,9 @@ impl Question<'_> {
         let provenance = vec![Provenance { path: JsonPath::root(), source, attempt: self.attempt }];
         let mut closed = closed(completion, candidate).lifted(lowered, &value);
         let problems = closed.take_full(problems, self.plan.policy.accepts_incomplete());
-        let Judged { value, mut violations, warnings, decoded, is_changed } =
-            self.judge(value, &rounded, problems);
+        let source = Some(&*text).filter(|_| untouched);
+        let Judged { value, mut violations, warnings, decoded, is_changed, before } =
+            self.judge(value, source, &rounded, problems);
         self.add_incomplete(&mut violations, &closed);
         if untouched {
             let spans = locate_all(&text, violations.iter().map(|violation| &violation.path));
@@ -215,7 +222,7 @@ impl Question<'_> {
         let entry = self.entry;
         let (rest, wrong) = (Vec::new(), Vec::new());
         let draft = Draft { text, value, provenance, warnings, rounded, closed, entry, decoded, rest, wrong };
-        (draft, violations, exceeds_bound)
+        Document { draft, violations, before, exceeds_bound }
     }
 
     /// Splices the values of a patch into the draft and judges the whole document.
@@ -243,8 +250,8 @@ impl Question<'_> {
         let problems = cut.take_full(problems, self.plan.policy.accepts_incomplete());
         let (mut draft, given) = self.patched(before, paths, &answer, &rounded, &cut);
         let unended = unended(paths, &given, &before.value);
-        let Judged { value, mut violations, warnings, decoded, is_changed } =
-            self.judge(Value::clone(&draft.value), &draft.rounded, problems);
+        let Judged { value, mut violations, warnings, decoded, is_changed, .. } =
+            self.judge(Value::clone(&draft.value), None, &draft.rounded, problems);
         self.add_incomplete(&mut violations, &draft.closed);
         if is_changed {
             draft.text = spaced(&value).into();
@@ -340,14 +347,23 @@ impl Question<'_> {
         (draft, given)
     }
 
-    /// Judges a document without its optional members that are `null`. Its first violations are those of lifting, then those of its
-    /// rounded numbers.
-    fn judge(&self, value: Value, rounded: &[Rounded], problems: Vec<Violation>) -> Judged {
-        let mut settled = self.plan.contract.settle(value, &self.context);
+    /// Judges a document without its optional members that are `null`, and with the values that the contract lets convert. Its first
+    /// violations are those of lifting, then those of its rounded numbers.
+    fn judge(
+        &self,
+        value: Value,
+        text: Option<&str>,
+        rounded: &[Rounded],
+        problems: Vec<Violation>,
+    ) -> Judged {
+        let mut settled = self.plan.contract.settle_text(value, text, &self.context);
         let (is_changed, decoded) = (settled.is_changed(), settled.judgement.take_decoded());
         let mut violations = settled.judgement.violations;
         let soft = settled.judgement.warnings.into_iter().map(Warning::from);
-        let mut warnings: Vec<Warning> = soft.chain(warnings::of_absent(&settled.removed)).collect();
+        let mut warnings: Vec<Warning> = soft
+            .chain(warnings::of_absent(&settled.removed))
+            .chain(warnings::of_coerced(&settled.coerced))
+            .collect();
         if !rounded.is_empty() {
             let (inexact, were_rounded) = precision(rounded);
             // Such a number is not the `null` that stands in for it.
@@ -359,7 +375,7 @@ impl Question<'_> {
             warnings.extend(were_rounded);
         }
         violations.splice(0..0, problems);
-        Judged { value: settled.value, violations, warnings, decoded, is_changed }
+        Judged { value: settled.value, violations, warnings, decoded, is_changed, before: settled.before }
     }
 }
 
@@ -372,6 +388,8 @@ struct Judged {
     decoded: Decoded,
     /// Whether the document is another than the answer's.
     is_changed: bool,
+    /// The violations before values were changed to fit the schema; empty if none was.
+    before: Vec<Violation>,
 }
 
 /// Returns the repairs inside of the document, without those of the text around it.

@@ -6,7 +6,7 @@ use formwork_json::{Candidate, Edit, EditKind, Level};
 
 use super::closed::Closed;
 use crate::violation::{MAX_NAME, cut};
-use crate::{Completion, Fit, JsonPath, Warning, WarningKind};
+use crate::{Coerced, Completion, Fit, JsonPath, Warning, WarningKind};
 
 /// The maximum number of warnings of one kind in one answer.
 const MAX_OF_A_KIND: usize = 20;
@@ -87,6 +87,14 @@ pub(super) fn of_absent(removed: &[JsonPath]) -> impl Iterator<Item = Warning> {
     let message = format!("null in {more} further optional members counts as absent");
     let more = (more > 0).then(|| Warning::new(WarningKind::NullAsAbsent, message));
     removed.iter().take(MAX_OF_A_KIND).map(warning).chain(more)
+}
+
+/// Returns the warnings about values that were converted, dropped or replaced: one for each, and one for those beyond the maximum.
+pub(super) fn of_coerced(coerced: &[Coerced]) -> impl Iterator<Item = Warning> {
+    let more = coerced.len().saturating_sub(MAX_OF_A_KIND);
+    let message = format!("{more} further values were changed to fit the schema");
+    let more = (more > 0).then(|| Warning::new(WarningKind::Coerced, message));
+    coerced.iter().take(MAX_OF_A_KIND).map(Warning::from).chain(more)
 }
 
 /// Returns the warnings of an accepted value that is incomplete.

@@ -195,13 +195,16 @@ fn a_shared_policy_is_the_policy() {
     let policy = Policy::new(2)
         .with_temperature(Temperature::Steps(vec![0.3]))
         .with_patching(Patching::Never)
+        .with_coercion(Coercion::Drop)
         .with_incomplete(true);
     let capabilities = Capabilities::default().with_temperature();
     let shared = Arc::new(policy.clone());
     assert_eq!(RetryPolicy::first(&shared, &capabilities), policy.first(&capabilities));
     assert_eq!(policy.first(&capabilities).temperature, Some(0.3));
     assert!(!RetryPolicy::patches(&shared) && !policy.patches() && RetryPolicy::accepts_incomplete(&shared));
+    assert_eq!(RetryPolicy::coercion(&shared), Coercion::Drop);
     let other = Arc::new(Policy::new(2));
+    assert_eq!((RetryPolicy::coercion(&other), Policy::default().coercion), (Coercion::Ask, Coercion::Fix));
     assert!(RetryPolicy::patches(&other) && !RetryPolicy::accepts_incomplete(&other));
 }
 

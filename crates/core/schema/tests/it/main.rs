@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
 mod absence;
+mod coercion;
 mod compare;
 mod hostile;
 mod lints;

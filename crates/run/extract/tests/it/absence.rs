@@ -232,7 +232,7 @@ async fn null_in_an_optional_member_takes_one_call_in_every_dialect_and_is_a_war
 
 #[tokio::test]
 async fn null_in_a_patch_counts_as_absent_too() {
-    let first = r#"{"name": "Maria", "birth": 1990, "nick": 5}"#;
+    let first = r#"{"name": "Maria", "birth": [1990], "nick": [5]}"#;
     let patch = r#"{"birth": "1990", "nick": null}"#;
     let model = Arc::new(Scripted::new([first, patch]));
     let outcome = extractor(person(), &model, "llguidance").build().unwrap().extract(TEXT).await.unwrap();

@@ -7,6 +7,7 @@ mod agree;
 mod blocking;
 mod budget;
 mod building;
+mod coercion;
 mod compliance;
 mod content;
 mod driving;
