@@ -25,7 +25,8 @@ settings of the file. The schema of the call allows only one answer, which no mo
 answer shows whether the server enforces schemas. With `probe = true`, the server is probed again first.
 
 It also lists what earlier calls showed about each provider and changes later calls: a schema that is sent without enforcement or
-with bounds, since when, and on which evidence. `--forget` removes this, for example after a change of a server, and makes no call.
+with bounds, since when, and on which evidence. `--forget` removes this, for example after a change of a server, and makes no call. It is kept in observations.jsonl in the cache
+folder (FORMWORK_CACHE); FORMWORK_OBSERVATIONS names another file, and an empty value means none.
 
 Exit codes:
   0    every provider works

@@ -456,3 +456,58 @@ fn every_step_down_is_one_line() {
     assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
     assert!(ran.stderr.starts_with("target `a` refused the schema"), "{}", ran.stderr);
 }
+
+#[test]
+fn observations_are_forgotten_for_the_named_provider_or_for_all() {
+    let server = Server::start([Reply::status(500)]).unwrap();
+    let text =
+        format!("{}{}", of(&server), of(&server).replace("primary", "backup").replace("\"m\"", "\"n\""));
+    let file = temporary("doctor-forget.toml", text);
+    let observations = folder().join("doctor-forget.jsonl");
+    let ran = |args: &[&str]| {
+        let mut command = command(&[args, &["--config", &file]].concat());
+        command.env("FORMWORK_OBSERVATIONS", &observations);
+        run(command, "")
+    };
+    // A run leaves evidence about both providers, whose identities no test can know otherwise.
+    let person = super::example("person.schema.json");
+    for provider in ["primary", "backup"] {
+        ran(&["extract", "--provider", provider, "--retries", "0", "--schema", &person, "x"]);
+    }
+    let left = || std::fs::read_to_string(&observations).unwrap();
+    let names = || {
+        let lines: Vec<Value> = left().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        lines.iter().map(|line| line["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(), ["primary", "backup"]);
+    let two = |line: &str| {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        line["shown"] = json!({"impossible": {"reason": "scripted"}});
+        (0..2)
+            .map(|request| {
+                line["request"] = json!(request);
+                format!("{line}\n")
+            })
+            .collect::<String>()
+    };
+    let both: String = left().lines().map(two).collect();
+    let says = "because of 2 requests: scripted";
+    for (args, forgotten, kept) in [
+        (&["doctor", "--forget", "--provider", "backup"][..], 1, vec!["primary"; 2]),
+        (&["doctor", "--forget"], 2, vec![]),
+    ] {
+        std::fs::write(&observations, &both).unwrap();
+        let calls = server.received().len();
+        let found = ran(args);
+        assert_eq!((found.code, server.received().len()), (0, calls), "{}", found.stderr);
+        assert_eq!(found.stdout.matches("1 observation was removed").count(), forgotten, "{}", found.stdout);
+        assert_eq!(names(), kept);
+    }
+    std::fs::write(&observations, &both).unwrap();
+    let shown = ran(&["doctor"]).stdout;
+    assert_eq!(shown.matches(says).count(), 2, "{shown}");
+    assert!(shown.contains("(since 20") && shown.contains(" UTC at the latest)"), "{shown}");
+    let unknown = ran(&["doctor", "--forget", "--provider", "other"]);
+    super::refused(&unknown, 2, "other");
+    assert_eq!(left(), both, "a wrong name removes nothing");
+}

@@ -94,6 +94,22 @@ fn each_mistake_is_one_line_with_its_place() {
 }
 
 #[test]
+fn each_wrong_threshold_is_one_line_with_its_place() {
+    for (line, says) in [
+        ("prose_request = 5", "the configuration:5:1: "),
+        ("prose_requests = -1", "the configuration:5:18: "),
+        ("trial_seconds = \"10 min\"", "the configuration:5:17: "),
+        ("outage_seconds = 1.5", "the configuration:5:18: "),
+    ] {
+        let text = format!("[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\n[health]\n{line}");
+        let error = message(&text);
+        assert!(error.starts_with(says), "{line}: {error}");
+    }
+    let text = "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\n[health]\nprose_requests = 7";
+    assert_eq!(Config::from_toml(text).unwrap().health().prose_requests, 7);
+}
+
+#[test]
 fn a_file_that_is_not_there_is_named() {
     let error = Config::find(Some("no-such-file.toml".as_ref())).unwrap_err().to_string();
     assert!(error.starts_with("no-such-file.toml: "), "{error}");

@@ -74,9 +74,14 @@ impl Health {
     pub fn record(&mut self, evidence: &Evidence, thresholds: &Thresholds) -> bool {
         self.make_room(evidence);
         let target = self.targets.entry(evidence.target.clone()).or_default();
-        let was_good = target.is_good(&evidence.schema);
+        // An answer that says nothing about the schema can only end an outage.
+        let is_good = |target: &TargetHealth| match evidence.shown {
+            Shown::Answered => target.service.is_good(),
+            _ => target.is_good(&evidence.schema),
+        };
+        let was_good = is_good(target);
         target.record(evidence, thresholds);
-        !(was_good && target.is_good(&evidence.schema))
+        !(was_good && is_good(target))
     }
 
     /// Returns the advice for the next run of a plan, and counts the run. `fails_fast`: whether the run may end at once because an

@@ -318,6 +318,79 @@ fn runs_fail_fast_only_after_one_has_waited_for_every_target_in_vain() {
     assert!(!fails(&mut health, after(30)));
 }
 
+/// Records evidence about the first target at these seconds, each before a run asks, and returns the first call of the last run.
+fn played(plan: &Plan, thresholds: &Thresholds, script: &[(u64, u64, Shown)], at: u64) -> First {
+    let mut health = Health::new();
+    for (seconds, request, shown) in script {
+        // A number from 1,000 stands for one of another schema.
+        let schema =
+            if *request < 1_000 { plan.schema_digest().to_owned() } else { (request / 1_000).to_string() };
+        let evidence = Evidence::new("one", schema, after(*seconds), shown.clone()).with_request(*request);
+        health.record(&evidence, thresholds);
+    }
+    let advice = health.advise(plan, thresholds, after(at), false);
+    let mut run = Run::new(plan, input()).with_advice(advice);
+    let Step::Call { target, call, .. } = run.step(plan, after(at)).unwrap() else { panic!() };
+    (target, call.enforcement() == Enforcement::Schema, !call.lowered.bounds.is_empty())
+}
+
+#[test]
+fn each_threshold_changes_the_outcome() {
+    let plan = pair();
+    let times =
+        |count: u64, shown: fn() -> Shown| (0..count).map(|nth| (0, nth, shown())).collect::<Vec<_>>();
+    let others = || {
+        (1..=3).flat_map(|schema| (0..2).map(move |nth| (0, schema * 1_000 + nth, impossible()))).collect()
+    };
+    let down = || vec![(0, 0, fault(FaultKind::Unreachable, Some(Connection::Failed)))];
+    let busy = || vec![(0, 0, fault(FaultKind::RateLimited, None))];
+    let again =
+        || vec![(0, 0, down()[0].2.clone()), (31, 0, down()[0].2.clone()), (92, 0, down()[0].2.clone())];
+    let (weaker, bounded, skipped) = ((0, false, false), (0, true, true), (1, true, false));
+    /// A threshold and its new value, the script, the time of the run, and its first call by default and with the value.
+    type Case = (&'static str, u32, Vec<(u64, u64, Shown)>, u64, First, First);
+
+    let cases: [Case; 14] = [
+        ("impossible_requests", 3, times(2, impossible), 0, weaker, USUAL),
+        ("prose_requests", 6, times(5, prose), 0, weaker, USUAL),
+        ("window_requests", 4, times(5, prose), 0, weaker, USUAL),
+        ("ignored_schemas", 4, others(), 0, weaker, USUAL),
+        ("trial_seconds", 60, times(2, impossible), 60, weaker, USUAL),
+        ("bounds_seconds", 60, times(1, ran_away), 60, bounded, USUAL),
+        ("unbounded_every", 1, times(1, ran_away), 0, bounded, USUAL),
+        ("complete_answers", 1, vec![(0, 0, ran_away()), (0, 1, right(false))], 0, bounded, USUAL),
+        ("failed_calls", 2, times(2, broken), 0, USUAL, skipped),
+        ("window_calls", 2, times(3, broken), 0, skipped, USUAL),
+        ("outage_seconds", 10, down(), 20, skipped, USUAL),
+        ("max_outage_seconds", 10, again(), 110, skipped, USUAL),
+        ("busy_seconds", 10, busy(), 7, USUAL, skipped),
+        ("observation_seconds", 60, times(2, impossible), 60, weaker, USUAL),
+    ];
+    for (name, value, script, at, usual, changed) in cases {
+        let thresholds = serde_json::from_value(serde_json::json!({name: value})).unwrap();
+        assert_eq!(played(&plan, &Thresholds::default(), &script, at), usual, "{name} by default");
+        assert_eq!(played(&plan, &thresholds, &script, at), changed, "{name} = {value}");
+    }
+    // The number of calls until a trial depends on the calls of other runs.
+    let trial = |trial_calls| {
+        let thresholds = Thresholds { trial_calls, ..Thresholds::default() };
+        let mut health = ignored(&plan);
+        for _ in 0..5 {
+            let evidence =
+                Evidence::new("one", plan.schema_digest(), START, right(false)).without_enforcement();
+            health.record(&evidence, &thresholds);
+        }
+        let advice = health.advise(&plan, &thresholds, START, false);
+        let Step::Call { call, .. } =
+            Run::new(&plan, input()).with_advice(advice).step(&plan, START).unwrap()
+        else {
+            panic!()
+        };
+        call.enforcement() == Enforcement::Schema
+    };
+    assert_eq!([20, 5].map(trial), [false, true]);
+}
+
 #[test]
 fn a_policy_replaces_thresholds() {
     #[derive(Debug)]

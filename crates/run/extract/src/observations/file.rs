@@ -3,6 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use formwork_core::{Evidence, Time};
@@ -10,12 +11,17 @@ use formwork_core::{Evidence, Time};
 /// The maximum age of a line in milliseconds. The observations themselves end earlier.
 const MAX_AGE: u64 = 24 * 60 * 60 * 1000;
 
-/// The maximum number of lines. If there are more, the oldest are removed when the file is read.
+/// The maximum number of lines that are read. If there are more, the oldest are removed when the file is read, and each time after
+/// a process has appended this number.
 const MAX_LINES: usize = 1_000;
 
 /// A file with one JSON object per line, in the order of time. Several processes can append to it at once.
 #[derive(Debug)]
-pub(super) struct File(PathBuf);
+pub(super) struct File {
+    path: PathBuf,
+    /// The number of lines that this process has appended.
+    appended: AtomicUsize,
+}
 
 impl File {
     /// Opens a file, which does not have to exist, and returns its evidence. Lines of earlier formats and invalid lines are
@@ -32,7 +38,7 @@ impl File {
             is_fresh.then_some(evidence)
         };
         let kept: Vec<Evidence> = lines.iter().skip(skipped).filter_map(valid).collect();
-        let file = Self(path);
+        let file = Self { path, appended: AtomicUsize::new(0) };
         if skipped > 0 {
             file.replace(&kept);
         }
@@ -41,26 +47,29 @@ impl File {
 
     /// Appends evidence. A failure is only logged as a warning, because the next process can collect the evidence again.
     pub(super) fn note(&self, evidence: &Evidence) {
-        if let Err(error) = append(&self.0, &to_line(evidence)) {
-            tracing::warn!(target: "formwork", "{}: {error}", self.0.display());
+        if let Err(error) = append(&self.path, &to_line(evidence)) {
+            tracing::warn!(target: "formwork", "{}: {error}", self.path.display());
+        }
+        if (self.appended.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(MAX_LINES) {
+            Self::open(self.path.clone());
         }
     }
 
     /// Removes the evidence about a target, or about all targets.
     pub(super) fn forget(&self, target: Option<&str>) {
-        let (_, mut kept) = Self::open(self.0.clone());
+        let (_, mut kept) = Self::open(self.path.clone());
         kept.retain(|evidence| target.is_some_and(|target| evidence.target != target));
-        if self.0.exists() {
+        if self.path.exists() {
             self.replace(&kept);
         }
     }
 
     fn replace(&self, kept: &[Evidence]) {
-        let beside = self.0.with_extension(format!("{}.tmp", std::process::id()));
+        let beside = self.path.with_extension(format!("{}.tmp", std::process::id()));
         let text: String = kept.iter().map(to_line).collect();
-        let replaced = fs::write(&beside, text).and_then(|()| fs::rename(beside, &self.0));
+        let replaced = fs::write(&beside, text).and_then(|()| fs::rename(beside, &self.path));
         if let Err(error) = replaced {
-            tracing::warn!(target: "formwork", "{}: {error}", self.0.display());
+            tracing::warn!(target: "formwork", "{}: {error}", self.path.display());
         }
     }
 }

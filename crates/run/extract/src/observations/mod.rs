@@ -63,8 +63,9 @@ impl ObservationStore {
         Self::default()
     }
 
-    /// Creates a store that also keeps evidence in a file, for later processes: the evidence about schemas and sampling parameters
-    /// that counts against a target. A target that is out of service is found out by the next process itself.
+    /// Creates a store that also keeps evidence in a file, for later processes: the evidence that counts against a
+    /// target. A target that is out of service is skipped by later processes, too, if they have another one, until the outage ends
+    /// by the clock of the system; then a run tries it again.
     ///
     /// The file contains only targets with an [identity](crate::Backend::with_identity). The file does not have to exist, and a
     /// failed read or write is only logged as a warning. Several processes can use the file at once; each reads it at its start.
@@ -106,10 +107,11 @@ impl ObservationStore {
         let mut state = self.state();
         for evidence in evidence {
             let health = &mut state.health;
-            let is_fault = matches!(evidence.shown, Shown::Failed { .. } | Shown::GaveUp | Shown::Answered);
+            // A run of another process may reach the target that this one gave up.
+            let is_own = matches!(evidence.shown, Shown::GaveUp);
             if health.record(evidence, &thresholds)
                 && evidence.has_identity
-                && !is_fault
+                && !is_own
                 && let Some(file) = &self.inner.file
             {
                 file.note(evidence);

@@ -201,7 +201,7 @@ fn pair(
 /// Finding C1.
 #[tokio::test]
 async fn a_target_that_is_down_costs_one_call_and_then_none_until_it_may_be_back() {
-    let down = Arc::new(Scripted::new([FaultKind::Unreachable.into(), Reply::text(r#"{"a": 1}"#)]));
+    let down = Arc::new(Scripted::new([Reply::from(FaultKind::Unreachable), Reply::text(r#"{"a": 1}"#)]));
     let up = Arc::new(Scripted::new([r#"{"a": 2}"#]));
     let store = ObservationStore::new();
     let (extractor, clock) = pair(&down, &up, &store);
@@ -290,5 +290,48 @@ fn a_long_file_of_evidence_is_read_at_once_and_old_lines_are_no_error() {
     assert_eq!(in_force(&file), ["b"]);
     ObservationStore::with_file(&file).forget(None);
     assert!(in_force(&file).is_empty());
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn a_file_that_one_process_appends_to_stays_short() {
+    let file = std::env::temp_dir().join(format!("formwork-appended-{}.jsonl", std::process::id()));
+    drop(std::fs::remove_file(&file));
+    let model = Arc::new(Scripted::new(["{}"]));
+    let extractor = Extractor::for_document("thing", thing()).with_target(ladder(&model)).build().unwrap();
+    let store = ObservationStore::with_file(&file);
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64;
+    for nth in 0..2_100 {
+        let shown = Shown::Impossible { reason: "scripted".to_owned() };
+        let mut evidence = Evidence::new("it", "schema", Time(now), shown).with_request(nth);
+        evidence.has_identity = true;
+        store.record(extractor.plan(), &[evidence]);
+    }
+    let lines = std::fs::read_to_string(&file).unwrap().lines().count();
+    assert!((1_000..2_000).contains(&lines), "{lines} lines");
+    std::fs::remove_file(file).unwrap();
+}
+
+#[tokio::test]
+async fn later_processes_skip_a_target_that_is_down_and_try_it_again_by_the_clock() {
+    let file = std::env::temp_dir().join(format!("formwork-outage-{}.jsonl", std::process::id()));
+    drop(std::fs::remove_file(&file));
+    let began = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64 - 300_000;
+    let right = || Reply::text("{\"a\": 1}");
+    let first = Arc::new(Scripted::new([FaultKind::Unreachable.into(), right(), right()]));
+    let backup = Arc::new(Scripted::new(["{\"a\": 1}"; 3]));
+    // Each line is a process: the seconds since the beginning, and the calls of the two targets until then.
+    for (seconds, calls) in [(0, (1, 1)), (10, (1, 2)), (40, (2, 2)), (41, (3, 2))] {
+        let clock = Arc::new(VirtualClock::starting_at(Time(began + seconds * 1_000)));
+        let targets = [(&first, "first"), (&backup, "backup")];
+        let builder = Extractor::for_document("thing", thing())
+            .with_clock(clock)
+            .with_observation_store(ObservationStore::with_file(&file));
+        let builder = targets.into_iter().fold(builder, |builder, (model, name)| {
+            builder.with_target(ladder(model).with_name(name).with_identity(name))
+        });
+        builder.build().unwrap().extract(TEXT).await.unwrap();
+        assert_eq!((first.calls().len(), backup.calls().len()), calls, "after {seconds} s");
+    }
     std::fs::remove_file(file).unwrap();
 }
