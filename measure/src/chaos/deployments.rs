@@ -1,7 +1,7 @@
 //! Old and new workers beside each other at one Restate server, and a second batch with a changed contract.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,6 +23,9 @@ pub(super) struct Play {
     /// Milliseconds that an answer takes
     #[arg(long, default_value_t = 200)]
     latency: u64,
+    /// The command to test, with the feature `restate` [default: a release build of this workspace's]
+    #[arg(long, value_name = "FILE")]
+    pub(super) formwork: Option<PathBuf>,
 }
 
 /// The result of the test.

@@ -21,9 +21,6 @@ use crate::workspace;
 pub(crate) struct Args {
     #[command(subcommand)]
     engine: Engine,
-    /// The `formwork` program to test [default: a release build of this workspace]
-    #[arg(long, value_name = "FILE", global = true)]
-    formwork: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
@@ -51,6 +48,9 @@ struct ProviderBatch {
     /// Number of times that the process is killed
     #[arg(long, default_value_t = 30)]
     kills: usize,
+    /// The command to test [default: a release build of this workspace's]
+    #[arg(long, value_name = "FILE")]
+    formwork: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
@@ -73,28 +73,31 @@ struct Sqlite {
     /// Set the clock back by an hour for every second process, with the command `faketime` (Debian package `faketime`)
     #[arg(long)]
     clock_back: bool,
+    /// The `formwork` program to test [default: a release build of this workspace]
+    #[arg(long, value_name = "FILE")]
+    formwork: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     let folder = workspace::target().join(format!("chaos-{}", std::process::id()));
-    let formwork = named_or_built(args.formwork.as_deref())?;
-    let played = match &args.engine {
-        Engine::Sqlite(args) => sqlite(args, &folder, formwork),
-        Engine::ProviderBatch(args) => provider_batch(args, &folder, formwork),
+    match &args.engine {
+        Engine::Sqlite(args) => sqlite(args, &folder),
+        Engine::ProviderBatch(args) => provider_batch(args, &folder),
         Engine::Restate(play) => {
-            restate::play(play, &folder, &formwork).map(|seen| (seen.table(play).to_string(), seen.faults()))
+            let formwork = named_or_built(play.formwork.as_deref())?;
+            let seen = restate::play(play, &folder, &formwork)
+                .map_err(|error| format!("{error}; the files are in {}", folder.display()))?;
+            println!("{}", seen.table(play));
+            judged(&seen.faults(), &folder)
         }
         Engine::Deployments(play) => {
-            deployments::play(play, &folder, &formwork).map(|seen| (seen.tables(play), seen.faults()))
+            let formwork = named_or_built(play.formwork.as_deref())?;
+            let seen = deployments::play(play, &folder, &formwork)
+                .map_err(|error| format!("{error}; the files are in {}", folder.display()))?;
+            println!("{}", seen.tables(play));
+            judged(&seen.faults(), &folder)
         }
-    };
-    let kept = |error: String| format!("{error}; the files are in {}", folder.display());
-    let (table, wrong) = played.map_err(kept)?;
-    println!("{table}");
-    if !wrong.is_empty() {
-        return Err(kept(wrong.join("; ")));
     }
-    std::fs::remove_dir_all(&folder).map_err(|error| error.to_string())
 }
 
 /// Returns the faults of the simulated providers: 30 % wrong answers, 2 % failed calls.
@@ -102,13 +105,9 @@ const fn usual(latency: Duration) -> Faults {
     Faults { wrong: 300, fail: 10, stall: 3, cut: 7, latency }
 }
 
-fn provider_batch(
-    args: &ProviderBatch,
-    folder: &Path,
-    formwork: PathBuf,
-) -> Result<(String, Vec<String>), String> {
+fn provider_batch(args: &ProviderBatch, folder: &Path) -> Result<(), String> {
     let played = Submit {
-        formwork,
+        formwork: named_or_built(args.formwork.as_deref())?,
         folder: folder.to_owned(),
         rows: args.rows,
         file_rows: args.file_rows,
@@ -117,10 +116,12 @@ fn provider_batch(
         poll: 0.5,
     };
     let seen = submit(&played)?;
-    Ok((table::provider_batch(&played, &seen).to_string(), seen.faults()))
+    println!("{}", table::provider_batch(&played, &seen));
+    judged(&seen.faults(), folder)
 }
 
-fn sqlite(args: &Sqlite, folder: &Path, formwork: PathBuf) -> Result<(String, Vec<String>), String> {
+fn sqlite(args: &Sqlite, folder: &Path) -> Result<(), String> {
+    let formwork = named_or_built(args.formwork.as_deref())?;
     let faults = usual(Duration::from_millis(args.latency));
     let disk =
         args.full_disk.then(|| Disk { small: format!("{}k", 600 + args.rows / 2), large: "2g".to_owned() });
@@ -135,7 +136,17 @@ fn sqlite(args: &Sqlite, folder: &Path, formwork: PathBuf) -> Result<(String, Ve
         disk,
     };
     let seen = play(&played)?;
-    Ok((table::sqlite(&played, &seen).to_string(), seen.faults()))
+    println!("{}", table::sqlite(&played, &seen));
+    judged(&seen.faults(), folder)
+}
+
+/// Removes the files of a test that found no fault.
+fn judged(wrong: &[String], folder: &Path) -> Result<(), String> {
+    if wrong.is_empty() {
+        std::fs::remove_dir_all(folder).map_err(|error| error.to_string())?;
+        return Ok(());
+    }
+    Err(format!("{}; the files are in {}", wrong.join("; "), folder.display()))
 }
 
 /// Returns the named program, or builds `formwork` without the in-process model and returns its path.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -53,6 +53,9 @@ pub(super) struct Play {
     /// Milliseconds that an answer takes
     #[arg(long, default_value_t = 20)]
     latency: u64,
+    /// The command to test, with the feature `restate` [default: a release build of this workspace's]
+    #[arg(long, value_name = "FILE")]
+    pub(super) formwork: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
