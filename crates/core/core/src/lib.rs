@@ -52,6 +52,7 @@ mod root;
 mod rule;
 mod run;
 mod schema;
+mod setters;
 mod text;
 mod time;
 mod usage;

@@ -137,16 +137,12 @@ impl Scripted {
         }
     }
 
-    /// Sets the name of the provider (default: `scripted`).
-    pub fn with_name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
-        self
-    }
+    formwork_core::setters! {
+        /// Sets the name of the provider (default: `scripted`).
+        pub fn with_name(name: impl Into<String>);
 
-    /// Sets the capabilities that it promises (default: all).
-    pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
-        self.capabilities = capabilities;
-        self
+        /// Sets the capabilities that it promises (default: all).
+        pub fn with_capabilities(capabilities: Capabilities);
     }
 
     /// Returns every call so far, in order.

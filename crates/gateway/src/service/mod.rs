@@ -91,22 +91,31 @@ impl GatewayBuilder {
         self
     }
 
-    /// Sets how models are asked unless a request says otherwise (default: [`Defaults::default`]).
-    pub fn with_defaults(mut self, defaults: Defaults) -> Self {
-        self.defaults = defaults;
-        self
-    }
+    formwork_core::setters! {
+        /// Sets how models are asked unless a request says otherwise (default: [`Defaults::default`]).
+        pub fn with_defaults(defaults: Defaults);
 
-    /// Sets the limits (default: [`Limits::default`]).
-    pub fn with_limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
-    }
+        /// Sets the limits (default: [`Limits::default`]).
+        pub fn with_limits(limits: Limits);
 
-    /// Sets the folder of named contracts (default: none).
-    pub fn with_contracts(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.contracts = Some(folder.into());
-        self
+        /// Sets the folder of named contracts (default: none).
+        pub fn with_contracts(Some(contracts): impl Into<PathBuf>);
+
+        /// Sets the ledger (default: none). It has the keys that clients need, once it has any, and gets every run.
+        pub fn with_ledger(Some(ledger): Ledger);
+
+        /// Answers a contract from the cache for so long after the same request of the same key had an accepted value (default: never).
+        /// Needs a ledger.
+        pub const fn with_cache(Some(cache_ttl): Duration);
+
+        /// Sets a folder of batches, or the folder of one batch, which the page for admins shows (default: none). It is only read.
+        pub fn with_batches(Some(batches): impl Into<PathBuf>);
+
+        /// Sets the collector of traces and metrics (default: none).
+        pub fn with_telemetry(Some(telemetry): Telemetry);
+
+        /// Sets the certificate, for connections over TLS (default: none, connections are not encrypted).
+        pub fn with_tls(Some(tls): Tls);
     }
 
     /// Sets names of hosts that clients may call the service by, beside `localhost` and addresses (default: none).
@@ -121,40 +130,9 @@ impl GatewayBuilder {
         self
     }
 
-    /// Sets the ledger (default: none). It has the keys that clients need, once it has any, and gets every run.
-    pub fn with_ledger(mut self, ledger: Ledger) -> Self {
-        self.ledger = Some(ledger);
-        self
-    }
-
     /// Records the texts of requests, if the ledger's settings keep them as well (default: no).
     pub const fn with_bodies(mut self) -> Self {
         self.keeps_bodies = true;
-        self
-    }
-
-    /// Answers a contract from the cache for so long after the same request of the same key had an accepted value (default: never).
-    /// Needs a ledger.
-    pub const fn with_cache(mut self, ttl: Duration) -> Self {
-        self.cache_ttl = Some(ttl);
-        self
-    }
-
-    /// Sets a folder of batches, or the folder of one batch, which the page for admins shows (default: none). It is only read.
-    pub fn with_batches(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.batches = Some(folder.into());
-        self
-    }
-
-    /// Sets the collector of traces and metrics (default: none).
-    pub fn with_telemetry(mut self, telemetry: Telemetry) -> Self {
-        self.telemetry = Some(telemetry);
-        self
-    }
-
-    /// Sets the certificate, for connections over TLS (default: none, connections are not encrypted).
-    pub fn with_tls(mut self, tls: Tls) -> Self {
-        self.tls = Some(tls);
         self
     }
 

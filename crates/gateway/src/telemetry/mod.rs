@@ -68,41 +68,25 @@ pub struct TelemetryBuilder {
 }
 
 impl TelemetryBuilder {
-    /// Sends traces to the base URL of this transport, such as `http://localhost:4318/v1/traces` (default: nowhere).
-    pub fn with_traces(mut self, transport: HttpTransport) -> Self {
-        self.traces = Some(transport);
-        self
-    }
+    formwork_core::setters! {
+        /// Sends traces to the base URL of this transport, such as `http://localhost:4318/v1/traces` (default: nowhere).
+        pub fn with_traces(Some(traces): HttpTransport);
 
-    /// Sends metrics to the base URL of this transport, such as `http://localhost:4318/v1/metrics` (default: nowhere).
-    pub fn with_metrics(mut self, transport: HttpTransport) -> Self {
-        self.metrics = Some(transport);
-        self
-    }
+        /// Sends metrics to the base URL of this transport, such as `http://localhost:4318/v1/metrics` (default: nowhere).
+        pub fn with_metrics(Some(metrics): HttpTransport);
 
-    /// Sets the name of the service (default: `formwork`).
-    pub fn with_service(mut self, name: impl Into<String>) -> Self {
-        self.service = name.into();
-        self
-    }
+        /// Sets the name of the service (default: `formwork`).
+        pub fn with_service(service: impl Into<String>);
 
-    /// Sets the share of the traces that are exported, from 0 to 1 (default: every trace, whatever the client decided). With a share,
-    /// the sampling decision in a client's `traceparent` has precedence. Metrics always cover every call.
-    pub const fn with_sampling(mut self, ratio: f64) -> Self {
-        self.sampling = Some(ratio);
-        self
-    }
+        /// Sets the share of the traces that are exported, from 0 to 1 (default: every trace, whatever the client decided). With a share,
+        /// the sampling decision in a client's `traceparent` has precedence. Metrics always cover every call.
+        pub const fn with_sampling(Some(sampling): f64);
 
-    /// Sets the time between two exports (default: 5 seconds). Traces are also exported as soon as 512 spans wait.
-    pub const fn with_interval(mut self, interval: Duration) -> Self {
-        self.interval = interval;
-        self
-    }
+        /// Sets the time between two exports (default: 5 seconds). Traces are also exported as soon as 512 spans wait.
+        pub const fn with_interval(interval: Duration);
 
-    /// Sets the time limit of one export (default: 10 seconds).
-    pub const fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
-        self
+        /// Sets the time limit of one export (default: 10 seconds).
+        pub const fn with_timeout(timeout: Duration);
     }
 
     /// Starts the exporter, with one thread for traces and one for metrics. It exports while a gateway with it serves.

@@ -21,6 +21,7 @@ pub const DEFAULT_MAX_TOKENS: u32 = 8192;
 /// let wire = Anthropic::new("claude-opus-4-6").with_thinking(Thinking::Adaptive).with_effort("low");
 /// assert_eq!(wire.model(), "claude-opus-4-6");
 /// ```
+#[must_use]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Anthropic {
     pub(crate) model: String,
@@ -55,29 +56,39 @@ impl Anthropic {
     /// Sets the capabilities of the model, dialects included (default: schemas, no sampling parameters).
     ///
     /// `temperature` and `top_p` are switched off again while thinking is on, because the API refuses the combination.
-    #[must_use]
     pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
         self.without_refused_sampling()
     }
 
-    /// Sets how schemas are enforced (default: [`Mode::Schema`]).
-    #[must_use]
-    pub const fn with_mode(mut self, mode: Mode) -> Self {
-        self.mode = mode;
-        self
-    }
+    formwork_core::setters! {
+        /// Sets how schemas are enforced (default: [`Mode::Schema`]).
+        pub const fn with_mode(mode: Mode);
 
-    /// Sets whether the forced tool of [`Mode::Tool`] is `strict` (default: `true`). Models before Claude Opus 4.1 refuse
-    /// strict tools.
-    #[must_use]
-    pub const fn with_strict(mut self, strict: bool) -> Self {
-        self.strict = strict;
-        self
+        /// Sets whether the forced tool of [`Mode::Tool`] is `strict` (default: `true`). Models before Claude Opus 4.1 refuse
+        /// strict tools.
+        pub const fn with_strict(strict: bool);
+
+        /// Sets `output_config.effort`: `low`, `medium`, `high`, and further values for some models (default: not sent). Models
+        /// before Claude Opus 4.5 refuse it.
+        pub fn with_effort(Some(effort): impl Into<String>);
+
+        /// Sets whether the system prompt is marked for prompt caching (default: `true`).
+        ///
+        /// Tools and the system prompt are the same in all calls of an extractor. A cache read costs a tenth of the input price,
+        /// a cache write 25 % more than it. The API does not cache a prefix of fewer than 1024 tokens (4096 for some models), and
+        /// then charges nothing extra.
+        pub const fn with_cache(cache: bool);
+
+        /// Sets whether responses are streamed as server-sent events (default: `true`).
+        pub const fn with_stream(stream: bool);
+
+        /// Sets additional properties of the request body, for example `metadata` (default: none). They replace properties of the
+        /// same name.
+        pub fn with_extra(extra: Map<String, Value>);
     }
 
     /// Sets whether and how much the model thinks (default: not sent, which leaves the model's default).
-    #[must_use]
     pub fn with_thinking(mut self, thinking: Thinking) -> Self {
         self.thinking = Some(thinking);
         // The API requires a token limit above the budget for thinking.
@@ -88,45 +99,10 @@ impl Anthropic {
         self.without_refused_sampling()
     }
 
-    /// Sets `output_config.effort`: `low`, `medium`, `high`, and further values for some models (default: not sent). Models
-    /// before Claude Opus 4.5 refuse it.
-    #[must_use]
-    pub fn with_effort(mut self, effort: impl Into<String>) -> Self {
-        self.effort = Some(effort.into());
-        self
-    }
-
-    /// Sets whether the system prompt is marked for prompt caching (default: `true`).
-    ///
-    /// Tools and the system prompt are the same in all calls of an extractor. A cache read costs a tenth of the input price,
-    /// a cache write 25 % more than it. The API does not cache a prefix of fewer than 1024 tokens (4096 for some models), and
-    /// then charges nothing extra.
-    #[must_use]
-    pub const fn with_cache(mut self, cache: bool) -> Self {
-        self.cache = cache;
-        self
-    }
-
     /// Sets `max_tokens` for calls without a limit of their own (default: the model's output limit, else
     /// [`DEFAULT_MAX_TOKENS`]).
-    #[must_use]
     pub const fn with_max_tokens(mut self, tokens: u32) -> Self {
         self.capabilities.default_max_tokens = Some(tokens);
-        self
-    }
-
-    /// Sets whether responses are streamed as server-sent events (default: `true`).
-    #[must_use]
-    pub const fn with_stream(mut self, stream: bool) -> Self {
-        self.stream = stream;
-        self
-    }
-
-    /// Sets additional properties of the request body, for example `metadata` (default: none). They replace properties of the
-    /// same name.
-    #[must_use]
-    pub fn with_extra(mut self, extra: Map<String, Value>) -> Self {
-        self.extra = extra;
         self
     }
 

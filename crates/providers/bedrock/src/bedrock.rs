@@ -40,6 +40,7 @@ pub enum Mode {
 /// assert_eq!(wire.model(), "amazon.nova-lite-v1:0");
 /// assert_eq!(wire.capabilities().dialects, ["anthropic", "prompt"]);
 /// ```
+#[must_use]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bedrock {
     pub(crate) model: String,
@@ -59,26 +60,16 @@ impl Bedrock {
         Self { model: model.into(), capabilities, mode: Mode::default(), extra: Map::new() }
     }
 
-    /// Sets the capabilities of the model, dialects included (default: schemas, temperature and top-p).
-    #[must_use]
-    pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
-        self.capabilities = capabilities;
-        self
-    }
+    formwork_core::setters! {
+        /// Sets the capabilities of the model, dialects included (default: schemas, temperature and top-p).
+        pub fn with_capabilities(capabilities: Capabilities);
 
-    /// Sets the API feature that enforces schemas (default: [`Mode::Schema`]).
-    #[must_use]
-    pub const fn with_mode(mut self, mode: Mode) -> Self {
-        self.mode = mode;
-        self
-    }
+        /// Sets the API feature that enforces schemas (default: [`Mode::Schema`]).
+        pub const fn with_mode(mode: Mode);
 
-    /// Sets additional properties of the request body, for example `guardrailConfig` (default: none). They replace properties
-    /// of the same name.
-    #[must_use]
-    pub fn with_extra(mut self, extra: Map<String, Value>) -> Self {
-        self.extra = extra;
-        self
+        /// Sets additional properties of the request body, for example `guardrailConfig` (default: none). They replace properties
+        /// of the same name.
+        pub fn with_extra(extra: Map<String, Value>);
     }
 
     /// Returns the name of the model.

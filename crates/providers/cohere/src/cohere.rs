@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 /// assert_eq!(wire.model(), "command-a-03-2025");
 /// assert_eq!(wire.capabilities().dialects, ["cohere", "json-object", "prompt"]);
 /// ```
+#[must_use]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cohere {
     pub(crate) model: String,
@@ -34,19 +35,13 @@ impl Cohere {
         Self { model: model.into(), capabilities, extra: Map::new() }
     }
 
-    /// Sets the capabilities of the model, dialects included (default: schemas, temperature, top-p and seed).
-    #[must_use]
-    pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
-        self.capabilities = capabilities;
-        self
-    }
+    formwork_core::setters! {
+        /// Sets the capabilities of the model, dialects included (default: schemas, temperature, top-p and seed).
+        pub fn with_capabilities(capabilities: Capabilities);
 
-    /// Sets additional properties of the request body, for example `safety_mode` (default: none). They replace properties of
-    /// the same name.
-    #[must_use]
-    pub fn with_extra(mut self, extra: Map<String, Value>) -> Self {
-        self.extra = extra;
-        self
+        /// Sets additional properties of the request body, for example `safety_mode` (default: none). They replace properties of
+        /// the same name.
+        pub fn with_extra(extra: Map<String, Value>);
     }
 
     /// Returns the name of the model.

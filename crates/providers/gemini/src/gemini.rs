@@ -38,6 +38,7 @@ pub enum ThinkingLevel {
 /// let wire = Gemini::new("gemini-2.5-flash").with_stream(false);
 /// assert_eq!(wire.capabilities().dialects, Gemini::DIALECTS);
 /// ```
+#[must_use]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gemini {
     pub(crate) model: String,
@@ -88,7 +89,6 @@ impl Gemini {
 
     /// Sets the Google Cloud project and location for Vertex AI (default: none, the Gemini API of AI Studio). A location is
     /// for example `global` or `europe-west4`.
-    #[must_use]
     pub fn with_vertex(mut self, project: &str, location: &str) -> Self {
         let model = &self.model;
         self.resource =
@@ -96,23 +96,26 @@ impl Gemini {
         self
     }
 
-    /// Sets whether responses are streamed as server-sent events (default: `true`).
-    #[must_use]
-    pub const fn with_stream(mut self, stream: bool) -> Self {
-        self.stream = stream;
-        self
+    formwork_core::setters! {
+        /// Sets whether responses are streamed as server-sent events (default: `true`).
+        pub const fn with_stream(stream: bool);
+
+        /// Sets additional properties of `generationConfig`, for example `topK` or `stopSequences` (default: none). Properties
+        /// that the call sets take precedence.
+        pub fn with_generation(generation: Map<String, Value>);
+
+        /// Sets the capabilities of the model (default: see [`Gemini`]).
+        pub fn with_capabilities(capabilities: Capabilities);
     }
 
     /// Sets the maximum number of thinking tokens for models before Gemini 3 (default: not sent, which leaves the model's
     /// default). 0 turns thinking off, which some models refuse; -1 lets the model decide.
-    #[must_use]
     pub const fn with_thinking_budget(mut self, tokens: i32) -> Self {
         self.thinking.budget = Some(tokens);
         self
     }
 
     /// Sets how much a model from Gemini 3 on thinks (default: not sent, which leaves the model's default).
-    #[must_use]
     pub const fn with_thinking_level(mut self, level: ThinkingLevel) -> Self {
         self.thinking.level = Some(level);
         self
@@ -120,17 +123,8 @@ impl Gemini {
 
     /// Sets whether the response includes summaries of the model's thoughts, which become
     /// [`Delta::Reasoning`](formwork_core::Delta) (default: not sent, which includes none).
-    #[must_use]
     pub const fn with_thoughts(mut self, include: bool) -> Self {
         self.thinking.include = Some(include);
-        self
-    }
-
-    /// Sets additional properties of `generationConfig`, for example `topK` or `stopSequences` (default: none). Properties
-    /// that the call sets take precedence.
-    #[must_use]
-    pub fn with_generation(mut self, members: Map<String, Value>) -> Self {
-        self.generation = members;
         self
     }
 
@@ -138,7 +132,6 @@ impl Gemini {
     ///
     /// The first dialect determines the enforcement in the capabilities: `prompt` has none, `json-object` has
     /// [`Enforcement::JsonObject`], every other dialect has [`Enforcement::Schema`].
-    #[must_use]
     pub fn with_dialects<S: Into<String>>(mut self, dialects: impl IntoIterator<Item = S>) -> Self {
         let dialects: Vec<String> = dialects.into_iter().map(Into::into).collect();
         self.capabilities.enforcement = match dialects.first().map(String::as_str) {
@@ -148,13 +141,6 @@ impl Gemini {
             Some(_) => Enforcement::Schema,
         };
         self.capabilities.dialects = dialects;
-        self
-    }
-
-    /// Sets the capabilities of the model (default: see [`Gemini`]).
-    #[must_use]
-    pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
-        self.capabilities = capabilities;
         self
     }
 

@@ -22,6 +22,7 @@ use crate::around::{Around, around};
 /// let limited = layer.wrap(Arc::new(formwork_testkit::Scripted::new(["{}"])));
 /// # let _ = limited;
 /// ```
+#[must_use]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Timeout {
     first: Option<Duration>,
@@ -35,25 +36,15 @@ impl Timeout {
         Self::default()
     }
 
-    /// Limits the time until the first piece of the answer (default: no limit).
-    #[must_use]
-    pub const fn with_first(mut self, limit: Duration) -> Self {
-        self.first = Some(limit);
-        self
-    }
+    formwork_core::setters! {
+        /// Limits the time until the first piece of the answer (default: no limit).
+        pub const fn with_first(Some(first): Duration);
 
-    /// Limits the time between two pieces of the answer (default: no limit).
-    #[must_use]
-    pub const fn with_idle(mut self, limit: Duration) -> Self {
-        self.idle = Some(limit);
-        self
-    }
+        /// Limits the time between two pieces of the answer (default: no limit).
+        pub const fn with_idle(Some(idle): Duration);
 
-    /// Limits the time until the end of the answer (default: no limit).
-    #[must_use]
-    pub const fn with_total(mut self, limit: Duration) -> Self {
-        self.total = Some(limit);
-        self
+        /// Limits the time until the end of the answer (default: no limit).
+        pub const fn with_total(Some(total): Duration);
     }
 }
 

@@ -59,6 +59,7 @@ impl Restraint {
 /// let options = LocalOptions::new().with_model("models/qwen2.5-0.5b-instruct-q8_0.gguf").with_context(4096);
 /// # drop(options);
 /// ```
+#[must_use]
 #[derive(Debug, Clone)]
 pub struct LocalOptions {
     pub(crate) model: String,
@@ -74,36 +75,25 @@ impl LocalOptions {
         Self { model: "default".to_owned(), context: 8192, restraint: None, store: None }
     }
 
-    /// Sets the model (default: the first of [`KNOWN`](crate::KNOWN)): the name of a known model, a
-    /// [`HubFile`](crate::HubFile), or the path of a `.gguf` file.
-    #[must_use]
-    pub fn with_model(mut self, model: impl Into<String>) -> Self {
-        self.model = model.into();
-        self
+    formwork_core::setters! {
+        /// Sets the model (default: the first of [`KNOWN`](crate::KNOWN)): the name of a known model, a
+        /// [`HubFile`](crate::HubFile), or the path of a `.gguf` file.
+        pub fn with_model(model: impl Into<String>);
+
+        /// Sets the restraint of answers (default: [`Restraint::TinyModel`] for models with fewer than 500 million
+        /// parameters, otherwise [`Restraint::None`]).
+        pub const fn with_restraint(Some(restraint): Restraint);
+
+        /// Sets the store of model files (default: [`Store::open`]): its folder, the observer of downloads, the model hub.
+        pub fn with_store(Some(store): Store);
     }
 
     /// Sets the maximum number of tokens of prompt and answer together (default: 8192). The model's own maximum always
     /// applies as well.
     ///
     /// Each token takes memory: 46 kB with SmolLM2-135M.
-    #[must_use]
     pub const fn with_context(mut self, tokens: u32) -> Self {
         self.context = tokens as usize;
-        self
-    }
-
-    /// Sets the restraint of answers (default: [`Restraint::TinyModel`] for models with fewer than 500 million
-    /// parameters, otherwise [`Restraint::None`]).
-    #[must_use]
-    pub const fn with_restraint(mut self, restraint: Restraint) -> Self {
-        self.restraint = Some(restraint);
-        self
-    }
-
-    /// Sets the store of model files (default: [`Store::open`]): its folder, the observer of downloads, the model hub.
-    #[must_use]
-    pub fn with_store(mut self, store: Store) -> Self {
-        self.store = Some(store);
         self
     }
 }

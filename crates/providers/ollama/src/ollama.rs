@@ -17,6 +17,7 @@ use crate::{Api, KeepAlive, Probed, Think};
 /// let ollama = Ollama::new("qwen3:8b").with_num_ctx(8192).with_keep_alive("30m").with_think(false);
 /// assert_eq!((ollama.model(), ollama.capabilities().context_tokens), ("qwen3:8b", Some(8192)));
 /// ```
+#[must_use]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ollama {
     pub(crate) model: String,
@@ -63,7 +64,6 @@ impl Ollama {
     /// System messages at the beginning become `system`. A single user message is the prompt. A longer dialogue is written as
     /// text with the prefixes `User:`, `Assistant:` and `System:`. A user's text could imitate such a turn; use the chat API
     /// if that is a risk.
-    #[must_use]
     pub fn with_generate(mut self) -> Self {
         self.api = Api::Generate;
         self.capabilities.late_system = false;
@@ -80,57 +80,41 @@ impl Ollama {
     /// each message, 64 for the template and 2048 for each image. A word has about four bytes per token; digits and the
     /// punctuation of JSON have one. For texts of rare characters the bound can be too small; the call then fails with a
     /// message that names `num_ctx`, and the prompt is not truncated.
-    #[must_use]
     pub const fn with_num_ctx(mut self, tokens: u32) -> Self {
         self.num_ctx = Some(tokens);
         self.capabilities.context_tokens = Some(tokens);
         self
     }
 
-    /// Sets the time for which the model stays loaded after a call: `"5m"`, seconds, or a [`Duration`](std::time::Duration)
-    /// (default: the server's, which is five minutes).
-    #[must_use]
-    pub fn with_keep_alive(mut self, keep_alive: impl Into<KeepAlive>) -> Self {
-        self.keep_alive = Some(keep_alive.into());
-        self
-    }
+    formwork_core::setters! {
+        /// Sets the time for which the model stays loaded after a call: `"5m"`, seconds, or a [`Duration`](std::time::Duration)
+        /// (default: the server's, which is five minutes).
+        pub fn with_keep_alive(Some(keep_alive): impl Into<KeepAlive>);
 
-    /// Sets whether the model reasons (`true`, `false`) or how much (`"low"`) (default: not sent; a model that can reason
-    /// does).
-    ///
-    /// For a model that cannot reason, every value except `false` fails with status 400.
-    ///
-    /// For a call with a schema, the chat API runs a reasoning model twice: unconstrained until it begins to answer, then
-    /// again with the schema. If the model does not reason, the unconstrained text is returned. The value `false` avoids both
-    /// if the chat template supports it, but a model with its own parser in Ollama is then never constrained (source of
-    /// 0.17.4). Because no value is right for all models, [`examine`](Self::examine) tries `false`, and
-    /// [`with_probed`](Self::with_probed) applies it if it works.
-    #[must_use]
-    pub fn with_think(mut self, think: impl Into<Think>) -> Self {
-        self.think = Some(think.into());
-        self
-    }
+        /// Sets whether the model reasons (`true`, `false`) or how much (`"low"`) (default: not sent; a model that can reason
+        /// does).
+        ///
+        /// For a model that cannot reason, every value except `false` fails with status 400.
+        ///
+        /// For a call with a schema, the chat API runs a reasoning model twice: unconstrained until it begins to answer, then
+        /// again with the schema. If the model does not reason, the unconstrained text is returned. The value `false` avoids both
+        /// if the chat template supports it, but a model with its own parser in Ollama is then never constrained (source of
+        /// 0.17.4). Because no value is right for all models, [`examine`](Self::examine) tries `false`, and
+        /// [`with_probed`](Self::with_probed) applies it if it works.
+        pub fn with_think(Some(think): impl Into<Think>);
 
-    /// Sets additional options of the model, for example `top_k`, `repeat_penalty` or `stop` (default: none). Options of a call
-    /// and [`with_num_ctx`](Self::with_num_ctx) take precedence.
-    #[must_use]
-    pub fn with_options(mut self, options: Map<String, Value>) -> Self {
-        self.options = options;
-        self
-    }
+        /// Sets additional options of the model, for example `top_k`, `repeat_penalty` or `stop` (default: none). Options of a call
+        /// and [`with_num_ctx`](Self::with_num_ctx) take precedence.
+        pub fn with_options(options: Map<String, Value>);
 
-    /// Sets whether responses are streamed as lines of JSON (default: `true`).
-    #[must_use]
-    pub const fn with_stream(mut self, stream: bool) -> Self {
-        self.stream = stream;
-        self
+        /// Sets whether responses are streamed as lines of JSON (default: `true`).
+        pub const fn with_stream(stream: bool);
     }
 
     /// Sets the capabilities to the result of a probe (default: those of [`new`](Self::new)).
     ///
     /// It also sets `think` to `false` if schemas were enforced only with that setting, unless
     /// [`with_think`](Self::with_think) was called.
-    #[must_use]
     pub fn with_probed(mut self, probed: &Probed) -> Self {
         self.capabilities = probed.capabilities.clone();
         if probed.better_without_thinking && self.think.is_none() {

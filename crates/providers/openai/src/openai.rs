@@ -103,6 +103,7 @@ pub enum SystemRole {
 ///     .with_max_tokens_field(MaxTokensField::MaxTokens);
 /// assert_eq!(wire.capabilities().dialects, ["llama-cpp", "prompt"]);
 /// ```
+#[must_use]
 #[derive(Debug, Clone)]
 pub struct OpenAi {
     pub(crate) model: String,
@@ -144,7 +145,6 @@ impl OpenAi {
     ///
     /// A name is that of a [`Lower`](formwork_core::Lower) implementation: `openai`, `llama-cpp` for llama.cpp's server,
     /// `json-object`, `prompt`.
-    #[must_use]
     pub fn with_dialects(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.capabilities.dialects = names.into_iter().map(Into::into).collect();
         let enforcements = self.capabilities.dialects.iter().map(|name| match name.as_str() {
@@ -156,69 +156,38 @@ impl OpenAi {
         self
     }
 
-    /// Sets the capabilities of the model, dialects included (default: see [`OpenAi::new`]).
-    #[must_use]
-    pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
-        self.capabilities = capabilities;
-        self
-    }
+    formwork_core::setters! {
+        /// Sets the capabilities of the model, dialects included (default: see [`OpenAi::new`]).
+        pub fn with_capabilities(capabilities: Capabilities);
 
-    /// Sets the property of the request body that limits the tokens of the completion (default:
-    /// [`MaxTokensField::MaxCompletionTokens`]).
-    #[must_use]
-    pub const fn with_max_tokens_field(mut self, field: MaxTokensField) -> Self {
-        self.max_tokens_field = field;
-        self
-    }
+        /// Sets the property of the request body that limits the tokens of the completion (default:
+        /// [`MaxTokensField::MaxCompletionTokens`]).
+        pub const fn with_max_tokens_field(max_tokens_field: MaxTokensField);
 
-    /// Sets the role of instructions (default: [`SystemRole::System`]).
-    #[must_use]
-    pub const fn with_system_role(mut self, role: SystemRole) -> Self {
-        self.system_role = role;
-        self
-    }
+        /// Sets the role of instructions (default: [`SystemRole::System`]).
+        pub const fn with_system_role(system_role: SystemRole);
 
-    /// Sets whether responses are streamed as server-sent events (default: `true`). The decoder reads streams and documents
-    /// regardless of this setting.
-    #[must_use]
-    pub const fn with_stream(mut self, stream: bool) -> Self {
-        self.stream = stream;
-        self
-    }
+        /// Sets whether responses are streamed as server-sent events (default: `true`). The decoder reads streams and documents
+        /// regardless of this setting.
+        pub const fn with_stream(stream: bool);
 
-    /// Sets whether usage is requested in streams (`stream_options.include_usage`, default: `true`). Use `false` for servers
-    /// that refuse the property; the tokens are then estimated unless the server reports them.
-    #[must_use]
-    pub const fn with_stream_usage(mut self, ask: bool) -> Self {
-        self.stream_usage = ask;
-        self
-    }
+        /// Sets whether usage is requested in streams (`stream_options.include_usage`, default: `true`). Use `false` for servers
+        /// that refuse the property; the tokens are then estimated unless the server reports them.
+        pub const fn with_stream_usage(stream_usage: bool);
 
-    /// Sets the `strict` property of schemas (default: `true`). With `false` some servers do not guarantee conformance.
-    #[must_use]
-    pub const fn with_strict(mut self, strict: bool) -> Self {
-        self.strict = strict;
-        self
-    }
+        /// Sets the `strict` property of schemas (default: `true`). With `false` some servers do not guarantee conformance.
+        pub const fn with_strict(strict: bool);
 
-    /// Sets additional properties of the request body, for example OpenRouter's `provider` (default: none). They replace
-    /// properties of the same name.
-    #[must_use]
-    pub fn with_extra(mut self, extra: Map<String, Value>) -> Self {
-        self.extra = extra;
-        self
-    }
+        /// Sets additional properties of the request body, for example OpenRouter's `provider` (default: none). They replace
+        /// properties of the same name.
+        pub fn with_extra(extra: Map<String, Value>);
 
-    /// Sets the query parameter `api-version`, which Azure's dated API versions require (default: none).
-    #[must_use]
-    pub fn with_api_version(mut self, version: impl Into<String>) -> Self {
-        self.api_version = Some(version.into());
-        self
+        /// Sets the query parameter `api-version`, which Azure's dated API versions require (default: none).
+        pub fn with_api_version(Some(api_version): impl Into<String>);
     }
 
     /// Sets the API (default: [`Api::Chat`]). [`Api::Responses`] removes the seed and the frequency penalty from the
     /// capabilities, because the Responses API has neither.
-    #[must_use]
     pub const fn with_api(mut self, api: Api) -> Self {
         self.api = api;
         if matches!(api, Api::Responses) {

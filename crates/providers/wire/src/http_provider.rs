@@ -24,6 +24,7 @@ const ERROR_BYTES: usize = 64 * 1024;
 ///     Http::new(wire, transport).with_name("local").with_capabilities(probed)
 /// }
 /// ```
+#[must_use]
 #[derive(Debug, Clone)]
 pub struct Http<W> {
     wire: W,
@@ -41,18 +42,12 @@ impl<W: Wire> Http<W> {
         Self { wire, transport, name: None, capabilities, refuses_prefill: Arc::default() }
     }
 
-    /// Sets the name of the provider in messages, traces and the ledger (default: [`Wire::name`]).
-    #[must_use]
-    pub fn with_name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
-        self
-    }
+    formwork_core::setters! {
+        /// Sets the name of the provider in messages, traces and the ledger (default: [`Wire::name`]).
+        pub fn with_name(Some(name): impl Into<String>);
 
-    /// Sets the capabilities of the provider, for example those that a probe found (default: [`Wire::capabilities`]).
-    #[must_use]
-    pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
-        self.capabilities = capabilities;
-        self
+        /// Sets the capabilities of the provider, for example those that a probe found (default: [`Wire::capabilities`]).
+        pub fn with_capabilities(capabilities: Capabilities);
     }
 
     /// Returns the codec.

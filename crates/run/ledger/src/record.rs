@@ -204,21 +204,17 @@ impl RunRecord {
         self
     }
 
-    /// Sets the key that the client presented (default: none).
-    pub const fn with_key(mut self, key: Option<KeyId>) -> Self {
-        self.key = key;
-        self
+    formwork_core::setters! {
+        /// Sets the key that the client presented (default: none).
+        pub const fn with_key(key: Option<KeyId>);
+
+        /// Sets the request's text (default: none).
+        pub fn with_request(request: Option<String>);
     }
 
     /// Sets the user and the tags (default: none).
     pub fn with_labels(mut self, user: Option<String>, tags: Vec<String>) -> Self {
         (self.user, self.tags) = (user, tags);
-        self
-    }
-
-    /// Sets the request's text (default: none).
-    pub fn with_request(mut self, request: Option<String>) -> Self {
-        self.request = request;
         self
     }
 

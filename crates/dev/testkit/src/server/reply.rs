@@ -105,10 +105,15 @@ impl Reply {
         Self::raw([]).cut_at(0, End::Stall)
     }
 
-    /// Sets the status (default: 200).
-    pub fn with_status(mut self, status: u16) -> Self {
-        self.head = Some(status);
-        self
+    formwork_core::setters! {
+        /// Sets the status (default: 200).
+        pub fn with_status(Some(head): u16);
+
+        /// Sets the way in which the end of the body is marked (default: its length).
+        pub const fn with_framing(framing: Framing);
+
+        /// Sets the delay before each piece of the body, in real time (default: none).
+        pub const fn with_pause(pause: Duration);
     }
 
     /// Adds a header (default: none). `content-length` and `transfer-encoding` come from the framing.
@@ -126,18 +131,6 @@ impl Reply {
     pub fn with_pieces(mut self, pieces: impl IntoIterator<Item = impl Into<Vec<u8>>>) -> Self {
         self.pieces = pieces.into_iter().map(Into::into).collect();
         self.with_framing(Framing::Chunked)
-    }
-
-    /// Sets the way in which the end of the body is marked (default: its length).
-    pub const fn with_framing(mut self, framing: Framing) -> Self {
-        self.framing = framing;
-        self
-    }
-
-    /// Sets the delay before each piece of the body, in real time (default: none).
-    pub const fn with_pause(mut self, pause: Duration) -> Self {
-        self.pause = pause;
-        self
     }
 
     /// Cuts the body after this many bytes, and ends the response in this way.

@@ -72,6 +72,7 @@ impl fmt::Debug for dyn Hub {
 /// println!("{}", store.fetch("default")?.display());
 /// # Ok::<(), formwork_local::LocalError>(())
 /// ```
+#[must_use]
 #[derive(Debug, Clone)]
 pub struct Store {
     folder: PathBuf,
@@ -97,24 +98,17 @@ impl Store {
         Self { folder: folder.into(), offline: folder::offline(), progress: None, hub: None }
     }
 
-    /// Sets whether downloads are forbidden (default: whether `FORMWORK_OFFLINE` is set, otherwise `false`).
-    #[must_use]
-    pub const fn with_offline(mut self, offline: bool) -> Self {
-        self.offline = offline;
-        self
+    formwork_core::setters! {
+        /// Sets whether downloads are forbidden (default: whether `FORMWORK_OFFLINE` is set, otherwise `false`).
+        pub const fn with_offline(offline: bool);
+
+        /// Sets the client of the model hub (default: none).
+        pub fn with_hub(Some(hub): Arc<dyn Hub>);
     }
 
     /// Sets an observer of long steps such as downloads (default: none).
-    #[must_use]
     pub fn with_progress(mut self, progress: impl Progress + 'static) -> Self {
         self.progress = Some(Arc::new(progress));
-        self
-    }
-
-    /// Sets the client of the model hub (default: none).
-    #[must_use]
-    pub fn with_hub(mut self, hub: Arc<dyn Hub>) -> Self {
-        self.hub = Some(hub);
         self
     }
 

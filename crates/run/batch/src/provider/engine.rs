@@ -90,33 +90,23 @@ impl ProviderBatch {
         self
     }
 
-    /// Sets the clock (default: [`TokioClock`]).
-    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = clock;
-        self
+    formwork_core::setters! {
+        /// Sets the clock (default: [`TokioClock`]).
+        pub fn with_clock(clock: Arc<dyn Clock>);
+
+        /// Sets the interval between requests for the state of open files (default: 30 s).
+        pub const fn with_interval(interval: Duration);
+
+        /// Sets the time after which the engine ends if no request to the provider succeeds (default: 1 hour).
+        pub const fn with_patience(patience: Duration);
+
+        /// Sets the limits of a file (default: 64 MiB, any number of requests). The limits of the provider apply as well.
+        pub const fn with_file_limits(limits: FileLimits);
     }
 
     /// Adds a budget (default: none). A row is submitted only if every budget allows the maximum cost of its call.
     pub fn with_budget(mut self, budget: Budget) -> Self {
         self.budgets = self.budgets.with(budget);
-        self
-    }
-
-    /// Sets the interval between requests for the state of open files (default: 30 s).
-    pub const fn with_interval(mut self, interval: Duration) -> Self {
-        self.interval = interval;
-        self
-    }
-
-    /// Sets the time after which the engine ends if no request to the provider succeeds (default: 1 hour).
-    pub const fn with_patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
-        self
-    }
-
-    /// Sets the limits of a file (default: 64 MiB, any number of requests). The limits of the provider apply as well.
-    pub const fn with_file_limits(mut self, limits: FileLimits) -> Self {
-        self.limits = limits;
         self
     }
 

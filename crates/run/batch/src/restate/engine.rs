@@ -76,17 +76,13 @@ impl Restate {
         }
     }
 
-    /// Sets the cost in millionths of a US dollar from which on no further row is submitted (default: no limit). Rows in progress are
-    /// finished, and may exceed it.
-    pub const fn with_budget(mut self, micro_usd: u64) -> Self {
-        self.budget = Some(micro_usd);
-        self
-    }
+    formwork_core::setters! {
+        /// Sets the cost in millionths of a US dollar from which on no further row is submitted (default: no limit). Rows in progress are
+        /// finished, and may exceed it.
+        pub const fn with_budget(Some(budget): u64);
 
-    /// Sets the time after which the batch ends if Restate or all providers do not respond (default: 5 minutes).
-    pub const fn with_patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
-        self
+        /// Sets the time after which the batch ends if Restate or all providers do not respond (default: 5 minutes).
+        pub const fn with_patience(patience: Duration);
     }
 
     /// Checks that workers of this version answer, and gives them the contract.
