@@ -93,16 +93,22 @@ pub(crate) fn warn_of_rounded(name: &str, rounded: &[Rounded]) {
     precision(rounded).1.iter().for_each(|warning| say!("warning: {name}: {warning}"));
 }
 
-/// Reads a contract: YAML, a JSON Schema or a shape.
+/// Reads a contract: YAML, a JSON Schema or a shape. Prints a warning for each number that was rounded.
 pub(crate) fn contract(path: &Path) -> Result<NamedContract, Failed> {
-    if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") && path.exists() {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    if matches!(ending, "yaml" | "yml") && path.exists() {
         // Only this reader knows the digits of numbers in YAML.
-        Document::parse(&name(path), &text(path)?, Format::Yaml).map_err(Failed::usage)?;
+        let document = Document::parse(&name(path), &text(path)?, Format::Yaml).map_err(Failed::usage)?;
+        warn_of_rounded(&name(path), document.rounded());
     }
-    read_contract(path).map_err(|error| match path.exists() {
+    let contract = read_contract(path).map_err(|error| match path.exists() {
         true => Failed::usage(error),
         false => Failed::usage(format!("cannot read the contract {}: there is no such file", path.display())),
-    })
+    })?;
+    if let Some(document) = read_exact(bytes(path)?).ok().filter(|_| ending == "json") {
+        warn_of_rounded(&name(path), &document.rounded);
+    }
+    Ok(contract)
 }
 
 /// Parses the text of a shape, or of a list of fields, and prints what its linter finds.

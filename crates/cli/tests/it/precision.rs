@@ -202,3 +202,28 @@ fn a_batch_refuses_the_ids_and_answers_that_would_change() {
         "{failures}"
     );
 }
+
+#[test]
+fn a_fraction_of_a_contract_that_is_rounded_is_a_warning_and_an_integer_an_error() {
+    let rows = temporary("precision-contract.jsonl", "");
+    let json = r#"{"type": "number", "maximum": NUMBER}"#;
+    let yaml = "schema:\n  type: number\n  maximum: NUMBER\n";
+    for (name, text, path) in [("json", json, "$.maximum"), ("yaml", yaml, "$.schema.maximum")] {
+        for (number, code, says) in [
+            (
+                "0.12345678901234567891",
+                0,
+                format!("{path}: the number 0.12345678901234567891 was rounded to"),
+            ),
+            ("0.5", 0, String::new()),
+            ("123456789012345678901", 2, "123456789012345678901".to_owned()),
+        ] {
+            let contract = temporary(&format!("precision-contract.{name}"), text.replace("NUMBER", number));
+            let out = out(&format!("precision-{name}-{code}-{}", says.len()));
+            let ran = batch(&["run", &rows, "--contract", &contract, "--out", &out]);
+            assert_eq!(ran.code, code, "{name} {number}: {}", ran.stderr);
+            assert!(ran.stderr.contains(&says), "{name} {number}: {}", ran.stderr);
+            assert_eq!(ran.stderr.contains("was rounded"), says.contains("was rounded"), "{}", ran.stderr);
+        }
+    }
+}

@@ -26,7 +26,7 @@ mod yaml;
 use std::path::Path;
 
 use formwork_core::{Context, JsonPath, Report, Validator as _};
-use formwork_json::rounded;
+use formwork_json::{Rounded, rounded};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
@@ -83,6 +83,7 @@ pub struct Document {
     text: String,
     value: Value,
     places: Vec<Place>,
+    rounded: Vec<Rounded>,
 }
 
 /// The location of a value, in bytes of the text.
@@ -93,8 +94,9 @@ struct Place {
     value: usize,
 }
 
-/// Refuses numbers that the parser changed and that are no fractions.
-fn exact(text: &str, value: &Value, places: &[Place]) -> Result<(), (usize, String)> {
+/// Returns the fractions that the parser changed, and refuses other numbers that it changed.
+fn exact(text: &str, value: &Value, places: &[Place]) -> Result<Vec<Rounded>, (usize, String)> {
+    let mut fractions = Vec::new();
     for Place { path, value: at, .. } in places {
         if !path.get(value).is_some_and(Value::is_f64) {
             continue;
@@ -103,11 +105,14 @@ fn exact(text: &str, value: &Value, places: &[Place]) -> Result<(), (usize, Stri
         let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '-' | '.' | '_'));
         let number = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
         let number = number.trim_start_matches('+').replace('_', "");
-        if let Some(number) = rounded(&number).first().filter(|number| !number.is_tolerable()) {
-            return Err((*at, number.detail()));
+        for number in rounded(&number) {
+            if !number.is_tolerable() {
+                return Err((*at, number.detail()));
+            }
+            fractions.push(Rounded { path: path.clone(), text: number.text });
         }
     }
-    Ok(())
+    Ok(fractions)
 }
 
 impl Document {
@@ -125,10 +130,11 @@ impl Document {
             Format::Yaml => yaml::parse(text),
             Format::Toml => toml::parse(text),
         };
-        let (value, places) = parsed
-            .and_then(|(value, places)| exact(text, &value, &places).map(|()| (value, places)))
+        let (value, places, rounded) = parsed
+            .and_then(|(value, places)| Ok((exact(text, &value, &places)?, value, places)))
+            .map(|(rounded, value, places)| (value, places, rounded))
             .map_err(|(at, message)| DocumentError::new(vec![Finding::new(file, text, at, message)]))?;
-        Ok(Self { file: file.to_owned(), text: text.to_owned(), value, places })
+        Ok(Self { file: file.to_owned(), text: text.to_owned(), value, places, rounded })
     }
 
     /// Returns the document's name in messages.
@@ -139,6 +145,19 @@ impl Document {
     /// Returns the whole document as JSON.
     pub const fn value(&self) -> &Value {
         &self.value
+    }
+
+    /// Returns the fractions that were rounded to a double, each with its path and its text.
+    ///
+    /// ```
+    /// use formwork_review::document::{Document, Format};
+    ///
+    /// let document = Document::parse("a.yaml", "limits: [0.5, 0.12345678901234567891]\n", Format::Yaml)?;
+    /// assert_eq!(document.rounded()[0].path.to_string(), "$.limits[1]");
+    /// # Ok::<(), formwork_review::document::DocumentError>(())
+    /// ```
+    pub fn rounded(&self) -> &[Rounded] {
+        &self.rounded
     }
 
     /// Deserializes the document as a type.
