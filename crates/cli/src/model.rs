@@ -1,14 +1,14 @@
 //! Local models that the command line names.
 
 use formwork::config::{ConfigError, Section};
+use formwork::providers::local_settings;
 use formwork_core::SharedProvider;
 
 use crate::exit::Failed;
 
 /// Returns the name of the local model of a section.
 pub(crate) fn of(section: &Section) -> Result<String, ConfigError> {
-    let settings: serde_json::Value = section.read()?;
-    Ok(settings["model"].as_str().unwrap_or("default").to_owned())
+    local_settings(section).map(|(model, _)| model)
 }
 
 /// Returns the name of the default local model, if a section selects it.
@@ -39,13 +39,14 @@ pub(crate) const fn is_known(_: &str) -> bool {
 
 /// Opens a local model. Downloads it first if it is a known model and not on this machine.
 #[cfg(feature = "local")]
-pub(crate) async fn open(model: &str) -> Result<SharedProvider, Failed> {
+pub(crate) async fn open(model: &str, context: Option<u32>) -> Result<SharedProvider, Failed> {
     use std::sync::Arc;
 
     use formwork_local::{Local, LocalOptions};
 
     known(model).map_err(Failed::unavailable)?;
     let options = LocalOptions::new().with_model(model).with_store(store()?);
+    let options = context.into_iter().fold(options, LocalOptions::with_context);
     let opened = tokio::task::spawn_blocking(move || Local::open(options)).await;
     match opened {
         Ok(Ok(local)) => Ok(Arc::new(local)),
@@ -62,7 +63,7 @@ pub(crate) fn store() -> Result<formwork_local::Store, Failed> {
 }
 
 #[cfg(not(feature = "local"))]
-pub(crate) async fn open(_: &str) -> Result<SharedProvider, Failed> {
+pub(crate) async fn open(_: &str, _: Option<u32>) -> Result<SharedProvider, Failed> {
     Err(Failed::usage("this build does not include the local model: build it with the feature `local`"))
 }
 
@@ -78,14 +79,17 @@ pub(crate) fn known(model: &str) -> Result<(), String> {
         return model.parse::<HubFile>().map(|_| ()).map_err(|error| error.to_string());
     }
     let path = Path::new(model);
-    // Servers use colons in the names of models (`qwen2.5:7b`), so a colon never belongs to a file extension.
-    let has_ending = path.extension().is_some_and(|ending| !ending.to_string_lossy().contains(':'));
-    if Known::find(model).is_some() || has_ending || path.exists() {
+    // The names of models on servers have full stops as well: `gemini-2.5-flash`, `qwen2.5:7b`.
+    let is_file = model.contains(['/', '\\']) || path.extension().is_some_and(|ending| ending == "gguf");
+    if Known::find(model).is_some() || is_file || path.exists() {
         return Ok(());
     }
     let names = || ["default"].into_iter().chain(KNOWN.iter().map(|known| known.name));
     Err(match nearest(model, names()) {
         Some(name) => format!("there is no model `{model}`: did you mean `{name}`?"),
+        None if !hosted(model).is_empty() => {
+            format!("there is no local model `{model}`; a server may have it: {}", hosted(model).join(", "))
+        }
         None => {
             let names: Vec<_> = names().collect();
             format!(
@@ -109,8 +113,66 @@ pub(crate) fn advised(error: formwork_local::LocalError) -> String {
                 "the folder for weights, {folder}, cannot be used: {reason}: set FORMWORK_CACHE to another folder"
             )
         }
+        (LocalError::Model { .. }, _) => {
+            format!("{error}; a server may support the file: run it there, and name it with -m ollama/NAME")
+        }
         _ => error.to_string(),
     }
+}
+
+/// Returns how the command line names a model of a server: at its vendor, else with Ollama and with the hosts whose keys are set.
+/// Nothing for a text that is no name of a model.
+#[cfg(feature = "local")]
+fn hosted(model: &str) -> Vec<String> {
+    use formwork::dialect::registry::Registry;
+
+    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || "-._:".contains(letter);
+    if !model.chars().all(is_of_name) || !model.contains(|letter: char| letter.is_ascii_digit()) {
+        return Vec::new();
+    }
+    let row = Registry::embedded().lookup(model);
+    let vendor = row.and_then(|row| KEYS.iter().find(|(kind, ..)| *kind == row.provider));
+    if let Some((kind, variable, _)) = vendor {
+        let note = if is_set(variable) { String::new() } else { format!(" (needs a key in {variable})") };
+        return vec![format!("-m {kind}/{model}{note}")];
+    }
+    let hosts = ["groq", "openrouter", "together", "fireworks", "cerebras"];
+    let hosts = KEYS.iter().filter(|(kind, variable, _)| hosts.contains(kind) && is_set(variable));
+    let hosts = hosts.map(|(kind, variable, _)| format!("-m {kind}/{model} ({variable} is set)"));
+    [format!("-m ollama/{model}")].into_iter().chain(hosts).collect()
+}
+
+/// Kinds with the environment variables of their keys, and a model as an example.
+#[cfg(feature = "local")]
+const KEYS: [(&str, &str, &str); 11] = [
+    ("openai", "OPENAI_API_KEY", "gpt-4o-mini"),
+    ("anthropic", "ANTHROPIC_API_KEY", "claude-sonnet-4-5"),
+    ("gemini", "GEMINI_API_KEY", "gemini-2.5-flash"),
+    ("mistral", "MISTRAL_API_KEY", "mistral-small-latest"),
+    ("xai", "XAI_API_KEY", "grok-4"),
+    ("deepseek", "DEEPSEEK_API_KEY", "deepseek-chat"),
+    ("groq", "GROQ_API_KEY", "openai/gpt-oss-20b"),
+    ("openrouter", "OPENROUTER_API_KEY", "openai/gpt-4o-mini"),
+    ("together", "TOGETHER_API_KEY", "openai/gpt-oss-20b"),
+    ("fireworks", "FIREWORKS_API_KEY", "accounts/fireworks/models/gpt-oss-20b"),
+    ("cerebras", "CEREBRAS_API_KEY", "gpt-oss-120b"),
+];
+
+#[cfg(feature = "local")]
+fn is_set(variable: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|value| !value.is_empty())
+}
+
+/// Returns one line about the first key in the environment that the default model leaves unused.
+#[cfg(feature = "local")]
+pub(crate) fn unused_key() -> Option<String> {
+    let (kind, variable, model) = KEYS.iter().find(|(_, variable, _)| is_set(variable))?;
+    Some(format!("{variable} is set, and the local model does not use it: -m {kind}/{model} does"))
+}
+
+#[cfg(not(feature = "local"))]
+pub(crate) const fn unused_key() -> Option<String> {
+    None
 }
 
 #[cfg(all(test, feature = "local"))]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once, OnceLock};
 
 use formwork::config::{Config, Defaults, Named as Meant, Section, TargetList};
-use formwork::providers::{Made, Providers, in_turns};
+use formwork::providers::{Made, Providers, in_turns, local_settings};
 use formwork_extract::{Backend, Budget};
 use formwork_ledger::{Ledger, Recorder};
 use serde_json::Value;
@@ -102,6 +102,8 @@ pub(crate) struct Opened {
     models: Vec<(String, String)>,
     /// The name of the default local model, if it is the first target.
     default_model: Option<&'static str>,
+    /// Whether the only target is a server on this machine.
+    pub(crate) is_alone_on_loopback: bool,
     /// Whether the model of a target is very small: the default model, or one that the registry marks as tiny.
     pub(crate) is_tiny: bool,
 }
@@ -129,6 +131,9 @@ impl Opened {
                     "note: {name}, the default model, is very small: its answers are valid and often wrong. Name a better \
                      one with -m VENDOR/MODEL, such as -m openai/gpt-4o-mini, or -m ollama/NAME"
                 );
+                if let Some(unused) = model::unused_key() {
+                    say!("note: {unused}");
+                }
             });
         }
     }
@@ -185,6 +190,7 @@ impl Targets {
         let is_in_process = chosen.sections.iter().any(|section| section.common.kind == "local");
         let (mut backends, mut models, mut without_key) = (Vec::new(), Vec::new(), Vec::new());
         let mut is_tiny = default_model.is_some();
+        let mut on_loopback = Vec::new();
         for section in chosen.sections.into_iter().map(adapt) {
             let mut made = match make(&section, providers).await {
                 Ok(made) => made,
@@ -202,6 +208,7 @@ impl Targets {
             if let Ok(Some(weaker)) = made.ask_server(false).await {
                 say!("{}: {weaker}", section.name);
             }
+            on_loopback.push(made.address.as_deref().is_some_and(formwork::http::is_loopback));
             let model = made.model.clone();
             is_tiny |= section.registry().is_tiny(&model);
             let backend = self.retries.set(providers.backend_of(made, &section).map_err(Failed::usage)?);
@@ -220,7 +227,16 @@ impl Targets {
         if let Some(list) = &chosen.list {
             backends = in_turns(backends, list);
         }
-        Ok(Opened { backends, defaults: chosen.defaults, is_in_process, models, default_model, is_tiny })
+        let is_alone_on_loopback = on_loopback == [true];
+        Ok(Opened {
+            backends,
+            defaults: chosen.defaults,
+            is_in_process,
+            models,
+            default_model,
+            is_alone_on_loopback,
+            is_tiny,
+        })
     }
 
     /// Returns these models with these retries, and with a limit of money for all calls together.
@@ -423,7 +439,7 @@ pub(crate) async fn make(section: &Section, providers: &Providers) -> Result<Mad
 
 /// Opens a local model, with a progress bar and support for Ctrl-C.
 async fn local(section: &Section) -> Result<Made, Failed> {
-    let model = model::of(section).map_err(Failed::usage)?;
-    let provider = model::open(&model).await?;
+    let (model, context) = local_settings(section).map_err(Failed::usage)?;
+    let provider = model::open(&model, context).await?;
     Ok(Made::in_process(provider, model))
 }

@@ -111,6 +111,44 @@ fn the_environment_is_part_of_the_configuration() {
     let mut wrong = command(&["extract", "-s", &example("person.schema.json"), "x"]);
     wrong.env("FORMWORK_CONFIG", &file).env("FORMWORK__PROVIDERS__PRIMARY__MODLE", "7b");
     refused(&run(wrong, ""), 2, "there is no `modle` here: did you mean `model`?");
+    // Variables have no hyphens and no full stops.
+    let server = chat(&[MARIA]);
+    let file = config("hyphen.toml", &of(&server).replace("primary", "my-p"));
+    let hyphen = |file: &str| {
+        let mut ask = command(&["extract", "-s", &example("person.schema.json"), "x"]);
+        ask.env("FORMWORK_CONFIG", file).env("FORMWORK__PROVIDERS__MY_P__MODEL", "8b");
+        run(ask, "")
+    };
+    assert_eq!(hyphen(&file).code, 0);
+    let sent: Value = serde_json::from_slice(&server.received()[0].body).unwrap();
+    assert_eq!(sent["model"], "8b");
+    let both = of(&server).replace("primary", "my-p") + &of(&server).replace("primary", "\"my.p\"");
+    refused(&hyphen(&config("hyphens.toml", &both)), 2, "reaches both `my-p` and `my.p`");
+}
+
+#[test]
+fn a_server_on_this_machine_that_is_not_running_is_called_once_unless_retries_are_set() {
+    // Nothing listens at the port of a listener that is gone.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let section = format!(
+        "[providers.a]\nkind = \"llama-server\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:{port}/v1\"\nretry_delays = [0]\n"
+    );
+    let calls = |text: &str, more: &[&str]| {
+        let file = config(&format!("refused-{port}.toml"), text);
+        let ran = extract(&file, &[&["-v", "x"], more].concat());
+        assert_eq!(ran.code, 3, "{}", ran.stderr);
+        ran.stderr.matches("nothing listens at").count()
+    };
+    let once = calls(&section, &[]);
+    assert_eq!(once, calls(&section, &["--retries", "0"]));
+    for (text, more) in [
+        (section.clone(), vec!["--retries", "2"]),
+        (format!("{section}retries = 2\n"), vec![]),
+        (format!("[defaults]\nretries = 2\n{section}"), vec![]),
+        (format!("{section}{}", section.replace("[providers.a]", "[providers.b]")), vec![]),
+    ] {
+        assert!(calls(&text, &more) > once, "{text}");
+    }
 }
 
 #[test]
@@ -165,7 +203,7 @@ fn a_wrong_command_line_is_reported_with_what_to_add() {
         for model in ["qwen3:8b", "qwen2.5:7b"] {
             cases.push((
                 vec!["extract", "-s", &person, "--model", model, "x"],
-                "or name a provider: --provider ollama",
+                "a server may have it: -m ollama/qwen",
             ));
         }
     }

@@ -488,10 +488,20 @@ fn a_model_that_is_none_is_named() {
     with("SmolLM-135M", "did you mean `smollm2-135m-instruct`?");
     with("defualt", "did you mean `default`?");
     with(
-        "gpt-9",
-        "there is no model `gpt-9`: give the path of a .gguf file, one of a hub (hf:OWNER/REPOSITORY/FILE.gguf), or a name: \
+        "best",
+        "there is no model `best`: give the path of a .gguf file, one of a hub (hf:OWNER/REPOSITORY/FILE.gguf), or a name: \
          default, smollm2-135m-instruct",
     );
+    // The names of models on servers.
+    for (model, says) in [
+        ("gpt-4o", "-m openai/gpt-4o"),
+        ("claude-sonnet-4-6", "-m anthropic/claude-sonnet-4-6"),
+        ("gemini-2.5-flash", "-m gemini/gemini-2.5-flash"),
+        ("llama3.2", "-m ollama/llama3.2"),
+        ("qwen3:8b", "-m ollama/qwen3:8b"),
+    ] {
+        with(model, &format!("there is no local model `{model}`; a server may have it: {says}"));
+    }
     with("hf:owner/model", "hf:OWNER/REPOSITORY[@REVISION]/FILE.gguf");
     with("nowhere.gguf", "nowhere.gguf");
     let whole = std::fs::read(&*TINY).unwrap();

@@ -33,7 +33,8 @@ pub struct Common {
     #[serde(default)]
     pub prompt_only: bool,
     /// The maximum number of concurrent calls (default: no limit).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "at_least_one")]
+    #[schemars(range(min = 1))]
     pub concurrency: Option<usize>,
     /// The maximum number of calls per minute, evenly spaced (default: no limit).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,7 +59,7 @@ pub struct Common {
     /// A command that prints the API key, as a program and its arguments, instead of `api_key_env` (default: none). It runs
     /// without a shell, and only if the file was named with `--config` or `FORMWORK_CONFIG`, or is trusted (`formwork config
     /// trust`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "program")]
     #[schemars(length(min = 1))]
     pub api_key_command: Option<Vec<String>>,
     /// The time in seconds after which `api_key_command` runs again (default: 300). It also runs again when the server rejects
@@ -153,6 +154,26 @@ pub(super) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opti
 /// Deserializes a number of retries, from 0 to 100.
 pub(super) fn retries<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
     within(deserializer, 0..=100, "a number of retries from 0 to 100")
+}
+
+/// Deserializes a limit, which is at least 1.
+pub(super) fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+    within(
+        deserializer,
+        1..=usize::MAX,
+        "a number from 1; without the setting there is no other limit than the default",
+    )
+}
+
+/// Deserializes a program and its arguments.
+pub(super) fn program<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    let command = Vec::<String>::deserialize(deserializer)?;
+    match command.first().is_some_and(|program| !program.is_empty()) {
+        true => Ok(Some(command)),
+        false => Err(D::Error::custom(
+            "the command for the API key is empty: it needs a program, such as [\"vault\", \"read\", \"key\"]",
+        )),
+    }
 }
 
 /// Deserializes delays: at least one number of seconds, each from 0 to 86400.

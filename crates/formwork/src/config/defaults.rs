@@ -115,21 +115,28 @@ impl Defaults {
         policy
     }
 
+    /// Returns the policy with the maximum numbers of attempts and the temperature; `None` if none of them is set. The second attempt has
+    /// two thirds of the first temperature, later attempts have one third.
+    pub fn policy(&self) -> Option<Policy> {
+        let Self { max_attempts, attempts_per_target, temperature, .. } = *self;
+        max_attempts.or(attempts_per_target).map(|_| ()).or(temperature.map(|_| ()))?;
+        let policy = self.limit(Policy::default());
+        Some(match temperature {
+            Some(first) => policy.with_temperature(falling(first)),
+            None => policy,
+        })
+    }
+
     /// Applies these settings to the builder of an extractor. The second attempt has two thirds of the first temperature, later
     /// attempts have one third.
     pub fn apply<T: DeserializeOwned + Send + 'static>(
         &self,
         mut builder: ExtractorBuilder<T>,
     ) -> ExtractorBuilder<T> {
-        let Self { max_attempts, attempts_per_target, temperature, max_tokens, .. } = *self;
-        if max_attempts.is_some() || attempts_per_target.is_some() || temperature.is_some() {
-            let mut policy = self.limit(Policy::default());
-            if let Some(first) = temperature {
-                policy = policy.with_temperature(falling(first));
-            }
+        if let Some(policy) = self.policy() {
             builder = builder.with_policy(policy);
         }
-        if let Some(tokens) = max_tokens {
+        if let Some(tokens) = self.max_tokens {
             builder = builder.with_max_tokens(tokens);
         }
         match self.timeout() {
@@ -145,7 +152,7 @@ fn falling(first: f64) -> Temperature {
     Temperature::Steps(steps.to_vec())
 }
 
-fn attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+pub(super) fn attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
     within(deserializer, 1..=100, "a number of attempts from 1 to 100")
 }
 

@@ -48,6 +48,52 @@ impl Document {
         self.edits.get(span.start.checked_sub(self.text.len() + 1)?)
     }
 
+    /// Returns an error for a list in the place of a table. Deserializing would take it as the values of the members in order.
+    pub(crate) fn check_tables(&self) -> Result<(), ConfigError> {
+        const TABLES: [&str; 8] =
+            ["defaults", "serve", "telemetry", "health", "redaction", "price", "capabilities", "thinking"];
+
+        fn find<'d>(table: &'d DeTable<'_>) -> Option<(&'d str, Range<usize>)> {
+            table.iter().find_map(|(name, value)| match value.get_ref() {
+                DeValue::Array(_) if TABLES.contains(&name.get_ref().as_ref()) => {
+                    Some((name.get_ref().as_ref(), value.span()))
+                }
+                DeValue::Table(members) => find(members),
+                _ => None,
+            })
+        }
+        let table = self.table()?;
+        let Some((name, span)) = find(&table) else { return Ok(()) };
+        Err(self
+            .error(Some(span), &format!("`{name}` is a table, such as {{ name = value }}, and not a list")))
+    }
+
+    /// Returns an error for a value with an environment variable that is not expanded, such as `${HOME}`. Commands and what is sent to
+    /// servers as it is may contain such texts.
+    pub(crate) fn check_expanded(&self) -> Result<(), ConfigError> {
+        const VERBATIM: [&str; 5] = ["api_key_command", "extra", "generation", "options", "redaction"];
+
+        fn find<'d>(name: &str, value: &'d Spanned<DeValue<'_>>) -> Option<(&'d str, Range<usize>)> {
+            match value.get_ref() {
+                _ if VERBATIM.contains(&name) => None,
+                DeValue::String(text) => variable_in(text).map(|variable| (variable, value.span())),
+                DeValue::Array(items) => items.iter().find_map(|item| find("", item)),
+                DeValue::Table(members) => {
+                    members.iter().find_map(|(name, member)| find(name.get_ref().as_ref(), member))
+                }
+                _ => None,
+            }
+        }
+        let table = self.table()?;
+        let found = table.iter().find_map(|(name, value)| find(name.get_ref().as_ref(), value));
+        let Some((variable, span)) = found else { return Ok(()) };
+        let message = format!(
+            "`{variable}` is not expanded in this file: `api_key_env` and `secret_headers` take the name of a variable without \
+             `${{}}`, and a variable such as FORMWORK__PROVIDERS__NAME__BASE_URL sets any other value"
+        );
+        Err(self.error(Some(span), &message))
+    }
+
     /// Returns the tables of `providers` with their locations; none if the key is missing.
     pub(crate) fn providers(&self) -> Result<Vec<(String, Range<usize>, DeTable<'_>)>, ConfigError> {
         let Some(providers) = self.table()?.remove("providers") else { return Ok(Vec::new()) };
@@ -112,6 +158,52 @@ impl Document {
     }
 }
 
+/// The names of settings in the libraries of others, without case and separators, with the name here.
+const SYNONYMS: [(&[&str], &str); 22] = [
+    (&["maxretries", "numretries", "retrycount"], "retries"),
+    (&["timeout", "requesttimeout", "timeoutsecs", "readtimeout"], "timeout_seconds"),
+    (&["connecttimeout"], "connect_timeout_seconds"),
+    (&["streamtimeout", "idletimeout"], "idle_timeout_seconds"),
+    (&["apikey", "key", "token", "authtoken", "secret"], "api_key_env"),
+    (&["apibase", "url", "host", "endpoint", "baseurl", "azureendpoint", "serverurl", "address"], "base_url"),
+    (&["url", "host", "otlpendpoint"], "endpoint"),
+    (
+        &["modelname", "modelid", "deployment", "deploymentname", "azuredeployment", "path", "modelpath"],
+        "model",
+    ),
+    (&["provider", "type", "vendor"], "kind"),
+    (&["maxtokens", "maxoutputtokens", "maxcompletiontokens", "numpredict"], "max_tokens"),
+    (&["maxconcurrency", "maxconcurrent", "parallel", "maxparallelrequests", "parallelism"], "concurrency"),
+    (&["requestsperminute", "ratelimit"], "rpm"),
+    (&["tokensperminute"], "tpm"),
+    (&["contextlength", "contextsize", "nctx", "maxmodellen"], "num_ctx"),
+    (&["contextlength", "contextsize", "nctx", "numctx", "maxmodellen"], "context"),
+    (&["defaultheaders", "extraheaders", "httpheaders"], "headers"),
+    (&["extrabody", "modelkwargs", "additionalproperties"], "extra"),
+    (&["apiversionquery", "openaiapiversion"], "api_version"),
+    (&["thinking", "reasoning"], "think"),
+    (&["maxbudget", "budget", "maxcost", "costlimit"], "max_cost_usd"),
+    (&["attempts", "maxattempts", "tries"], "max_attempts"),
+    (&["inputcostpertoken", "outputcostpertoken", "cost"], "price"),
+];
+
+/// Returns the first `${NAME}` in a text.
+fn variable_in(text: &str) -> Option<&str> {
+    text.match_indices("${").find_map(|(at, _)| {
+        let rest = &text[at..];
+        let end = rest.find('}')?;
+        let name = &rest[2..end];
+        let is_name =
+            !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+        is_name.then(|| &rest[..=end])
+    })
+}
+
+/// Returns a name in lower case without separators.
+fn plain(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase()
+}
+
 /// Returns serde's message about an unknown name, with the most similar valid name instead of all valid names.
 fn advised(message: &str, also: &[&str]) -> String {
     // A value of the wrong type is quoted, and may be a key.
@@ -127,6 +219,11 @@ fn advised(message: &str, also: &[&str]) -> String {
     };
     let mut quoted = rest.split('`').step_by(2);
     let Some(unknown) = quoted.next() else { return message.to_owned() };
+    let is_ours = |name: &str| quoted.clone().chain(also.iter().copied()).any(|valid| valid == name);
+    let synonyms = SYNONYMS.iter().filter(|(theirs, _)| theirs.contains(&plain(unknown).as_str()));
+    if let Some((_, ours)) = synonyms.into_iter().find(|(_, ours)| is_ours(ours)) {
+        return format!("there is no `{unknown}` here: the setting is called `{ours}`");
+    }
     match nearest(unknown, quoted.chain(also.iter().copied())) {
         Some(meant) => format!("there is no `{unknown}` here: did you mean `{meant}`?"),
         None => message.to_owned(),

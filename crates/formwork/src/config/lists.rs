@@ -63,6 +63,12 @@ impl TargetList {
         if self.targets.is_empty() {
             return Some("`targets` is empty: name the providers, in order".to_owned());
         }
+        let repeated = |(at, name): &(usize, &String)| self.targets[..*at].contains(name);
+        if let Some((_, name)) = self.targets.iter().enumerate().find(repeated) {
+            return Some(format!(
+                "`targets` names `{name}` twice: `weights` and `retries` give a target a larger share"
+            ));
+        }
         let weights = self.weights.as_ref()?;
         if self.order == Some(TargetOrder::InOrder) {
             return Some("`weights` and `order = \"in-order\"` exclude each other".to_owned());

@@ -1,5 +1,6 @@
 //! Replaces values of the configuration file.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use toml::Spanned;
@@ -68,7 +69,11 @@ impl Edit {
             return Err("the name is not a setting of the configuration".to_owned());
         }
         // Variables are upper-case, while names in a file can have any case.
-        let there = table.keys().find(|key| key.get_ref().eq_ignore_ascii_case(name)).cloned();
+        let exact = table.keys().find(|key| key.get_ref().eq_ignore_ascii_case(name)).cloned();
+        let there = match exact {
+            Some(exact) => Some(exact),
+            None => similar(table, name)?,
+        };
         let new = || Spanned::new(span.clone(), name.as_str().into());
         if rest.is_empty() {
             if self.is_default && there.is_some() {
@@ -96,6 +101,19 @@ impl Edit {
             Ok(value) if !matches!(value, DeValue::Datetime(_)) => at(span, value),
             _ => Spanned::new(span.clone(), DeValue::String(self.text.as_str().into())),
         }
+    }
+}
+
+/// Returns the key that a variable's name reaches although it has a character such as `-`, which variables write as `_`.
+fn similar<'d>(table: &DeTable<'d>, name: &str) -> Result<Option<Spanned<Cow<'d, str>>>, String> {
+    let plain = |key: &str| key.to_lowercase().replace(|letter: char| !letter.is_ascii_alphanumeric(), "_");
+    let mut similar = table.keys().filter(|key| plain(key.get_ref()) == name);
+    match (similar.next(), similar.next()) {
+        (Some(one), Some(other)) => {
+            let (one, other) = (one.get_ref(), other.get_ref());
+            Err(format!("the name reaches both `{one}` and `{other}`: rename one of them in the file"))
+        }
+        (found, _) => Ok(found.cloned()),
     }
 }
 

@@ -3,7 +3,8 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::seconds;
+use super::common::{at_least_one, seconds};
+use super::defaults::attempts;
 
 /// The settings of `formwork serve`. An absent field has the default of the service.
 ///
@@ -32,23 +33,27 @@ pub struct Serve {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_key: Option<PathBuf>,
     /// The maximum size of a request body in bytes (default: 16777216).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "at_least_one")]
+    #[schemars(range(min = 1))]
     pub max_body_bytes: Option<usize>,
     /// The maximum size of a schema in bytes (default: 262144).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "at_least_one")]
+    #[schemars(range(min = 1))]
     pub max_schema_bytes: Option<usize>,
     /// The maximum number of attempts that a request may set, from 1 to 100 (default: 10).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "attempts")]
     #[schemars(range(min = 1, max = 100))]
     pub max_attempts: Option<u32>,
     /// The maximum number of concurrent requests (default: 256).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "at_least_one")]
+    #[schemars(range(min = 1))]
     pub concurrency: Option<usize>,
     /// The maximum number of waiting requests; further requests are rejected (default: 1024).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<usize>,
     /// The maximum number of concurrent streams per API key (default: 1024).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "at_least_one")]
+    #[schemars(range(min = 1))]
     pub streams_per_key: Option<usize>,
     /// The time limit of a request in seconds (default: 300).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]

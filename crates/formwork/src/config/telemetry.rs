@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::common::{seconds, within};
+use super::common::{program, seconds, within};
 
 /// The collector that gets traces and metrics of `formwork serve`, over OTLP (protobuf over HTTP). The environment variables
 /// `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_EXPORTER_OTLP_TIMEOUT` and `OTEL_SERVICE_NAME` replace its
@@ -48,7 +48,7 @@ pub struct Telemetry {
     /// A command that prints the API key, as a program and its arguments, instead of `api_key_env` (default: none). It runs
     /// without a shell, and only if the file was named with `--config` or `FORMWORK_CONFIG`, or is trusted (`formwork config
     /// trust`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "program")]
     #[schemars(length(min = 1))]
     pub api_key_command: Option<Vec<String>>,
     /// The share of the traces that are sent, from 0 to 1 (default: every trace, whatever the client decided). With a share, the

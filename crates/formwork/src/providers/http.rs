@@ -121,6 +121,7 @@ fn limited(
         return Ok(Arc::new(Player::new(Cassette::from_json(&text).map_err(failed)?)));
     }
     trust::check(section, server)?;
+    check_headers(section, server)?;
     let mut network = network(section, server).map_err(|error| {
         let lacks_key = matches!(error, formwork_http::ConfigError::NoKey { .. });
         ConfigError { lacks_key, ..section.error(error.to_string()) }
@@ -141,6 +142,28 @@ fn limited(
         }
         None => Arc::new(network),
     })
+}
+
+/// Returns an error for a header that would replace another one: that of the key, or one of the same name.
+fn check_headers(section: &Section, server: &Server) -> Result<(), ConfigError> {
+    let common = &section.common;
+    let sends_key = server.api_key_env.as_deref().is_some_and(|name| !name.is_empty())
+        || common.api_key_command.is_some();
+    let is_same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
+    let names = server.headers.keys().chain(common.secret_headers.keys());
+    if let Some(name) = names.clone().find(|name| sends_key && is_same(name, server.auth.header)) {
+        return Err(section.error(format!(
+            "the header `{name}` would replace that of the API key: remove it, or set `api_key_env = \"\"` to send no key"
+        )));
+    }
+    let names: Vec<&String> = names.collect();
+    let repeated = |(at, name): &(usize, &&String)| names[..*at].iter().any(|other| is_same(other, name));
+    match names.iter().enumerate().find(repeated) {
+        Some((_, name)) => {
+            Err(section.error(format!("the header `{name}` is set twice: remove one of them")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn network(section: &Section, server: &Server) -> Result<HttpTransport, formwork_http::ConfigError> {

@@ -48,6 +48,7 @@ use crate::config::{Config, ConfigError, Section, TargetList};
 pub use hosted::Hosted;
 #[cfg(feature = "http")]
 pub use http::{Server, batch_transport, transport};
+pub use local::local_settings;
 pub use made::{Made, observations};
 #[cfg(feature = "ollama")]
 pub use ollama::ollama_admin;

@@ -5,7 +5,11 @@ use formwork::providers::Providers;
 fn message(text: &str) -> String {
     match Config::from_toml(text) {
         Err(error) => error.to_string(),
-        Ok(config) => Providers::builtin().backends(&config).unwrap_err().to_string(),
+        Ok(config) => {
+            let local = config.sections().iter().find(|section| section.common.kind == "local");
+            let local = local.and_then(|section| formwork::providers::local_settings(section).err());
+            local.unwrap_or_else(|| Providers::builtin().backends(&config).unwrap_err()).to_string()
+        }
     }
 }
 
@@ -42,6 +46,32 @@ fn each_mistake_is_one_line_with_its_place() {
         ("weights = [1, 2]\n[providers.a]\nkind = \"local\"", "one number per target: 1 targets, 2 weights"),
         ("weights = [0]\n[providers.a]\nkind = \"local\"", "has only zeros"),
         ("weights = [1]\norder = \"in-order\"\n[providers.a]\nkind = \"local\"", "exclude each other"),
+        ("targets = [\"a\", \"a\"]\n[providers.a]\nkind = \"local\"", "`targets` names `a` twice"),
+        (
+            "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\nmax_retries = 1",
+            "the configuration:4:1: there is no `max_retries` here: the setting is called `retries`",
+        ),
+        (
+            "[providers.a]\nkind = \"openai\"\nmodel = \"x\"\napiBase = \"http://h\"",
+            "there is no `apiBase` here: the setting is called `base_url`",
+        ),
+        (
+            "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\nconcurrency = 0",
+            "the configuration:4:15: expected a number from 1",
+        ),
+        (
+            "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\nbase_url = \"http://${HOST}:1\"",
+            "the configuration:4:12: `${HOST}` is not expanded in this file",
+        ),
+        (
+            "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\napi_key_env = \"PATH\"\nheaders = { AUTHORIZATION = \"Basic x\" }",
+            "the header `AUTHORIZATION` would replace that of the API key",
+        ),
+        (
+            "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\nheaders = { x-a = \"1\" }\nsecret_headers = { X-A = \"PATH\" }",
+            "the header `X-A` is set twice",
+        ),
+        ("[providers.a]\nkind = \"local\"\nthreads = 4", "the model in this process has no such setting"),
         ("order = \"random\"\n[providers.a]\nkind = \"local\"", "the configuration:1:9: "),
         (
             "[providers.a]\nkind = \"local\"\n[lists.l]\ntargets = [\"b\"]",
@@ -113,4 +143,130 @@ fn each_wrong_threshold_is_one_line_with_its_place() {
 fn a_file_that_is_not_there_is_named() {
     let error = Config::find(Some("no-such-file.toml".as_ref())).unwrap_err().to_string();
     assert!(error.starts_with("no-such-file.toml: "), "{error}");
+}
+
+/// A member of the configuration's schema, with values that it must refuse.
+struct Member {
+    path: Vec<String>,
+    wrong: Vec<serde_json::Value>,
+}
+
+/// Returns the schema behind references and alternatives with `null`.
+fn resolved<'s>(whole: &'s serde_json::Value, schema: &'s serde_json::Value) -> &'s serde_json::Value {
+    if let Some(target) = schema["$ref"].as_str() {
+        return resolved(whole, whole.pointer(target.trim_start_matches('#')).unwrap());
+    }
+    match schema["anyOf"].as_array() {
+        Some(choices) if choices.iter().any(|choice| choice["type"] == "null") => {
+            resolved(whole, choices.iter().find(|choice| choice["type"] != "null").unwrap())
+        }
+        _ => schema,
+    }
+}
+
+/// Adds the members of an object's schema, and those of their objects, with values of wrong types and out of range.
+fn members(whole: &serde_json::Value, schema: &serde_json::Value, path: &[String], out: &mut Vec<Member>) {
+    use serde_json::{Value, json};
+
+    for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+        let path: Vec<String> = path.iter().chain([name]).cloned().collect();
+        let shared = &whole["$defs"]["Common"]["properties"][name];
+        let member = resolved(whole, if member == &Value::Bool(true) { shared } else { member });
+        let mut wrong: Vec<Value> = [
+            json!(true),
+            json!(7),
+            json!(-1),
+            json!("no-such-value"),
+            json!([]),
+            json!([[]]),
+            json!([1, 2]),
+            json!({"no-such": {}}),
+        ]
+        .into();
+        // An integer above every range that the schema or its format names.
+        wrong.extend(member["maximum"].as_f64().map(|maximum| json!(maximum + 1.0)));
+        wrong.extend(member["minimum"].as_f64().map(|minimum| json!(minimum - 1.0)));
+        wrong.extend(
+            member["format"].as_str().filter(|format| *format == "uint32").map(|_| json!(4_294_967_296_u64)),
+        );
+        let alone = json!({"allOf": [member], "$defs": whole["$defs"]});
+        let validator = jsonschema::validator_for(&alone).unwrap();
+        wrong.retain(|value| !validator.is_valid(value));
+        out.push(Member { path: path.clone(), wrong });
+        members(whole, member, &path, out);
+    }
+}
+
+/// Returns a value as TOML.
+fn toml_of(value: &serde_json::Value) -> String {
+    use serde_json::Value;
+
+    match value {
+        Value::Object(members) => {
+            let members = members.iter().map(|(name, value)| format!("{name} = {}", toml_of(value)));
+            format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
+        }
+        value => value.to_string(),
+    }
+}
+
+#[test]
+fn no_setting_is_accepted_with_a_misspelt_name_a_wrong_type_or_a_number_out_of_range() {
+    use serde_json::{Value, json};
+
+    let schema = formwork::config::schema(&Providers::builtin());
+    let mut all = Vec::new();
+    let sections = schema.pointer("/properties/providers/additionalProperties/oneOf").unwrap();
+    for name in
+        ["defaults", "serve", "telemetry", "health", "targets", "order", "weights", "registry", "contracts"]
+    {
+        let mut found = Vec::new();
+        let top = json!({"properties": {name: schema["properties"][name]}});
+        members(&schema, &top, &[], &mut found);
+        all.extend(found.into_iter().map(|member| (Value::Null, member)));
+    }
+    for section in sections.as_array().unwrap() {
+        let section = resolved(&schema, section);
+        let kind = &section["properties"]["kind"];
+        let kind = kind["enum"].get(0).unwrap_or(&kind["const"]).clone();
+        let mut found = Vec::new();
+        members(&schema, section, &[], &mut found);
+        found.retain(|member| member.path[0] != "kind");
+        all.extend(found.into_iter().map(|member| (kind.clone(), member)));
+    }
+    let (mut refused, mut silent) = (0, Vec::new());
+    for (kind, member) in &all {
+        let mut misspelt = member.path.clone();
+        misspelt.last_mut().unwrap().push_str("_x");
+        let wrong = member.wrong.iter().map(|value| (&member.path, value)).chain([(&misspelt, &Value::Null)]);
+        for (path, value) in wrong {
+            let value = if value.is_null() { &json!(1) } else { value };
+            let value =
+                path[1..].iter().rev().fold(value.clone(), |value, name| json!({name.as_str(): value}));
+            let setting = format!("{} = {}\n", path[0], toml_of(&value));
+            let text = match kind {
+                Value::Null => format!("{setting}[providers.a]\nkind = \"ollama\"\nmodel = \"m\"\n"),
+                kind => {
+                    let model = if path[0] == "model" { "" } else { "model = \"m\"\n" };
+                    let url = if path[0] == "base_url" { "" } else { "base_url = \"http://127.0.0.1:1\"\n" };
+                    let key = if path[0] == "api_key_env" { "" } else { "api_key_env = \"\"\n" };
+                    let own = if kind == "local" { String::new() } else { format!("{model}{url}{key}") };
+                    format!("[providers.a]\nkind = {kind}\n{own}{setting}")
+                }
+            };
+            let made = Config::from_toml(&text).and_then(|config| match kind == "local" {
+                true => formwork::providers::local_settings(config.section("a")?).map(|_| ()),
+                false => Providers::builtin().backends(&config).map(|_| ()),
+            });
+            match made {
+                Ok(()) => silent.push(setting),
+                Err(error) => {
+                    assert!(!error.to_string().contains('\n'), "{error}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(silent.is_empty(), "{} of {}: {silent:#?}", silent.len(), silent.len() + refused);
+    assert!(all.len() > 150 && refused > 900, "{} {refused}", all.len());
 }

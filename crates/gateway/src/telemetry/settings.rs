@@ -315,7 +315,7 @@ mod tests {
             (
                 "endpoint = \"http://h\"\napi_key_command = []",
                 &[],
-                "the configuration:6:19: [telemetry]: the command for the API key is empty",
+                "the configuration:6:19: the command for the API key is empty",
             ),
             (
                 "",

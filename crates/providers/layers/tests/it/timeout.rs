@@ -18,9 +18,9 @@ async fn each_limit_is_kept() {
     for (before, pieces, words) in [
         (11, &[][..], "the first piece of the answer did not arrive within 10s"),
         // The head arrived in time, and the first piece did not.
-        (5, &[6], "its first piece"),
+        (5, &[6], "the first piece of the answer did not arrive within 10s"),
         (5, &[4, 6], "the next piece of the answer did not arrive within 5s"),
-        (5, &[4, 4, 4, 4], "the end of the answer"),
+        (5, &[4, 4, 4, 4], "the end of the answer did not arrive within 20s"),
     ] {
         let fault = ask(all, before, pieces).await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::Timeout);
