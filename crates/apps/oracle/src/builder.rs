@@ -6,6 +6,7 @@ use formwork_core::{Clock, Context, Error, ErrorKind, Patching, Policy, Report, 
 use formwork_extract::{Backend, Extractor, ExtractorBuilder, TokioClock};
 use serde_json::Value;
 
+use crate::calibration::Calibrations;
 use crate::fallback::{self, Counts};
 use crate::oracle::{Oracle, Shared};
 use crate::texts;
@@ -41,6 +42,7 @@ pub struct OracleBuilder {
     backends: Vec<Backend>,
     prompt: Prompt,
     examples: Examples,
+    calibrations: Calibrations,
     check: CrossCheck,
     policy: Policy,
     deadline: Duration,
@@ -59,6 +61,7 @@ impl Oracle {
             backends: Vec::new(),
             prompt: Prompt::default(),
             examples: Examples::none(),
+            calibrations: Calibrations::default(),
             check: CrossCheck::default(),
             policy: policy(),
             deadline: DEFAULT_DEADLINE,
@@ -89,6 +92,12 @@ impl OracleBuilder {
     /// Sets the examples in the prompt (default: none).
     pub fn with_examples(mut self, examples: Examples) -> Self {
         self.examples = examples;
+        self
+    }
+
+    /// Sets the known calibrations (default: none, so every score of a model is marked as not calibrated).
+    pub fn with_calibrations(mut self, calibrations: Calibrations) -> Self {
+        self.calibrations = calibrations;
         self
     }
 
@@ -224,6 +233,7 @@ impl OracleBuilder {
             prompt,
             check: self.check,
             examples: self.examples,
+            calibrations: self.calibrations,
             max_attempts,
             deadline: self.deadline,
             clock,

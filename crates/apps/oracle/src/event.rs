@@ -6,6 +6,7 @@ use formwork_core::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::calibration::Standing;
 use crate::wallet::Band;
 use crate::{AiScore, CROSS_CHECK, PromptId, ScoreSource};
 
@@ -53,6 +54,9 @@ pub struct ScoreEvent {
     /// in ledgers of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<u16>,
+    /// What a calibration says about scores of this model with this prompt. Ledgers of older versions have none.
+    #[serde(default)]
+    pub calibration: Standing,
     /// The number, from 1, of the example whose reasoning the model's answer copies; absent if it copies none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copied: Option<usize>,
@@ -187,12 +191,12 @@ impl ScoreEvent {
         CrossChecks { passed: passed as u64, failed: failed as u64 }
     }
 
-    /// Returns what is known about the worth of a model's score: that nobody measured it, and the fallback's score as the
-    /// baseline: `not calibrated; fallback=610`.
+    /// Returns what is known about the worth of a model's score, with the fallback's score as the baseline: `not calibrated;
+    /// fallback=610`. For a score of the fallback it is `fallback`.
     pub fn evidence(&self) -> String {
         let baseline = self.counted.map(|counted| format!("; fallback={counted}")).unwrap_or_default();
         match self.source {
-            Some(ScoreSource::Ai) => format!("not calibrated{baseline}"),
+            Some(ScoreSource::Ai) => format!("{}{baseline}", self.calibration),
             _ => "fallback".to_owned(),
         }
     }

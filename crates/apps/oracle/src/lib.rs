@@ -6,9 +6,11 @@
 //! - [`AiScore`] is the answer, [`AI_RESPONSE_SCHEMA`] its schema, [`CrossCheck`] the formula as data.
 //! - [`Prompt`] is a version of the instructions, [`Examples`] a validated set of examples. Every score carries a hash of
 //!   both.
+//! - [`calibration`] measures whether a model's scores are nearer to those of people than the fallback's.
 //! - [`ScoreEvent`] is the history of a score, for metrics, ledgers and reports.
 
 mod builder;
+pub mod calibration;
 mod check;
 mod contract;
 mod event;

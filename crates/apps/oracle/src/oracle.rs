@@ -8,6 +8,7 @@ use formwork_core::{
 };
 use formwork_extract::{CancellationToken, Extractor, Observer};
 
+use crate::calibration::Calibrations;
 use crate::fallback::{self, Counts};
 use crate::log::Log;
 use crate::prompt::user;
@@ -48,6 +49,7 @@ pub(crate) struct Shared {
     pub(crate) prompt: PromptId,
     pub(crate) check: CrossCheck,
     pub(crate) examples: Examples,
+    pub(crate) calibrations: Calibrations,
     pub(crate) max_attempts: u32,
     pub(crate) deadline: Duration,
     pub(crate) clock: Arc<dyn Clock>,
@@ -172,6 +174,7 @@ impl ScoreRequest<'_> {
             }
         };
         let last = calls.last().map(|call| call.target.clone());
+        let model = log.model().or(last).unwrap_or_else(|| shared.target.clone());
         let event = ScoreEvent {
             request_id: id,
             wallet: wallet.address.clone().unwrap_or_else(|| format!("sha256:{}", short(&hash))),
@@ -182,9 +185,10 @@ impl ScoreRequest<'_> {
             error,
             expected: wallet.expected,
             counted: Some(fallback::score(&counts, &shared.check).score),
+            calibration: shared.calibrations.standing(&model, &shared.prompt),
             copied,
             prompt: shared.prompt.clone(),
-            model: log.model().or(last).unwrap_or_else(|| shared.target.clone()),
+            model,
             max_attempts: shared.max_attempts,
             calls,
             usage,

@@ -55,7 +55,8 @@ pub fn policy(temperature: f64) -> Policy {
         "- {path}: {detail}",
         "\n\nPlease correct the output to match the schema. \
          Ensure all required fields are present with correct types.",
-    );
+    )
+    .with_line_for_each();
     Policy::new(2)
         .with_temperature(Temperature::AtMost { first: temperature, then: 0.2 })
         .with_patching(Patching::Never)

@@ -68,7 +68,8 @@ pub fn policy() -> Policy {
         "\n\nYour last answer had these errors:\n",
         "- {message}",
         "\n\nFix all of them. Output valid JSON only.",
-    );
+    )
+    .with_line_for_each();
     Policy::new(3)
         .with_patching(Patching::Never)
         .with_feedback(Feedback::new(template).folded())

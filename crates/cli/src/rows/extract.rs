@@ -1,4 +1,6 @@
-use formwork_core::{CallRecord, Error, ErrorKind, JsonPath, Origin, Outcome, Provenance, Usage, Warning};
+use formwork_core::{
+    CallRecord, Error, ErrorKind, JsonPath, Origin, Outcome, Provenance, Trust, Usage, Warning,
+};
 use formwork_evidence::Evidence;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,6 +49,9 @@ pub struct ExtractOutput {
     /// The source of each part of the value; the first entry is the whole document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Vec<Provenance>>,
+    /// How the leaves of the value came about: how many the model wrote freely, and which it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trust: Option<Trust>,
     /// The places of the values in the input, with `--evidence`, and with `--json`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Vec<Evidence>>,
@@ -96,6 +101,7 @@ impl ExtractOutput {
     }
 
     pub(crate) fn new(id: Value, result: &Result<Outcome<Value>, Error>) -> Self {
+        let trust = result.as_ref().ok().map(Outcome::trust);
         match result.clone() {
             Ok(Outcome { value, origin, provenance, warnings, not_stated, calls, usage, .. }) => Self {
                 id,
@@ -103,6 +109,7 @@ impl ExtractOutput {
                 value: Some(value),
                 origin: Some(origin),
                 provenance: Some(provenance),
+                trust,
                 warnings: Some(warnings),
                 not_stated,
                 calls,

@@ -1,4 +1,5 @@
 use formwork_core::ErrorKind;
+use formwork_oracle::calibration::Standing;
 use formwork_oracle::wallet::Band;
 use formwork_oracle::{PromptId, ScoreSource, Scored};
 use schemars::JsonSchema;
@@ -18,6 +19,12 @@ pub struct OracleOutput {
     /// The score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<Scored>,
+    /// What a calibration says about scores of this model with this prompt; absent without a score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Standing>,
+    /// The score of the fallback, which counts, for comparison; absent without a score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counted: Option<u16>,
     /// The error, if there is no score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<OracleError>,

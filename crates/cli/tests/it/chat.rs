@@ -2,7 +2,7 @@ use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
 use super::{Ran, against_schema, formwork, refused, temporary};
-use crate::config::{chat as server, of};
+use crate::config::{chat as server, of, of_text};
 
 fn good() -> Value {
     json!({
@@ -132,11 +132,11 @@ fn failures_are_reported_in_the_words_of_all_commands_and_have_their_code_as_dat
 fn an_unknown_command_is_an_error_and_no_question() {
     let answer = good().to_string();
     let server = server(&[&answer]);
-    let ran = chat("commands", &server, &["--text"], "/help\n/exit\n/etc/hosts is a file\n/quit\n");
+    let ran = chat("commands", &server, &["--text"], "/halp\n/exit\n/etc/hosts is a file\n/quit\n");
     assert_eq!((ran.code, server.received().len(), ran.stdout.lines().count()), (1, 1, 1), "{}", ran.stderr);
     let expected =
         |name| format!("error: there is no command `{name}`: /new starts a new conversation, /quit ends\n");
-    assert_eq!(ran.stderr, expected("/help") + &expected("/exit"));
+    assert_eq!(ran.stderr, expected("/halp") + &expected("/exit"));
 }
 
 #[test]
@@ -296,5 +296,27 @@ fn a_question_that_only_names_a_source_is_an_error() {
         ("https://example.com", "not downloaded: write a question about https://example.com"),
     ] {
         refused(&formwork(&["chat", question], ""), 2, says);
+    }
+}
+
+#[test]
+fn the_contract_1_1_has_data() {
+    let answer = |version: &str| {
+        json!({
+            "task": {"type": "qa", "user_intent": "primes"}, "answer": {"text": "Two, three.", "data": [2, 3]},
+            "quality": {"confidence": 0.9, "assumptions": [], "risks": []},
+            "debug": {"schema_version": version, "model": "m"}
+        })
+    };
+    for validate in [&[][..], &["--schema-validation"]] {
+        let server =
+            Server::start([of_text(&answer("1.0").to_string()), of_text(&answer("1.1").to_string())])
+                .unwrap();
+        let config = temporary(&format!("chat-data-{}.toml", validate.len()), of(&server));
+        let args = [&["chat", "--contract", "1.1", "--config", &config, "Primes?"], validate].concat();
+        let ran = formwork(&args, "");
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert_eq!(ran.rows()[0]["answer"]["data"], json!([2, 3]), "{}", ran.stdout);
+        assert_eq!(server.received().len(), 2, "version 1.0 is no answer in 1.1");
     }
 }

@@ -33,6 +33,7 @@ fn commands() -> Vec<Vec<&'static str>> {
         vec!["skill", "report"],
         vec!["oracle", "score"],
         vec!["oracle", "batch"],
+        vec!["oracle", "calibrate"],
         vec!["oracle", "compare"],
         vec!["oracle", "import"],
         vec!["oracle", "report"],

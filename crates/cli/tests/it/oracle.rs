@@ -67,6 +67,11 @@ fn printed(ran: &Ran) -> Value {
     serde_json::from_str(&ran.stdout).unwrap()
 }
 
+/// Standard error without the line about the worth of the score.
+fn other_lines(ran: &Ran) -> Vec<&str> {
+    ran.stderr.lines().filter(|line| !line.contains("; counting gives ")).collect()
+}
+
 #[test]
 fn prose_three_times_is_the_fallback_with_the_same_fields() {
     let server = ollama(["I would say 640.".to_owned()]);
@@ -91,7 +96,7 @@ fn prose_three_times_is_the_fallback_with_the_same_fields() {
     );
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(keys(&printed(&ran)), keys(&fallback));
-    assert_eq!((printed(&ran)["source"].as_str(), ran.stderr.as_str()), (Some("ai"), ""));
+    assert_eq!((printed(&ran)["source"].as_str(), other_lines(&ran)), (Some("ai"), vec![]));
 }
 
 #[test]
@@ -122,12 +127,7 @@ fn a_server_that_is_too_old_gets_a_request_for_json_and_loses_no_attempt() {
     assert_eq!(temperatures(&server), [0.3, 0.3, 0.2, 0.1]);
     assert!(bodies[1]["system"].as_str().unwrap().contains("\"maxLength\": 500"), "{}", bodies[1]["system"]);
     assert_eq!(ran.stderr.matches("refused the schema").count(), 1, "{}", ran.stderr);
-    assert_eq!(
-        ran.stderr.lines().count(),
-        3,
-        "one warning, and two answers that were rejected: {}",
-        ran.stderr
-    );
+    assert_eq!(other_lines(&ran).len(), 3, "one warning, and two answers that were rejected: {}", ran.stderr);
 }
 
 #[test]
@@ -349,7 +349,7 @@ mod in_process {
         let score = |transactions: u64| {
             let wallet = wallet(&format!("same-{transactions}.json"), transactions);
             let ran = formwork(&["oracle", "score", "--model", &TINY, "--max-tokens", "900", &wallet], "");
-            assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+            assert_eq!((ran.code, super::other_lines(&ran)), (0, vec![]), "{}", ran.stderr);
             let scored = printed(&ran);
             assert_eq!(
                 (scored["source"].as_str(), scored["attempts"].as_u64()),
@@ -416,7 +416,11 @@ fn an_explorers_export_is_imported_and_scored_in_every_way() {
     {
         let ran = formwork(&["oracle", "score", "--config", &config, file], "");
         assert_eq!((ran.code, &printed(&ran)["score"]), (0, &json!(610)), "{}", ran.stderr);
-        assert!(ran.stderr.contains(note) && (!note.is_empty() || ran.stderr.is_empty()), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains(note) && (!note.is_empty() || other_lines(&ran).is_empty()),
+            "{}",
+            ran.stderr
+        );
     }
     let ran = formwork(&["oracle", "batch", "--config", &config, &folder.display().to_string()], "");
     assert_eq!((ran.code, ran.rows().len()), (0, 3), "{}", ran.stderr);
@@ -434,4 +438,72 @@ fn an_explorers_export_is_imported_and_scored_in_every_way() {
         2,
         "the explorer answered NOTOK: \"Invalid API Key\"",
     );
+}
+
+#[test]
+fn a_calibration_marks_the_scores_of_its_model_and_prompt_beside_the_response_object() {
+    let (server, folder) = (ollama([answer(610)]), super::folder());
+    let config = config("calibrate.toml", &server);
+    let file = folder.join("calibrations.jsonl").display().to_string();
+    _ = std::fs::remove_file(&file);
+    let one = wallet("calibrate.json", 40);
+    let with = |args: &[&str], stdin: &str| {
+        formwork(&[args, &["--config", &config, "--calibrations", &file]].concat(), stdin)
+    };
+    let marked = || {
+        let event = printed(&with(&["oracle", "score", "--json", &one], ""));
+        let row = with(&["oracle", "batch", &one], "").rows().remove(0);
+        assert_eq!((&row["calibration"], &row["counted"]), (&event["calibration"], &event["counted"]));
+        assert_eq!(against_schema("oracle-output.json", &row), [""; 0], "{row}");
+        let plain = with(&["oracle", "score", &one], "");
+        assert!(printed(&plain).get("calibration").is_none(), "{}", plain.stdout);
+        let note = plain.stderr.lines().find(|line| line.starts_with("note: ")).unwrap().to_owned();
+        assert!(note.ends_with(&format!("; counting gives {}", event["counted"])), "{note}");
+        (event["calibration"].as_str().unwrap().to_owned(), note)
+    };
+    let rows = |expected: &str, count: usize| {
+        let row = format!(r#"{{"wallet": {{"transactions": []}}, "expected": {expected}}}"#);
+        [row.as_str()].repeat(count).join("\n")
+    };
+    let (standing, note) = marked();
+    assert!(standing == "not_calibrated" && note.starts_with("note: not calibrated;"), "{standing} {note}");
+
+    let few = with(&["oracle", "calibrate", "-"], &rows("[600, 620]", 29));
+    refused(&few, 2, "standard input: 29 wallets: a calibration takes at least 30");
+    let wrong = with(&["oracle", "calibrate", "-"], &format!("{}\n{{}}", rows("[600, 620]", 30)));
+    refused(&wrong, 2, "standard input:31:2: $: missing field `wallet`");
+    assert_eq!(marked().0, "not_calibrated");
+
+    let ran = with(&["oracle", "calibrate", "--json", "-"], &rows("[600, 620]", 30));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let found = printed(&ran);
+    assert_eq!((&found["n"], &found["model_distance"]), (&json!(30), &json!(0.0)), "{found}");
+    assert_eq!(marked().0, "better");
+
+    // Counting gives 0 for a wallet without a history, which is right here.
+    let ran = with(&["oracle", "calibrate", "-"], &rows("[0, 10]", 30));
+    assert!(ran.code == 0 && ran.stdout.contains("30 wallets: not better than counting"), "{}", ran.stdout);
+    assert_eq!(marked().0, "not_better");
+    let other = printed(&with(&["oracle", "score", "--json", "--prompt", "v2", &one], ""));
+    assert_eq!(other["calibration"], "not_calibrated", "another prompt is not calibrated");
+}
+
+#[test]
+fn a_model_without_scores_is_not_calibrated() {
+    let server = ollama(["prose".to_owned()]);
+    let config = config("calibrate-prose.toml", &server);
+    let file = super::folder().join("no-calibrations.jsonl");
+    let path = file.display().to_string();
+    let row = r#"{"wallet": {"transactions": []}, "expected": [0, 10]}"#;
+    let ran = formwork(
+        &["oracle", "calibrate", "--config", &config, "--calibrations", &path, "-"],
+        [row].repeat(30).join("\n"),
+    );
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("error: not calibrated: 30 of 30 scores are the fallback's"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!file.exists());
 }

@@ -160,13 +160,44 @@ fn timeless(line: String) -> String {
 }
 
 #[test]
-fn ctrl_c_leaves_no_progress_line_behind() {
-    let server = Server::start([Reply::silent()]).unwrap();
+fn ctrl_c_ends_the_answer_and_keeps_the_conversation() {
+    let text = "A text format for data, which people and programs can read. ".repeat(8);
+    let answer = json!({
+        "task": {"type": "qa", "user_intent": "learn"}, "answer": {"text": text.trim()},
+        "quality": {"confidence": 0.9, "assumptions": [], "risks": []}, "debug": {"schema_version": "1.0", "model": "m"}
+    });
+    let server = Server::start([Reply::silent(), of_text(&answer.to_string())]).unwrap();
     let config = temporary("terminal-ctrl-c.toml", of(&server));
-    let (written, code) =
-        on_terminal(&["chat", "--config", &config], &[("> ", "What?\n"), ("attempt", "\u{3}")]);
+    let (written, code) = on_terminal(
+        &["chat", "--config", &config],
+        &[
+            ("> ", "What?\r"),
+            ("attempt", "\u{3}"),
+            ("the answer was ended", ""),
+            ("> ", "/help\r"),
+            ("Ctrl-D the conversation", ""),
+            ("> ", "What now?\r"),
+            ("can read.\r\n", ""),
+            ("> ", "\u{4}"),
+        ],
+    );
     let lines = screen(&written);
-    assert_eq!(code, 130, "{lines:?}");
-    assert_eq!(lines[0], "/new starts a new conversation, /quit ends", "{lines:?}");
+    assert_eq!(code, 0, "{lines:?}");
+    assert_eq!(lines[0], "/new starts a new conversation, /quit ends, /help says more", "{lines:?}");
     assert!(!lines.iter().any(|line| line.contains("attempt")), "{lines:?}");
+    // The answer is wrapped to the 300 columns of the terminal, and the first question is not in the history.
+    let wrapped: Vec<&String> = lines.iter().filter(|line| line.contains("text format")).collect();
+    assert!(wrapped.len() == 2 && wrapped.iter().all(|line| line.len() <= 300), "{lines:?}");
+    let second: serde_json::Value = serde_json::from_slice(&server.received()[1].body).unwrap();
+    let questions = second["messages"].as_array().unwrap().iter().filter(|one| one["role"] == "user").count();
+    assert_eq!(questions, 1, "{second}");
+}
+
+#[test]
+fn ctrl_c_at_the_prompt_drops_the_line_and_quit_ends() {
+    let server = Server::start([Reply::silent()]).unwrap();
+    let config = temporary("terminal-quit.toml", of(&server));
+    let keys = [("> ", "unfinished\u{3}"), ("> ", "/quit\r")];
+    let (written, code) = on_terminal(&["chat", "--config", &config], &keys);
+    assert_eq!((code, server.received().len()), (0, 0), "{written:?}");
 }

@@ -3,7 +3,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Message, Role, Violation};
+use crate::group::{Group, grouped};
+use crate::{Message, Report, Role, Violation};
 
 /// The message that asks a model to correct its answer: its role, its place and its text.
 ///
@@ -37,7 +38,7 @@ pub struct Feedback {
 /// The text of a [`Feedback`], with placeholders.
 ///
 /// In `before` and `after`, `{code}` is replaced by `INVALID_JSON` or `SCHEMA_VALIDATION_FAILED`. `line` is written once
-/// for each violation; in it, `{path}` is replaced by [`Violation::place`], `{detail}` by [`Violation::detail`] and
+/// for each violation, or for equal violations at neighbouring places (`$.items[0-299].price`); in it, `{path}` is replaced by [`Violation::place`], `{detail}` by [`Violation::detail`] and
 /// `{message}` by the violation's `Display` text.
 ///
 /// ```
@@ -57,37 +58,52 @@ pub struct Template {
     pub line: String,
     /// The text after the list.
     pub after: String,
+    /// Whether equal violations at neighbouring places of a list share a line.
+    #[serde(default)]
+    pub is_grouped: bool,
 }
 
 impl Template {
-    /// A text with these parts: the text before the violations, the line of each violation, and the text after them.
+    /// A text with these parts: the text before the violations, the line of each violation, and the text after them. Equal
+    /// violations at neighbouring places share a line.
     pub fn new(before: impl Into<String>, line: impl Into<String>, after: impl Into<String>) -> Self {
-        Self { before: before.into(), line: line.into(), after: after.into() }
+        Self { before: before.into(), line: line.into(), after: after.into(), is_grouped: true }
     }
 
-    /// Returns the text for these violations. At most [`MAX_LINES`] violations and [`MAX_BYTES`] bytes of them are written,
-    /// so that its length does not depend on how wrong the answer was, nor on how long the names and values in it are.
+    /// Writes a line for each violation (default: equal violations at neighbouring places share a line).
+    #[must_use]
+    pub fn with_line_for_each(self) -> Self {
+        Self { is_grouped: false, ..self }
+    }
+
+    /// Returns the text for these violations. At most [`MAX_BYTES`] bytes of lines are written, then the number of violations
+    /// that no line covers, so that its length does not depend on how wrong the answer was, nor on how long the names and
+    /// values in it are.
     pub fn render(&self, violations: &[Violation]) -> String {
         let code = match violations {
             // An answer that was cut off is not valid JSON either.
             [only] if matches!(only.rule.as_str(), "json" | "truncated") => "INVALID_JSON",
             _ => "SCHEMA_VALIDATION_FAILED",
         };
-        let usual = violations.len().min(MAX_LINES) * (self.line.len() + USUAL_LINE);
+        let groups = match self.is_grouped {
+            true => grouped(violations),
+            false => violations.iter().map(Group::single).collect(),
+        };
+        let usual = (groups.len() * (self.line.len() + USUAL_LINE)).min(MAX_BYTES);
         let mut out = String::with_capacity(self.before.len() + usual + self.after.len());
         let code = |sign: &str| (sign == "code").then_some(code.into());
         fill(&mut out, &self.before, code);
         let start = out.len();
         let mut written = 0;
-        for violation in violations.iter().take(MAX_LINES) {
+        for group in groups {
             let end = out.len();
             if written > 0 {
                 out.push('\n');
             }
             fill(&mut out, &self.line, |sign| match sign {
-                "path" => Some(violation.place().into()),
-                "detail" => Some(violation.detail().into()),
-                "message" => Some(violation.message().into()),
+                "path" => Some(group.place().into()),
+                "detail" => Some(group.violation.detail().into()),
+                "message" => Some(group.violation.message_at(&group.place()).into()),
                 _ => None,
             });
             if out.len() - start > MAX_BYTES && written > 0 {
@@ -95,21 +111,23 @@ impl Template {
                 break;
             }
             out.truncate(out.floor_char_boundary(start + MAX_BYTES));
-            written += 1;
+            written += group.count;
         }
         if written < violations.len() {
-            out.push_str(&format!("\n(and {} more)", violations.len() - written));
+            out.push_str(&format!("\n(and {})", more(violations.len() - written, violations.len())));
         }
         fill(&mut out, &self.after, code);
         out
     }
 }
 
-/// The maximum number of violations that a feedback lists.
-pub const MAX_LINES: usize = 20;
-
 /// The maximum size of a feedback's list of violations, in bytes.
-pub const MAX_BYTES: usize = 4096;
+pub const MAX_BYTES: usize = 8192;
+
+/// Returns the number of further violations as text: `3 more`, or `at least 3 more` if all are as many as a report keeps.
+pub(crate) fn more(further: usize, all: usize) -> String {
+    format!("{}{further} more", if all < Report::CAP { "" } else { "at least " })
+}
 
 /// The maximum size of a previous answer that is sent to the model again, in bytes.
 pub const MAX_PREVIOUS: usize = 16 * 1024;
@@ -257,9 +275,25 @@ mod tests {
 
     #[test]
     fn the_list_is_capped_in_lines_and_bytes() {
-        let many: Vec<_> = (0..60).map(|_| violation(&"x".repeat(500))).collect();
+        let many: Vec<_> = (0..100).map(|_| violation(&"x".repeat(500))).collect();
         let text = Feedback::standard().template.render(&many);
         assert!(text.len() < MAX_BYTES + 400, "{}", text.len());
-        assert!(text.contains("more)"), "{text}");
+        // Every violation is in a line or counted.
+        let listed = text.lines().filter(|line| line.starts_with("- ")).count();
+        assert!(listed < 100 && text.contains(&format!("\n(and {} more)", 100 - listed)), "{text}");
+    }
+
+    #[test]
+    fn three_hundred_equal_errors_are_one_line_unless_each_has_its_own() {
+        let at = |n| Violation { path: format!("$.items[{n}].price").parse().unwrap(), ..violation("text") };
+        let many: Vec<_> = (0..300).map(at).collect();
+        let template = Template::new("", "- {path}: {detail}", "");
+        let line = "- $.items[0-299].price: expected string, found text";
+        assert_eq!(template.render(&many), line);
+        let each = template.with_line_for_each().render(&many);
+        let listed = each.lines().filter(|line| line.starts_with("- ")).count();
+        assert!(listed > 100 && each.ends_with(&format!("\n(and {} more)", 300 - listed)), "{each}");
+        let all: Vec<_> = (0..Report::CAP).map(|n| at(2 * n)).collect();
+        assert!(Template::new("", "- {message}", "").render(&all).contains("(and at least "));
     }
 }

@@ -11,7 +11,7 @@ use crate::{Severity, Violation};
 /// use formwork_core::{Report, Stage, Violation};
 ///
 /// let mut report = Report::default();
-/// for index in 0..100_usize {
+/// for index in 0..Report::CAP + 36 {
 ///     let path = formwork_core::JsonPath::root().index(index);
 ///     report.push(Violation::new(path, "type", Stage::Schema).with_expected("string"));
 /// }
@@ -38,7 +38,7 @@ impl Extend<Violation> for Report {
 
 impl Report {
     /// The maximum number of violations that are kept.
-    pub const CAP: usize = 64;
+    pub const CAP: usize = 512;
 
     /// Creates a report that keeps every violation, for people who correct a document.
     pub fn uncapped() -> Self {

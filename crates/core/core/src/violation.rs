@@ -133,16 +133,21 @@ impl Violation {
 
     /// Returns the `Display` text without the found value, for logs and traces.
     pub fn masked(&self) -> String {
-        self.sentence("")
+        self.sentence("", |text| write_place(&self.path, text))
     }
 
     /// Returns the `Display` text.
     pub(crate) fn message(&self) -> String {
-        self.sentence(&self.found)
+        self.sentence(&self.found, |text| write_place(&self.path, text))
+    }
+
+    /// Returns the `Display` text with other places than the path.
+    pub(crate) fn message_at(&self, place: &str) -> String {
+        self.sentence(&self.found, |text| text.push_str(place))
     }
 
     /// Returns the title of the violation, its path, and the expected and found values.
-    fn sentence(&self, found: &str) -> String {
+    fn sentence(&self, found: &str, place: impl FnOnce(&mut String)) -> String {
         let (rule, expected) = (cut(&self.rule, MAX_NAME), cut(&self.expected, MAX_EXPECTED));
         let found = cut(found, MAX_FOUND);
         let (before, is_whole) = match &*rule {
@@ -156,7 +161,7 @@ impl Violation {
         if !is_whole {
             text.push_str(" at ");
         }
-        write_place(&self.path, &mut text);
+        place(&mut text);
         if is_whole {
             return text;
         }

@@ -156,7 +156,7 @@ async fn fetch(
 }
 
 /// The header with what is known about the worth of a score.
-const EVIDENCE: &str = "x-formwork-score";
+const EVIDENCE: &str = "x-formwork-calibration";
 
 fn authorize(service: &Service, headers: &HeaderMap, id: &RequestId) -> Result<(), Problem> {
     match &service.key {

@@ -22,19 +22,19 @@ pub struct WalletError {
 }
 
 impl WalletError {
-    pub(super) fn new(message: impl Into<String>) -> Self {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { file: None, line: None, path: None, message: message.into() }
     }
 
-    pub(super) fn at(path: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(crate) fn at(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { path: Some(path.into()), ..Self::new(message) }
     }
 
-    pub(super) fn in_file(self, file: &str) -> Self {
+    pub(crate) fn in_file(self, file: &str) -> Self {
         Self { file: Some(file.to_owned()), ..self }
     }
 
-    pub(super) fn on_line(self, line: usize, column: usize) -> Self {
+    pub(crate) fn on_line(self, line: usize, column: usize) -> Self {
         Self { line: Some((line, column)), ..self }
     }
 

@@ -110,6 +110,11 @@ impl Band {
         self.min <= score && score <= self.max
     }
 
+    /// Returns the points from a score to the nearer end of the band; 0 within it.
+    pub(crate) const fn distance(self, score: u16) -> u16 {
+        self.min.saturating_sub(score) + score.saturating_sub(self.max)
+    }
+
     /// Returns the middle of the band, rounded down.
     pub const fn middle(self) -> u16 {
         self.min.midpoint(self.max)

@@ -178,9 +178,9 @@ async fn the_answer_has_the_same_fields_whoever_gave_it() {
         response.json().as_object().unwrap().keys().cloned().collect()
     };
     // What is known about the worth of the score is outside of the response object.
-    let evidence = ai.header("x-formwork-score").unwrap();
+    let evidence = ai.header("x-formwork-calibration").unwrap();
     assert!(evidence.starts_with("not calibrated; fallback="), "{evidence}");
-    assert_eq!(fallback.header("x-formwork-score"), Some("fallback"));
+    assert_eq!(fallback.header("x-formwork-calibration"), Some("fallback"));
     assert_eq!(keys(&ai), keys(&fallback));
     assert_eq!(keys(&ai), keys(&down));
     assert_eq!(ai.json()["source"], "ai");

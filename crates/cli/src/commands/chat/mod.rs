@@ -1,18 +1,24 @@
 //! `formwork chat`: answers to questions, in a fixed JSON format.
 
+mod conversation;
 mod tools;
+mod wrap;
 
-use std::io::{self, BufRead as _, IsTerminal as _};
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use formwork::config::Defaults;
 use formwork::providers::Providers;
 use formwork_chat::{
-    ChatBuilder, ChatCode, ChatFailure, ChatResult, Conversation, JsonModeChatClient, StructuredAnswerLite,
+    AnswerContract, ChatBuilder, ChatCode, ChatFailure, ChatResult, Conversation, JsonModeChatClient,
+    StructuredAnswer, StructuredAnswerLite,
 };
 use formwork_core::{ErrorKind, is_answered, spaced};
 use formwork_extract::CancellationToken;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 
 use super::extract::report::indented;
 
@@ -23,7 +29,7 @@ use crate::ledger::Recording;
 use crate::spinner::Spinner;
 use crate::stderr::say;
 use crate::targets::Targets;
-use crate::{interrupt, output, stderr};
+use crate::{interrupt, output};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -32,10 +38,12 @@ Examples:
   formwork chat --tools examples/tools.yaml --allow-tools \"How many words has 'to be or not to be'?\"
       the arguments are validated, and corrected by the model, before a command receives them on standard input
   formwork chat --provider openai --model gpt-4o-mini --text
-      without a question, each line of standard input is a question of one conversation;
-      /new starts a new conversation, /quit ends
+      without a question, each line of standard input is a question of one conversation; /help lists commands.
+      On a terminal, Ctrl-C ends an answer and keeps the conversation, Ctrl-D ends it, and answers are wrapped texts
+  formwork chat --contract 1.1 \"Name three primes, and give them as data\"
 
-Every answer has the format StructuredAnswerLite 1.0 (schemas/structured-answer-lite.v1.json):
+Every answer has the format StructuredAnswerLite 1.0 (schemas/structured-answer-lite.v1.json); with --contract 1.1, `answer`
+also has `data`, any JSON:
   {\"task\": {\"type\", \"user_intent\"}, \"answer\": {\"text\"}, \"quality\": {\"confidence\", \"assumptions\", \"risks\"},
    \"debug\": {\"schema_version\": \"1.0\", \"model\"}}
 
@@ -84,6 +92,9 @@ pub(crate) struct Args {
     /// Maximum number of calls per minute [default: no limit]
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
+    /// The version of the contract: 1.0, or 1.1 with `answer.data`
+    #[arg(long, default_value = "1.0", value_parser = ["1.0", "1.1"])]
+    contract: String,
     /// Validate answers by the schema library instead of the hand-written validator; both give the same verdicts
     #[arg(long)]
     schema_validation: bool,
@@ -118,17 +129,47 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
             }
         }));
     }
+    match args.contract.as_str() {
+        "1.1" => answer::<StructuredAnswer<Value>>(args, providers),
+        _ => answer::<StructuredAnswerLite>(args, providers),
+    }
+}
+
+/// An answer that the command prints.
+trait Printed: AnswerContract + Serialize + JsonSchema {
+    fn text(&self) -> &str;
+}
+
+impl Printed for StructuredAnswerLite {
+    fn text(&self) -> &str {
+        &self.answer.text
+    }
+}
+
+impl Printed for StructuredAnswer<Value> {
+    fn text(&self) -> &str {
+        &self.answer.text
+    }
+}
+
+fn answer<A: Printed>(args: &Args, providers: &Providers) -> Result<Status, Failed> {
+    if args.question.is_none() && io::stdin().is_terminal() {
+        return interrupt::left_to(async {
+            let mut conversation = client::<A>(args, providers).await?.conversation();
+            conversation::on_terminal(args, &mut conversation).await
+        });
+    }
     let cancel = CancellationToken::new();
     interrupt::run(&cancel, async {
-        let mut conversation = client(args, providers).await?.conversation();
+        let mut conversation = client::<A>(args, providers).await?.conversation();
         match &args.question {
             Some(question) => ask(args, &mut conversation, question, &cancel).await,
-            None => converse(args, &mut conversation, &cancel).await,
+            None => conversation::of_lines(args, &mut conversation, &cancel).await,
         }
     })
 }
 
-async fn client(args: &Args, providers: &Providers) -> Result<JsonModeChatClient, Failed> {
+async fn client<A: Printed>(args: &Args, providers: &Providers) -> Result<JsonModeChatClient<A>, Failed> {
     let tools = match &args.tools {
         Some(file) => tools::of_file(file, args.allow_tools)?,
         None => Vec::new(),
@@ -147,7 +188,7 @@ async fn client(args: &Args, providers: &Providers) -> Result<JsonModeChatClient
     let own = Defaults { max_attempts: Some(2), timeout_seconds: Some(120.0), ..Defaults::default() };
     let settings = flags.or(opened.defaults.clone()).or(own);
     let policy = settings.limit(formwork_chat::policy(1));
-    let mut builder = JsonModeChatClient::builder().with_policy(policy).with_debug(args.debug);
+    let mut builder = JsonModeChatClient::<A>::typed().with_policy(policy).with_debug(args.debug);
     if opened.is_tiny {
         builder = builder.with_copies_rejected();
     }
@@ -178,9 +219,9 @@ async fn client(args: &Args, providers: &Providers) -> Result<JsonModeChatClient
 }
 
 /// Answers one question. A failure ends the command.
-async fn ask(
+async fn ask<A: Printed>(
     args: &Args,
-    conversation: &mut Conversation<StructuredAnswerLite>,
+    conversation: &mut Conversation<A>,
     question: &str,
     cancel: &CancellationToken,
 ) -> Result<Status, Failed> {
@@ -193,65 +234,8 @@ async fn ask(
     }
 }
 
-/// Answers one question per line until the end of input. After a failure the conversation continues.
-async fn converse(
-    args: &Args,
-    conversation: &mut Conversation<StructuredAnswerLite>,
-    cancel: &CancellationToken,
-) -> Result<Status, Failed> {
-    let (mut done, mut warnings) = (Status::Ok, Vec::new());
-    if io::stdin().is_terminal() {
-        say!("/new starts a new conversation, /quit ends");
-    }
-    loop {
-        if io::stdin().is_terminal() {
-            stderr::error_text("> ");
-        }
-        // Reading in a separate thread keeps Ctrl-C working while the command waits for the next question.
-        let line = tokio::task::spawn_blocking(next_line).await.map_err(Failed::usage)?;
-        let Some(line) =
-            line.map_err(|error| Failed::usage(format!("cannot read standard input: {error}")))?
-        else {
-            return Ok(done);
-        };
-        match line.trim() {
-            "" => {}
-            "/quit" => return Ok(done),
-            "/new" => conversation.clear(),
-            command if is_command(command) => {
-                say!("error: there is no command `{command}`: /new starts a new conversation, /quit ends");
-                done = Status::Negative;
-            }
-            question => {
-                let result = conversation.ask_with(question, cancel).await;
-                warn(args, &result, &mut warnings);
-                print(args, &result)?;
-                if let Some(failure) = result.failure() {
-                    if failure.code == ChatCode::Cancelled {
-                        return Err(Failed::interrupted());
-                    }
-                    say!("error: {}", failed(failure));
-                    done = Status::Negative;
-                }
-            }
-        }
-    }
-}
-
-/// Returns whether a line is one word after a slash, such as `/help`. A path or a comment is a question.
-fn is_command(line: &str) -> bool {
-    let word = line.strip_prefix('/').unwrap_or_default();
-    !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-')
-}
-
-fn next_line() -> io::Result<Option<String>> {
-    let mut line = String::new();
-    let read = io::stdin().lock().read_line(&mut line)?;
-    Ok((read > 0).then_some(line))
-}
-
 /// Prints the warnings of a result that the conversation has not printed yet, one line each. The spinner prints the notes of calls.
-fn warn(args: &Args, result: &ChatResult<StructuredAnswerLite>, warnings: &mut Vec<String>) {
+fn warn<A>(args: &Args, result: &ChatResult<A>, warnings: &mut Vec<String>) {
     for warning in result.warnings() {
         let is_note = result.calls().iter().any(|call| call.notes.contains(warning));
         if !warnings.contains(warning) && (args.debug || !is_note) {
@@ -261,10 +245,10 @@ fn warn(args: &Args, result: &ChatResult<StructuredAnswerLite>, warnings: &mut V
     }
 }
 
-fn print(args: &Args, result: &ChatResult<StructuredAnswerLite>) -> Result<(), Failed> {
+fn print<A: Printed>(args: &Args, result: &ChatResult<A>) -> Result<(), Failed> {
     match result.answer() {
         _ if args.json => output::row(result),
-        Some(answer) if args.text => output::line(&answer.answer.text),
+        Some(answer) if args.text => output::line(answer.text()),
         Some(answer) => output::line(spaced(&serde_json::to_value(answer).map_err(io::Error::from)?)),
         None => Ok(()),
     }

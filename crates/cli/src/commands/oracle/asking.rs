@@ -7,6 +7,7 @@ use formwork::config::Defaults;
 use formwork::providers::Providers;
 use formwork_core::{Error, ErrorKind};
 use formwork_ledger::{RunOutcome, RunRecord, StoredCall};
+use formwork_oracle::calibration::Calibrations;
 use formwork_oracle::ledger::Ledger;
 use formwork_oracle::{
     CrossCheck, Examples, Formula, Oracle, OracleBuilder, Prompt, ScoreEvent, ScoreSource,
@@ -48,6 +49,9 @@ pub(super) struct Asking {
     /// records runs instead, for `formwork runs`
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
+    /// The file with the results of `formwork oracle calibrate` [default: oracle-calibrations.jsonl in the cache folder of formwork]
+    #[arg(long, value_name = "FILE")]
+    calibrations: Option<PathBuf>,
     /// Log every call, not only warnings
     #[arg(long, short)]
     pub(super) verbose: bool,
@@ -68,6 +72,12 @@ impl Version {
 }
 
 impl Asking {
+    /// Returns the file of calibrations; `None` without a home folder.
+    pub(super) fn calibrations_file(&self) -> Option<PathBuf> {
+        let own = || Some(formwork::cache_folder()?.join("oracle-calibrations.jsonl"));
+        self.calibrations.clone().or_else(own)
+    }
+
     /// Checks all arguments before a model is opened.
     pub(super) fn checked(&self) -> Result<Checked<'_>, Failed> {
         let check = CrossCheck { formula: self.formula, ..CrossCheck::default() };
@@ -75,6 +85,8 @@ impl Asking {
             Some(path) => Examples::read(path, &check).map_err(Failed::usage)?,
             None => Examples::none(),
         };
+        let known = self.calibrations_file().map(|file| Calibrations::read(&file)).transpose();
+        let calibrations = known.map_err(Failed::usage)?.unwrap_or_default();
         let (scores, runs) = match &self.ledger {
             Some(path) if is_database(path) => (None, Recording::at(path).open()?),
             path => {
@@ -82,7 +94,7 @@ impl Asking {
                 (scores, Recording::default().open()?)
             }
         };
-        Ok(Checked { asking: self, check, examples, scores, runs })
+        Ok(Checked { asking: self, check, examples, calibrations, scores, runs })
     }
 }
 
@@ -91,6 +103,7 @@ pub(super) struct Checked<'a> {
     asking: &'a Asking,
     check: CrossCheck,
     examples: Examples,
+    calibrations: Calibrations,
     /// The JSON Lines file for scores.
     scores: Option<Ledger>,
     /// The ledger for runs.
@@ -124,6 +137,7 @@ impl Checked<'_> {
         let mut builder = Oracle::builder()
             .with_prompt(prompt)
             .with_examples(self.examples.clone())
+            .with_calibrations(self.calibrations.clone())
             .with_cross_check(self.check)
             .with_policy(settings.limit(formwork_oracle::policy()))
             .with_patches(*patches);
@@ -159,7 +173,7 @@ fn record(event: &ScoreEvent) -> RunRecord {
     };
     run.message = event.error.as_ref().map(|error| error.message.clone());
     run.contract = Some("score".to_owned());
-    run.tags = vec![format!("prompt:{}", event.prompt.name)];
+    run.tags = vec![format!("prompt:{}", event.prompt.name), format!("calibration:{}", event.calibration)];
     run.calls = event.calls.iter().map(StoredCall::from).collect();
     run.target = run.calls.last().map_or_else(String::new, |last| last.target.clone());
     run.model.clone_from(&event.model);

@@ -2,6 +2,7 @@
 
 mod asking;
 mod batch;
+mod calibrate;
 mod compare;
 mod import;
 mod report;
@@ -19,6 +20,7 @@ Examples:
   formwork oracle score wallet.json
   formwork oracle score history.csv --survey survey.json --prompt v2
   formwork oracle batch wallets/ --concurrency 4 > scores.jsonl
+  formwork oracle calibrate wallets.jsonl -m openai/gpt-4o
   formwork oracle compare v1 mine.md wallets/
   formwork oracle import export-0xabc.csv > wallet.json
 
@@ -26,7 +28,7 @@ A wallet is a JSON document with a `summary` or a list of `transactions`, a CSV 
 (Etherscan's CSV, the JSON of `txlist`). Every score satisfies the schema and the weighted sum. If no model gives a valid
 score in three attempts, the score is computed from the transactions and marked as `fallback`. Valid does not mean correct:
 the default model gives valid scores but cannot judge. Use a larger model, and compare its scores with your expectations by
-`formwork oracle report`.";
+`formwork oracle calibrate`.";
 
 /// A sample application: scores crypto wallets from 0 to 1000
 #[derive(clap::Args)]
@@ -40,6 +42,7 @@ pub(crate) struct Args {
 enum Command {
     Score(score::Args),
     Batch(batch::Args),
+    Calibrate(calibrate::Args),
     Compare(compare::Args),
     Import(import::Args),
     Report(report::Args),
@@ -50,6 +53,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     match &args.command {
         Command::Score(args) => score::run(args, providers),
         Command::Batch(args) => batch::run(args, providers),
+        Command::Calibrate(args) => calibrate::run(args, providers),
         Command::Compare(args) => compare::run(args, providers),
         Command::Import(args) => import::run(args),
         Command::Report(args) => report::run(args),

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use formwork::providers::Providers;
 use formwork_core::spaced;
 use formwork_extract::CancellationToken;
+use formwork_oracle::ScoreSource;
 
 use super::asking::{Asking, Version, failed};
 use super::wallets;
 use crate::exit::{Failed, Status};
 use crate::log;
 use crate::spinner::Spinner;
+use crate::stderr::say;
 use crate::{files, interrupt, output};
 
 const AFTER_HELP: &str = "\
@@ -23,7 +25,8 @@ Examples:
   formwork oracle score wallet.json --provider ollama --model qwen3:8b -v
 
 It prints the score as one line of JSON: score, scoreBreakdown, reasoning, risk_factors, strengths, and its origin: source
-(`ai` or `fallback`), prompt, model, attempts.
+(`ai` or `fallback`), prompt, model, attempts. Standard error says whether the model's scores are calibrated
+(`formwork oracle calibrate`), and what counting gives.
 
 Exit codes:
   0    there is a score, by a model or the fallback
@@ -63,6 +66,11 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         let request = oracle.request(&wallet).with_cancel(cancel.clone());
         let scored = request.with_observer(Spinner::without_notes()).run().await;
         let scored = scored.map_err(|error| failed(&error))?;
+        // The response object is the specification's, so the worth of the score is said beside it.
+        if !args.json && scored.source == ScoreSource::Ai {
+            let fallback = scored.event.counted.map(|score| format!("; counting gives {score}"));
+            say!("note: {}{}", scored.event.calibration, fallback.unwrap_or_default());
+        }
         let line =
             if args.json { serde_json::to_value(&scored.event) } else { serde_json::to_value(&scored) };
         let line = line.map_err(io::Error::from)?;

@@ -11,6 +11,7 @@ use super::entry::Answered;
 use super::step::External;
 use super::warnings::of_incomplete;
 use super::{Run, State};
+use crate::feedback::more;
 use crate::violation::write_place;
 use crate::{
     CallRecord, CallResult, Cost, ErrorKind, Failure, FaultKind, Finish, Origin, Plan, Provenance, Refused,
@@ -183,7 +184,7 @@ fn explain(failure: &Failure, attempts: u32, repeated: bool) -> (ErrorKind, Stri
             let first = other.violations().first().map(Violation::masked).unwrap_or_default();
             let more = match other.violations().len() {
                 0 | 1 => String::new(),
-                n => format!(" (and {} more)", n - 1),
+                n => format!(" (and {})", more(n - 1, n)),
             };
             (ErrorKind::Rejected, format!("after {attempts} {plural}{repeated}: {first}{more}"))
         }
