@@ -21,7 +21,7 @@
 //!
 //! let extractor = Extractor::<Person>::builder()
 //!     .with_target(Arc::new(model))
-//!     .with_rule(Rule::Quoted { target: "$.name".parse()? })
+//!     .with_rule(Rule::grounded("$.name".parse()?))
 //!     .build()?;
 //! let outcome = extractor.extract_blocking("Maria Lindqvist, 34, moved to Lisbon last spring.")?;
 //!

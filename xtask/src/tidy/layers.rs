@@ -99,6 +99,9 @@ pub(super) const TABLE: &[Rule] = &[
         "reqwest",
         "jsonschema",
     ]),
+    Rule::at("formwork-keywords", 0).beside(&["formwork-json"]).never(WAITS),
+    // The rule `grounded` of the core searches the input.
+    Rule::at("formwork-evidence", 0).beside(&["formwork-json", "formwork-keywords"]).never(WAITS),
     Rule::at("formwork-core", 1).never(&["tokio", "http", "reqwest", "jsonschema"]),
     Rule::at("formwork-schema", 2).never(WAITS),
     Rule::at("formwork-dialect", 2).never(WAITS),
@@ -113,7 +116,6 @@ pub(super) const TABLE: &[Rule] = &[
     Rule::at("formwork-cohere", 3).never(&["reqwest"]),
     Rule::at("formwork-prompt", 3),
     Rule::at("formwork-local", 3).never(&["reqwest"]),
-    Rule::at("formwork-evidence", 4).never(WAITS),
     Rule::at("formwork-extract", 4),
     Rule::at("formwork-eval", 5).never(WAITS),
     Rule::at("formwork-ledger", 5),

@@ -45,7 +45,7 @@ pub(crate) struct Args {
     /// File with rules, in addition to those in `x-formwork-rules` of the schema
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// File with the source text of the documents, for `quoted` rules
+    /// File with the source text of the documents, for `grounded` rules
     #[arg(long, value_name = "FILE")]
     source: Option<PathBuf>,
     /// Show all violations of a document instead of the first 64
@@ -163,9 +163,9 @@ impl Examiner<'_> {
         let mut contract = Contract::new(Arc::new(Inline::new("schema", schema)), compiled.clone());
         for placed in own.into_iter().chain(self.rules.iter().cloned()) {
             placed.check(&compiled)?;
-            if self.source.is_none() && matches!(placed.rule, Rule::Quoted { .. }) {
+            if self.source.is_none() && matches!(placed.rule, Rule::Grounded { .. }) {
                 return Err(format!(
-                    "{}: the rule `quoted` needs the source text of the documents: name its file with --source",
+                    "{}: the rule `grounded` needs the source text of the documents: name its file with --source",
                     placed.place
                 ));
             }

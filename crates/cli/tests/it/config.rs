@@ -41,7 +41,12 @@ fn the_answer_keeps_to_the_rules_of_the_schema_and_of_a_file() {
     let own = temporary("ruled.schema.json", own.to_string());
     let file = temporary("person.rules.json", rule.to_string());
     let eve = r#"{"name": "Eve", "age": 34, "city": "Lisbon"}"#;
-    for given in [vec!["--schema", &own], vec!["--schema", &person, "--rules", &file]] {
+    for given in [
+        vec!["--schema", &own],
+        vec!["--schema", &person, "--rules", &file],
+        vec!["--schema", &person, "--grounded"],
+        vec!["--schema", &person, "--grounded=$.name"],
+    ] {
         let server = chat(&[eve, MARIA]);
         let config = config(&format!("ruled-{}.toml", server.address().port()), &of(&server));
         let text = "Maria Lindqvist, 34, moved to Lisbon.";

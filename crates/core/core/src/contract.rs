@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::absence::declared::declares_absence;
 use crate::coercion::declared::Coercions;
 use crate::decode::{decode, undecodable};
+use crate::rule::SourceIndex;
 use crate::{
     Coercion, Context, Dependency, Error, ErrorKind, JsonPath, Judgement, Outline, PathPattern, Report, Rule,
     Rules, Schema, Severity, Stage, Structure, Validator, Violation, Warning, root,
@@ -340,10 +341,11 @@ impl Contract {
             _ => None,
         };
         let schema_at = |path: &JsonPath| self.structure.subschema(path, value);
+        let source = SourceIndex::new(cx.source);
         for check in &self.checks {
             report.set_soft(check.severity == Severity::Warning);
             if let Kind::Rule(rule) = &check.kind {
-                rule.validate_with(value, cx, &mut report, &schema_at, true);
+                rule.validate_with(value, cx, &mut report, &schema_at, true, &source);
             } else {
                 check.kind.run(value, decoded.as_deref(), cx, &mut report);
             }

@@ -33,7 +33,7 @@ mod group;
 mod health;
 mod instruction;
 mod judgement;
-pub mod keywords;
+
 mod ledger;
 mod lift;
 mod lower;
@@ -85,6 +85,7 @@ pub use formwork_json::{
     Edit, EditKind, JsonPath, Level, PathError, PathPattern, PatternStep, Rounded, Segment, Span, escape,
     unescape,
 };
+pub use formwork_keywords as keywords;
 pub use health::{
     Advice, Evidence, Health, Restriction, RestrictionKind, Shown, Size, TargetAdvice, Thresholds,
 };

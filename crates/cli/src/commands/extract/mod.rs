@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use formwork::config::Defaults;
 use formwork::providers::Providers;
 use formwork_core::{
-    Capabilities, Connection, Decision, Error, ErrorKind, Failure, Fault, Input, Policy, RetryContext, RetryPolicy,
+    Capabilities, Connection, Decision, Error, ErrorKind, Failure, Fault, Input, PathPattern, Policy,
+    RetryContext, RetryPolicy, Rule,
 };
 use formwork_extract::{CancellationToken, Extraction, Extractor, ExtractorBuilder};
 use formwork_ledger::Ledger;
@@ -32,7 +33,7 @@ Examples:
   formwork extract --schema person.schema.json \"Maria Lindqvist, 34, moved to Lisbon last spring.\"
   formwork extract -s \"name, age: int\" \"Maria Lindqvist, 34, moved to Lisbon last spring.\"
   formwork extract -s person.schema.json --file letter.txt --json
-  formwork extract -s person.schema.json --file letter.txt --evidence
+  formwork extract -s person.schema.json --file letter.txt --evidence --grounded='$.name'
   cat letter.txt | formwork extract -s person.schema.json -v --max-attempts 3
   formwork extract --contract person.yaml \"...\"
   formwork extract -s person.schema.json --model qwen2.5-0.5b-instruct-q8_0.gguf --temperature 0.2 --seed 7 \"...\"
@@ -86,6 +87,10 @@ pub(crate) struct Args {
     rules: Option<PathBuf>,
     #[command(flatten)]
     marks: Marks,
+    /// Reject values that do not stand in the text (the rule `grounded`): all texts and numbers, or those at PATH (such as
+    /// `$.items[*].name`; repeatable). A correction names the most similar text
+    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = "$")]
+    grounded: Vec<PathPattern>,
     /// File with the text (with --jsonl: the rows); `-` is standard input
     #[arg(long, short, conflicts_with = "argument")]
     file: Option<PathBuf>,
@@ -320,7 +325,9 @@ impl<'a> Requests<'a> {
         let builder = defaults.apply(Extractor::for_document("answer", schema));
         let policy = defaults.policy().filter(|_| !args.jsonl && self.opened.is_alone_on_loopback);
         let builder = set(builder, policy.map(AtOnce), ExtractorBuilder::with_policy);
-        let builder = set(builder.with_rules(rules), unwrapped, ExtractorBuilder::with_warning);
+        let grounded = args.grounded.iter().cloned().map(Rule::grounded);
+        let builder =
+            set(builder.with_rules(rules).with_rules(grounded), unwrapped, ExtractorBuilder::with_warning);
         let builder = if args.any { builder.with_any() } else { builder };
         let mut builder = self.opened.backends.iter().cloned().fold(builder, ExtractorBuilder::with_target);
         if args.jsonl {

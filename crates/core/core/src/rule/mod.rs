@@ -1,4 +1,5 @@
 mod custom;
+mod grounded;
 
 use formwork_json::{JsonPath, PathPattern};
 use schemars::JsonSchema;
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 use crate::{Context, Dependency, Report, Stage, Violation};
 
 pub use custom::{Custom, CustomRule, Rules};
+pub(crate) use grounded::SourceIndex;
 
 /// A cross-check as data: it validates answers, narrows schemas, and can be sent with a [`Call`](crate::Call).
 ///
@@ -70,10 +72,16 @@ pub enum Rule {
         /// The path of the array, or a path with a wildcard.
         of: PathPattern,
     },
-    /// A string occurs in the text that the answer is about, ignoring case.
-    Quoted {
-        /// The path of the string.
+    /// A value stands in the text that the answer is about: whole words, numbers or dates, in any notation. Of an array or object, each
+    /// text and number does. An empty text never does; `null` and booleans are not examined. `quoted` is another name in files.
+    #[serde(alias = "quoted")]
+    #[schemars(transform = also_quoted)]
+    Grounded {
+        /// The path of the value.
         target: PathPattern,
+        /// The minimum number of letters, digits and symbols of a text (default: 1).
+        #[serde(default, rename = "minLength", skip_serializing_if = "Option::is_none")]
+        min_length: Option<usize>,
     },
     /// A rule of your own, by its name.
     Custom(Custom),
@@ -91,13 +99,32 @@ pub struct Term {
 }
 
 impl Rule {
+    /// Returns the rule that the values at `target` stand in the source text, with any length.
+    ///
+    /// ```
+    /// use formwork_core::{Context, Report, Rule};
+    /// use serde_json::{Value, json};
+    ///
+    /// let rule = Rule::grounded("$.people".parse()?);
+    /// let cx = Context { source: "Maria Lindqvist, 34, and Ada", data: &Value::Null };
+    /// let mut report = Report::default();
+    /// rule.validate(&json!({"people": [{"name": "Maria Lindquist", "age": 34}, {"name": "ada", "age": null}]}), &cx, &mut report);
+    /// let found: Vec<_> = report.violations().iter().map(ToString::to_string).collect();
+    /// assert_eq!(found, ["grounded at $.people[0].name: expected words of the source text; the most similar text is \
+    ///     \"Maria Lindqvist\", found \"Maria Lindquist\""]);
+    /// # Ok::<(), formwork_core::PathError>(())
+    /// ```
+    pub const fn grounded(target: PathPattern) -> Self {
+        Self::Grounded { target, min_length: None }
+    }
+
     /// Returns the name of the rule in violations, such as `weightedSum`.
     pub fn name(&self) -> &str {
         match self {
             Self::WeightedSum { .. } => "weightedSum",
             Self::AtMost { .. } => "atMost",
             Self::MemberOf { .. } => "memberOf",
-            Self::Quoted { .. } => "quoted",
+            Self::Grounded { .. } => "grounded",
             Self::Custom(custom) => &custom.name,
         }
     }
@@ -108,7 +135,7 @@ impl Rule {
             Self::WeightedSum { target, .. }
             | Self::AtMost { target, .. }
             | Self::MemberOf { target, .. }
-            | Self::Quoted { target } => target,
+            | Self::Grounded { target, .. } => target,
             Self::Custom(custom) => &custom.target,
         }
     }
@@ -125,7 +152,7 @@ impl Rule {
             Self::WeightedSum { terms, .. } => terms.iter().map(|term| &term.path).collect(),
             Self::AtMost { limit, .. } => vec![limit],
             Self::MemberOf { of, .. } => vec![of],
-            Self::Quoted { .. } => Vec::new(),
+            Self::Grounded { .. } => Vec::new(),
             Self::Custom(custom) => custom.inputs.iter().collect(),
         }
     }
@@ -163,7 +190,7 @@ impl Rule {
             }
             Self::AtMost { limit, .. } => Self::AtMost { target, limit: bound(limit) },
             Self::MemberOf { of, .. } => Self::MemberOf { target, of: bound(of) },
-            Self::Quoted { .. } => Self::Quoted { target },
+            Self::Grounded { min_length, .. } => Self::Grounded { target, min_length: *min_length },
             Self::Custom(custom) => Self::Custom(custom.bound(target, bound)),
         })
     }
@@ -171,13 +198,13 @@ impl Rule {
     /// Adds a violation for every value of the target that violates the rule. Values that are missing or of another type
     /// are left to the schema.
     pub fn validate(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
-        self.validate_with(value, cx, out, &|_| None, false);
+        self.validate_with(value, cx, out, &|_| None, false, &SourceIndex::new(cx.source));
     }
 
     /// Adds a violation for every value of the target that violates the rule. `unless_wrong` leaves out the values for which the
     /// rule reads a value that has a violation already.
     ///
-    /// `schema_at` returns the schema at a path, by which the expected bounds of a number are clamped.
+    /// `schema_at` returns the schema at a path, by which the expected bounds of a number are clamped. `source` is the text of `cx`.
     pub(crate) fn validate_with(
         &self,
         value: &Value,
@@ -185,17 +212,18 @@ impl Rule {
         out: &mut Report,
         schema_at: &dyn Fn(&JsonPath) -> Option<Value>,
         unless_wrong: bool,
+        source: &SourceIndex<'_>,
     ) {
         let is_due = |rule: &Self, out: &Report| !unless_wrong || !out.touches_any(&rule.paths());
         if !self.target().has_wildcard() {
             if is_due(self, out) {
-                self.validate_one(value, cx, out, schema_at);
+                self.validate_one(value, cx, out, schema_at, source);
             }
             return;
         }
         for (path, _) in self.target().find(value) {
             if let Some(rule) = self.at(&path).filter(|rule| is_due(rule, out)) {
-                rule.validate_one(value, cx, out, schema_at);
+                rule.validate_one(value, cx, out, schema_at, source);
             }
         }
     }
@@ -207,6 +235,7 @@ impl Rule {
         cx: &Context<'_>,
         out: &mut Report,
         schema_at: &dyn Fn(&JsonPath) -> Option<Value>,
+        source: &SourceIndex<'_>,
     ) {
         let Some(target) = self.target().as_path() else { return };
         let Some(found) = target.get(value) else { return };
@@ -232,12 +261,9 @@ impl Rule {
                 }
                 format!("one of the items of {of}")
             }
-            Self::Quoted { .. } => {
-                let Some(text) = found.as_str() else { return };
-                if cx.source.to_lowercase().contains(&text.to_lowercase()) {
-                    return;
-                }
-                "words of the source text".to_owned()
+            Self::Grounded { min_length, .. } => {
+                grounded::validate(&target, found, min_length.unwrap_or(1), source, out);
+                return;
             }
             Self::Custom(custom) => match custom.check(found, value, cx) {
                 Ok(()) => return,
@@ -266,7 +292,7 @@ impl Rule {
                 schema
             }
             Self::MemberOf { of, .. } => json!({"enum": items(of, known)?}),
-            Self::Quoted { .. } => return None,
+            Self::Grounded { .. } => return None,
             Self::Custom(custom) => custom.narrow(known)?,
         };
         Some((target, schema))
@@ -328,7 +354,7 @@ impl Rule {
                 let limits = limits.collect::<Option<Vec<_>>>()?;
                 Some((None, Some(limits.into_iter().min_by(f64::total_cmp)?)))
             }
-            Self::MemberOf { .. } | Self::Quoted { .. } | Self::Custom(_) => None,
+            Self::MemberOf { .. } | Self::Grounded { .. } | Self::Custom(_) => None,
         }
     }
 }
@@ -371,6 +397,14 @@ fn tidy(number: f64) -> f64 {
 /// Returns a JSON number, as an integer if it has no fraction.
 fn number(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() < 9e15 { json!(number as i64) } else { json!(number) }
+}
+
+/// Adds the name that the rule `grounded` had before to its schema.
+fn also_quoted(schema: &mut schemars::Schema) {
+    let name = schema.get_mut("properties").and_then(|members| members.get_mut("rule"));
+    if let Some(name) = name {
+        *name = json!({"type": "string", "enum": ["grounded", "quoted"]});
+    }
 }
 
 #[cfg(test)]

@@ -27,8 +27,107 @@ fn each_value_of_a_wildcard_is_judged_on_its_own_item() {
     let member = Rule::MemberOf { target: pattern("$.picks[*]"), of: pattern("$.offers[*].id") };
     let value = json!({"picks": ["a", "c"], "offers": [{"id": "a"}, {"id": "b"}]});
     assert_eq!(found(&member, &value), ["$.picks[1]"]);
-    let quoted = Rule::Quoted { target: pattern("$.people[*].name") };
+    let quoted = Rule::grounded(pattern("$.people[*].name"));
     assert_eq!(found(&quoted, &json!({"people": [{"name": "ada"}, {"name": "Eve"}]})), ["$.people[1].name"]);
+}
+
+#[test]
+fn grounded_values_stand_in_the_text_as_whole_words_numbers_and_dates() {
+    let source = "Anna paid 1,250.50 EUR on 5 March 2024 for item B-7. 東京都の価格は１２３円。 שלום עולם 🎉 Café. Type A, grade b";
+    let wrong = |value: Value, min_length| {
+        let rule = Rule::Grounded { target: pattern("$.v"), min_length };
+        let mut report = Report::default();
+        rule.validate(&json!({ "v": value }), &Context { source, data: &Value::Null }, &mut report);
+        report.violations().iter().map(|violation| violation.path.to_string()).collect::<Vec<_>>()
+    };
+    for value in [
+        json!("anna"),
+        json!(1250.5),
+        json!("2024-03-05"),
+        json!("EUR"),
+        json!("b-7"),
+        json!("東京都"),
+        json!(123),
+        json!("עולם"),
+        json!("🎉"),
+        json!("Cafe\u{301}"),
+        json!("A"),
+        json!(null),
+        json!(true),
+        json!([]),
+        json!("item B"),
+    ] {
+        assert_eq!(wrong(value.clone(), None), Vec::<String>::new(), "{value}");
+    }
+    for value in [
+        json!("Ann"),
+        json!("nna paid"),
+        json!(250.5),
+        json!(-1250.5),
+        json!("2024-03-06"),
+        json!(""),
+        json!("  "),
+        json!("."),
+        json!("京都府"),
+        json!("a"),
+        json!("Anna 1"),
+        json!(12),
+    ] {
+        assert_eq!(wrong(value.clone(), None), ["$.v"], "{value}");
+    }
+    assert_eq!(wrong(json!(["Anna", "Eve", {"n": 7, "of": "Bob"}]), None), ["$.v[1]", "$.v[2].of"]);
+    assert_eq!((wrong(json!("EUR"), Some(3)).len(), wrong(json!("EUR"), Some(4)).len()), (0, 1));
+}
+
+#[test]
+fn the_nearest_text_is_quoted_as_data_with_a_cap() {
+    let nearest = |source: &str, value: &str| {
+        let mut report = Report::default();
+        let cx = Context { source, data: &Value::Null };
+        Rule::grounded(pattern("$")).validate(&json!(value), &cx, &mut report);
+        report.violations()[0].expected.clone()
+    };
+    assert_eq!(
+        nearest("pay to Maria\u{7}\nLindqvist", "Marja Lindqvist"),
+        "words of the source text; the most similar text is \"Maria\\u0007\\nLindqvist\""
+    );
+    let long = format!("x {} y", "word ".repeat(200));
+    assert!(nearest(&long, &"word ".repeat(201)).chars().count() < 160);
+    assert_eq!(nearest("nothing alike", "Zürich"), "words of the source text");
+    assert_eq!(nearest("", "Zürich"), "words of the source text");
+}
+
+#[test]
+fn quoted_is_another_name_of_grounded_in_files() {
+    let rule: Rule = serde_json::from_value(json!({"rule": "quoted", "target": "$.name"})).unwrap();
+    assert_eq!(rule, Rule::grounded(pattern("$.name")));
+    assert_eq!(serde_json::to_value(&rule).unwrap(), json!({"rule": "grounded", "target": "$.name"}));
+    let schema = schemars::schema_for!(Rule).to_value();
+    assert!(
+        schema["oneOf"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|it| it["properties"]["rule"]["enum"] == json!(["grounded", "quoted"]))
+    );
+}
+
+proptest! {
+    #[test]
+    fn a_planted_value_is_grounded_and_a_changed_one_is_not(
+        before in "([a-z]{1,9} ){0,6}", after in "( [a-z]{1,9}){0,6}", word in "[A-Z][a-z]{2,8}", number in 100_000_u32..999_999,
+        script in prop::sample::select(vec!["東京都", "שלום", "مرحبا", "🎉🎊", "e\u{301}te\u{301}", "Straße"]),
+    ) {
+        let source = format!("{before}{word} {number} {script}{after}");
+        let cx = Context { source: &source, data: &Value::Null };
+        let count = |value: Value| {
+            let mut report = Report::default();
+            Rule::grounded(pattern("$")).validate(&value, &cx, &mut report);
+            report.violations().len()
+        };
+        prop_assert_eq!(count(json!([word, number, script])), 0);
+        prop_assert_eq!(count(json!([format!("{word}q"), number + 1_000_000, format!("{script}9"), ""])), 4);
+    }
 }
 
 #[test]

@@ -376,7 +376,7 @@ fn soft_checks_report_and_do_not_reject() {
 
 #[test]
 fn checks_see_the_source_and_the_callers_data() {
-    let contract = contract().with_rule(Rule::Quoted { target: "$.note".parse().unwrap() }).with_check(
+    let contract = contract().with_rule(Rule::grounded("$.note".parse().unwrap())).with_check(
         |value: &serde_json::Value, cx: &Context<'_>, out: &mut Report| {
             if value["score"].as_u64() > cx.data["cap"].as_u64() {
                 out.push(Violation::new(JsonPath::root().key("score"), "cap", Stage::Check));

@@ -57,9 +57,9 @@ fn an_example_that_breaks_the_contract_is_named_with_its_path() {
     let (_, message) = refused(
         builder()
             .with_example("somebody", json!(maria()))
-            .with_rule(Rule::Quoted { target: "$.name".parse().unwrap() }),
+            .with_rule(Rule::grounded("$.name".parse().unwrap())),
     );
-    assert!(message.starts_with("example 2: quoted at $.name"), "{message}");
+    assert!(message.starts_with("example 2: grounded at $.name"), "{message}");
 }
 
 #[test]
@@ -130,13 +130,13 @@ fn a_rule_or_check_that_can_never_run_is_refused_with_the_nearest_path() {
         }
     }
 
-    let quoted = || Rule::Quoted { target: "$.nmae".parse().unwrap() };
+    let quoted = || Rule::grounded("$.nmae".parse().unwrap());
     let most = || Rule::AtMost { target: "$.age".parse().unwrap(), limit: "$.nmae".parse().unwrap() };
     let builder = || persons(&model()).0;
     for builder in [
         builder().with_rule(quoted()),
         builder().with_soft_rule(quoted()),
-        builder().with_rules([Rule::Quoted { target: "$.name".parse().unwrap() }, most()]),
+        builder().with_rules([Rule::grounded("$.name".parse().unwrap()), most()]),
         builder().with_check(Reads),
         builder().check("$.nmae", "short", |_| Ok(())),
     ] {

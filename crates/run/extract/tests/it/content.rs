@@ -48,7 +48,7 @@ async fn checks_of_every_kind_are_heard() {
         .0
         .with_max_attempts(1)
         .with_data(json!({"most": 30}))
-        .with_soft_rule(Rule::Quoted { target: "$.name".parse().unwrap() })
+        .with_soft_rule(Rule::grounded("$.name".parse().unwrap()))
         .check("$.age", "even", |person| if person.age % 2 == 1 { Ok(()) } else { Err("odd".into()) })
         .with_check(|value: &Value, cx: &Context<'_>, out: &mut Report| {
             assert_eq!(cx.source, TEXT);

@@ -5,7 +5,7 @@
 //! [`map_parts`], [`find`]. [`target`] resolves a local `$ref`, and [`fits_type`] evaluates `type`.
 //!
 //! ```
-//! use formwork_core::keywords::{parts, target};
+//! use formwork_keywords::{parts, target};
 //!
 //! let schema = serde_json::json!({"properties": {"a/b": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"type": "null"}}});
 //! let pointers: Vec<_> = parts(&schema).map(|part| part.pointer("")).collect();
@@ -17,8 +17,11 @@ mod types;
 mod walk;
 
 pub use types::{fits_type, is_type, type_name};
-pub(crate) use walk::percent_decoded;
-pub use walk::{Part, Step, definition_name, find, item, map_parts, member_names, parts, parts_mut, target};
+
+pub use walk::{
+    Part, Step, definition_name, find, item, map_parts, member_names, parts, parts_mut, percent_decoded,
+    target,
+};
 
 /// A keyword of JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +97,7 @@ impl Keyword {
     /// Returns whether the keyword can reject a value by itself in draft 2020-12. References do not count.
     ///
     /// ```
-    /// use formwork_core::keywords::{Role, keyword};
+    /// use formwork_keywords::{Role, keyword};
     ///
     /// let minimum = keyword("minimum").unwrap();
     /// assert_eq!((minimum.role, minimum.about, minimum.constrains()), (Role::Assertion, Some("number"), true));
@@ -207,7 +210,7 @@ pub const ALL: &[Keyword] = {
 /// Returns the keyword of this name; `None` if neither a draft nor OpenAPI defines it.
 ///
 /// ```
-/// use formwork_core::keywords::{Holds, keyword};
+/// use formwork_keywords::{Holds, keyword};
 ///
 /// assert_eq!(keyword("anyOf").map(|keyword| keyword.holds), Some(Holds::List));
 /// assert!(keyword("requird").is_none());

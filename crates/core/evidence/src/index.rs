@@ -241,6 +241,11 @@ impl<'t> Index<'t> {
         equal.filter(move |number| number.value == value).map(|number| number.range)
     }
 
+    /// Returns the places of all numbers.
+    pub(crate) fn all_numbers(&self) -> impl Iterator<Item = Range> + '_ {
+        self.numbers.iter().map(|number| number.range)
+    }
+
     /// Returns the places of a date, in the order of the input.
     pub(crate) fn dates(&self, date: Date) -> impl Iterator<Item = Range> + '_ {
         let start = self.dates.partition_point(|entry| entry.0 < date);

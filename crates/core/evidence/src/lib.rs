@@ -20,6 +20,7 @@
 //! ]);
 //! ```
 //!
+//! [`Index::states`] says whether a value stands in the input, and [`Index::nearest`] finds the most similar text.
 //! [`Compare`] compares two values, and [`assign`] aligns the items of two lists.
 
 mod align;
@@ -29,6 +30,7 @@ mod date;
 mod decimal;
 mod evidence;
 mod find;
+mod grounded;
 mod index;
 mod label;
 mod record;

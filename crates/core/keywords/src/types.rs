@@ -3,7 +3,7 @@ use serde_json::Value;
 /// Returns the name of a value's type in JSON Schema; `number` for every number, whole or not.
 ///
 /// ```
-/// assert_eq!(formwork_core::keywords::type_name(&serde_json::json!([1])), "array");
+/// assert_eq!(formwork_keywords::type_name(&serde_json::json!([1])), "array");
 /// ```
 pub const fn type_name(value: &Value) -> &'static str {
     match value {
@@ -20,7 +20,7 @@ pub const fn type_name(value: &Value) -> &'static str {
 /// (`2.0`) is an integer.
 ///
 /// ```
-/// use formwork_core::keywords::is_type;
+/// use formwork_keywords::is_type;
 ///
 /// let two = serde_json::json!(2.0);
 /// assert_eq!((is_type(&two, "integer"), is_type(&two, "string"), is_type(&two, "float")), (Some(true), Some(false), None));
@@ -39,7 +39,7 @@ pub fn is_type(value: &Value, name: &str) -> Option<bool> {
 /// its list contains an unknown type and no type that fits.
 ///
 /// ```
-/// use formwork_core::keywords::fits_type;
+/// use formwork_keywords::fits_type;
 /// use serde_json::json;
 ///
 /// assert_eq!(fits_type(&json!({"type": ["string", "null"]}), &json!(null)), Some(true));

@@ -1,7 +1,7 @@
 //! The comparison of values.
 
-use formwork_core::keywords::{item, parts, target};
 use formwork_json::{Segment, compare, is_same};
+use formwork_keywords::{item, parts, target};
 use serde_json::Value;
 
 use crate::date::dates;

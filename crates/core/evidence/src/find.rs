@@ -60,7 +60,7 @@ fn of_text(index: &Index<'_>, text: &str) -> Vec<Place> {
         let full: Vec<Place> = found.iter().flat_map(|date| of_date(*date, 0.9)).collect();
         places.extend(full);
         if places.is_empty() {
-            places.extend(found.iter().flat_map(|date| of_date(Date(0, date.1, date.2), 0.5)));
+            places.extend(found.iter().flat_map(|date| of_date(Date(0, date.1, date.2), 0.45)));
         }
     }
     if !places.is_empty() {

@@ -2,8 +2,7 @@
 
 use std::cmp::Reverse;
 
-use formwork_core::{Context, Report, Rule};
-use formwork_json::JsonPath;
+use formwork_json::{JsonPath, PathPattern};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -83,34 +82,47 @@ impl Index<'_> {
     }
 }
 
+/// A rule of the kind `weightedSum` in `x-formwork-rules`.
+#[derive(Deserialize)]
+struct Sum {
+    target: PathPattern,
+    terms: Vec<Term>,
+    tolerance: f64,
+}
+
+#[derive(Deserialize)]
+struct Term {
+    path: PathPattern,
+    weight: f64,
+}
+
 /// Marks the leaves that were not found, but are sums by a rule of the schema.
 fn compute(all: &mut [Evidence], value: &Value, schema: &Value) {
-    let rules = schema.get("x-formwork-rules").cloned().unwrap_or_default();
-    for rule in serde_json::from_value::<Vec<Rule>>(rules).unwrap_or_default() {
-        let Rule::WeightedSum { target, terms, .. } = &rule else { continue };
-        let mut report = Report::default();
-        rule.validate(value, &Context::EMPTY, &mut report);
-        let derived = |it: &Evidence| {
-            it.status == Status::NotFound
-                && target.matches(&it.path)
-                && it.path.get(value).is_some_and(Value::is_number)
-                && report.violations().iter().all(|violation| violation.path != it.path)
-        };
-        let targets: Vec<usize> =
-            (0..all.len()).filter(|index| all.get(*index).is_some_and(derived)).collect();
-        for index in targets {
-            let Some(path) = all.get(index).map(|it| it.path.clone()) else { continue };
-            let terms: Vec<_> = terms.iter().map(|term| term.path.bound(target, &path)).collect();
-            let is_term = |it: &&Evidence| terms.iter().any(|term| term.matches(&it.path));
-            let spans = all
-                .iter()
-                .filter(is_term)
-                .filter_map(|it| it.spans.first().copied())
-                .take(MAX_SPANS)
-                .collect();
-            if let Some(it) = all.get_mut(index) {
-                it.status = Status::Computed;
-                it.spans = spans;
+    let rules = schema.get("x-formwork-rules").and_then(Value::as_array).into_iter().flatten();
+    let sums = rules.filter(|rule| rule.get("rule").is_some_and(|name| name == "weightedSum"));
+    for Sum { target, terms, tolerance } in sums.filter_map(|rule| Sum::deserialize(rule).ok()) {
+        for number in 0..all.len() {
+            let Some(leaf) = all.get(number).filter(|it| it.status == Status::NotFound) else { continue };
+            let Some(found) =
+                leaf.path.get(value).and_then(Value::as_f64).filter(|_| target.matches(&leaf.path))
+            else {
+                continue;
+            };
+            let terms: Vec<_> =
+                terms.iter().map(|term| (term.path.bound(&target, &leaf.path), term.weight)).collect();
+            let numbers = terms.iter().flat_map(|(path, weight)| {
+                let found = path.find(value).into_iter();
+                found.map(move |(_, number)| weight * number.as_f64().unwrap_or_default())
+            });
+            // Sums of decimal fractions have binary noise.
+            if (numbers.sum::<f64>() - found).abs() > tolerance + 1e-9 * found.abs().max(1.0) {
+                continue;
+            }
+            let is_term = |it: &&Evidence| terms.iter().any(|(path, _)| path.matches(&it.path));
+            let spans = all.iter().filter(is_term).filter_map(|it| it.spans.first().copied());
+            let spans = spans.take(MAX_SPANS).collect();
+            if let Some(it) = all.get_mut(number) {
+                (it.status, it.spans) = (Status::Computed, spans);
             }
         }
     }

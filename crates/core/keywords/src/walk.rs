@@ -20,7 +20,7 @@ pub struct Part<'s> {
 /// The position of a subschema under a keyword that holds several.
 ///
 /// ```
-/// use formwork_core::keywords::{Step, parts};
+/// use formwork_keywords::{Step, parts};
 ///
 /// let schema = serde_json::json!({"properties": {"age": {}}});
 /// assert_eq!(parts(&schema).next().and_then(|part| part.step), Some(Step::Name("age")));
@@ -37,7 +37,7 @@ impl Part<'_> {
     /// Returns the JSON Pointer of this subschema, given that of the schema around it (`""` for the root).
     ///
     /// ```
-    /// use formwork_core::keywords::{Step, parts};
+    /// use formwork_keywords::{Step, parts};
     ///
     /// let schema = serde_json::json!({"anyOf": [{"type": "null"}]});
     /// let variant = parts(&schema).next().unwrap();
@@ -57,7 +57,7 @@ impl Part<'_> {
 /// Returns the direct subschemas of a schema in the order of the document, definitions included.
 ///
 /// ```
-/// use formwork_core::keywords::parts;
+/// use formwork_keywords::parts;
 ///
 /// let schema = serde_json::json!({"items": {"type": "string"}, "const": {"type": "not a schema"}});
 /// assert_eq!(parts(&schema).map(|part| part.keyword.name).collect::<Vec<_>>(), ["items"]);
@@ -83,7 +83,7 @@ pub fn parts(schema: &Value) -> impl Iterator<Item = Part<'_>> {
 ///
 /// ```
 /// let mut schema = serde_json::json!({"items": {"type": "string"}});
-/// for part in formwork_core::keywords::parts_mut(&mut schema) {
+/// for part in formwork_keywords::parts_mut(&mut schema) {
 ///     part["maxLength"] = 80.into();
 /// }
 /// assert_eq!(schema["items"]["maxLength"], 80);
@@ -105,7 +105,7 @@ pub fn parts_mut(schema: &mut Value) -> impl Iterator<Item = &mut Value> {
 /// unchanged.
 ///
 /// ```
-/// use formwork_core::keywords::{keyword, map_parts};
+/// use formwork_keywords::{keyword, map_parts};
 /// use serde_json::json;
 ///
 /// let any_of = map_parts(keyword("anyOf").unwrap(), &json!([{"type": "null"}, true]), |_| json!({}));
@@ -128,7 +128,7 @@ pub fn map_parts(keyword: &Keyword, value: &Value, mut replace: impl FnMut(&Valu
 /// there. The values of `const`, `enum`, `default` and `examples` do not.
 ///
 /// ```
-/// use formwork_core::keywords::find;
+/// use formwork_keywords::find;
 ///
 /// let schema = serde_json::json!({"properties": {"a": {"items": {"$ref": "#"}}}});
 /// assert_eq!(find(&schema, |node| node.get("$ref").is_some()), Some("/properties/a/items".to_owned()));
@@ -177,7 +177,7 @@ fn search<'s>(
 /// reference or it leads nowhere.
 ///
 /// ```
-/// use formwork_core::keywords::target;
+/// use formwork_keywords::target;
 ///
 /// let root = serde_json::json!({"$defs": {"age": {"type": "integer"}}});
 /// assert_eq!(target(&root, &serde_json::json!({"$ref": "#/$defs/age"})), Some(&root["$defs"]["age"]));
@@ -187,18 +187,18 @@ pub fn target<'s>(root: &'s Value, schema: &Value) -> Option<&'s Value> {
     root.pointer(&percent_decoded(fragment))
 }
 
-/// Returns the name of the definition that a [normalised](crate::normalise) schema refers to; `None` if it is no reference.
+/// Returns the name of the definition that a normalised schema refers to; `None` if it is no reference.
 ///
 /// ```
 /// let reference = serde_json::json!({"$ref": "#/$defs/age"});
-/// assert_eq!(formwork_core::keywords::definition_name(&reference), Some("age"));
+/// assert_eq!(formwork_keywords::definition_name(&reference), Some("age"));
 /// ```
 pub fn definition_name(schema: &Value) -> Option<&str> {
     schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
 }
 
 /// Decodes the fragment of a URI (RFC 3986, section 2.1). A fragment that is not UTF-8 once decoded is returned unchanged.
-pub(crate) fn percent_decoded(fragment: &str) -> Cow<'_, str> {
+pub fn percent_decoded(fragment: &str) -> Cow<'_, str> {
     if !fragment.contains('%') {
         return fragment.into();
     }
@@ -221,7 +221,7 @@ pub(crate) fn percent_decoded(fragment: &str) -> Cow<'_, str> {
 ///
 /// ```
 /// let pair = serde_json::json!({"prefixItems": [{"type": "string"}], "items": {"type": "integer"}});
-/// assert_eq!(formwork_core::keywords::item(&pair, 7), Some(&pair["items"]));
+/// assert_eq!(formwork_keywords::item(&pair, 7), Some(&pair["items"]));
 /// ```
 pub fn item(schema: &Value, index: usize) -> Option<&Value> {
     schema.get("prefixItems").and_then(|prefix| prefix.get(index)).or_else(|| schema.get("items"))
@@ -231,7 +231,7 @@ pub fn item(schema: &Value, index: usize) -> Option<&Value> {
 /// conditions. Each name is returned once.
 ///
 /// ```
-/// use formwork_core::keywords::member_names;
+/// use formwork_keywords::member_names;
 ///
 /// let schema = serde_json::json!({"properties": {"id": {}}, "anyOf": [{"properties": {"id": {}, "total": {}}}]});
 /// assert_eq!(member_names(&schema, &schema), ["id", "total"]);
@@ -255,7 +255,7 @@ pub fn member_names<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keywords::ALL;
+    use crate::ALL;
     use serde_json::json;
 
     /// Returns a schema in which every keyword that can hold subschemas does, in each of its forms.
