@@ -10,10 +10,7 @@ use std::path::{Path, PathBuf};
 
 use formwork::config::Defaults;
 use formwork::providers::Providers;
-use formwork_core::{
-    Capabilities, Connection, Decision, Error, ErrorKind, Failure, Fault, Input, PathPattern, Policy,
-    RetryContext, RetryPolicy, Rule,
-};
+use formwork_core::{Error, ErrorKind, Input, PathPattern, Rule};
 use formwork_extract::{CancellationToken, Extraction, Extractor, ExtractorBuilder};
 use formwork_ledger::Ledger;
 use serde_json::Value;
@@ -241,40 +238,6 @@ fn source(args: &Args) -> &Path {
 const EMPTY: &str = "the text is empty: there is nothing to extract from";
 
 /// The targets and settings that all inputs of a command share.
-/// The policy of one input with one target on this machine: a connection that is refused is not tried again, unless the configuration
-/// or the command line sets `retries`. A server that is not running does not start while a person waits.
-#[derive(Debug)]
-struct AtOnce(Policy);
-
-impl RetryPolicy for AtOnce {
-    fn first(&self, capabilities: &Capabilities) -> formwork_core::Sampling {
-        self.0.first(capabilities)
-    }
-
-    fn decide(&self, seen: &RetryContext<'_>) -> Decision {
-        match seen.failure {
-            Failure::Fault(Fault { connection: Some(Connection::Failed), .. })
-                if seen.retries.retries.is_none() =>
-            {
-                Decision::GiveUp
-            }
-            _ => self.0.decide(seen),
-        }
-    }
-
-    fn patches(&self) -> bool {
-        self.0.patches()
-    }
-
-    fn accepts_incomplete(&self) -> bool {
-        self.0.accepts_incomplete()
-    }
-
-    fn stops(&self) -> bool {
-        self.0.stops()
-    }
-}
-
 struct Requests<'a> {
     args: &'a Args,
     opened: Opened,
@@ -324,7 +287,9 @@ impl<'a> Requests<'a> {
         let defaults = flags.or(self.opened.defaults.clone()).or(own);
         let builder = defaults.apply(Extractor::for_document("answer", schema));
         let policy = defaults.policy().filter(|_| !args.jsonl && self.opened.is_alone_on_loopback);
-        let builder = set(builder, policy.map(AtOnce), ExtractorBuilder::with_policy);
+        // A server on this machine that is not running does not start while a person waits.
+        let policy = policy.map(|policy| policy.with_leave_unreachable(true));
+        let builder = set(builder, policy, ExtractorBuilder::with_policy);
         let grounded = args.grounded.iter().cloned().map(Rule::grounded);
         let builder =
             set(builder.with_rules(rules).with_rules(grounded), unwrapped, ExtractorBuilder::with_warning);

@@ -4,8 +4,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Ask, Capabilities, Coercion, Decision, Estimates, Failure, Fault, Feedback, Reask, RetryContext,
-    RetryPolicy, Sampling,
+    Ask, Capabilities, Coercion, Connection, Decision, Estimates, Failure, Fault, Feedback, Reask,
+    RetryContext, RetryPolicy, Sampling,
 };
 
 /// The temperature of each attempt.
@@ -232,6 +232,9 @@ pub struct Policy {
     /// What is done with values that do not fit the schema; see [`RetryPolicy::coercion`].
     #[serde(default)]
     pub coercion: Coercion,
+    /// Whether a connection that failed is not retried, unless the retries of the target are set.
+    #[serde(default)]
+    pub leave_unreachable: bool,
 }
 
 impl Policy {
@@ -251,6 +254,7 @@ impl Policy {
             ask_after_refusal: false,
             stop: true,
             coercion: Coercion::Ask,
+            leave_unreachable: false,
         }
     }
 
@@ -325,6 +329,13 @@ impl Policy {
         self
     }
 
+    /// Sets whether a target whose connection failed is left at once, unless its [`retries`](crate::Retries) are set (default: `false`):
+    /// for a person who waits, a server on the same machine that is not running does not start.
+    pub const fn with_leave_unreachable(mut self, leave: bool) -> Self {
+        self.leave_unreachable = leave;
+        self
+    }
+
     /// Returns the maximum number of attempts of the current target: the configured number, or an equal share.
     fn share(&self, targets: usize) -> u32 {
         let targets = u32::try_from(targets.max(1)).unwrap_or(u32::MAX);
@@ -337,7 +348,11 @@ impl Policy {
             .apply(self.backoff.clone())
             .wait(seen.faults, fault.retry_after, seen.draw)
             .filter(|_| fault.kind.is_transient());
-        let own = own.filter(|wait| seen.remaining.is_none_or(|remaining| *wait < remaining));
+        let is_left = self.leave_unreachable
+            && seen.retries.retries.is_none()
+            && fault.connection == Some(Connection::Failed);
+        let own =
+            own.filter(|_| !is_left).filter(|wait| seen.remaining.is_none_or(|remaining| *wait < remaining));
         match (own, seen.next_in) {
             (Some(wait), None) => Decision::repeat(wait),
             // One failed call says little about a target that is in service. Else a retry is pointless if another target can
