@@ -211,8 +211,8 @@ fn the_documents_own_command() {
 #[test]
 fn a_shape_is_a_text_and_the_number_of_retries_an_option() {
     let server = super::config::chat(&["no", "no", "no", "no", "no"]);
-    let config = temporary("shape-text.toml", super::config::of(&server));
-    let input = temporary("shape-text.txt", "Ada, 36");
+    let config = temporary("shape-option.toml", super::config::of(&server));
+    let input = temporary("shape-option.txt", "Ada, 36");
     for (retries, calls) in [("0", 1), ("1", 2)] {
         let before = server.received().len();
         let shape = "name  # full name\nborn: date\nage: int";
