@@ -237,9 +237,14 @@ fn coerced(
         }
     }
     let is_valid = |settled: &Settled| settled.judgement.is_accepted();
-    if !best.as_ref().is_some_and(|(_, settled, _)| is_valid(settled)) {
+    if contract.guesses() {
         let whole = contract.settle(Value::from(text), &Context::EMPTY);
-        if is_valid(&whole) && contract.guesses() {
+        // A text that fits as it is precedes what was made of a part of it. An object is never made of the whole text.
+        let is_made = |(_, settled, candidate): &(Fit, Settled, &Candidate)| {
+            let is_exact = candidate.is_exact() && settled.coerced.is_empty();
+            !is_valid(settled) || whole.coerced.is_empty() && !is_exact
+        };
+        if is_valid(&whole) && !whole.value.is_object() && best.as_ref().is_none_or(is_made) {
             let warnings = whole.coerced.iter().map(Warning::from).collect();
             let (value, edits) = (Some(whole.value), Some(Vec::new()));
             return Ok(ReadOutput { id, ok: true, value, edits, others: Vec::new(), warnings, error: None });

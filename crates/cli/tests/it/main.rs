@@ -9,6 +9,7 @@ mod batch_api;
 mod chaos;
 mod chat;
 mod check;
+mod coercion;
 mod config;
 mod doctor;
 mod eval;

@@ -187,8 +187,8 @@ impl Contract {
         if self.coercion.is_some() { self } else { self.with_coercion(coercion) }
     }
 
-    /// Returns whether the contract permits doubtful conversions of the whole document: then the text of an answer may itself stand for
-    /// the document.
+    /// Returns whether the contract permits doubtful conversions of the whole document: then a reader of a text may take the text itself
+    /// for the document.
     pub fn guesses(&self) -> bool {
         self.coercions().base() == Coercion::Guess
     }

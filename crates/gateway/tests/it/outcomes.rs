@@ -102,6 +102,25 @@ fn a_wrapped_schema_is_unwrapped_and_named_in_a_header() {
     assert_eq!(server.received().len(), 2, "the first answer breaks the schema");
 }
 
+/// A header and a member of the body say what is done with values that do not fit.
+#[test]
+fn values_that_do_not_fit_are_converted_as_the_request_says() {
+    for way in ways() {
+        let server = Server::start([completion(r#"{"age": "34"}"#), completion(r#"{"age": 35}"#)]).unwrap();
+        let gate = Gate::new(&openai(&server.url()));
+        let got = gate.post(way.path, &[("x-formwork-coerce", "ask")], &way.body("primary", false));
+        assert_eq!((got.status, server.received().len()), (200, 2), "{}: {}", way.name, got.text());
+        let got = gate.post(way.path, &[("x-formwork-coerce", "fixed")], &way.body("primary", false));
+        assert_eq!(got.status, 400, "{}: {}", way.name, got.text());
+    }
+    let server = Server::start([completion(r#"{"age": "34"}"#)]).unwrap();
+    let gate = Gate::new(&openai(&server.url()));
+    let body = json!({"input": "Maria", "schema": super::support::schema()});
+    let got = gate.post("/v1/extract", &[], &body).json();
+    assert_eq!(got["value"], json!({"age": 34}), "{got}");
+    assert_eq!(server.received().len(), 1);
+}
+
 /// A header, the schema of the request and a member of the body allow `null`; the usage lists the member.
 #[test]
 fn members_that_the_text_does_not_state_are_listed_in_every_protocol() {

@@ -11,7 +11,7 @@ use super::declared::{Coercion, Coercions, inside};
 use super::guess;
 use crate::Segment;
 use crate::accepts::Accepts;
-use crate::keywords::{fits_type, item, target};
+use crate::keywords::{fits_type, item, target, type_name};
 
 /// Converts one document. The places whose value fits the schema stay as they are.
 pub(super) struct Converter<'a> {
@@ -103,8 +103,8 @@ impl<'a> Converter<'a> {
             }
         }
         if found.len() > 1 && place.coercion == Coercion::Guess {
-            // The variant that needs the fewest changes, and the first of several.
-            found.sort_by_key(|(_, changes)| changes.len());
+            // The variant that keeps the type, then the one that needs the fewest changes, and the first of several.
+            found.sort_by_key(|(made, changes)| (type_name(made) != type_name(value), changes.len()));
             found.truncate(1);
         }
         found.pop().filter(|_| found.is_empty())
@@ -121,6 +121,9 @@ impl<'a> Converter<'a> {
             Value::Object(members) => {
                 let mut members = members.clone();
                 if place.coercion == Coercion::Guess {
+                    if let Some(made) = guess::implied(self, value, part, place) {
+                        return Some(made);
+                    }
                     guess::names(&mut members, part, place, &mut changes);
                 }
                 for (name, member) in &mut members {
@@ -260,11 +263,11 @@ impl<'a> Converter<'a> {
             ("object", Value::String(text)) => found.extend(document(text).filter(Value::is_object)),
             _ => {}
         }
-        if name == "array" && !value.is_array() && !value.is_null() {
-            found.push(Value::Array(vec![value.clone()]));
-        }
         if place.coercion == Coercion::Guess {
             found.extend(guess::converted(value, name));
+        }
+        if name == "array" && !value.is_array() && !value.is_null() {
+            found.push(Value::Array(vec![value.clone()]));
         }
         found
     }

@@ -30,7 +30,9 @@ pub(super) fn converted(value: &Value, name: &str) -> Vec<Value> {
         ("object", Some(text)) => lenient(text).filter(Value::is_object),
         _ => None,
     };
-    let unwrapped = value.as_array().filter(|_| name != "array");
+    // Of several objects or lists none is likelier.
+    let unwrapped =
+        value.as_array().filter(|items| name != "array" && (name != "object" || items.len() == 1));
     let unwrapped = unwrapped.into_iter().flatten().filter(|item| is_type(item, name) == Some(true));
     // A list in a text is likelier than a text in a list.
     found.into_iter().chain(unwrapped.take(1).cloned()).collect()
@@ -227,7 +229,10 @@ pub(super) fn other<'a>(
     }
     let named = part["properties"].as_object().filter(|_| types(part).contains(&"object"))?;
     let made: Value = match value {
-        Value::Array(items) if items.len() == named.len() => {
+        Value::Array(items)
+            if items.len() == named.len()
+                && items.iter().zip(named.values()).all(|(item, schema)| converter.fits(item, schema)) =>
+        {
             Value::Object(named.keys().cloned().zip(items.iter().cloned()).collect())
         }
         Value::Array(_) | Value::Object(_) => return None,
@@ -237,4 +242,23 @@ pub(super) fn other<'a>(
         }
     };
     converter.contained(made, value, part, place, 0).filter(|(made, _)| converter.fits(made, part))
+}
+
+/// Makes an object of another one that can be the value of its only required member.
+pub(super) fn implied<'a>(
+    converter: &mut Converter<'a>,
+    value: &Value,
+    part: &'a Value,
+    place: &Place,
+) -> Option<(Value, Vec<Coerced>)> {
+    let [name] = part["required"].as_array()?.as_slice() else { return None };
+    let name = name.as_str()?;
+    let schema = part["properties"].get(name).filter(|_| value.get(name).is_none())?;
+    // A schema that allows anything implies nothing.
+    if !converter.fits(value, schema) || converter.fits(&Value::Null, schema) {
+        return None;
+    }
+    let made = json!({name: value});
+    let change = Coerced::changed(place.at.clone(), value, &made);
+    converter.fits(&made, part).then(|| (made, vec![change]))
 }

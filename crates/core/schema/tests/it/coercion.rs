@@ -152,8 +152,14 @@ fn doubtful_conversions_are_guesses() {
         (json!({"enum": ["ONE", "TWO"]}), r#""The answer is Two.""#, json!("TWO")),
         (json!({"enum": ["ONE", "TWO"], "x-enum-aliases": {"ONE": "k1"}}), r#""k1""#, json!("ONE")),
         (json!({"properties": {"a": {"x-alias": "b"}}, "required": ["a"]}), r#"{"b": 1}"#, json!({"a": 1})),
+        (
+            json!({"properties": {"a": {"type": "object", "required": ["b"]}}, "required": ["a"]}),
+            r#"{"b": 1}"#,
+            json!({"a": {"b": 1}}),
+        ),
+        (json!({"type": "array", "items": {"type": "string"}}), r#""[a, b]""#, json!(["a", "b"])),
     ] {
-        assert!(settled(&schema, text, Coercion::Fix).coerced.is_empty(), "{schema} {text}");
+        assert_ne!(settled(&schema, text, Coercion::Fix).value, expected, "{schema} {text}");
         let guessed = settled(&schema, text, Coercion::Guess);
         assert_eq!(guessed.value, expected, "{schema} {text}");
         assert!(guessed.judgement.is_accepted() && !guessed.coerced.is_empty(), "{schema} {text}");
