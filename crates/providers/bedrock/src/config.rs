@@ -61,7 +61,7 @@ pub struct BedrockConfig {
     /// then the opening of the document. Default: the registry's value for the model, else `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefill: Option<bool>,
-    /// Additional properties of the request body, for example `guardrailConfig`. They replace properties of the same name.
+    /// Additional properties of the request body, for example `guardrailConfig`. They are merged into it.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
 }

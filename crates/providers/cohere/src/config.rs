@@ -47,7 +47,7 @@ pub struct CohereConfig {
     /// Whether the model accepts `temperature` and `p` (top-p). Default: the registry's value for the model, else `true`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<bool>,
-    /// Additional properties of the request body, for example `safety_mode`. They replace properties of the same name.
+    /// Additional properties of the request body, for example `safety_mode`. They are merged into it.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
 }
