@@ -48,6 +48,56 @@ impl Document {
         self.edits.get(span.start.checked_sub(self.text.len() + 1)?)
     }
 
+    /// Returns an error for an additional property of the request body that Formwork writes itself: it would delete the schema or
+    /// the text.
+    pub(crate) fn check_extra(&self) -> Result<(), ConfigError> {
+        const MODES: &str = "`modes` selects the form in which the schema is sent";
+        const TEXT: &str = "the text, `--system` and the examples of a request are its messages";
+        const OWNED: [(&[&str], &str); 17] = [
+            (&["extra", "model"], "`model` of the section names the model"),
+            (&["extra", "stream"], "`stream` of the section sets it"),
+            (&["extra", "messages"], TEXT),
+            (&["extra", "input"], TEXT),
+            (&["extra", "instructions"], TEXT),
+            (&["extra", "system"], TEXT),
+            (&["extra", "response_format"], MODES),
+            (&["extra", "text", "format"], MODES),
+            (&["extra", "output_config", "format"], MODES),
+            (&["extra", "output_format"], MODES),
+            (&["extra", "tool_choice"], MODES),
+            (&["extra", "toolConfig"], MODES),
+            (&["extra", "outputConfig", "textFormat"], MODES),
+            (&["generation", "responseSchema"], MODES),
+            (&["generation", "responseJsonSchema"], MODES),
+            (&["generation", "responseMimeType"], MODES),
+            (&["options", "format"], MODES),
+        ];
+
+        for (name, _, section) in self.providers()? {
+            for (path, instead) in OWNED {
+                let mut found: Option<(&Spanned<_>, &Spanned<DeValue<'_>>)> = None;
+                for part in path {
+                    let table = match found {
+                        None => Some(&section),
+                        Some((_, value)) => value.get_ref().as_table(),
+                    };
+                    found = table.and_then(|table| table.get_key_value(*part));
+                    if found.is_none() {
+                        break;
+                    }
+                }
+                if let Some((key, _)) = found {
+                    let message = format!(
+                        "provider `{name}`: Formwork writes `{}` itself: {instead}",
+                        path[1..].join(".")
+                    );
+                    return Err(self.error(Some(key.span()), &message));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Returns an error for a list in the place of a table. Deserializing would take it as the values of the members in order.
     pub(crate) fn check_tables(&self) -> Result<(), ConfigError> {
         const TABLES: [&str; 8] =

@@ -186,6 +186,7 @@ impl Config {
     pub(super) fn new(document: Document, folder: &Path, dialects: &Dialects) -> Result<Self, ConfigError> {
         document.check_expanded()?;
         document.check_tables()?;
+        document.check_extra()?;
         let mut table = document.table()?;
         table.remove("providers");
         let rest: Rest = document.read(table, 0..document.text.len(), &["providers"])?;

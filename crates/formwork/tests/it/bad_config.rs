@@ -72,6 +72,18 @@ fn each_mistake_is_one_line_with_its_place() {
             "the header `X-A` is set twice",
         ),
         ("[providers.a]\nkind = \"local\"\nthreads = 4", "the model in this process has no such setting"),
+        (
+            "[providers.a]\nkind = \"openai\"\nmodel = \"x\"\nextra = { text = { verbosity = \"low\", format = {} } }",
+            "the configuration:4:39: provider `a`: Formwork writes `text.format` itself: `modes` selects",
+        ),
+        (
+            "[providers.a]\nkind = \"gemini\"\nmodel = \"x\"\ngeneration = { responseSchema = {} }",
+            "the configuration:4:16: provider `a`: Formwork writes `responseSchema` itself",
+        ),
+        (
+            "[providers.a]\nkind = \"groq\"\nmodel = \"x\"\nextra.stream = true",
+            "the configuration:4:7: provider `a`: Formwork writes `stream` itself: `stream` of the section",
+        ),
         ("order = \"random\"\n[providers.a]\nkind = \"local\"", "the configuration:1:9: "),
         (
             "[providers.a]\nkind = \"local\"\n[lists.l]\ntargets = [\"b\"]",

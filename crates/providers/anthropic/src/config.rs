@@ -65,7 +65,7 @@ pub struct AnthropicConfig {
     /// Whether responses are streamed (default: `true`).
     #[serde(default = "yes")]
     pub stream: bool,
-    /// Additional properties of the request body, for example `metadata`. They replace properties of the same name.
+    /// Additional properties of the request body, for example `metadata`. They are merged into it.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
 }

@@ -57,7 +57,7 @@ pub struct BedrockConfig {
     /// Whether the model continues a last message of the assistant (prefill). Where the schema is only in the prompt, that message is
     /// then the opening of the document. Default: the registry's value for the model, else `false`.
     pub prefill: Option<bool>,
-    /// Additional properties of the request body, for example `guardrailConfig`. They replace properties of the same name.
+    /// Additional properties of the request body, for example `guardrailConfig`. They are merged into it.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
 }

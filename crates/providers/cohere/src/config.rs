@@ -45,7 +45,7 @@ pub struct CohereConfig {
     pub max_tokens: Option<u32>,
     /// Whether the model accepts `temperature` and `p` (top-p). Default: the registry's value for the model, else `true`.
     pub temperature: Option<bool>,
-    /// Additional properties of the request body, for example `safety_mode`. They replace properties of the same name.
+    /// Additional properties of the request body, for example `safety_mode`. They are merged into it.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
 }

@@ -60,7 +60,8 @@ pub struct OpenAiConfig {
     pub system_role: SystemRole,
     /// The query parameter `api-version` of Azure's dated API versions (default: none).
     pub api_version: Option<String>,
-    /// Additional properties of the request body. They replace properties of the same name, including the preset's.
+    /// Additional properties of the request body. They are merged into
+    /// it and into the preset's: objects member by member, other values replace.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
     /// Capabilities of this model that differ from the known ones.
@@ -135,7 +136,7 @@ impl OpenAiConfig {
 
     fn wire(&self, preset: &Preset) -> Result<OpenAi, Error> {
         let mut extra = preset.extra.clone();
-        extra.extend(self.extra.clone());
+        formwork_wire::merge(&mut extra, &self.extra);
         let mut wire = OpenAi::new(&self.model)
             .with_stream(self.stream.or(preset.stream).unwrap_or(true))
             .with_stream_usage(self.stream_usage.or(preset.stream_usage).unwrap_or(true))

@@ -11,7 +11,8 @@ use serde_json::{Map, Value};
 /// The initial capacity of the buffer for a body in bytes. Typical bodies fit, which saves eight reallocations.
 const BODY_BYTES: usize = 4096;
 
-/// Returns a POST request with a JSON body. `extra` are additional properties of the body; they replace properties of the same name.
+/// Returns a POST request with a JSON body. `extra` are additional properties of the body, which are [merged](merge)
+/// into it.
 ///
 /// ```
 /// let request = formwork_wire::post("/ask", &["Lisbon"], &serde_json::Map::new())?;
@@ -28,7 +29,7 @@ pub fn post(path: &str, body: &impl Serialize, extra: &Map<String, Value>) -> Re
     } else {
         serde_json::to_value(body).and_then(|mut body| {
             if let Value::Object(members) = &mut body {
-                members.extend(extra.clone());
+                merge(members, extra);
             }
             serde_json::to_writer(&mut bytes, &body)
         })
@@ -41,6 +42,27 @@ pub fn post(path: &str, body: &impl Serialize, extra: &Map<String, Value>) -> Re
     })?;
     request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok(request)
+}
+
+/// Merges more members into an object: objects of the same name are merged, other values are replaced. So `{"text": {"verbosity": "low"}}`
+/// keeps the schema in `text`.
+///
+/// ```
+/// use serde_json::{Value, json};
+///
+/// let mut body = json!({"text": {"format": {"type": "json_schema"}}, "n": 1});
+/// if let (Some(body), Value::Object(more)) = (body.as_object_mut(), json!({"text": {"verbosity": "low"}, "n": 2})) {
+///     formwork_wire::merge(body, &more);
+/// }
+/// assert_eq!(body, json!({"text": {"format": {"type": "json_schema"}, "verbosity": "low"}, "n": 2}));
+/// ```
+pub fn merge(into: &mut Map<String, Value>, more: &Map<String, Value>) {
+    for (name, value) in more {
+        match (into.get_mut(name), value) {
+            (Some(Value::Object(known)), Value::Object(value)) => merge(known, value),
+            _ => _ = into.insert(name.clone(), value.clone()),
+        }
+    }
 }
 
 /// Returns the schema of a call that asks for enforcement.

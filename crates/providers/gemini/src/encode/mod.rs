@@ -97,7 +97,7 @@ fn generation(wire: &Gemini, call: &Call) -> Map<String, Value> {
     let mut members = wire.generation.clone();
     let mut set = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
-            members.insert(name.to_owned(), value);
+            formwork_wire::merge(&mut members, &Map::from_iter([(name.to_owned(), value)]));
         }
     };
     let sampling = &call.sampling;

@@ -273,3 +273,24 @@ proptest! {
         prop_assert!((1..=64).contains(&json_schema.name.len()) && json_schema.name.chars().all(safe));
     }
 }
+
+#[test]
+fn additional_members_are_merged_deeply_and_keep_the_schema() {
+    let extra = |value: Value| value.as_object().unwrap().clone();
+    let responses = OpenAi::new("m").with_api(formwork_openai::Api::Responses);
+    let wire = responses.with_extra(extra(json!({"text": {"verbosity": "low"}})));
+    let body: Value =
+        serde_json::from_slice(wire.encode(&call(Enforcement::Schema)).unwrap().body()).unwrap();
+    assert_eq!(body["text"]["verbosity"], "low");
+    assert_eq!(body["text"]["format"]["type"], "json_schema", "{body}");
+    // A preset's member is kept as well.
+    let config = formwork_openai::OpenAiConfig {
+        preset: Some("openrouter".to_owned()),
+        extra: extra(json!({"provider": {"order": ["a"]}})),
+        ..formwork_openai::OpenAiConfig::new("m")
+    };
+    let wire = config.resolve().unwrap().wire;
+    let body: Value =
+        serde_json::from_slice(wire.encode(&call(Enforcement::Schema)).unwrap().body()).unwrap();
+    assert_eq!(body["provider"], json!({"require_parameters": true, "order": ["a"]}));
+}
