@@ -19,9 +19,12 @@
 
 mod baseline;
 mod docubench;
+mod doubt;
 mod evaluation;
 mod gate;
 mod gate_result;
+mod leaves;
+mod merge;
 mod page;
 mod pairing;
 mod profile;
@@ -32,9 +35,12 @@ mod statistics;
 mod tally;
 
 pub use baseline::Baseline;
+pub use doubt::{LeafScore, auroc, scores};
 pub use evaluation::Evaluation;
 pub use gate::Gate;
 pub use gate_result::GateResult;
+pub use leaves::{Counterpart, counterparts};
+pub use merge::{Disputed, Merged, merge};
 pub use page::page;
 pub use profile::Profile;
 pub use report::{Difference, PathReport, Report, WorstRow};

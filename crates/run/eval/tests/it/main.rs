@@ -2,5 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
+mod merging;
 mod profiles;
 mod reports;

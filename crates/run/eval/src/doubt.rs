@@ -1,0 +1,128 @@
+//! A score for each value of an answer, from its agreement with other answers and from its evidence.
+
+use std::collections::HashMap;
+
+use formwork_evidence::{Index, Status, subschema};
+use formwork_json::{JsonPath, Segment};
+use serde_json::Value;
+
+use crate::leaves::counterparts;
+use crate::tally::is_stated;
+
+/// The weights of a leaf's own agreement, of the mean agreement of its member in all items, and of its evidence.
+const OWN: f64 = 0.55;
+const MEMBER: f64 = 0.35;
+const EVIDENCE: f64 = 0.1;
+/// The factors for a date without its year, and for the number 0.
+const BAD_FORM: f64 = 0.2;
+const ZERO: f64 = 0.4;
+
+/// The score of a leaf.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LeafScore {
+    /// The path of the leaf.
+    pub path: JsonPath,
+    /// The score, from 0 (doubtful) to 1. It orders leaves and is no probability.
+    pub score: f64,
+}
+
+/// Returns a score for each leaf of an answer: its agreement with other answers, that of all leaves of the same member, its form, and
+/// its evidence in the input. Without other answers and without an input, every score is 0.5.
+///
+/// ```
+/// use formwork_eval::scores;
+/// use formwork_evidence::Index;
+/// use serde_json::json;
+///
+/// let index = Index::new("Ada, born 1815");
+/// let scores = scores(&json!({"name": "Ada", "born": 1851}), &[&json!({"name": "ada", "born": 1815})], Some(&index), None);
+/// assert!(scores[0].score > 0.9 && scores[1].score < 0.1);
+/// ```
+pub fn scores(
+    value: &Value,
+    others: &[&Value],
+    index: Option<&Index<'_>>,
+    schema: Option<&Value>,
+) -> Vec<LeafScore> {
+    let leaves = counterparts(value, &Value::Null);
+    let mut agreed = vec![0.0; leaves.len()];
+    for other in others {
+        for (sum, it) in agreed.iter_mut().zip(counterparts(value, other)) {
+            *sum += f64::from(u8::from(it.has_item && it.is_equal())) / others.len() as f64;
+        }
+    }
+    let mut members: HashMap<String, (f64, f64)> = HashMap::new();
+    for (leaf, agreed) in leaves.iter().zip(&agreed) {
+        let of_member = members.entry(member(&leaf.path)).or_default();
+        *of_member = (of_member.0 + agreed, of_member.1 + 1.0);
+    }
+    let evidence: HashMap<JsonPath, Status> = index
+        .map(|index| index.evidence(value, schema))
+        .unwrap_or_default()
+        .into_iter()
+        .map(|it| (it.path, it.status))
+        .collect();
+    let score = |(leaf, agreed): (&crate::Counterpart<'_>, &f64)| {
+        let found = match evidence.get(&leaf.path) {
+            Some(Status::NotFound) if is_stated(Some(leaf.value)) => Some(0.0),
+            // The absence of a value has no place in the input.
+            Some(Status::NotFound) | None => None,
+            Some(_) => Some(1.0),
+        };
+        let (sum, count) = members.get(&member(&leaf.path)).copied().unwrap_or((0.0, 1.0));
+        let by_others = (OWN * agreed + MEMBER * sum / count) / (OWN + MEMBER);
+        let found = found.unwrap_or(if others.is_empty() { 0.5 } else { by_others });
+        let score = if others.is_empty() { found } else { (1.0 - EVIDENCE) * by_others + EVIDENCE * found };
+        LeafScore { path: leaf.path.clone(), score: score * form(leaf, schema) }
+    };
+    leaves.iter().zip(&agreed).map(score).collect()
+}
+
+/// Returns the path of a leaf without the indexes of items.
+fn member(path: &JsonPath) -> String {
+    let step = |step: &Segment| match step {
+        Segment::Key(name) => name.clone(),
+        Segment::Index(_) => "*".to_owned(),
+    };
+    path.segments().iter().map(step).collect::<Vec<_>>().join("\0")
+}
+
+/// Returns the factor for the form of a value: models copy a date without its year against `format`, and write 0 for what a text lacks.
+fn form(leaf: &crate::Counterpart<'_>, root: Option<&Value>) -> f64 {
+    let Some(root) = root else { return 1.0 };
+    let schema = leaf.path.segments().iter().try_fold(root, |schema, step| subschema(root, schema, step));
+    let format = schema.and_then(|schema| schema.get("format")).and_then(Value::as_str);
+    let is_full_date = |text: &str| {
+        let shape = |c: char| if c.is_ascii_digit() { '0' } else { c };
+        text.chars().map(shape).collect::<String>().starts_with("0000-00-00")
+    };
+    match leaf.value {
+        Value::String(text) if matches!(format, Some("date" | "date-time")) && !is_full_date(text) => {
+            BAD_FORM
+        }
+        Value::Number(number) if number.as_f64() == Some(0.0) => ZERO,
+        _ => 1.0,
+    }
+}
+
+/// Returns the probability that a random right leaf has a higher score than a random wrong one (AUROC; equal scores count half); `None`
+/// without right or without wrong leaves.
+///
+/// ```
+/// use formwork_eval::auroc;
+///
+/// assert_eq!(auroc(&[(0.9, true), (0.2, false), (0.2, true)]), Some(0.75));
+/// assert_eq!(auroc(&[(0.9, true)]), None);
+/// ```
+pub fn auroc(scored: &[(f64, bool)]) -> Option<f64> {
+    let mut sorted = scored.to_vec();
+    sorted.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let (mut above, mut wrong, mut right) = (0.0, 0.0, 0.0);
+    for group in sorted.chunk_by(|one, other| one.0.total_cmp(&other.0).is_eq()) {
+        let rights = group.iter().filter(|(_, right)| *right).count() as f64;
+        let wrongs = group.len() as f64 - rights;
+        above += rights * (wrong + wrongs / 2.0);
+        (right, wrong) = (right + rights, wrong + wrongs);
+    }
+    (right * wrong > 0.0).then(|| above / (right * wrong))
+}
