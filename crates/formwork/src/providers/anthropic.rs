@@ -3,8 +3,8 @@ use formwork_dialect::registry::{Entry, NativeMode};
 use formwork_wire::Wire as _;
 
 use super::hosted::Hosted;
-use super::http::Server;
 use super::raw::Protocol;
+use super::server::Server;
 use super::{Kind, Made};
 use crate::config::{ConfigError, Section};
 

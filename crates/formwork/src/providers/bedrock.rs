@@ -2,7 +2,7 @@ use formwork_bedrock::BedrockConfig;
 use formwork_wire::Auth;
 
 use super::hosted::Hosted;
-use super::http::Server;
+use super::server::Server;
 use super::{Kind, Made};
 use crate::config::{ConfigError, Section};
 

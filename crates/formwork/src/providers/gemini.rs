@@ -1,8 +1,8 @@
 use formwork_gemini::{Gemini, GeminiConfig, Preset};
 
 use super::hosted::Hosted;
-use super::http::Server;
 use super::promises::{is_possible, restrict};
+use super::server::Server;
 use super::{Kind, Made};
 use crate::config::{ConfigError, Section, variable};
 

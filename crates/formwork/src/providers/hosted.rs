@@ -4,8 +4,9 @@ use formwork_wire::batch::{BatchApi, SharedBatchApi};
 use formwork_wire::{Http, SharedTransport, Wire};
 
 use super::Made;
-use super::http::{Server, batch_transport, transport};
+use super::http::{batch_transport, transport};
 use super::raw::{Protocol, Raw};
+use super::server::Server;
 use crate::config::{ConfigError, Section};
 
 /// A model behind an HTTP server, as a section configures it. A [`Kind`](super::Kind) creates its provider, its pass-through and its

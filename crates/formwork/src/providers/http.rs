@@ -1,81 +1,19 @@
 //! Creates the HTTP transport of a section.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_http::{HttpTransport, Key, KeyCommand};
+use formwork_wire::SharedTransport;
 use formwork_wire::cassette::{Cassette, Player};
-use formwork_wire::{Auth, SharedTransport};
 
+use super::server::Server;
 use super::tape::Tape;
 use super::trust;
 use crate::config::{Common, ConfigError, Section};
 
 /// The maximum size of a file of results of a batch API in bytes.
 const MAX_RESULTS: usize = 1 << 30;
-
-/// The address and the authentication of a server, for [`transport`].
-///
-/// ```
-/// use formwork::providers::Server;
-/// use formwork::wire::Auth;
-/// use std::collections::BTreeMap;
-///
-/// let headers = BTreeMap::from([("x-team".to_owned(), "docs".to_owned())]);
-/// let server = Server::new("https://api.acme.example/v1", Auth::BEARER).with_key_env(Some("ACME_KEY")).with_headers(&headers);
-/// assert_eq!(server.headers["x-team"], "docs");
-/// ```
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Server {
-    /// The base of all request URLs, for example `https://api.example.org/v1`.
-    pub base_url: String,
-    /// The header with the API key.
-    pub auth: Auth,
-    /// The environment variable with the API key. An empty name counts as none.
-    pub api_key_env: Option<String>,
-    /// Headers of every request.
-    pub headers: BTreeMap<String, String>,
-    /// The vendor's own address, which every configuration file may send secrets to.
-    pub own_address: Option<String>,
-}
-
-impl Server {
-    /// Creates a server without a key and without headers of its own.
-    pub fn new(base_url: impl Into<String>, auth: Auth) -> Self {
-        Self {
-            base_url: base_url.into(),
-            auth,
-            api_key_env: None,
-            headers: BTreeMap::new(),
-            own_address: None,
-        }
-    }
-
-    /// Sets the environment variable with the API key (default: none, no key is sent).
-    #[must_use]
-    pub fn with_key_env(mut self, variable: Option<&str>) -> Self {
-        self.api_key_env = variable.map(str::to_owned);
-        self
-    }
-
-    /// Sets the vendor's own address, to which every configuration file may send secrets (default: none). A file that was found, and
-    /// neither named nor trusted, sends no secret to another address that its setting `base_url`, or a setting with this address,
-    /// chose; addresses on this machine are excepted.
-    #[must_use]
-    pub fn with_own_address(mut self, address: impl Into<String>) -> Self {
-        self.own_address = Some(address.into());
-        self
-    }
-
-    /// Sets the headers of every request (default: none).
-    #[must_use]
-    pub fn with_headers(mut self, headers: &BTreeMap<String, String>) -> Self {
-        self.headers.clone_from(headers);
-        self
-    }
-}
 
 /// Returns the transport of a section, for the `make` function of a [`Kind`](super::Kind): the network, the cassette in
 /// `cassette`, or the network recorded to the cassette in `record`. The section's time limits apply. The API key is

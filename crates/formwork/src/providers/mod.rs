@@ -26,6 +26,8 @@ mod promises;
 mod raw;
 mod retirement;
 #[cfg(feature = "http")]
+mod server;
+#[cfg(feature = "http")]
 mod tape;
 #[cfg(feature = "http")]
 mod trust;
@@ -47,7 +49,7 @@ use crate::config::{Config, ConfigError, Section, TargetList};
 #[cfg(feature = "http")]
 pub use hosted::Hosted;
 #[cfg(feature = "http")]
-pub use http::{Server, batch_transport, transport};
+pub use http::{batch_transport, transport};
 pub use local::local_settings;
 pub use made::{Made, observations};
 #[cfg(feature = "ollama")]
@@ -56,6 +58,8 @@ pub use probe::{Probe, Probed};
 pub use probe_cache::ProbeCache;
 #[cfg(feature = "http")]
 pub use raw::{Protocol, Raw};
+#[cfg(feature = "http")]
+pub use server::Server;
 #[cfg(feature = "http")]
 pub use trust::{check_telemetry, telemetry_uses};
 

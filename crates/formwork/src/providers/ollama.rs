@@ -6,8 +6,9 @@ use formwork_ollama::{Admin, Ollama, OllamaConfig, base_url_of_host};
 use formwork_wire::{Auth, Http, SharedTransport};
 
 use super::hosted::Hosted;
-use super::http::{Server, transport};
+use super::http::transport;
 use super::raw::Protocol;
+use super::server::Server;
 use super::{Kind, Made, Probe, ProbeCache, Probed};
 use crate::config::{ConfigError, Section, variable};
 

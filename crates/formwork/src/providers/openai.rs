@@ -1,9 +1,9 @@
 use formwork_openai::{Api, OpenAi, OpenAiBatches, OpenAiConfig, Resolved, presets};
 
 use super::hosted::Hosted;
-use super::http::Server;
 use super::promises::promised;
 use super::raw::Protocol;
+use super::server::Server;
 use super::{Kind, Made};
 use crate::config::{ConfigError, Section};
 

@@ -2,7 +2,7 @@
 
 use formwork_http::{is_loopback, is_same_server};
 
-use super::http::Server;
+use super::server::Server;
 use crate::config::{Config, ConfigError, Section, without_secrets};
 
 /// Returns the uses by a section: the command that it runs, and each secret that it sends to an address which the file chose, other
