@@ -24,9 +24,8 @@ const VOTING: [(&str, Votes); 4] = [
 ];
 
 /// The scripted judges: name, accuracy, and kind of errors.
-const JUDGES: [(&str, f64, Errs); 9] = [
+const JUDGES: [(&str, f64, Errs); 8] = [
     ("always right", 1.0, Errs::Sure),
-    ("never sure of a verdict", 1.0, Errs::Undecided),
     ("always says pass", 0.5, Errs::Passing),
     ("right 95 times of 100, unsure where it errs", 0.95, Errs::Unsure),
     ("right 95 times of 100, as sure where it errs", 0.95, Errs::Sure),
@@ -99,36 +98,24 @@ pub(super) async fn scripted(seeds: u64) -> Result<(), String> {
         "reviews at temperature {TEMPERATURE}, {seeds} seeds, criteria reordered with each, half of them true; \
          target: consistency > 95 %"
     );
-    let mut judges = Vec::new();
     for (title, accuracy, errs) in JUDGES {
         for (name, votes) in VOTING {
             let judge = reviewer(accuracy, errs, 11);
             let measured = measure(&[Backend::from(judge)], &[Case::scripted()], votes, seeds).await?;
             println!("  scripted judge, {title}, {name}: {}", measured.words());
-            if votes == VOTING[0].1 {
-                judges.push((title.to_owned(), measured));
-            }
         }
     }
-    compare(&judges);
     Ok(())
 }
 
 pub(super) async fn real(backends: &[Backend], seeds: u64) -> Result<(), String> {
-    let mut judges = Vec::new();
-    for backend in backends {
-        for (name, votes) in [VOTING[0], VOTING[1], VOTING[3]] {
-            let measured = measure(std::slice::from_ref(backend), &Case::replies(), votes, seeds).await?;
-            println!("  {}, {name}: {}", backend.name(), measured.words());
-            for row in &measured.rows {
-                println!("    {}", row.words());
-            }
-            if votes == VOTING[0].1 {
-                judges.push((backend.name().to_owned(), measured));
-            }
+    for (name, votes) in [VOTING[0], VOTING[1], VOTING[3]] {
+        let measured = measure(backends, &Case::replies(), votes, seeds).await?;
+        println!("  the model, {name}: {}", measured.words());
+        for row in &measured.rows {
+            println!("    {}", row.words());
         }
     }
-    compare(&judges);
     Ok(())
 }
 
@@ -202,36 +189,7 @@ impl Measured {
             share(self.sum(Row::right), all),
             self.extra,
             self.calls
-        ) + self.remark().as_deref().unwrap_or_default()
-    }
-
-    /// Returns what makes the shares worthless: a judge that decides nothing, or always gives the same verdict.
-    fn remark(&self) -> Option<String> {
-        let given = |verdict| self.sum(|row| row.of(verdict));
-        match (given(Verdict::Pass), given(Verdict::Fail)) {
-            (0, 0) => Some("; it decides nothing, so nothing was measured".to_owned()),
-            (_, 0) => Some("; it never says fail, so it does not judge".to_owned()),
-            (0, _) => Some("; it never says pass, so it does not judge".to_owned()),
-            _ => None,
-        }
-    }
-}
-
-/// Compares judges: returns the names of those that judge, the one with the most right verdicts first.
-fn ranking(judges: &[(String, Measured)]) -> Vec<&str> {
-    let mut judging: Vec<_> = judges.iter().filter(|(_, measured)| measured.remark().is_none()).collect();
-    let right = |measured: &Measured| measured.sum(Row::right) as f64 / measured.sum(Row::all).max(1) as f64;
-    judging.sort_by(|(_, one), (_, other)| right(other).total_cmp(&right(one)));
-    judging.into_iter().map(|(name, _)| name.as_str()).collect()
-}
-
-/// Prints the ranking of judges.
-fn compare(judges: &[(String, Measured)]) {
-    let ranking = ranking(judges);
-    let (judging, all) = (ranking.len(), judges.len());
-    println!("  compared by right verdicts: {}", ranking.join(" > "));
-    if judging < all {
-        println!("  {} of {all} judges decide nothing, or always the same, and are not compared", all - judging);
+        )
     }
 }
 
@@ -312,23 +270,6 @@ mod tests {
         assert_eq!((row.all(), row.same(), row.right()), (5, 0, 0));
         row.add(&result(Indeterminate::LowConfidence));
         assert_eq!((row.all(), row.same(), row.right()), (6, 1, 0));
-    }
-
-    #[test]
-    fn a_judge_that_decides_nothing_or_always_the_same_is_said_and_not_compared() {
-        let none = VOTING[0].1;
-        let judges = [
-            ("often", Errs::Sure, 0.8),
-            ("undecided", Errs::Undecided, 1.0),
-            ("passing", Errs::Passing, 0.5),
-            ("right", Errs::Sure, 1.0),
-        ];
-        let judges = judges.map(|(name, errs, accuracy)| (name.to_owned(), run(errs, accuracy, none)));
-        let remarks = judges.each_ref().map(|(_, measured)| measured.remark().is_some());
-        assert_eq!(remarks, [false, true, true, false]);
-        assert!(judges[1].1.words().contains("it decides nothing"), "{}", judges[1].1.words());
-        assert!(judges[2].1.words().contains("it never says fail"), "{}", judges[2].1.words());
-        assert_eq!(ranking(&judges), ["right", "often"]);
     }
 
     #[test]

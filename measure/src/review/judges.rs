@@ -40,8 +40,6 @@ pub(super) enum Errs {
     Systematically,
     /// The constant verdict pass.
     Passing,
-    /// No decision: the right verdict with a confidence that is too low to count.
-    Undecided,
 }
 
 /// Returns a judge that is correct about a share of the criteria, or for a share of its verdicts on each criterion.
@@ -62,13 +60,11 @@ pub(super) fn reviewer(accuracy: f64, errs: Errs, seed: u64) -> SharedProvider {
                 Draws::new(seed).next() < accuracy
             }
             Errs::Passing => holds,
-            Errs::Undecided => true,
         };
         let is_unsure = errs == Errs::Unsure && !is_right;
         let near = draws.next() < if is_unsure { 0.8 } else { 0.3 };
-        let confidence = if errs == Errs::Undecided {
-            10
-        } else if near { 50 + (draws.next() * 10.0) as u8 } else { 65 + (draws.next() * 35.0) as u8 };
+        let confidence =
+            if near { 50 + (draws.next() * 10.0) as u8 } else { 65 + (draws.next() * 35.0) as u8 };
         let verdict = if holds == is_right { "pass" } else { "fail" };
         let answer = json!({"reasoning": "Drawn.", "verdict": verdict, "confidence": confidence});
         Completion::new(answer.to_string())

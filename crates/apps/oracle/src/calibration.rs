@@ -51,7 +51,7 @@ pub struct Calibration {
     pub interval: [f64; 2],
 }
 
-/// What a calibration says about the scores of a model.
+/// The worth of the scores of a model, according to a calibration.
 ///
 /// ```
 /// use formwork_oracle::calibration::Standing;
@@ -63,7 +63,7 @@ pub struct Calibration {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// Nobody measured this model with this version of the prompt.
+    /// The model was not measured with this version of the prompt.
     #[default]
     NotCalibrated,
     /// The model's scores are nearer to the expected ranges than counting is: the whole interval is below 0.

@@ -54,7 +54,7 @@ pub struct ScoreEvent {
     /// in ledgers of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<u16>,
-    /// What a calibration says about scores of this model with this prompt. Ledgers of older versions have none.
+    /// The result of a calibration for scores of this model with this prompt. Ledgers of older versions have none.
     #[serde(default)]
     pub calibration: Standing,
     /// The number, from 1, of the example whose reasoning the model's answer copies; absent if it copies none.

@@ -49,7 +49,7 @@ pub struct ExtractOutput {
     /// The source of each part of the value; the first entry is the whole document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Vec<Provenance>>,
-    /// How the leaves of the value came about: how many the model wrote freely, and which it did not.
+    /// The history of the leaves of the value: how many the model wrote freely, and which it did not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trust: Option<Trust>,
     /// The places of the values in the input, with `--evidence`, and with `--json`.

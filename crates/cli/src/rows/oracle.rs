@@ -19,7 +19,7 @@ pub struct OracleOutput {
     /// The score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<Scored>,
-    /// What a calibration says about scores of this model with this prompt; absent without a score.
+    /// The result of a calibration for scores of this model with this prompt; absent without a score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Standing>,
     /// The score of the fallback, which counts, for comparison; absent without a score.

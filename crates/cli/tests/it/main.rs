@@ -5,6 +5,7 @@
 mod absence;
 mod batch;
 mod batch_api;
+mod calibrate;
 #[path = "../../../../measure/src/chaos/play/mod.rs"]
 mod chaos;
 mod chat;

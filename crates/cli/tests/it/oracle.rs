@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::{Ran, against_schema, formwork, refused, temporary};
 
 /// A simulated server of Ollama's generate API with these completions.
-fn ollama(answers: impl IntoIterator<Item = String>) -> Server {
+pub(super) fn ollama(answers: impl IntoIterator<Item = String>) -> Server {
     Server::start(answers.into_iter().map(|text| generated(&text)).collect::<Vec<_>>()).unwrap()
 }
 
@@ -22,7 +22,7 @@ fn too_old() -> Reply {
     Reply::json(json!({ "error": words }).to_string()).with_status(400)
 }
 
-fn config(name: &str, server: &Server) -> String {
+pub(super) fn config(name: &str, server: &Server) -> String {
     let text = format!(
         "[providers.primary]\nkind = \"ollama\"\nmodel = \"m\"\nstream = false\nbase_url = \"{}\"\n",
         server.url()
@@ -30,7 +30,7 @@ fn config(name: &str, server: &Server) -> String {
     temporary(name, text)
 }
 
-fn wallet(name: &str, transactions: u64) -> String {
+pub(super) fn wallet(name: &str, transactions: u64) -> String {
     let wallet = json!({
         "address": "0xabc", "as_of": "2026-11-01",
         "summary": {
@@ -44,7 +44,7 @@ fn wallet(name: &str, transactions: u64) -> String {
 }
 
 /// A completion whose breakdown sums up to 607.5.
-fn answer(score: u32) -> String {
+pub(super) fn answer(score: u32) -> String {
     let breakdown =
         json!({"activity": 80, "maturity": 70, "diversity": 60, "riskBehavior": 51, "surveyMatch": 40});
     json!({
@@ -62,7 +62,7 @@ fn temperatures(server: &Server) -> Vec<Value> {
     bodies(server).iter().map(|body| body["options"]["temperature"].clone()).collect()
 }
 
-fn printed(ran: &Ran) -> Value {
+pub(super) fn printed(ran: &Ran) -> Value {
     assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
     serde_json::from_str(&ran.stdout).unwrap()
 }
@@ -438,72 +438,4 @@ fn an_explorers_export_is_imported_and_scored_in_every_way() {
         2,
         "the explorer answered NOTOK: \"Invalid API Key\"",
     );
-}
-
-#[test]
-fn a_calibration_marks_the_scores_of_its_model_and_prompt_beside_the_response_object() {
-    let (server, folder) = (ollama([answer(610)]), super::folder());
-    let config = config("calibrate.toml", &server);
-    let file = folder.join("calibrations.jsonl").display().to_string();
-    _ = std::fs::remove_file(&file);
-    let one = wallet("calibrate.json", 40);
-    let with = |args: &[&str], stdin: &str| {
-        formwork(&[args, &["--config", &config, "--calibrations", &file]].concat(), stdin)
-    };
-    let marked = || {
-        let event = printed(&with(&["oracle", "score", "--json", &one], ""));
-        let row = with(&["oracle", "batch", &one], "").rows().remove(0);
-        assert_eq!((&row["calibration"], &row["counted"]), (&event["calibration"], &event["counted"]));
-        assert_eq!(against_schema("oracle-output.json", &row), [""; 0], "{row}");
-        let plain = with(&["oracle", "score", &one], "");
-        assert!(printed(&plain).get("calibration").is_none(), "{}", plain.stdout);
-        let note = plain.stderr.lines().find(|line| line.starts_with("note: ")).unwrap().to_owned();
-        assert!(note.ends_with(&format!("; counting gives {}", event["counted"])), "{note}");
-        (event["calibration"].as_str().unwrap().to_owned(), note)
-    };
-    let rows = |expected: &str, count: usize| {
-        let row = format!(r#"{{"wallet": {{"transactions": []}}, "expected": {expected}}}"#);
-        [row.as_str()].repeat(count).join("\n")
-    };
-    let (standing, note) = marked();
-    assert!(standing == "not_calibrated" && note.starts_with("note: not calibrated;"), "{standing} {note}");
-
-    let few = with(&["oracle", "calibrate", "-"], &rows("[600, 620]", 29));
-    refused(&few, 2, "standard input: 29 wallets: a calibration takes at least 30");
-    let wrong = with(&["oracle", "calibrate", "-"], &format!("{}\n{{}}", rows("[600, 620]", 30)));
-    refused(&wrong, 2, "standard input:31:2: $: missing field `wallet`");
-    assert_eq!(marked().0, "not_calibrated");
-
-    let ran = with(&["oracle", "calibrate", "--json", "-"], &rows("[600, 620]", 30));
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let found = printed(&ran);
-    assert_eq!((&found["n"], &found["model_distance"]), (&json!(30), &json!(0.0)), "{found}");
-    assert_eq!(marked().0, "better");
-
-    // Counting gives 0 for a wallet without a history, which is right here.
-    let ran = with(&["oracle", "calibrate", "-"], &rows("[0, 10]", 30));
-    assert!(ran.code == 0 && ran.stdout.contains("30 wallets: not better than counting"), "{}", ran.stdout);
-    assert_eq!(marked().0, "not_better");
-    let other = printed(&with(&["oracle", "score", "--json", "--prompt", "v2", &one], ""));
-    assert_eq!(other["calibration"], "not_calibrated", "another prompt is not calibrated");
-}
-
-#[test]
-fn a_model_without_scores_is_not_calibrated() {
-    let server = ollama(["prose".to_owned()]);
-    let config = config("calibrate-prose.toml", &server);
-    let file = super::folder().join("no-calibrations.jsonl");
-    let path = file.display().to_string();
-    let row = r#"{"wallet": {"transactions": []}, "expected": [0, 10]}"#;
-    let ran = formwork(
-        &["oracle", "calibrate", "--config", &config, "--calibrations", &path, "-"],
-        [row].repeat(30).join("\n"),
-    );
-    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{}", ran.stderr);
-    assert!(
-        ran.stderr.contains("error: not calibrated: 30 of 30 scores are the fallback's"),
-        "{}",
-        ran.stderr
-    );
-    assert!(!file.exists());
 }

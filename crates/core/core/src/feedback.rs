@@ -85,9 +85,10 @@ impl Template {
             [only] if matches!(only.rule.as_str(), "json" | "truncated") => "INVALID_JSON",
             _ => "SCHEMA_VALIDATION_FAILED",
         };
-        let groups = match self.is_grouped {
-            true => grouped(violations),
-            false => violations.iter().map(Group::single).collect(),
+        let groups = if self.is_grouped {
+            grouped(violations)
+        } else {
+            violations.iter().map(Group::single).collect()
         };
         let usual = (groups.len() * (self.line.len() + USUAL_LINE)).min(MAX_BYTES);
         let mut out = String::with_capacity(self.before.len() + usual + self.after.len());

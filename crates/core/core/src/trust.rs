@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{Outcome, Provenance, Source, Warning, WarningKind};
 
-/// How the leaves of an accepted value came about, from [`Outcome::trust`]. Each leaf (a scalar, or an empty list or object) has
+/// The history of the leaves of an accepted value, from [`Outcome::trust`]. Each leaf (a scalar, or an empty list or object) has
 /// exactly one history, so the counts add up to `leaves`.
 ///
 /// ```
@@ -148,11 +148,11 @@ impl Trust {
 impl Outcome<Value> {
     /// Returns how the leaves of the value came about.
     pub fn trust(&self) -> Trust {
-        let mut trust = self.warnings.clone();
+        let mut warnings = self.warnings.clone();
         if self.is_restrained() {
-            trust.push(Warning::new(WarningKind::Restrained, String::new()));
+            warnings.push(Warning::new(WarningKind::Restrained, String::new()));
         }
-        Trust::of(&self.value, &self.provenance, &trust, &self.not_stated)
+        Trust::of(&self.value, &self.provenance, &warnings, &self.not_stated)
     }
 }
 

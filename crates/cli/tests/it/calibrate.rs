@@ -1,0 +1,74 @@
+//! Calibrations of the oracle.
+
+use serde_json::json;
+
+use super::oracle::{answer, config, ollama, printed, wallet};
+use super::{against_schema, formwork, refused};
+
+#[test]
+fn a_calibration_marks_the_scores_of_its_model_and_prompt_beside_the_response_object() {
+    let (server, folder) = (ollama([answer(610)]), super::folder());
+    let config = config("calibrate.toml", &server);
+    let file = folder.join("calibrations.jsonl").display().to_string();
+    _ = std::fs::remove_file(&file);
+    let one = wallet("calibrate.json", 40);
+    let with = |args: &[&str], stdin: &str| {
+        formwork(&[args, &["--config", &config, "--calibrations", &file]].concat(), stdin)
+    };
+    let marked = || {
+        let event = printed(&with(&["oracle", "score", "--json", &one], ""));
+        let row = with(&["oracle", "batch", &one], "").rows().remove(0);
+        assert_eq!((&row["calibration"], &row["counted"]), (&event["calibration"], &event["counted"]));
+        assert_eq!(against_schema("oracle-output.json", &row), [""; 0], "{row}");
+        let plain = with(&["oracle", "score", &one], "");
+        assert!(printed(&plain).get("calibration").is_none(), "{}", plain.stdout);
+        let note = plain.stderr.lines().find(|line| line.starts_with("note: ")).unwrap().to_owned();
+        assert!(note.ends_with(&format!("; counting gives {}", event["counted"])), "{note}");
+        (event["calibration"].as_str().unwrap().to_owned(), note)
+    };
+    let rows = |expected: &str, count: usize| {
+        let row = format!(r#"{{"wallet": {{"transactions": []}}, "expected": {expected}}}"#);
+        [row.as_str()].repeat(count).join("\n")
+    };
+    let (standing, note) = marked();
+    assert!(standing == "not_calibrated" && note.starts_with("note: not calibrated;"), "{standing} {note}");
+
+    let few = with(&["oracle", "calibrate", "-"], &rows("[600, 620]", 29));
+    refused(&few, 2, "standard input: 29 wallets: a calibration takes at least 30");
+    let wrong = with(&["oracle", "calibrate", "-"], &format!("{}\n{{}}", rows("[600, 620]", 30)));
+    refused(&wrong, 2, "standard input:31:2: $: missing field `wallet`");
+    assert_eq!(marked().0, "not_calibrated");
+
+    let ran = with(&["oracle", "calibrate", "--json", "-"], &rows("[600, 620]", 30));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let found = printed(&ran);
+    assert_eq!((&found["n"], &found["model_distance"]), (&json!(30), &json!(0.0)), "{found}");
+    assert_eq!(marked().0, "better");
+
+    // Counting gives 0 for a wallet without a history, which is right here.
+    let ran = with(&["oracle", "calibrate", "-"], &rows("[0, 10]", 30));
+    assert!(ran.code == 0 && ran.stdout.contains("30 wallets: not better than counting"), "{}", ran.stdout);
+    assert_eq!(marked().0, "not_better");
+    let other = printed(&with(&["oracle", "score", "--json", "--prompt", "v2", &one], ""));
+    assert_eq!(other["calibration"], "not_calibrated", "another prompt is not calibrated");
+}
+
+#[test]
+fn a_model_without_scores_is_not_calibrated() {
+    let server = ollama(["prose".to_owned()]);
+    let config = config("calibrate-prose.toml", &server);
+    let file = super::folder().join("no-calibrations.jsonl");
+    let path = file.display().to_string();
+    let row = r#"{"wallet": {"transactions": []}, "expected": [0, 10]}"#;
+    let ran = formwork(
+        &["oracle", "calibrate", "--config", &config, "--calibrations", &path, "-"],
+        [row].repeat(30).join("\n"),
+    );
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("error: not calibrated: 30 of 30 scores are the fallback's"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!file.exists());
+}
