@@ -122,6 +122,9 @@ impl Closed {
 /// The rule of the violation for a value that the token limit cut off.
 pub(super) const CUT: &str = "truncated";
 
+/// The rule of the violation that [`Watch`](crate::Watch) reports.
+pub(super) const RUNAWAY: &str = "runaway";
+
 /// The rule of the violation for a value of which the model wrote nothing.
 const SUPPLIED: &str = "closed";
 

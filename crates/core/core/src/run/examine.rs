@@ -9,10 +9,9 @@ use formwork_json::{
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::closed::{CUT, Closed, in_document, is_incomplete};
+use super::closed::{CUT, Closed, RUNAWAY, in_document, is_incomplete};
 use super::compliance::{self, Proof};
 use super::drafts::Draft;
-use super::learn::RUNAWAY;
 use super::places::Places as Parts;
 use super::rest::{Beginning, open_in, unended};
 use super::warnings::{self, Ranked};

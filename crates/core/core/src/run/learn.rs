@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::closed::RUNAWAY;
 use super::compliance::Proof;
 use super::examine::Examined;
 use super::{Run, State};
@@ -10,9 +11,6 @@ use crate::{
     Ask, Failure, Finish, Observation, ObservationKind, Plan, SamplingParameter, Shown, Time, Warning,
     WarningKind,
 };
-
-/// The rule of the violation that [`Watch`](crate::Watch) reports.
-pub(super) const RUNAWAY: &str = "runaway";
 
 /// The time before the deadline in which an answer counts as cut off by the deadline instead of the token limit.
 const LATE: Duration = Duration::from_millis(100);
