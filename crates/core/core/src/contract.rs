@@ -7,7 +7,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::absence::declared::declares_absence;
-use crate::coercion::declared::Coercions;
+use crate::coercion::places::Coercions;
 use crate::decode::{decode, undecodable};
 use crate::rule::SourceIndex;
 use crate::{

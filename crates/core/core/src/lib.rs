@@ -71,7 +71,7 @@ pub use absence::settle::Settled;
 pub use answer::{Answer, Completion, Delta, End, Finish, ToolCall};
 pub use call::{Call, Sampling};
 pub use capabilities::{Capabilities, Enforcement};
-pub use coercion::apply::Coerced;
+pub use coercion::change::Coerced;
 pub use coercion::declared::{Coerce, Coercion, KEYWORD as COERCE, coercion_mistake};
 pub use contract::Contract;
 pub use cost::{Cost, Price};

@@ -48,7 +48,7 @@ pub(crate) struct ExtractRequest {
     #[serde(default)]
     #[schemars(with = "Option<Value>")]
     absent: Option<Absent>,
-    /// What is done with values that do not fit the schema: "strict", "ask", "fix", "drop", "default" or "guess", or an object of paths
+    /// The treatment of values that do not fit the schema: "strict", "ask", "fix", "drop", "default" or "guess", or an object of paths
     /// and these names, such as {"$.items[*].note": "drop"} (default: "fix").
     #[serde(default)]
     #[schemars(with = "Option<Value>")]

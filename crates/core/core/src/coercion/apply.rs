@@ -3,59 +3,12 @@
 use std::collections::HashMap;
 
 use formwork_json::{JsonPath, locate_all};
-use serde_json::Value;
 
 use super::convert::Converter;
 use super::declared::Coercion;
 use super::replace::replaced;
 use crate::absence::settle::Settled;
-use crate::violation::{MAX_FOUND, cut};
-use crate::{Context, Contract, Stage, Warning, WarningKind};
-
-/// One change of a value that did not fit its schema.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Coerced {
-    /// The path of the value in the changed document; of a removed value, its path before.
-    pub path: JsonPath,
-    /// The value before the change as JSON, cut to a maximum length; empty if there was none.
-    pub original: String,
-    /// A sentence about the change, with the original text.
-    pub message: String,
-}
-
-impl Coerced {
-    pub(super) fn changed(path: JsonPath, from: &Value, to: &Value) -> Self {
-        let (original, now) = (short(from), short(to));
-        Self { path, message: format!("{original} was read as {now}"), original }
-    }
-
-    pub(super) fn removed(path: JsonPath, from: &Value, reason: &str) -> Self {
-        let original = short(from);
-        Self { path, message: format!("{original} {reason} and was left out"), original }
-    }
-
-    pub(super) fn added(path: JsonPath, value: &Value) -> Self {
-        let message = format!("the member was missing and is {} by its schema", short(value));
-        Self { path, message, original: String::new() }
-    }
-
-    pub(super) fn renamed(path: JsonPath, name: &str) -> Self {
-        let original = short(&Value::from(name));
-        Self { path, message: format!("the member was named {original}"), original }
-    }
-}
-
-/// A change of an accepted value.
-impl From<&Coerced> for Warning {
-    fn from(one: &Coerced) -> Self {
-        Self::new(WarningKind::Coerced, &one.message).at(one.path.clone())
-    }
-}
-
-fn short(value: &Value) -> String {
-    cut(&value.to_string(), MAX_FOUND).into_owned()
-}
+use crate::{Context, Contract, Stage};
 
 /// The number of values that are visited for each value of a document and each part of its schema, at most.
 const MAX_VISITS: usize = 200_000;

@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use formwork_json::{JsonPath, Level, is_same, read, rounded};
 use serde_json::{Number, Value};
 
-use super::apply::Coerced;
-use super::declared::{Coercion, Coercions, inside};
+use super::change::Coerced;
+use super::declared::Coercion;
 use super::guess;
+use super::places::{Coercions, inside};
 use crate::Segment;
 use crate::accepts::Accepts;
 use crate::keywords::{fits_type, item, target, type_name};

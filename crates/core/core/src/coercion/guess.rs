@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use formwork_json::{Level, is_same, read};
 use serde_json::{Map, Value, json};
 
-use super::apply::Coerced;
+use super::change::Coerced;
 use super::convert::{Converter, Place, number, types};
 use crate::keywords::{is_type, target};
 

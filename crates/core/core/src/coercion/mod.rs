@@ -2,10 +2,12 @@
 //!
 //! A contract says at each place what may be done ([`Coercion`](declared::Coercion)): by the policy, by the contract, and by
 //! [`KEYWORD`](declared::KEYWORD) in its schema. A document is judged as it is first. Only where an error lies, a conversion is tried, and
-//! the converted document is judged as a whole. Each change is a [`Coerced`](apply::Coerced) with the original text.
+//! the converted document is judged as a whole. Each change is a [`Coerced`](change::Coerced) with the original text.
 
-pub(crate) mod apply;
+mod apply;
+pub(crate) mod change;
 mod convert;
 pub(crate) mod declared;
 mod guess;
+pub(crate) mod places;
 mod replace;

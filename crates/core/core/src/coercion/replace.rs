@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use formwork_json::JsonPath;
 use serde_json::Value;
 
-use super::apply::Coerced;
-use super::declared::{Coercion, Coercions};
+use super::change::Coerced;
+use super::declared::Coercion;
+use super::places::Coercions;
 use crate::keywords::target;
 use crate::{Segment, Structure, Violation};
 

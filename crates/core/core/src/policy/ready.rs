@@ -229,7 +229,7 @@ pub struct Policy {
     /// Whether to stop a call once its answer cannot become valid; see [`RetryPolicy::stops`].
     #[serde(default)]
     pub stop: bool,
-    /// What is done with values that do not fit the schema; see [`RetryPolicy::coercion`].
+    /// The treatment of values that do not fit the schema; see [`RetryPolicy::coercion`].
     #[serde(default)]
     pub coercion: Coercion,
     /// Whether a connection that failed is not retried, unless the retries of the target are set.

@@ -8,7 +8,7 @@ use formwork_json::{Kind, is_same};
 use serde_json::{Map, Value, json};
 
 use crate::absence::declared::declares_absence;
-use crate::coercion::declared::Coercions;
+use crate::coercion::places::Coercions;
 use crate::keywords::{definition_name, find, target};
 use crate::{Coercion, Context, Report, Structure, is_old_draft, normalise};
 
