@@ -106,7 +106,7 @@ mod tests {
             verdict(&criterion, json!({"low": 3})),
             (Verdict::Indeterminate, "the output has no `$.high`".into())
         );
-        let rule = Rule::Quoted { target: "$.name".parse().unwrap() };
+        let rule = Rule::grounded("$.name".parse().unwrap());
         let quoted = Criterion { rule: Some(rule), ..Criterion::new("a", "b") };
         assert_eq!(verdict(&quoted, json!({"name": "ada"})).0, Verdict::Pass);
         assert_eq!(verdict(&quoted, json!({"name": "Bob"})).0, Verdict::Fail);

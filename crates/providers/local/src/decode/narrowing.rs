@@ -153,6 +153,6 @@ mod tests {
             narrowing.push(br#"{"parts": {"a": 1, "b": 3}"#);
             assert!(narrowing.due().is_none(), "{score}");
         }
-        assert!(Narrowing::new(&json!({}), &[Rule::Quoted { target: JsonPath::root().into() }]).is_none());
+        assert!(Narrowing::new(&json!({}), &[Rule::grounded(JsonPath::root().into())]).is_none());
     }
 }
