@@ -333,7 +333,7 @@ fn errors_about_rules_name_the_file_with_the_rule_and_its_place() {
             "the rule `atMost` can never run",
         ),
         (json!({"rule": "atMots", "target": "$.total", "limit": "$.note"}), "unknown variant"),
-        (json!({"rule": "quoted", "target": "$.note"}), "the rule `quoted` needs the source text"),
+        (json!({"rule": "quoted", "target": "$.note"}), "the rule `grounded` needs the source text"),
     ] {
         let rules = json!([good, bad]);
         let file = temporary("placed.rules.json", rules.to_string());
