@@ -13,6 +13,7 @@ use super::closed::{CUT, Closed, RUNAWAY, in_document, is_incomplete};
 use super::compliance::{self, Proof};
 use super::drafts::Draft;
 use super::places::Places as Parts;
+use super::question::Question;
 use super::rest::{Beginning, open_in, unended};
 use super::warnings::{self, Ranked};
 use crate::feedback::cut_bytes;
@@ -20,27 +21,9 @@ use crate::judgement::Decoded;
 use crate::lift::{Lifted, lift_exact};
 use crate::reader::Places;
 use crate::{
-    Ask, Call, Completion, Context, Failure, Finish, Fit, Plan, Provenance, Source, Stage, Violation,
-    Warning, WarningKind, precision, spaced,
+    Ask, Call, Completion, Failure, Finish, Fit, Provenance, Source, Stage, Violation, Warning, WarningKind,
+    precision, spaced,
 };
-
-/// The request that an answer is examined against.
-pub(super) struct Question<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) call: &'a Call,
-    pub(super) ask: &'a Ask,
-    /// The draft that a patch is for.
-    pub(super) draft: Option<&'a Draft>,
-    pub(super) context: Context<'a>,
-    /// The number of the attempt.
-    pub(super) attempt: u32,
-    /// The text of the answer, as the ledger keeps it.
-    pub(super) text: &'a Arc<str>,
-    /// The index of the ledger entry that will contain the violations.
-    pub(super) entry: usize,
-    /// The limit that ended an answer that was cut off.
-    pub(super) cut_by: &'static str,
-}
 
 /// The result of examining an answer.
 pub(super) struct Examined {

@@ -22,6 +22,7 @@ mod limit;
 mod patch;
 mod places;
 mod position;
+mod question;
 mod random;
 mod request;
 mod rest;

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::closed::Closed;
 use super::drafts::Draft;
-use super::examine::Question;
 use super::patch::{MAX_PATCHED, max_items, wrong_values};
 use super::places::{Places as Parts, is_rest};
+use super::question::Question;
 use crate::keywords::{member_names, target};
 use crate::lift::{Lifted, lift_exact};
 use crate::reader::Places;
