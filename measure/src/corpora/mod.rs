@@ -62,6 +62,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         read::mechanical(args)?;
         read::mechanical_with_schema(args)?;
         read::suites(args)?;
+        read::suites_with_schema(args)?;
     }
     if wants(Part::Reader) {
         reader::run(args)?;

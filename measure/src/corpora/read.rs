@@ -1,8 +1,10 @@
 //! Scores parsing on mechanically damaged JSON, and on the test suites of similar projects.
 
-use formwork_core::{Context, Fit, Report, Validator as _};
+use std::sync::Arc;
+
+use formwork_core::{Coercion, Context, Fit, Inline, Report, Validator as _};
 use formwork_json::{Level, is_same, read};
-use formwork_schema::compile;
+use formwork_schema::{compile, contract_for};
 use serde_json::Value;
 
 use super::{Args, Scores, rows, text};
@@ -97,4 +99,69 @@ pub(super) fn suites(args: &Args) -> Result<(), String> {
     scores.print("peers' suites, no schema");
     println!("  wrong value returned as success: {wrong}, error instead of a value: {errors}");
     Ok(())
+}
+
+/// Scores the rows of the suites that need a schema, each peer at the levels of conversion. `null` counts as absent, and rows of
+/// unfinished texts are left out.
+pub(super) fn suites_with_schema(args: &Args) -> Result<(), String> {
+    for coercion in [Coercion::Ask, Coercion::Fix, Coercion::Guess] {
+        let mut scores = Scores::default();
+        let mut wrong = 0;
+        let rows = rows(&args.folder.join("repair_suites.jsonl"))?;
+        let is_final =
+            |row: &&Value| !row["needs_schema"].is_null() && !text(row, "mode").contains("partial");
+        for row in rows.iter().filter(is_final) {
+            let (peer, schema) = (text(row, "peer"), &row["needs_schema"]);
+            let found = coerced(text(row, "input"), schema, coercion);
+            let is_right = match (&found, text(row, "expect") == "value") {
+                (Some(value), true) => is_same(&stated(value), &stated(&row["expected"])),
+                (found, expects) => found.is_some() == expects,
+            };
+            wrong += usize::from(!is_right && found.is_some());
+            scores.add(peer, is_right);
+            if !is_right && args.prints(peer) {
+                println!(
+                    "{} {coercion}\n  input    {}\n  expected {}\n  read     {found:?}",
+                    text(row, "id"),
+                    row["input"],
+                    row["expected"]
+                );
+            }
+        }
+        scores.print(&format!("peers' suites, with a schema, coercion {coercion}"));
+        println!("  wrong value returned as success: {wrong}");
+    }
+    Ok(())
+}
+
+/// Returns the valid document of a text, once its values are converted.
+fn coerced(text: &str, schema: &Value, coercion: Coercion) -> Option<Value> {
+    let contract = contract_for(Arc::new(Inline::new("row", schema.clone()))).ok()?.with_coercion(coercion);
+    let reading = read(text, Level::Lenient).ok();
+    let settled = reading.iter().flat_map(|reading| reading.candidates()).map(|candidate| {
+        let source = Some(candidate.span.of(text)).filter(|_| candidate.edits.is_empty());
+        let settled = contract.settle_text(candidate.value.clone(), source, &Context::EMPTY);
+        let fit = Fit::new(schema, candidate, &settled.value, &settled.judgement.violations);
+        (fit.with_changes(settled.coerced.len()), settled)
+    });
+    let best = settled.max_by_key(|(fit, _)| *fit).map(|(_, settled)| settled);
+    let best = best.filter(|settled| settled.judgement.is_accepted());
+    let whole = contract.guesses().then(|| contract.settle(Value::from(text), &Context::EMPTY));
+    let whole = whole.filter(|whole| whole.judgement.is_accepted() && !whole.value.is_object());
+    match (best, whole) {
+        (Some(best), Some(whole)) if !whole.coerced.is_empty() || best.coerced.is_empty() => Some(best.value),
+        (best, whole) => whole.or(best).map(|settled| settled.value),
+    }
+}
+
+/// Returns a value without members that are `null`.
+fn stated(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let stated = members.iter().filter(|(_, member)| !member.is_null());
+            Value::Object(stated.map(|(name, member)| (name.clone(), self::stated(member))).collect())
+        }
+        Value::Array(items) => items.iter().map(stated).collect(),
+        other => other.clone(),
+    }
 }

@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use formwork_json::{JsonPath, Level, is_same, read, rounded};
-use serde_json::{Number, Value};
+use formwork_json::{JsonPath, Level, is_same, read};
+use serde_json::{Number, Value, json};
 
 use super::change::Coerced;
 use super::declared::Coercion;
 use super::guess;
+use super::part::{Place, number, types};
 use super::places::{Coercions, inside};
 use crate::Segment;
 use crate::accepts::Accepts;
@@ -23,21 +24,6 @@ pub(super) struct Converter<'a> {
     pub(super) wanted: Vec<JsonPath>,
     /// The number of values that may still be visited.
     pub(super) left: usize,
-}
-
-/// The place of a value: its path, its path in the text, and the coercion there.
-#[derive(Clone)]
-pub(super) struct Place {
-    pub(super) at: JsonPath,
-    pub(super) origin: Option<JsonPath>,
-    pub(super) coercion: Coercion,
-}
-
-impl Place {
-    fn below(&self, segment: Segment) -> Self {
-        let origin = self.origin.as_ref().map(|origin| origin.child(segment.clone()));
-        Self { at: self.at.child(segment), origin, coercion: self.coercion }
-    }
 }
 
 /// A converted value, with the changes inside of it.
@@ -122,7 +108,7 @@ impl<'a> Converter<'a> {
             Value::Object(members) => {
                 let mut members = members.clone();
                 if place.coercion == Coercion::Guess {
-                    if let Some(made) = guess::implied(self, value, part, place) {
+                    if let Some(made) = implied(self, value, part, place) {
                         return Some(made);
                     }
                     guess::names(&mut members, part, place, &mut changes);
@@ -209,7 +195,7 @@ impl<'a> Converter<'a> {
             }
         }
         if found.is_empty() && place.coercion == Coercion::Guess {
-            return guess::other(self, value, part, place);
+            return other(self, value, part, place);
         }
         if place.coercion == Coercion::Guess {
             found.truncate(1);
@@ -294,12 +280,6 @@ fn listed(part: &Value) -> Option<Vec<Value>> {
     }
 }
 
-/// Returns the types that a schema names.
-pub(super) fn types(part: &Value) -> Vec<&str> {
-    let one = part["type"].as_str();
-    one.into_iter().chain(part["type"].as_array().into_iter().flatten().filter_map(Value::as_str)).collect()
-}
-
 /// Returns the only listed value that a value names: a text in other case or with other spaces, or the text of a number, literal or
 /// text that is listed.
 fn in_list(value: &Value, listed: &[Value]) -> Option<Value> {
@@ -322,13 +302,6 @@ fn in_list(value: &Value, listed: &[Value]) -> Option<Value> {
     found.next().is_none().then(|| only.clone())
 }
 
-/// Returns the number that a text is, if a [`Value`] holds it exactly.
-pub(super) fn number(text: &str) -> Option<Number> {
-    let begins = text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
-    let number = serde_json::from_str(text).ok().filter(|_| begins)?;
-    rounded(text).is_empty().then_some(number)
-}
-
 /// Returns the list or object that a text is as strict JSON.
 fn document(text: &str) -> Option<Value> {
     if !text.trim_start().starts_with(['{', '[']) {
@@ -336,4 +309,59 @@ fn document(text: &str) -> Option<Value> {
     }
     let candidate = read(text.trim(), Level::Strict).ok()?.into_candidates().into_iter().next()?;
     (candidate.is_exact() && candidate.rounded.is_empty()).then_some(candidate.value)
+}
+
+/// Makes an object of a value that can be its only required member, or of a list with one value for each member.
+fn other<'a>(
+    converter: &mut Converter<'a>,
+    value: &Value,
+    part: &'a Value,
+    place: &Place,
+) -> Option<(Value, Vec<Coerced>)> {
+    if let Value::Array(items) = value
+        && let [only] = items.as_slice()
+    {
+        let change = Coerced::changed(place.at.clone(), value, only);
+        let fits = converter.fits(only, part);
+        if fits {
+            return Some((only.clone(), vec![change]));
+        }
+        let made =
+            only.is_object().then(|| converter.contained(only.clone(), value, part, place, 0)).flatten();
+        return made.filter(|(made, _)| converter.fits(made, part));
+    }
+    let named = part["properties"].as_object().filter(|_| types(part).contains(&"object"))?;
+    let made: Value = match value {
+        Value::Array(items)
+            if items.len() == named.len()
+                && items.iter().zip(named.values()).all(|(item, schema)| converter.fits(item, schema)) =>
+        {
+            Value::Object(named.keys().cloned().zip(items.iter().cloned()).collect())
+        }
+        Value::Array(_) | Value::Object(_) => return None,
+        _ => {
+            let [name] = part["required"].as_array()?.as_slice() else { return None };
+            json!({name.as_str()?: value})
+        }
+    };
+    converter.contained(made, value, part, place, 0).filter(|(made, _)| converter.fits(made, part))
+}
+
+/// Makes an object of another one that can be the value of its only required member.
+fn implied<'a>(
+    converter: &mut Converter<'a>,
+    value: &Value,
+    part: &'a Value,
+    place: &Place,
+) -> Option<(Value, Vec<Coerced>)> {
+    let [name] = part["required"].as_array()?.as_slice() else { return None };
+    let name = name.as_str()?;
+    let schema = part["properties"].get(name).filter(|_| value.get(name).is_none())?;
+    // A schema that allows anything implies nothing.
+    if !converter.fits(value, schema) || converter.fits(&Value::Null, schema) {
+        return None;
+    }
+    let made = json!({name: value});
+    let change = Coerced::changed(place.at.clone(), value, &made);
+    converter.fits(&made, part).then(|| (made, vec![change]))
 }

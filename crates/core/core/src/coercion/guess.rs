@@ -6,7 +6,7 @@ use formwork_json::{Level, is_same, read};
 use serde_json::{Map, Value, json};
 
 use super::change::Coerced;
-use super::convert::{Converter, Place, number, types};
+use super::part::{Place, number, types};
 use crate::keywords::{is_type, target};
 
 /// Returns the values of a type that a value may stand for.
@@ -206,59 +206,4 @@ pub(super) fn missing(
         changes.push(Coerced::added(place.at.key(name), &value));
         members.insert(name.to_owned(), value);
     }
-}
-
-/// Makes an object of a value that can be its only required member, or of a list with one value for each member.
-pub(super) fn other<'a>(
-    converter: &mut Converter<'a>,
-    value: &Value,
-    part: &'a Value,
-    place: &Place,
-) -> Option<(Value, Vec<Coerced>)> {
-    if let Value::Array(items) = value
-        && let [only] = items.as_slice()
-    {
-        let change = Coerced::changed(place.at.clone(), value, only);
-        let fits = converter.fits(only, part);
-        if fits {
-            return Some((only.clone(), vec![change]));
-        }
-        let made =
-            only.is_object().then(|| converter.contained(only.clone(), value, part, place, 0)).flatten();
-        return made.filter(|(made, _)| converter.fits(made, part));
-    }
-    let named = part["properties"].as_object().filter(|_| types(part).contains(&"object"))?;
-    let made: Value = match value {
-        Value::Array(items)
-            if items.len() == named.len()
-                && items.iter().zip(named.values()).all(|(item, schema)| converter.fits(item, schema)) =>
-        {
-            Value::Object(named.keys().cloned().zip(items.iter().cloned()).collect())
-        }
-        Value::Array(_) | Value::Object(_) => return None,
-        _ => {
-            let [name] = part["required"].as_array()?.as_slice() else { return None };
-            json!({name.as_str()?: value})
-        }
-    };
-    converter.contained(made, value, part, place, 0).filter(|(made, _)| converter.fits(made, part))
-}
-
-/// Makes an object of another one that can be the value of its only required member.
-pub(super) fn implied<'a>(
-    converter: &mut Converter<'a>,
-    value: &Value,
-    part: &'a Value,
-    place: &Place,
-) -> Option<(Value, Vec<Coerced>)> {
-    let [name] = part["required"].as_array()?.as_slice() else { return None };
-    let name = name.as_str()?;
-    let schema = part["properties"].get(name).filter(|_| value.get(name).is_none())?;
-    // A schema that allows anything implies nothing.
-    if !converter.fits(value, schema) || converter.fits(&Value::Null, schema) {
-        return None;
-    }
-    let made = json!({name: value});
-    let change = Coerced::changed(place.at.clone(), value, &made);
-    converter.fits(&made, part).then(|| (made, vec![change]))
 }

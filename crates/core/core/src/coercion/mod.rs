@@ -9,5 +9,6 @@ pub(crate) mod change;
 mod convert;
 pub(crate) mod declared;
 mod guess;
+mod part;
 pub(crate) mod places;
 mod replace;
