@@ -1,7 +1,6 @@
 //! Calibration: whether a model's scores are nearer to those of people than counting is.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::{self, Write as _};
 use std::path::Path;
 
@@ -10,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::wallet::{Band, Wallet, WalletError};
 use crate::{PromptId, ScoreEvent, ScoreSource};
+
+pub use crate::standing::Standing;
 
 /// The minimum number of wallets of a calibration, and of scores by a model.
 pub const MIN_WALLETS: usize = 30;
@@ -49,37 +50,6 @@ pub struct Calibration {
     /// The paired 95 % interval of the difference, model less fallback, in points: percentiles of 10,000 resamples of wallets
     /// (bootstrap, seed 1).
     pub interval: [f64; 2],
-}
-
-/// The worth of the scores of a model, according to a calibration.
-///
-/// ```
-/// use formwork_oracle::calibration::Standing;
-///
-/// assert_eq!(Standing::default().to_string(), "not calibrated");
-/// assert_eq!(serde_json::to_value(Standing::Better)?, "better");
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Standing {
-    /// The model was not measured with this version of the prompt.
-    #[default]
-    NotCalibrated,
-    /// The model's scores are nearer to the expected ranges than counting is: the whole interval is below 0.
-    Better,
-    /// The measurement does not show that the model's scores are nearer than counting.
-    NotBetter,
-}
-
-impl fmt::Display for Standing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotCalibrated => "not calibrated",
-            Self::Better => "better than counting",
-            Self::NotBetter => "not better than counting",
-        })
-    }
 }
 
 impl Calibration {

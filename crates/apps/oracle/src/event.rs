@@ -6,7 +6,7 @@ use formwork_core::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::calibration::Standing;
+use crate::standing::Standing;
 use crate::wallet::Band;
 use crate::{AiScore, CROSS_CHECK, PromptId, ScoreSource};
 

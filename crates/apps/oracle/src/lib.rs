@@ -29,6 +29,7 @@ mod seed;
 #[cfg(feature = "serve")]
 pub mod service;
 mod source;
+mod standing;
 mod texts;
 pub mod wallet;
 

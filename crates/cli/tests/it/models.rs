@@ -148,7 +148,8 @@ fn an_unknown_name_is_answered_with_the_nearest() {
     let cache = folder().join("no-names");
     for (action, code) in [("fetch", 3), ("path", 1), ("remove", 2)] {
         refused(&models(&cache, &[action, "smolm2-135m"]), code, "did you mean `smollm2-135m-instruct`?");
-        refused(&models(&cache, &[action, "gpt-9"]), code, "a name: default, smollm2-135m-instruct");
+        refused(&models(&cache, &[action, "nonsense"]), code, "a name: default, smollm2-135m-instruct");
+        refused(&models(&cache, &[action, "gpt-9"]), code, "a server may have it: -m ollama/gpt-9");
     }
 }
 

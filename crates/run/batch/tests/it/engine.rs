@@ -31,7 +31,7 @@ struct Played {
 /// The behaviour of the provider at the nth call of a row.
 fn answer(row: u64, nth: u32) -> Result<String, Fault> {
     match row % 10 {
-        3 | 6 if nth == 1 => Ok(format!("{{\"number\": \"{row}\"}}")),
+        3 | 6 if nth == 1 => Ok(format!("{{\"number\": \"row {row}\"}}")),
         7 => Ok(format!("no, for the {nth}. time")),
         5 if nth == 1 => Err(Fault::new(FaultKind::Unreachable, "closed")),
         _ => Ok(format!("{{\"number\": {row}}}")),

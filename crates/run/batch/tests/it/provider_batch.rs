@@ -22,7 +22,7 @@ const APIS: [Api; 2] = [Api::OpenAi, Api::Anthropic];
 /// Invalid completions for 30 % of the rows, and server errors for 10 %.
 fn answer(row: u64, nth: u32) -> Reply {
     match row % 10 {
-        3 | 6 if nth == 1 => Reply::Text(format!("{{\"number\": \"{row}\"}}")),
+        3 | 6 if nth == 1 => Reply::Text(format!("{{\"number\": \"row {row}\"}}")),
         7 => Reply::Text(format!("no, for the {nth}. time")),
         5 if nth == 1 => Reply::Error(500, "the server is in trouble"),
         _ => Reply::Text(format!("{{\"number\": {row}}}")),
