@@ -102,10 +102,10 @@ pub fn compile_with(schema: &Value, formats: Formats) -> Result<Arc<Compiled>, S
     if let Some((pointer, message)) = coercion_mistake(schema) {
         return Err(SchemaError { pointer, message });
     }
-    if let Some(Ok(places)) = Coerce::of(schema) {
-        if let Some(message) = places.paths().find_map(|path| missing(&bounded.normal, path)) {
-            return Err(SchemaError { pointer: format!("/{COERCE}"), message });
-        }
+    if let Some(Ok(places)) = Coerce::of(schema)
+        && let Some(message) = places.paths().find_map(|path| missing(&bounded.normal, path))
+    {
+        return Err(SchemaError { pointer: format!("/{COERCE}"), message });
     }
     let deepest = bounded.deepest();
     let mut validator = build(schema, formats)?;

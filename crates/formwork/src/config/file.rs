@@ -388,6 +388,7 @@ impl Config {
     }
 
     /// Returns whether the text of the file, not an environment variable, has a setting of a section.
+    #[cfg(feature = "http")]
     pub(crate) fn is_set_by_file(&self, section: &str, setting: &str) -> bool {
         self.document.setting(section, setting).is_some_and(|span| self.document.edit_at(&span).is_none())
     }

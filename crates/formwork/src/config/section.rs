@@ -6,7 +6,9 @@ use formwork_core::{Retries, Thresholds};
 use formwork_dialect::registry::Registry;
 use formwork_dialect::{Dialect, Dialects};
 use serde::de::DeserializeOwned;
+#[cfg(feature = "http")]
 use toml::Spanned;
+#[cfg(feature = "http")]
 use toml::de::DeValue;
 
 use super::common::retry_settings;
@@ -116,6 +118,7 @@ impl Section {
 
     /// Returns whether the text of the file, not an environment variable or a default, chose an address: it has this setting, or a
     /// value with this address.
+    #[cfg(feature = "http")]
     pub(crate) fn chooses_address(&self, setting: &str, address: &str) -> bool {
         let Ok(sections) = self.document.providers() else { return true };
         let own = sections.into_iter().find(|(name, ..)| *name == self.name);

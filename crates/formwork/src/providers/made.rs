@@ -215,9 +215,9 @@ fn identity(system: &str, address: Option<&str>, model: &str, kind: &str) -> Str
     Sha256::digest(parts).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the observations of this process about its targets, and those of earlier processes in the file
-/// [`cache::observations`](crate::cache::observations). All providers of a configuration use this store, with the thresholds of its
-/// section `[health]`.
+/// Returns the observations of this process about its targets, and those of earlier processes in the file `FORMWORK_OBSERVATIONS`
+/// (default: `observations.jsonl` in the [cache folder](crate::cache_folder); an empty variable: no file). All providers of a
+/// configuration use this store, with the thresholds of its section `[health]`.
 ///
 /// ```
 /// for restriction in formwork::providers::observations().in_force() {

@@ -137,9 +137,8 @@ impl Values {
             text.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect()
         };
         let text = plain(text);
-        let others = self.others.iter().filter(|one| one.is_number() || one.is_boolean());
-        self.texts.iter().any(|one| plain(one) == text)
-            || others.into_iter().any(|one| one.to_string() == text)
+        let mut others = self.others.iter().filter(|one| one.is_number() || one.is_boolean());
+        self.texts.iter().any(|one| plain(one) == text) || others.any(|one| *one.to_string() == text)
     }
 
     /// Returns whether a text can become one of the values.
