@@ -151,13 +151,14 @@ async fn answered<A: Printed>(
     loop {
         tokio::select! {
             biased;
-            result = &mut asking => return Ok(result),
+            // It is polled first, so that the handler of the signal is installed before the question begins.
             pressed = tokio::signal::ctrl_c() => {
                 if pressed.is_err() || cancel.is_cancelled() {
                     return Err(Failed::interrupted());
                 }
                 cancel.cancel();
             }
+            result = &mut asking => return Ok(result),
         }
     }
 }
