@@ -182,7 +182,7 @@ fn bad_input_is_one_message_each_and_the_batch_stays_as_it_is() {
         refused(&ran, 2, says);
         assert!(!Path::new(&fresh).join("ledger.db").exists(), "{args:?} left a batch behind");
     }
-    // What is in force about targets is the evidence of all tests together.
+    // The restrictions that are in force depend on the time.
     let of_batch = |status: &str| status.split("in force").next().unwrap_or_default().to_owned();
     let after = batch(&["status", &mine]).stdout;
     assert_eq!((of_batch(&after), server.received().len()), (of_batch(&before), 4));

@@ -78,7 +78,7 @@ fn command(args: &[&str]) -> Command {
     command.args(args).env_remove("FORMWORK_MODEL").env_remove("FORMWORK_CONFIG");
     // Tests run concurrently, and the threads of several models would only wait for each other.
     command.env("CANDLE_NUM_THREADS", "1");
-    // What one test shows about a target is no evidence in another, nor for the user's own commands.
+    // The evidence of one test about a target must not count in another test, nor in the user's own commands.
     let test = std::thread::current().name().unwrap_or("thread").replace("::", "-");
     command.env("FORMWORK_OBSERVATIONS", folder().join(format!("observations-{test}.jsonl")));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

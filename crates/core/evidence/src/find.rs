@@ -52,7 +52,7 @@ fn of_text(index: &Index<'_>, text: &str) -> Vec<Place> {
     }
     let mut places = of_words(index, text, &words);
     let (found, rest) = dates(text);
-    // What follows a date is a time of day, or the text is no date.
+    // Only a time of day may follow a date, or the text is no date.
     if rest.chars().all(|c| digit(c).is_some() || !c.is_alphabetic() || matches!(c, 'T' | 'Z' | 't' | 'z')) {
         let of_date = |date: Date, quality| {
             index.dates(date).map(move |range| Place::new(range, Status::Normalised, quality))

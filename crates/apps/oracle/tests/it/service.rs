@@ -177,7 +177,7 @@ async fn the_answer_has_the_same_fields_whoever_gave_it() {
         assert_eq!(response.header("cache-control"), Some("no-store"));
         response.json().as_object().unwrap().keys().cloned().collect()
     };
-    // What is known about the worth of the score is outside of the response object.
+    // The calibration of the score is outside of the response object.
     let evidence = ai.header("x-formwork-calibration").unwrap();
     assert!(evidence.starts_with("not calibrated; fallback="), "{evidence}");
     assert_eq!(fallback.header("x-formwork-calibration"), Some("fallback"));

@@ -238,7 +238,8 @@ impl Question<'_> {
         if is_changed {
             draft.text = spaced(&value).into();
         }
-        // What reading the earlier answers took still holds; the whole document was judged anew, and its numbers with it.
+        // Warnings about reading the earlier answers still hold. Those of checks and numbers are replaced, because the whole document
+        // was judged anew.
         draft.warnings.retain(|warning| !matches!(warning.kind, WarningKind::Check | WarningKind::Rounded));
         draft.warnings.extend(warnings::of_answer(completion, &within(&candidate).collect::<Vec<_>>()));
         draft.warnings.extend(warnings);
