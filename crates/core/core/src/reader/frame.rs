@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use formwork_json::{JsonPath, Kind, Segment};
 use serde::{Deserialize, Serialize};
 
-use super::outline::{Id, Outline};
+use super::node::Id;
+use super::outline::Outline;
 
 /// An open value: the nodes of the schema that describe it, and what follows for the schema around them if one rejects it.
 ///

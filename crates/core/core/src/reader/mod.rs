@@ -1,8 +1,14 @@
 //! Reads an answer along with its contract while it arrives.
 
+mod build;
+mod check;
+mod enter;
 mod follow;
 mod frame;
+mod judged;
+mod node;
 mod outline;
+mod reject;
 
 use formwork_json::{
     EditKind, Event, JsonPath, Kind, Level, Lexer, Position, Span, Token, characters, unquoted,
@@ -10,13 +16,13 @@ use formwork_json::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::keywords::is_type;
 use crate::{Context, Report, Stage, Violation};
 pub use follow::Follower;
 pub(crate) use follow::Places;
-use frame::{Dependent, Eval, Frame, Known, Reason, path_of};
+use frame::{Dependent, Eval, Frame, Reason, path_of};
+use judged::Judged;
+use node::{Id, Limit, bit};
 pub use outline::Outline;
-use outline::{Check, Id, Limit, ROOT, bit, name_of};
 
 /// The prospects of the first document of a text.
 ///
@@ -287,124 +293,6 @@ impl Reader {
         }
     }
 
-    fn begin(&mut self, outline: &Outline, kind: Kind, event: Event) {
-        let start = event.span.start;
-        let mut frame = self.spare.pop().unwrap_or_else(|| Frame::new(kind, start));
-        frame.reset(kind, start);
-        let mut known = Known::default();
-        let mut failed = Vec::new();
-        match self.frames.last_mut() {
-            None => {
-                self.valid = Span::new(start, start);
-                frame.take(outline, &mut known, ROOT, None);
-            }
-            Some(outer) => {
-                let (is_array, index) = (outer.kind == Kind::Array, outer.count);
-                let mut is_absent = false;
-                if is_array {
-                    for (at, eval) in outer.evals.iter().enumerate().filter(|(_, eval)| eval.alive) {
-                        let node = outline.node(eval.node);
-                        if let Some(item) = node.prefix.get(index).copied().or(node.items) {
-                            frame.take(outline, &mut known, item, Some(at as u32));
-                        }
-                    }
-                }
-                for seed in self.members.drain(..) {
-                    if kind == Kind::Null && seed.optional && !outline.takes(seed.node, kind, 0) {
-                        is_absent = true;
-                    } else {
-                        frame.take(outline, &mut known, seed.node, Some(seed.outer));
-                    }
-                }
-                outer.has_absent |= is_absent;
-                outer.absent += usize::from(is_absent);
-                outer.count += 1;
-                let present = outer.count - outer.absent;
-                let limit = if is_array { Limit::MaxItems } else { Limit::MaxProperties };
-                for (at, eval) in outer.evals.iter().enumerate().filter(|(_, eval)| eval.alive) {
-                    let max = outline.node(eval.node).limit(limit).filter(|max| present as f64 > *max);
-                    failed.extend(max.map(|max| {
-                        let what = if is_array { "items" } else { "fields" };
-                        (at, Reason::new(limit.keyword()).expected(format!("at most {max} {what}")))
-                    }));
-                }
-            }
-        }
-        for (at, reason) in failed {
-            self.fail(at, reason, event.at, event.span);
-        }
-        let mut wrong: Vec<(usize, Reason)> =
-            frame.empty_unions().into_iter().map(|(at, union)| (at, Reason::new(union))).collect();
-        for (at, eval) in frame.evals.iter().enumerate() {
-            let node = outline.node(eval.node);
-            if !node.allows(kind) {
-                let keyword = match () {
-                    () if node.is_never() => "falseSchema",
-                    () if node.values.is_some() => "enum",
-                    () => "type",
-                };
-                wrong.push((at, Reason::new(keyword).expected(node.types())));
-            }
-        }
-        let tracks = kind == Kind::String && frame.evals.iter().any(|eval| outline.node(eval.node).tracks_text())
-            // A value of an enumeration may be spelled otherwise.
-            && !(outline.converts && frame.evals.iter().any(|eval| outline.node(eval.node).values.is_some()));
-        self.tracked = tracks.then(|| Tracked { end: start + 1, ..Tracked::default() });
-        self.frames.push(frame);
-        for (at, reason) in wrong {
-            self.fail(at, reason, event.at, event.span);
-        }
-    }
-
-    fn key(&mut self, outline: &Outline, event: Event) {
-        let Some(frame) = self.frames.last_mut() else { return };
-        let name = unquoted(event.span.of(&self.text));
-        self.members.clear();
-        let mut failed = Vec::new();
-        let mut value = None;
-        for (at, eval) in frame.evals.iter_mut().enumerate().filter(|(_, eval)| eval.alive) {
-            let node = outline.node(eval.node);
-            let member = node.members.get(&*name).copied().unwrap_or_default();
-            let mut seed = |node, optional| self.members.push(Seed { node, outer: at as u32, optional });
-            if let Some(number) = member.required {
-                eval.see(number);
-            }
-            if let Some(schema) = member.schema {
-                seed(schema, member.required.is_none());
-            }
-            let mut is_named = member.schema.is_some();
-            let mut judge = |check: &Check| {
-                check.accepts(outline, value.get_or_insert_with(|| Value::from(name.to_string())))
-            };
-            for (pattern, schema) in &node.patterns {
-                match judge(pattern) {
-                    Some(true) => seed(*schema, false),
-                    Some(false) => continue,
-                    None => eval.unsure = true,
-                }
-                is_named = true;
-            }
-            if let Some(rest) = node.additional.filter(|_| !is_named) {
-                if outline.node(rest).is_never() {
-                    failed.push((at, Reason::new("additionalProperties").below(&name)));
-                } else {
-                    seed(rest, false);
-                }
-            }
-            match node.names.as_ref().map(judge) {
-                Some(Some(false)) => failed.push((at, Reason::new("propertyNames").below(&name))),
-                Some(None) => eval.unsure = true,
-                _ => {}
-            }
-        }
-        let key = frame.key.get_or_insert_default();
-        key.clear();
-        key.push_str(&name);
-        for (at, reason) in failed {
-            self.fail(at, reason, event.at, event.span);
-        }
-    }
-
     /// Judges a value at its end.
     fn value(&mut self, outline: &Outline, kind: Kind, event: Event, ended: &mut dyn FnMut(Ended<'_>)) {
         self.track(outline, event.span.end - 1);
@@ -425,7 +313,7 @@ impl Reader {
             }
         }
         let Some(frame) = self.frames.last_mut() else { return };
-        let mut judged = Judged { raw: event.span.of(&self.text), value: None, length: None };
+        let mut judged = Judged::new(event.span.of(&self.text));
         let mut failed = Vec::new();
         let listed = |eval: &Eval| outline.node(eval.node).values.as_ref();
         let is_scalar = !matches!(kind, Kind::Object | Kind::Array | Kind::Null);
@@ -476,7 +364,7 @@ impl Reader {
             }
             for (_, check) in node.checks.iter().filter(|(kinds, _)| kinds & bit(kind) != 0) {
                 let accepts = if has_absent { None } else { judged.value() };
-                match accepts.and_then(|value| check.accepts(outline, value)) {
+                match accepts.and_then(|value| check.accepts(&outline.judge, value)) {
                     Some(true) => {}
                     Some(false) => {
                         failed.push((at, Reason::new(check.keyword)));
@@ -574,115 +462,7 @@ impl Reader {
         }
         self.tracked = Some(tracked);
     }
-
-    /// Ends what depends on a value that cannot be converted: an evaluation of its container, or the document.
-    fn lose(&mut self, outer: Option<u32>, mut reason: Reason, event: Event) {
-        let Some(depth) = self.frames.len().checked_sub(1) else { return };
-        reason.depth = Some(depth);
-        match outer.zip(depth.checked_sub(1)) {
-            Some((eval, around)) => {
-                self.fail_from(vec![(around, eval as usize, reason)], event.at, event.span);
-            }
-            None => self.reject(depth, reason, event.at, event.span),
-        }
-    }
-
-    /// Ends an evaluation of the innermost value without success, and all that depend on it.
-    fn fail(&mut self, eval: usize, reason: Reason, at: usize, span: Span) {
-        let Some(depth) = self.frames.len().checked_sub(1) else { return };
-        self.fail_from(vec![(depth, eval, reason)], at, span);
-    }
-
-    fn fail_from(&mut self, mut open: Vec<(usize, usize, Reason)>, at: usize, span: Span) {
-        while let Some((depth, eval, reason)) = open.pop() {
-            let Some(frame) = self.frames.get_mut(depth) else { continue };
-            for (to, mut reason) in frame.fail(eval, reason) {
-                match to {
-                    Dependent::Outer(outer) => {
-                        // The reason keeps the path of the value at which it arose.
-                        reason.depth = Some(reason.depth.unwrap_or(depth));
-                        open.extend(depth.checked_sub(1).map(|depth| (depth, outer as usize, reason)));
-                    }
-                    Dependent::Document if self.outlook == Outlook::Possible => {
-                        self.reject(depth, reason, at, span);
-                    }
-                    _ => {}
-                }
-            }
-        }
-    }
-
-    /// Rejects the document because of a value of it.
-    fn reject(&mut self, depth: usize, reason: Reason, at: usize, span: Span) {
-        let depth = reason.depth.unwrap_or(depth);
-        let mut path = path_of(self.frames.get(..depth).unwrap_or_default());
-        reason.below.into_iter().for_each(|below| path.push(below));
-        let found = match (reason.keyword, self.frames.get(depth)) {
-            ("type", Some(value)) => name_of(value.kind),
-            ("required" | "additionalProperties", _) => "",
-            _ => span.of(&self.text),
-        };
-        let violation = Violation::new(path, reason.keyword, Stage::Schema)
-            .with_expected(reason.expected)
-            .with_found(found);
-        self.impossible(at, span, violation);
-    }
-
-    fn impossible(&mut self, at: usize, span: Span, violation: Violation) {
-        let violation = Box::new(violation.with_span(Some(span)));
-        self.outlook = Outlook::Impossible { at, violation };
-    }
 }
 
 /// The maximum number of frames that are kept for reuse.
 const MAX_SPARE: usize = 8;
-
-/// A value that ends, read as far as its schemas need it.
-struct Judged<'t> {
-    raw: &'t str,
-    value: Option<Option<Value>>,
-    length: Option<usize>,
-}
-
-impl Judged<'_> {
-    fn value(&mut self) -> Option<&Value> {
-        self.value.get_or_insert_with(|| serde_json::from_str(self.raw).ok()).as_ref()
-    }
-
-    fn is_integer(&mut self) -> bool {
-        self.raw.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
-            || self.value().is_none_or(|value| is_type(value, "integer") != Some(false))
-    }
-
-    /// Returns the limit that the value breaks. A number that only rounding tells from a limit breaks none.
-    fn limits(&mut self, node: &outline::Node, kind: Kind, count: usize) -> Option<Reason> {
-        for (limit, bound) in &node.limits {
-            let (size, is_max, unit) = match (limit, kind) {
-                (Limit::Minimum | Limit::ExclusiveMinimum, Kind::Number) => (None, false, ""),
-                (Limit::Maximum | Limit::ExclusiveMaximum, Kind::Number) => (None, true, ""),
-                (Limit::MinLength | Limit::MaxLength, Kind::String) => {
-                    let raw = self.raw.get(1..).unwrap_or_default();
-                    let length = *self.length.get_or_insert_with(|| characters(raw).count());
-                    (Some(length), *limit == Limit::MaxLength, " characters")
-                }
-                (Limit::MinItems, Kind::Array) => (Some(count), false, " items"),
-                (Limit::MinProperties, Kind::Object) => (Some(count), false, " fields"),
-                _ => continue,
-            };
-            let size = match size {
-                Some(size) => size as f64,
-                None => self.value().and_then(Value::as_f64)?,
-            };
-            let is_wrong = if is_max { size > *bound } else { size < *bound };
-            let is_wrong = is_wrong || limit.is_exclusive() && size == *bound && bound.abs() < EXACT;
-            if is_wrong {
-                let word = if is_max { "at most" } else { "at least" };
-                return Some(Reason::new(limit.keyword()).expected(format!("{word} {bound}{unit}")));
-            }
-        }
-        None
-    }
-}
-
-/// The magnitude up to which whole numbers are exact as `f64`.
-const EXACT: f64 = 9_007_199_254_740_992.0;

@@ -1,10 +1,11 @@
-use std::borrow::Cow;
+mod outside;
+mod strings;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::source::REASONING;
 use crate::{EditKind, Level, MAX_DEPTH, Span};
+pub use strings::{characters, unquoted};
 
 /// The kind of a JSON value, known from its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -351,73 +352,6 @@ impl Lexer {
         }
     }
 
-    /// Reads a byte outside of documents.
-    fn outside(&mut self, byte: u8, at: usize, sink: &mut impl FnMut(Event)) {
-        let begins_scalar = matches!(byte, b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n');
-        match (byte, self.state) {
-            (b'{', State::Outside) => return self.open(byte, at, sink),
-            (b'[', State::Outside) => self.state = State::Bracket,
-            (_, State::Outside)
-                if begins_scalar && self.scalars && !self.prose && self.fence < 3 && self.first.is_none() =>
-            {
-                return self.value(byte, at, sink);
-            }
-            _ => {}
-        }
-        if self.tail.len() > 2 * TAIL {
-            self.tail.drain(..TAIL);
-        }
-        self.tail.push(char::from(if byte.is_ascii() { byte.to_ascii_lowercase() } else { b'?' }));
-        let ends_with = |tag: &str| {
-            let tail = self.tail.as_bytes();
-            let end = tail.len().checked_sub(tag.len()).and_then(|from| tail.get(from..));
-            end.is_some_and(|end| end.eq_ignore_ascii_case(tag.as_bytes()))
-        };
-        match self.state {
-            State::Reasoning(index) if REASONING.get(index).is_some_and(|(_, close)| ends_with(close)) => {
-                sink(Event {
-                    token: Token::Edit(EditKind::Reasoning),
-                    span: Span::new(self.start, at + 1),
-                    at,
-                });
-                (self.state, self.prose, self.fence) = (State::Outside, false, 0);
-            }
-            State::Outside => {
-                self.prose |= match byte {
-                    b'`' | b'~' => {
-                        self.fence = self.fence.saturating_add(1);
-                        false
-                    }
-                    byte if byte.is_ascii_whitespace() => {
-                        self.fence = 0;
-                        false
-                    }
-                    byte if BYTE_ORDER_MARK.get(at) == Some(&byte) => {
-                        let span = Span::new(0, BYTE_ORDER_MARK.len());
-                        if at + 1 == span.end {
-                            sink(Event { token: Token::Edit(EditKind::ByteOrderMark), span, at });
-                        }
-                        false
-                    }
-                    // The info string of a fence.
-                    byte => {
-                        !(self.fence >= 3
-                            && (byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+')))
-                    }
-                };
-                let tag = match byte {
-                    b'>' | b']' => REASONING.iter().position(|(open, _)| ends_with(open)),
-                    _ => None,
-                };
-                if let Some(index) = tag {
-                    self.start = at + 1 - REASONING.get(index).map_or(0, |(open, _)| open.len());
-                    self.state = State::Reasoning(index);
-                }
-            }
-            _ => {}
-        }
-    }
-
     /// Reads the first byte of a value.
     fn value(&mut self, byte: u8, at: usize, sink: &mut impl FnMut(Event)) {
         let (kind, state) = match byte {
@@ -549,55 +483,4 @@ const fn literal(kind: Kind) -> &'static [u8] {
         Kind::False => b"false",
         _ => b"null",
     }
-}
-
-/// Returns the text of a JSON string without its quotes and escapes.
-///
-/// ```
-/// assert_eq!(formwork_json::unquoted(r#""caf\u00e9""#), "café");
-/// ```
-pub fn unquoted(quoted: &str) -> Cow<'_, str> {
-    let raw = quoted.strip_prefix('"').unwrap_or(quoted);
-    match raw.strip_suffix('"') {
-        Some(plain) if !plain.contains('\\') => plain.into(),
-        _ => characters(raw).map(|(_, character)| character).collect::<String>().into(),
-    }
-}
-
-/// Returns the characters of a JSON string without its opening quote, each with the end of its bytes. They end at the closing quote,
-/// and before an escape that is incomplete or that JSON does not have.
-///
-/// ```
-/// let characters: Vec<_> = formwork_json::characters(r"a\u00e9\ud83d\ude00\ud8").collect();
-/// assert_eq!(characters, [(1, 'a'), (7, 'é'), (19, '😀')]);
-/// ```
-pub fn characters(raw: &str) -> impl Iterator<Item = (usize, char)> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let rest = raw.get(at..)?;
-        let mut bytes = rest.chars();
-        let (len, read) = match bytes.next()? {
-            '"' => return None,
-            '\\' => match bytes.next()? {
-                'b' => (2, '\u{8}'),
-                'f' => (2, '\u{C}'),
-                'n' => (2, '\n'),
-                'r' => (2, '\r'),
-                't' => (2, '\t'),
-                'u' => {
-                    let unit = |from: usize| u16::from_str_radix(rest.get(from..from + 4)?, 16).ok();
-                    let first = unit(2)?;
-                    let low = (0xD800..0xDC00).contains(&first) && rest.get(6..8)? == "\\u";
-                    let units = [first, if low { unit(8)? } else { 0 }];
-                    let len = if low { 12 } else { 6 };
-                    (len, char::decode_utf16(units).next()?.ok()?)
-                }
-                other @ ('"' | '\\' | '/') => (2, other),
-                _ => return None,
-            },
-            plain => (plain.len_utf8(), plain),
-        };
-        at += len;
-        Some((at, read))
-    })
 }
