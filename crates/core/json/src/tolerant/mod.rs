@@ -142,12 +142,6 @@ impl Parser<'_> {
                     self.edit(EditKind::Bracket, Span::at(self.at), with)?;
                     break;
                 }
-                Some(b'}' | b']' | b')') if self.ends_text(self.at + 1) => {
-                    // The last bracket of the text, of the wrong kind.
-                    self.edit(EditKind::Bracket, Span::new(self.at, self.at + 1), with)?;
-                    self.at += 1;
-                    break;
-                }
                 Some(b',') => self.stray_comma(closer)?,
                 Some(b'.') if self.source.starts_with(self.at, "...") => self.ellipsis()?,
                 Some(b'}' | b']' | b')' | b':') if !is_object => self.junk()?,
@@ -322,11 +316,6 @@ impl Parser<'_> {
     /// Returns whether a bracket of that kind is open outside of the innermost one.
     fn closes_outer(&self, bracket: u8) -> bool {
         self.open.iter().rev().skip(1).any(|open| *open == bracket)
-    }
-
-    /// Returns whether nothing but white space follows from `at` on.
-    fn ends_text(&self, at: usize) -> bool {
-        self.skip_space(at) >= self.source.end()
     }
 
     /// Records a closing mark that is missing at the end of the text, which is skipped from byte `from` on.

@@ -77,7 +77,7 @@ fn lenient_reads_what_other_languages_write() {
             "{\"a\": \"\"\"one \"x\",\n\"b\": two\"\"\", \"c\": 1}",
             json!({"a": "one \"x\",\n\"b\": two", "c": 1}),
         ),
-        // The last bracket is of the wrong kind.
+        // The last bracket is of the wrong kind, so that the root has no end.
         ("{\"a\": 1]", json!({"a": 1})),
         ("[1, 2)", json!([1, 2])),
         ("[{\"a\": [1)}]", json!([{"a": [1]}])),
