@@ -48,7 +48,7 @@ async fn listen(
     *began = true;
     // Reasoning and answer have separate watches, because both may start with the same text.
     let (mut watch, mut thinking) = (Watched::new(Watch::default()), Watched::new(Watch::over_prose()));
-    let mut followed = 0;
+    let (mut followed, mut has_text) = (0, false);
     loop {
         let delta = match interrupt.or(answer.next()).await? {
             Some(Ok(delta)) => delta,
@@ -60,12 +60,16 @@ async fn listen(
         if completion.push(delta) {
             return Ok(Ok(None));
         }
-        if let Some(reason) = follower.push(completion.text.get(followed..).unwrap_or_default()) {
-            completion.finish = Finish::Stopped;
-            return Ok(Ok(Some(reason)));
+        // An answer in one piece has no rest to save. A short first piece is therefore followed with the second one.
+        if has_text || completion.text.len() >= Watch::MIN_BYTES {
+            if let Some(reason) = follower.push(completion.text.get(followed..).unwrap_or_default()) {
+                completion.finish = Finish::Stopped;
+                return Ok(Ok(Some(reason)));
+            }
+            followed = completion.text.len();
+            watch.watch.allow_runs(follower.possible_until());
         }
-        followed = completion.text.len();
-        watch.watch.allow_runs(follower.possible_until());
+        has_text = !completion.text.is_empty();
         // Spans refer to the text of the answer, not to the reasoning.
         let endless_thought = thinking.look(&completion.reasoning).map(|runaway| runaway.with_span(None));
         let runaway = endless_thought.or_else(|| watch.look(&completion.text));

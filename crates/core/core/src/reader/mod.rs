@@ -434,16 +434,32 @@ impl Reader {
     /// Reads a string that may become wrong before it ends, up to a byte.
     fn track(&mut self, outline: &Outline, end: usize) {
         let Some(mut tracked) = self.tracked.take() else { return };
+        let Some(frame) = self.frames.last() else { return self.tracked = Some(tracked) };
+        // Most strings have no list of values and are far from their maximum length, so that their characters are only counted.
+        let rest = self.text.get(tracked.end..end).filter(|rest| !rest.contains('\\')).filter(|rest| {
+            let most = tracked.count + rest.len();
+            let mut nodes = frame.evals.iter().filter(|eval| eval.alive).map(|eval| outline.node(eval.node));
+            nodes.all(|node| {
+                node.values.is_none() && node.limit(Limit::MaxLength).is_none_or(|max| most as f64 <= max)
+            })
+        });
+        if let Some(rest) = rest {
+            tracked.count += rest.chars().count();
+            tracked.end = end;
+        }
         while let Some((read, character)) =
             self.text.get(tracked.end..end).and_then(|rest| characters(rest).next())
         {
             tracked.end += read;
             tracked.count += 1;
-            tracked.text.push(character);
             let Some(frame) = self.frames.last() else { break };
+            let alive = frame.evals.iter().enumerate().filter(|(_, eval)| eval.alive);
+            let nodes = alive.map(|(at, eval)| (at, outline.node(eval.node)));
+            if nodes.clone().any(|(_, node)| node.values.is_some()) {
+                tracked.text.push(character);
+            }
             let mut failed = Vec::new();
-            for (at, eval) in frame.evals.iter().enumerate().filter(|(_, eval)| eval.alive) {
-                let node = outline.node(eval.node);
+            for (at, node) in nodes {
                 if node.values.as_ref().is_some_and(|values| !values.begins(&tracked.text)) {
                     failed.push((at, Reason::new("enum")));
                 } else if let Some(max) =

@@ -70,14 +70,16 @@ impl MessageReader {
     }
 
     /// Reads the usage and the model of a message.
-    fn begun(&mut self, usage: Object<Counts>, model: &Leaf<'_>) {
+    fn begun(&mut self, usage: &Object<Box<Counts>>, model: &Leaf<'_>) {
         self.count(usage);
         self.collector.answered_by(model);
     }
 
-    fn count(&mut self, counts: Object<Counts>) {
-        self.counts = self.counts.merged(counts.0.unwrap_or_default());
-        self.collector.usage = self.counts.usage();
+    fn count(&mut self, counts: &Object<Box<Counts>>) {
+        if let Some(counts) = &counts.0 {
+            self.counts = self.counts.merged(**counts);
+            self.collector.usage = self.counts.usage();
+        }
     }
 
     /// Returns the fault for an error in the response.
@@ -264,13 +266,13 @@ impl Messages for MessageReader {
             return Err(self.broken_off(&event.error));
         }
         self.has_event = true;
-        self.count(event.usage);
+        self.count(&event.usage);
         let delta = event.delta.0.unwrap_or_default();
         match event.kind.as_str() {
             Some("message_start") => {
                 self.has_begun = true;
                 let message = event.message.0.unwrap_or_default();
-                self.begun(message.usage, &message.model);
+                self.begun(&message.usage, &message.model);
             }
             Some("content_block_start") => {
                 self.begin(event.index.0, *event.content_block.0.unwrap_or_default(), out);
@@ -314,7 +316,7 @@ impl Reader for MessageReader {
         let Some(content) = message.content.0 else {
             return Err(bad_wire("the response has no `content`", body));
         };
-        self.begun(message.usage, &message.model);
+        self.begun(&message.usage, &message.model);
         for block in content {
             self.block(block.0.unwrap_or_default(), out);
         }

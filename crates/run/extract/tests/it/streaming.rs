@@ -183,7 +183,13 @@ fn an_answer_that_cannot_become_valid_is_stopped_at_its_chunk() {
     let prose = format!("Here it is: {early}");
     let policy = || Policy::new(3);
     for (text, policy, capabilities, read, what) in [
-        (&early, policy(), schema(), 1, "the wrong type is in the first chunk"),
+        (
+            &early,
+            policy(),
+            schema(),
+            2,
+            "the wrong type is in the first chunk, which is followed with the second",
+        ),
         (
             &name,
             policy(),
