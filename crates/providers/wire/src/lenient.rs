@@ -66,8 +66,11 @@ fn last_counts<'a, T: Deserialize<'a> + Default>(
     read: serde_json::Result<Object<T>>,
     again: impl FnOnce() -> serde_json::Result<Value>,
 ) -> serde_json::Result<T> {
-    let read = read.or_else(|_| Object::deserialize(again()?))?;
-    Ok(read.0.unwrap_or_default())
+    match read {
+        Ok(Object(Some(document))) => Ok(document),
+        Ok(Object(None)) => Ok(T::default()),
+        Err(_) => Ok(Object::deserialize(again()?)?.0.unwrap_or_default()),
+    }
 }
 
 /// A value of any JSON type. Texts are borrowed from the document unless they contain escapes.

@@ -267,7 +267,6 @@ impl Messages for MessageReader {
         }
         self.has_event = true;
         self.count(&event.usage);
-        let delta = event.delta.0.unwrap_or_default();
         match event.kind.as_str() {
             Some("message_start") => {
                 self.has_begun = true;
@@ -278,10 +277,11 @@ impl Messages for MessageReader {
                 self.begin(event.index.0, *event.content_block.0.unwrap_or_default(), out);
             }
             Some("content_block_delta") => {
-                self.more(event.index.0, delta, out);
+                self.more(event.index.0, event.delta.0.unwrap_or_default(), out);
             }
             Some("content_block_stop") => self.close(out),
             Some("message_delta") => {
+                let delta = event.delta.0.unwrap_or_default();
                 self.stop(delta.stop_reason, delta.stop_details);
             }
             Some("message_stop") if self.has_begun => self.finish(out),
