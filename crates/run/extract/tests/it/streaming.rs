@@ -24,7 +24,7 @@ async fn a_stream_tells_what_happens() {
             Update::Started { attempt, ask: Ask::Whole, .. } => format!("{attempt}: whole"),
             Update::Started { attempt, ask: Ask::Patch(paths), .. } => format!("{attempt}: {}", paths[0]),
             Update::Text(text) => text,
-            Update::Partial(value) => format!("  {value}"),
+            Update::Partial(value) => format!("  {}", value.value()),
             Update::Finished(call) => classes(&[call])[0].to_owned(),
             Update::Asking { attempt, ask: Ask::Patch(paths), wait, .. } => {
                 format!("next {attempt}: {} in {wait:?}", paths[0])
@@ -112,7 +112,7 @@ async fn snapshots_are_in_the_original_schema_s_form() {
     let (mut updates, mut partial) = (extractor.stream(TEXT), Vec::new());
     while let Some(update) = updates.next().await {
         if let Update::Partial(value) = update.unwrap() {
-            partial.push(value);
+            partial.push(value.value().clone());
         }
     }
     assert_eq!(partial, [json!({}), json!({"name": "Bo"})]);
@@ -132,7 +132,7 @@ async fn snapshots_of_a_long_document_are_few() {
     let (mut updates, mut partial, mut last) = (extractor.stream(TEXT), 0, None);
     while let Some(update) = updates.next().await {
         match update.unwrap() {
-            Update::Partial(value) => (partial, last) = (partial + 1, Some(value)),
+            Update::Partial(value) => (partial, last) = (partial + 1, Some(value.value().clone())),
             Update::Done(outcome) => assert_eq!(last.take(), Some(outcome.value)),
             _ => {}
         }
