@@ -67,6 +67,8 @@ pub enum WarningKind {
     CheaperTarget,
     /// The provider reported no usage; the tokens are an estimate.
     EstimatedUsage,
+    /// The target does not take a setting, which was not sent.
+    IgnoredSetting,
     /// A schema was unwrapped: it stood inside of another object.
     Unwrapped,
     /// A remark of a layer or provider on the call that brought the value.
@@ -91,6 +93,7 @@ impl WarningKind {
             Self::Restrained => "restrained",
             Self::CheaperTarget => "cheaper_target",
             Self::EstimatedUsage => "estimated_usage",
+            Self::IgnoredSetting => "ignored_setting",
             Self::Unwrapped => "unwrapped",
             Self::Note => "note",
         }
