@@ -6,6 +6,7 @@ use std::sync::{Arc, Once, OnceLock};
 
 use formwork::config::{Config, Defaults, Named as Meant, Section, TargetList};
 use formwork::providers::{Made, Providers, in_turns, local_settings};
+use formwork_core::ModelSettings;
 use formwork_extract::{Backend, Budget};
 use formwork_ledger::{Ledger, Recorder};
 use serde_json::Value;
@@ -74,11 +75,23 @@ pub(crate) struct Targets {
     /// provider needs a price [default: `max_cost_usd` of the configuration, else no limit]
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<f64>,
+    /// A setting of the models, such as `effort=low`, `verbosity=low`, `prompt_cache=1h` or `stop=["END"]` (repeatable); see `settings` in
+    /// docs/models.md [default: those of the configuration]
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
+    settings: Vec<ModelSettings>,
     #[command(flatten)]
     retries: RetryArgs,
     /// The budget of this limit, shared by all targets of the command.
     #[arg(skip)]
     budget: Arc<OnceLock<Option<Budget>>>,
+}
+
+/// Parses one setting of a model. A value that is no JSON is a text.
+fn setting(text: &str) -> Result<ModelSettings, String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as effort=low")?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+    let settings = Value::from_iter([(name, value)]);
+    serde_json::from_value(settings).map_err(|error| format!("`{name}`: {error}"))
 }
 
 pub(crate) fn dollars(text: &str) -> Result<f64, String> {
@@ -191,7 +204,9 @@ impl Targets {
         let (mut backends, mut models, mut without_key) = (Vec::new(), Vec::new(), Vec::new());
         let mut is_tiny = default_model.is_some();
         let mut on_loopback = Vec::new();
+        let settings = self.settings.iter().cloned().fold(ModelSettings::default(), |all, one| one.or(all));
         for section in chosen.sections.into_iter().map(adapt) {
+            let section = section.with_settings(settings.clone());
             let mut made = match make(&section, providers).await {
                 Ok(made) => made,
                 Err(failed) if failed.lacks_key() => {
@@ -241,7 +256,7 @@ impl Targets {
 
     /// Returns these models with these retries, and with a limit of money for all calls together.
     pub(crate) fn limited(named: Named, retries: RetryArgs, max_cost: Option<f64>) -> Self {
-        Self { named, max_cost, retries, budget: Arc::default() }
+        Self { named, max_cost, settings: Vec::new(), retries, budget: Arc::default() }
     }
 
     /// Returns these targets, or those of another provider if the command line names no provider and no model.

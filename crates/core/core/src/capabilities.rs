@@ -72,6 +72,10 @@ pub struct Capabilities {
     /// (default: `false`). A schema is not bounded for such a provider.
     #[serde(default)]
     pub keeps_limit: bool,
+    /// The settings of the configuration that the provider does not take, such as `top_k` or `effort = "max"`. Each is a warning of
+    /// the outcome.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored_settings: Vec<String>,
 }
 
 impl Capabilities {

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::call::written;
 use crate::{
     Capabilities, Contract, Cost, Enforcement, Error, ErrorKind, Instruction, Lower, LowerRequest, Lowered,
-    Message, Policy, Price, Refused, Retries, RetryPolicy, Thresholds, Tighten, Usage,
+    Message, Policy, Price, Refused, Retries, RetryPolicy, Sampling, Thresholds, Tighten, Usage,
 };
 
 /// The fixed parts of a request: the contract, the policy, the targets and the limits. [`Run`](crate::Run)s share it.
@@ -86,6 +86,8 @@ pub struct Target {
     pub(crate) price: Option<Price>,
     pub(crate) tighten: Tighten,
     pub(crate) retries: Retries,
+    /// The parameters of sampling that neither the policy nor the input sets.
+    pub(crate) sampling: Sampling,
     /// The dialects that cannot express the schema, each with the number of usable dialects before it and the reason.
     pub(crate) skipped: Vec<(usize, String, Refused)>,
     identity: Option<String>,
@@ -113,6 +115,7 @@ impl Target {
             price: None,
             tighten: Tighten::default(),
             retries: Retries::default(),
+            sampling: Sampling::default(),
             skipped: Vec::new(),
             identity: None,
             lowers: Vec::new(),
@@ -149,6 +152,12 @@ impl Target {
     /// Sets the number and the delays of retries for this target (default: those of the policy).
     pub fn with_retries(mut self, retries: Retries) -> Self {
         self.retries = retries;
+        self
+    }
+
+    /// Sets the parameters of sampling of calls for which neither the policy nor the input sets one (default: none).
+    pub const fn with_sampling(mut self, sampling: Sampling) -> Self {
+        self.sampling = sampling;
         self
     }
 

@@ -63,8 +63,12 @@ pub enum WarningKind {
     Coerced,
     /// The provider ended values earlier than the schema requires.
     Restrained,
+    /// A target was left after an answer that was not accepted, because the next step was estimated to be cheaper on the next target.
+    CheaperTarget,
     /// The provider reported no usage; the tokens are an estimate.
     EstimatedUsage,
+    /// The target does not take a setting, which was not sent.
+    IgnoredSetting,
     /// A schema was unwrapped: it stood inside of another object.
     Unwrapped,
     /// A remark of a layer or provider on the call that brought the value.
@@ -87,7 +91,9 @@ impl WarningKind {
             Self::Rounded => "rounded",
             Self::Coerced => "coerced",
             Self::Restrained => "restrained",
+            Self::CheaperTarget => "cheaper_target",
             Self::EstimatedUsage => "estimated_usage",
+            Self::IgnoredSetting => "ignored_setting",
             Self::Unwrapped => "unwrapped",
             Self::Note => "note",
         }

@@ -1,10 +1,8 @@
 use std::collections::BTreeMap;
-use std::fmt;
 use std::num::{NonZeroU32, NonZeroU64};
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use formwork_core::{Backoff, Price, Retries, Tighten};
+use formwork_core::{Backoff, ModelSettings, Price, Retries, Tighten, within};
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -98,6 +96,10 @@ pub struct Common {
     /// the model at its own vendor; otherwise unknown).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
+    /// The settings of the model, such as `{ effort = "low", stop = ["END"] }` (default: those of `[defaults]`). Those that the server
+    /// does not take are warnings of the outcome.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub settings: ModelSettings,
     /// The degree to which the sent schema may be stricter than the contract. `closed` (the default) excludes additional properties of
     /// objects with `properties` if the schema has no `additionalProperties`; and, for one call after an endless or truncated
     /// completion, documents above the token limit. `none` excludes nothing. `bounded` (the default for tiny models) always
@@ -140,6 +142,7 @@ impl Common {
         "retries",
         "retry_delays",
         "price",
+        "settings",
         "tighten",
         "cassette",
         "record",
@@ -192,15 +195,7 @@ pub(super) fn retry_settings(retries: Option<u32>, delays: Option<&Vec<f64>>) ->
     Retries { retries, delays: delays.map(|delays| Backoff::of_seconds(delays).delays) }
 }
 
-/// Deserializes a number of a range, which `expected` says.
-pub(super) fn within<'de, D: Deserializer<'de>, N: Deserialize<'de> + PartialOrd + fmt::Display>(
-    deserializer: D,
-    range: RangeInclusive<N>,
-    expected: &str,
-) -> Result<Option<N>, D::Error> {
-    let number = N::deserialize(deserializer)?;
-    match range.contains(&number) {
-        true => Ok(Some(number)),
-        false => Err(D::Error::custom(format!("expected {expected}, found {number}"))),
-    }
+/// Returns whether a setting has its default value, and is not written.
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

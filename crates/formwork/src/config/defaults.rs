@@ -1,12 +1,12 @@
 use std::time::Duration;
 
-use formwork_core::{Cost, Policy, Retries, Temperature};
+use formwork_core::{Cost, ModelSettings, Policy, Retries, Temperature, within};
 use formwork_extract::{Budget, ExtractorBuilder};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::common::{delays, retries, retry_settings, seconds, within};
+use super::common::{delays, is_default, retries, retry_settings, seconds};
 
 /// The default settings of extractions. Each field replaces the application's own default, for all applications and
 /// commands.
@@ -53,6 +53,9 @@ pub struct Defaults {
     /// about attempts and temperatures itself, so `max_attempts`, `attempts_per_target` and `temperature` have no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_policy: Option<String>,
+    /// The settings of all models, such as `{ effort = "low" }` (default: none). Those of a provider have precedence.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub settings: ModelSettings,
 }
 
 impl Defaults {
@@ -79,6 +82,7 @@ impl Defaults {
             retries: self.retries.or(other.retries),
             retry_delays: self.retry_delays.or(other.retry_delays),
             retry_policy: self.retry_policy.or(other.retry_policy),
+            settings: self.settings.or(other.settings),
         }
     }
 

@@ -53,7 +53,7 @@ impl Document {
     pub(crate) fn check_extra(&self) -> Result<(), ConfigError> {
         const MODES: &str = "`modes` selects the form in which the schema is sent";
         const TEXT: &str = "the text, `--system` and the examples of a request are its messages";
-        const OWNED: [(&[&str], &str); 17] = [
+        const OWNED: [(&[&str], &str); 21] = [
             (&["extra", "model"], "`model` of the section names the model"),
             (&["extra", "stream"], "`stream` of the section sets it"),
             (&["extra", "messages"], TEXT),
@@ -67,6 +67,10 @@ impl Document {
             (&["extra", "tool_choice"], MODES),
             (&["extra", "toolConfig"], MODES),
             (&["extra", "outputConfig", "textFormat"], MODES),
+            (&["extra", "contents"], TEXT),
+            (&["extra", "systemInstruction"], TEXT),
+            (&["extra", "generationConfig"], "`generation` of the section adds to it"),
+            (&["extra", "format"], MODES),
             (&["generation", "responseSchema"], MODES),
             (&["generation", "responseJsonSchema"], MODES),
             (&["generation", "responseMimeType"], MODES),
@@ -100,8 +104,17 @@ impl Document {
 
     /// Returns an error for a list in the place of a table. Deserializing would take it as the values of the members in order.
     pub(crate) fn check_tables(&self) -> Result<(), ConfigError> {
-        const TABLES: [&str; 8] =
-            ["defaults", "serve", "telemetry", "health", "redaction", "price", "capabilities", "thinking"];
+        const TABLES: [&str; 9] = [
+            "defaults",
+            "serve",
+            "telemetry",
+            "health",
+            "redaction",
+            "price",
+            "capabilities",
+            "thinking",
+            "settings",
+        ];
 
         fn find<'d>(table: &'d DeTable<'_>) -> Option<(&'d str, Range<usize>)> {
             table.iter().find_map(|(name, value)| match value.get_ref() {

@@ -202,6 +202,7 @@ impl Config {
                 let (registry, dialects) = (Arc::clone(&registry), dialects.clone());
                 let retry_policy = defaults.retry_policy.clone();
                 let default_retries = defaults.retries();
+                let default_settings = defaults.settings.clone();
                 Ok(Section {
                     name,
                     common,
@@ -212,6 +213,7 @@ impl Config {
                     dialects,
                     retry_policy,
                     default_retries,
+                    default_settings,
                     health,
                 })
             })

@@ -2,7 +2,7 @@ use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use formwork_core::{Retries, Thresholds};
+use formwork_core::{ModelSettings, Retries, Thresholds};
 use formwork_dialect::registry::Registry;
 use formwork_dialect::{Dialect, Dialects};
 use serde::de::DeserializeOwned;
@@ -48,6 +48,7 @@ pub struct Section {
     pub(super) dialects: Dialects,
     pub(super) retry_policy: Option<String>,
     pub(super) default_retries: Retries,
+    pub(super) default_settings: ModelSettings,
     pub(super) health: Thresholds,
 }
 
@@ -102,6 +103,18 @@ impl Section {
             }
             None => self,
         }
+    }
+
+    /// Returns the section with these settings of the model (default: its own); absent ones keep their values.
+    #[must_use]
+    pub fn with_settings(mut self, settings: ModelSettings) -> Self {
+        self.common.settings = settings.or(self.common.settings);
+        self
+    }
+
+    /// Returns the settings of the model: those of the section, else those of `[defaults]`.
+    pub fn settings(&self) -> ModelSettings {
+        self.common.settings.clone().or(self.default_settings.clone())
     }
 
     /// Returns whether the configuration may run programs; see [`Config::is_trusted`](crate::config::Config::is_trusted).

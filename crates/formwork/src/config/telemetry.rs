@@ -1,9 +1,10 @@
 use std::collections::BTreeMap;
 
+use formwork_core::within;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::common::{program, seconds, within};
+use super::common::{program, seconds};
 
 /// The collector that gets traces and metrics of `formwork serve`, over OTLP (protobuf over HTTP). The environment variables
 /// `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_EXPORTER_OTLP_TIMEOUT` and `OTEL_SERVICE_NAME` replace its

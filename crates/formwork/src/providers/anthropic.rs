@@ -1,4 +1,7 @@
-use formwork_anthropic::{API_KEY, Anthropic, AnthropicBatches, AnthropicConfig, DEFAULT_URL, Mode};
+use formwork_anthropic::{
+    API_KEY, Anthropic, AnthropicBatches, AnthropicConfig, DEFAULT_URL, Mode, Thinking,
+};
+use formwork_core::PromptCache;
 use formwork_dialect::registry::{Entry, NativeMode};
 use formwork_wire::Wire as _;
 
@@ -19,14 +22,19 @@ fn make(section: &Section) -> Result<Made, ConfigError> {
 }
 
 fn open(section: &Section) -> Result<Hosted<Anthropic>, ConfigError> {
-    let config: AnthropicConfig = section.clone().with_variable("base_url", "ANTHROPIC_BASE_URL").read()?;
+    let mut config: AnthropicConfig =
+        section.clone().with_variable("base_url", "ANTHROPIC_BASE_URL").read()?;
     let server = Server::new(config.base_url(), API_KEY)
         .with_key_env(config.key_env())
         .with_headers(&config.headers)
         .with_own_address(DEFAULT_URL);
     let row = section.registry().lookup(&format!("anthropic/{}", config.model));
     let model = config.model.clone();
-    let wire = promised(config, row).map_err(|message| section.error(message))?;
+    let settings = section.settings();
+    let budget = |budget_tokens| Thinking::Budget { budget_tokens };
+    config.thinking = config.thinking.or(settings.reasoning_tokens.map(budget));
+    config.cache &= settings.prompt_cache != Some(PromptCache::Off);
+    let wire = promised(config, row).map_err(|message| section.error(message))?.with_settings(&settings);
     Ok(Hosted { wire, server, model })
 }
 

@@ -17,7 +17,7 @@ fn make(section: &Section) -> Result<Made, ConfigError> {
         config.temperature = config.temperature.or(Some(row.capabilities().temperature));
         config.prefill = config.prefill.or(Some(row.prefill));
     }
-    let wire = config.wire().map_err(|message| section.error(message))?;
+    let wire = config.wire().map_err(|message| section.error(message))?.with_settings(&section.settings());
     let server = Server::new(config.address(), Auth::BEARER)
         .with_key_env(config.key_env())
         .with_headers(&config.headers)

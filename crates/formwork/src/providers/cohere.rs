@@ -15,7 +15,7 @@ fn make(section: &Section) -> Result<Made, ConfigError> {
     if let Some(row) = section.registry().lookup(&format!("cohere/{}", config.model)) {
         config.temperature = config.temperature.or(Some(row.capabilities().temperature));
     }
-    let wire = config.wire().map_err(|message| section.error(message))?;
+    let wire = config.wire().map_err(|message| section.error(message))?.with_settings(&section.settings());
     let server = Server::new(&config.base_url, Auth::BEARER)
         .with_key_env(config.key_env())
         .with_headers(&config.headers);

@@ -24,7 +24,8 @@ fn make(section: &Section) -> Result<Made, ConfigError> {
         .with_headers(&config.headers)
         .with_own_address(&usual);
     let vendor = if config.preset == Preset::Vertex { "vertex_ai" } else { VENDOR };
-    let made = Hosted { wire: resolved.wire, server, model: config.model }.make(section)?;
+    let wire = resolved.wire.with_settings(&section.settings());
+    let made = Hosted { wire, server, model: config.model }.make(section)?;
     // OpenTelemetry's conventions put the cloud before the name of its API.
     Ok(made.with_system(format!("gcp.{vendor}")).with_vendor(vendor).with_default_address(&usual))
 }

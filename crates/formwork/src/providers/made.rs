@@ -164,6 +164,7 @@ impl Made {
         let mut backend = Backend::new(provider)
             .with_name(&section.name)
             .with_identity(identity)
+            .with_sampling(section.settings().sampling())
             .with_observation_store(observations().with_thresholds(section.health()));
         backend = backend.with_dialects(dialects.clone());
         if is_tiny {

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use formwork_core::{Fault, SharedProvider, Usage};
+use formwork_core::{Fault, ModelSettings, SharedProvider, Usage};
 use formwork_ollama::{Admin, Ollama, OllamaConfig, base_url_of_host};
 use formwork_wire::{Auth, Http, SharedTransport};
 
@@ -25,8 +25,9 @@ pub(super) fn kind() -> Kind {
 fn make(section: &Section) -> Result<Made, ConfigError> {
     let config = configured(section)?;
     let transport = transport(section, &server(&config))?;
-    let probed = Asked { name: section.name.clone(), transport, config };
-    let provider = probed.provider(probed.config.wire());
+    let settings = section.settings();
+    let probed = Asked { name: section.name.clone(), transport, config, settings };
+    let provider = probed.provider(probed.wire());
     let made = Made::new(provider, "ollama", &probed.config.model)
         .with_address(Some(probed.config.base_url.clone()));
     // A cassette contains recorded calls, and a probe only if one was recorded.
@@ -44,17 +45,22 @@ fn make(section: &Section) -> Result<Made, ConfigError> {
 struct Asked {
     name: String,
     config: OllamaConfig,
+    settings: ModelSettings,
     transport: SharedTransport,
 }
 
 impl Asked {
+    fn wire(&self) -> Ollama {
+        self.config.wire().with_settings(&self.settings)
+    }
+
     fn provider(&self, wire: Ollama) -> SharedProvider {
         Arc::new(Http::new(wire, Arc::clone(&self.transport)).with_name(&self.name))
     }
 
     /// Probes the enforcement of the server, unless a result for this version and this model is cached.
     async fn probe(&self, fresh: bool) -> Result<Probed, Fault> {
-        let wire = self.config.wire();
+        let wire = self.wire();
         let identity = wire.identity(&*self.transport).await?;
         // Without a version, a result could belong to another one, so it is not cached.
         let entry = identity.and_then(|identity| ProbeCache::of(&(self.distinguishing(), identity)));

@@ -60,6 +60,7 @@ impl Opened {
             None => server,
         };
         let protocol = if config.api == Api::Responses { Protocol::Responses } else { Protocol::OpenAi };
+        let wire = wire.with_settings(&section.settings(), &name);
         let hosted = Hosted { wire, server, model: config.model };
         Ok(Self { hosted, protocol, preset: name, usual })
     }

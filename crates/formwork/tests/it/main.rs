@@ -20,6 +20,15 @@ mod limits;
 mod prefill;
 mod probes;
 mod promises;
+#[cfg(all(
+    feature = "anthropic",
+    feature = "bedrock",
+    feature = "cohere",
+    feature = "gemini",
+    feature = "ollama",
+    feature = "openai"
+))]
+mod settings;
 mod swap;
 #[cfg(all(
     feature = "anthropic",

@@ -1,6 +1,5 @@
-use formwork_core::{Capabilities, Enforcement};
-use formwork_wire::Auth;
-use serde_json::{Map, Value};
+use formwork_core::{Capabilities, Enforcement, ModelSettings};
+use formwork_wire::{Auth, Members};
 
 use crate::{Mode, Thinking};
 
@@ -32,7 +31,7 @@ pub struct Anthropic {
     pub(crate) effort: Option<String>,
     pub(crate) cache: bool,
     pub(crate) stream: bool,
-    pub(crate) extra: Map<String, Value>,
+    pub(crate) extra: Members,
 }
 
 impl Anthropic {
@@ -49,7 +48,7 @@ impl Anthropic {
             effort: None,
             cache: true,
             stream: true,
-            extra: Map::new(),
+            extra: Members::default(),
         }
     }
 
@@ -85,7 +84,7 @@ impl Anthropic {
 
         /// Sets additional properties of the request body, for example `metadata` (default: none). They replace properties of the
         /// same name.
-        pub fn with_extra(extra: Map<String, Value>);
+        pub fn with_extra(extra: impl Into<Members>);
     }
 
     /// Sets whether and how much the model thinks (default: not sent, which leaves the model's default).
@@ -103,6 +102,12 @@ impl Anthropic {
     /// [`DEFAULT_MAX_TOKENS`]).
     pub const fn with_max_tokens(mut self, tokens: u32) -> Self {
         self.capabilities.default_max_tokens = Some(tokens);
+        self
+    }
+
+    /// Sets the settings of the model (default: none). Set the additional properties and the capabilities first.
+    pub fn with_settings(mut self, settings: &ModelSettings) -> Self {
+        self.extra = self.extra.with_settings("anthropic", settings, &mut self.capabilities);
         self
     }
 

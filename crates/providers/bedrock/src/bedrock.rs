@@ -1,7 +1,7 @@
-use formwork_core::{Capabilities, Enforcement};
+use formwork_core::{Capabilities, Enforcement, ModelSettings};
+use formwork_wire::Members;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 /// The API feature that enforces a schema.
 ///
@@ -46,7 +46,7 @@ pub struct Bedrock {
     pub(crate) model: String,
     pub(crate) capabilities: Capabilities,
     pub(crate) mode: Mode,
-    pub(crate) extra: Map<String, Value>,
+    pub(crate) extra: Members,
 }
 
 impl Bedrock {
@@ -57,7 +57,7 @@ impl Bedrock {
             .with_dialect("prompt")
             .with_temperature()
             .with_top_p();
-        Self { model: model.into(), capabilities, mode: Mode::default(), extra: Map::new() }
+        Self { model: model.into(), capabilities, mode: Mode::default(), extra: Members::default() }
     }
 
     formwork_core::setters! {
@@ -69,7 +69,13 @@ impl Bedrock {
 
         /// Sets additional properties of the request body, for example `guardrailConfig` (default: none). They replace properties
         /// of the same name.
-        pub fn with_extra(extra: Map<String, Value>);
+        pub fn with_extra(extra: impl Into<Members>);
+    }
+
+    /// Sets the settings of the model (default: none). Set the additional properties and the capabilities first.
+    pub fn with_settings(mut self, settings: &ModelSettings) -> Self {
+        self.extra = self.extra.with_settings("bedrock", settings, &mut self.capabilities);
+        self
     }
 
     /// Returns the name of the model.

@@ -1,5 +1,5 @@
-use formwork_core::{Capabilities, Enforcement};
-use serde_json::{Map, Value};
+use formwork_core::{Capabilities, Enforcement, ModelSettings};
+use formwork_wire::Members;
 
 /// The codec of the chat API for one model. The transport adds the server's address and the key.
 ///
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 ///
 /// ```
 /// use formwork_cohere::Cohere;
-/// use formwork_wire::Wire;
+/// use formwork_wire::{Members, Wire};
 ///
 /// let wire = Cohere::new("command-a-03-2025");
 /// assert_eq!(wire.model(), "command-a-03-2025");
@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 pub struct Cohere {
     pub(crate) model: String,
     pub(crate) capabilities: Capabilities,
-    pub(crate) extra: Map<String, Value>,
+    pub(crate) extra: Members,
 }
 
 impl Cohere {
@@ -32,7 +32,7 @@ impl Cohere {
             .with_temperature()
             .with_top_p()
             .with_seed();
-        Self { model: model.into(), capabilities, extra: Map::new() }
+        Self { model: model.into(), capabilities, extra: Members::default() }
     }
 
     formwork_core::setters! {
@@ -41,7 +41,13 @@ impl Cohere {
 
         /// Sets additional properties of the request body, for example `safety_mode` (default: none). They replace properties of
         /// the same name.
-        pub fn with_extra(extra: Map<String, Value>);
+        pub fn with_extra(extra: impl Into<Members>);
+    }
+
+    /// Sets the settings of the model (default: none). Set the additional properties and the capabilities first.
+    pub fn with_settings(mut self, settings: &ModelSettings) -> Self {
+        self.extra = self.extra.with_settings("cohere", settings, &mut self.capabilities);
+        self
     }
 
     /// Returns the name of the model.

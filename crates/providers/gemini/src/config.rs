@@ -81,6 +81,9 @@ pub struct GeminiConfig {
     /// precedence.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub generation: Map<String, Value>,
+    /// Additional properties of the request body, for example `safetySettings`. They are merged into it.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub extra: Map<String, Value>,
     /// Capabilities of this model that differ from the known ones.
     #[serde(default)]
     pub capabilities: Overrides,
@@ -131,7 +134,8 @@ impl GeminiConfig {
         }
         let mut wire = Gemini::new(&self.model)
             .with_stream(self.stream.unwrap_or(true))
-            .with_generation(self.generation.clone());
+            .with_generation(self.generation.clone())
+            .with_extra(self.extra.clone());
         wire.thinking.budget = self.thinking_budget;
         wire.thinking.level = self.thinking_level;
         wire.thinking.include = self.include_thoughts;

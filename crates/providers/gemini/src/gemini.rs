@@ -1,5 +1,5 @@
-use formwork_core::{Capabilities, Enforcement};
-use formwork_wire::Auth;
+use formwork_core::{Capabilities, Enforcement, ModelSettings};
+use formwork_wire::{Auth, Members};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -48,6 +48,8 @@ pub struct Gemini {
     pub(crate) thinking: Thinking,
     /// Additional properties of `generationConfig`.
     pub(crate) generation: Map<String, Value>,
+    /// Additional properties of the request body.
+    pub(crate) extra: Members,
     pub(crate) capabilities: Capabilities,
 }
 
@@ -82,6 +84,7 @@ impl Gemini {
             stream: true,
             thinking: Thinking::default(),
             generation: Map::new(),
+            extra: Members::default(),
             capabilities,
         }
         .with_dialects(Self::DIALECTS)
@@ -103,6 +106,10 @@ impl Gemini {
         /// Sets additional properties of `generationConfig`, for example `topK` or `stopSequences` (default: none). Properties
         /// that the call sets take precedence.
         pub fn with_generation(generation: Map<String, Value>);
+
+        /// Sets additional properties of the request body, for example `safetySettings` (default: none). They replace properties of the
+        /// same name.
+        pub fn with_extra(extra: impl Into<Members>);
 
         /// Sets the capabilities of the model (default: see [`Gemini`]).
         pub fn with_capabilities(capabilities: Capabilities);
@@ -141,6 +148,13 @@ impl Gemini {
             Some(_) => Enforcement::Schema,
         };
         self.capabilities.dialects = dialects;
+        self
+    }
+
+    /// Sets the settings of the model (default: none). Set Vertex AI, the additional properties and the capabilities first.
+    pub fn with_settings(mut self, settings: &ModelSettings) -> Self {
+        let wire = if self.resource.starts_with("/v1/projects/") { "vertex" } else { "gemini" };
+        self.extra = self.extra.with_settings(wire, settings, &mut self.capabilities);
         self
     }
 

@@ -50,6 +50,9 @@ pub struct OllamaConfig {
     /// sets take precedence.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub options: Map<String, Value>,
+    /// Additional properties of the request body, for example `logprobs`. They are merged into it.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub extra: Map<String, Value>,
     /// Whether responses are streamed (default: `true`).
     #[serde(default = "yes")]
     pub stream: bool,
@@ -73,6 +76,7 @@ impl OllamaConfig {
             keep_alive: None,
             think: None,
             options: Map::new(),
+            extra: Map::new(),
             stream: true,
             probe: false,
         }
@@ -80,7 +84,10 @@ impl OllamaConfig {
 
     /// Returns the codec with the settings of this configuration. Address, key and headers are settings of the transport.
     pub fn wire(&self) -> Ollama {
-        let mut wire = Ollama::new(&self.model).with_options(self.options.clone()).with_stream(self.stream);
+        let mut wire = Ollama::new(&self.model)
+            .with_options(self.options.clone())
+            .with_extra(self.extra.clone())
+            .with_stream(self.stream);
         if self.api == Api::Generate {
             wire = wire.with_generate();
         }

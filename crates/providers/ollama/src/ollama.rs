@@ -1,5 +1,5 @@
-use formwork_core::{Capabilities, Enforcement};
-use formwork_wire::Auth;
+use formwork_core::{Capabilities, Enforcement, ModelSettings};
+use formwork_wire::{Auth, Members};
 use serde_json::{Map, Value};
 
 use crate::capabilities::enforcing;
@@ -26,6 +26,8 @@ pub struct Ollama {
     pub(crate) keep_alive: Option<KeepAlive>,
     pub(crate) think: Option<Think>,
     pub(crate) options: Map<String, Value>,
+    /// Additional properties of the request body.
+    pub(crate) extra: Members,
     pub(crate) stream: bool,
     pub(crate) capabilities: Capabilities,
 }
@@ -54,6 +56,7 @@ impl Ollama {
             keep_alive: None,
             think: None,
             options: Map::new(),
+            extra: Members::default(),
             stream: true,
             capabilities: enforcing(capabilities, Enforcement::Schema),
         }
@@ -107,6 +110,10 @@ impl Ollama {
         /// and [`with_num_ctx`](Self::with_num_ctx) take precedence.
         pub fn with_options(options: Map<String, Value>);
 
+        /// Sets additional properties of the request body, for example `logprobs` (default: none). They replace properties of the
+        /// same name.
+        pub fn with_extra(extra: impl Into<Members>);
+
         /// Sets whether responses are streamed as lines of JSON (default: `true`).
         pub const fn with_stream(stream: bool);
     }
@@ -116,10 +123,17 @@ impl Ollama {
     /// It also sets `think` to `false` if schemas were enforced only with that setting, unless
     /// [`with_think`](Self::with_think) was called.
     pub fn with_probed(mut self, probed: &Probed) -> Self {
-        self.capabilities = probed.capabilities.clone();
+        let ignored = std::mem::replace(&mut self.capabilities, probed.capabilities.clone()).ignored_settings;
+        self.capabilities.ignored_settings = ignored;
         if probed.better_without_thinking && self.think.is_none() {
             self.think = Some(Think::Switch(false));
         }
+        self
+    }
+
+    /// Sets the settings of the model (default: none). Set the additional properties first.
+    pub fn with_settings(mut self, settings: &ModelSettings) -> Self {
+        self.extra = self.extra.with_settings("ollama", settings, &mut self.capabilities);
         self
     }
 

@@ -1,8 +1,7 @@
-use formwork_core::{Call, Capabilities, Enforcement};
-use formwork_wire::Auth;
+use formwork_core::{Call, Capabilities, Enforcement, ModelSettings};
+use formwork_wire::{Auth, Members};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use crate::models;
 
@@ -113,7 +112,7 @@ pub struct OpenAi {
     pub(crate) stream: bool,
     pub(crate) stream_usage: bool,
     pub(crate) strict: bool,
-    pub(crate) extra: Map<String, Value>,
+    pub(crate) extra: Members,
     pub(crate) api_version: Option<String>,
     pub(crate) api: Api,
 }
@@ -134,7 +133,7 @@ impl OpenAi {
             stream: true,
             stream_usage: true,
             strict: true,
-            extra: Map::new(),
+            extra: Members::default(),
             api_version: None,
             api: Api::default(),
         };
@@ -180,10 +179,21 @@ impl OpenAi {
 
         /// Sets additional properties of the request body, for example OpenRouter's `provider` (default: none). They replace
         /// properties of the same name.
-        pub fn with_extra(extra: Map<String, Value>);
+        pub fn with_extra(extra: impl Into<Members>);
 
         /// Sets the query parameter `api-version`, which Azure's dated API versions require (default: none).
         pub fn with_api_version(Some(api_version): impl Into<String>);
+    }
+
+    /// Sets the settings of the model (default: none) at a vendor, by the name of its preset. Set the API, the additional properties
+    /// and the capabilities first.
+    pub fn with_settings(mut self, settings: &ModelSettings, vendor: &str) -> Self {
+        let wire = match (self.api, vendor) {
+            (Api::Responses, _) | (_, "openai" | "azure") => self.api.protocol().to_owned(),
+            (Api::Chat, vendor) => format!("openai/{vendor}"),
+        };
+        self.extra = self.extra.with_settings(&wire, settings, &mut self.capabilities);
+        self
     }
 
     /// Sets the API (default: [`Api::Chat`]). [`Api::Responses`] removes the seed and the frequency penalty from the

@@ -39,6 +39,7 @@ mod framing;
 mod http_provider;
 mod prefill;
 mod request_info;
+mod settings;
 mod transport;
 mod wire;
 
@@ -53,6 +54,7 @@ pub use fault::{
 pub use framing::{Framing, Ndjson, Sse};
 pub use http_provider::Http;
 pub use request_info::RequestInfo;
+pub use settings::Members;
 pub use transport::{Body, Chunks, SharedTransport, Transport};
 pub use wire::{Auth, Wire};
 

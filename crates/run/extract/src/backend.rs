@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use formwork_core::{
-    Capabilities, Layer, Lower, Price, Provider, Retries, RetryPolicy, Rules, SharedProvider, Target, Tighten,
+    Capabilities, Layer, Lower, Price, Provider, Retries, RetryPolicy, Rules, Sampling, SharedProvider,
+    Target, Tighten,
 };
 
 use formwork_dialect::Dialects;
@@ -38,6 +39,7 @@ pub struct Backend {
     pub(crate) rotation: Option<Rotation>,
     budget: Option<Budget>,
     retries: Retries,
+    sampling: Sampling,
     pub(crate) rules: Rules,
     pub(crate) retry_policy: Option<Arc<dyn RetryPolicy>>,
 }
@@ -58,6 +60,7 @@ impl Backend {
             rotation: None,
             budget: None,
             retries: Retries::default(),
+            sampling: Sampling::default(),
             rules: Rules::default(),
             retry_policy: None,
         }
@@ -202,6 +205,12 @@ impl Backend {
         self
     }
 
+    /// Sets the parameters of sampling of calls for which neither the policy nor the input sets one (default: none).
+    pub const fn with_sampling(mut self, sampling: Sampling) -> Self {
+        self.sampling = sampling;
+        self
+    }
+
     /// Returns the budget of this backend, if any.
     pub const fn budget(&self) -> Option<&Budget> {
         self.budget.as_ref()
@@ -212,7 +221,8 @@ impl Backend {
         capabilities.default_max_tokens = self.default_max_tokens.or(capabilities.default_max_tokens);
         let mut target = Target::new(self.name(), capabilities)
             .with_tighten(self.tighten)
-            .with_retries(self.retries.clone());
+            .with_retries(self.retries.clone())
+            .with_sampling(self.sampling);
         if let Some(price) = self.price {
             target = target.with_price(price);
         }

@@ -1,7 +1,7 @@
 use formwork::core::{Call, Capabilities, Enforcement, Fault, FaultKind, Message, Part, Role, Time};
 use formwork::wire::http::Request;
 use formwork::wire::http::response::Parts;
-use formwork::wire::{Bytes, Decoder, RequestInfo, Wire, fault_of, post, unsupported};
+use formwork::wire::{Bytes, Decoder, Members, RequestInfo, Wire, fault_of, post, unsupported};
 use serde_json::{Map, Value, json};
 
 use crate::answer;
@@ -69,7 +69,7 @@ impl Wire for Acme {
         set("heat", call.sampling.temperature.map(|heat| json!(heat)));
         set("seed", call.sampling.seed.map(|seed| json!(seed)));
         set("limit", call.max_tokens.map(|limit| json!(limit)));
-        post("/v2/completions", &body, &Map::new())
+        post("/v2/completions", &body, &Members::default())
     }
 
     fn decoder(&self, call: &Call, head: &Parts) -> Box<dyn Decoder> {

@@ -167,10 +167,12 @@ impl Run {
     /// Returns the policy's sampling parameters with the seed of this attempt, limited to those that the target supports,
     /// and the names of the others.
     fn sampling_for(&self, target: &Target) -> (Sampling, Vec<String>) {
-        let mut sampling = self.request.sampling;
+        let (mut sampling, usual) = (self.request.sampling, target.sampling);
         // Each requested answer has a seed of its own; a repeated call requests the same answer.
         let nth = u64::from(self.counters.attempts) | u64::from(self.counters.patches) << 32;
-        sampling.seed = self.input.seed.map(|seed| seed.wrapping_add(nth));
+        sampling.seed = self.input.seed.or(usual.seed).map(|seed| seed.wrapping_add(nth));
+        sampling.top_p = sampling.top_p.or(usual.top_p);
+        sampling.frequency_penalty = sampling.frequency_penalty.or(usual.frequency_penalty);
         let mut skipped = Vec::new();
         let capabilities = &target.capabilities;
         for (parameter, is_taken) in [

@@ -49,8 +49,14 @@ impl Run {
                 .map(|(dialect, reason)| skipped(dialect, reason)),
         );
         warnings.extend(self.estimated());
+        warnings.extend_from_slice(&self.position.cheaper);
         warnings.extend_from_slice(plan.contract.warnings());
         warnings.extend(self.weaker_mode(plan));
+        let ignored = self.position.target_of(plan).map(|target| &target.capabilities.ignored_settings);
+        warnings.extend(ignored.into_iter().flatten().map(|setting| {
+            let message = format!("`{target}` does not take the setting `{setting}`, which was not sent");
+            Warning::new(WarningKind::IgnoredSetting, message)
+        }));
         if self.position.has_bounds {
             let message = "the schema was sent with bounds on lengths, because an answer to it had no end";
             warnings.push(Warning::new(WarningKind::Bounded, message));

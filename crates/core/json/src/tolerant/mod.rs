@@ -108,10 +108,7 @@ impl Parser<'_> {
         match self.peek() {
             Some(b'{') => self.object(),
             Some(b'[') => self.array(b']'),
-            Some(b'(') if self.level >= Level::Lenient => {
-                self.edit(EditKind::Bracket, Span::new(self.at, self.at + 1), "[")?;
-                self.array(b')')
-            }
+            Some(b'(') if self.level >= Level::Lenient => self.tuple(),
             Some(_) if self.quote().is_some() => self.strings(place).map(Value::String),
             Some(_) => self.scalar(place),
             None => Err(self.syntax("expected a value, found the end of the text")),
@@ -166,7 +163,7 @@ impl Parser<'_> {
     /// value. The changed numbers of this object are those from `first` on.
     fn member(&mut self, members: &mut Map<String, Value>, first: usize) -> Parsed<bool> {
         let start = self.at;
-        if matches!(self.peek(), Some(b':' | b'=' | b'{' | b'[' | b')')) {
+        if matches!(self.peek(), Some(b':' | b'=' | b'{' | b'[' | b']' | b')')) {
             self.junk()?;
             return Ok(true);
         }
@@ -181,11 +178,8 @@ impl Parser<'_> {
                 self.edit(EditKind::Colon, Span::new(self.at, self.at + arrow), ":")?;
                 self.at += arrow;
             }
-            Some(b',' | b'}') => {
-                self.edit(EditKind::MissingValue, Span::at(self.at), ": null")?;
-                members.insert(name, Value::Null);
-                return Ok(true);
-            }
+            // `{1, 2}` is no object, and a name alone says nothing: any value would be invented.
+            Some(b',' | b'}') => return Err(self.syntax("expected a colon and a value after the name")),
             Some(_) => self.edit(EditKind::Colon, Span::at(self.at), ":")?,
         }
         self.space()?;
@@ -210,6 +204,24 @@ impl Parser<'_> {
         self.below(inner, || Segment::Key(name.clone()));
         members.insert(name, value);
         Ok(true)
+    }
+
+    /// Reads Python's `(1, 2)` and `(1,)` as lists; `(1)` is the value itself.
+    fn tuple(&mut self) -> Parsed<Value> {
+        let mark = self.edits.len();
+        self.edit(EditKind::Bracket, Span::new(self.at, self.at + 1), "[")?;
+        let mut list = self.array(b')')?;
+        let has_comma = self.edits.last().is_some_and(|edit| {
+            let after = self.source.slice(edit.span.end, self.at.saturating_sub(1));
+            edit.kind == EditKind::TrailingComma && after.trim().is_empty()
+        });
+        if let (Some([_]), false, None) = (list.as_array().map(Vec::as_slice), has_comma, &self.closers)
+            && let Some(bracket) = self.edits.get_mut(mark)
+        {
+            bracket.with.clear();
+            list = list.get_mut(0).map(Value::take).unwrap_or_default();
+        }
+        Ok(list)
     }
 
     fn array(&mut self, closer: u8) -> Parsed<Value> {

@@ -56,17 +56,18 @@ impl Parser<'_> {
 
     /// Returns the characters up to the next one that can end a value, without trailing white space.
     fn word(&mut self, place: Place) -> Parsed<String> {
-        let mut previous = ' ';
+        let (mut previous, mut calls) = (' ', false);
         let ends = |c: char| {
             let end = match c {
                 ',' | '}' | ']' | '\n' | '\r' => true,
                 ' ' | '\t' => place == Place::Root || self.level < Level::Lenient,
                 '#' => previous.is_whitespace(),
                 '"' => true,
-                ')' => self.open.last() == Some(&b'('),
+                ')' => self.open.last() == Some(&b'(') || !calls,
                 _ => false,
             };
             previous = c;
+            calls |= c == '(';
             end
         };
         let mut word = self.source.slice(self.at, self.source.find(self.at, ends));

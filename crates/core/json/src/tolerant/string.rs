@@ -1,5 +1,7 @@
 //! Strings: finds their end if quotes are not escaped, not closed or not `"`.
 
+use serde_json::Value;
+
 use super::space::LOOK_AHEAD;
 use super::{Parsed, Parser, Place, Stop};
 use crate::{Edit, EditKind, Level, Span};
@@ -79,6 +81,9 @@ impl Parser<'_> {
     fn string(&mut self, place: Place) -> Parsed<Text> {
         let (start, mark) = (self.at, self.edits.len());
         let closing = self.quote().unwrap_or(QUOTES[0].1);
+        if let Some(text) = self.triple_quoted()? {
+            return Ok(text);
+        }
         let text = self.string_until(place, closing, false)?;
         if !(text.cut && text.doubtful && self.level >= Level::Lenient) {
             return Ok(text);
@@ -96,6 +101,22 @@ impl Parser<'_> {
             return Ok(text);
         }
         Ok(shorter)
+    }
+
+    /// Reads Python's `"""text"""`, if one begins here and ends.
+    fn triple_quoted(&mut self) -> Parsed<Option<Text>> {
+        let (start, mark) = (self.at, "\"\"\"");
+        if self.level < Level::Lenient || !self.source.starts_with(start, mark) {
+            return Ok(None);
+        }
+        let inner = start + mark.len();
+        let Some(close) = self.source.find_word(inner, mark).filter(|close| *close > inner) else {
+            return Ok(None);
+        };
+        let text = self.source.slice(inner, close).to_owned();
+        self.at = close + mark.len();
+        self.edit(EditKind::Quote, Span::new(start, self.at), &Value::from(text.as_str()).to_string())?;
+        Ok(Some(Text { text, cut: false, doubtful: false }))
     }
 
     /// Reads a string from its opening quote on. If `at_delimiter`, the closing quote is missing, and the first character
@@ -135,10 +156,13 @@ impl Parser<'_> {
                     self.at += c.len_utf8();
                     return Ok(Text { text: out, cut: false, doubtful });
                 }
-                doubtful = true;
-                if self.next_key_ends_string(&mut out, place)? {
+                if !doubtful && self.is_doubled(c, &out, place)? {
                     return Ok(Text { text: out, cut: false, doubtful });
                 }
+                if self.next_string_ends_this(&mut out, place, doubtful)? {
+                    return Ok(Text { text: out, cut: false, doubtful: true });
+                }
+                doubtful = true;
                 self.edit(
                     EditKind::InnerQuote,
                     Span::new(self.at, self.at + c.len_utf8()),
@@ -238,11 +262,47 @@ impl Parser<'_> {
         }
     }
 
-    /// Ends the string before a comma if the quote after the comma begins the next name, because the closing quote is
-    /// missing then. Returns whether it did.
-    fn next_key_ends_string(&mut self, out: &mut String, place: Place) -> Parsed<bool> {
-        let after_comma = place == Place::Member && out.trim_end().ends_with(',');
-        if after_comma && self.looks_like_key(self.at) { self.end_before(out) } else { Ok(false) }
+    /// Ends the string before a comma if the quote after the comma begins the next name, or the next item of a list in
+    /// which no quote stood before, because the closing quote is missing then. Returns whether it did.
+    fn next_string_ends_this(&mut self, out: &mut String, place: Place, doubtful: bool) -> Parsed<bool> {
+        let begins_next = out.trim_end().ends_with(',')
+            && match place {
+                Place::Member => self.looks_like_key(self.at),
+                Place::Item => !doubtful && self.looks_like_item(self.at),
+                Place::Key | Place::Root => false,
+            };
+        if begins_next { self.end_before(out) } else { Ok(false) }
+    }
+
+    /// Returns whether a string that begins at `at` ends at its first quote, and its list goes on or ends after it.
+    fn looks_like_item(&self, at: usize) -> bool {
+        let Some(quote) = self.source.char(at) else { return false };
+        let start = at + quote.len_utf8();
+        let close = self.source.until(start + LOOK_AHEAD).find(start, |c| c == quote);
+        close > start
+            && self.source.char(close) == Some(quote)
+            && self.closes(close + quote.len_utf8(), Place::Item)
+    }
+
+    /// Ends the string at quotes that stand twice or more: in `"a""b"` a comma is missing, in `"a"""` the last two are
+    /// too many. Returns whether it did. `"say ""a"" now"` goes on.
+    fn is_doubled(&mut self, quote: char, out: &str, place: Place) -> Parsed<bool> {
+        let end = self.at + quote.len_utf8();
+        let run = self.source.until(end + LOOK_AHEAD).find(end, |c| c != quote);
+        let lacks_comma = place == Place::Item
+            && run == end + quote.len_utf8()
+            && out.ends_with(|c: char| !c.is_whitespace())
+            && self.source.char(run).is_some_and(char::is_alphanumeric);
+        if lacks_comma {
+            self.at = end;
+            return Ok(true);
+        }
+        if run > end && self.closes(run, place) {
+            self.edit(EditKind::Junk, Span::new(end, run), "")?;
+            self.at = run;
+            return Ok(true);
+        }
+        Ok(false)
     }
 
     /// Ends the string before its trailing comma and white space, and returns `true`.

@@ -72,6 +72,24 @@ fn lenient_reads_what_other_languages_write() {
             json!({"p": "C:\\Users\\x", "r": "\\d+", "q": "it's"}),
         ),
         ("{\"a\": (1, 2)}", json!({"a": [1, 2]})),
+        ("{\"a\": (1), \"b\": (\"x\"), \"c\": (1,)}", json!({"a": 1, "b": "x", "c": [1]})),
+        (
+            "{\"a\": \"\"\"one \"x\",\n\"b\": two\"\"\", \"c\": 1}",
+            json!({"a": "one \"x\",\n\"b\": two", "c": 1}),
+        ),
+        // The last bracket is of the wrong kind, so that the root has no end.
+        ("{\"a\": 1]", json!({"a": 1})),
+        ("[1, 2)", json!([1, 2])),
+        ("[{\"a\": [1)}]", json!([{"a": [1]}])),
+        // Quotes that stand twice: a comma is missing, the last are too many, or they belong to the text.
+        ("[\"a\"\"b\"\"c d\"]", json!(["a", "b", "c d"])),
+        ("{\"a\": \"x\"\"\", \"b\": \"\"\"\"}", json!({"a": "x", "b": ""})),
+        ("[\"say \"\"hi\"\" now\"]", json!(["say \"\"hi\"\" now"])),
+        ("[\"say \"hi\"\", \"b\"]", json!(["say \"hi\"", "b"])),
+        // A closing quote is missing before the comma.
+        ("[\"a, \"b\", \"c\"]", json!(["a", "b", "c"])),
+        ("[\"a,\n\"b\"]", json!(["a", "b"])),
+        ("[\"he said, \"hi\", and left\", \"b\"]", json!(["he said, \"hi\", and left", "b"])),
     ] {
         let read = best(text, Level::Lenient);
         assert_eq!(read.value, expected, "{text}: {:?}", read.edits);

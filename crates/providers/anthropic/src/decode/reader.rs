@@ -136,7 +136,7 @@ impl MessageReader {
 
     /// Reads `content_block_delta`.
     fn more(&mut self, index: Option<u64>, piece: Piece<'_>, out: &mut Deltas) {
-        let Some(mut open) = self.open.take_if(|open| open.index == index) else { return };
+        let Some(open) = self.open.as_mut().filter(|open| open.index == index) else { return };
         match (&mut open.kind, piece.kind.as_str()) {
             (Kind::Text, Some("text_delta")) => {
                 let text = words(piece.text);
@@ -164,7 +164,6 @@ impl MessageReader {
             }
             _ => {}
         }
-        self.open = Some(open);
     }
 
     /// Reads `content_block_stop`.

@@ -9,7 +9,7 @@ use formwork_wire::{Bytes, RequestInfo, Transport, bad_wire};
 use serde_json::{Value, json};
 
 use crate::capabilities::enforcing;
-use crate::{Identity, Ollama, PROTOCOL, Probed, Think, request};
+use crate::{Identity, Ollama, PROTOCOL, Probed, Think};
 use canary::CanaryResult;
 use show::ModelInfo;
 
@@ -165,7 +165,7 @@ async fn version(wire: &Ollama, transport: &dyn Transport) -> Result<Option<Stri
 
 /// Returns the server's facts about the model, or empty ones if the server does not have the endpoint.
 async fn model(wire: &Ollama, transport: &dyn Transport) -> Result<ModelInfo, Fault> {
-    let request = request::send("/api/show", &json!({"model": wire.model}))?;
+    let request = formwork_wire::post("/api/show", &json!({"model": wire.model}), &Default::default())?;
     match fetched(wire, transport, request, SHOW_BYTES).await? {
         Ok(document) => Ok(ModelInfo::of(document)),
         Err(fault) if matches!(fault.status, Some(405 | 501)) => Ok(ModelInfo::default()),

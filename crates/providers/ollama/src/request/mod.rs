@@ -6,7 +6,7 @@ mod generate;
 
 use formwork_core::{Call, Enforcement, Fault, FaultKind, Part};
 use formwork_wire::http::Request;
-use formwork_wire::{Bytes, bad_request, folded, unsupported};
+use formwork_wire::{Bytes, bad_request, folded, post, unsupported};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -67,17 +67,14 @@ pub(crate) fn encode(wire: &Ollama, call: &Call) -> Result<Request<Bytes>, Fault
     match wire.api {
         Api::Chat => {
             let prompt = chat::prompt(&call.messages, &call.tools)?;
-            send("/api/chat", &body(wire, prompt, format, options))
+            post("/api/chat", &body(wire, prompt, format, options), &wire.extra)
         }
-        Api::Generate => {
-            send("/api/generate", &body(wire, generate::prompt(&call.messages)?, format, options))
-        }
+        Api::Generate => post(
+            "/api/generate",
+            &body(wire, generate::prompt(&call.messages)?, format, options),
+            &wire.extra,
+        ),
     }
-}
-
-/// Returns a POST request with this document.
-pub(crate) fn send(path: &'static str, body: &impl Serialize) -> Result<Request<Bytes>, Fault> {
-    formwork_wire::post(path, body, &Map::new())
 }
 
 fn body<'a, P>(

@@ -262,7 +262,7 @@ proptest! {
         call.lowered = Arc::new(Lowered::new(enforcement, schema));
         let mut wire = OpenAi::new("gpt-4.1");
         if has_extra {
-            wire = wire.with_extra([("x".to_owned(), json!(1))].into_iter().collect());
+            wire = wire.with_extra([("x".to_owned(), json!(1))].into_iter().collect::<serde_json::Map<_, _>>());
         }
         let request = wire.encode(&call).unwrap();
         let body = std::str::from_utf8(request.body()).unwrap();

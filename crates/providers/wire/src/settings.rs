@@ -1,0 +1,135 @@
+//! The settings of a model as members of a request body.
+
+use std::sync::LazyLock;
+
+use formwork_core::{Capabilities, ModelSettings};
+use serde_json::{Map, Value};
+
+/// The members by wire and setting. `"$"` stands for the value; `$each` has the members of each value that the wire takes, and
+/// `$as` names the wire with the same members.
+static TABLE: LazyLock<Value> =
+    LazyLock::new(|| serde_json::from_str(include_str!("settings.json")).unwrap_or_default());
+
+/// The members of a request body beside those of the call.
+///
+/// ```
+/// use formwork_core::{Capabilities, ModelSettings};
+/// use formwork_wire::Members;
+///
+/// let settings = ModelSettings { top_k: Some(5), user: Some("u-1".to_owned()), ..ModelSettings::default() };
+/// let mut capabilities = Capabilities::default();
+/// let members = Members::default().with_settings("cohere", &settings, &mut capabilities);
+/// let request = formwork_wire::post("/v2/chat", &serde_json::json!({"model": "m"}), &members)?;
+/// assert_eq!(&request.body()[..], br#"{"model":"m","k":5}"#);
+/// assert_eq!(capabilities.ignored_settings, ["user"]);
+/// # Ok::<(), formwork_core::Fault>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
+#[must_use]
+pub struct Members {
+    /// Members that are [merged](crate::merge) into the body and replace its values.
+    pub(crate) extra: Map<String, Value>,
+    /// Members that are added where the body has none.
+    pub(crate) settings: Map<String, Value>,
+}
+
+/// Members that replace those of the call.
+impl From<Map<String, Value>> for Members {
+    fn from(extra: Map<String, Value>) -> Self {
+        Self { extra, settings: Map::new() }
+    }
+}
+
+impl Members {
+    /// Sets the members of settings on a wire, such as `openai/chat`, or `openai/VENDOR` for a compatible API (default: none). Those that the wire does not take are added to
+    /// the [ignored](Capabilities::ignored_settings) settings. Parameters of sampling that the capabilities promise are left to the calls.
+    pub fn with_settings(
+        mut self,
+        wire: &str,
+        settings: &ModelSettings,
+        capabilities: &mut Capabilities,
+    ) -> Self {
+        let is_other = wire.starts_with("openai/") && TABLE[wire].is_null();
+        let wire = if is_other { "openai/compatible" } else { wire };
+        self.settings.clear();
+        for (name, value) in all(settings) {
+            let by_calls = match name.as_str() {
+                "top_p" => capabilities.top_p,
+                "seed" => capabilities.seed,
+                "frequency_penalty" => capabilities.frequency_penalty,
+                _ => false,
+            };
+            if by_calls {
+                continue;
+            }
+            match members(wire, &name, &value) {
+                Some(Value::Object(members)) => add(&mut self.settings, &members),
+                _ => capabilities.ignored_settings.push(match (value, is_known(wire, &name)) {
+                    (Value::String(value), true) => format!("{name} = {value:?}"),
+                    _ => name,
+                }),
+            }
+        }
+        self
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.extra.is_empty() && self.settings.is_empty()
+    }
+
+    /// Adds these members to a body. Settings of tools are left out of a body without tools, which servers refuse.
+    pub(crate) fn write(&self, body: &mut Map<String, Value>) {
+        let has_tools = body.contains_key("tools");
+        let is_of_tools = |name: &str| matches!(name, "tool_choice" | "parallel_tool_calls");
+        let settings = self.settings.iter().filter(|(name, _)| has_tools || !is_of_tools(name));
+        add(body, &settings.map(|(name, value)| (name.clone(), value.clone())).collect());
+        crate::merge(body, &self.extra);
+    }
+}
+
+/// Returns the settings that are set, by their names.
+fn all(settings: &ModelSettings) -> Map<String, Value> {
+    match serde_json::to_value(settings) {
+        Ok(Value::Object(settings)) => settings,
+        _ => Map::new(),
+    }
+}
+
+/// Returns whether a wire has a setting, at least with another value.
+fn is_known(wire: &str, name: &str) -> bool {
+    !TABLE[wire][name].is_null()
+}
+
+/// Returns the members of a setting; `None` if the wire does not take it.
+fn members(wire: &str, name: &str, value: &Value) -> Option<Value> {
+    let template = &TABLE[wire][name];
+    if let Some(other) = template["$as"].as_str() {
+        return members(other, name, value);
+    }
+    let each = template.get("$each");
+    let key = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let template = each.map_or(Some(template), |each| each.get(key.as_str()))?;
+    template.is_object().then(|| filled(template, value))
+}
+
+/// Returns a template with the value in place of `"$"`.
+fn filled(template: &Value, value: &Value) -> Value {
+    match template {
+        Value::String(hole) if hole == "$" => value.clone(),
+        Value::Object(members) => {
+            members.iter().map(|(name, inside)| (name.clone(), filled(inside, value))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+/// Adds the members that an object does not have, in the objects inside of it too.
+fn add(into: &mut Map<String, Value>, more: &Map<String, Value>) {
+    for (name, value) in more {
+        match (into.get_mut(name), value) {
+            (Some(Value::Object(known)), Value::Object(value)) => add(known, value),
+            (Some(_), _) => {}
+            (None, _) => _ = into.insert(name.clone(), value.clone()),
+        }
+    }
+}
