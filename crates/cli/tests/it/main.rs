@@ -40,6 +40,7 @@ mod serve;
 mod settings;
 mod shape;
 mod skill;
+mod stream;
 #[cfg(target_os = "linux")]
 mod terminal;
 #[cfg(all(feature = "local", target_os = "linux"))]

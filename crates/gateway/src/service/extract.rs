@@ -288,7 +288,9 @@ fn step(update: &Update<Value>) -> Option<(&'static str, Value)> {
         }
         Update::Text(text) => ("text", json!({"text": text})),
         Update::Reasoning(text) => ("reasoning", json!({"text": text})),
-        Update::Partial(value) => ("partial", json!({"value": value})),
+        Update::Partial(partial) => ("partial", json!({"value": partial.value()})),
+        Update::Item(item) => ("item", json!({"path": item.path, "value": item.value})),
+        Update::Replaced { path } => ("replaced", json!({"path": path})),
         Update::Finished(call) => ("finished", json!(call)),
         Update::Asking { attempt, target, ask, wait } => {
             let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);

@@ -259,7 +259,7 @@ impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
 
     /// Returns the updates of the extraction. Reading the stream drives the run.
     pub fn stream(self) -> Updates<T> {
-        Updates::new(Arc::clone(&self.plan), move |tap| async move { self.tapped(Some(tap.as_ref())).await })
+        Updates::new(move |tap| async move { self.tapped(Some(tap.as_ref())).await })
     }
 
     async fn tapped(self, tap: Option<&dyn Paced>) -> Result<Outcome<T>, Error> {

@@ -4,6 +4,7 @@ pub(crate) mod one;
 pub(crate) mod report;
 mod rows;
 pub(crate) mod schema;
+mod stream;
 
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
@@ -31,6 +32,7 @@ Examples:
   formwork extract -s \"name, age: int\" \"Maria Lindqvist, 34, moved to Lisbon last spring.\"
   formwork extract -s person.schema.json --file letter.txt --json
   formwork extract -s person.schema.json --file letter.txt --evidence --grounded='$.name'
+  formwork extract -s \"items: [{name, count: int}]\" --file order.txt --stream
   cat letter.txt | formwork extract -s person.schema.json -v --max-attempts 3
   formwork extract --contract person.yaml \"...\"
   formwork extract -s person.schema.json --model qwen2.5-0.5b-instruct-q8_0.gguf --temperature 0.2 --seed 7 \"...\"
@@ -111,6 +113,10 @@ pub(crate) struct Args {
     /// Print the value with all calls as one JSON object
     #[arg(long, conflicts_with = "jsonl")]
     json: bool,
+    /// Print every event as one line of JSON as it comes: `started`, `partial` (the document so far), `item` (an item of a list that
+    /// has ended and is valid), `replaced` (an item that no longer stands), `asking`, and `done` or `error` with the members of --json
+    #[arg(long, conflicts_with_all = ["jsonl", "json"])]
+    stream: bool,
     /// Read one JSON object per line with `id`, `input` and optionally `schema`, and print one result per line, in order
     #[arg(long, conflicts_with_all = ["argument", "text"])]
     jsonl: bool,
@@ -156,7 +162,7 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
     let text = text(args)?;
     let requests = Requests::new(args, providers).await?;
     let extractor = requests.extractor(usable).map_err(|error| failed(&error, Some(&name)))?;
-    let output = one::Output { verbose: args.verbose, json: args.json };
+    let output = one::Output { verbose: args.verbose, json: args.json, stream: args.stream };
     let source = source_of(args, &extractor, &text);
     let extraction = requests.extraction(&extractor, text, Some(&name));
     one::run(extraction, cancel, output, source.as_ref(), |error| failed(error, Some(&name))).await

@@ -2,9 +2,11 @@
 
 use formwork_core::{Error, spaced};
 use formwork_extract::{CancellationToken, Extraction};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::report::Report;
+use super::stream;
 use crate::commands::evidence;
 use crate::exit::{Failed, Status};
 use crate::output;
@@ -19,6 +21,16 @@ pub(crate) struct Output {
     pub(crate) verbose: bool,
     /// Whether to print the value or the error with all calls as JSON, instead of the value alone.
     pub(crate) json: bool,
+    /// Whether to print every event as a line of JSON; the last line has the members of `json`.
+    pub(crate) stream: bool,
+}
+
+/// The last line of a stream.
+#[derive(Serialize)]
+struct Last {
+    event: &'static str,
+    #[serde(flatten)]
+    output: ExtractOutput,
 }
 
 /// Runs the extraction. With a `source`, the JSON output has the evidence. `failed` returns the failure for an error, with its exit code.
@@ -35,12 +47,17 @@ pub(crate) async fn run(
     } else {
         extraction.with_observer(Spinner::new())
     };
-    let result = extraction.run().await;
-    if output_as.json {
-        output::row(&ExtractOutput::new(Value::Null, &result).with_evidence(source))?;
+    let result = if output_as.stream { stream::run(extraction).await? } else { extraction.run().await };
+    if output_as.json || output_as.stream {
+        let output = ExtractOutput::new(Value::Null, &result).with_evidence(source);
+        if output_as.stream {
+            output::row(&Last { event: if result.is_ok() { "done" } else { "error" }, output })?;
+        } else {
+            output::row(&output)?;
+        }
     }
     match result {
-        Ok(outcome) if !output_as.json => {
+        Ok(outcome) if !output_as.json && !output_as.stream => {
             output::line(spaced(&outcome.value))?;
             if let Some(source) = source.filter(|source| source.print) {
                 let evidence = source.evidence(&outcome.value);

@@ -49,6 +49,7 @@ impl Run {
                 .map(|(dialect, reason)| skipped(dialect, reason)),
         );
         warnings.extend(self.estimated());
+        warnings.extend_from_slice(&self.position.cheaper);
         warnings.extend_from_slice(plan.contract.warnings());
         warnings.extend(self.weaker_mode(plan));
         let ignored = self.position.target_of(plan).map(|target| &target.capabilities.ignored_settings);

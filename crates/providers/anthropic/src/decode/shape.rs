@@ -13,7 +13,7 @@ pub(super) struct Message<'a> {
     pub(super) content: List<Object<Block<'a>>>,
     pub(super) stop_reason: Leaf<'a>,
     pub(super) stop_details: Object<StopDetails<'a>>,
-    pub(super) usage: Object<Counts>,
+    pub(super) usage: Object<Box<Counts>>,
     pub(super) error: Leaf<'a>,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Event<'a> {
     pub(super) index: Count,
     pub(super) content_block: Object<Box<Block<'a>>>,
     pub(super) delta: Object<Piece<'a>>,
-    pub(super) usage: Object<Counts>,
+    pub(super) usage: Object<Box<Counts>>,
     pub(super) error: Leaf<'a>,
 }
 

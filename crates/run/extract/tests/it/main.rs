@@ -13,6 +13,7 @@ mod content;
 mod driving;
 mod health;
 mod interrupt;
+mod items;
 mod journal;
 mod many;
 mod observations;
