@@ -9,7 +9,7 @@ pub(super) mod held;
 mod ours;
 pub(super) mod server;
 mod texts;
-mod wires;
+pub(super) mod wires;
 
 use super::measure::Pair;
 use super::process::{measured, number};
