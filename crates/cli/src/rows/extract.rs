@@ -6,8 +6,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::source::SourceText;
-
 /// An input row of `formwork extract --jsonl`.
 ///
 /// ```
@@ -94,10 +92,9 @@ pub struct ExtractError {
 }
 
 impl ExtractOutput {
-    /// Adds the evidence for the value, if there is a source.
-    pub(crate) fn with_evidence(self, source: Option<&SourceText>) -> Self {
-        let evidence = self.value.as_ref().zip(source).map(|(value, source)| source.evidence(value));
-        Self { evidence, ..self }
+    /// Adds the evidence for the value.
+    pub(crate) fn with_evidence(self, result: &Result<Outcome<Value>, Error>) -> Self {
+        Self { evidence: result.as_ref().ok().map(|outcome| outcome.evidence().to_vec()), ..self }
     }
 
     pub(crate) fn new(id: Value, result: &Result<Outcome<Value>, Error>) -> Self {

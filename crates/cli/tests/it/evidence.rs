@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::{against_schema, example, formwork};
+use crate::{against_schema, example, formwork, temporary};
 
 #[test]
 fn each_row_has_the_place_of_each_leaf() {
@@ -27,4 +27,21 @@ fn a_document_has_a_table_or_json() {
     let ran = formwork(&["evidence", "--input", &letter, "--json"], value);
     assert_eq!(ran.rows()[0]["evidence"][1]["path"], "$.age");
     assert_eq!(formwork(&["evidence", "--input", "missing.txt", "-"], value).code, 2);
+}
+
+#[test]
+fn a_page_marks_the_chosen_place_and_escapes_the_text() {
+    let text = &temporary("page.txt", "Subtotal 12.00 <script>alert(1)</script>\nTotal 12.00\n");
+    let page = &temporary("page.html", "");
+    let ran = formwork(&["evidence", "--input", text, "--html", page, "-"], r#"{"total": 12, "by": "<b>"}"#);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let written = std::fs::read_to_string(page).unwrap();
+    let mark = "\nTotal <mark id=\"v0\" class=\"normalised\" title=\"$.total\">12.00</mark>";
+    assert!(written.contains(mark) && written.contains("12.00 &lt;script&gt;"), "{written}");
+    assert!(
+        written.contains("&lt;b&gt;") && !written.contains("<script") && !written.contains("<b>"),
+        "{written}"
+    );
+    let ran = formwork(&["evidence", "--input", text, "--html", "/no/such/folder/a.html", "-"], "{}");
+    assert!(ran.code == 2 && ran.stderr.contains("cannot write /no/such/folder/a.html"), "{}", ran.stderr);
 }

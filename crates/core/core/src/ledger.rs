@@ -4,6 +4,7 @@ use formwork_json::{Edit, JsonPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::about::About;
 use crate::{
     Cost, Enforcement, Fault, Finish, Observation, Original, Sampling, Time, Usage, Violation, Warning,
 };
@@ -285,6 +286,9 @@ pub struct Outcome<T> {
     pub usage: Usage,
     /// The cost of all calls and external checks together.
     pub cost: Cost,
+    /// The text that the value is about.
+    #[serde(skip)]
+    pub(crate) about: About,
 }
 
 impl<T> Outcome<T> {
@@ -327,7 +331,8 @@ impl<T> Outcome<T> {
     /// }
     /// ```
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Outcome<U> {
-        let Self { value, origin, provenance, warnings, not_stated, calls, usage, cost } = self;
-        Outcome { value: change(value), origin, provenance, warnings, not_stated, calls, usage, cost }
+        let Self { value, origin, provenance, warnings, not_stated, calls, usage, cost, about } = self;
+        let about = about.of_another();
+        Outcome { value: change(value), origin, provenance, warnings, not_stated, calls, usage, cost, about }
     }
 }

@@ -15,6 +15,7 @@
 //! Drivers, JSON Schema validation, dialects and providers live in the other crates of the family.
 //! `examples/embed-core.rs` drives a run with this crate alone.
 
+mod about;
 mod absence;
 mod accepts;
 mod answer;
@@ -29,6 +30,7 @@ mod fault;
 mod feedback;
 mod finding;
 mod fit;
+mod found;
 mod group;
 mod health;
 mod instruction;
@@ -82,6 +84,7 @@ pub use fault::{Connection, Fault, FaultKind};
 pub use feedback::{Feedback, MAX_BYTES, MAX_PREVIOUS, Template};
 pub use finding::LintFinding;
 pub use fit::Fit;
+pub use formwork_evidence as evidence;
 pub use formwork_json::{
     Edit, EditKind, JsonPath, Level, PathError, PathPattern, PatternStep, Rounded, Segment, Span, escape,
     unescape,

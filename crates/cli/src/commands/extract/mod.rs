@@ -16,12 +16,12 @@ use formwork_extract::{CancellationToken, Extraction, Extractor, ExtractorBuilde
 use formwork_ledger::Ledger;
 use serde_json::Value;
 
+use self::one::Shown;
 use self::schema::{Given, Marks};
 use crate::argument::Source;
 use crate::exit::{Failed, Status};
 use crate::flags::{Sampling, seconds, set};
 use crate::ledger::Recording;
-use crate::rows::SourceText;
 use crate::rules::Placed;
 use crate::targets::{Opened, Targets};
 use crate::{files, interrupt, rules};
@@ -33,6 +33,7 @@ Examples:
   formwork extract -s person.schema.json --file letter.txt --json
   formwork extract -s person.schema.json --file letter.txt --evidence --grounded='$.name'
   formwork extract -s \"items: [{name, count: int}]\" --file order.txt --stream
+  formwork extract -s person.schema.json --file letter.txt --html letter.html
   cat letter.txt | formwork extract -s person.schema.json -v --max-attempts 3
   formwork extract --contract person.yaml \"...\"
   formwork extract -s person.schema.json --model qwen2.5-0.5b-instruct-q8_0.gguf --temperature 0.2 --seed 7 \"...\"
@@ -124,6 +125,9 @@ pub(crate) struct Args {
     /// `formwork evidence --help`
     #[arg(long)]
     evidence: bool,
+    /// Write a page with the text, in which the places of the values are marked, and the values beside it
+    #[arg(long, value_name = "FILE", conflicts_with = "jsonl")]
+    html: Option<PathBuf>,
     /// Exit with 0 even if rows failed (requires --jsonl)
     #[arg(long, requires = "jsonl", conflicts_with_all = ["argument", "text"])]
     allow_failures: bool,
@@ -162,17 +166,18 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
     let text = text(args)?;
     let requests = Requests::new(args, providers).await?;
     let extractor = requests.extractor(usable).map_err(|error| failed(&error, Some(&name)))?;
-    let output = one::Output { verbose: args.verbose, json: args.json, stream: args.stream };
-    let source = source_of(args, &extractor, &text);
+    let title = args.file.as_deref().filter(|file| *file != Path::new("-"));
+    let title = title.map_or_else(|| name.clone(), |file| file.display().to_string());
+    let input = (args.evidence || args.html.is_some()).then(|| text.clone());
+    let shown = input.as_deref().map(|text| Shown {
+        text,
+        title: &title,
+        table: args.evidence,
+        html: args.html.as_deref(),
+    });
+    let output = one::Output { verbose: args.verbose, json: args.json, stream: args.stream, shown };
     let extraction = requests.extraction(&extractor, text, Some(&name));
-    one::run(extraction, cancel, output, source.as_ref(), |error| failed(error, Some(&name))).await
-}
-
-/// Returns what the evidence of an answer needs, if the output has evidence: with --evidence, and with --json.
-fn source_of(args: &Args, extractor: &Extractor<Value>, text: &str) -> Option<SourceText> {
-    let schema = || extractor.plan().contract().schema().document().clone();
-    let source = || SourceText { text: text.to_owned(), schema: schema(), print: args.evidence };
-    (args.evidence || args.json).then(source)
+    one::run(extraction, cancel, output, |error| failed(error, Some(&name))).await
 }
 
 /// Returns the schema or the contract of the command line.

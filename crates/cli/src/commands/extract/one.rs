@@ -1,5 +1,7 @@
 //! Runs one extraction and prints its result.
 
+use std::path::Path;
+
 use formwork_core::{Error, spaced};
 use formwork_extract::{CancellationToken, Extraction};
 use serde::Serialize;
@@ -10,19 +12,21 @@ use super::stream;
 use crate::commands::evidence;
 use crate::exit::{Failed, Status};
 use crate::output;
-use crate::rows::{ExtractOutput, SourceText};
+use crate::rows::ExtractOutput;
 use crate::spinner::Spinner;
 use crate::stderr::say;
 
 /// The output of an extraction.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Output {
+pub(crate) struct Output<'a> {
     /// Whether to print every event on standard error, instead of a progress line on a terminal.
     pub(crate) verbose: bool,
-    /// Whether to print the value or the error with all calls as JSON, instead of the value alone.
+    /// Whether to print the value or the error with all calls and the evidence as JSON, instead of the value alone.
     pub(crate) json: bool,
     /// Whether to print every event as a line of JSON; the last line has the members of `json`.
     pub(crate) stream: bool,
+    /// The evidence for people.
+    pub(crate) shown: Option<Shown<'a>>,
 }
 
 /// The last line of a stream.
@@ -33,12 +37,24 @@ struct Last {
     output: ExtractOutput,
 }
 
-/// Runs the extraction. With a `source`, the JSON output has the evidence. `failed` returns the failure for an error, with its exit code.
+/// The evidence for people.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shown<'a> {
+    /// The input text.
+    pub(crate) text: &'a str,
+    /// The title of the page.
+    pub(crate) title: &'a str,
+    /// Whether to print a table on standard error, unless the output is JSON.
+    pub(crate) table: bool,
+    /// The file of the page.
+    pub(crate) html: Option<&'a Path>,
+}
+
+/// Runs the extraction. `failed` returns the failure for an error, with its exit code.
 pub(crate) async fn run(
     extraction: Extraction<Value>,
     cancel: &CancellationToken,
-    output_as: Output,
-    source: Option<&SourceText>,
+    output_as: Output<'_>,
     failed: impl FnOnce(&Error) -> Failed,
 ) -> Result<Status, Failed> {
     let extraction = extraction.with_cancel(cancel.clone());
@@ -48,24 +64,24 @@ pub(crate) async fn run(
         extraction.with_observer(Spinner::new())
     };
     let result = if output_as.stream { stream::run(extraction).await? } else { extraction.run().await };
-    if output_as.json || output_as.stream {
-        let output = ExtractOutput::new(Value::Null, &result).with_evidence(source);
+    let is_json = output_as.json || output_as.stream;
+    if is_json {
+        let output = ExtractOutput::new(Value::Null, &result).with_evidence(&result);
         if output_as.stream {
             output::row(&Last { event: if result.is_ok() { "done" } else { "error" }, output })?;
         } else {
             output::row(&output)?;
         }
     }
-    match result {
-        Ok(outcome) if !output_as.json && !output_as.stream => {
-            output::line(spaced(&outcome.value))?;
-            if let Some(source) = source.filter(|source| source.print) {
-                let evidence = source.evidence(&outcome.value);
-                say!("{}", evidence::table(&evidence, &outcome.value, &source.text).trim_end());
-            }
+    let outcome = result.map_err(|error| failed(&error))?;
+    if !is_json {
+        output::line(spaced(&outcome.value))?;
+    }
+    if let Some(Shown { text, title, table, html }) = output_as.shown {
+        if table && !is_json {
+            say!("{}", evidence::table(outcome.evidence(), &outcome.value, text).trim_end());
         }
-        Ok(_) => {}
-        Err(error) => return Err(failed(&error)),
+        html.map_or(Ok(()), |file| evidence::page(file, title, text, &outcome.value, outcome.evidence()))?;
     }
     Ok(Status::Ok)
 }

@@ -11,6 +11,7 @@ mod coercion;
 mod compliance;
 mod content;
 mod driving;
+mod evidence;
 mod health;
 mod interrupt;
 mod items;
