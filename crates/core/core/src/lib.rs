@@ -77,7 +77,7 @@ pub use capabilities::{Capabilities, Enforcement};
 pub use coercion::change::Coerced;
 pub use coercion::declared::{Coerce, Coercion, KEYWORD as COERCE, coercion_mistake};
 pub use contract::Contract;
-pub use cost::{Cost, Price};
+pub use cost::{Cost, LongPrice, Price};
 pub use decode::decode;
 pub use error::{Best, Error, ErrorKind};
 pub use fault::{Connection, Fault, FaultKind};

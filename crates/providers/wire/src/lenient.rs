@@ -182,6 +182,18 @@ pub struct Flag(pub bool);
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count(pub Option<u64>);
 
+/// An amount of something. `None` for any value that is no number.
+///
+/// ```
+/// use formwork_wire::lenient::Amount;
+///
+/// let amounts: Vec<Amount> = serde_json::from_str(r#"[0.25, 3, "3", {"total": 1}]"#)?;
+/// assert_eq!(amounts, [Amount(Some(0.25)), Amount(Some(3.0)), Amount(None), Amount(None)]);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Amount(pub Option<f64>);
+
 /// An object, or `None` for any other value.
 ///
 /// `T` is a structure of lenient members.
@@ -265,6 +277,12 @@ impl<'de> OfAny<'de> for Count {
     }
 }
 
+impl OfAny<'_> for Amount {
+    fn of_scalar(value: Value) -> Self {
+        Self(value.as_f64())
+    }
+}
+
 impl<'de, T: Deserialize<'de> + Default> OfAny<'de> for Object<T> {
     fn of_object<A: MapAccess<'de>>(members: A) -> Result<Self, A::Error> {
         T::deserialize(MapAccessDeserializer::new(members)).map(|object| Self(Some(object)))
@@ -290,6 +308,12 @@ impl<'de> Deserialize<'de> for Flag {
 }
 
 impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Any(PhantomData))
+    }
+}
+
+impl<'de> Deserialize<'de> for Amount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Any(PhantomData))
     }

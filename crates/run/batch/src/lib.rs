@@ -37,7 +37,7 @@ pub use input::{Rows, read_rows};
 pub use pace::Pace;
 pub use process::InProcess;
 pub use progress::Progress;
-pub use provider::{ProviderBatch, batch_price, open_files};
+pub use provider::{ProviderBatch, open_files};
 pub use restate::{Admin, AdminError, Restate, start_anew};
 #[cfg(feature = "restate")]
 pub use restate::{MakeExtractor, Worker};

@@ -129,7 +129,8 @@ impl Run {
         let mode = self.position.mode_of(plan).filter(|mode| Arc::ptr_eq(&mode.whole, &call.lowered));
         let input_tokens = mode
             .map_or_else(|| call.most_input_tokens(), |mode| call.most_input_tokens_with(mode.schema_bytes));
-        target.cost(Usage::new(input_tokens, u64::from(answer)))
+        let most = Usage::new(input_tokens, u64::from(answer));
+        target.price.map_or_else(|| most.unpriced(), |price| price.at_most(most))
     }
 
     /// Applies the policy's decision, within the bounds of the run.

@@ -183,7 +183,7 @@ fn a_refusal_is_an_attempt_where_the_policy_says_so() {
 
 #[test]
 fn a_budget_without_room_for_a_target_calls_a_cheaper_one() {
-    let price = |output: u64| Price { input: 0, output: output * 1_000_000 };
+    let price = |output: u64| Price::new(0, output * 1_000_000);
     let priced = |output: u64| target(&format!("{output}")).with_price(price(output));
     let plan = |prices: &[u64], budget: u64| {
         let targets = prices.iter().map(|price| priced(*price)).collect();
@@ -209,7 +209,7 @@ fn a_budget_without_room_for_a_target_calls_a_cheaper_one() {
 
 #[test]
 fn what_arrived_before_a_fault_is_paid_for() {
-    let priced = target("one").with_price(Price { input: 1_000_000, output: 2_000_000 });
+    let priced = target("one").with_price(Price::new(1_000_000, 2_000_000));
     let plan = Plan::new(contract(), vec![priced]).build().unwrap();
     let mut run = Run::new(&plan, input());
     let Step::Call { id, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };

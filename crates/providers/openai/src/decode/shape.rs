@@ -1,7 +1,7 @@
 //! The members of documents and chunks that the decoder reads. Leaf values have any JSON type, because servers differ.
 
 use formwork_core::Usage;
-use formwork_wire::lenient::{Count, Leaf, List, Object};
+use formwork_wire::lenient::{Amount, Count, Leaf, List, Object};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -117,6 +117,8 @@ pub(super) struct Counts {
     total_tokens: Count,
     prompt_tokens_details: Object<Details>,
     completion_tokens_details: Object<Details>,
+    /// The cost in US dollars, which OpenRouter reports.
+    cost: Amount,
     /// DeepSeek's name for the cached tokens of the prompt.
     prompt_cache_hit_tokens: Count,
 }
@@ -137,9 +139,10 @@ impl Counts {
         if self.total_tokens.0 == Some(input_tokens.saturating_add(with_reasoning)) {
             output_tokens = with_reasoning;
         }
-        let cached_tokens = self.prompt_tokens_details.0.unwrap_or_default().cached_tokens.0;
-        let cached_tokens = cached_tokens.or(self.prompt_cache_hit_tokens.0).unwrap_or_default();
-        let usage = Usage::new(input_tokens, output_tokens);
+        let details = self.prompt_tokens_details.0.unwrap_or_default();
+        let cached_tokens = details.cached_tokens.0.or(self.prompt_cache_hit_tokens.0).unwrap_or_default();
+        let usage = Usage::new(input_tokens, output_tokens).with_dollars(self.cost.0);
+        let usage = usage.with_written(details.cache_write_tokens.0.unwrap_or_default(), 0);
         Some(usage.with_cached(cached_tokens).with_reasoning(reasoning_tokens))
     }
 }
@@ -149,5 +152,6 @@ impl Counts {
 #[serde(default)]
 pub(crate) struct Details {
     pub(crate) cached_tokens: Count,
+    pub(crate) cache_write_tokens: Count,
     pub(crate) reasoning_tokens: Count,
 }
