@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
-use formwork_core::{Cost, Error, Outcome, Price, Time, Usage, Violation};
+use formwork_core::{Cost, Error, Outcome, Time, Usage, Violation};
 use formwork_ledger::{Hold, RunOutcome, RunRecord, StoredCall, ViolationRecord};
 
 use crate::access::now;
@@ -16,13 +16,15 @@ pub(crate) struct Record {
     shared: Arc<Shared>,
     run: Option<RunRecord>,
     hold: Option<Hold>,
+    /// The calls of targets that failed before another one answered.
+    failed: Vec<Made>,
     /// The headers of the caller's trace.
     trace: HeaderMap,
 }
 
 impl Record {
     pub(crate) const fn new(shared: Arc<Shared>, run: RunRecord, trace: HeaderMap) -> Self {
-        Self { shared, run: Some(run), hold: None, trace }
+        Self { shared, run: Some(run), hold: None, failed: Vec::new(), trace }
     }
 
     /// Keeps the reservation, to settle it.
@@ -67,35 +69,49 @@ impl Record {
         }
         run.micro_usd = cost.micro_usd;
         let run = run.with_models(|target| model_of(names, target));
-        settle(self.hold.take(), cost.micro_usd).await;
+        self.settle(cost.micro_usd).await;
         self.write(run);
+    }
+
+    /// Adds a call that failed, after which another target is called.
+    pub(crate) fn failed(&mut self, target: usize, usage: Usage, problem: &Problem) {
+        let mut made = Made::new(target, self.started());
+        made.end(usage, None);
+        made.class = Some(problem.kind.name());
+        self.failed.push(made);
+    }
+
+    fn started(&self) -> Time {
+        self.run.as_ref().map_or_else(now, |run| run.started)
     }
 
     /// Writes a single call, whose answer was not validated.
     pub(crate) async fn call(self, target: usize, usage: Usage, problem: Option<&Problem>) {
-        let started = self.run.as_ref().map_or_else(now, |run| run.started);
-        let mut made = Made::new(started);
+        let mut made = Made::new(target, self.started());
         made.end(usage, None);
-        self.calls(target, vec![made], problem).await;
+        self.calls(vec![made], problem).await;
     }
 
-    /// Writes calls of one target; `problem` is the failure of the last one.
-    pub(crate) async fn calls(mut self, target: usize, made: Vec<Made>, problem: Option<&Problem>) {
+    /// Writes calls; `problem` is the failure of the last one.
+    pub(crate) async fn calls(mut self, made: Vec<Made>, problem: Option<&Problem>) {
         let Some(mut run) = self.run.take() else { return };
         let shared = Arc::clone(&self.shared);
-        let Some(target) = shared.engine.names.targets().get(target) else { return };
-        let price = target.backend.price();
         run.ended = now();
-        (run.target, run.model) = (target.name().to_owned(), target.model.clone());
-        run.usage = made.iter().fold(Usage::default(), |sum, made| sum.plus(made.usage));
-        run.micro_usd = price.and_then(|price: Price| price.of(run.usage).micro_usd);
-        for (number, made) in (1..).zip(made) {
+        run.micro_usd = Some(0);
+        for (number, made) in (1..).zip(std::mem::take(&mut self.failed).into_iter().chain(made)) {
+            let Some(target) = shared.engine.names.targets().get(made.target) else { continue };
+            (run.target, run.model) = (target.name().to_owned(), target.model.clone());
             let ended = made.ended.unwrap_or(run.ended);
             let mut call = StoredCall::new(target.name(), target.model.clone(), made.started, ended);
             (call.number, call.usage) = (number, made.usage);
-            call.micro_usd = price.and_then(|price| price.of(made.usage).micro_usd);
-            if made.is_rejected {
-                call.class = "invalid".into();
+            call.micro_usd = match (made.usage, target.backend.price()) {
+                (usage, Some(price)) => price.of(usage).micro_usd,
+                (usage, None) => (usage == Usage::default()).then_some(0),
+            };
+            run.usage = run.usage.plus(made.usage);
+            run.micro_usd = run.micro_usd.zip(call.micro_usd).map(|(sum, call)| sum.saturating_add(call));
+            if let Some(class) = made.class {
+                call.class = class.into();
             }
             call.violations = made.violations;
             run.calls.push(call);
@@ -109,8 +125,7 @@ impl Record {
                 call.class = problem.kind.name().into();
             }
         }
-        let cost = run.micro_usd;
-        settle(self.hold.take(), cost).await;
+        self.settle(run.micro_usd).await;
         self.write(run);
     }
 
@@ -118,7 +133,7 @@ impl Record {
     pub(crate) async fn cached(mut self) {
         let Some(mut run) = self.run.take() else { return };
         (run.ended, run.cached) = (now(), true);
-        settle(self.hold.take(), Some(0)).await;
+        self.settle(Some(0)).await;
         self.write(run);
     }
 
@@ -138,8 +153,17 @@ impl Record {
         let Some(mut run) = self.run.take() else { return };
         (run.ended, run.outcome) = (now(), outcome_of(problem.kind));
         run.message = Some(problem.message.clone());
-        settle(self.hold.take(), Some(0)).await;
+        self.settle(Some(0)).await;
         self.write(run);
+    }
+
+    /// Settles the reservation; at its full amount if the cost is unknown.
+    async fn settle(&mut self, cost: Option<u64>) {
+        let (Some(hold), Some(cost)) = (self.hold.take(), cost) else { return };
+        if let Err(error) = hold.settle(cost).await {
+            tracing::warn!(target: "formwork_gateway", %error, "what a request has cost could not be written");
+        }
+        self.shared.access.settled();
     }
 
     fn write(&self, run: RunRecord) {
@@ -155,17 +179,21 @@ impl Record {
 /// A call that was made for a request.
 #[derive(Debug)]
 pub(crate) struct Made {
+    /// The number of the target.
+    target: usize,
     started: Time,
     ended: Option<Time>,
     pub(crate) usage: Usage,
-    is_rejected: bool,
+    /// The class of the failure.
+    class: Option<&'static str>,
     violations: Vec<ViolationRecord>,
 }
 
 impl Made {
     /// Returns a call that has begun.
-    pub(crate) const fn new(started: Time) -> Self {
-        Self { started, ended: None, usage: Usage::new(0, 0), is_rejected: false, violations: Vec::new() }
+    pub(crate) const fn new(target: usize, started: Time) -> Self {
+        let usage = Usage::new(0, 0);
+        Self { target, started, ended: None, usage, class: None, violations: Vec::new() }
     }
 
     pub(crate) const fn has_ended(&self) -> bool {
@@ -174,7 +202,8 @@ impl Made {
 
     /// Ends the call now; with the violations that reject its answer.
     pub(crate) fn end(&mut self, usage: Usage, rejected: Option<&[Violation]>) {
-        (self.ended, self.usage, self.is_rejected) = (Some(now()), usage, rejected.is_some());
+        (self.ended, self.usage) = (Some(now()), usage);
+        self.class = rejected.map(|_| "invalid");
         self.violations = rejected.unwrap_or_default().iter().map(ViolationRecord::from).collect();
     }
 }
@@ -187,14 +216,6 @@ impl Drop for Record {
         run.outcome = RunOutcome::Failed(formwork_core::ErrorKind::Cancelled);
         run.micro_usd = self.hold.is_none().then_some(0);
         self.write(run);
-    }
-}
-
-/// Settles the reservation; at its full amount if the cost is unknown.
-async fn settle(hold: Option<Hold>, cost: Option<u64>) {
-    let (Some(hold), Some(cost)) = (hold, cost) else { return };
-    if let Err(error) = hold.settle(cost).await {
-        tracing::warn!(target: "formwork_gateway", %error, "what a request has cost could not be written");
     }
 }
 

@@ -195,15 +195,31 @@ impl Events {
     pub(crate) fn next(&mut self, protocol: Protocol) -> Option<Vec<u8>> {
         let ends: &[&[u8]] =
             if protocol == Protocol::Ollama { &[b"\n"] } else { &[b"\n\n", b"\r\n\r\n", b"\r\r"] };
-        while self.seen < self.bytes.len() {
-            self.seen += 1;
+        while let Some(at) =
+            self.bytes.get(self.seen..)?.iter().position(|byte| matches!(byte, b'\n' | b'\r'))
+        {
+            self.seen += at + 1;
             if ends.iter().any(|end| self.bytes[..self.seen].ends_with(end)) {
                 let rest = self.bytes.split_off(self.seen);
                 self.seen = 0;
                 return Some(std::mem::replace(&mut self.bytes, rest));
             }
         }
+        self.seen = self.bytes.len();
         None
+    }
+
+    /// Takes the next piece of a stream of Chat Completions. Returns the events that are whole, without the one that has the usage
+    /// alone.
+    pub(crate) fn without_usage(&mut self, piece: &[u8]) -> Vec<u8> {
+        self.push(piece);
+        let mut kept = Vec::with_capacity(piece.len());
+        while let Some(event) = self.next(Protocol::OpenAi) {
+            if !is_usage(&event) {
+                kept.extend(event);
+            }
+        }
+        kept
     }
 
     /// Returns whether there are no bytes of an event that is not whole.
@@ -214,6 +230,17 @@ impl Events {
     /// Returns the bytes after the last complete event.
     pub(crate) fn rest(self) -> Vec<u8> {
         self.bytes
+    }
+}
+
+/// Returns whether an event of Chat Completions has the usage and nothing else.
+pub(crate) fn is_usage(event: &[u8]) -> bool {
+    const MARK: &[u8] = b"\"usage\"";
+
+    // Most events have no usage, and are not parsed.
+    event.windows(MARK.len()).any(|part| part == MARK) && {
+        let document = document(event);
+        document["usage"].is_object() && document["choices"].as_array().is_some_and(Vec::is_empty)
     }
 }
 

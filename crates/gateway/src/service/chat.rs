@@ -1,13 +1,13 @@
 //! Requests for an answer, in any protocol.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Request};
 use axum::response::Response;
-use formwork::providers::Protocol as RawProtocol;
-use formwork_core::Usage;
+use formwork::providers::{Protocol as RawProtocol, Raw};
 use formwork_http::with_trace;
 use formwork_ledger::{RecordId, RunRecord};
 use serde_json::Value;
@@ -20,8 +20,8 @@ use crate::access;
 use crate::ask::Ask;
 use crate::document::Document;
 use crate::options::Options;
-use crate::pass;
-use crate::problem::Problem;
+use crate::pass::{self, Pass};
+use crate::problem::{Kind, Problem};
 use crate::protocol::{OpenAi, Protocol};
 use crate::record::Record;
 use crate::reply::Meta;
@@ -63,41 +63,63 @@ async fn work(
         .with_request(shared.keeps_bodies.then(|| document.text().to_owned()));
     let id = run.id;
     let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone());
-    let length = document.text().len();
-    if options.contract.is_none() && protocol.is_plain(&document) {
-        let (own, path) = protocol.own();
+    let prompt = document.extent();
+    let ask = plain(model.clone(), &document);
+    let (own, path) = protocol.own();
+    let is_own = shared.engine.targets(&targets).next().is_some_and(|target| target.raw(own).is_some());
+    if is_own && options.contract.is_none() && protocol.is_plain(&document) {
+        let is_stream = protocol.is_stream(&document);
         let mut open = None;
-        while let Some(raw) = targets.first().and_then(|nth| shared.engine.names.targets()[*nth].raw(own)) {
-            if protocol.is_stream(&document) && open.is_none() {
-                open = Some(Box::pin(record.checked(Open::new(&shared, client.name()))).await?);
+        if is_stream {
+            open = Some(Box::pin(record.checked(Open::new(&shared, client.name()))).await?);
+        }
+        let held = reserve(&shared, &client, (&ask, prompt), &targets, options.bounds, id, true).await;
+        let (hold, _) = Box::pin(record.checked(held)).await?;
+        record.hold(hold);
+        let asks_usage = is_stream
+            && own == RawProtocol::OpenAi
+            && record.is_kept()
+            && !document.is_true(["stream_options", "include_usage"]);
+        let pass = Pass {
+            engine: &shared.engine,
+            protocols: &[own],
+            path,
+            headers: &parts.headers,
+            until: Instant::now() + shared.engine.deadline(options.bounds),
+            unanswered: shared.engine.unanswered(&ask, prompt),
+        };
+        let write = |raw: &Raw, asks_usage| {
+            document.with_model(&raw.model, asks_usage).map_err(|error| no_json(&error))
+        };
+        match Box::pin(pass.send(&mut targets, &mut record, asks_usage, write)).await {
+            Ok(Some(sent)) => {
+                let target = targets.first().copied().unwrap_or_default();
+                return Ok(passed::response(open, sent, record, target, prompt, turn, &id));
             }
-            if !record.has_hold() {
-                let plain = Ask::plain(model.clone());
-                let held = reserve(&shared, &client, &plain, length, &targets, options.bounds, id).await;
-                let (hold, _) = Box::pin(record.checked(held)).await?;
-                record.hold(hold);
-            }
-            let deadline = shared.engine.deadline(options.bounds);
-            let sent = match document.with_model(&raw.model) {
-                Ok(body) => pass::send(raw, path, body, &parts.headers, deadline).await,
-                Err(error) => Err(no_json(&error)),
-            };
-            match sent {
-                Ok(response) => {
-                    return Ok(passed::response(open, response, record, targets[0], length, turn, &id));
-                }
-                Err(problem) if targets.len() == 1 => {
-                    Box::pin(record.call(targets[0], Usage::default(), Some(&problem))).await;
-                    return Err(problem);
-                }
-                Err(_) => _ = targets.remove(0),
+            Ok(None) => {}
+            Err((usage, problem)) => {
+                let target = targets.first().copied().unwrap_or_default();
+                Box::pin(record.call(target, usage, Some(&problem))).await;
+                return Err(problem);
             }
         }
     }
     let meta = Meta { run: id.to_string(), model: model.clone(), created: now() };
-    let ask = Ask::plain(model);
-    let job = Job { shared, protocol, ask, targets, options, meta, client, record, _turn: turn };
+    let job = Job { shared, protocol, ask, prompt, targets, options, meta, client, record, _turn: turn };
     Box::pin(understood(job, document, parts.headers, id)).await
+}
+
+/// Returns the limits of a request that is passed on as it is.
+fn plain(model: String, document: &Document<'_>) -> Ask {
+    let mut ask = Ask::plain(model);
+    ask.count = document.count(&[&["n"]]).unwrap_or(1);
+    ask.sampling.max_tokens = document.count(&[
+        &["max_completion_tokens"],
+        &["max_output_tokens"],
+        &["max_tokens"],
+        &["options", "num_predict"],
+    ]);
+    ask
 }
 
 /// Answers a request that is not passed on as it is.
@@ -107,11 +129,10 @@ async fn understood(
     headers: HeaderMap,
     id: RecordId,
 ) -> Result<Response, Problem> {
-    let length = document.text().len();
     let understood = read(&job, document);
     let (ask, with_tools) = job.record.checked(understood).await?;
     job.ask = ask;
-    let prepared = Box::pin(job.prepared(length, id)).await;
+    let prepared = Box::pin(job.prepared(id, with_tools.is_some())).await;
     let spec = job.record.checked(prepared).await?;
     if let Some(body) = with_tools {
         job = match Box::pin(native::answer(job, body, headers)).await {
@@ -154,38 +175,48 @@ pub(super) async fn embeddings(State(shared): State<Arc<Shared>>, request: Reque
         let model = body["model"].as_str().unwrap_or_default().to_owned();
         client.may_ask(&model)?;
         let targets = shared.engine.names.resolve(&model)?;
-        let deadline = shared.engine.deadline(options.bounds);
-        let turn = shared.turns.take(deadline).await?;
-        let found = targets.iter().find_map(|nth| {
-            let target = &shared.engine.names.targets()[*nth];
-            let raw = target.raw(RawProtocol::OpenAi).or_else(|| target.raw(RawProtocol::Responses))?;
-            Some((*nth, raw.clone()))
+        let until = Instant::now() + shared.engine.deadline(options.bounds);
+        let turn = shared.turns.take(shared.engine.deadline(options.bounds)).await?;
+        let protocols = [RawProtocol::OpenAi, RawProtocol::Responses];
+        let mut targets = targets;
+        targets.retain(|nth| {
+            let target = shared.engine.names.targets().get(*nth);
+            target.is_some_and(|target| protocols.iter().any(|protocol| target.raw(*protocol).is_some()))
         });
-        let (target, raw) = found.ok_or_else(|| {
-            Problem::invalid("model", "no target of this model is a server with OpenAI's embeddings")
-        })?;
-        let request_bytes = text.len();
+        let Some(first) = targets.first().copied() else {
+            let message = "no target of this model is a server with OpenAI's embeddings";
+            return Err(Problem::invalid("model", message));
+        };
+        let prompt = Document::read(&text).map_err(|error| no_json(&error))?.extent();
+        // Embeddings have no tokens of an answer.
+        let mut ask = Ask::plain(model);
+        ask.sampling.max_tokens = Some(0);
         let run = RunRecord::new("/v1/embeddings", access::now())
             .with_key(client.id())
             .with_labels(options.user.clone(), options.tags.clone());
         let id = run.id;
-        let (hold, _) = reserve(
-            &shared,
-            &client,
-            &Ask::plain(model.clone()),
-            request_bytes,
-            &[target],
-            options.bounds,
-            id,
-        )
-        .await?;
+        let held = reserve(&shared, &client, (&ask, prompt), &targets, options.bounds, id, true).await;
         let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone());
+        let (hold, _) = record.checked(held).await?;
         record.hold(hold);
-        let body = pass::written(&mut body, &raw);
-        match pass::send(&raw, "/embeddings", body, &parts.headers, deadline).await {
-            Ok(response) => Ok(passed::response(None, response, record, target, request_bytes, turn, &id)),
-            Err(problem) => {
-                record.call(target, Usage::default(), Some(&problem)).await;
+        let pass = Pass {
+            engine: &shared.engine,
+            protocols: &protocols,
+            path: "/embeddings",
+            headers: &parts.headers,
+            until,
+            unanswered: shared.engine.unanswered(&ask, prompt),
+        };
+        let sent =
+            pass.send(&mut targets, &mut record, false, |raw, _| Ok(pass::written(&mut body, raw, false)));
+        match sent.await {
+            Ok(Some(sent)) => {
+                let target = targets.first().copied().unwrap_or(first);
+                Ok(passed::response(None, sent, record, target, prompt, turn, &id))
+            }
+            Ok(None) => Err(Problem::new(Kind::Internal, "there is no target")),
+            Err((usage, problem)) => {
+                record.call(targets.first().copied().unwrap_or(first), usage, Some(&problem)).await;
                 Err(problem)
             }
         }

@@ -1,6 +1,7 @@
 //! Requests with tools for a target of the same protocol: passed on as they are, and so is the response, once the arguments of
 //! every call in it satisfy the tool's schema. Text passes as it comes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -22,9 +23,9 @@ use crate::ask::Want;
 use crate::contracts::Spec;
 use crate::engine::Bounds;
 use crate::meter::Meter;
-use crate::pass;
+use crate::pass::{self, Pass};
 use crate::problem::{Kind, Problem};
-use crate::protocol::native::{Called, Events, Turn, add_message, document};
+use crate::protocol::native::{Called, Events, Turn, add_message, document, is_usage};
 use crate::record::Made;
 
 /// The longest response that is read, in bytes.
@@ -36,7 +37,10 @@ const MAX_SHOWN: usize = 4 << 10;
 /// A request that is passed on, and its tools.
 struct Native {
     job: Job,
+    target: usize,
     raw: Raw,
+    /// Whether usage was asked for that the client does not expect.
+    adds_usage: bool,
     path: &'static str,
     body: Value,
     headers: HeaderMap,
@@ -71,43 +75,53 @@ pub(super) async fn answer(
             Err(problem) => return Ok(Err(problem)),
         }
     }
-    let deadline = job.shared.engine.deadline(job.options.bounds);
-    let until = Instant::now() + deadline;
-    loop {
-        let first = job.targets.first().and_then(|nth| job.shared.engine.names.targets().get(*nth));
-        let Some(raw) = first.and_then(|target| target.raw(protocol)).cloned() else { return Err(job) };
-        let started = now();
-        match pass::send(&raw, path, pass::written(&mut body, &raw), &headers, deadline).await {
-            Ok(response) => {
-                job.ask.ignored.clear();
-                let native = Native {
-                    job,
-                    raw,
-                    path,
-                    body,
-                    headers,
-                    tools: ready,
-                    is_required: required,
-                    until,
-                    meter: Meter::default(),
-                    made: vec![Made::new(started)],
-                };
-                let (head, body) = response.into_parts();
-                let media = head.headers.get(header::CONTENT_TYPE).and_then(|media| media.to_str().ok());
-                let is_document = media.is_some_and(|media| media.starts_with("application/json"));
-                return Ok(if native.job.ask.stream && head.status.is_success() && !is_document {
-                    native.stream(body).await
-                } else {
-                    native.whole(head, body).await
-                });
-            }
-            Err(problem) if job.targets.len() == 1 => {
-                job.record.call(job.targets[0], Usage::default(), Some(&problem)).await;
-                return Ok(Err(problem));
-            }
-            Err(_) => _ = job.targets.remove(0),
+    let until = Instant::now() + job.shared.engine.deadline(job.options.bounds);
+    let asks_usage =
+        job.ask.stream && protocol == Protocol::OpenAi && job.record.is_kept() && !job.ask.include_usage;
+    let shared = Arc::clone(&job.shared);
+    let pass = Pass {
+        engine: &shared.engine,
+        protocols: &[protocol],
+        path,
+        headers: &headers,
+        until: until.into_std(),
+        unanswered: shared.engine.unanswered(&job.ask, job.prompt),
+    };
+    let started = now();
+    let write = |raw: &Raw, asks_usage| Ok(pass::written(&mut body, raw, asks_usage));
+    let sent = match pass.send(&mut job.targets, &mut job.record, asks_usage, write).await {
+        Ok(Some(sent)) => sent,
+        Ok(None) => return Err(job),
+        Err((usage, problem)) => {
+            let target = job.targets.first().copied().unwrap_or_default();
+            job.record.call(target, usage, Some(&problem)).await;
+            return Ok(Err(problem));
         }
-    }
+    };
+    job.ask.ignored.clear();
+    let target = job.targets.first().copied().unwrap_or_default();
+    let native = Native {
+        job,
+        target,
+        raw: sent.raw,
+        adds_usage: sent.adds_usage,
+        path,
+        body,
+        headers,
+        tools: ready,
+        is_required: required,
+        until,
+        meter: Meter::default(),
+        made: vec![Made::new(target, started)],
+    };
+    let (head, body) = sent.response.into_parts();
+    let media = head.headers.get(header::CONTENT_TYPE).and_then(|media| media.to_str().ok());
+    let is_document = media.is_some_and(|media| media.starts_with("application/json"));
+    Ok(if native.job.ask.stream && head.status.is_success() && !is_document {
+        native.stream(body).await
+    } else {
+        native.whole(head, body).await
+    })
 }
 
 impl Native {
@@ -134,7 +148,12 @@ impl Native {
                 _ => Turn { is_unfinished: true, ..Turn::default() },
             };
             let wrong = self.wrong(&turn);
-            self.end_call(wrong.as_ref());
+            if head.status.is_success() {
+                self.end_call(wrong.as_ref(), true);
+            } else if let Some(made) = self.made.last_mut() {
+                // A request that is refused costs nothing.
+                made.end(Usage::default(), None);
+            }
             let Some(wrong) = wrong else {
                 let mut response = pass::returned(&head, Body::from(bytes));
                 self.job.head(&mut response);
@@ -197,6 +216,9 @@ impl Native {
                 self.meter.see(&piece);
                 events.push(&piece);
                 while let Some(event) = events.next(protocol) {
+                    if self.adds_usage && is_usage(&event) {
+                        continue;
+                    }
                     turn.event(protocol, &document(&event));
                     held.extend(event);
                     if held.len() > MAX_RESPONSE {
@@ -212,7 +234,7 @@ impl Native {
             }
             held.extend(events.rest());
             let wrong = self.wrong(&turn);
-            self.end_call(wrong.as_ref());
+            self.end_call(wrong.as_ref(), true);
             let Some(wrong) = wrong else { return Ok(line.send_bytes(held).await) };
             if is_shown {
                 return Err(self.problem(wrong));
@@ -239,8 +261,8 @@ impl Native {
         }
         add_message(self.raw.protocol, &mut self.body, &wrong.message);
         let left: Duration = self.until.saturating_duration_since(Instant::now());
-        self.made.push(Made::new(now()));
-        let body = pass::written(&mut self.body, &self.raw);
+        self.made.push(Made::new(self.target, now()));
+        let body = pass::written(&mut self.body, &self.raw, self.adds_usage);
         let response = pass::send(&self.raw, self.path, body, &self.headers, left).await?;
         if response.status().is_success() {
             return Ok(response);
@@ -307,11 +329,10 @@ impl Native {
     }
 
     /// Records the outcome of the last call.
-    fn end_call(&mut self, wrong: Option<&Wrong>) {
-        let request_bytes = self.body.to_string().len();
-        let meter = std::mem::take(&mut self.meter);
+    fn end_call(&mut self, wrong: Option<&Wrong>, is_whole: bool) {
+        let mut meter = std::mem::take(&mut self.meter);
         let Some(made) = self.made.last_mut() else { return };
-        made.end(meter.usage(request_bytes), wrong.map(|wrong| wrong.violations.as_slice()));
+        made.end(meter.usage(self.job.prompt, is_whole), wrong.map(|wrong| wrong.violations.as_slice()));
     }
 
     fn problem(&self, wrong: Wrong) -> Problem {
@@ -330,10 +351,9 @@ impl Native {
 
     async fn record(mut self, problem: Option<&Problem>) {
         if self.made.last().is_some_and(|made| !made.has_ended()) {
-            self.end_call(None);
+            self.end_call(None, false);
         }
-        let target = self.job.targets.first().copied().unwrap_or_default();
-        self.job.record.calls(target, self.made, problem).await;
+        self.job.record.calls(self.made, problem).await;
     }
 }
 

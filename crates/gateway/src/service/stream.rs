@@ -216,9 +216,9 @@ pub(super) async fn text(mut job: Job) -> Result<Response, Problem> {
         let late = || Problem::new(Kind::Deadline, "the answer was not complete in time");
         let Partial { text, target, usage, finish } = heard;
         // The received part of a completion was paid for, even if the call failed later.
-        let estimate =
-            Usage::new(job.bytes().div_ceil(4) as u64, text.len().div_ceil(4) as u64).with_estimated(true);
-        let usage = usage.unwrap_or(if text.is_empty() { Usage::default() } else { estimate });
+        let estimate = Usage::new(job.prompt.estimate(), text.len().div_ceil(3) as u64).with_estimated(true);
+        let is_unanswered = text.is_empty() && !matches!(outcome, Err(_) | Ok(Ok(_)));
+        let usage = usage.unwrap_or(if is_unanswered { Usage::default() } else { estimate });
         match outcome.unwrap_or_else(|_| Err(late())) {
             Ok(true) => {
                 let reply = job.shared.engine.text_reply(target, text, finish, usage);

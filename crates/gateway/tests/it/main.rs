@@ -6,6 +6,7 @@ mod bad_input;
 mod dialogues;
 mod extract;
 mod keys;
+mod metering;
 mod outcomes;
 mod passing;
 mod service;
