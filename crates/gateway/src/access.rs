@@ -10,6 +10,7 @@ use formwork_ledger::{Hold, Key, KeyId, KeyRole, Ledger, RecordId, ReserveError}
 use formwork_serve::presented_key;
 use tokio::sync::Notify;
 
+use crate::names::Names;
 use crate::problem::{Kind, Problem};
 
 /// Checks keys, their budgets and their request rates.
@@ -40,13 +41,22 @@ impl Client {
         self.0.as_ref().is_none_or(|key| key.role == KeyRole::Admin)
     }
 
+    /// Returns whether the client may ask for this name: its key has it, or each target that the name means.
+    pub(crate) fn may_use(&self, names: &Names, name: &str) -> bool {
+        let Some(key) = &self.0 else { return true };
+        let plain = names.plain(name);
+        key.allows(name)
+            || key.allows(plain)
+            || names.meant(plain).is_some_and(|mut targets| targets.all(|target| key.allows(target)))
+    }
+
     /// Checks that the client may ask for this model: each name of a list.
     ///
     /// # Errors
     /// [`Kind::Forbidden`].
-    pub(crate) fn may_ask(&self, model: &str) -> Result<(), Problem> {
+    pub(crate) fn may_ask(&self, names: &Names, model: &str) -> Result<(), Problem> {
         let Some(key) = &self.0 else { return Ok(()) };
-        match model.split(',').map(str::trim).find(|name| !key.allows(name)) {
+        match model.split(',').map(str::trim).find(|name| !self.may_use(names, name)) {
             None => Ok(()),
             Some(name) => {
                 let name: String = name.chars().take(100).collect();

@@ -7,8 +7,8 @@
 //! | path | protocol |
 //! |---|---|
 //! | `POST /v1/chat/completions`, `POST /v1/responses`, `POST /v1/embeddings`, `GET /v1/models` | OpenAI |
-//! | `POST /v1/messages`, `GET /v1/models` | Anthropic |
-//! | `POST /api/chat`, `POST /api/generate`, `GET /api/tags`, `POST /api/show`, `GET /api/version` | Ollama |
+//! | `POST /v1/messages`, `POST /v1/messages/count_tokens`, `GET /v1/models` | Anthropic |
+//! | `POST /api/chat`, `POST /api/generate`, `POST /api/embed`, `GET /api/tags`, `GET /api/ps`, `POST /api/show`, `GET /api/version` | Ollama |
 //! | `POST /v1/extract` | its own: a schema or a named contract, rules, targets, every step as an event |
 //! | `GET /healthz`, `GET /readyz`, `GET /metrics` | for operators |
 //! | `GET /openapi.json` | the OpenAPI document, [`openapi`] |
@@ -23,6 +23,16 @@
 //! a call passes once its arguments satisfy the schema of the tool. If they do not, the request is sent again with a message that
 //! says what is wrong, as often as the retry policy allows; then the client gets the error of its protocol with all violations. In a
 //! stream, events of a call are held back until it is certain. Calls that the token limit cut pass as they are.
+//!
+//! # What a request costs
+//! The usage of every response is read as it passes. Streams of Chat Completions are asked for it, and it is taken out again if the
+//! client did not ask. Usage that is not reported, because the response was cut or the server does not count, is estimated from the texts,
+//! seldom too low, and the ledger says that it is estimated. Before a call the request reserves its maximum cost, from the texts of its
+//! prompt, its limit of tokens and `n`. While the reservations of open requests are all that a budget lacks, a request waits for them, for
+//! [`Limits::budget_wait`]. `x-formwork-budget` and `x-formwork-deadline` hold for every request.
+//!
+//! Tokens of a request of Anthropic's are counted by the target, or estimated for targets of other protocols, which the header
+//! `x-formwork-estimated` says. Embeddings are passed on to targets of their protocol only.
 //!
 //! # What a translation loses
 //! Every member of a request is acted on, refused in the words of the protocol, or named in the response header

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::{HeaderMap, Request};
 use axum::response::Response;
 use formwork::providers::{Protocol as RawProtocol, Raw};
@@ -12,7 +11,7 @@ use formwork_http::with_trace;
 use formwork_ledger::{RecordId, RunRecord};
 use serde_json::Value;
 
-use super::job::{Job, exact, json, no_json, now, reserve, text};
+use super::job::{Job, exact, no_json, now, reserve, text};
 use super::refused::refused;
 use super::turns::Open;
 use super::{Shared, native, passed, stream};
@@ -20,9 +19,9 @@ use crate::access;
 use crate::ask::Ask;
 use crate::document::Document;
 use crate::options::Options;
-use crate::pass::{self, Pass};
-use crate::problem::{Kind, Problem};
-use crate::protocol::{OpenAi, Protocol};
+use crate::pass::Pass;
+use crate::problem::Problem;
+use crate::protocol::Protocol;
 use crate::record::Record;
 use crate::reply::Meta;
 use crate::trace;
@@ -52,7 +51,7 @@ async fn work(
     let document = Document::read(&text).map_err(|error| no_json(&error))?;
     let model = document.word(["model"]).map(str::to_owned);
     let model = model.ok_or_else(|| Problem::invalid("model", "missing field `model`"))?;
-    client.may_ask(&model)?;
+    client.may_ask(&shared.engine.names, &model)?;
     let mut targets = shared.engine.names.resolve(&model)?;
     let turn = shared.turns.take(shared.engine.deadline(options.bounds)).await.inspect_err(|problem| {
         shared.metrics.event(problem.kind.name());
@@ -94,7 +93,7 @@ async fn work(
         match Box::pin(pass.send(&mut targets, &mut record, asks_usage, write)).await {
             Ok(Some(sent)) => {
                 let target = targets.first().copied().unwrap_or_default();
-                return Ok(passed::response(open, sent, record, target, prompt, turn, &id));
+                return Ok(passed::response(open, sent, record, target, Some(prompt), turn, &id));
             }
             Ok(None) => {}
             Err((usage, problem)) => {
@@ -161,65 +160,4 @@ fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Value>), Probl
         return Err(Problem::invalid("n", format!("`n`: at most {max} answers")));
     }
     Ok((ask, with_tools.map_err(|error| no_json(&error))?))
-}
-
-/// Passes embeddings on to the first target that speaks OpenAI's protocol.
-pub(super) async fn embeddings(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
-    let trace = trace::of(request.headers());
-    let answered = async {
-        let (parts, body) = request.into_parts();
-        let client = shared.access.client(&parts.headers)?;
-        shared.access.count(&client)?;
-        let options = Options::of(&parts.headers)?;
-        let (mut body, text) = json(&shared, &parts.headers, body).await?;
-        let model = body["model"].as_str().unwrap_or_default().to_owned();
-        client.may_ask(&model)?;
-        let targets = shared.engine.names.resolve(&model)?;
-        let until = Instant::now() + shared.engine.deadline(options.bounds);
-        let turn = shared.turns.take(shared.engine.deadline(options.bounds)).await?;
-        let protocols = [RawProtocol::OpenAi, RawProtocol::Responses];
-        let mut targets = targets;
-        targets.retain(|nth| {
-            let target = shared.engine.names.targets().get(*nth);
-            target.is_some_and(|target| protocols.iter().any(|protocol| target.raw(*protocol).is_some()))
-        });
-        let Some(first) = targets.first().copied() else {
-            let message = "no target of this model is a server with OpenAI's embeddings";
-            return Err(Problem::invalid("model", message));
-        };
-        let prompt = Document::read(&text).map_err(|error| no_json(&error))?.extent();
-        // Embeddings have no tokens of an answer.
-        let mut ask = Ask::plain(model);
-        ask.sampling.max_tokens = Some(0);
-        let run = RunRecord::new("/v1/embeddings", access::now())
-            .with_key(client.id())
-            .with_labels(options.user.clone(), options.tags.clone());
-        let id = run.id;
-        let held = reserve(&shared, &client, (&ask, prompt), &targets, options.bounds, id, true).await;
-        let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone());
-        let (hold, _) = record.checked(held).await?;
-        record.hold(hold);
-        let pass = Pass {
-            engine: &shared.engine,
-            protocols: &protocols,
-            path: "/embeddings",
-            headers: &parts.headers,
-            until,
-            unanswered: shared.engine.unanswered(&ask, prompt),
-        };
-        let sent =
-            pass.send(&mut targets, &mut record, false, |raw, _| Ok(pass::written(&mut body, raw, false)));
-        match sent.await {
-            Ok(Some(sent)) => {
-                let target = targets.first().copied().unwrap_or(first);
-                Ok(passed::response(None, sent, record, target, prompt, turn, &id))
-            }
-            Ok(None) => Err(Problem::new(Kind::Internal, "there is no target")),
-            Err((usage, problem)) => {
-                record.call(targets.first().copied().unwrap_or(first), usage, Some(&problem)).await;
-                Err(problem)
-            }
-        }
-    };
-    with_trace(trace, answered).await.unwrap_or_else(|problem| refused(&OpenAi, &problem))
 }

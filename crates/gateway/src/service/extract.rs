@@ -113,7 +113,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     } else {
         extract_request.targets.join(",")
     };
-    client.may_ask(&model)?;
+    client.may_ask(&shared.engine.names, &model)?;
     let targets = shared.engine.names.resolve(&model)?;
     limit(&extract_request, &mut options)?;
     let sampling = Sampling {

@@ -177,7 +177,10 @@ impl Job {
 
     /// Returns whether the first attempt is shown as it comes. A turn with several tools is known only when it is whole.
     pub(super) const fn is_eager(&self) -> bool {
-        self.options.is_eager && self.ask.stream && !matches!(self.ask.want, Want::Tools { .. })
+        self.options.is_eager
+            && self.ask.stream
+            && self.ask.count == 1
+            && !matches!(self.ask.want, Want::Tools { .. })
     }
 
     /// Returns the digest that a value of this request is cached under; `None` if nothing is cached.

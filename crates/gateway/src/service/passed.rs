@@ -19,13 +19,14 @@ use crate::pass;
 use crate::protocol::native::Events;
 use crate::record::Record;
 
-/// Returns the response of a target. Its body is read as the client reads, and its usage is recorded at the end.
+/// Returns the response of a target. Its body is read as the client reads, and its usage is recorded at the end. Without a `prompt`
+/// the request is free.
 pub(super) fn response(
     open: Option<Open>,
     sent: pass::Passed,
     record: Record,
     target: usize,
-    prompt: Extent,
+    prompt: Option<Extent>,
     turn: Turn,
     run: &RecordId,
 ) -> Response {
@@ -34,8 +35,8 @@ pub(super) fn response(
         record: record.is_kept().then_some(record),
         meter: Meter::default(),
         target,
-        prompt,
-        is_refused: !head.status.is_success(),
+        prompt: prompt.unwrap_or_default(),
+        is_free: prompt.is_none() || !head.status.is_success(),
         is_whole: false,
         left: head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok()),
         _turn: turn,
@@ -63,8 +64,8 @@ struct Held {
     meter: Meter,
     target: usize,
     prompt: Extent,
-    /// Whether the target refused the request, which costs nothing.
-    is_refused: bool,
+    /// Whether it costs nothing: the target refused the request, or it has no price.
+    is_free: bool,
     /// Whether the body came to its end.
     is_whole: bool,
     /// The rest of a body whose length is known: it is not read any more once it is complete.
@@ -118,7 +119,7 @@ impl Held {
     fn end(&mut self) {
         let Some(record) = self.record.take() else { return };
         let target = self.target;
-        let usage = match self.is_refused {
+        let usage = match self.is_free {
             true => Usage::default(),
             false => self.meter.usage(self.prompt, self.is_whole),
         };

@@ -113,7 +113,9 @@ pub(super) async fn contract(
         let (eager, mut texts) = Eager::new();
         let observer = job.is_eager().then(|| Arc::new(eager) as Arc<dyn Observer>);
         let input = engine::input(&mut job.ask, instructions);
-        let mut run = pin!(engine::extraction(&ready.extractor, input, 0, &cancel, observer).run());
+        let one =
+            |nth| engine::extraction(&ready.extractor, input.clone(), nth, &cancel, observer.clone()).run();
+        let mut run = pin!(futures_util::future::join_all((0..job.ask.count).map(one)));
         let mut ticks = interval(line.keep_alive);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         ticks.reset();
@@ -122,7 +124,7 @@ pub(super) async fn contract(
             let opening = line.frames.open();
             line.send(opening).await
         };
-        let result = loop {
+        let results = loop {
             tokio::select! {
                 biased;
                 Some(text) = texts.recv(), if is_there => {
@@ -130,7 +132,7 @@ pub(super) async fn contract(
                     sent.push_str(&text);
                     is_there = line.send(piece).await;
                 }
-                result = run.as_mut() => break result,
+                results = run.as_mut() => break results,
                 () = line.sender.closed(), if is_there => is_there = false,
                 _ = ticks.tick(), if is_there => is_there = line.keep_alive().await,
             }
@@ -144,7 +146,6 @@ pub(super) async fn contract(
             sent.push_str(&text);
             is_there = is_there && line.send(piece).await;
         }
-        let results = [result];
         let reply = job.finish(&results);
         job.cache(digest, &results);
         let last = match reply.and_then(|reply| held(&sent, reply)) {
@@ -202,6 +203,13 @@ impl Observer for Eager {
 
 /// Answers with a model's text as it comes.
 pub(super) async fn text(mut job: Job) -> Result<Response, Problem> {
+    if job.ask.count > 1 {
+        let problem = Problem::invalid(
+            "n",
+            "`n`: a stream of text has one answer where the target has another protocol",
+        );
+        return job.record.checked(Err(problem)).await;
+    }
     let opened = open(&job);
     let (mut line, guard, response) = job.record.checked(opened).await?;
     let trace = job.options.trace.clone();
