@@ -238,9 +238,11 @@ pub(crate) fn spec_of(want: &Want) -> Option<(Spec, Option<Message>)> {
             let schema = tool.parameters.clone().with_description(&tool.description);
             Some((Spec::new(tool.name.clone(), schema), None))
         }
-        Want::Tools { tools, required } => {
-            let spec = Spec::new("turn".to_owned(), tools::schema(tools, *required));
-            Some((spec, Some(Message::system(tools::instruction(tools, *required)))))
+        Want::Tools { tools, required, format } => {
+            let schema = format.as_ref().map(|(_, schema)| schema);
+            let spec = Spec::new("turn".to_owned(), tools::schema(tools, *required, schema));
+            let instruction = tools::instruction(tools, *required, format.is_some());
+            Some((spec, Some(Message::system(instruction))))
         }
     }
 }

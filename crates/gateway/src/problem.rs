@@ -90,6 +90,8 @@ pub(crate) struct Problem {
     pub(crate) message: String,
     /// The code of the target's error, where clients act on it (default: the name of the kind).
     pub(crate) code: Option<&'static str>,
+    /// Whether the protocol has the member, and only the service cannot act on it.
+    pub(crate) is_unsupported: bool,
     /// The member of the request that is wrong.
     pub(crate) param: Option<String>,
     /// All that is wrong with the best answer.
@@ -113,6 +115,7 @@ impl Problem {
             kind,
             message: message.into(),
             code: None,
+            is_unsupported: false,
             param: None,
             violations: Vec::new(),
             retry_after: None,

@@ -50,7 +50,9 @@ impl Record {
         // Without a ledger there is no reservation to settle either.
         let Some(mut run) = self.run.take().filter(|_| self.is_kept()) else { return };
         let names = &self.shared.engine.names;
-        let mut cost = Cost::default();
+        let failed = std::mem::take(&mut self.failed);
+        let failed: Vec<_> = failed.into_iter().filter_map(|made| stored(names, made)).collect();
+        let mut cost = Cost { tokens: 0, micro_usd: failed.iter().map(|call| call.micro_usd).sum() };
         for (nth, result) in results.iter().enumerate() {
             if nth == 0 {
                 run = run.of(result, now());
@@ -68,6 +70,11 @@ impl Record {
             });
         }
         run.micro_usd = cost.micro_usd;
+        run.usage = failed.iter().fold(run.usage, |sum, call| sum.plus(call.usage));
+        run.calls.splice(0..0, failed);
+        for (number, call) in (1..).zip(&mut run.calls) {
+            call.number = number;
+        }
         let run = run.with_models(|target| model_of(names, target));
         self.settle(cost.micro_usd).await;
         self.write(run);
@@ -99,21 +106,11 @@ impl Record {
         run.ended = now();
         run.micro_usd = Some(0);
         for (number, made) in (1..).zip(std::mem::take(&mut self.failed).into_iter().chain(made)) {
-            let Some(target) = shared.engine.names.targets().get(made.target) else { continue };
-            (run.target, run.model) = (target.name().to_owned(), target.model.clone());
-            let ended = made.ended.unwrap_or(run.ended);
-            let mut call = StoredCall::new(target.name(), target.model.clone(), made.started, ended);
-            (call.number, call.usage) = (number, made.usage);
-            call.micro_usd = match (made.usage, target.backend.price()) {
-                (usage, Some(price)) => price.of(usage).micro_usd,
-                (usage, None) => (usage == Usage::default()).then_some(0),
-            };
-            run.usage = run.usage.plus(made.usage);
+            let Some(mut call) = stored(&shared.engine.names, made) else { continue };
+            call.number = number;
+            (run.target, run.model) = (call.target.clone(), call.model.clone());
+            run.usage = run.usage.plus(call.usage);
             run.micro_usd = run.micro_usd.zip(call.micro_usd).map(|(sum, call)| sum.saturating_add(call));
-            if let Some(class) = made.class {
-                call.class = class.into();
-            }
-            call.violations = made.violations;
             run.calls.push(call);
         }
         if let Some(problem) = problem {
@@ -217,6 +214,23 @@ impl Drop for Record {
         run.micro_usd = self.hold.is_none().then_some(0);
         self.write(run);
     }
+}
+
+/// Returns a call as the ledger has it; `None` if there is no such target.
+fn stored(names: &Names, made: Made) -> Option<StoredCall> {
+    let target = names.targets().get(made.target)?;
+    let ended = made.ended.unwrap_or_else(now);
+    let mut call = StoredCall::new(target.name(), target.model.clone(), made.started, ended);
+    call.usage = made.usage;
+    call.micro_usd = match target.backend.price() {
+        Some(price) => price.of(made.usage).micro_usd,
+        None => (made.usage == Usage::default()).then_some(0),
+    };
+    if let Some(class) = made.class {
+        call.class = class.into();
+    }
+    call.violations = made.violations;
+    Some(call)
 }
 
 fn model_of(names: &Names, target: &str) -> Option<String> {

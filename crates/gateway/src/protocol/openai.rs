@@ -75,7 +75,7 @@ impl Protocol for OpenAi {
         body.known(FIELDS)?;
         for name in ["audio", "functions", "function_call", "web_search_options"] {
             if body.take(name).is_some() {
-                return Err(body.refuse(name, "is not supported"));
+                return Err(body.unsupported(name, "is not supported"));
             }
         }
         let messages = body.list("messages")?.ok_or_else(|| body.missing("messages"))?;
@@ -216,7 +216,7 @@ fn part<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Part, Prob
             let mut image = part.object("image_url")?.ok_or_else(|| part.missing("image_url"))?;
             parts::picture(&image.required_text("url")?, &image.place("url"))
         }
-        other => Err(part.refuse("type", &format!("`{other}` is not supported"))),
+        other => Err(part.unsupported("type", &format!("`{other}` is not supported"))),
     }
 }
 

@@ -12,16 +12,18 @@ use formwork_ledger::{RecordId, RunRecord};
 use serde_json::Value;
 
 use super::job::{Job, exact, no_json, now, reserve, text};
+use super::native::Given;
 use super::refused::refused;
 use super::turns::Open;
 use super::{Shared, native, passed, stream};
 use crate::access;
-use crate::ask::Ask;
+use crate::ask::{Ask, Want};
 use crate::document::Document;
 use crate::options::Options;
 use crate::pass::Pass;
 use crate::problem::Problem;
 use crate::protocol::Protocol;
+use crate::protocol::native::reduced;
 use crate::record::Record;
 use crate::reply::Meta;
 use crate::trace;
@@ -129,12 +131,12 @@ async fn understood(
     id: RecordId,
 ) -> Result<Response, Problem> {
     let understood = read(&job, document);
-    let (ask, with_tools) = job.record.checked(understood).await?;
+    let (ask, given) = job.record.checked(understood).await?;
     job.ask = ask;
-    let prepared = Box::pin(job.prepared(id, with_tools.is_some())).await;
+    let prepared = Box::pin(job.prepared(id, given.is_some())).await;
     let spec = job.record.checked(prepared).await?;
-    if let Some(body) = with_tools {
-        job = match Box::pin(native::answer(job, body, headers)).await {
+    if let Some(given) = given {
+        job = match Box::pin(native::answer(job, given, headers)).await {
             Ok(response) => return response,
             Err(job) => job,
         };
@@ -147,17 +149,42 @@ async fn understood(
     }
 }
 
-/// Reads a request, and its document for a target that receives the tools, which gets the request unchanged.
-fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Value>), Problem> {
+/// Reads a request, and its document for a target of its protocol that gets it as it is: where it has tools, and where a run would
+/// lose a part of it.
+fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Given>), Problem> {
     exact(document.text())?;
     let engine = &job.shared.engine;
     let raw = engine.targets(&job.targets).next().and_then(|target| target.raw(job.protocol.own().0));
-    let is_native = job.options.contract.is_none() && raw.is_some() && !document.is_empty(["tools"]);
-    let with_tools = is_native.then(|| document.value()).transpose();
-    let ask = job.protocol.ask(document, &engine.schemas)?;
+    let Options { contract, absent, coerce, is_eager, .. } = &job.options;
+    let may_pass = contract.is_none() && raw.is_some();
+    let is_whole = absent.is_none() && coerce.is_none() && !is_eager;
+    let text = document.text();
+    let body = || serde_json::from_str::<Value>(text).map_err(|error| no_json(&error));
+    let (ask, given) = match job.protocol.ask(document, &engine.schemas) {
+        Ok(ask) => {
+            let is_lossy = is_whole && (!ask.ignored.is_empty() || ask.sampling.top_p.is_some());
+            let is_given = match &ask.want {
+                Want::Tools { .. } => may_pass,
+                Want::Json { .. } | Want::Call(_) => may_pass && is_lossy,
+                Want::Text => false,
+            };
+            let body = is_given.then(body).transpose()?;
+            (ask, body.map(|body| Given { body, only: None }))
+        }
+        Err(problem) if problem.is_unsupported && may_pass && is_whole => {
+            let body = body()?;
+            let reduced = reduced(&body).to_string();
+            let ask = Document::read(&reduced)
+                .map_err(|error| no_json(&error))
+                .and_then(|document| job.protocol.ask(document, &engine.schemas));
+            let Ok(ask) = ask else { return Err(problem) };
+            (ask, Some(Given { body, only: Some(problem) }))
+        }
+        Err(problem) => return Err(problem),
+    };
     let max = engine.limits.max_choices;
     if ask.count > max {
         return Err(Problem::invalid("n", format!("`n`: at most {max} answers")));
     }
-    Ok((ask, with_tools.map_err(|error| no_json(&error))?))
+    Ok((ask, given))
 }

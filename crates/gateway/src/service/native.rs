@@ -1,5 +1,6 @@
-//! Requests with tools for a target of the same protocol: passed on as they are, and so is the response, once the arguments of
-//! every call in it satisfy the tool's schema. Text passes as it comes.
+//! Requests with tools or a format for a target of the same protocol: passed on as they are, and so is the response, once the
+//! arguments of every call in it satisfy the tool's schema, and each answer without a call the format. Text without a format passes
+//! as it comes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +26,7 @@ use crate::engine::Bounds;
 use crate::meter::Meter;
 use crate::pass::{self, Pass};
 use crate::problem::{Kind, Problem};
-use crate::protocol::native::{Called, Events, Turn, add_message, document, is_usage};
+use crate::protocol::native::{Called, Events, Turn, add_message, document, is_usage, set_text, tool_names};
 use crate::record::Made;
 
 /// The longest response that is read, in bytes.
@@ -34,7 +35,7 @@ const MAX_RESPONSE: usize = 64 << 20;
 /// The maximum number of bytes of a call's arguments that are repeated to the model.
 const MAX_SHOWN: usize = 4 << 10;
 
-/// A request that is passed on, and its tools.
+/// A request that is passed on, its tools and its format.
 struct Native {
     job: Job,
     target: usize,
@@ -45,6 +46,10 @@ struct Native {
     body: Value,
     headers: HeaderMap,
     tools: Vec<(String, Extractor<Value>)>,
+    /// The names of tools whose arguments have no schema.
+    others: Vec<String>,
+    /// The contract of a text.
+    format: Option<Extractor<Value>>,
     is_required: bool,
     until: Instant,
     meter: Meter,
@@ -57,24 +62,43 @@ struct Wrong {
     violations: Vec<Violation>,
 }
 
-/// Answers a request with tools whose first target has the protocol of the request. Targets of that protocol that fail are left
-/// out of the job; it is given back if the next one has another.
+/// A request as its protocol has it.
+pub(super) struct Given {
+    pub(super) body: Value,
+    /// The problem of a request that no target of another protocol can answer.
+    pub(super) only: Option<Problem>,
+}
+
+/// Answers a request whose first target has the protocol of the request. Targets of that protocol that fail are left out of the job; it
+/// is given back if the next one has another, or if the target refuses a schema that is lowered for it otherwise.
 pub(super) async fn answer(
     mut job: Job,
-    mut body: Value,
+    given: Given,
     headers: HeaderMap,
 ) -> Result<Result<Response, Problem>, Job> {
+    let Given { mut body, only } = given;
     let (protocol, path) = job.protocol.own();
-    let Want::Tools { tools, required } = job.ask.want.clone() else { return Err(job) };
+    let (tools, is_required, format) = match job.ask.want.clone() {
+        Want::Tools { tools, required, format } => (tools, required, format),
+        Want::Call(tool) => (vec![tool], true, None),
+        Want::Json { name, schema } => (Vec::new(), false, Some((name, schema))),
+        Want::Text => (Vec::new(), false, None),
+    };
+    let can_lower = only.is_none() && matches!(job.ask.want, Want::Call(_) | Want::Json { .. });
     let mut ready = Vec::new();
-    for tool in tools {
-        let spec = Spec::new(tool.name.clone(), tool.parameters);
+    let tools = tools.into_iter().map(|tool| (tool.name, tool.parameters));
+    let count = tools.len();
+    for (name, schema) in tools.chain(format) {
+        let spec = Spec::new(name.clone(), schema);
         let made = job.shared.engine.ready(&spec, &job.targets, Default::default(), Bounds::default()).await;
         match job.record.checked(made).await {
-            Ok(made) => ready.push((tool.name, made.extractor)),
+            Ok(made) => ready.push((name, made.extractor)),
             Err(problem) => return Ok(Err(problem)),
         }
     }
+    let format = if ready.len() > count { ready.pop().map(|(_, format)| format) } else { None };
+    let others = tool_names(&body).filter(|name| !ready.iter().any(|(known, _)| known == name));
+    let others = others.map(str::to_owned).collect();
     let until = Instant::now() + job.shared.engine.deadline(job.options.bounds);
     let asks_usage =
         job.ask.stream && protocol == Protocol::OpenAi && job.record.is_kept() && !job.ask.include_usage;
@@ -91,13 +115,19 @@ pub(super) async fn answer(
     let write = |raw: &Raw, asks_usage| Ok(pass::written(&mut body, raw, asks_usage));
     let sent = match pass.send(&mut job.targets, &mut job.record, asks_usage, write).await {
         Ok(Some(sent)) => sent,
-        Ok(None) => return Err(job),
+        Ok(None) => {
+            let Some(problem) = only else { return Err(job) };
+            return Ok(job.record.checked(Err(problem)).await);
+        }
         Err((usage, problem)) => {
             let target = job.targets.first().copied().unwrap_or_default();
             job.record.call(target, usage, Some(&problem)).await;
             return Ok(Err(problem));
         }
     };
+    if can_lower && sent.response.status().is_client_error() {
+        return Err(job);
+    }
     job.ask.ignored.clear();
     let target = job.targets.first().copied().unwrap_or_default();
     let native = Native {
@@ -109,7 +139,9 @@ pub(super) async fn answer(
         body,
         headers,
         tools: ready,
-        is_required: required,
+        others,
+        format,
+        is_required,
         until,
         meter: Meter::default(),
         made: vec![Made::new(target, started)],
@@ -145,9 +177,9 @@ impl Native {
             let turn = match serde_json::from_slice(&bytes) {
                 Ok(document) if head.status.is_success() => Turn::whole(self.protocol(), &document),
                 // An error of the target, or a body that is not JSON, is passed through as well.
-                _ => Turn { is_unfinished: true, ..Turn::default() },
+                _ => Turn::unread(),
             };
-            let wrong = self.wrong(&turn);
+            let wrong = self.wrong(&turn, Level::Clean);
             if head.status.is_success() {
                 self.end_call(wrong.as_ref(), true);
             } else if let Some(made) = self.made.last_mut() {
@@ -155,7 +187,13 @@ impl Native {
                 made.end(Usage::default(), None);
             }
             let Some(wrong) = wrong else {
-                let mut response = pass::returned(&head, Body::from(bytes));
+                let mut response = match self.repaired(&turn, &bytes) {
+                    Some(repaired) => {
+                        head.headers.remove(header::CONTENT_LENGTH);
+                        pass::returned(&head, Body::from(repaired))
+                    }
+                    None => pass::returned(&head, Body::from(bytes)),
+                };
                 self.job.head(&mut response);
                 let calls = HeaderValue::from(self.made.len());
                 response.headers_mut().insert("x-formwork-calls", calls);
@@ -224,7 +262,8 @@ impl Native {
                     if held.len() > MAX_RESPONSE {
                         return Err(Problem::new(Kind::Upstream, "the response of the target is too long"));
                     }
-                    if turn.has_text && turn.calls.is_empty() && !self.is_required {
+                    if turn.has_text() && turn.calls.is_empty() && !self.is_required && self.format.is_none()
+                    {
                         is_shown = true;
                         if !line.send_bytes(std::mem::take(&mut held)).await {
                             return Ok(false);
@@ -233,7 +272,7 @@ impl Native {
                 }
             }
             held.extend(events.rest());
-            let wrong = self.wrong(&turn);
+            let wrong = self.wrong(&turn, Level::Strict);
             self.end_call(wrong.as_ref(), true);
             let Some(wrong) = wrong else { return Ok(line.send_bytes(held).await) };
             if is_shown {
@@ -271,40 +310,97 @@ impl Native {
         Err(Problem::new(Kind::Upstream, message))
     }
 
-    /// Returns why a turn does not hold; `None` if it does.
-    fn wrong(&self, turn: &Turn) -> Option<Wrong> {
+    /// Returns why a turn does not hold; `None` if it does. Text that has to satisfy a schema is read at this level.
+    fn wrong(&self, turn: &Turn, level: Level) -> Option<Wrong> {
         if turn.is_unfinished {
             return None;
         }
-        if turn.calls.is_empty() {
-            let message =
-                "Your last turn called no tool. Answer the same request again with a call of a tool.";
-            return self.is_required.then(|| Wrong { message: message.to_owned(), violations: Vec::new() });
-        }
         let mut message = String::from("Your last turn was not accepted.");
-        let mut all = Vec::new();
-        for call in &turn.calls {
-            let violations = self.violations(call);
-            if violations.is_empty() {
-                continue;
+        let (mut all, mut lacks_call) = (Vec::new(), false);
+        let mut add = |what: String, violations: Vec<Violation>| {
+            if !violations.is_empty() {
+                message.push_str(&what);
+                for violation in &violations {
+                    message.push_str(&format!("\n- {violation}"));
+                }
+                all.extend(violations);
             }
-            let arguments = call.arguments.get(..call.arguments.floor_char_boundary(MAX_SHOWN));
-            let arguments = arguments.unwrap_or_default();
-            message.push_str(&format!("\nYou called `{}` with the arguments {arguments}:", call.name));
-            for violation in &violations {
-                message.push_str(&format!("\n- {violation}"));
+        };
+        for answer in turn.answers() {
+            let mut calls = turn.calls.iter().filter(|call| call.answer() == answer).peekable();
+            if calls.peek().is_none() {
+                lacks_call |= self.is_required;
+                if let Some(Err(violations)) = self.text(turn.text(answer), level) {
+                    add(format!("\nYou answered {}:", shown(turn.text(answer))), violations);
+                }
             }
-            all.extend(violations);
+            for call in calls {
+                let what =
+                    format!("\nYou called `{}` with the arguments {}:", call.name, shown(&call.arguments));
+                add(what, self.violations(call));
+            }
         }
         if all.is_empty() {
-            return None;
+            let message =
+                "Your last turn called no tool. Answer the same request again with a call of a tool.";
+            return lacks_call.then(|| Wrong { message: message.to_owned(), violations: Vec::new() });
         }
-        message
-            .push_str("\nAnswer the same request again, with arguments that satisfy the schema of the tool.");
+        message.push_str("\nAnswer the same request again, so that ");
+        message.push_str(match self.format {
+            Some(_) => "it is a JSON document that satisfies the schema.",
+            None => "the arguments satisfy the schema of the tool.",
+        });
         Some(Wrong { message, violations: all })
     }
 
+    /// Reads and judges a text that has to satisfy a schema; `None` if it does not have to. Returns the value, if it is written otherwise
+    /// than the text.
+    fn text(&self, text: &str, level: Level) -> Option<Result<Option<Value>, Vec<Violation>>> {
+        let format = self.format.as_ref().filter(|_| !self.is_required)?;
+        let contract = format.plan().contract();
+        let documents = match read(text, level) {
+            Ok(reading) => reading.into_candidates(),
+            Err(error) => {
+                let broken = Violation::new(JsonPath::root(), "json", Stage::Read);
+                return Some(Err(vec![
+                    broken.with_expected("a JSON document").with_found(error.to_string()),
+                ]));
+            }
+        };
+        let mut first = None;
+        for document in documents {
+            let judged = contract.judge(&document.value, &Context::EMPTY).violations;
+            let violations: Vec<_> = precision(&document.rounded).0.into_iter().chain(judged).collect();
+            if violations.is_empty() {
+                let is_same = serde_json::from_str::<Value>(text).is_ok();
+                return Some(Ok((!is_same).then_some(document.value)));
+            }
+            first.get_or_insert(violations);
+        }
+        first.map(Err)
+    }
+
+    /// Returns a whole response with the values that were found in its texts; `None` if they are the texts.
+    fn repaired(&self, turn: &Turn, bytes: &[u8]) -> Option<Vec<u8>> {
+        if turn.is_unfinished || self.format.is_none() {
+            return None;
+        }
+        let mut body = None;
+        for answer in turn.answers().filter(|answer| turn.calls.iter().all(|call| call.answer() != *answer)) {
+            if let Some(Ok(Some(value))) = self.text(turn.text(answer), Level::Clean) {
+                if body.is_none() {
+                    body = Some(serde_json::from_slice::<Value>(bytes).ok()?);
+                }
+                set_text(self.protocol(), body.as_mut()?, answer, value.to_string());
+            }
+        }
+        serde_json::to_vec(&body?).ok()
+    }
+
     fn violations(&self, call: &Called) -> Vec<Violation> {
+        if self.others.contains(&call.name) {
+            return Vec::new();
+        }
         let Some((_, tool)) = self.tools.iter().find(|(name, _)| *name == call.name) else {
             let names: Vec<_> = self.tools.iter().map(|(name, _)| name.as_str()).collect();
             let unknown = Violation::new(JsonPath::root(), "tool", Stage::Schema);
@@ -338,6 +434,9 @@ impl Native {
     fn problem(&self, wrong: Wrong) -> Problem {
         let calls = self.made.len();
         let message = match wrong.violations.first() {
+            Some(violation) if self.format.is_some() => {
+                format!("no answer was valid after {calls} attempts: {violation}")
+            }
             Some(violation) => format!("no call of a tool was valid after {calls} attempts: {violation}"),
             None => format!("no tool was called in {calls} attempts"),
         };
@@ -355,6 +454,11 @@ impl Native {
         }
         self.job.record.calls(self.made, problem).await;
     }
+}
+
+/// Returns the beginning of a text of the model, as it is repeated to it.
+fn shown(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(MAX_SHOWN)).unwrap_or(text)
 }
 
 fn late() -> Problem {

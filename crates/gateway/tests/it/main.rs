@@ -5,6 +5,7 @@
 mod bad_input;
 mod dialogues;
 mod extract;
+mod formats;
 mod keys;
 mod metering;
 mod outcomes;
