@@ -8,7 +8,9 @@ use axum::http::HeaderMap;
 use formwork_core::Time;
 use formwork_ledger::{Hold, Key, KeyId, KeyRole, Ledger, RecordId, ReserveError};
 use formwork_serve::presented_key;
+use tokio::sync::Notify;
 
+use crate::names::Names;
 use crate::problem::{Kind, Problem};
 
 /// Checks keys, their budgets and their request rates.
@@ -17,6 +19,8 @@ pub(crate) struct Access {
     ledger: Option<Ledger>,
     /// The earliest time of the next request of each key.
     rates: Mutex<HashMap<KeyId, Instant>>,
+    /// Tells waiting reservations that another one was settled.
+    settled: Notify,
 }
 
 /// The client that makes a request; without a key where the service has none.
@@ -37,13 +41,22 @@ impl Client {
         self.0.as_ref().is_none_or(|key| key.role == KeyRole::Admin)
     }
 
+    /// Returns whether the client may ask for this name: its key has it, or each target that the name means.
+    pub(crate) fn may_use(&self, names: &Names, name: &str) -> bool {
+        let Some(key) = &self.0 else { return true };
+        let plain = names.plain(name);
+        key.allows(name)
+            || key.allows(plain)
+            || names.meant(plain).is_some_and(|mut targets| targets.all(|target| key.allows(target)))
+    }
+
     /// Checks that the client may ask for this model: each name of a list.
     ///
     /// # Errors
     /// [`Kind::Forbidden`].
-    pub(crate) fn may_ask(&self, model: &str) -> Result<(), Problem> {
+    pub(crate) fn may_ask(&self, names: &Names, model: &str) -> Result<(), Problem> {
         let Some(key) = &self.0 else { return Ok(()) };
-        match model.split(',').map(str::trim).find(|name| !key.allows(name)) {
+        match model.split(',').map(str::trim).find(|name| !self.may_use(names, name)) {
             None => Ok(()),
             Some(name) => {
                 let name: String = name.chars().take(100).collect();
@@ -58,7 +71,7 @@ impl Client {
 
 impl Access {
     pub(crate) fn new(ledger: Option<Ledger>) -> Self {
-        Self { ledger, rates: Mutex::default() }
+        Self { ledger, rates: Mutex::default(), settled: Notify::new() }
     }
 
     pub(crate) const fn ledger(&self) -> Option<&Ledger> {
@@ -112,22 +125,53 @@ impl Access {
         Ok(())
     }
 
-    /// Reserves the maximum cost of a request, in millionths of a US dollar; `None` if costs are not counted.
+    /// Tells waiting reservations that another one was settled.
+    pub(crate) fn settled(&self) {
+        self.settled.notify_waiters();
+    }
+
+    /// Reserves up to `most` for a request, at least `least`, both in millionths of a US dollar; `None` if costs are not counted. While
+    /// the reservations of open requests are all that is in the way, it waits for them, for `wait` at most.
     ///
     /// # Errors
-    /// [`Kind::OutOfBudget`], [`Kind::Unauthorized`] for a key that ended meanwhile, [`Kind::Internal`] if it cannot be written.
+    /// [`Kind::OutOfBudget`], [`Kind::RateLimited`] if open requests still reserve too much, [`Kind::Unauthorized`] for a key that ended
+    /// meanwhile, [`Kind::Internal`] if it cannot be written.
     pub(crate) async fn reserve(
         &self,
         client: &Client,
-        amount: u64,
+        (least, most): (u64, u64),
         run: RecordId,
+        wait: Duration,
     ) -> Result<Option<Hold>, Problem> {
+        /// The time between two attempts, because requests of other processes end without a notice.
+        const STEP: Duration = Duration::from_millis(100);
+
         let (Some(ledger), Some(key)) = (&self.ledger, client.id()) else { return Ok(None) };
-        match ledger.reserve(key, amount, Some(run), now()).await {
-            Ok(hold) => Ok(Some(hold)),
-            Err(error @ ReserveError::KeyEnded) => Err(Problem::new(Kind::Unauthorized, error.to_string())),
-            Err(ReserveError::Ledger(error)) => Err(Problem::new(Kind::Internal, error.to_string())),
-            Err(error) => Err(Problem::new(Kind::OutOfBudget, error.to_string())),
+        let until = tokio::time::Instant::now() + wait;
+        let mut amount = most.max(least);
+        loop {
+            // Created before the attempt, so that no settlement after it is missed.
+            let settled = self.settled.notified();
+            let error = match ledger.reserve(key, amount, Some(run), now()).await {
+                Ok(hold) => return Ok(Some(hold)),
+                Err(ReserveError::Exceeded(exceeded)) => exceeded,
+                Err(error @ ReserveError::KeyEnded) => {
+                    return Err(Problem::new(Kind::Unauthorized, error.to_string()));
+                }
+                Err(error) => return Err(Problem::new(Kind::Internal, error.to_string())),
+            };
+            let possible = error.budget.saturating_sub(error.spent);
+            if least > possible {
+                return Err(Problem::new(Kind::OutOfBudget, error.to_string()));
+            }
+            let is_late = tokio::time::Instant::now() >= until;
+            match possible.saturating_sub(error.held) {
+                free if free >= least && !is_late => amount = free.min(most).max(least),
+                _ if is_late => return Err(Problem::new(Kind::RateLimited, error.to_string())),
+                _ => {
+                    _ = tokio::time::timeout_at(until.min(tokio::time::Instant::now() + STEP), settled).await
+                }
+            }
         }
     }
 }

@@ -24,6 +24,7 @@ use super::turns::Open;
 use crate::access;
 use crate::ask::{Ask, Sampling, Want};
 use crate::contracts::{Schema, Spec};
+use crate::document::Extent;
 use crate::engine::{Ready, reply};
 use crate::names::DEFAULT;
 use crate::options::Options;
@@ -112,7 +113,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     } else {
         extract_request.targets.join(",")
     };
-    client.may_ask(&model)?;
+    client.may_ask(&shared.engine.names, &model)?;
     let targets = shared.engine.names.resolve(&model)?;
     limit(&extract_request, &mut options)?;
     let sampling = Sampling {
@@ -132,7 +133,10 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
         .with_labels(options.user.clone(), options.tags.clone())
         .with_request(shared.keeps_bodies.then(|| text.clone()));
     let id = run.id;
-    let (hold, limit) = reserve(&shared, &client, &ask, text.len(), &targets, options.bounds, id).await?;
+    let mut prompt = Extent::default();
+    prompt.add(text.len());
+    let (hold, limit) =
+        reserve(&shared, &client, (&ask, prompt), &targets, options.bounds, id, false).await?;
     options.bounds.budget = limit;
     let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone());
     record.hold(hold);

@@ -1,6 +1,7 @@
 //! The service: its parts, and how it is started.
 
 mod batches;
+mod beside;
 mod chat;
 mod extract;
 mod job;
