@@ -337,7 +337,7 @@ fn patches_within_an_attempt_are_limited() {
 
 #[test]
 fn a_target_that_is_left_for_a_cheaper_one_is_named_in_a_warning_with_the_estimates() {
-    let priced = |name: &str, micro: u64| target(name).with_price(Price { input: micro, output: micro });
+    let priced = |name: &str, micro: u64| target(name).with_price(Price::new(micro, micro));
     let bad = Reply::Says(BAD_SUM);
     let mended = Reply::Says(r#"{"score": 700}"#);
     let million = 1_000_000;
