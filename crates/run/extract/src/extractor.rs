@@ -217,17 +217,12 @@ impl<T> Extraction<T> {
 }
 
 impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
-    /// Sets the token that cancels the extraction (default: none).
-    pub fn with_cancel(mut self, token: CancellationToken) -> Self {
-        self.cancel = Some(token);
-        self
-    }
-
-    /// Sets the journal that stores the run after each call but the last (default: none), for
-    /// [`Extractor::continued`] in another process.
-    pub fn with_journal(mut self, journal: Arc<dyn Journal>) -> Self {
-        self.journal = Some(journal);
-        self
+    formwork_core::setters! {
+        /// Sets the token that cancels the extraction (default: none).
+        pub fn with_cancel(Some(cancel): CancellationToken);
+        /// Sets the journal that stores the run after each call but the last (default: none), for
+        /// [`Extractor::continued`] in another process.
+        pub fn with_journal(Some(journal): Arc<dyn Journal>);
     }
 
     /// Adds an observer of this extraction (default: none).
