@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use formwork_json::{JsonPath, Level, Segment};
+use formwork_json::Level;
 
 use super::live::Live;
+use super::places::Places;
 use super::{Outline, Outlook, Progress, Reader};
-use crate::{Ask, Call, Context, Enforcement, Lift, LiftOp, Lowered, Plan, Violation, Watch};
+use crate::{Ask, Call, Context, Enforcement, Lift, LiftOp, Plan, Violation, Watch};
 
 /// Follows the answer to one call with the [`Reader`] of the contract, for the driver of a run.
 ///
@@ -139,39 +140,4 @@ impl Follower {
 /// Returns whether an operation gives absent members a value that the contract does not know.
 const fn marks_absence(op: &LiftOp) -> bool {
     matches!(op.lift, Lift::DropAbsent { .. })
-}
-
-/// The places of the contract's values in an answer.
-#[derive(Debug)]
-pub(crate) enum Places {
-    Same,
-    /// The contract's document is the member of this name.
-    Below(String),
-    /// Lifting moves values.
-    Moved,
-}
-
-impl Places {
-    pub(crate) fn of(lowered: &Lowered) -> Self {
-        let mut places = Self::Same;
-        for LiftOp { at, lift } in &lowered.lift {
-            places = match (lift, places) {
-                (Lift::Reorder(_) | Lift::DropNull(_) | Lift::DropAbsent { .. }, places) => places,
-                (Lift::Unwrap(name), Self::Same) if at.is_empty() => Self::Below(name.clone()),
-                _ => return Self::Moved,
-            };
-        }
-        places
-    }
-
-    /// Returns the path in the contract's document of a path in the answer.
-    pub(crate) fn lifted(&self, path: JsonPath) -> JsonPath {
-        match (self, path.segments()) {
-            (Self::Below(name), [Segment::Key(first), rest @ ..]) if first == name => {
-                rest.iter().cloned().collect()
-            }
-            (Self::Moved, _) => JsonPath::root(),
-            _ => path,
-        }
-    }
 }

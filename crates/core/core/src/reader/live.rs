@@ -6,7 +6,7 @@ use formwork_json::{EditKind, JsonPath, Lexer, Position, Segment, Span, read, ro
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::follow::Places;
+use super::places::Places;
 use super::{Ended, Outlook, Reader};
 use crate::keywords::find;
 use crate::lift::lift_exact;

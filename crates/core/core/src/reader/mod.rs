@@ -9,6 +9,7 @@ mod judged;
 mod live;
 mod node;
 mod outline;
+mod places;
 mod reject;
 
 use formwork_json::{
@@ -19,12 +20,12 @@ use serde_json::Value;
 
 use crate::{Context, Report, Stage, Violation};
 pub use follow::Follower;
-pub(crate) use follow::Places;
 use frame::{Dependent, Eval, Frame, Reason, path_of};
 use judged::Judged;
 pub use live::{Item, Progress, Snapshot};
 use node::{Id, Limit, bit};
 pub use outline::Outline;
+pub(crate) use places::Places;
 
 /// The prospects of the first document of a text.
 ///

@@ -278,3 +278,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_list_that_ends_with_a_few_equal_items_is_continued_and_one_that_repeats_itself_is_not() {
+    let schema = json!({"type": "object", "properties": {"marks": {"type": "array", "items": {"type": "integer"}}}, "required": ["marks"]});
+    for (equal, continued) in [(1, true), (2, true), (7, true), (8, false), (50, false)] {
+        let contract = formwork_schema::contract_for(Arc::new(Inline::new("marks", schema.clone()))).unwrap();
+        let dialect = Arc::new(formwork_dialect::Prompt::new());
+        let target = Target::new("one", Capabilities::new(dialect.enforcement())).with_mode(dialect);
+        let plan = Plan::new(contract, vec![target]).with_policy(Policy::new(3)).build().unwrap();
+        let mut run = Run::new(&plan, Input::from("marks"));
+        let Step::Call { id, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
+        let text = format!("{{\"marks\": [3, {}", "1, ".repeat(equal));
+        run.on(&plan, Time(0), Event::answered(id, Completion::new(text).with_finish(Finish::Length)))
+            .unwrap();
+        assert_eq!(matches!(run.ask(), Ask::Patch(_)), continued, "{equal} equal items");
+    }
+}
