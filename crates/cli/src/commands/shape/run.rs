@@ -112,7 +112,7 @@ async fn ask(
         set(extractor, args.sampling.seed, ExtractorBuilder::with_seed)
     });
     let runner = builder.build().map_err(|error| failed(&error))?;
-    let output = one::Output { verbose: args.verbose, json: args.json, shown: None };
+    let output = one::Output { verbose: args.verbose, json: args.json, shown: None, doubt: None };
     one::run(runner.extraction(input), cancel, output, failed).await
 }
 
