@@ -1,6 +1,7 @@
 use formwork_core::{
     CallRecord, Error, ErrorKind, JsonPath, Origin, Outcome, Provenance, Trust, Usage, Warning,
 };
+use formwork_eval::{Confidence, Disputed};
 use formwork_evidence::Evidence;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,6 +54,13 @@ pub struct ExtractOutput {
     /// The places of the values in the input, with `--evidence`, and with `--json`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Vec<Evidence>>,
+    /// The confidence in each value, with `--ensemble`, `--flag-below` and `--calibration`: a score that orders values, and with a
+    /// calibration a probability.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Vec<Confidence>>,
+    /// The values on which the answers of `--ensemble` differ. Missing if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub disputed: Vec<Disputed>,
     /// Warnings for readers of the value: whatever was cut, repaired, dropped, chosen, rounded, coerced or restrained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<Warning>>,

@@ -14,6 +14,7 @@ mod coercion;
 mod config;
 mod doctor;
 mod eval;
+mod eval_live;
 mod evidence;
 mod exits;
 #[cfg(feature = "local")]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use formwork_evidence::{Index, Status, subschema};
+use formwork_evidence::{Evidence, Status, subschema};
 use formwork_json::{JsonPath, Segment};
 use serde_json::Value;
 
@@ -27,21 +27,23 @@ pub struct LeafScore {
 }
 
 /// Returns a score for each leaf of an answer: its agreement with other answers, that of all leaves of the same member, its form, and
-/// its evidence in the input. Without other answers and without an input, every score is 0.5.
+/// its evidence in the input ([`Index::evidence`](formwork_evidence::Index::evidence)). Without other answers and without evidence, every
+/// score is 0.5.
 ///
 /// ```
 /// use formwork_eval::scores;
 /// use formwork_evidence::Index;
 /// use serde_json::json;
 ///
-/// let index = Index::new("Ada, born 1815");
-/// let scores = scores(&json!({"name": "Ada", "born": 1851}), &[&json!({"name": "ada", "born": 1815})], Some(&index), None);
+/// let value = json!({"name": "Ada", "born": 1851});
+/// let evidence = Index::new("Ada, born 1815").evidence(&value, None);
+/// let scores = scores(&value, &[&json!({"name": "ada", "born": 1815})], Some(&evidence), None);
 /// assert!(scores[0].score > 0.9 && scores[1].score < 0.1);
 /// ```
 pub fn scores(
     value: &Value,
     others: &[&Value],
-    index: Option<&Index<'_>>,
+    evidence: Option<&[Evidence]>,
     schema: Option<&Value>,
 ) -> Vec<LeafScore> {
     let leaves = counterparts(value, &Value::Null);
@@ -56,12 +58,8 @@ pub fn scores(
         let of_member = members.entry(member(&leaf.path)).or_default();
         *of_member = (of_member.0 + agreed, of_member.1 + 1.0);
     }
-    let evidence: HashMap<JsonPath, Status> = index
-        .map(|index| index.evidence(value, schema))
-        .unwrap_or_default()
-        .into_iter()
-        .map(|it| (it.path, it.status))
-        .collect();
+    let evidence: HashMap<&JsonPath, Status> =
+        evidence.unwrap_or_default().iter().map(|it| (&it.path, it.status)).collect();
     let score = |(leaf, agreed): (&crate::Counterpart<'_>, &f64)| {
         let found = match evidence.get(&leaf.path) {
             Some(Status::NotFound) if is_stated(Some(leaf.value)) => Some(0.0),

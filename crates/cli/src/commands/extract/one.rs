@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use formwork_core::{Error, spaced};
+use formwork_core::{Error, Outcome, cut, spaced};
+use formwork_eval::{Calibration, Confidence, Disputed, confidence};
 use formwork_extract::{CancellationToken, Extraction};
 use serde::Serialize;
 use serde_json::Value;
@@ -16,6 +17,9 @@ use crate::rows::ExtractOutput;
 use crate::spinner::Spinner;
 use crate::stderr::say;
 
+/// The maximum length of a doubtful value in characters.
+const MAX_VALUE: usize = 80;
+
 /// The output of an extraction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output<'a> {
@@ -27,6 +31,16 @@ pub(crate) struct Output<'a> {
     pub(crate) stream: bool,
     /// The evidence for people.
     pub(crate) shown: Option<Shown<'a>>,
+    /// The confidence in the values, if the output has it.
+    pub(crate) doubt: Option<Doubt<'a>>,
+}
+
+/// The settings of the confidence in values.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Doubt<'a> {
+    pub(crate) schema: &'a Value,
+    pub(crate) calibration: Option<&'a Calibration>,
+    pub(crate) flag_below: Option<f64>,
 }
 
 /// The last line of a stream.
@@ -64,9 +78,25 @@ pub(crate) async fn run(
         extraction.with_observer(Spinner::new())
     };
     let result = if output_as.stream { stream::run(extraction).await? } else { extraction.run().await };
+    show(result, &[], Vec::new(), output_as, failed)
+}
+
+/// Prints a result. `answers` are those of all targets, if there are several.
+pub(crate) fn show(
+    result: Result<Outcome<Value>, Error>,
+    answers: &[Value],
+    disputed: Vec<Disputed>,
+    output_as: Output<'_>,
+    failed: impl FnOnce(&Error) -> Failed,
+) -> Result<Status, Failed> {
+    let confidence = result.as_ref().ok().zip(output_as.doubt).map(|(outcome, doubt)| {
+        let Doubt { schema, calibration, flag_below } = doubt;
+        confidence(outcome, &answers.iter().collect::<Vec<_>>(), Some(schema), calibration, flag_below)
+    });
     let is_json = output_as.json || output_as.stream;
     if is_json {
         let output = ExtractOutput::new(Value::Null, &result).with_evidence(&result);
+        let output = ExtractOutput { confidence: confidence.clone(), disputed, ..output };
         if output_as.stream {
             output::row(&Last { event: if result.is_ok() { "done" } else { "error" }, output })?;
         } else {
@@ -82,6 +112,15 @@ pub(crate) async fn run(
             say!("{}", evidence::table(outcome.evidence(), &outcome.value, text).trim_end());
         }
         html.map_or(Ok(()), |file| evidence::page(file, title, text, &outcome.value, outcome.evidence()))?;
+    }
+    let doubtful = confidence.unwrap_or_default().into_iter().filter(|it| it.doubtful && !is_json);
+    for Confidence { path, score, probability, .. } in doubtful {
+        let value = path
+            .get(&outcome.value)
+            .map(|value| cut(&value.to_string(), MAX_VALUE).into_owned())
+            .unwrap_or_default();
+        let (word, number) = probability.map_or(("score", score), |probability| ("probability", probability));
+        say!("doubtful: {path} {value} ({word} {number:.2})");
     }
     Ok(Status::Ok)
 }

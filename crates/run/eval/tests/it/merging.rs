@@ -42,7 +42,13 @@ fn doubtful_leaves_have_lower_scores_than_certain_ones() {
     let index = Index::new("Ada, 7/15, 1815, total 12");
     let score = |value: Value, others: &[Value]| {
         let others: Vec<&Value> = others.iter().collect();
-        scores(&json!({"due": value}), &others, Some(&index), Some(&schema))[0].score
+        scores(
+            &json!({"due": value}),
+            &others,
+            Some(&index.evidence(&json!({"due": value}), Some(&schema))),
+            Some(&schema),
+        )[0]
+        .score
     };
     let agreed = |value: &str| [json!({"due": value}), json!({"due": value})];
     assert!(score(json!("Ada"), &[]) < score(json!(12), &[]), "a date without its year");
