@@ -41,6 +41,14 @@ pub(crate) trait AsksRows: Send + Sync {
     /// Returns the number of rows that may be open now.
     fn limit(&self) -> usize;
 
+    /// Returns the time until another row may start, whatever the number of open ones (default: zero).
+    fn wait(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Notes that a row starts (default: nothing).
+    fn started(&self) {}
+
     /// Takes a row to its result, and stores that.
     async fn row(&self, store: &Arc<dyn Store>, row: OpenRow, turn: Turn) -> Result<Outcome, BatchError>;
 }
@@ -211,7 +219,7 @@ pub(crate) async fn drive(
         let is_paused = weather.pause.is_some_and(|pause| Instant::now() < pause);
         let limit = if weather.since.is_some() { 1 } else { asks.limit() };
         let storing_rows = storing.rows.load(Ordering::Relaxed).min(limit / STORING_SHARE);
-        while ended.is_none() && !is_paused && open.len() < limit + storing_rows {
+        while ended.is_none() && !is_paused && open.len() < limit + storing_rows && asks.wait().is_zero() {
             if waiting.is_empty() && !is_read {
                 let rows = store.open_rows(last, READ).await?;
                 (last, is_read) = (rows.last().map(|row| row.number).or(last), rows.is_empty());
@@ -221,6 +229,7 @@ pub(crate) async fn drive(
             // A row that is tried during an outage is not to blame for it.
             let may_reject = weather.answered && weather.since.is_none();
             let turn = Turn { may_reject, cut: cut.clone(), storing: Arc::clone(&storing) };
+            asks.started();
             open.push(asks.row(store, row, turn));
         }
         if open.is_empty() {
@@ -235,12 +244,14 @@ pub(crate) async fn drive(
                 (last, is_read, deferred) = (None, false, 0);
             }
         }
+        let wait = asks.wait();
+        let pause = if wait.is_zero() { LOOK } else { wait.min(LOOK) };
         let outcome = tokio::select! {
             biased;
             Some(outcome) = open.next() => Some(outcome?),
             () = storing.begun.notified() => None,
             () = cancel.cancelled(), if !cut.is_cancelled() => None,
-            () = tokio::time::sleep(LOOK) => None,
+            () = tokio::time::sleep(pause) => None,
         };
         match outcome {
             Some(Outcome::Finished(answered)) => {

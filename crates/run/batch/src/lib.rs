@@ -13,7 +13,6 @@
 //! After a crash, rows with a result are not processed again, a run that has begun continues with its next step, and at most the
 //! calls that were in flight are repeated.
 
-mod aimd;
 mod drive;
 mod engine;
 mod error;
@@ -21,6 +20,7 @@ mod estimate;
 mod extractor;
 mod halt;
 mod input;
+mod limit;
 mod pace;
 mod process;
 mod progress;
@@ -29,7 +29,6 @@ mod restate;
 mod row;
 mod sqlite;
 
-pub use aimd::Aimd;
 pub use engine::{Control, Ended, Engine, Stop, Store};
 pub use error::BatchError;
 pub use estimate::{Estimate, estimate};

@@ -76,6 +76,13 @@ impl InProcess {
     }
 }
 
+impl InProcess {
+    /// Returns the paces of the targets after the first that were called lately.
+    fn others(&self) -> impl Iterator<Item = &Pace> {
+        self.paces.iter().skip(1).filter(|pace| pace.is_in_use())
+    }
+}
+
 /// Stores the state of one row between its steps.
 struct RowJournal {
     store: Arc<dyn Store>,
@@ -107,8 +114,16 @@ impl Journal for RowJournal {
 impl AsksRows for InProcess {
     fn limit(&self) -> usize {
         let Some(first) = self.paces.first() else { return self.rows };
-        let others = self.paces.iter().skip(1).filter(|pace| pace.is_in_use());
-        others.map(Pace::limit).fold(first.limit(), usize::saturating_add).clamp(1, self.rows)
+        self.others().map(Pace::limit).fold(first.limit(), usize::saturating_add).clamp(1, self.rows)
+    }
+
+    fn wait(&self) -> Duration {
+        let first = self.paces.first().map(Pace::wait).unwrap_or_default();
+        self.others().map(Pace::wait).fold(first, Duration::min)
+    }
+
+    fn started(&self) {
+        self.paces.iter().for_each(Pace::row_started);
     }
 
     async fn row(&self, store: &Arc<dyn Store>, row: OpenRow, turn: Turn) -> Result<Outcome, BatchError> {
