@@ -309,7 +309,8 @@ impl Scoring<'_> {
                 set.scored.extend(of_leaves(answer, &others));
             }
         }
-        if let Some(Earlier::Answers(answers, evaluation)) = &mut self.baseline {
+        if let Some(Earlier::Answers(earlier)) = &mut self.baseline {
+            let (answers, evaluation) = &mut **earlier;
             let answer = answers.values.get(&key).map(|(_, value)| value);
             evaluation.add(row.id.clone(), schema, expected, answer).map_err(Failed::usage)?;
         }
@@ -393,7 +394,7 @@ enum Earlier {
     /// The result of an earlier evaluation.
     Rows(Vec<RowScore>),
     /// Other answers to the same gold.
-    Answers(Answers, Evaluation),
+    Answers(Box<(Answers, Evaluation)>),
 }
 
 impl Earlier {
@@ -404,13 +405,13 @@ impl Earlier {
         if let Ok(report) = serde_json::from_slice::<Report>(&files::bytes(path)?) {
             return Ok(Self::Rows(report.rows));
         }
-        Ok(Self::Answers(Answers::read(path, None, notes)?, Evaluation::new(profile)))
+        Ok(Self::Answers(Box::new((Answers::read(path, None, notes)?, Evaluation::new(profile)))))
     }
 
     fn rows(self, seed: u64) -> Vec<RowScore> {
         match self {
             Self::Rows(rows) => rows,
-            Self::Answers(_, evaluation) => evaluation.report(seed).rows,
+            Self::Answers(earlier) => earlier.1.report(seed).rows,
         }
     }
 }
