@@ -1,7 +1,7 @@
 //! Keys: who asks, for which models, how often and for how much.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::http::HeaderMap;
@@ -17,15 +17,46 @@ use crate::problem::{Kind, Problem};
 #[derive(Debug)]
 pub(crate) struct Access {
     ledger: Option<Ledger>,
-    /// The earliest time of the next request of each key.
-    rates: Mutex<HashMap<KeyId, Instant>>,
+    /// The earliest time of the next request of each key, and of the next token.
+    rates: Mutex<HashMap<KeyId, Rates>>,
+    /// The number of open requests of each key that has a limit.
+    open: Arc<Mutex<HashMap<KeyId, u32>>>,
     /// Tells waiting reservations that another one was settled.
     settled: Notify,
 }
 
+/// The times from which a key may make its next request, and use its next token.
+#[derive(Debug, Clone, Copy)]
+struct Rates {
+    requests: Instant,
+    tokens: Instant,
+}
+
+/// The time in which a key may use all that its rates allow.
+const MINUTE: Duration = Duration::from_secs(60);
+
 /// The client that makes a request; without a key where the service has none.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Client(pub(crate) Option<Key>);
+
+/// An open request of a key that has a limit of them, which ends when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    open: Arc<Mutex<HashMap<KeyId, u32>>>,
+    key: KeyId,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = open.get_mut(&self.key) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                open.remove(&self.key);
+            }
+        }
+    }
+}
 
 impl Client {
     pub(crate) fn id(&self) -> Option<KeyId> {
@@ -71,7 +102,7 @@ impl Client {
 
 impl Access {
     pub(crate) fn new(ledger: Option<Ledger>) -> Self {
-        Self { ledger, rates: Mutex::default(), settled: Notify::new() }
+        Self { ledger, rates: Mutex::default(), open: Arc::default(), settled: Notify::new() }
     }
 
     pub(crate) const fn ledger(&self) -> Option<&Ledger> {
@@ -100,29 +131,59 @@ impl Access {
         }
     }
 
-    /// Counts a request of a client.
+    /// Counts a request of a client. The request is open until its seat is dropped.
     ///
     /// # Errors
     /// [`Kind::RateLimited`] with the time until the next request may be made.
-    pub(crate) fn count(&self, client: &Client) -> Result<(), Problem> {
-        const MINUTE: Duration = Duration::from_secs(60);
-
-        let Some((key, rpm)) = client.0.as_ref().and_then(|key| Some((key, key.rpm?.max(1)))) else {
-            return Ok(());
+    pub(crate) fn count(&self, client: &Client) -> Result<Option<Seat>, Problem> {
+        let Some(key) = &client.0 else { return Ok(None) };
+        let refused = |what: String, retry_after| {
+            let message = format!("the API key `{}` may {what}", key.name);
+            Err(Problem { retry_after, ..Problem::new(Kind::RateLimited, message) })
         };
-        // The generic cell rate algorithm: one minute of requests may come at once, and each share restores one.
-        let share = MINUTE / rpm;
+        if key.rpm.is_some() || key.tpm.is_some() {
+            let now = Instant::now();
+            let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+            let rates = rates.entry(key.id).or_insert(Rates { requests: now, tokens: now });
+            if let Some(tpm) = key.tpm {
+                // The tokens of a request are known at its end, so the last one may go beyond the limit; later ones wait for it.
+                let ahead = rates.tokens.saturating_duration_since(now);
+                if ahead >= MINUTE {
+                    let what = format!("use {tpm} tokens a minute");
+                    return refused(what, Some((ahead - MINUTE).max(Duration::from_secs(1))));
+                }
+            }
+            if let Some(rpm) = key.rpm {
+                // The generic cell rate algorithm: one minute of requests may come at once, and each share restores one.
+                let share = MINUTE / rpm.max(1);
+                let next = rates.requests.max(now);
+                let ahead = next.saturating_duration_since(now);
+                if ahead + share > MINUTE {
+                    let retry_after = (ahead + share).saturating_sub(MINUTE);
+                    return refused(format!("make {rpm} requests a minute"), Some(retry_after));
+                }
+                rates.requests = next + share;
+            }
+        }
+        let Some(max) = key.max_open else { return Ok(None) };
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = open.entry(key.id).or_default();
+        if *count >= max {
+            return refused(format!("have {max} requests open at once"), None);
+        }
+        *count += 1;
+        Ok(Some(Seat { open: Arc::clone(&self.open), key: key.id }))
+    }
+
+    /// Counts the tokens that a request of a key has used.
+    pub(crate) fn used(&self, key: &Key, tokens: u64) {
+        let Some(tpm) = key.tpm else { return };
+        let took = MINUTE.mul_f64(tokens as f64 / f64::from(tpm.max(1)));
         let now = Instant::now();
         let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = rates.get(&key.id).copied().unwrap_or(now).max(now);
-        let ahead = next.saturating_duration_since(now);
-        if ahead + share > MINUTE {
-            let message = format!("the API key `{}` may make {rpm} requests a minute", key.name);
-            let retry_after = Some((ahead + share).saturating_sub(MINUTE));
-            return Err(Problem { retry_after, ..Problem::new(Kind::RateLimited, message) });
-        }
-        rates.insert(key.id, next + share);
-        Ok(())
+        let rates = rates.entry(key.id).or_insert(Rates { requests: now, tokens: now });
+        // A year is more than any limit needs, and no overflow.
+        rates.tokens = rates.tokens.max(now) + took.min(MINUTE * 525_600);
     }
 
     /// Tells waiting reservations that another one was settled.

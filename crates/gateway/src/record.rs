@@ -6,7 +6,7 @@ use axum::http::HeaderMap;
 use formwork_core::{Cost, Error, Outcome, Time, Usage, Violation};
 use formwork_ledger::{Hold, RunOutcome, RunRecord, StoredCall, ViolationRecord};
 
-use crate::access::now;
+use crate::access::{Client, Seat, now};
 use crate::names::Names;
 use crate::problem::{Kind, Problem};
 use crate::service::Shared;
@@ -16,6 +16,9 @@ pub(crate) struct Record {
     shared: Arc<Shared>,
     run: Option<RunRecord>,
     hold: Option<Hold>,
+    /// The key of the client, and its place among the open requests of the key.
+    client: Client,
+    _seat: Option<Seat>,
     /// The calls of targets that failed before another one answered.
     failed: Vec<Made>,
     /// The headers of the caller's trace.
@@ -23,8 +26,14 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    pub(crate) const fn new(shared: Arc<Shared>, run: RunRecord, trace: HeaderMap) -> Self {
-        Self { shared, run: Some(run), hold: None, failed: Vec::new(), trace }
+    /// Returns the record of a request of a client, which is open as long as the record.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        run: RunRecord,
+        trace: HeaderMap,
+        (client, seat): (Client, Option<Seat>),
+    ) -> Self {
+        Self { client, _seat: seat, shared, run: Some(run), hold: None, failed: Vec::new(), trace }
     }
 
     /// Keeps the reservation, to settle it.
@@ -164,6 +173,9 @@ impl Record {
     }
 
     fn write(&self, run: RunRecord) {
+        if let Some(key) = &self.client.0 {
+            self.shared.access.used(key, run.usage.input_tokens.saturating_add(run.usage.output_tokens));
+        }
         if let Some(telemetry) = &self.shared.telemetry {
             telemetry.run(&run, &self.trace, |target| provider_of(&self.shared.engine.names, target));
         }

@@ -74,7 +74,7 @@ pub(super) async fn answer(beside: Beside, shared: Arc<Shared>, request: Request
 async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let client = shared.access.client(&parts.headers)?;
-    shared.access.count(&client)?;
+    let seat = shared.access.count(&client)?;
     let options = Options::of(&parts.headers)?;
     let text = text(&shared, &parts.headers, body).await?;
     let document = Document::read(&text).map_err(|error| no_json(&error))?;
@@ -105,7 +105,7 @@ async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Re
         .with_labels(options.user.clone(), options.tags.clone());
     let id = run.id;
     let is_free = beside == Beside::CountTokens;
-    let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone());
+    let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone(), (client.clone(), seat));
     if !is_free {
         let held = reserve(&shared, &client, (&ask, prompt), &targets, options.bounds, id, true).await;
         let (hold, _) = record.checked(held).await?;

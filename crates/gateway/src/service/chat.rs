@@ -47,7 +47,7 @@ async fn work(
 ) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let client = shared.access.client(&parts.headers)?;
-    shared.access.count(&client)?;
+    let seat = shared.access.count(&client)?;
     let options = Options::of(&parts.headers)?;
     let text = text(&shared, &parts.headers, body).await?;
     let document = Document::read(&text).map_err(|error| no_json(&error))?;
@@ -63,7 +63,7 @@ async fn work(
         .with_labels(options.user.clone(), options.tags.clone())
         .with_request(shared.keeps_bodies.then(|| document.text().to_owned()));
     let id = run.id;
-    let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone());
+    let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone(), (client.clone(), seat));
     let prompt = document.extent();
     let ask = plain(model.clone(), &document);
     let (own, path) = protocol.own();

@@ -102,7 +102,7 @@ pub(super) async fn extract(State(shared): State<Arc<Shared>>, request: Request<
 async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let client = shared.access.client(&parts.headers)?;
-    shared.access.count(&client)?;
+    let seat = shared.access.count(&client)?;
     let mut options = Options::of(&parts.headers)?;
     let (body, text) = read_json(&shared, &parts.headers, body).await?;
     let extract_request: ExtractRequest =
@@ -138,7 +138,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     let (hold, limit) =
         reserve(&shared, &client, (&ask, prompt), &targets, options.bounds, id, false).await?;
     options.bounds.budget = limit;
-    let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone());
+    let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone(), (client.clone(), seat));
     record.hold(hold);
     let ready = shared.engine.ready(&spec, &targets, sampling, options.bounds).await;
     let ready = record.checked(ready).await?;

@@ -143,6 +143,54 @@ fn a_rate_is_kept_and_says_when_to_come_back() {
 }
 
 #[test]
+fn a_key_has_so_many_tokens_a_minute_and_requests_at_once() {
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+    let ledger = ledger();
+    // A request uses 15 tokens, and the limit is found out at the end of the request that reaches it.
+    let tokens = add(&ledger, NewKey { tpm: Some(20), ..NewKey::new("tokens") });
+    let gate = gate(&server.url(), &ledger);
+    let way = ways()[0];
+    let ask = |key: &str| gate.post(way.path, &[("x-api-key", key)], &way.body("primary", false));
+    assert_eq!((ask(&tokens).status, ask(&tokens).status), (200, 200));
+    let got = ask(&tokens);
+    assert_eq!((got.status, got.header("x-should-retry")), (429, Some("true")), "{}", got.text());
+    let wait: u64 = got.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=30).contains(&wait), "{wait}");
+
+    let silent = Server::start([Reply::silent()]).unwrap();
+    let one = add(&ledger, NewKey { max_open: Some(1), ..NewKey::new("one") });
+    let gate = super::keys::gate(&silent.url(), &ledger);
+    for path in [way.path, "/v1/embeddings", "/v1/extract"] {
+        let body = match path {
+            "/v1/extract" => json!({"input": "x", "schema": super::support::schema()}),
+            _ => way.body("primary", false),
+        };
+        let before = silent.received().len();
+        let mut socket = gate.connect();
+        let bytes = super::support::request(path, &[("x-api-key", &one)], body.to_string().as_bytes());
+        std::io::Write::write_all(&mut socket, &bytes).unwrap();
+        while silent.received().len() == before {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let got = gate.post(path, &[("x-api-key", &one)], &body);
+        assert_eq!((got.status, silent.received().len()), (429, before + 1), "{path}: {}", got.text());
+        drop(socket);
+        // The request ends with its client.
+        loop {
+            let got = gate.post(
+                way.path,
+                &[("x-api-key", &one), ("x-formwork-deadline", "0.05")],
+                &way.body("primary", false),
+            );
+            if got.status == 504 {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+#[test]
 fn what_is_spent_is_what_the_server_was_asked_for_and_a_budget_is_never_exceeded() {
     for stream in [false, true] {
         let server = Server::start([completion(r#"{"age": 340}"#), completion(r#"{"age": 34}"#)]).unwrap();
