@@ -34,6 +34,7 @@ mod protocols;
 mod read;
 #[cfg(unix)]
 mod readme;
+mod requirements;
 mod review;
 mod rows;
 mod serve;
