@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Cost, Enforcement, Fault, Finish, Observation, Original, Sampling, Time, Usage, Violation, Warning,
+    Cost, Enforcement, Fault, Finish, Observation, Original, Sampling, Time, Trust, Usage, Violation, Warning,
 };
 
 /// The reason why a call did not bring an acceptable answer.
@@ -278,6 +278,9 @@ pub struct Outcome<T> {
     /// The paths of the members that are `null`, because the text does not state them; see [`Absent`](crate::Absent).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_stated: Vec<JsonPath>,
+    /// The history of its leaves: how many the model wrote freely, and which it did not.
+    #[serde(default)]
+    pub trust: Trust,
     /// Every call, in order.
     #[serde(alias = "attempts")]
     pub calls: Vec<CallRecord>,
@@ -311,7 +314,7 @@ impl<T> Outcome<T> {
 
     /// Returns whether the provider ended values of the accepted answer early; see [`CallRecord::restrained`].
     pub fn is_restrained(&self) -> bool {
-        self.calls.iter().any(|call| call.restrained && call.verdict == CallResult::Accepted)
+        is_restrained(&self.calls)
     }
 
     /// Changes the value and keeps the history.
@@ -327,7 +330,12 @@ impl<T> Outcome<T> {
     /// }
     /// ```
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Outcome<U> {
-        let Self { value, origin, provenance, warnings, not_stated, calls, usage, cost } = self;
-        Outcome { value: change(value), origin, provenance, warnings, not_stated, calls, usage, cost }
+        let Self { value, origin, provenance, warnings, not_stated, trust, calls, usage, cost } = self;
+        Outcome { value: change(value), origin, provenance, warnings, not_stated, trust, calls, usage, cost }
     }
+}
+
+/// Returns whether the provider ended values of the accepted answer early.
+pub(crate) fn is_restrained(calls: &[CallRecord]) -> bool {
+    calls.iter().any(|call| call.restrained && call.verdict == CallResult::Accepted)
 }
