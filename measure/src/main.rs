@@ -3,6 +3,7 @@
 mod bench;
 mod chaos;
 mod corpora;
+mod documents;
 mod extraction;
 mod mixed;
 mod review;
@@ -34,6 +35,8 @@ enum Evaluation {
     Chaos(chaos::Args),
     /// Score parsing, validation and lowering on third-party test data
     Corpora(corpora::Args),
+    /// Score recorded answers about documents, merge them, and find doubtful values; no model is called
+    Documents(documents::Args),
     /// Extract arguments of functions by a real model, and count those that people accept
     Extraction(extraction::Args),
     /// Measure reviews: the consistency of verdicts, and the agreement of judges with people
@@ -67,6 +70,7 @@ fn run(evaluation: Evaluation) -> Result<(), Failure> {
         Evaluation::Bench(args) => bench::run(&args)?,
         Evaluation::Chaos(args) => chaos::run(&args)?,
         Evaluation::Corpora(args) => corpora::run(&args)?,
+        Evaluation::Documents(args) => documents::run(&args)?,
         Evaluation::Extraction(args) => extraction::run(&args)?,
         Evaluation::Part { args } => bench::parts::run(&args)?,
         Evaluation::Review(args) => review::run(&args)?,

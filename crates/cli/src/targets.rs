@@ -259,6 +259,46 @@ impl Targets {
         Self { named, max_cost, settings: Vec::new(), retries, budget: Arc::default() }
     }
 
+    /// Returns the targets of each named provider and of each named model, or those of the configuration if none is named. They share one
+    /// limit of money.
+    pub(crate) fn each(
+        config: Option<PathBuf>,
+        providers: &[String],
+        models: &[String],
+        retries: RetryArgs,
+        max_cost: Option<f64>,
+    ) -> Vec<(String, Self)> {
+        let none = Named { config, provider: None, model: None };
+        let provider = |name: &String| (name.clone(), Named { provider: Some(name.clone()), ..none.clone() });
+        let model = |name: &String| (name.clone(), Named { model: Some(name.clone()), ..none.clone() });
+        let mut named: Vec<_> = providers.iter().map(provider).chain(models.iter().map(model)).collect();
+        if named.is_empty() {
+            named.push(("default".to_owned(), none));
+        }
+        let budget: Arc<OnceLock<Option<Budget>>> = Arc::default();
+        let targets = |(name, named)| {
+            let settings = Vec::new();
+            (name, Self { named, max_cost, settings, retries: retries.clone(), budget: Arc::clone(&budget) })
+        };
+        named.into_iter().map(targets).collect()
+    }
+
+    /// Returns the targets of each of these names, models or providers, with the same settings and one limit of money.
+    pub(crate) fn split(&self, names: &[String]) -> Vec<(String, Self)> {
+        let named = |name: &String| {
+            let is_model = name.contains('/') || model::is_known(name) || Path::new(name).exists();
+            let (model, provider) =
+                if is_model { (Some(name.clone()), None) } else { (None, Some(name.clone())) };
+            Named { config: self.named.config.clone(), provider, model }
+        };
+        names.iter().map(|name| (name.clone(), Self { named: named(name), ..self.clone() })).collect()
+    }
+
+    /// Returns the name by which the command line selects the targets; `default` if it names none.
+    pub(crate) fn name(&self) -> &str {
+        self.named.model.as_deref().or(self.named.provider.as_deref()).unwrap_or("default")
+    }
+
     /// Returns these targets, or those of another provider if the command line names no provider and no model.
     pub(crate) fn or_provider(&self, name: Option<&str>) -> Self {
         let mut targets = self.clone();

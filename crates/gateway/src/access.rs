@@ -1,27 +1,62 @@
 //! Keys: who asks, for which models, how often and for how much.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::http::HeaderMap;
 use formwork_core::Time;
 use formwork_ledger::{Hold, Key, KeyId, KeyRole, Ledger, RecordId, ReserveError};
 use formwork_serve::presented_key;
+use tokio::sync::Notify;
 
+use crate::names::Names;
 use crate::problem::{Kind, Problem};
 
 /// Checks keys, their budgets and their request rates.
 #[derive(Debug)]
 pub(crate) struct Access {
     ledger: Option<Ledger>,
-    /// The earliest time of the next request of each key.
-    rates: Mutex<HashMap<KeyId, Instant>>,
+    /// The earliest time of the next request of each key, and of the next token.
+    rates: Mutex<HashMap<KeyId, Rates>>,
+    /// The number of open requests of each key that has a limit.
+    open: Arc<Mutex<HashMap<KeyId, u32>>>,
+    /// Tells waiting reservations that another one was settled.
+    settled: Notify,
 }
+
+/// The times from which a key may make its next request, and use its next token.
+#[derive(Debug, Clone, Copy)]
+struct Rates {
+    requests: Instant,
+    tokens: Instant,
+}
+
+/// The time in which a key may use all that its rates allow.
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// The client that makes a request; without a key where the service has none.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Client(pub(crate) Option<Key>);
+
+/// An open request of a key that has a limit of them, which ends when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    open: Arc<Mutex<HashMap<KeyId, u32>>>,
+    key: KeyId,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = open.get_mut(&self.key) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                open.remove(&self.key);
+            }
+        }
+    }
+}
 
 impl Client {
     pub(crate) fn id(&self) -> Option<KeyId> {
@@ -37,13 +72,22 @@ impl Client {
         self.0.as_ref().is_none_or(|key| key.role == KeyRole::Admin)
     }
 
+    /// Returns whether the client may ask for this name: its key has it, or each target that the name means.
+    pub(crate) fn may_use(&self, names: &Names, name: &str) -> bool {
+        let Some(key) = &self.0 else { return true };
+        let plain = names.plain(name);
+        key.allows(name)
+            || key.allows(plain)
+            || names.meant(plain).is_some_and(|mut targets| targets.all(|target| key.allows(target)))
+    }
+
     /// Checks that the client may ask for this model: each name of a list.
     ///
     /// # Errors
     /// [`Kind::Forbidden`].
-    pub(crate) fn may_ask(&self, model: &str) -> Result<(), Problem> {
+    pub(crate) fn may_ask(&self, names: &Names, model: &str) -> Result<(), Problem> {
         let Some(key) = &self.0 else { return Ok(()) };
-        match model.split(',').map(str::trim).find(|name| !key.allows(name)) {
+        match model.split(',').map(str::trim).find(|name| !self.may_use(names, name)) {
             None => Ok(()),
             Some(name) => {
                 let name: String = name.chars().take(100).collect();
@@ -58,7 +102,7 @@ impl Client {
 
 impl Access {
     pub(crate) fn new(ledger: Option<Ledger>) -> Self {
-        Self { ledger, rates: Mutex::default() }
+        Self { ledger, rates: Mutex::default(), open: Arc::default(), settled: Notify::new() }
     }
 
     pub(crate) const fn ledger(&self) -> Option<&Ledger> {
@@ -87,47 +131,108 @@ impl Access {
         }
     }
 
-    /// Counts a request of a client.
+    /// Counts a request of a client. The request is open until its seat is dropped.
     ///
     /// # Errors
     /// [`Kind::RateLimited`] with the time until the next request may be made.
-    pub(crate) fn count(&self, client: &Client) -> Result<(), Problem> {
-        const MINUTE: Duration = Duration::from_secs(60);
-
-        let Some((key, rpm)) = client.0.as_ref().and_then(|key| Some((key, key.rpm?.max(1)))) else {
-            return Ok(());
+    pub(crate) fn count(&self, client: &Client) -> Result<Option<Seat>, Problem> {
+        let Some(key) = &client.0 else { return Ok(None) };
+        let refused = |what: String, retry_after| {
+            let message = format!("the API key `{}` may {what}", key.name);
+            Err(Problem { retry_after, ..Problem::new(Kind::RateLimited, message) })
         };
-        // The generic cell rate algorithm: one minute of requests may come at once, and each share restores one.
-        let share = MINUTE / rpm;
-        let now = Instant::now();
-        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = rates.get(&key.id).copied().unwrap_or(now).max(now);
-        let ahead = next.saturating_duration_since(now);
-        if ahead + share > MINUTE {
-            let message = format!("the API key `{}` may make {rpm} requests a minute", key.name);
-            let retry_after = Some((ahead + share).saturating_sub(MINUTE));
-            return Err(Problem { retry_after, ..Problem::new(Kind::RateLimited, message) });
+        if key.rpm.is_some() || key.tpm.is_some() {
+            let now = Instant::now();
+            let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+            let rates = rates.entry(key.id).or_insert(Rates { requests: now, tokens: now });
+            if let Some(tpm) = key.tpm {
+                // The tokens of a request are known at its end, so the last one may go beyond the limit; later ones wait for it.
+                let ahead = rates.tokens.saturating_duration_since(now);
+                if ahead >= MINUTE {
+                    let what = format!("use {tpm} tokens a minute");
+                    return refused(what, Some((ahead - MINUTE).max(Duration::from_secs(1))));
+                }
+            }
+            if let Some(rpm) = key.rpm {
+                // The generic cell rate algorithm: one minute of requests may come at once, and each share restores one.
+                let share = MINUTE / rpm.max(1);
+                let next = rates.requests.max(now);
+                let ahead = next.saturating_duration_since(now);
+                if ahead + share > MINUTE {
+                    let retry_after = (ahead + share).saturating_sub(MINUTE);
+                    return refused(format!("make {rpm} requests a minute"), Some(retry_after));
+                }
+                rates.requests = next + share;
+            }
         }
-        rates.insert(key.id, next + share);
-        Ok(())
+        let Some(max) = key.max_open else { return Ok(None) };
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = open.entry(key.id).or_default();
+        if *count >= max {
+            return refused(format!("have {max} requests open at once"), None);
+        }
+        *count += 1;
+        Ok(Some(Seat { open: Arc::clone(&self.open), key: key.id }))
     }
 
-    /// Reserves the maximum cost of a request, in millionths of a US dollar; `None` if costs are not counted.
+    /// Counts the tokens that a request of a key has used.
+    pub(crate) fn used(&self, key: &Key, tokens: u64) {
+        let Some(tpm) = key.tpm else { return };
+        let took = MINUTE.mul_f64(tokens as f64 / f64::from(tpm.max(1)));
+        let now = Instant::now();
+        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        let rates = rates.entry(key.id).or_insert(Rates { requests: now, tokens: now });
+        // A year is more than any limit needs, and no overflow.
+        rates.tokens = rates.tokens.max(now) + took.min(MINUTE * 525_600);
+    }
+
+    /// Tells waiting reservations that another one was settled.
+    pub(crate) fn settled(&self) {
+        self.settled.notify_waiters();
+    }
+
+    /// Reserves up to `most` for a request, at least `least`, both in millionths of a US dollar; `None` if costs are not counted. While
+    /// the reservations of open requests are all that is in the way, it waits for them, for `wait` at most.
     ///
     /// # Errors
-    /// [`Kind::OutOfBudget`], [`Kind::Unauthorized`] for a key that ended meanwhile, [`Kind::Internal`] if it cannot be written.
+    /// [`Kind::OutOfBudget`], [`Kind::RateLimited`] if open requests still reserve too much, [`Kind::Unauthorized`] for a key that ended
+    /// meanwhile, [`Kind::Internal`] if it cannot be written.
     pub(crate) async fn reserve(
         &self,
         client: &Client,
-        amount: u64,
+        (least, most): (u64, u64),
         run: RecordId,
+        wait: Duration,
     ) -> Result<Option<Hold>, Problem> {
+        /// The time between two attempts, because requests of other processes end without a notice.
+        const STEP: Duration = Duration::from_millis(100);
+
         let (Some(ledger), Some(key)) = (&self.ledger, client.id()) else { return Ok(None) };
-        match ledger.reserve(key, amount, Some(run), now()).await {
-            Ok(hold) => Ok(Some(hold)),
-            Err(error @ ReserveError::KeyEnded) => Err(Problem::new(Kind::Unauthorized, error.to_string())),
-            Err(ReserveError::Ledger(error)) => Err(Problem::new(Kind::Internal, error.to_string())),
-            Err(error) => Err(Problem::new(Kind::OutOfBudget, error.to_string())),
+        let until = tokio::time::Instant::now() + wait;
+        let mut amount = most.max(least);
+        loop {
+            // Created before the attempt, so that no settlement after it is missed.
+            let settled = self.settled.notified();
+            let error = match ledger.reserve(key, amount, Some(run), now()).await {
+                Ok(hold) => return Ok(Some(hold)),
+                Err(ReserveError::Exceeded(exceeded)) => exceeded,
+                Err(error @ ReserveError::KeyEnded) => {
+                    return Err(Problem::new(Kind::Unauthorized, error.to_string()));
+                }
+                Err(error) => return Err(Problem::new(Kind::Internal, error.to_string())),
+            };
+            let possible = error.budget.saturating_sub(error.spent);
+            if least > possible {
+                return Err(Problem::new(Kind::OutOfBudget, error.to_string()));
+            }
+            let is_late = tokio::time::Instant::now() >= until;
+            match possible.saturating_sub(error.held) {
+                free if free >= least && !is_late => amount = free.min(most).max(least),
+                _ if is_late => return Err(Problem::new(Kind::RateLimited, error.to_string())),
+                _ => {
+                    _ = tokio::time::timeout_at(until.min(tokio::time::Instant::now() + STEP), settled).await
+                }
+            }
         }
     }
 }

@@ -64,8 +64,8 @@ pub(crate) enum Want {
     Json { name: String, schema: Schema },
     /// The arguments of this tool.
     Call(Tool),
-    /// The arguments of one of these tools; text as well unless `required`.
-    Tools { tools: Vec<Tool>, required: bool },
+    /// The arguments of these tools; text as well unless `required`, which satisfies the schema of the format if there is one.
+    Tools { tools: Vec<Tool>, required: bool, format: Option<(String, Schema)> },
 }
 
 impl Want {

@@ -7,7 +7,7 @@ use axum::body::Bytes;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use serde_json::{Error, Value};
+use serde_json::{Error, Map, Value};
 
 /// The names of members whose values are schemas in one of the protocols. The schemas of a service are few, and most of the bytes of
 /// a short request.
@@ -25,8 +25,15 @@ pub(crate) struct Document<'t> {
     text: &'t str,
     /// In order. A name may be there twice; the last one counts.
     members: Vec<Member<'t>>,
-    /// The JSON text of the model's name.
+    /// The JSON texts of the members that are replaced when the body is passed on.
+    places: Places<'t>,
+}
+
+/// The JSON texts of members of a body.
+#[derive(Debug, Default, Clone, Copy)]
+struct Places<'t> {
     model: Option<&'t str>,
+    stream_options: Option<&'t str>,
 }
 
 impl<'t> Document<'t> {
@@ -36,9 +43,9 @@ impl<'t> Document<'t> {
     /// The error of the parser, also for a body that is not an object.
     pub(crate) fn read(text: &'t str) -> Result<Self, Error> {
         let mut deserializer = serde_json::Deserializer::from_str(text);
-        let (members, model) = deserializer.deserialize_map(Body)?;
+        let (members, places) = deserializer.deserialize_map(Body)?;
         deserializer.end()?;
-        Ok(Self { text, members, model })
+        Ok(Self { text, members, places })
     }
 
     /// Returns the text.
@@ -84,24 +91,86 @@ impl<'t> Document<'t> {
         }
     }
 
-    /// Returns the text with another name of the model.
+    /// Returns the text with another name of the model, and with a request for the usage at the end of a stream.
     ///
     /// # Errors
     /// The error of the parser for a body that has to be rewritten, because a member is there twice and servers differ in which
     /// one they read, or because it names no model. An integer that would change is one of them.
-    pub(crate) fn with_model(&self, model: &str) -> Result<Bytes, Error> {
-        let written = serde_json::to_string(model)?;
+    pub(crate) fn with_model(&self, model: &str, with_usage: bool) -> Result<Bytes, Error> {
+        let model = serde_json::to_string(model)?;
         let mut names: Vec<&str> = self.members.iter().map(|(name, _)| &**name).collect();
         names.sort_unstable();
         let is_unique = names.windows(2).all(|pair| pair.first() != pair.last());
-        let Some((before, after)) = self.model.filter(|_| is_unique).and_then(|name| self.around(name))
+        let Some((before, after)) =
+            self.places.model.filter(|_| is_unique).and_then(|name| self.around(name))
         else {
             formwork_json::exact(self.text).map_err(Error::custom)?;
             let mut value = self.value()?;
-            value["model"] = model.into();
+            value["model"] = serde_json::from_str(&model)?;
+            if with_usage {
+                value["stream_options"] = self.with_usage()?;
+            }
             return serde_json::to_vec(&value).map(Bytes::from);
         };
-        Ok([before, &written, after].concat().into())
+        if !with_usage {
+            return Ok([before, &model, after].concat().into());
+        }
+        let options = self.with_usage()?.to_string();
+        let Some(place) = self.places.stream_options else {
+            return Ok([before, &model, ",\"stream_options\":", &options, after].concat().into());
+        };
+        // The options stand either before or after the model.
+        let split = |part: &'t str| {
+            let at = (place.as_ptr() as usize).checked_sub(part.as_ptr() as usize)?;
+            Some((part.get(..at)?, part.get(at..)?.strip_prefix(place)?))
+        };
+        let written = match (split(before), split(after)) {
+            (Some((first, second)), _) => [first, &options, second, &model, after].concat(),
+            (_, Some((first, second))) => [before, &model, first, &options, second].concat(),
+            _ => [before, &model, after].concat(),
+        };
+        Ok(written.into())
+    }
+
+    /// Returns the options of a stream that ends with the usage.
+    fn with_usage(&self) -> Result<Value, Error> {
+        let given = self.get(["stream_options"]).map(Node::value).transpose()?;
+        let mut options = given.filter(Value::is_object).unwrap_or_else(|| Value::Object(Map::new()));
+        options["include_usage"] = true.into();
+        Ok(options)
+    }
+
+    /// Returns whether the member at a path is `true`.
+    pub(crate) fn is_true<const LENGTH: usize>(&self, path: [&str; LENGTH]) -> bool {
+        self.get(path) == Some(&Node::Scalar(Value::Bool(true)))
+    }
+
+    /// Returns the first number of tokens or answers, from 1, at one of these paths.
+    pub(crate) fn count(&self, paths: &[&[&str]]) -> Option<u32> {
+        let number = |path: &&[&str]| {
+            let node = match **path {
+                [name] => self.get([name]),
+                [first, second] => self.get([first, second]),
+                _ => None,
+            };
+            match node {
+                Some(Node::Scalar(value)) => value.as_u64(),
+                _ => None,
+            }
+        };
+        let found = paths.iter().find_map(number).filter(|number| *number > 0);
+        found.map(|number| u32::try_from(number).unwrap_or(u32::MAX))
+    }
+
+    /// Returns the extent of the prompt.
+    pub(crate) fn extent(&self) -> Extent {
+        let mut extent = Extent::default();
+        for (name, value) in &self.members {
+            if !matches!(&**name, "model" | "metadata" | "user") {
+                value.measure(name, &mut extent);
+            }
+        }
+        extent
     }
 
     /// Returns the text before and after a part that was borrowed from it.
@@ -119,6 +188,32 @@ impl<'t> Document<'t> {
     }
 }
 
+/// The extent of a prompt, from which its tokens are estimated.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// The bytes of texts and schemas.
+    bytes: u64,
+    /// The tokens of pictures and documents, and of the marks between messages.
+    tokens: u64,
+}
+
+impl Extent {
+    /// Adds a text of so many bytes.
+    pub(crate) const fn add(&mut self, bytes: usize) {
+        self.bytes += bytes as u64;
+    }
+
+    /// Returns the number of tokens that the prompt never exceeds: a token has at least one byte.
+    pub(crate) const fn most(self) -> u64 {
+        self.bytes.saturating_add(self.tokens)
+    }
+
+    /// Returns an estimate that is seldom too low: a token of a prompt has three bytes or more.
+    pub(crate) const fn estimate(self) -> u64 {
+        self.bytes.div_ceil(3).saturating_add(self.tokens)
+    }
+}
+
 /// A value within a body.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Node<'t> {
@@ -132,6 +227,38 @@ pub(crate) enum Node<'t> {
 }
 
 impl Node<'_> {
+    /// Adds the value of a member to the extent of a prompt.
+    fn measure(&self, name: &str, extent: &mut Extent) {
+        /// The most tokens that a picture costs with the vendors of the four protocols.
+        const PICTURE: u64 = 1_600;
+        /// The bytes of the shortest text that is a picture or a document and not the address of one.
+        const DATA: usize = 256;
+
+        match self {
+            Self::Object(members) => {
+                extent.tokens += u64::from(matches!(name, "messages" | "input")) * 4;
+                for (inner, value) in members {
+                    let is_picture = matches!(name, "image_url" | "source") && inner == "url";
+                    value.measure(if is_picture { "image_url" } else { inner }, extent);
+                }
+            }
+            Self::List(items) => items.iter().for_each(|item| item.measure(name, extent)),
+            Self::Text(text) if matches!(name, "data" | "file_data" | "images" | "image_url") => {
+                let is_document = text.starts_with("data:application") || text.starts_with("JVBER");
+                extent.tokens += match text.len() {
+                    length if length < DATA => PICTURE * u64::from(name != "data"),
+                    // A page of a PDF has a thousand tokens, and a few kilobytes.
+                    length if is_document || name == "file_data" => (length as u64).div_ceil(4).max(PICTURE),
+                    _ => PICTURE,
+                };
+            }
+            Self::Text(_) if matches!(name, "role" | "type") => {}
+            Self::Text(text) => extent.bytes += text.len() as u64,
+            Self::Unread(text) => extent.bytes += text.len() as u64,
+            Self::Scalar(_) => {}
+        }
+    }
+
     /// Returns whether it is `null`.
     pub(crate) fn is_null(&self) -> bool {
         matches!(self, Self::Scalar(Value::Null) | Self::Unread("null"))
@@ -177,31 +304,32 @@ impl fmt::Display for Node<'_> {
 #[derive(Deserialize)]
 struct Name<'t>(#[serde(borrow)] Cow<'t, str>);
 
-/// Reads the members of a body, and the text of its model.
+/// Reads the members of a body, and the texts of those that may be replaced.
 struct Body;
 
 impl<'de> Visitor<'de> for Body {
-    type Value = (Vec<Member<'de>>, Option<&'de str>);
+    type Value = (Vec<Member<'de>>, Places<'de>);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let (mut members, mut model) = (Vec::with_capacity(8), None);
+        let (mut members, mut places) = (Vec::with_capacity(8), Places::default());
         while let Some(Name(name)) = map.next_key()? {
             let value = match name.as_ref() {
                 FORMAT => Node::Unread(map.next_value::<&RawValue>()?.get()),
-                "model" => {
+                "model" | "stream_options" => {
                     let text = map.next_value::<&RawValue>()?.get();
-                    model = Some(text);
+                    let is_model = name == "model";
+                    *(if is_model { &mut places.model } else { &mut places.stream_options }) = Some(text);
                     serde_json::from_str(text).map_err(A::Error::custom)?
                 }
                 _ => map.next_value()?,
             };
             members.push((name, value));
         }
-        Ok((members, model))
+        Ok((members, places))
     }
 }
 
@@ -298,8 +426,15 @@ mod tests {
 
     fn name() -> impl Strategy<Value = String> {
         prop_oneof![
-            prop::sample::select(vec!["messages", "tools", "format", "schema", "parameters"])
-                .prop_map(str::to_owned),
+            prop::sample::select(vec![
+                "messages",
+                "tools",
+                "format",
+                "schema",
+                "parameters",
+                "stream_options"
+            ])
+            .prop_map(str::to_owned),
             ".{0,6}",
         ]
     }
@@ -339,15 +474,38 @@ mod tests {
             prop_assert!(document.is_empty(["missing", "member"]));
             let mut changed = whole.clone();
             changed["model"] = set.clone().into();
-            let sent = document.with_model(&set).unwrap();
-            prop_assert_eq!(serde_json::from_slice::<Value>(&sent).unwrap(), changed);
+            let sent = document.with_model(&set, false).unwrap();
+            prop_assert_eq!(serde_json::from_slice::<Value>(&sent).unwrap(), changed.clone());
             // Only the name changes; even the white space stays.
             if pairs.len() == whole.as_object().unwrap().len() {
-                let same = document.with_model(&given).unwrap();
+                let same = document.with_model(&given, false).unwrap();
                 prop_assert_eq!(&same[..], text.as_bytes());
             }
             prop_assert_eq!(document.value().unwrap(), whole);
+            let mut asking = changed;
+            if !asking["stream_options"].is_object() {
+                asking["stream_options"] = json!({});
+            }
+            asking["stream_options"]["include_usage"] = true.into();
+            let sent = document.with_model(&set, true).unwrap();
+            prop_assert_eq!(serde_json::from_slice::<Value>(&sent).unwrap(), asking);
         }
+    }
+
+    #[test]
+    fn the_extent_counts_texts_and_not_the_bytes_of_pictures() {
+        let extent = |body: Value| Document::read(&body.to_string()).unwrap().extent();
+        let picture = format!("data:image/png;base64,{}", "A".repeat(1_000_000));
+        let part = |url: &str| {
+            json!({"model": "m", "messages": [{"role": "user", "content": [
+                {"type": "text", "text": "Hello"}, {"type": "image_url", "image_url": {"url": url}},
+            ]}]})
+        };
+        for url in [picture.as_str(), "https://example.org/a.png"] {
+            assert_eq!(extent(part(url)), Extent { bytes: 5, tokens: 1_604 });
+        }
+        let schema = json!({"tools": [{"parameters": {"type": "object"}}], "prompt": "Hello"});
+        assert_eq!(extent(schema), Extent { bytes: 22, tokens: 0 });
     }
 
     #[test]

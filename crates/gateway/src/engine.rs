@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::ask::{Ask, Sampling, Want};
 use crate::contracts::{Cache, Key, Known, Spec};
+use crate::document::Extent;
 use crate::limits::Limits;
 use crate::names::{Names, Target};
 use crate::problem::{self, Kind, Problem, Unaccepted};
@@ -148,7 +149,7 @@ impl Engine {
     ///
     /// # Errors
     /// The name of a target whose price is not known.
-    pub(crate) fn worst(&self, ask: &Ask, bytes: usize, targets: &[usize]) -> Result<(u64, u64), String> {
+    pub(crate) fn worst(&self, ask: &Ask, prompt: Extent, targets: &[usize]) -> Result<(u64, u64), String> {
         /// The tokens of an answer where nothing limits them.
         const ANSWER: u32 = 4_096;
 
@@ -164,11 +165,23 @@ impl Engine {
                 promised.output_tokens,
             ];
             let output = limits.into_iter().flatten().next().unwrap_or(ANSWER);
-            let usage = Usage::new(bytes as u64, u64::from(output));
+            let output = u64::from(output).saturating_mul(u64::from(ask.count));
+            let usage = Usage::new(Self::prompts(ask, prompt.most()), output);
             call = call.max(price.of(usage).micro_usd.unwrap_or(0));
         }
-        let call = call.saturating_mul(u64::from(ask.count));
         Ok((call.saturating_mul(calls), call))
+    }
+
+    /// Returns the tokens of the prompts of a request. Only a contract sends one for each answer.
+    fn prompts(ask: &Ask, tokens: u64) -> u64 {
+        if ask.want.is_contract() { tokens.saturating_mul(u64::from(ask.count)) } else { tokens }
+    }
+
+    /// Returns the usage of a call that gave no answer in time. The target may have written up to its limit.
+    pub(crate) fn unanswered(&self, ask: &Ask, prompt: Extent) -> Usage {
+        let output = ask.sampling.max_tokens.or(self.defaults.max_tokens).unwrap_or(0);
+        Usage::new(prompt.estimate(), u64::from(output).saturating_mul(u64::from(ask.count)))
+            .with_estimated(true)
     }
 
     /// Returns the reply that a model's text is.
@@ -226,9 +239,11 @@ pub(crate) fn spec_of(want: &Want) -> Option<(Spec, Option<Message>)> {
             let schema = tool.parameters.clone().with_description(&tool.description);
             Some((Spec::new(tool.name.clone(), schema), None))
         }
-        Want::Tools { tools, required } => {
-            let spec = Spec::new("turn".to_owned(), tools::schema(tools, *required));
-            Some((spec, Some(Message::system(tools::instruction(tools, *required)))))
+        Want::Tools { tools, required, format } => {
+            let schema = format.as_ref().map(|(_, schema)| schema);
+            let spec = Spec::new("turn".to_owned(), tools::schema(tools, *required, schema));
+            let instruction = tools::instruction(tools, *required, format.is_some());
+            Some((spec, Some(Message::system(instruction))))
         }
     }
 }

@@ -7,8 +7,8 @@
 //! | path | protocol |
 //! |---|---|
 //! | `POST /v1/chat/completions`, `POST /v1/responses`, `POST /v1/embeddings`, `GET /v1/models` | OpenAI |
-//! | `POST /v1/messages`, `GET /v1/models` | Anthropic |
-//! | `POST /api/chat`, `POST /api/generate`, `GET /api/tags`, `POST /api/show`, `GET /api/version` | Ollama |
+//! | `POST /v1/messages`, `POST /v1/messages/count_tokens`, `GET /v1/models` | Anthropic |
+//! | `POST /api/chat`, `POST /api/generate`, `POST /api/embed`, `GET /api/tags`, `GET /api/ps`, `POST /api/show`, `GET /api/version` | Ollama |
 //! | `POST /v1/extract` | its own: a schema or a named contract, rules, targets, every step as an event |
 //! | `GET /healthz`, `GET /readyz`, `GET /metrics` | for operators |
 //! | `GET /openapi.json` | the OpenAPI document, [`openapi`] |
@@ -19,10 +19,23 @@
 //!
 //! # What is passed through
 //! A request without a contract to a target of the same protocol is sent as it is, but for the name of the model, and so is the
-//! response, byte for byte. The same holds for a request with tools whose choice is left to the model: text passes as it comes, and
-//! a call passes once its arguments satisfy the schema of the tool. If they do not, the request is sent again with a message that
-//! says what is wrong, as often as the retry policy allows; then the client gets the error of its protocol with all violations. In a
-//! stream, events of a call are held back until it is certain. Calls that the token limit cut pass as they are.
+//! response, byte for byte. The same holds for a request with tools, with or without a format of the answer, and for a request with a
+//! format and members that a run would lose (`stop`, `thinking`, `logprobs`, caching, documents, hosted tools): a call passes once its
+//! arguments satisfy the schema of the tool, and each answer without a call once it satisfies the format. Text without a format passes as it
+//! comes. If something does not hold, the request is sent again with a message that says what is wrong, as often as the retry policy
+//! allows; then the client gets the error of its protocol with all violations. In a stream, events are held back until they are certain;
+//! in a whole response, a value that stands between other text is taken out of it. What the token limit cut passes as it is. If the
+//! target refuses the schema of a format, the schema is lowered for it, and the request becomes a run.
+//!
+//! # What a request costs
+//! The usage of every response is read as it passes. Streams of Chat Completions are asked for it, and it is taken out again if the
+//! client did not ask. Usage that is not reported, because the response was cut or the server does not count, is estimated from the texts,
+//! seldom too low, and the ledger says that it is estimated. Before a call the request reserves its maximum cost, from the texts of its
+//! prompt, its limit of tokens and `n`. While the reservations of open requests are all that a budget lacks, a request waits for them, for
+//! [`Limits::budget_wait`]. `x-formwork-budget` and `x-formwork-deadline` hold for every request.
+//!
+//! Tokens of a request of Anthropic's are counted by the target, or estimated for targets of other protocols, which the header
+//! `x-formwork-estimated` says. Embeddings are passed on to targets of their protocol only.
 //!
 //! # What a translation loses
 //! Every member of a request is acted on, refused in the words of the protocol, or named in the response header
@@ -36,14 +49,14 @@
 //! | Anthropic | Chat Completions, Responses, Ollama, in process | `thinking` and thoughts, `top_k`, `stop_sequences`, `cache_control`, `output_config.effort`, `betas`, `container`, `context_management`, `service_tier`, `metadata` |
 //! | Ollama | Chat Completions, Responses, Anthropic, in process | `options` other than `temperature`, `top_p`, `seed`, `num_predict`; `keep_alive`, `think`, `logprobs`, `truncate`, `shift` |
 //! | any | a target without it | `temperature`, `top_p`, `seed`, where the model does not take them |
-//! | any | a contract | `top_p` and all of the above, for a target of the same protocol as well: the retry policy decides how tokens are chosen |
+//! | any | a contract of the folder, and `x-formwork-absent`, `-coerce`, `-stream: eager` | `top_p` and all of the above, for a target of the same protocol as well: the retry policy decides how tokens are chosen |
 //!
 //! | of the response | from | lost |
 //! |---|---|---|
 //! | Chat Completions, Responses, Anthropic, Ollama | any other | thoughts, log probabilities, annotations and citations, the text before a call, durations |
 //!
 //! Between protocols, several tools, or a choice that is left to the model, are one contract: the model answers with the name of a
-//! tool and its arguments, or with text. Such a response has one call at most, and earlier calls are told as text. Members that a
+//! tool and its arguments, or with text, which satisfies the format if there is one. Such a response has one call at most, and earlier calls are told as text. Members that a
 //! protocol does not have are refused. Addresses of pictures are never fetched: pictures are sent as data.
 //!
 //! # Headers

@@ -26,6 +26,9 @@ pub struct Limits {
     pub max_concurrent: usize,
     /// The most requests that wait for their turn (default: 1,024). Further ones are refused with 503.
     pub max_waiting: usize,
+    /// The time that a request waits for the reservations of open requests of its key to end, where they are all that its budget
+    /// lacks (default: 2 s). Then it is refused with 429.
+    pub budget_wait: Duration,
     /// The most streams that are open at once for each key (default: 1,024). Further ones are refused with 429.
     pub max_streams: usize,
     /// The most connections that are open at once (default: 16,384). Further ones wait to be accepted.
@@ -53,6 +56,7 @@ impl Default for Limits {
             timeout: Duration::from_secs(300),
             max_concurrent: 256,
             max_waiting: 1_024,
+            budget_wait: Duration::from_secs(2),
             max_streams: 1_024,
             max_connections: 16_384,
             keep_alive: Duration::from_secs(10),

@@ -80,6 +80,18 @@ impl Names {
         targets.chain(self.aliases.keys().map(String::as_str))
     }
 
+    /// Returns a name without the `:latest` that Ollama's clients add to it.
+    pub(crate) fn plain<'n>(&self, name: &'n str) -> &'n str {
+        let is_known = self.position(name).is_some() || self.aliases.contains_key(name);
+        name.strip_suffix(":latest").filter(|_| !is_known).unwrap_or(name)
+    }
+
+    /// Returns the names of the targets that an alias stands for; `None` for other names and for an alias of nothing.
+    pub(crate) fn meant(&self, name: &str) -> Option<impl Iterator<Item = &str>> {
+        let alias = self.aliases.get(name).filter(|alias| !alias.targets.is_empty())?;
+        Some(alias.targets.iter().filter_map(|nth| self.targets.get(*nth)).map(Target::name))
+    }
+
     fn position(&self, name: &str) -> Option<usize> {
         self.targets.iter().position(|target| target.name() == name)
     }
@@ -104,11 +116,10 @@ impl Names {
     fn find(&self, model: &str, order: impl Fn(&Alias) -> Vec<usize>) -> Result<Vec<usize>, Problem> {
         let mut found = Vec::new();
         for name in model.split(',').map(str::trim) {
-            let plain = name.strip_suffix(":latest").unwrap_or(name);
-            let meant = [name, plain].into_iter().find_map(|name| {
-                self.position(name).map(|one| vec![one]).or_else(|| self.aliases.get(name).map(&order))
-            });
-            for target in meant.ok_or_else(|| self.unknown(name))? {
+            let plain = self.plain(name);
+            let meant =
+                self.position(plain).map(|one| vec![one]).or_else(|| self.aliases.get(plain).map(&order));
+            for target in meant.ok_or_else(|| self.unknown(name, |_| true))? {
                 if !found.contains(&target) {
                     found.push(target);
                 }
@@ -117,11 +128,12 @@ impl Names {
         Ok(found)
     }
 
-    fn unknown(&self, name: &str) -> Problem {
+    /// Returns the problem of a name that does not exist, with the names that do and are shown.
+    pub(crate) fn unknown(&self, name: &str, is_shown: impl Fn(&str) -> bool) -> Problem {
         let name: String = name.chars().take(100).collect();
-        let meant = nearest(&name, self.all());
+        let meant = nearest(&name, self.all().filter(|other| is_shown(other)));
         let meant = meant.map(|meant| format!(": did you mean `{meant}`?")).unwrap_or_default();
-        let names: Vec<_> = self.all().collect();
+        let names: Vec<_> = self.all().filter(|other| is_shown(other)).collect();
         let message = format!("there is no model `{name}`{meant} There are: {}", names.join(", "));
         let message =
             if meant.is_empty() { message.replacen(" There are", "; there are", 1) } else { message };

@@ -86,7 +86,11 @@ const RESOURCES: &[Resource] = &[
         JSON_OR_EVENTS,
         OPENAI,
     ),
+    post("/v1/messages/count_tokens", "Counts the tokens of a request", Body::Any, JSON, ANTHROPIC),
     post("/v1/embeddings", "Passes a request for embeddings on", Body::Any, JSON, OPENAI),
+    post("/api/embed", "Passes a request for embeddings on", Body::Any, JSON, OLLAMA),
+    post("/api/embeddings", "Passes a request for embeddings on, in its older form", Body::Any, JSON, OLLAMA),
+    get("/api/ps", "Lists the names that clients may ask for", JSON, OLLAMA),
     get("/v1/models", "Lists the names that clients may ask for", JSON, OPENAI),
     get("/v1/models/{name}", "Returns one of the names", JSON, OPENAI),
     post(

@@ -1,15 +1,17 @@
 //! Requests that are passed on in the protocol of the target.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, Method, Request, Response, Uri, header, response};
-use formwork::providers::Raw;
-use formwork_core::Time;
+use formwork::providers::{Protocol, Raw};
+use formwork_core::{Time, Usage};
 use formwork_wire::{Bytes, fault_of};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::engine::Engine;
 use crate::problem::{Kind, Problem};
+use crate::record::Record;
 
 /// The headers of a request that the target gets to see.
 static SENT: [HeaderName; 3] = [
@@ -25,10 +27,86 @@ static RETURNED: [HeaderName; 4] =
 /// The maximum number of bytes that are read of the body of an error.
 const MAX_ERROR: usize = 64 << 10;
 
+/// The member by which usage is requested in streams, as servers without it name it in their errors.
+const STREAM_OPTIONS: &[u8] = b"stream_options";
+
+/// A request that targets of its own protocol get as it is.
+#[derive(Debug)]
+pub(crate) struct Pass<'p> {
+    pub(crate) engine: &'p Engine,
+    pub(crate) protocols: &'p [Protocol],
+    pub(crate) path: &'static str,
+    pub(crate) headers: &'p HeaderMap,
+    /// The end of the time for all targets together.
+    pub(crate) until: Instant,
+    /// The usage of a call that is not answered in time.
+    pub(crate) unanswered: Usage,
+}
+
+/// The response of a target.
+pub(crate) struct Passed {
+    pub(crate) response: Response<formwork_wire::Body>,
+    pub(crate) raw: Raw,
+    /// Whether usage was asked for that the client does not expect.
+    pub(crate) adds_usage: bool,
+}
+
+impl Pass<'_> {
+    /// Sends a request to the first of the targets that answers, and returns the response with the body unread. Targets that fail are
+    /// taken from the list and noted in the record. Returns `None` if the next target has another protocol.
+    ///
+    /// # Errors
+    /// The [`Problem`] of the last target, and the record's own part of it.
+    pub(crate) async fn send(
+        &self,
+        targets: &mut Vec<usize>,
+        record: &mut Record,
+        asks_usage: bool,
+        mut write: impl FnMut(&Raw, bool) -> Result<Bytes, Problem>,
+    ) -> Result<Option<Passed>, (Usage, Problem)> {
+        let mut adds_usage = asks_usage;
+        loop {
+            let target = targets.first().and_then(|nth| self.engine.names.targets().get(*nth));
+            let raw = target.and_then(|target| target.raw.as_ref());
+            let Some(raw) = raw.filter(|raw| self.protocols.contains(&raw.protocol)) else { return Ok(None) };
+            let body = write(raw, adds_usage).map_err(|problem| (Usage::default(), problem))?;
+            let left = self.until.saturating_duration_since(Instant::now());
+            match send(raw, self.path, body, self.headers, left).await {
+                Ok(response) if adds_usage && response.status().is_client_error() => {
+                    let (head, body) = response.into_parts();
+                    let bytes = body.beginning(MAX_ERROR).await;
+                    if bytes.windows(STREAM_OPTIONS.len()).any(|part| part == STREAM_OPTIONS) {
+                        // An older server: it gets the request as the client wrote it.
+                        adds_usage = false;
+                        continue;
+                    }
+                    let response = Response::from_parts(head, formwork_wire::Body::from(bytes));
+                    return Ok(Some(Passed { response, raw: raw.clone(), adds_usage: false }));
+                }
+                Ok(response) => return Ok(Some(Passed { response, raw: raw.clone(), adds_usage })),
+                Err(problem) => {
+                    let is_late = problem.kind == Kind::Deadline;
+                    let usage = if is_late { self.unanswered } else { Usage::default() };
+                    if targets.len() == 1 {
+                        return Err((usage, problem));
+                    }
+                    record.failed(targets.remove(0), usage, &problem);
+                }
+            }
+        }
+    }
+}
+
 /// Returns the body of a request with the name of the target's model.
-pub(crate) fn written(body: &mut Value, raw: &Raw) -> Bytes {
+pub(crate) fn written(body: &mut Value, raw: &Raw, asks_usage: bool) -> Bytes {
     if let Value::Object(members) = body {
         members.insert("model".to_owned(), raw.model.clone().into());
+        if asks_usage {
+            let options = members.entry("stream_options").or_insert_with(|| Value::Object(Map::new()));
+            if options.is_object() {
+                options["include_usage"] = true.into();
+            }
+        }
     }
     // Writing JSON to memory does not fail.
     serde_json::to_vec(body).unwrap_or_default().into()

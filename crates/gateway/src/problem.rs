@@ -79,12 +79,19 @@ impl Kind {
     }
 }
 
+/// The phrases of faults whose reason is a prompt that is too long: the code of the vendors, and our advice for all their phrases.
+const CONTEXT: [&str; 2] = ["context_length_exceeded", "exceed the model's context window"];
+
 /// A request that has no answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Problem {
     pub(crate) kind: Kind,
     /// One line for people.
     pub(crate) message: String,
+    /// The code of the target's error, where clients act on it (default: the name of the kind).
+    pub(crate) code: Option<&'static str>,
+    /// Whether the protocol has the member, and only the service cannot act on it.
+    pub(crate) is_unsupported: bool,
     /// The member of the request that is wrong.
     pub(crate) param: Option<String>,
     /// All that is wrong with the best answer.
@@ -107,6 +114,8 @@ impl Problem {
         Self {
             kind,
             message: message.into(),
+            code: None,
+            is_unsupported: false,
             param: None,
             violations: Vec::new(),
             retry_after: None,
@@ -116,6 +125,14 @@ impl Problem {
 
     pub(crate) fn invalid(param: impl Into<String>, message: impl Into<String>) -> Self {
         Self { param: Some(param.into()), ..Self::new(Kind::Invalid, message) }
+    }
+
+    /// Returns the code in errors of protocols that have one.
+    pub(crate) const fn code(&self) -> &'static str {
+        match self.code {
+            Some(code) => code,
+            None => self.kind.name(),
+        }
     }
 
     /// Returns the value of `x-should-retry`, which official clients obey.
@@ -156,7 +173,9 @@ impl Problem {
             Kind::Upstream => format!("the target cannot be used: {fault}"),
             _ => fault.to_string(),
         };
-        Self { retry_after: fault.retry_after, ..Self::new(kind, message) }
+        let is_long = kind == Kind::Invalid && CONTEXT.iter().any(|sign| fault.message.contains(sign));
+        let code = is_long.then_some("context_length_exceeded");
+        Self { code, retry_after: fault.retry_after, ..Self::new(kind, message) }
     }
 }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
-use formwork_core::{Cost, Error, Outcome, Price, Time, Usage, Violation};
+use formwork_core::{Cost, Error, Outcome, Time, Usage, Violation};
 use formwork_ledger::{Hold, RunOutcome, RunRecord, StoredCall, ViolationRecord};
 
-use crate::access::now;
+use crate::access::{Client, Seat, now};
 use crate::names::Names;
 use crate::problem::{Kind, Problem};
 use crate::service::Shared;
@@ -16,13 +16,24 @@ pub(crate) struct Record {
     shared: Arc<Shared>,
     run: Option<RunRecord>,
     hold: Option<Hold>,
+    /// The key of the client, and its place among the open requests of the key.
+    client: Client,
+    _seat: Option<Seat>,
+    /// The calls of targets that failed before another one answered.
+    failed: Vec<Made>,
     /// The headers of the caller's trace.
     trace: HeaderMap,
 }
 
 impl Record {
-    pub(crate) const fn new(shared: Arc<Shared>, run: RunRecord, trace: HeaderMap) -> Self {
-        Self { shared, run: Some(run), hold: None, trace }
+    /// Returns the record of a request of a client, which is open as long as the record.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        run: RunRecord,
+        trace: HeaderMap,
+        (client, seat): (Client, Option<Seat>),
+    ) -> Self {
+        Self { client, _seat: seat, shared, run: Some(run), hold: None, failed: Vec::new(), trace }
     }
 
     /// Keeps the reservation, to settle it.
@@ -48,7 +59,9 @@ impl Record {
         // Without a ledger there is no reservation to settle either.
         let Some(mut run) = self.run.take().filter(|_| self.is_kept()) else { return };
         let names = &self.shared.engine.names;
-        let mut cost = Cost::default();
+        let failed = std::mem::take(&mut self.failed);
+        let failed: Vec<_> = failed.into_iter().filter_map(|made| stored(names, made)).collect();
+        let mut cost = Cost { tokens: 0, micro_usd: failed.iter().map(|call| call.micro_usd).sum() };
         for (nth, result) in results.iter().enumerate() {
             if nth == 0 {
                 run = run.of(result, now());
@@ -66,38 +79,47 @@ impl Record {
             });
         }
         run.micro_usd = cost.micro_usd;
+        run.usage = failed.iter().fold(run.usage, |sum, call| sum.plus(call.usage));
+        run.calls.splice(0..0, failed);
+        for (number, call) in (1..).zip(&mut run.calls) {
+            call.number = number;
+        }
         let run = run.with_models(|target| model_of(names, target));
-        settle(self.hold.take(), cost.micro_usd).await;
+        self.settle(cost.micro_usd).await;
         self.write(run);
+    }
+
+    /// Adds a call that failed, after which another target is called.
+    pub(crate) fn failed(&mut self, target: usize, usage: Usage, problem: &Problem) {
+        let mut made = Made::new(target, self.started());
+        made.end(usage, None);
+        made.class = Some(problem.kind.name());
+        self.failed.push(made);
+    }
+
+    fn started(&self) -> Time {
+        self.run.as_ref().map_or_else(now, |run| run.started)
     }
 
     /// Writes a single call, whose answer was not validated.
     pub(crate) async fn call(self, target: usize, usage: Usage, problem: Option<&Problem>) {
-        let started = self.run.as_ref().map_or_else(now, |run| run.started);
-        let mut made = Made::new(started);
+        let mut made = Made::new(target, self.started());
         made.end(usage, None);
-        self.calls(target, vec![made], problem).await;
+        self.calls(vec![made], problem).await;
     }
 
-    /// Writes calls of one target; `problem` is the failure of the last one.
-    pub(crate) async fn calls(mut self, target: usize, made: Vec<Made>, problem: Option<&Problem>) {
+    /// Writes calls; `problem` is the failure of the last one.
+    pub(crate) async fn calls(mut self, made: Vec<Made>, problem: Option<&Problem>) {
         let Some(mut run) = self.run.take() else { return };
         let shared = Arc::clone(&self.shared);
-        let Some(target) = shared.engine.names.targets().get(target) else { return };
-        let price = target.backend.price();
         run.ended = now();
-        (run.target, run.model) = (target.name().to_owned(), target.model.clone());
-        run.usage = made.iter().fold(Usage::default(), |sum, made| sum.plus(made.usage));
-        run.micro_usd = price.and_then(|price: Price| price.of(run.usage).micro_usd);
-        for (number, made) in (1..).zip(made) {
-            let ended = made.ended.unwrap_or(run.ended);
-            let mut call = StoredCall::new(target.name(), target.model.clone(), made.started, ended);
-            (call.number, call.usage) = (number, made.usage);
-            call.micro_usd = price.and_then(|price| price.of(made.usage).micro_usd);
-            if made.is_rejected {
-                call.class = "invalid".into();
-            }
-            call.violations = made.violations;
+        run.micro_usd = Some(0);
+        for (number, made) in (1..).zip(std::mem::take(&mut self.failed).into_iter().chain(made)) {
+            let Some(mut call) = stored(&shared.engine.names, made) else { continue };
+            call.number = number;
+            (run.target, run.model) = (call.target.clone(), call.model.clone());
+            run.usage = run.usage.plus(call.usage);
+            run.micro_usd = run.micro_usd.zip(call.micro_usd).map(|(sum, call)| sum.saturating_add(call));
             run.calls.push(call);
         }
         if let Some(problem) = problem {
@@ -109,8 +131,7 @@ impl Record {
                 call.class = problem.kind.name().into();
             }
         }
-        let cost = run.micro_usd;
-        settle(self.hold.take(), cost).await;
+        self.settle(run.micro_usd).await;
         self.write(run);
     }
 
@@ -118,7 +139,7 @@ impl Record {
     pub(crate) async fn cached(mut self) {
         let Some(mut run) = self.run.take() else { return };
         (run.ended, run.cached) = (now(), true);
-        settle(self.hold.take(), Some(0)).await;
+        self.settle(Some(0)).await;
         self.write(run);
     }
 
@@ -138,11 +159,23 @@ impl Record {
         let Some(mut run) = self.run.take() else { return };
         (run.ended, run.outcome) = (now(), outcome_of(problem.kind));
         run.message = Some(problem.message.clone());
-        settle(self.hold.take(), Some(0)).await;
+        self.settle(Some(0)).await;
         self.write(run);
     }
 
+    /// Settles the reservation; at its full amount if the cost is unknown.
+    async fn settle(&mut self, cost: Option<u64>) {
+        let (Some(hold), Some(cost)) = (self.hold.take(), cost) else { return };
+        if let Err(error) = hold.settle(cost).await {
+            tracing::warn!(target: "formwork_gateway", %error, "what a request has cost could not be written");
+        }
+        self.shared.access.settled();
+    }
+
     fn write(&self, run: RunRecord) {
+        if let Some(key) = &self.client.0 {
+            self.shared.access.used(key, run.usage.input_tokens.saturating_add(run.usage.output_tokens));
+        }
         if let Some(telemetry) = &self.shared.telemetry {
             telemetry.run(&run, &self.trace, |target| provider_of(&self.shared.engine.names, target));
         }
@@ -155,17 +188,21 @@ impl Record {
 /// A call that was made for a request.
 #[derive(Debug)]
 pub(crate) struct Made {
+    /// The number of the target.
+    target: usize,
     started: Time,
     ended: Option<Time>,
     pub(crate) usage: Usage,
-    is_rejected: bool,
+    /// The class of the failure.
+    class: Option<&'static str>,
     violations: Vec<ViolationRecord>,
 }
 
 impl Made {
     /// Returns a call that has begun.
-    pub(crate) const fn new(started: Time) -> Self {
-        Self { started, ended: None, usage: Usage::new(0, 0), is_rejected: false, violations: Vec::new() }
+    pub(crate) const fn new(target: usize, started: Time) -> Self {
+        let usage = Usage::new(0, 0);
+        Self { target, started, ended: None, usage, class: None, violations: Vec::new() }
     }
 
     pub(crate) const fn has_ended(&self) -> bool {
@@ -174,7 +211,8 @@ impl Made {
 
     /// Ends the call now; with the violations that reject its answer.
     pub(crate) fn end(&mut self, usage: Usage, rejected: Option<&[Violation]>) {
-        (self.ended, self.usage, self.is_rejected) = (Some(now()), usage, rejected.is_some());
+        (self.ended, self.usage) = (Some(now()), usage);
+        self.class = rejected.map(|_| "invalid");
         self.violations = rejected.unwrap_or_default().iter().map(ViolationRecord::from).collect();
     }
 }
@@ -190,12 +228,21 @@ impl Drop for Record {
     }
 }
 
-/// Settles the reservation; at its full amount if the cost is unknown.
-async fn settle(hold: Option<Hold>, cost: Option<u64>) {
-    let (Some(hold), Some(cost)) = (hold, cost) else { return };
-    if let Err(error) = hold.settle(cost).await {
-        tracing::warn!(target: "formwork_gateway", %error, "what a request has cost could not be written");
+/// Returns a call as the ledger has it; `None` if there is no such target.
+fn stored(names: &Names, made: Made) -> Option<StoredCall> {
+    let target = names.targets().get(made.target)?;
+    let ended = made.ended.unwrap_or_else(now);
+    let mut call = StoredCall::new(target.name(), target.model.clone(), made.started, ended);
+    call.usage = made.usage;
+    call.micro_usd = match target.backend.price() {
+        Some(price) => price.of(made.usage).micro_usd,
+        None => (made.usage == Usage::default()).then_some(0),
+    };
+    if let Some(class) = made.class {
+        call.class = class.into();
     }
+    call.violations = made.violations;
+    Some(call)
 }
 
 fn model_of(names: &Names, target: &str) -> Option<String> {

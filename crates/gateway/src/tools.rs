@@ -4,10 +4,11 @@ use formwork_core::{Message, Part, Role};
 use serde_json::{Map, Value, json};
 
 use crate::ask::Tool;
+use crate::contracts::Schema;
 use crate::reply::{Choice, Content, Finish};
 
-/// Returns the schema of a turn.
-pub(crate) fn schema(tools: &[Tool], required: bool) -> Value {
+/// Returns the schema of a turn, whose text satisfies `format` if there is one.
+pub(crate) fn schema(tools: &[Tool], required: bool, format: Option<&Schema>) -> Value {
     let mut turns: Vec<Value> = Vec::new();
     for (nth, tool) in tools.iter().enumerate() {
         let place = if tools.len() == 1 && required {
@@ -23,7 +24,16 @@ pub(crate) fn schema(tools: &[Tool], required: bool) -> Value {
             "additionalProperties": false,
         }));
     }
-    if !required {
+    if let Some(format) = format.filter(|_| !required) {
+        let place = format!("#/anyOf/{}/properties/answer", turns.len());
+        turns.push(json!({
+            "type": "object",
+            "description": "The answer, without a tool",
+            "properties": {"answer": moved(format.value(), &place)},
+            "required": ["answer"],
+            "additionalProperties": false,
+        }));
+    } else if !required {
         turns.push(json!({
             "type": "object",
             "description": "An answer in text, without a tool",
@@ -36,13 +46,16 @@ pub(crate) fn schema(tools: &[Tool], required: bool) -> Value {
 }
 
 /// Returns the description of the tools for the model.
-pub(crate) fn instruction(tools: &[Tool], required: bool) -> String {
-    let mut text = String::from(if required {
-        "Call one of these tools: answer with its name as `tool` and its `arguments`."
+pub(crate) fn instruction(tools: &[Tool], required: bool, has_format: bool) -> String {
+    let mut text = if required {
+        "Call one of these tools: answer with its name as `tool` and its `arguments`.".to_owned()
     } else {
-        "You may call one of these tools: answer with its name as `tool` and its `arguments`. If no tool is needed, answer with \
-         `text`."
-    });
+        let name = if has_format { "answer" } else { "text" };
+        format!(
+            "You may call one of these tools: answer with its name as `tool` and its `arguments`. If no tool is needed, answer with \
+             `{name}`."
+        )
+    };
     for tool in tools {
         text.push_str(&format!("\n- {}: {}", tool.name, tool.description));
     }
@@ -69,6 +82,9 @@ pub(crate) fn retold(messages: Vec<Message>) -> Vec<Message> {
 
 /// Returns the answer of a turn.
 pub(crate) fn choice(turn: &Value) -> Choice {
+    if let Some(answer) = turn.get("answer") {
+        return Choice { content: Content::Text(answer.to_string()), finish: Finish::Stop };
+    }
     match (turn["tool"].as_str(), &turn["arguments"]) {
         (Some(name), arguments) if !arguments.is_null() => Choice {
             content: Content::Call { name: name.to_owned(), arguments: arguments.to_string() },
@@ -126,7 +142,16 @@ mod tests {
         let one = [tool("a")];
         let two = [tool("a"), tool("b")];
         for (tools, required) in [(&one[..], true), (&one, false), (&two, true), (&two, false)] {
-            let compiled = formwork_schema::compile(&schema(tools, required)).unwrap();
+            let format: Schema = json!({"$ref": "#/$defs/n", "$defs": {"n": {"type": "integer"}}}).into();
+            let compiled = formwork_schema::compile(&schema(tools, required, Some(&format))).unwrap();
+            for (answer, is_valid) in [
+                (json!({"answer": 5}), !required),
+                (json!({"answer": "5"}), false),
+                (json!({"text": "t"}), false),
+            ] {
+                assert_eq!(compiled.is_valid(&answer), is_valid, "{answer} {required}");
+            }
+            let compiled = formwork_schema::compile(&schema(tools, required, None)).unwrap();
             let right = json!({"tool": "a", "arguments": {"p": {"x": 1}}});
             let wrong = json!({"tool": "a", "arguments": {"p": {"x": "1"}}});
             assert!(compiled.is_valid(&right), "{required}");

@@ -4,8 +4,10 @@ mod check;
 mod prices;
 mod update;
 
+use std::collections::HashSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::SystemTime;
 
 use clap::Subcommand;
@@ -15,6 +17,9 @@ use crate::workspace;
 
 /// The path of the registry, relative to the root of the workspace.
 const FILE: &str = "crates/core/dialect/registry/models.toml";
+
+/// The path of the table of prices, relative to the root of the workspace.
+const PRICES: &str = "crates/core/dialect/registry/prices.csv";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -33,11 +38,12 @@ enum Action {
         #[arg(long)]
         today: Option<Date>,
     },
-    /// Compare prices, limits and retirement dates with a price file of models.dev or LiteLLM
+    /// Compare prices, limits and retirement dates with public tables
     Update {
-        /// models.dev's `api.json`, or LiteLLM's `model_prices_and_context_window.json`
-        file: PathBuf,
-        /// Write the differences into the registry
+        /// models.dev's `api.json`, or LiteLLM's `model_prices_and_context_window.json` [default: the newest packages `litellm` and
+        /// `genai-prices` of PyPI, which are fetched with pip]
+        file: Option<PathBuf>,
+        /// Write the differences into the registry and its table of prices
         #[arg(long)]
         write: bool,
         /// The date of the check in changed rows, as YYYY-MM-DD [default: today]
@@ -53,8 +59,12 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     match &args.action {
         Action::Check { strict, today } => check(&registry, *strict, today.map_or_else(clock, Ok)?),
         Action::Update { file, write, today } => {
-            let prices = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-            let facts = prices::read(&prices).map_err(|error| format!("{}: {error}", file.display()))?;
+            let file = match file {
+                Some(file) => file.clone(),
+                None => fetched(*write)?,
+            };
+            let read = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+            let facts = prices::read(&read).map_err(|error| format!("{}: {error}", file.display()))?;
             let found = update::compare(&registry, &facts);
             print(&registry, &found);
             if !*write || found.differences.is_empty() {
@@ -65,6 +75,35 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
             fs::write(workspace::root().join(FILE), written).map_err(|error| format!("{FILE}: {error}"))
         }
     }
+}
+
+/// Fetches the newest public tables, prints how the merged table of prices differs from ours, and writes it on demand. Returns
+/// LiteLLM's file.
+fn fetched(write: bool) -> Result<PathBuf, String> {
+    let folder = workspace::root().join("target/registry");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let own = workspace::root().join("xtask/src/registry");
+    let mut python = Command::new("python3");
+    python.arg(own.join("tables.py")).arg(own.join("decisions.csv")).arg(&folder);
+    // A machine without a network has the packages in an environment of its own.
+    python.args(std::env::var_os("REGISTRY_PYTHON"));
+    let status = python.status().map_err(|error| format!("python3: {error}"))?;
+    let read = |path: &Path| fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
+    let (ours, theirs) = (workspace::root().join(PRICES), folder.join("prices.csv"));
+    let (before, after) = (read(&ours)?, read(&theirs)?);
+    let known: HashSet<&str> = before.lines().collect();
+    let changed = after.lines().filter(|line| !known.contains(line)).inspect(|line| println!("new: {line}"));
+    println!("{} lines of {PRICES} are new or differ", changed.count());
+    if !status.success() {
+        return Err(
+            "the tables disagree about the models above: settle each in xtask/src/registry/decisions.csv"
+                .to_owned(),
+        );
+    }
+    if write {
+        fs::write(&ours, after).map_err(|error| format!("{PRICES}: {error}"))?;
+    }
+    Ok(folder.join("litellm.json"))
 }
 
 /// Prints the comparison with a price file.

@@ -93,7 +93,7 @@ fn litellm(id: &str, model: &Value) -> Option<Facts> {
 /// Returns a price from dollars per million tokens, rounded to a millionth of a dollar.
 fn price(input: Option<f64>, output: Option<f64>) -> Option<Price> {
     let micro = |dollars: f64| (0.0..=1e6).contains(&dollars).then(|| (dollars * 1e6).round() as u64);
-    Some(Price { input: micro(input?)?, output: micro(output?)? })
+    Some(Price::new(micro(input?)?, micro(output?)?))
 }
 
 #[cfg(test)]
@@ -110,7 +110,7 @@ mod tests {
             "gemini/e-1": {"litellm_provider": "gemini", "mode": "embedding"}}"#;
         let expected = Facts {
             name: "gemini/g-1".to_owned(),
-            price: Some(Price { input: 300_000, output: 2_500_000 }),
+            price: Some(Price::new(300_000, 2_500_000)),
             context_tokens: Some(9),
             input_tokens: None,
             output_tokens: Some(7),

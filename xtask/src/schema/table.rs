@@ -67,6 +67,7 @@ pub(super) fn all(folder: &Path) -> Folder {
         .written::<rows::DoctorOutput>("doctor-output")
         .typed::<rows::EvalAnswer>("eval-answer")
         .typed::<rows::EvalGold>("eval-gold")
+        .written::<formwork_eval::Comparison>("eval-comparison")
         .written::<formwork_eval::Report>("eval-output")
         .typed::<rows::EvidenceInput>("evidence-input")
         .written::<rows::EvidenceOutput>("evidence-output")

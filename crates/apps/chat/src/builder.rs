@@ -130,11 +130,13 @@ impl<A: AnswerContract> ChatBuilder<A> {
         self
     }
 
-    /// Sets the whole policy (default: [`policy`] with one retry): attempts over all targets and of each, temperatures, backoff (2, 4
-    /// and 8 seconds, or a longer `Retry-After`), and the template of the correction.
-    pub fn with_policy(mut self, policy: Policy) -> Self {
-        self.policy = policy;
-        self
+    formwork_core::setters! {
+        /// Sets the whole policy (default: [`policy`] with one retry): attempts over all targets and of each, temperatures, backoff (2, 4
+        /// and 8 seconds, or a longer `Retry-After`), and the template of the correction.
+        pub fn with_policy(policy: Policy);
+        /// Sets the maximum number of tool calls for one question (default: 8). Of several calls in one answer those beyond the
+        /// maximum are not carried out; the model is told, and the result has a [warning](crate::Reply::warnings).
+        pub const fn with_max_tool_calls(max_tool_calls: u32);
     }
 
     /// Sets the temperature (default: none is sent).
@@ -152,13 +154,6 @@ impl<A: AnswerContract> ChatBuilder<A> {
     /// Adds a tool that the model can call (default: none).
     pub fn with_tool(mut self, tool: ChatTool) -> Self {
         self.settings.tools.push(tool);
-        self
-    }
-
-    /// Sets the maximum number of tool calls for one question (default: 8). Of several calls in one answer those beyond the
-    /// maximum are not carried out; the model is told, and the result has a [warning](crate::Reply::warnings).
-    pub const fn with_max_tool_calls(mut self, calls: u32) -> Self {
-        self.max_tool_calls = calls;
         self
     }
 

@@ -83,35 +83,25 @@ impl OracleBuilder {
         self
     }
 
-    /// Sets the prompt (default: the newest version).
-    pub fn with_prompt(mut self, prompt: Prompt) -> Self {
-        self.prompt = prompt;
-        self
-    }
-
-    /// Sets the examples in the prompt (default: none).
-    pub fn with_examples(mut self, examples: Examples) -> Self {
-        self.examples = examples;
-        self
-    }
-
-    /// Sets the known calibrations (default: none, so every score of a model is marked as not calibrated).
-    pub fn with_calibrations(mut self, calibrations: Calibrations) -> Self {
-        self.calibrations = calibrations;
-        self
-    }
-
-    /// Sets the cross-check (default: [`CrossCheck::default`]).
-    pub const fn with_cross_check(mut self, check: CrossCheck) -> Self {
-        self.check = check;
-        self
-    }
-
-    /// Sets the retry policy (default: [`policy`]): attempts over all targets and of each, backoff. It replaces the values of
-    /// [`with_patches`](Self::with_patches) and [`with_temperature`](Self::with_temperature), so call it before them.
-    pub fn with_policy(mut self, policy: Policy) -> Self {
-        self.policy = policy;
-        self
+    formwork_core::setters! {
+        /// Sets the prompt (default: the newest version).
+        pub fn with_prompt(prompt: Prompt);
+        /// Sets the examples in the prompt (default: none).
+        pub fn with_examples(examples: Examples);
+        /// Sets the known calibrations (default: none, so every score of a model is marked as not calibrated).
+        pub fn with_calibrations(calibrations: Calibrations);
+        /// Sets the cross-check (default: [`CrossCheck::default`]).
+        pub const fn with_cross_check(check: CrossCheck);
+        /// Sets the retry policy (default: [`policy`]): attempts over all targets and of each, backoff. It replaces the values of
+        /// [`with_patches`](Self::with_patches) and [`with_temperature`](Self::with_temperature), so call it before them.
+        pub fn with_policy(policy: Policy);
+        /// Sets the time limit of a score, including backoff (default: [`DEFAULT_DEADLINE`]). After it, the fallback
+        /// answers.
+        pub const fn with_deadline(deadline: Duration);
+        /// Sets the maximum number of tokens of an answer (default: [`DEFAULT_MAX_TOKENS`]).
+        pub const fn with_max_tokens(max_tokens: u32);
+        /// Sets the clock (default: [`TokioClock`]).
+        pub fn with_clock(Some(clock): Arc<dyn Clock>);
     }
 
     /// Sets the maximum number of patches within each attempt, at its temperature (default: 0). A patch requests only
@@ -131,31 +121,12 @@ impl OracleBuilder {
         self
     }
 
-    /// Sets the time limit of a score, including backoff (default: [`DEFAULT_DEADLINE`]). After it, the fallback
-    /// answers.
-    pub const fn with_deadline(mut self, deadline: Duration) -> Self {
-        self.deadline = deadline;
-        self
-    }
-
-    /// Sets the maximum number of tokens of an answer (default: [`DEFAULT_MAX_TOKENS`]).
-    pub const fn with_max_tokens(mut self, max_tokens: u32) -> Self {
-        self.max_tokens = max_tokens;
-        self
-    }
-
     /// Changes other settings of the extractor (default: no change), for example its budgets or its store of observations.
     pub fn settings(
         mut self,
         change: impl FnOnce(ExtractorBuilder<AiScore>) -> ExtractorBuilder<AiScore> + Send + 'static,
     ) -> Self {
         self.settings.push(Box::new(change));
-        self
-    }
-
-    /// Sets the clock (default: [`TokioClock`]).
-    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = Some(clock);
         self
     }
 

@@ -93,45 +93,24 @@ impl Agent {
         }
     }
 
-    /// Sets the policy (default: [`policy`] at [`Agent::TEMPERATURE`]).
-    pub fn with_policy(mut self, policy: Policy) -> Self {
-        self.policy = policy;
-        self
-    }
-
-    /// Sets the time limit for all calls of one [`begun`](Self::begun) agent (default: [`Agent::TIME_LIMIT`]).
-    pub const fn with_time_limit(mut self, limit: Duration) -> Self {
-        self.limit = limit;
-        self
-    }
-
-    /// Sets the maximum number of tokens of each answer (default: the target's own limit).
-    pub const fn with_max_tokens(mut self, tokens: u32) -> Self {
-        self.max_tokens = Some(tokens);
-        self
-    }
-
-    /// Sets the seed of inputs without their own (default: none, the provider chooses).
-    pub const fn with_seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
-        self
-    }
-
-    /// Sets the clock (default: [`TokioClock`]).
-    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = clock;
-        self
+    formwork_core::setters! {
+        /// Sets the policy (default: [`policy`] at [`Agent::TEMPERATURE`]).
+        pub fn with_policy(policy: Policy);
+        /// Sets the time limit for all calls of one [`begun`](Self::begun) agent (default: [`Agent::TIME_LIMIT`]).
+        pub const fn with_time_limit(limit: Duration);
+        /// Sets the maximum number of tokens of each answer (default: the target's own limit).
+        pub const fn with_max_tokens(Some(max_tokens): u32);
+        /// Sets the seed of inputs without their own (default: none, the provider chooses).
+        pub const fn with_seed(Some(seed): u64);
+        /// Sets the clock (default: [`TokioClock`]).
+        pub fn with_clock(clock: Arc<dyn Clock>);
+        /// Sets a token that cancels all calls (default: none).
+        pub fn with_cancel(cancel: CancellationToken);
     }
 
     /// Adds an observer that is notified of every call (default: none).
     pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observers.push(Arc::new(observer));
-        self
-    }
-
-    /// Sets a token that cancels all calls (default: none).
-    pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
-        self.cancel = cancel;
         self
     }
 

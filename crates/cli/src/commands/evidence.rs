@@ -1,6 +1,7 @@
 //! `formwork evidence`: finds the place of each value of an answer in its input.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use formwork_evidence::{Evidence, Index, Span};
 use serde_json::Value;
@@ -13,6 +14,7 @@ const AFTER_HELP: &str = "\
 Examples:
   formwork evidence --input letter.txt ada.json
   formwork evidence --input letter.txt --schema person.schema.json --json - < ada.json
+  formwork evidence --input letter.txt --html ada.html ada.json
   formwork evidence --jsonl rows.jsonl
       rows: {\"id\", \"input\", \"value\", \"schema\"?} -> {\"id\", \"evidence\": [{\"path\", \"status\", \"spans\"}]}
 
@@ -45,6 +47,9 @@ pub(crate) struct Args {
     /// Print the evidence as one JSON object
     #[arg(long, conflicts_with = "jsonl")]
     json: bool,
+    /// Write a page with the text, in which the places are marked, and the values beside it
+    #[arg(long, value_name = "FILE", conflicts_with = "jsonl")]
+    html: Option<PathBuf>,
     /// Read one JSON object per line with `id`, `input`, `value` and optionally `schema`, and print one result per line
     #[arg(long)]
     jsonl: bool,
@@ -67,6 +72,9 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
     };
     let (text, value) = (files::text(input)?, files::json(&args.value)?);
     let evidence = Index::new(&text).evidence(&value, schema.as_ref());
+    if let Some(file) = &args.html {
+        page(file, &files::name(input), &text, &value, &evidence)?;
+    }
     let words = || table(&evidence, &value, &text);
     let id = files::name(&args.value).into();
     output::either(args.json, &EvidenceOutput { id, evidence: Some(evidence.clone()), error: None }, words)?;
@@ -75,6 +83,18 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
 
 fn failed(id: Value, error: RowError) -> EvidenceOutput {
     EvidenceOutput { id, evidence: None, error: Some(error) }
+}
+
+/// Writes the page of the evidence.
+pub(crate) fn page(
+    file: &Path,
+    title: &str,
+    text: &str,
+    value: &Value,
+    evidence: &[Evidence],
+) -> Result<(), Failed> {
+    let page = formwork_evidence::page(title, text, value, evidence);
+    fs::write(file, page).map_err(|error| Failed::usage(format!("cannot write {}: {error}", file.display())))
 }
 
 /// Returns a line for each leaf: its path, its status, the value, and the chosen place with its line.

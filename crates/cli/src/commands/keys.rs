@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use formwork_core::Time;
-use formwork_ledger::{Key, KeyRole, NewKey, Secret};
+use formwork_ledger::{Key, KeyRole, NewKey, Period, Secret};
 use serde_json::json;
 
 use crate::exit::{Failed, Status};
@@ -13,7 +13,7 @@ use crate::stderr::say;
 
 const AFTER_HELP: &str = "\
 Examples:
-  formwork keys add alice --budget 5.00 --rpm 60 --models gpt-5-mini,local --expires 90d
+  formwork keys add alice --budget 5.00 --per day --rpm 60 --models gpt-5-mini,local --expires 90d
   formwork keys list
   formwork keys rotate alice
   formwork keys revoke alice
@@ -41,7 +41,8 @@ pub(crate) struct Args {
 
 const ADD: &str = "\
 Examples:
-  formwork keys add alice --budget 5.00 --rpm 60 --models gpt-5-mini,local --expires 90d
+  formwork keys add alice --budget 5.00 --per day --rpm 60 --models gpt-5-mini,local --expires 90d
+  formwork keys add bob --tpm 100000 --max-open 4
   formwork keys add ops --role admin
   KEY=$(formwork keys add ci)
 
@@ -76,6 +77,15 @@ enum Action {
         /// Maximum cost of its requests in US dollars, such as 5.00 [default: no limit]
         #[arg(long, value_name = "USD", value_parser = usd)]
         budget: Option<u64>,
+        /// Make the budget whole again at the beginning of each day, week or month (UTC) [default: never]
+        #[arg(long, value_name = "PERIOD", requires = "budget", value_parser = one_of::<Period, 3>(["day", "week", "month"]))]
+        per: Option<Period>,
+        /// Maximum number of tokens per minute, of prompts and answers together [default: no limit]
+        #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
+        tpm: Option<u32>,
+        /// Maximum number of requests that are open at once [default: no limit]
+        #[arg(long, value_name = "REQUESTS", value_parser = clap::value_parser!(u32).range(1..))]
+        max_open: Option<u32>,
         /// Maximum number of requests per minute [default: no limit]
         #[arg(long, value_name = "REQUESTS", value_parser = clap::value_parser!(u32).range(1..))]
         rpm: Option<u32>,
@@ -108,11 +118,21 @@ enum Action {
 
 pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
     match &args.action {
-        Action::Add { name, budget, rpm, models, expires, role } => {
+        Action::Add { name, budget, per, rpm, tpm, max_open, models, expires, role } => {
             let now = now();
             let expires = expires.map(|millis| Time(now.0.saturating_add(millis)));
             let models = models.iter().map(|model| model.trim().to_owned()).collect();
-            let new = NewKey { name: name.clone(), budget: *budget, rpm: *rpm, models, expires, role: *role };
+            let new = NewKey {
+                name: name.clone(),
+                budget: *budget,
+                period: *per,
+                rpm: *rpm,
+                tpm: *tpm,
+                max_open: *max_open,
+                models,
+                expires,
+                role: *role,
+            };
             let (key, secret) = args.place.make()?.add_key(new, now).map_err(failed)?;
             show(&key, &secret, args.json)?;
         }
@@ -158,7 +178,16 @@ fn words(key: &Key) -> String {
     };
     let (spent, held) = (dollars(Some(key.spent)), dollars(Some(key.held)));
     add(match key.budget {
-        Some(budget) => format!("{spent} of {} spent", dollars(Some(budget))),
+        Some(budget) => match key.period {
+            Some(period) => {
+                // The spending of a period that is over counts no more.
+                let is_over = period.start(now()) > key.period_start;
+                let spent = if is_over { 0 } else { key.spent.saturating_sub(key.spent_before) };
+                let (spent, budget) = (dollars(Some(spent)), dollars(Some(budget)));
+                format!("{spent} of {budget} spent this {}", period.name())
+            }
+            None => format!("{spent} of {} spent", dollars(Some(budget))),
+        },
         None => format!("{spent} spent"),
     });
     if key.held > 0 {
@@ -166,6 +195,12 @@ fn words(key: &Key) -> String {
     }
     if let Some(rpm) = key.rpm {
         add(format!("{rpm} requests a minute"));
+    }
+    if let Some(tpm) = key.tpm {
+        add(format!("{tpm} tokens a minute"));
+    }
+    if let Some(max_open) = key.max_open {
+        add(format!("{max_open} open requests"));
     }
     if !key.models.is_empty() {
         add(format!("models {}", key.models.join(", ")));

@@ -1,5 +1,6 @@
+use formwork_eval::Effort;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 /// A row of the gold of `formwork eval`.
@@ -11,7 +12,7 @@ use serde_json::Value;
 /// assert_eq!(row.expected.unwrap()["total"], 12.5);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct EvalGold {
     /// The identifier, by which answers are matched: any JSON value.
     pub id: Value,
@@ -38,13 +39,25 @@ pub struct EvalGold {
 /// assert_eq!(row.value, Some(serde_json::Value::Null));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 pub struct EvalAnswer {
     /// The identifier of the gold row.
     pub id: Value,
     /// The answer; null if there is none.
     #[serde(default, deserialize_with = "present")]
     pub value: Option<Value>,
+    /// The name of the configuration, if `formwork eval` asked for the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configuration: Option<String>,
+    /// The digest of the plan and the input, by which `--resume` recognizes an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// The reason why there is no answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The calls, tokens, cost and time for the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
 }
 
 /// Reads a member that is present, even if it is null.

@@ -1,12 +1,11 @@
 use formwork_core::{
     CallRecord, Error, ErrorKind, JsonPath, Origin, Outcome, Provenance, Trust, Usage, Warning,
 };
+use formwork_eval::{Confidence, Disputed};
 use formwork_evidence::Evidence;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use super::source::SourceText;
 
 /// An input row of `formwork extract --jsonl`.
 ///
@@ -55,6 +54,13 @@ pub struct ExtractOutput {
     /// The places of the values in the input, with `--evidence`, and with `--json`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Vec<Evidence>>,
+    /// The confidence in each value, with `--ensemble`, `--flag-below` and `--calibration`: a score that orders values, and with a
+    /// calibration a probability.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Vec<Confidence>>,
+    /// The values on which the answers of `--ensemble` differ. Missing if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub disputed: Vec<Disputed>,
     /// Warnings for readers of the value: whatever was cut, repaired, dropped, chosen, rounded, coerced or restrained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<Warning>>,
@@ -94,10 +100,9 @@ pub struct ExtractError {
 }
 
 impl ExtractOutput {
-    /// Adds the evidence for the value, if there is a source.
-    pub(crate) fn with_evidence(self, source: Option<&SourceText>) -> Self {
-        let evidence = self.value.as_ref().zip(source).map(|(value, source)| source.evidence(value));
-        Self { evidence, ..self }
+    /// Adds the evidence for the value.
+    pub(crate) fn with_evidence(self, result: &Result<Outcome<Value>, Error>) -> Self {
+        Self { evidence: result.as_ref().ok().map(|outcome| outcome.evidence().to_vec()), ..self }
     }
 
     pub(crate) fn new(id: Value, result: &Result<Outcome<Value>, Error>) -> Self {

@@ -22,7 +22,6 @@ mod oracle;
 mod read;
 mod server;
 mod skill;
-mod source;
 
 pub use batch::{BatchEstimate, BatchOutput, BatchState};
 pub use check::{CheckInput, CheckOutput};
@@ -38,4 +37,3 @@ pub use oracle::{
 pub use read::{ReadInput, ReadOutput, ReadProgress};
 pub use server::{DoctorOutput, DoctorState, ModelOutput, ServerModelDetails, ServerModelOutput};
 pub use skill::{SkillRow, SkillRunError, SkillRunOutput};
-pub(crate) use source::SourceText;

@@ -1,8 +1,10 @@
 //! `formwork evidence`: rows, one document, and errors.
 
-use serde_json::json;
+use formwork_testkit::server::{Reply, Server};
+use serde_json::{Value, json};
 
-use crate::{against_schema, example, formwork};
+use crate::config::chat;
+use crate::{against_schema, example, formwork, refused, temporary};
 
 #[test]
 fn each_row_has_the_place_of_each_leaf() {
@@ -27,4 +29,137 @@ fn a_document_has_a_table_or_json() {
     let ran = formwork(&["evidence", "--input", &letter, "--json"], value);
     assert_eq!(ran.rows()[0]["evidence"][1]["path"], "$.age");
     assert_eq!(formwork(&["evidence", "--input", "missing.txt", "-"], value).code, 2);
+}
+
+#[test]
+fn a_page_marks_the_chosen_place_and_escapes_the_text() {
+    let text = &temporary("page.txt", "Subtotal 12.00 <script>alert(1)</script>\nTotal 12.00\n");
+    let page = &temporary("page.html", "");
+    let ran = formwork(&["evidence", "--input", text, "--html", page, "-"], r#"{"total": 12, "by": "<b>"}"#);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let written = std::fs::read_to_string(page).unwrap();
+    let mark = "\nTotal <mark id=\"v0\" class=\"normalised\" title=\"$.total\">12.00</mark>";
+    assert!(written.contains(mark) && written.contains("12.00 &lt;script&gt;"), "{written}");
+    assert!(
+        written.contains("&lt;b&gt;") && !written.contains("<script") && !written.contains("<b>"),
+        "{written}"
+    );
+    let ran = formwork(&["evidence", "--input", text, "--html", "/no/such/folder/a.html", "-"], "{}");
+    assert!(ran.code == 2 && ran.stderr.contains("cannot write /no/such/folder/a.html"), "{}", ran.stderr);
+}
+
+/// A configuration with a provider for each server.
+fn config(servers: &[(&str, &Server)]) -> String {
+    let section = |(name, server): &(&str, &Server)| {
+        format!(
+            "[providers.{name}]\nkind = \"llama-server\"\nmodel = \"m\"\nstream = false\nbase_url = \"{}/v1\"\n",
+            server.url()
+        )
+    };
+    let text: String = servers.iter().map(section).collect();
+    temporary(&format!("ensemble-{}.toml", servers[0].1.address().port()), text)
+}
+
+#[test]
+fn several_targets_are_merged_and_values_on_which_they_differ_are_doubtful() {
+    let servers = [
+        r#"{"name": "Maria Lindqvist", "age": 43, "city": "Lisbon"}"#,
+        r#"{"name": "maria lindqvist", "age": 34, "city": "Lisbon"}"#,
+        r#"{"name": "Maria Lindqvist", "age": 34, "city": "Oslo"}"#,
+    ]
+    .map(|text| chat(&[text, text, text]));
+    let [a, b, c] = &servers;
+    let config = config(&[("a", a), ("b", b), ("c", c)]);
+    let (schema, text) = (example("person.schema.json"), "Maria Lindqvist, 34, moved to Lisbon last spring.");
+    let args = [
+        "extract",
+        "--schema",
+        &schema,
+        "--config",
+        &config,
+        "--ensemble",
+        "a,b,c",
+        "--flag-below",
+        "0.8",
+        text,
+    ];
+    let ran = formwork(&[&args[..], &["--json"]].concat(), "");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let row = ran.rows().remove(0);
+    let against = against_schema("extract-output.json", &row);
+    assert!(against.is_empty(), "{against:?}");
+    assert_eq!(row["value"], json!({"name": "Maria Lindqvist", "age": 34, "city": "Lisbon"}));
+    assert_eq!((&row["origin"]["target"], row["calls"].as_array().unwrap().len()), (&json!("a, b, c"), 3));
+    let disputed: Vec<&str> =
+        row["disputed"].as_array().unwrap().iter().map(|it| it["path"].as_str().unwrap()).collect();
+    assert_eq!(disputed, ["$.age", "$.city"]);
+    let doubtful: Vec<&Value> =
+        row["confidence"].as_array().unwrap().iter().map(|it| &it["doubtful"]).collect();
+    assert_eq!(doubtful, [&Value::Null, &json!(true), &json!(true)]);
+    let ran = formwork(&args, "");
+    assert!(ran.stderr.contains("doubtful: $.age 34 (score 0."), "{}", ran.stderr);
+
+    // A target without an answer is a warning, and without any answer the command fails as for one target.
+    let down = Server::start([503; 20].map(Reply::status)).unwrap();
+    let config = self::config(&[("a", a), ("gone", &down)]);
+    let run = |names: &str| {
+        formwork(
+            &[
+                "extract",
+                "--schema",
+                &schema,
+                "--config",
+                &config,
+                "--retries",
+                "0",
+                "--ensemble",
+                names,
+                text,
+            ],
+            "",
+        )
+    };
+    let ran = run("a,gone");
+    assert!(ran.code == 0 && ran.stderr.contains("warning: gone has no answer"), "{}", ran.stderr);
+    assert_eq!(run("gone").code, 3);
+}
+
+#[test]
+fn a_calibration_makes_probabilities_for_the_configuration_that_it_was_fitted_on() {
+    let fitted = json!({"calibrations": [{"configuration": "a", "others": 0, "evidence": true, "documents": 9, "leaves": 99, "error": 0.01,
+        "points": [[0.0, 0.25], [1.0, 0.75]]}]});
+    let file = temporary("calibration-a.json", fitted.to_string());
+    let text = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Oslo"}"#;
+    let server = chat(&[text, text]);
+    let config = config(&[("a", &server), ("b", &server)]);
+    let schema = example("person.schema.json");
+    let run = |provider: &str, file: &str| {
+        let args = [
+            "extract",
+            "--schema",
+            &schema,
+            "--config",
+            &config,
+            "--provider",
+            provider,
+            "--calibration",
+            file,
+            "--flag-below",
+            "0.5",
+        ];
+        formwork(&[&args[..], &["Maria Lindqvist, 34, moved to Lisbon last spring."]].concat(), "")
+    };
+    let ran = run("a", &file);
+    assert!(
+        ran.code == 0 && ran.stderr.contains("doubtful: $.city \"Oslo\" (probability 0.25)"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!ran.stderr.contains("$.age"), "{}", ran.stderr);
+    refused(
+        &run("b", &file),
+        2,
+        "has no calibration with evidence for b beside 0 others; it has a beside 0 others",
+    );
+    refused(&run("a", &schema), 2, "is no file of `formwork eval --calibrate`");
 }

@@ -14,6 +14,7 @@ mod coercion;
 mod config;
 mod doctor;
 mod eval;
+mod eval_live;
 mod evidence;
 mod exits;
 #[cfg(feature = "local")]
@@ -41,6 +42,7 @@ mod serve;
 mod settings;
 mod shape;
 mod skill;
+mod stream;
 #[cfg(target_os = "linux")]
 mod terminal;
 #[cfg(all(feature = "local", target_os = "linux"))]

@@ -169,32 +169,19 @@ impl Completion {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// Sets the reason why the model stopped (default: [`Finish::Stop`]).
-    #[must_use]
-    pub fn with_finish(mut self, finish: Finish) -> Self {
-        self.finish = finish;
-        self
-    }
-
-    /// Sets the tokens of the call (default: 0).
-    #[must_use]
-    pub const fn with_usage(mut self, usage: Usage) -> Self {
-        self.usage = usage;
-        self
-    }
-
-    /// Sets the model that answered, in the provider's notation (default: unknown).
-    #[must_use]
-    pub fn with_model(mut self, model: Option<String>) -> Self {
-        self.model = model;
-        self
-    }
-
-    /// Sets the model's reasoning (default: empty).
-    #[must_use]
-    pub fn with_reasoning(mut self, reasoning: impl Into<String>) -> Self {
-        self.reasoning = reasoning.into();
-        self
+    crate::setters! {
+        /// Sets the reason why the model stopped (default: [`Finish::Stop`]).
+        #[must_use]
+        pub fn with_finish(finish: Finish);
+        /// Sets the tokens of the call (default: 0).
+        #[must_use]
+        pub const fn with_usage(usage: Usage);
+        /// Sets the model that answered, in the provider's notation (default: unknown).
+        #[must_use]
+        pub fn with_model(model: Option<String>);
+        /// Sets the model's reasoning (default: empty).
+        #[must_use]
+        pub fn with_reasoning(reasoning: impl Into<String>);
     }
 
     /// Appends the next piece of an answer, and returns whether it was the last one.
@@ -314,25 +301,16 @@ impl End {
         Self { finish, usage, closed_at: None, restrained: false, model: None }
     }
 
-    /// Sets the model that answered, in the provider's notation (default: unknown).
-    #[must_use]
-    pub fn with_model(mut self, model: Option<String>) -> Self {
-        self.model = model;
-        self
-    }
-
-    /// Sets the byte of the text from which on the provider closed the document (default: `None`).
-    #[must_use]
-    pub const fn with_closed_at(mut self, at: Option<usize>) -> Self {
-        self.closed_at = at;
-        self
-    }
-
-    /// Sets whether the provider ended values early (default: `false`).
-    #[must_use]
-    pub const fn with_restrained(mut self, restrained: bool) -> Self {
-        self.restrained = restrained;
-        self
+    crate::setters! {
+        /// Sets the model that answered, in the provider's notation (default: unknown).
+        #[must_use]
+        pub fn with_model(model: Option<String>);
+        /// Sets the byte of the text from which on the provider closed the document (default: `None`).
+        #[must_use]
+        pub const fn with_closed_at(closed_at: Option<usize>);
+        /// Sets whether the provider ended values early (default: `false`).
+        #[must_use]
+        pub const fn with_restrained(restrained: bool);
     }
 }
 

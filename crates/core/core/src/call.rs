@@ -29,35 +29,22 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Sets the temperature, from 0 (default: the provider's).
-    ///
-    /// ```
-    /// use formwork_core::Sampling;
-    ///
-    /// let sampling = Sampling::default().with_temperature(0.2).with_seed(7);
-    /// assert_eq!((sampling.temperature, sampling.top_p, sampling.seed), (Some(0.2), None, Some(7)));
-    /// ```
-    pub const fn with_temperature(mut self, temperature: f64) -> Self {
-        self.temperature = Some(temperature);
-        self
-    }
-
-    /// Sets the nucleus threshold, from 0 to 1 (default: the provider's).
-    pub const fn with_top_p(mut self, top_p: f64) -> Self {
-        self.top_p = Some(top_p);
-        self
-    }
-
-    /// Sets the seed (default: none, each answer may differ).
-    pub const fn with_seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
-        self
-    }
-
-    /// Sets the frequency penalty, from -2 to 2 (default: the provider's, usually 0).
-    pub const fn with_frequency_penalty(mut self, penalty: f64) -> Self {
-        self.frequency_penalty = Some(penalty);
-        self
+    crate::setters! {
+        /// Sets the temperature, from 0 (default: the provider's).
+        ///
+        /// ```
+        /// use formwork_core::Sampling;
+        ///
+        /// let sampling = Sampling::default().with_temperature(0.2).with_seed(7);
+        /// assert_eq!((sampling.temperature, sampling.top_p, sampling.seed), (Some(0.2), None, Some(7)));
+        /// ```
+        pub const fn with_temperature(Some(temperature): f64);
+        /// Sets the nucleus threshold, from 0 to 1 (default: the provider's).
+        pub const fn with_top_p(Some(top_p): f64);
+        /// Sets the seed (default: none, each answer may differ).
+        pub const fn with_seed(Some(seed): u64);
+        /// Sets the frequency penalty, from -2 to 2 (default: the provider's, usually 0).
+        pub const fn with_frequency_penalty(Some(frequency_penalty): f64);
     }
 }
 
@@ -118,28 +105,15 @@ impl Call {
         }
     }
 
-    /// Sets the name of the schema (default: `answer`).
-    pub fn with_schema_name(mut self, name: impl Into<String>) -> Self {
-        self.schema_name = name.into();
-        self
-    }
-
-    /// Sets the sampling parameters (default: the provider's).
-    pub const fn with_sampling(mut self, sampling: Sampling) -> Self {
-        self.sampling = sampling;
-        self
-    }
-
-    /// Sets the maximum number of tokens of the answer (default: the provider's own limit).
-    pub const fn with_max_tokens(mut self, tokens: u32) -> Self {
-        self.max_tokens = Some(tokens);
-        self
-    }
-
-    /// Sets the time by which the answer is needed (default: none).
-    pub const fn with_deadline(mut self, deadline: Option<Time>) -> Self {
-        self.deadline = deadline;
-        self
+    crate::setters! {
+        /// Sets the name of the schema (default: `answer`).
+        pub fn with_schema_name(schema_name: impl Into<String>);
+        /// Sets the sampling parameters (default: the provider's).
+        pub const fn with_sampling(sampling: Sampling);
+        /// Sets the maximum number of tokens of the answer (default: the provider's own limit).
+        pub const fn with_max_tokens(Some(max_tokens): u32);
+        /// Sets the time by which the answer is needed (default: none).
+        pub const fn with_deadline(deadline: Option<Time>);
     }
 
     /// Returns how the schema is enforced.

@@ -132,28 +132,15 @@ impl Capabilities {
         self
     }
 
-    /// Sets the size of the context in tokens (default: unknown).
-    pub const fn with_context_tokens(mut self, tokens: u32) -> Self {
-        self.context_tokens = Some(tokens);
-        self
-    }
-
-    /// Sets the maximum number of tokens of an answer (default: unknown).
-    pub const fn with_output_tokens(mut self, tokens: u32) -> Self {
-        self.output_tokens = Some(tokens);
-        self
-    }
-
-    /// Sets the token limit of answers for which the caller sets none (default: none is sent).
-    pub const fn with_default_max_tokens(mut self, tokens: u32) -> Self {
-        self.default_max_tokens = Some(tokens);
-        self
-    }
-
-    /// Sets the number of reasoning tokens that an answer may have in addition to its text (default: unknown).
-    pub const fn with_reasoning_tokens(mut self, tokens: u32) -> Self {
-        self.reasoning_tokens = Some(tokens);
-        self
+    crate::setters! {
+        /// Sets the size of the context in tokens (default: unknown).
+        pub const fn with_context_tokens(Some(context_tokens): u32);
+        /// Sets the maximum number of tokens of an answer (default: unknown).
+        pub const fn with_output_tokens(Some(output_tokens): u32);
+        /// Sets the token limit of answers for which the caller sets none (default: none is sent).
+        pub const fn with_default_max_tokens(Some(default_max_tokens): u32);
+        /// Sets the number of reasoning tokens that an answer may have in addition to its text (default: unknown).
+        pub const fn with_reasoning_tokens(Some(reasoning_tokens): u32);
     }
 
     /// Promises to complete the document within the token limit while decoding (default: no promise).

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::about::Accepted;
 use crate::absence::declared::declares_absence;
 use crate::coercion::places::Coercions;
 use crate::decode::{decode, undecodable};
@@ -212,6 +213,11 @@ impl Contract {
     /// Returns the schema.
     pub fn schema(&self) -> &dyn Schema {
         self.schema.as_ref()
+    }
+
+    /// Returns the schema for the evidence of an accepted value.
+    pub(crate) fn accepted(&self) -> Accepted {
+        Accepted(Some(Arc::clone(&self.schema)))
     }
 
     /// Returns the compiled schema.

@@ -130,32 +130,19 @@ impl Fault {
         }
     }
 
-    /// Sets the state of the connection (default: unknown).
-    #[must_use]
-    pub const fn with_connection(mut self, connection: Connection) -> Self {
-        self.connection = Some(connection);
-        self
-    }
-
-    /// Sets the HTTP status (default: none).
-    #[must_use]
-    pub const fn with_status(mut self, status: u16) -> Self {
-        self.status = Some(status);
-        self
-    }
-
-    /// Sets the delay that the server requests before a retry (default: none).
-    #[must_use]
-    pub const fn with_retry_after(mut self, wait: Option<Duration>) -> Self {
-        self.retry_after = wait;
-        self
-    }
-
-    /// Sets the server's identifier of the request (default: none).
-    #[must_use]
-    pub fn with_request_id(mut self, id: Option<String>) -> Self {
-        self.request_id = id;
-        self
+    crate::setters! {
+        /// Sets the state of the connection (default: unknown).
+        #[must_use]
+        pub const fn with_connection(Some(connection): Connection);
+        /// Sets the HTTP status (default: none).
+        #[must_use]
+        pub const fn with_status(Some(status): u16);
+        /// Sets the delay that the server requests before a retry (default: none).
+        #[must_use]
+        pub const fn with_retry_after(retry_after: Option<Duration>);
+        /// Sets the server's identifier of the request (default: none).
+        #[must_use]
+        pub fn with_request_id(request_id: Option<String>);
     }
 }
 

@@ -15,6 +15,7 @@
 //! Drivers, JSON Schema validation, dialects and providers live in the other crates of the family.
 //! `examples/embed-core.rs` drives a run with this crate alone.
 
+mod about;
 mod absence;
 mod accepts;
 mod answer;
@@ -29,6 +30,7 @@ mod fault;
 mod feedback;
 mod finding;
 mod fit;
+mod found;
 mod group;
 mod health;
 mod instruction;
@@ -43,6 +45,7 @@ mod nearest;
 mod normalise;
 mod observation;
 mod original;
+mod outcome;
 mod overrides;
 mod plan;
 mod policy;
@@ -75,13 +78,14 @@ pub use capabilities::{Capabilities, Enforcement};
 pub use coercion::change::Coerced;
 pub use coercion::declared::{Coerce, Coercion, KEYWORD as COERCE, coercion_mistake};
 pub use contract::Contract;
-pub use cost::{Cost, Price};
+pub use cost::{Cost, LongPrice, Price};
 pub use decode::decode;
 pub use error::{Best, Error, ErrorKind};
 pub use fault::{Connection, Fault, FaultKind};
 pub use feedback::{Feedback, MAX_BYTES, MAX_PREVIOUS, Template};
 pub use finding::LintFinding;
 pub use fit::Fit;
+pub use formwork_evidence as evidence;
 pub use formwork_json::{
     Edit, EditKind, JsonPath, Level, PathError, PathPattern, PatternStep, Rounded, Segment, Span, escape,
     unescape,
@@ -92,9 +96,7 @@ pub use health::{
 };
 pub use instruction::Instruction;
 pub use judgement::Judgement;
-pub use ledger::{
-    CallRecord, CallResult, Failure, Origin, Outcome, Provenance, Source, is_answered, is_compliant,
-};
+pub use ledger::{CallRecord, CallResult, Failure, Origin, Provenance, Source, is_answered, is_compliant};
 pub use lift::lift;
 pub use lift::op::{Lift, LiftOp};
 pub use lower::{
@@ -106,6 +108,7 @@ pub use nearest::{advised, misspelled, nearest};
 pub use normalise::{is_old_draft, normalise, normalise_with_origins};
 pub use observation::{Observation, ObservationKind, SamplingParameter};
 pub use original::Original;
+pub use outcome::Outcome;
 pub use overrides::Overrides;
 pub use plan::{Plan, PlanBuilder, PlanOptions, Target};
 pub use policy::{
@@ -114,7 +117,7 @@ pub use policy::{
 };
 pub use precision::precision;
 pub use provider::{Clock, Layer, Provider, SharedProvider};
-pub use reader::{Ended, Follower, Outline, Outlook, Reader, Verdict};
+pub use reader::{Ended, Follower, Item, Outline, Outlook, Progress, Reader, Snapshot, Verdict};
 pub use report::Report;
 pub use rule::{Custom, CustomRule, Rule, Rules, Term};
 pub use run::{CallId, Event, External, Input, MAX_CALLS, Misuse, Run, Step};

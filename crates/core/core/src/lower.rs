@@ -81,29 +81,16 @@ impl<'a> LowerRequest<'a> {
         Self { schema, dependencies: &[], tighten: Tighten::Closed, max_tokens: None, at_least }
     }
 
-    /// Sets the order of generation that rules require (default: any order).
-    pub const fn with_dependencies(mut self, dependencies: &'a [Dependency]) -> Self {
-        self.dependencies = dependencies;
-        self
-    }
-
-    /// Sets which valid answers lowering may exclude (default: [`Tighten::Closed`]).
-    pub const fn with_tighten(mut self, tighten: Tighten) -> Self {
-        self.tighten = tighten;
-        self
-    }
-
-    /// Sets the maximum number of tokens of the answer, which only [`Tighten::Bounded`] uses (default: the dialect's own
-    /// estimate).
-    pub const fn with_max_tokens(mut self, tokens: Option<u32>) -> Self {
-        self.max_tokens = tokens;
-        self
-    }
-
-    /// Sets the lengths that the bounds of [`Tighten::Bounded`] allow in any case (default: 0).
-    pub const fn with_at_least(mut self, size: Size) -> Self {
-        self.at_least = size;
-        self
+    crate::setters! {
+        /// Sets the order of generation that rules require (default: any order).
+        pub const fn with_dependencies(dependencies: &'a [Dependency]);
+        /// Sets which valid answers lowering may exclude (default: [`Tighten::Closed`]).
+        pub const fn with_tighten(tighten: Tighten);
+        /// Sets the maximum number of tokens of the answer, which only [`Tighten::Bounded`] uses (default: the dialect's own
+        /// estimate).
+        pub const fn with_max_tokens(max_tokens: Option<u32>);
+        /// Sets the lengths that the bounds of [`Tighten::Bounded`] allow in any case (default: 0).
+        pub const fn with_at_least(at_least: Size);
     }
 }
 
@@ -223,34 +210,17 @@ impl Lowered {
         self.json.0.get_or_init(write).as_deref()
     }
 
-    /// Sets the dialect of the schema (default: unnamed).
-    pub fn with_dialect(mut self, dialect: impl Into<String>) -> Self {
-        self.dialect = dialect.into();
-        self
-    }
-
-    /// Sets the schema as it is written into the prompt (default: none).
-    pub fn with_prompt_schema(mut self, prompt_schema: Option<SchemaText>) -> Self {
-        self.prompt_schema = prompt_schema;
-        self
-    }
-
-    /// Sets the operations that map an answer back (default: none, the answer is used unchanged).
-    pub fn with_lift(mut self, lift: Vec<LiftOp>) -> Self {
-        self.lift = lift;
-        self
-    }
-
-    /// Sets the bounds that [`Tighten::Bounded`] added (default: none).
-    pub fn with_bounds(mut self, bounds: Vec<AddedBound>) -> Self {
-        self.bounds = bounds;
-        self
-    }
-
-    /// Sets the keywords that the dialect cannot express (default: none).
-    pub fn with_losses(mut self, losses: Vec<Loss>) -> Self {
-        self.losses = losses;
-        self
+    crate::setters! {
+        /// Sets the dialect of the schema (default: unnamed).
+        pub fn with_dialect(dialect: impl Into<String>);
+        /// Sets the schema as it is written into the prompt (default: none).
+        pub fn with_prompt_schema(prompt_schema: Option<SchemaText>);
+        /// Sets the operations that map an answer back (default: none, the answer is used unchanged).
+        pub fn with_lift(lift: Vec<LiftOp>);
+        /// Sets the bounds that [`Tighten::Bounded`] added (default: none).
+        pub fn with_bounds(bounds: Vec<AddedBound>);
+        /// Sets the keywords that the dialect cannot express (default: none).
+        pub fn with_losses(losses: Vec<Loss>);
     }
 }
 

@@ -73,7 +73,7 @@ pub struct PlanOptions {
 /// use formwork_core::{Capabilities, Enforcement, Price, Target, Tighten};
 ///
 /// let target = Target::new("mini", Capabilities::new(Enforcement::Schema).with_temperature())
-///     .with_price(Price { input: 150_000, output: 600_000 })
+///     .with_price(Price::new(150_000, 600_000))
 ///     .with_tighten(Tighten::None);
 /// # let _ = target;
 /// ```

@@ -15,6 +15,15 @@ pub struct Usage {
     /// Tokens of the prompt that were read from the provider's cache; part of `input_tokens`.
     #[serde(default)]
     pub cached_tokens: u64,
+    /// Tokens of the prompt that were written to the provider's cache; part of `input_tokens`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub written_tokens: u64,
+    /// Tokens that were written to the cache for an hour or longer; part of `written_tokens`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub written_hour_tokens: u64,
+    /// The cost in millionths of a US dollar that the server reported, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub micro_usd: Option<u64>,
     /// Tokens of reasoning; part of `output_tokens`.
     #[serde(default)]
     pub reasoning_tokens: u64,
@@ -26,12 +35,35 @@ pub struct Usage {
 impl Usage {
     /// Creates the usage of a call from the provider's counts, without cached and reasoning tokens.
     pub const fn new(input_tokens: u64, output_tokens: u64) -> Self {
-        Self { input_tokens, output_tokens, cached_tokens: 0, reasoning_tokens: 0, estimated: false }
+        Self {
+            input_tokens,
+            output_tokens,
+            cached_tokens: 0,
+            written_tokens: 0,
+            written_hour_tokens: 0,
+            micro_usd: None,
+            reasoning_tokens: 0,
+            estimated: false,
+        }
     }
 
     /// Sets the number of prompt tokens that were read from the provider's cache (default: 0).
     pub const fn with_cached(mut self, tokens: u64) -> Self {
         self.cached_tokens = tokens;
+        self
+    }
+
+    /// Sets the number of prompt tokens that were written to the provider's cache, for minutes and for an hour (default: 0).
+    pub const fn with_written(mut self, minutes: u64, hour: u64) -> Self {
+        self.written_tokens = minutes.saturating_add(hour);
+        self.written_hour_tokens = hour;
+        self
+    }
+
+    /// Sets the cost that the server reported, in US dollars (default: none). A negative or infinite cost is ignored.
+    pub fn with_dollars(mut self, dollars: Option<f64>) -> Self {
+        let dollars = dollars.filter(|dollars| (0.0..1e9).contains(dollars));
+        self.micro_usd = dollars.map(|dollars| (dollars * 1e6).ceil() as u64);
         self
     }
 
@@ -60,6 +92,13 @@ impl Usage {
             input_tokens: self.input_tokens.saturating_add(other.input_tokens),
             output_tokens: self.output_tokens.saturating_add(other.output_tokens),
             cached_tokens: self.cached_tokens.saturating_add(other.cached_tokens),
+            written_tokens: self.written_tokens.saturating_add(other.written_tokens),
+            written_hour_tokens: self.written_hour_tokens.saturating_add(other.written_hour_tokens),
+            // The sum of a reported cost and an unknown one is unknown.
+            micro_usd: match (self.micro_usd, other.micro_usd) {
+                (Some(one), Some(two)) => Some(one.saturating_add(two)),
+                _ => None,
+            },
             reasoning_tokens: self.reasoning_tokens.saturating_add(other.reasoning_tokens),
             estimated: self.estimated || other.estimated,
         }
@@ -96,4 +135,9 @@ impl Usage {
             ..Self::default()
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

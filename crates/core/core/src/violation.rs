@@ -83,10 +83,11 @@ impl Violation {
         Self { path, rule: rule.into(), expected, found, stage, severity: Severity::Error, span: None }
     }
 
-    /// Sets the description of the expected value (default: empty).
-    pub fn with_expected(mut self, expected: impl Into<String>) -> Self {
-        self.expected = expected.into();
-        self
+    crate::setters! {
+        /// Sets the description of the expected value (default: empty).
+        pub fn with_expected(expected: impl Into<String>);
+        /// Sets the wrong bytes of the answer's text (default: none).
+        pub fn with_span(span: Option<Span>);
     }
 
     /// Sets the found value (default: empty). It is cut at [`MAX_FOUND`] characters.
@@ -95,12 +96,6 @@ impl Violation {
         if let Cow::Owned(shorter) = cut(&self.found, MAX_FOUND) {
             self.found = shorter;
         }
-        self
-    }
-
-    /// Sets the wrong bytes of the answer's text (default: none).
-    pub fn with_span(mut self, span: Option<Span>) -> Self {
-        self.span = span;
         self
     }
 

@@ -63,6 +63,8 @@ pub enum WarningKind {
     Coerced,
     /// The provider ended values earlier than the schema requires.
     Restrained,
+    /// A target was left after an answer that was not accepted, because the next step was estimated to be cheaper on the next target.
+    CheaperTarget,
     /// The provider reported no usage; the tokens are an estimate.
     EstimatedUsage,
     /// The target does not take a setting, which was not sent.
@@ -89,6 +91,7 @@ impl WarningKind {
             Self::Rounded => "rounded",
             Self::Coerced => "coerced",
             Self::Restrained => "restrained",
+            Self::CheaperTarget => "cheaper_target",
             Self::EstimatedUsage => "estimated_usage",
             Self::IgnoredSetting => "ignored_setting",
             Self::Unwrapped => "unwrapped",

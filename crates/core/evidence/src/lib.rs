@@ -33,13 +33,17 @@ mod find;
 mod grounded;
 mod index;
 mod label;
+mod page;
 mod record;
 mod status;
+mod summary;
 mod text;
 
 pub use align::{assign, greedy};
 pub use compare::{Compare, KEYWORD, subschema};
 pub use evidence::{Evidence, Span};
 pub use index::Index;
+pub use page::page;
 pub use status::Status;
+pub use summary::Summary;
 pub use text::plain;

@@ -176,17 +176,12 @@ impl Folder {
         self
     }
 
-    /// Sets the dialects that the following [`lowered`](Self::lowered) calls know (default: [`Dialects::builtin`]).
-    pub fn with_dialects(mut self, dialects: Dialects) -> Self {
-        self.dialects = dialects;
-        self
-    }
-
-    /// Sets the command that writes the files, for the error of a check (default: `FORMWORK_WRITE=1 cargo test` for
-    /// [`check_or_write`](Self::check_or_write), [`write`](Self::write) itself for [`check`](Self::check)).
-    pub fn with_command(mut self, command: impl Into<String>) -> Self {
-        self.command = Some(command.into());
-        self
+    formwork_core::setters! {
+        /// Sets the dialects that the following [`lowered`](Self::lowered) calls know (default: [`Dialects::builtin`]).
+        pub fn with_dialects(dialects: Dialects);
+        /// Sets the command that writes the files, for the error of a check (default: `FORMWORK_WRITE=1 cargo test` for
+        /// [`check_or_write`](Self::check_or_write), [`write`](Self::write) itself for [`check`](Self::check)).
+        pub fn with_command(Some(command): impl Into<String>);
     }
 
     /// Returns the content of every file by its name. Reads no files.

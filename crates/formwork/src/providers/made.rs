@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use formwork_core::{Capabilities, Fault, Layer as _, Lower, Price, SharedProvider, Tighten};
-use formwork_dialect::registry::Entry;
+use formwork_dialect::registry::{Entry, known_price};
 use formwork_dialect::{Dialects, Limited, Tool};
 use formwork_extract::{Backend, ObservationStore};
 use formwork_layers::{Concurrency, Rate, Timeout, Tokens, Trace};
@@ -101,8 +101,12 @@ impl Made {
     }
 
     fn known_price(&self, section: &Section) -> Option<Price> {
-        let row = self.row(section).filter(|_| self.address.is_none());
-        row.and_then(|row| row.price).or(self.price)
+        // Every customer of Azure has an address of their own.
+        let is_azure = |address: &str| self.vendor == "azure" && address.contains(".azure.com/");
+        let is_own = self.address.as_deref().is_none_or(is_azure);
+        let row = self.row(section).filter(|_| is_own);
+        let known = || is_own.then(|| known_price(&self.vendor, &self.model)).flatten();
+        row.and_then(|row| row.price).or_else(known).or(self.price)
     }
 
     /// Returns the provider with the probed features of its server, if its kind has a probe. After a failed probe it
@@ -269,6 +273,9 @@ mod tests {
             ("\"openai\"\nmodel = \"nobody-knows\"", false),
             ("\"llama-server\"\nmodel = \"gpt-4o-mini\"", false),
             ("\"gemini\"\nmodel = \"gemini-2.5-flash\"", true),
+            ("\"openrouter\"\nmodel = \"openai/gpt-4o\"", true),
+            ("\"azure\"\nmodel = \"gpt-4o\"\nbase_url = \"https://us.openai.azure.com/openai/v1\"", true),
+            ("\"azure\"\nmodel = \"gpt-4o\"\nbase_url = \"https://localhost.example/openai/v1\"", false),
             ("\"gemini\"\nmodel = \"gemini-2.5-flash\"\nbase_url = \"http://localhost:1\"", false),
             ("\"ollama\"\nmodel = \"qwen3:8b\"", false),
             ("\"ollama\"\nmodel = \"qwen3:8b\"\nbase_url = \"http://elsewhere:11434\"", false),

@@ -61,7 +61,7 @@ impl Protocol for Anthropic {
         let mut body = Fields::body(body, known);
         body.known(FIELDS)?;
         if body.take("mcp_servers").is_some() {
-            return Err(body.refuse("mcp_servers", "is not supported"));
+            return Err(body.unsupported("mcp_servers", "is not supported"));
         }
         let mut messages = Vec::new();
         if let Some(system) = body.take("system") {
@@ -194,7 +194,7 @@ fn part<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<Par
             block.skip(kind);
             return Ok(None);
         }
-        other => return Err(block.refuse("type", &format!("`{other}` is not supported"))),
+        other => return Err(block.unsupported("type", &format!("`{other}` is not supported"))),
     }))
 }
 
@@ -221,7 +221,7 @@ fn format(body: &mut Fields<'_>) -> Result<Want, Problem> {
 fn tool(mut tool: Fields<'_>) -> Result<Tool, Problem> {
     match tool.text("type")?.as_deref() {
         None | Some("custom") => parts::function(tool, "input_schema"),
-        Some(other) => Err(tool.refuse("type", &format!("`{other}` is not supported"))),
+        Some(other) => Err(tool.unsupported("type", &format!("`{other}` is not supported"))),
     }
 }
 

@@ -182,6 +182,11 @@ impl<'t> Fields<'t> {
         Problem::invalid(self.place(name), format!("`{}`: {why}", self.place(name)))
     }
 
+    /// Refuses a member that targets of the same protocol may take.
+    pub(super) fn unsupported(&self, name: &str, why: &str) -> Problem {
+        Problem { is_unsupported: true, ..self.refuse(name, why) }
+    }
+
     fn expected(&self, name: &str, what: &str, found: &Node<'_>) -> Problem {
         wrong(&self.place(name), what, found)
     }

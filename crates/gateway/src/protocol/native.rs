@@ -8,10 +8,12 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Turn {
     pub(crate) calls: Vec<Called>,
-    /// Whether there is text in it.
-    pub(crate) has_text: bool,
+    /// The texts of the answers, with the number of each.
+    pub(crate) texts: Vec<(u64, String)>,
     /// Whether the token limit ended it, or the model refused: its calls, if any, are not meant to be carried out.
     pub(crate) is_unfinished: bool,
+    /// The numbers of single answers that are unfinished.
+    unfinished: Vec<u64>,
 }
 
 /// A call of a tool.
@@ -25,6 +27,34 @@ pub(crate) struct Called {
 }
 
 impl Turn {
+    /// Returns the turn of a response that cannot be read.
+    pub(crate) fn unread() -> Self {
+        Self { is_unfinished: true, ..Self::default() }
+    }
+
+    /// Returns whether there is text in it.
+    pub(crate) fn has_text(&self) -> bool {
+        self.texts.iter().any(|(_, text)| !text.is_empty())
+    }
+
+    /// Returns the numbers of the answers that are finished.
+    pub(crate) fn answers(&self) -> impl Iterator<Item = u64> {
+        let mut all: Vec<u64> = self.texts.iter().map(|(answer, _)| *answer).collect();
+        all.extend(self.calls.iter().map(|call| call.key.0));
+        if all.is_empty() && self.unfinished.is_empty() {
+            all.push(0);
+        }
+        all.sort_unstable();
+        all.dedup();
+        all.retain(|answer| !self.unfinished.contains(answer));
+        all.into_iter()
+    }
+
+    /// Returns the text of an answer.
+    pub(crate) fn text(&self, answer: u64) -> &str {
+        self.texts.iter().find(|(number, _)| *number == answer).map_or("", |(_, text)| text)
+    }
+
     /// Reads a whole response.
     pub(crate) fn whole(protocol: Protocol, body: &Value) -> Self {
         let mut turn = Self::default();
@@ -71,15 +101,19 @@ impl Turn {
     fn openai(&mut self, choice: &Value, message: &Value) {
         let number = choice["index"].as_u64().unwrap_or(0);
         for (nth, call) in items(&message["tool_calls"]).enumerate() {
+            if call["type"] == "custom" {
+                continue;
+            }
             let key = (number, call["index"].as_u64().unwrap_or(nth as u64));
             let called = self.called(key);
             called.name.push_str(call["function"]["name"].as_str().unwrap_or_default());
             called.arguments.push_str(call["function"]["arguments"].as_str().unwrap_or_default());
         }
-        self.push_text(&message["content"]);
+        self.push_text(number, &message["content"]);
         let is_refused = message["refusal"].as_str().is_some_and(|reason| !reason.is_empty());
-        self.is_unfinished |=
-            is_refused || matches!(choice["finish_reason"].as_str(), Some("length" | "content_filter"));
+        if is_refused || matches!(choice["finish_reason"].as_str(), Some("length" | "content_filter")) {
+            self.unfinished.push(number);
+        }
     }
 
     fn responses(&mut self, body: &Value) {
@@ -95,9 +129,14 @@ impl Turn {
             called.name = item["name"].as_str().unwrap_or_default().to_owned();
             called.arguments = item["arguments"].as_str().unwrap_or_default().to_owned();
         }
-        for part in items(&item["content"]) {
-            self.push_text(&part["text"]);
+        let mut text = String::new();
+        for part in items(&item["content"]).filter(|_| item["type"] == "message") {
+            text.push_str(part["text"].as_str().unwrap_or_default());
             self.is_unfinished |= part["type"] == "refusal";
+        }
+        // The item repeats the text of the events before it.
+        if !text.is_empty() && !self.text(0).ends_with(&text) {
+            self.push_text(0, &text.into());
         }
     }
 
@@ -109,7 +148,7 @@ impl Turn {
                 let called = self.called((0, nth));
                 called.arguments.push_str(data["delta"].as_str().unwrap_or_default());
             }
-            "response.output_text.delta" => self.push_text(&data["delta"]),
+            "response.output_text.delta" => self.push_text(0, &data["delta"]),
             "response.refusal.delta" | "response.incomplete" => self.is_unfinished = true,
             _ => {}
         }
@@ -123,7 +162,7 @@ impl Turn {
                 called.arguments = block["input"].to_string();
             }
         }
-        self.push_text(&block["text"]);
+        self.push_text(0, &block["text"]);
     }
 
     fn anthropic_event(&mut self, data: &Value) {
@@ -134,7 +173,7 @@ impl Turn {
                 if let Some(piece) = data["delta"]["partial_json"].as_str() {
                     self.called((0, nth)).arguments.push_str(piece);
                 }
-                self.push_text(&data["delta"]["text"]);
+                self.push_text(0, &data["delta"]["text"]);
             }
             "message_delta" => self.stopped(&data["delta"]["stop_reason"]),
             _ => {}
@@ -156,17 +195,111 @@ impl Turn {
                 arguments => arguments.to_string(),
             };
         }
-        self.push_text(&data["message"]["content"]);
+        self.push_text(0, &data["message"]["content"]);
+        self.push_text(0, &data["response"]);
         self.is_unfinished |= data["done_reason"] == "length";
     }
 
-    fn push_text(&mut self, text: &Value) {
-        self.has_text |= text.as_str().is_some_and(|text| !text.is_empty());
+    fn push_text(&mut self, answer: u64, text: &Value) {
+        let Some(text) = text.as_str() else { return };
+        match self.texts.iter_mut().find(|(number, _)| *number == answer) {
+            Some((_, known)) => known.push_str(text),
+            None => self.texts.push((answer, text.to_owned())),
+        }
     }
+}
+
+impl Called {
+    /// Returns the number of the answer that it is a part of.
+    pub(crate) const fn answer(&self) -> u64 {
+        self.key.0
+    }
+}
+
+/// Replaces the text of an answer in a whole response.
+pub(crate) fn set_text(protocol: Protocol, body: &mut Value, answer: u64, text: String) {
+    let texts = |parts: &mut Value, kind: &str, text: String| {
+        let Some(parts) = parts.as_array_mut() else { return };
+        if let Some(first) = parts.iter().position(|part| part["type"] == kind) {
+            parts[first]["text"] = text.into();
+            let mut nth = 0;
+            parts.retain(|part| {
+                nth += 1;
+                nth <= first + 1 || part["type"] != kind
+            });
+        }
+    };
+    match protocol {
+        Protocol::OpenAi => {
+            let choices = body["choices"].as_array_mut().into_iter().flatten();
+            for choice in choices.filter(|choice| choice["index"].as_u64().unwrap_or(0) == answer) {
+                choice["message"]["content"] = text.clone().into();
+            }
+        }
+        Protocol::Responses => {
+            let mut items = body["output"].as_array_mut().into_iter().flatten();
+            if let Some(item) = items.find(|item| item["type"] == "message") {
+                texts(&mut item["content"], "output_text", text);
+            }
+        }
+        Protocol::Anthropic => texts(&mut body["content"], "text", text),
+        _ if body["response"].is_string() => body["response"] = text.into(),
+        _ => body["message"]["content"] = text.into(),
+    }
+}
+
+/// Returns the part of a request that says what has to be checked: its tools with schemas, its format and its limits. Members that the
+/// service cannot act on, such as documents, are left out; targets of the same protocol take them.
+pub(crate) fn reduced(body: &Value) -> Value {
+    const KEPT: [&str; 13] = [
+        "format",
+        "max_completion_tokens",
+        "max_output_tokens",
+        "max_tokens",
+        "model",
+        "n",
+        "output_config",
+        "output_format",
+        "response_format",
+        "stream",
+        "stream_options",
+        "text",
+        "tool_choice",
+    ];
+
+    let mut kept: serde_json::Map<String, Value> =
+        KEPT.iter().filter_map(|name| Some(((*name).to_owned(), body.get(*name)?.clone()))).collect();
+    let has_schema = |tool: &&Value| {
+        matches!(tool["type"].as_str(), None | Some("function" | "custom"))
+            && (tool["function"].is_object()
+                || tool["parameters"].is_object()
+                || tool["input_schema"].is_object())
+    };
+    let tools: Vec<Value> = items(&body["tools"]).filter(has_schema).cloned().collect();
+    if tools.len() < items(&body["tools"]).count() {
+        kept.remove("tool_choice");
+    }
+    kept.insert("tools".to_owned(), tools.into());
+    let message = json!([{"role": "user", "content": "."}]);
+    for (name, value) in [("messages", message), ("input", ".".into()), ("prompt", ".".into())] {
+        if body.get(name).is_some() {
+            kept.insert(name.to_owned(), value);
+        }
+    }
+    kept.into()
+}
+
+/// Returns the names of all tools of a request.
+pub(crate) fn tool_names(body: &Value) -> impl Iterator<Item = &str> {
+    items(&body["tools"]).filter_map(|tool| tool["name"].as_str().or(tool["function"]["name"].as_str()))
 }
 
 /// Adds a message of the user to a request.
 pub(crate) fn add_message(protocol: Protocol, body: &mut Value, text: &str) {
+    if let (Protocol::Ollama, Some(prompt)) = (protocol, body["prompt"].as_str()) {
+        body["prompt"] = format!("{prompt}\n\n{text}").into();
+        return;
+    }
     let message = json!({"role": "user", "content": text});
     let name = if protocol == Protocol::Responses { "input" } else { "messages" };
     match &mut body[name] {
@@ -195,15 +328,31 @@ impl Events {
     pub(crate) fn next(&mut self, protocol: Protocol) -> Option<Vec<u8>> {
         let ends: &[&[u8]] =
             if protocol == Protocol::Ollama { &[b"\n"] } else { &[b"\n\n", b"\r\n\r\n", b"\r\r"] };
-        while self.seen < self.bytes.len() {
-            self.seen += 1;
+        while let Some(at) =
+            self.bytes.get(self.seen..)?.iter().position(|byte| matches!(byte, b'\n' | b'\r'))
+        {
+            self.seen += at + 1;
             if ends.iter().any(|end| self.bytes[..self.seen].ends_with(end)) {
                 let rest = self.bytes.split_off(self.seen);
                 self.seen = 0;
                 return Some(std::mem::replace(&mut self.bytes, rest));
             }
         }
+        self.seen = self.bytes.len();
         None
+    }
+
+    /// Takes the next piece of a stream of Chat Completions. Returns the events that are whole, without the one that has the usage
+    /// alone.
+    pub(crate) fn without_usage(&mut self, piece: &[u8]) -> Vec<u8> {
+        self.push(piece);
+        let mut kept = Vec::with_capacity(piece.len());
+        while let Some(event) = self.next(Protocol::OpenAi) {
+            if !is_usage(&event) {
+                kept.extend(event);
+            }
+        }
+        kept
     }
 
     /// Returns whether there are no bytes of an event that is not whole.
@@ -214,6 +363,17 @@ impl Events {
     /// Returns the bytes after the last complete event.
     pub(crate) fn rest(self) -> Vec<u8> {
         self.bytes
+    }
+}
+
+/// Returns whether an event of Chat Completions has the usage and nothing else.
+pub(crate) fn is_usage(event: &[u8]) -> bool {
+    const MARK: &[u8] = b"\"usage\"";
+
+    // Most events have no usage, and are not parsed.
+    event.windows(MARK.len()).any(|part| part == MARK) && {
+        let document = document(event);
+        document["usage"].is_object() && document["choices"].as_array().is_some_and(Vec::is_empty)
     }
 }
 

@@ -75,7 +75,7 @@ impl Protocol for OpenAi {
         body.known(FIELDS)?;
         for name in ["audio", "functions", "function_call", "web_search_options"] {
             if body.take(name).is_some() {
-                return Err(body.refuse(name, "is not supported"));
+                return Err(body.unsupported(name, "is not supported"));
             }
         }
         let messages = body.list("messages")?.ok_or_else(|| body.missing("messages"))?;
@@ -101,9 +101,6 @@ impl Protocol for OpenAi {
             None => false,
         };
         let count = body.count("n")?.unwrap_or(1);
-        if stream && count > 1 {
-            return Err(body.refuse("n", "a stream has one answer"));
-        }
         let plain = Ask::plain(body.required_text("model")?);
         Ok(Ask {
             messages,
@@ -155,6 +152,7 @@ impl Protocol for OpenAi {
             meta: meta.clone(),
             include_usage: ask.include_usage,
             called: ask.called(),
+            index: 0,
             sent: false,
         })
     }
@@ -171,7 +169,7 @@ pub(super) fn error(problem: &Problem) -> Value {
         _ => "invalid_request_error",
     };
     let mut error = json!({
-        "message": problem.message, "type": kind, "param": problem.param, "code": problem.kind.name(),
+        "message": problem.message, "type": kind, "param": problem.param, "code": problem.code(),
     });
     if let Some(violations) = problem.violations() {
         error["violations"] = violations;
@@ -218,7 +216,7 @@ fn part<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Part, Prob
             let mut image = part.object("image_url")?.ok_or_else(|| part.missing("image_url"))?;
             parts::picture(&image.required_text("url")?, &image.place("url"))
         }
-        other => Err(part.refuse("type", &format!("`{other}` is not supported"))),
+        other => Err(part.unsupported("type", &format!("`{other}` is not supported"))),
     }
 }
 
@@ -314,13 +312,16 @@ struct Chunks {
     include_usage: bool,
     /// The tool that is called, where that is known from the start.
     called: Option<String>,
+    /// The number of the answer that is written.
+    index: usize,
     /// Whether text was sent.
     sent: bool,
 }
 
 impl Chunks {
     fn chunk(&self, delta: &Value, finish: Option<&str>) -> Value {
-        let choices = json!([{"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish}]);
+        let choices =
+            json!([{"index": self.index, "delta": delta, "logprobs": null, "finish_reason": finish}]);
         self.whole(&choices, &Value::Null)
     }
 
@@ -338,7 +339,7 @@ impl Chunks {
 
     fn call(&self, name: &str) -> Value {
         json!({"tool_calls": [{
-            "index": 0, "id": format!("{}0", self.meta.id("call_")), "type": "function",
+            "index": 0, "id": format!("{}{}", self.meta.id("call_"), self.index), "type": "function",
             "function": {"name": name, "arguments": ""},
         }]})
     }
@@ -358,7 +359,28 @@ impl Frames for Chunks {
         call.into_iter().chain([self.chunk(&more, None)]).collect()
     }
 
-    fn close(&mut self, choice: &Choice, reply: &Reply) -> Vec<Value> {
+    fn close(&mut self, first: &Choice, reply: &Reply) -> Vec<Value> {
+        let mut events = self.answer(first);
+        for (nth, choice) in reply.choices.iter().enumerate().skip(1) {
+            (self.index, self.sent) = (nth, false);
+            events.extend(self.open());
+            events.extend(self.answer(choice));
+        }
+        if self.include_usage {
+            events.push(self.whole(&json!([]), &json!(usage(reply, &self.meta))));
+        }
+        events.push("[DONE]".into());
+        events
+    }
+
+    fn fail(&mut self, problem: &Problem) -> Vec<Value> {
+        vec![error(problem)]
+    }
+}
+
+impl Chunks {
+    /// Returns the chunks of an answer, without those that were sent before.
+    fn answer(&mut self, choice: &Choice) -> Vec<Value> {
         let mut events = match &choice.content {
             _ if self.sent => Vec::new(),
             Content::Refusal(reason) => vec![self.chunk(&json!({"refusal": reason}), None)],
@@ -369,14 +391,6 @@ impl Frames for Chunks {
             }
         };
         events.push(self.chunk(&json!({}), Some(finish(choice.finish))));
-        if self.include_usage {
-            events.push(self.whole(&json!([]), &json!(usage(reply, &self.meta))));
-        }
-        events.push("[DONE]".into());
         events
-    }
-
-    fn fail(&mut self, problem: &Problem) -> Vec<Value> {
-        vec![error(problem)]
     }
 }

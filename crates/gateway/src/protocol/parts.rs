@@ -14,7 +14,7 @@ pub(super) fn picture(url: &str, at: &str) -> Result<Part, Problem> {
     let Some((media_type, data)) = data else {
         let message =
             format!("`{at}`: send the picture as a `data:` URL with base64; addresses are not fetched");
-        return Err(Problem::invalid(at, message));
+        return Err(Problem { is_unsupported: true, ..Problem::invalid(at, message) });
     };
     Ok(Part::Image { media_type: media_type.to_owned(), data: data.to_owned() })
 }
@@ -66,7 +66,7 @@ pub(super) fn tools<'t>(
 pub(super) fn of_type<'t>(mut object: Fields<'t>, kind: &str) -> Result<Fields<'t>, Problem> {
     match object.required_text("type")? {
         found if found == kind => Ok(object),
-        other => Err(object.refuse("type", &format!("`{other}` is not supported"))),
+        other => Err(object.unsupported("type", &format!("`{other}` is not supported"))),
     }
 }
 
@@ -120,7 +120,7 @@ pub(super) fn choice<'t>(
 /// Returns the requested result: an answer in a format, or calls of tools.
 ///
 /// # Errors
-/// [`Problem`] if a tool is forced that does not exist, or both a format and a tool are.
+/// [`Problem`] if a tool is forced that does not exist. A format beside a forced tool has no effect, because there is no text.
 pub(super) fn want(format: Want, tools: Vec<Tool>, choice: Choice, at: &str) -> Result<Want, Problem> {
     let refuse = |message: String| Err(Problem::invalid(at, message));
     if tools.is_empty() && matches!(choice, Choice::Named(_) | Choice::Required) {
@@ -128,16 +128,6 @@ pub(super) fn want(format: Want, tools: Vec<Tool>, choice: Choice, at: &str) -> 
     }
     if tools.is_empty() || choice == Choice::None {
         return Ok(format);
-    }
-    if format.is_contract() && choice != Choice::Auto {
-        return refuse(format!(
-            "`{at}`: a tool is forced and a format of the answer is set: use one of them"
-        ));
-    }
-    if format.is_contract() {
-        return refuse(
-            "tools and a format of the answer together are not supported: leave out one of them".to_owned(),
-        );
     }
     match choice {
         Choice::Named(name) => match tools.iter().find(|tool| tool.name == name) {
@@ -148,6 +138,12 @@ pub(super) fn want(format: Want, tools: Vec<Tool>, choice: Choice, at: &str) -> 
             }
         },
         Choice::Required if tools.len() == 1 => Ok(tools.into_iter().next().map_or(format, Want::Call)),
-        choice => Ok(Want::Tools { tools, required: choice == Choice::Required }),
+        choice => {
+            let format = match format {
+                Want::Json { name, schema } => Some((name, schema)),
+                _ => None,
+            };
+            Ok(Want::Tools { tools, required: choice == Choice::Required, format })
+        }
     }
 }

@@ -74,7 +74,7 @@ impl Protocol for Responses {
             }
         }
         if body.flag("background")?.unwrap_or(false) {
-            return Err(body.refuse("background", "is not supported"));
+            return Err(body.unsupported("background", "is not supported"));
         }
         let mut messages = Vec::new();
         if let Some(instructions) = body.text("instructions")? {
@@ -168,7 +168,7 @@ fn message<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<
             item.skip("reasoning");
             return Ok(None);
         }
-        other => return Err(item.refuse("type", &format!("`{other}` is not supported"))),
+        other => return Err(item.unsupported("type", &format!("`{other}` is not supported"))),
     }))
 }
 
@@ -178,7 +178,7 @@ fn content<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Part, P
         "input_text" | "output_text" | "text" => Ok(Part::Text { text: part.required_text("text")? }),
         "refusal" => Ok(Part::Text { text: part.required_text("refusal")? }),
         "input_image" => parts::picture(&part.required_text("image_url")?, &part.place("image_url")),
-        other => Err(part.refuse("type", &format!("`{other}` is not supported"))),
+        other => Err(part.unsupported("type", &format!("`{other}` is not supported"))),
     }
 }
 

@@ -1,28 +1,29 @@
 //! Requests for an answer, in any protocol.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::{HeaderMap, Request};
 use axum::response::Response;
-use formwork::providers::Protocol as RawProtocol;
-use formwork_core::Usage;
+use formwork::providers::{Protocol as RawProtocol, Raw};
 use formwork_http::with_trace;
 use formwork_ledger::{RecordId, RunRecord};
 use serde_json::Value;
 
-use super::job::{Job, exact, json, no_json, now, reserve, text};
+use super::job::{Job, exact, no_json, now, reserve, text};
+use super::native::Given;
 use super::refused::refused;
 use super::turns::Open;
 use super::{Shared, native, passed, stream};
 use crate::access;
-use crate::ask::Ask;
+use crate::ask::{Ask, Want};
 use crate::document::Document;
 use crate::options::Options;
-use crate::pass;
+use crate::pass::Pass;
 use crate::problem::Problem;
-use crate::protocol::{OpenAi, Protocol};
+use crate::protocol::Protocol;
+use crate::protocol::native::reduced;
 use crate::record::Record;
 use crate::reply::Meta;
 use crate::trace;
@@ -46,13 +47,13 @@ async fn work(
 ) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let client = shared.access.client(&parts.headers)?;
-    shared.access.count(&client)?;
+    let seat = shared.access.count(&client)?;
     let options = Options::of(&parts.headers)?;
     let text = text(&shared, &parts.headers, body).await?;
     let document = Document::read(&text).map_err(|error| no_json(&error))?;
     let model = document.word(["model"]).map(str::to_owned);
     let model = model.ok_or_else(|| Problem::invalid("model", "missing field `model`"))?;
-    client.may_ask(&model)?;
+    client.may_ask(&shared.engine.names, &model)?;
     let mut targets = shared.engine.names.resolve(&model)?;
     let turn = shared.turns.take(shared.engine.deadline(options.bounds)).await.inspect_err(|problem| {
         shared.metrics.event(problem.kind.name());
@@ -62,42 +63,64 @@ async fn work(
         .with_labels(options.user.clone(), options.tags.clone())
         .with_request(shared.keeps_bodies.then(|| document.text().to_owned()));
     let id = run.id;
-    let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone());
-    let length = document.text().len();
-    if options.contract.is_none() && protocol.is_plain(&document) {
-        let (own, path) = protocol.own();
+    let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone(), (client.clone(), seat));
+    let prompt = document.extent();
+    let ask = plain(model.clone(), &document);
+    let (own, path) = protocol.own();
+    let is_own = shared.engine.targets(&targets).next().is_some_and(|target| target.raw(own).is_some());
+    if is_own && options.contract.is_none() && protocol.is_plain(&document) {
+        let is_stream = protocol.is_stream(&document);
         let mut open = None;
-        while let Some(raw) = targets.first().and_then(|nth| shared.engine.names.targets()[*nth].raw(own)) {
-            if protocol.is_stream(&document) && open.is_none() {
-                open = Some(Box::pin(record.checked(Open::new(&shared, client.name()))).await?);
+        if is_stream {
+            open = Some(Box::pin(record.checked(Open::new(&shared, client.name()))).await?);
+        }
+        let held = reserve(&shared, &client, (&ask, prompt), &targets, options.bounds, id, true).await;
+        let (hold, _) = Box::pin(record.checked(held)).await?;
+        record.hold(hold);
+        let asks_usage = is_stream
+            && own == RawProtocol::OpenAi
+            && record.is_kept()
+            && !document.is_true(["stream_options", "include_usage"]);
+        let pass = Pass {
+            engine: &shared.engine,
+            protocols: &[own],
+            path,
+            headers: &parts.headers,
+            until: Instant::now() + shared.engine.deadline(options.bounds),
+            unanswered: shared.engine.unanswered(&ask, prompt),
+        };
+        let write = |raw: &Raw, asks_usage| {
+            document.with_model(&raw.model, asks_usage).map_err(|error| no_json(&error))
+        };
+        match Box::pin(pass.send(&mut targets, &mut record, asks_usage, write)).await {
+            Ok(Some(sent)) => {
+                let target = targets.first().copied().unwrap_or_default();
+                return Ok(passed::response(open, sent, record, target, Some(prompt), turn, &id));
             }
-            if !record.has_hold() {
-                let plain = Ask::plain(model.clone());
-                let held = reserve(&shared, &client, &plain, length, &targets, options.bounds, id).await;
-                let (hold, _) = Box::pin(record.checked(held)).await?;
-                record.hold(hold);
-            }
-            let deadline = shared.engine.deadline(options.bounds);
-            let sent = match document.with_model(&raw.model) {
-                Ok(body) => pass::send(raw, path, body, &parts.headers, deadline).await,
-                Err(error) => Err(no_json(&error)),
-            };
-            match sent {
-                Ok(response) => {
-                    return Ok(passed::response(open, response, record, targets[0], length, turn, &id));
-                }
-                Err(problem) if targets.len() == 1 => {
-                    Box::pin(record.call(targets[0], Usage::default(), Some(&problem))).await;
-                    return Err(problem);
-                }
-                Err(_) => _ = targets.remove(0),
+            Ok(None) => {}
+            Err((usage, problem)) => {
+                let target = targets.first().copied().unwrap_or_default();
+                Box::pin(record.call(target, usage, Some(&problem))).await;
+                return Err(problem);
             }
         }
     }
     let meta = Meta { run: id.to_string(), model: model.clone(), created: now() };
-    let ask = Ask::plain(model);
-    let job = Job { shared, protocol, ask, targets, options, meta, client, record, _turn: turn };
+    let job = Job { shared, protocol, ask, prompt, targets, options, meta, client, record, _turn: turn };
     Box::pin(understood(job, document, parts.headers, id)).await
+}
+
+/// Returns the limits of a request that is passed on as it is.
+fn plain(model: String, document: &Document<'_>) -> Ask {
+    let mut ask = Ask::plain(model);
+    ask.count = document.count(&[&["n"]]).unwrap_or(1);
+    ask.sampling.max_tokens = document.count(&[
+        &["max_completion_tokens"],
+        &["max_output_tokens"],
+        &["max_tokens"],
+        &["options", "num_predict"],
+    ]);
+    ask
 }
 
 /// Answers a request that is not passed on as it is.
@@ -107,14 +130,13 @@ async fn understood(
     headers: HeaderMap,
     id: RecordId,
 ) -> Result<Response, Problem> {
-    let length = document.text().len();
     let understood = read(&job, document);
-    let (ask, with_tools) = job.record.checked(understood).await?;
+    let (ask, given) = job.record.checked(understood).await?;
     job.ask = ask;
-    let prepared = Box::pin(job.prepared(length, id)).await;
+    let prepared = Box::pin(job.prepared(id, given.is_some())).await;
     let spec = job.record.checked(prepared).await?;
-    if let Some(body) = with_tools {
-        job = match Box::pin(native::answer(job, body, headers)).await {
+    if let Some(given) = given {
+        job = match Box::pin(native::answer(job, given, headers)).await {
             Ok(response) => return response,
             Err(job) => job,
         };
@@ -127,68 +149,42 @@ async fn understood(
     }
 }
 
-/// Reads a request, and its document for a target that receives the tools, which gets the request unchanged.
-fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Value>), Problem> {
+/// Reads a request, and its document for a target of its protocol that gets it as it is: where it has tools, and where a run would
+/// lose a part of it.
+fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Given>), Problem> {
     exact(document.text())?;
     let engine = &job.shared.engine;
     let raw = engine.targets(&job.targets).next().and_then(|target| target.raw(job.protocol.own().0));
-    let is_native = job.options.contract.is_none() && raw.is_some() && !document.is_empty(["tools"]);
-    let with_tools = is_native.then(|| document.value()).transpose();
-    let ask = job.protocol.ask(document, &engine.schemas)?;
+    let Options { contract, absent, coerce, is_eager, .. } = &job.options;
+    let may_pass = contract.is_none() && raw.is_some();
+    let is_whole = absent.is_none() && coerce.is_none() && !is_eager;
+    let text = document.text();
+    let body = || serde_json::from_str::<Value>(text).map_err(|error| no_json(&error));
+    let (ask, given) = match job.protocol.ask(document, &engine.schemas) {
+        Ok(ask) => {
+            let is_lossy = is_whole && (!ask.ignored.is_empty() || ask.sampling.top_p.is_some());
+            let is_given = match &ask.want {
+                Want::Tools { .. } => may_pass,
+                Want::Json { .. } | Want::Call(_) => may_pass && is_lossy,
+                Want::Text => false,
+            };
+            let body = is_given.then(body).transpose()?;
+            (ask, body.map(|body| Given { body, only: None }))
+        }
+        Err(problem) if problem.is_unsupported && may_pass && is_whole => {
+            let body = body()?;
+            let reduced = reduced(&body).to_string();
+            let ask = Document::read(&reduced)
+                .map_err(|error| no_json(&error))
+                .and_then(|document| job.protocol.ask(document, &engine.schemas));
+            let Ok(ask) = ask else { return Err(problem) };
+            (ask, Some(Given { body, only: Some(problem) }))
+        }
+        Err(problem) => return Err(problem),
+    };
     let max = engine.limits.max_choices;
     if ask.count > max {
         return Err(Problem::invalid("n", format!("`n`: at most {max} answers")));
     }
-    Ok((ask, with_tools.map_err(|error| no_json(&error))?))
-}
-
-/// Passes embeddings on to the first target that speaks OpenAI's protocol.
-pub(super) async fn embeddings(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
-    let trace = trace::of(request.headers());
-    let answered = async {
-        let (parts, body) = request.into_parts();
-        let client = shared.access.client(&parts.headers)?;
-        shared.access.count(&client)?;
-        let options = Options::of(&parts.headers)?;
-        let (mut body, text) = json(&shared, &parts.headers, body).await?;
-        let model = body["model"].as_str().unwrap_or_default().to_owned();
-        client.may_ask(&model)?;
-        let targets = shared.engine.names.resolve(&model)?;
-        let deadline = shared.engine.deadline(options.bounds);
-        let turn = shared.turns.take(deadline).await?;
-        let found = targets.iter().find_map(|nth| {
-            let target = &shared.engine.names.targets()[*nth];
-            let raw = target.raw(RawProtocol::OpenAi).or_else(|| target.raw(RawProtocol::Responses))?;
-            Some((*nth, raw.clone()))
-        });
-        let (target, raw) = found.ok_or_else(|| {
-            Problem::invalid("model", "no target of this model is a server with OpenAI's embeddings")
-        })?;
-        let request_bytes = text.len();
-        let run = RunRecord::new("/v1/embeddings", access::now())
-            .with_key(client.id())
-            .with_labels(options.user.clone(), options.tags.clone());
-        let id = run.id;
-        let (hold, _) = reserve(
-            &shared,
-            &client,
-            &Ask::plain(model.clone()),
-            request_bytes,
-            &[target],
-            options.bounds,
-            id,
-        )
-        .await?;
-        let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone());
-        record.hold(hold);
-        let body = pass::written(&mut body, &raw);
-        match pass::send(&raw, "/embeddings", body, &parts.headers, deadline).await {
-            Ok(response) => Ok(passed::response(None, response, record, target, request_bytes, turn, &id)),
-            Err(problem) => {
-                record.call(target, Usage::default(), Some(&problem)).await;
-                Err(problem)
-            }
-        }
-    };
-    with_trace(trace, answered).await.unwrap_or_else(|problem| refused(&OpenAi, &problem))
+    Ok((ask, given))
 }

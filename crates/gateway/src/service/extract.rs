@@ -24,6 +24,7 @@ use super::turns::Open;
 use crate::access;
 use crate::ask::{Ask, Sampling, Want};
 use crate::contracts::{Schema, Spec};
+use crate::document::Extent;
 use crate::engine::{Ready, reply};
 use crate::names::DEFAULT;
 use crate::options::Options;
@@ -101,7 +102,7 @@ pub(super) async fn extract(State(shared): State<Arc<Shared>>, request: Request<
 async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let client = shared.access.client(&parts.headers)?;
-    shared.access.count(&client)?;
+    let seat = shared.access.count(&client)?;
     let mut options = Options::of(&parts.headers)?;
     let (body, text) = read_json(&shared, &parts.headers, body).await?;
     let extract_request: ExtractRequest =
@@ -112,7 +113,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     } else {
         extract_request.targets.join(",")
     };
-    client.may_ask(&model)?;
+    client.may_ask(&shared.engine.names, &model)?;
     let targets = shared.engine.names.resolve(&model)?;
     limit(&extract_request, &mut options)?;
     let sampling = Sampling {
@@ -132,9 +133,12 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
         .with_labels(options.user.clone(), options.tags.clone())
         .with_request(shared.keeps_bodies.then(|| text.clone()));
     let id = run.id;
-    let (hold, limit) = reserve(&shared, &client, &ask, text.len(), &targets, options.bounds, id).await?;
+    let mut prompt = Extent::default();
+    prompt.add(text.len());
+    let (hold, limit) =
+        reserve(&shared, &client, (&ask, prompt), &targets, options.bounds, id, false).await?;
     options.bounds.budget = limit;
-    let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone());
+    let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone(), (client.clone(), seat));
     record.hold(hold);
     let ready = shared.engine.ready(&spec, &targets, sampling, options.bounds).await;
     let ready = record.checked(ready).await?;
@@ -288,7 +292,9 @@ fn step(update: &Update<Value>) -> Option<(&'static str, Value)> {
         }
         Update::Text(text) => ("text", json!({"text": text})),
         Update::Reasoning(text) => ("reasoning", json!({"text": text})),
-        Update::Partial(value) => ("partial", json!({"value": value})),
+        Update::Partial(partial) => ("partial", json!({"value": partial.value()})),
+        Update::Item(item) => ("item", json!({"path": item.path, "value": item.value})),
+        Update::Replaced { path } => ("replaced", json!({"path": path})),
         Update::Finished(call) => ("finished", json!(call)),
         Update::Asking { attempt, target, ask, wait } => {
             let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);

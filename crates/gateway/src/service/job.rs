@@ -16,6 +16,7 @@ use super::Shared;
 use crate::access::{self, Client};
 use crate::ask::{Ask, Sampling, Want};
 use crate::contracts::{ContractError, Schema, Spec};
+use crate::document::Extent;
 use crate::engine::{self, Bounds, Ready};
 use crate::options::Options;
 use crate::problem::{Kind, Problem};
@@ -28,6 +29,8 @@ pub(super) struct Job {
     pub(super) shared: Arc<Shared>,
     pub(super) protocol: &'static dyn Protocol,
     pub(super) ask: Ask,
+    /// The extent of the request's prompt.
+    pub(super) prompt: Extent,
     pub(super) targets: Vec<usize>,
     pub(super) options: Options,
     pub(super) meta: Meta,
@@ -37,36 +40,60 @@ pub(super) struct Job {
     pub(super) _turn: Turn,
 }
 
-/// Reserves the maximum cost of a request. Returns the hold, and the limit for the run.
+/// Reserves the maximum cost of a request. Returns the hold, and the limit for the run. A request that is `passed` on as it is has to
+/// keep its own limit from the start, because nothing ends it later.
+///
+/// # Errors
+/// [`Kind::OutOfBudget`], [`Kind::Invalid`] or [`Kind::Forbidden`] for a target whose price is not known, and the problems of the key.
 pub(super) async fn reserve(
     shared: &Shared,
     client: &Client,
-    ask: &Ask,
-    bytes: usize,
+    (ask, prompt): (&Ask, Extent),
     targets: &[usize],
     bounds: Bounds,
     run: RecordId,
+    is_passed: bool,
 ) -> Result<(Option<Hold>, Option<u64>), Problem> {
-    let Some(key) = &client.0 else { return Ok((None, bounds.budget)) };
-    let worst = shared.engine.worst(ask, bytes, targets);
-    let (whole, call): (u64, u64) = match (worst, key.budget) {
+    let own = bounds.budget.filter(|_| is_passed);
+    let key = client.0.as_ref();
+    if key.is_none() && own.is_none() {
+        return Ok((None, bounds.budget));
+    }
+    let (whole, call) = match (shared.engine.worst(ask, prompt, targets), key.and_then(|key| key.budget)) {
         (Ok(worst), _) => worst,
-        (Err(_), None) => (0_u64, 0_u64),
         (Err(target), Some(_)) => {
-            let message =
-                format!("the API key `{}` has a budget, and the price of `{target}` is not known", key.name);
+            let message = format!(
+                "the API key `{}` has a budget, and the price of `{target}` is not known",
+                client.name()
+            );
             return Err(Problem::new(Kind::Forbidden, message));
         }
+        (Err(target), None) if own.is_some() => {
+            let message = format!("`x-formwork-budget`: the price of `{target}` is not known");
+            return Err(Problem::invalid("x-formwork-budget", message));
+        }
+        (Err(_), None) => (0, 0),
     };
+    if let Some(own) = own.filter(|own| call > *own) {
+        let usd = |micro: u64| micro as f64 / 1e6;
+        let message = format!(
+            "the request may cost up to {} US dollars, and `x-formwork-budget` allows {}: set a lower limit of tokens",
+            usd(call),
+            usd(own)
+        );
+        return Err(Problem::new(Kind::OutOfBudget, message));
+    }
+    let Some(key) = key else { return Ok((None, bounds.budget)) };
     // Limits are rounded, because each different limit needs its own plan.
     let whole = whole.checked_next_power_of_two().unwrap_or(whole);
-    let amount = match (key.left(), bounds.budget) {
-        (left, Some(own)) => own.min(left.unwrap_or(own).max(call)),
+    let limits = match (key.left(), bounds.budget) {
+        (left, Some(own)) => (own.min(call), own.min(left.unwrap_or(own).max(call))),
         // The remaining budget must cover at least one attempt, but not all of them.
-        (Some(left), None) => whole.min(left.max(call)),
-        (None, None) => whole,
+        (Some(left), None) => (call, whole.min(left.max(call))),
+        (None, None) => (whole, whole),
     };
-    let hold = shared.access.reserve(client, amount, run).await?;
+    let hold = shared.access.reserve(client, limits, run, shared.engine.limits.budget_wait).await?;
+    let amount = hold.as_ref().map_or(limits.1, Hold::amount);
     Ok((hold, bounds.budget.or(key.budget.map(|_| amount))))
 }
 
@@ -86,8 +113,8 @@ impl Job {
     /// Returns the contract of the request, and reserves its maximum cost.
     pub(super) async fn prepared(
         &mut self,
-        bytes: usize,
         run: RecordId,
+        is_passed: bool,
     ) -> Result<Option<(Spec, Option<formwork_core::Message>)>, Problem> {
         let mut spec = self.spec().await?;
         if let Some((spec, _)) = &mut spec
@@ -102,9 +129,18 @@ impl Job {
             self.ask.want = Want::Json { name: spec.name.clone(), schema: Schema::default() };
         }
         self.note_ignored(spec.is_some());
+        if self.record.has_hold() {
+            // Targets of the same protocol were asked before.
+            return Ok(spec);
+        }
+        let mut prompt = self.prompt;
+        if let Some((spec, _)) = spec.as_ref().filter(|_| self.options.contract.is_some()) {
+            prompt.add(spec.schema.length());
+        }
+        let ask = (&self.ask, prompt);
+        let bounds = self.options.bounds;
         let (hold, limit) =
-            reserve(&self.shared, &self.client, &self.ask, bytes, &self.targets, self.options.bounds, run)
-                .await?;
+            reserve(&self.shared, &self.client, ask, &self.targets, bounds, run, is_passed).await?;
         self.record.hold(hold);
         self.options.bounds.budget = limit;
         Ok(spec)
@@ -130,11 +166,6 @@ impl Job {
         }
     }
 
-    /// Returns the length of the dialogue's texts.
-    pub(super) fn bytes(&self) -> usize {
-        self.ask.messages.iter().map(|message| message.text().len()).sum()
-    }
-
     /// Compiles the contract, and counts whether that was done before.
     pub(super) async fn ready(&self, spec: &Spec) -> Result<Ready, Problem> {
         let mut bounds = self.options.bounds;
@@ -146,7 +177,10 @@ impl Job {
 
     /// Returns whether the first attempt is shown as it comes. A turn with several tools is known only when it is whole.
     pub(super) const fn is_eager(&self) -> bool {
-        self.options.is_eager && self.ask.stream && !matches!(self.ask.want, Want::Tools { .. })
+        self.options.is_eager
+            && self.ask.stream
+            && self.ask.count == 1
+            && !matches!(self.ask.want, Want::Tools { .. })
     }
 
     /// Returns the digest that a value of this request is cached under; `None` if nothing is cached.
@@ -253,7 +287,10 @@ impl Job {
         {
             Ok(completion) => completion,
             Err(problem) => {
-                self.record.call(called, Usage::default(), Some(&problem)).await;
+                let is_late = problem.kind == Kind::Deadline;
+                let unanswered = || self.shared.engine.unanswered(&self.ask, self.prompt);
+                let usage = if is_late { unanswered() } else { Usage::default() };
+                self.record.call(called, usage, Some(&problem)).await;
                 return Err(problem);
             }
         };

@@ -17,7 +17,12 @@ use crate::protocol::{Anthropic, Ollama, OpenAi, Protocol, timestamp};
 const CREATED: u64 = 0;
 
 pub(super) async fn models(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
-    let names = shared.engine.names.all();
+    let client = match shared.access.client(&headers) {
+        Ok(client) => client,
+        Err(problem) => return refused(&OpenAi, &problem),
+    };
+    let known = &shared.engine.names;
+    let names = known.all().filter(|name| client.may_use(known, name));
     if headers.contains_key("anthropic-version") {
         let data: Vec<Value> = names.map(anthropic).collect();
         let id = |model: Option<&Value>| model.map_or(Value::Null, |model| model["id"].clone());
@@ -35,7 +40,12 @@ pub(super) async fn model(
     headers: HeaderMap,
 ) -> Response {
     let is_anthropic = headers.contains_key("anthropic-version");
-    match shared.engine.names.check(&name) {
+    let known = &shared.engine.names;
+    let found = shared.access.client(&headers).and_then(|client| match client.may_use(known, &name) {
+        true => known.check(&name),
+        false => Err(known.unknown(&name, |other| client.may_use(known, other))),
+    });
+    match found {
         Ok(_) if is_anthropic => Json(anthropic(&name)).into_response(),
         Ok(_) => Json(openai(&name)).into_response(),
         Err(problem) => {
@@ -53,9 +63,30 @@ fn anthropic(name: &str) -> Value {
     json!({"type": "model", "id": name, "display_name": name, "created_at": timestamp(CREATED)})
 }
 
-pub(super) async fn tags(State(shared): State<Arc<Shared>>) -> Response {
-    let models: Vec<Value> = shared.engine.names.all().map(tag).collect();
-    Json(json!({"models": models})).into_response()
+pub(super) async fn tags(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
+    listed(&shared, &headers, tag)
+}
+
+/// Lists the models that are loaded: all of them, as far as clients can tell.
+pub(super) async fn running(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
+    let running = |name: &str| {
+        let mut model = tag(name);
+        model["expires_at"] = timestamp(CREATED).into();
+        model["size_vram"] = 0.into();
+        model
+    };
+    listed(&shared, &headers, running)
+}
+
+fn listed(shared: &Shared, headers: &HeaderMap, describe: impl Fn(&str) -> Value) -> Response {
+    let known = &shared.engine.names;
+    match shared.access.client(headers) {
+        Ok(client) => {
+            let names = known.all().filter(|name| client.may_use(known, name));
+            Json(json!({"models": names.map(describe).collect::<Vec<_>>()})).into_response()
+        }
+        Err(problem) => refused(&Ollama::Chat, &problem),
+    }
 }
 
 fn tag(name: &str) -> Value {
@@ -76,6 +107,7 @@ pub(super) async fn show(State(shared): State<Arc<Shared>>, request: Request<Bod
         let (parts, body) = request.into_parts();
         let (body, _) = job::json(&shared, &parts.headers, body).await?;
         let name = body["model"].as_str().or(body["name"].as_str()).unwrap_or_default();
+        shared.access.client(&parts.headers)?.may_ask(&shared.engine.names, name)?;
         shared.engine.names.check(name)?;
         Ok(json!({
             "modelfile": "", "parameters": "", "template": "", "details": details(), "model_info": {},

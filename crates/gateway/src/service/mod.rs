@@ -1,6 +1,7 @@
 //! The service: its parts, and how it is started.
 
 mod batches;
+mod beside;
 mod chat;
 mod extract;
 mod job;
@@ -222,6 +223,9 @@ impl Gateway {
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send,
     ) -> io::Result<()> {
+        if let Some(ledger) = self.0.access.ledger() {
+            release(ledger);
+        }
         let limits = &self.0.engine.limits;
         let connections = Connections {
             read_timeout: limits.read_timeout,
@@ -243,6 +247,22 @@ impl Gateway {
             _ = ledger.flush().await;
         }
         served
+    }
+}
+
+/// Gives budgets back what processes reserved that ended before they settled it.
+fn release(ledger: &Ledger) {
+    match ledger.release_ended() {
+        Ok(released) if released.count > 0 => {
+            let (count, usd) = (released.count, formwork_ledger::format_usd(released.amount));
+            tracing::warn!(
+                target: "formwork_gateway",
+                count,
+                "reservations of a process that ended are released: their calls have cost up to {usd} US dollars"
+            );
+        }
+        Ok(_) => {}
+        Err(error) => tracing::warn!(target: "formwork_gateway", %error, "reservations cannot be released"),
     }
 }
 

@@ -4,39 +4,48 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
-use axum::http::HeaderValue;
+use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use formwork_core::Fault;
+use formwork_core::{Fault, Usage};
 use formwork_ledger::RecordId;
 use formwork_serve::Turn;
 use futures_util::Stream;
 use tokio::runtime::Handle;
 
 use super::turns::Open;
+use crate::document::Extent;
 use crate::meter::Meter;
 use crate::pass;
+use crate::protocol::native::Events;
 use crate::record::Record;
 
-/// Returns the response of a target. Its body is read as the client reads, and its usage is recorded at the end.
+/// Returns the response of a target. Its body is read as the client reads, and its usage is recorded at the end. Without a `prompt`
+/// the request is free.
 pub(super) fn response(
     open: Option<Open>,
-    response: axum::http::Response<formwork_wire::Body>,
+    sent: pass::Passed,
     record: Record,
     target: usize,
-    request_bytes: usize,
+    prompt: Option<Extent>,
     turn: Turn,
     run: &RecordId,
 ) -> Response {
-    let (head, body) = response.into_parts();
+    let (head, body) = sent.response.into_parts();
     let held = Held {
         record: record.is_kept().then_some(record),
         meter: Meter::default(),
         target,
-        request_bytes,
+        prompt: prompt.unwrap_or_default(),
+        is_free: prompt.is_none() || !head.status.is_success(),
+        is_whole: false,
+        left: head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok()),
         _turn: turn,
         _open: open,
     };
-    let mut response = pass::returned(&head, Body::from_stream(Passed { body, held }));
+    let media = head.headers.get(header::CONTENT_TYPE).and_then(|media| media.to_str().ok());
+    let is_events = media.is_some_and(|media| media.starts_with("text/event-stream"));
+    let events = (sent.adds_usage && is_events).then(Events::default);
+    let mut response = pass::returned(&head, Body::from_stream(Passed { body, held, events }));
     if let Ok(run) = HeaderValue::from_str(&run.to_string()) {
         response.headers_mut().insert("x-formwork-run", run);
     }
@@ -46,13 +55,21 @@ pub(super) fn response(
 struct Passed {
     body: formwork_wire::Body,
     held: Held,
+    /// The events of a stream from which the usage is taken out, because the client did not ask for it.
+    events: Option<Events>,
 }
 
 struct Held {
     record: Option<Record>,
     meter: Meter,
     target: usize,
-    request_bytes: usize,
+    prompt: Extent,
+    /// Whether it costs nothing: the target refused the request, or it has no price.
+    is_free: bool,
+    /// Whether the body came to its end.
+    is_whole: bool,
+    /// The rest of a body whose length is known: it is not read any more once it is complete.
+    left: Option<u64>,
     _turn: Turn,
     _open: Option<Open>,
 }
@@ -62,21 +79,50 @@ impl Stream for Passed {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
-        let polled = Pin::new(&mut this.body).poll_next(cx);
-        match &polled {
-            Poll::Ready(Some(Ok(bytes))) if this.held.record.is_some() => this.held.meter.see(bytes),
-            Poll::Ready(None) => this.held.end(),
-            _ => {}
+        loop {
+            let polled = Pin::new(&mut this.body).poll_next(cx);
+            match &polled {
+                Poll::Ready(Some(Ok(bytes))) => {
+                    if this.held.record.is_some() {
+                        this.held.see(bytes);
+                    }
+                    let Some(events) = &mut this.events else { return polled };
+                    let kept = events.without_usage(bytes);
+                    if !kept.is_empty() {
+                        return Poll::Ready(Some(Ok(kept.into())));
+                    }
+                }
+                Poll::Ready(None) => {
+                    if let Some(rest) = this.events.take().map(Events::rest).filter(|rest| !rest.is_empty()) {
+                        return Poll::Ready(Some(Ok(rest.into())));
+                    }
+                    this.held.is_whole = true;
+                    this.held.end();
+                    return polled;
+                }
+                _ => return polled,
+            }
         }
-        polled
     }
 }
 
 impl Held {
+    fn see(&mut self, bytes: &[u8]) {
+        self.meter.see(bytes);
+        if let Some(left) = &mut self.left {
+            *left = left.saturating_sub(bytes.len() as u64);
+            self.is_whole |= *left == 0;
+        }
+    }
+
     /// Records the call.
     fn end(&mut self) {
         let Some(record) = self.record.take() else { return };
-        let (usage, target) = (self.meter.usage(self.request_bytes), self.target);
+        let target = self.target;
+        let usage = match self.is_free {
+            true => Usage::default(),
+            false => self.meter.usage(self.prompt, self.is_whole),
+        };
         // Without a runtime the process ends.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move { record.call(target, usage, None).await });

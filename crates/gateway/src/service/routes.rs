@@ -14,8 +14,9 @@ use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use serde_json::Value;
 
+use super::beside::Beside;
 use super::refused::{Logged, refused};
-use super::{Shared, chat, extract, lists, pages};
+use super::{Shared, beside, chat, extract, lists, pages};
 use crate::guard;
 use crate::problem::{Kind, Problem};
 use crate::protocol::{Anthropic, Ollama, OpenAi, Protocol, Responses};
@@ -35,11 +36,15 @@ impl Routes {
             .route("/v1/messages", answers(&Anthropic))
             .route("/api/chat", answers(&Ollama::Chat))
             .route("/api/generate", answers(&Ollama::Generate))
-            .route("/v1/embeddings", post(chat::embeddings))
+            .route("/v1/messages/count_tokens", besides(Beside::CountTokens))
+            .route("/v1/embeddings", besides(Beside::Embeddings))
+            .route("/api/embed", besides(Beside::Embed("/api/embed")))
+            .route("/api/embeddings", besides(Beside::Embed("/api/embeddings")))
             .route("/v1/extract", post(extract::extract))
             .route("/v1/models", get(lists::models))
             .route("/v1/models/{*name}", get(lists::model))
             .route("/api/tags", get(lists::tags))
+            .route("/api/ps", get(lists::running))
             .route("/api/show", post(lists::show))
             .route("/api/version", get(lists::version))
             .route("/openapi.json", get(openapi))
@@ -68,12 +73,13 @@ impl Routes {
             Ok(origin) => {
                 let is_preflight = request.method() == Method::OPTIONS && origin.is_some();
                 let mut response = match is_preflight {
-                    true => preflight(),
+                    true => preflight(request.headers()),
                     false => self.router.call(request).await?,
                 };
                 if let Some(origin) = origin {
                     let headers = response.headers_mut();
                     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+                    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
                     headers.insert(header::VARY, HeaderValue::from_static("origin"));
                 }
                 response
@@ -135,10 +141,20 @@ fn protocol_of(path: &str, headers: &HeaderMap) -> &'static dyn Protocol {
     }
 }
 
-fn preflight() -> Response {
+/// The headers of responses that web pages may read.
+const EXPOSED: HeaderValue = HeaderValue::from_static(
+    "retry-after, x-formwork-calls, x-formwork-ignored, x-formwork-run, x-formwork-warnings, x-request-id, x-should-retry",
+);
+
+/// Responds to the question whether a page of an allowed origin may send a request: with the headers that it asks for, because the
+/// official clients add their own (`x-stainless-…`) and no header means more to the service than to the client that sets it.
+fn preflight(headers: &HeaderMap) -> Response {
+    let allowed = HeaderValue::from_static("authorization, content-type, x-api-key, anthropic-version");
+    let asked = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned().unwrap_or(allowed);
     let headers = [
-        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST"),
-        (header::ACCESS_CONTROL_ALLOW_HEADERS, "authorization, content-type, x-api-key, anthropic-version"),
+        (header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST")),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, asked),
+        (header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600")),
     ];
     (StatusCode::NO_CONTENT, headers).into_response()
 }
@@ -146,6 +162,11 @@ fn preflight() -> Response {
 /// Returns the resource of a protocol that answers dialogues.
 fn answers(protocol: &'static dyn Protocol) -> MethodRouter<Arc<Shared>> {
     post(move |State(shared), request| chat::answer(protocol, shared, request))
+}
+
+/// Returns a resource that targets answer.
+fn besides(beside: Beside) -> MethodRouter<Arc<Shared>> {
+    post(move |State(shared), request| beside::answer(beside, shared, request))
 }
 
 async fn openapi() -> Json<Value> {

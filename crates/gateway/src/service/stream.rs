@@ -113,7 +113,9 @@ pub(super) async fn contract(
         let (eager, mut texts) = Eager::new();
         let observer = job.is_eager().then(|| Arc::new(eager) as Arc<dyn Observer>);
         let input = engine::input(&mut job.ask, instructions);
-        let mut run = pin!(engine::extraction(&ready.extractor, input, 0, &cancel, observer).run());
+        let one =
+            |nth| engine::extraction(&ready.extractor, input.clone(), nth, &cancel, observer.clone()).run();
+        let mut run = pin!(futures_util::future::join_all((0..job.ask.count).map(one)));
         let mut ticks = interval(line.keep_alive);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         ticks.reset();
@@ -122,7 +124,7 @@ pub(super) async fn contract(
             let opening = line.frames.open();
             line.send(opening).await
         };
-        let result = loop {
+        let results = loop {
             tokio::select! {
                 biased;
                 Some(text) = texts.recv(), if is_there => {
@@ -130,7 +132,7 @@ pub(super) async fn contract(
                     sent.push_str(&text);
                     is_there = line.send(piece).await;
                 }
-                result = run.as_mut() => break result,
+                results = run.as_mut() => break results,
                 () = line.sender.closed(), if is_there => is_there = false,
                 _ = ticks.tick(), if is_there => is_there = line.keep_alive().await,
             }
@@ -144,7 +146,6 @@ pub(super) async fn contract(
             sent.push_str(&text);
             is_there = is_there && line.send(piece).await;
         }
-        let results = [result];
         let reply = job.finish(&results);
         job.cache(digest, &results);
         let last = match reply.and_then(|reply| held(&sent, reply)) {
@@ -202,6 +203,13 @@ impl Observer for Eager {
 
 /// Answers with a model's text as it comes.
 pub(super) async fn text(mut job: Job) -> Result<Response, Problem> {
+    if job.ask.count > 1 {
+        let problem = Problem::invalid(
+            "n",
+            "`n`: a stream of text has one answer where the target has another protocol",
+        );
+        return job.record.checked(Err(problem)).await;
+    }
     let opened = open(&job);
     let (mut line, guard, response) = job.record.checked(opened).await?;
     let trace = job.options.trace.clone();
@@ -216,9 +224,9 @@ pub(super) async fn text(mut job: Job) -> Result<Response, Problem> {
         let late = || Problem::new(Kind::Deadline, "the answer was not complete in time");
         let Partial { text, target, usage, finish } = heard;
         // The received part of a completion was paid for, even if the call failed later.
-        let estimate =
-            Usage::new(job.bytes().div_ceil(4) as u64, text.len().div_ceil(4) as u64).with_estimated(true);
-        let usage = usage.unwrap_or(if text.is_empty() { Usage::default() } else { estimate });
+        let estimate = Usage::new(job.prompt.estimate(), text.len().div_ceil(3) as u64).with_estimated(true);
+        let is_unanswered = text.is_empty() && !matches!(outcome, Err(_) | Ok(Ok(_)));
+        let usage = usage.unwrap_or(if is_unanswered { Usage::default() } else { estimate });
         match outcome.unwrap_or_else(|_| Err(late())) {
             Ok(true) => {
                 let reply = job.shared.engine.text_reply(target, text, finish, usage);

@@ -53,8 +53,6 @@ fn keys_are_asked_for_once_there_are_any() {
             assert_eq!((got.status, got.header("x-should-retry")), (401, Some("false")), "{}", way.name);
             assert!(!way.message(&got.json()).is_empty());
         }
-        let other = gate.post(way.path, &[("x-api-key", &secret)], &way.body("default", false));
-        assert_eq!(other.status, 403, "{}", way.name);
     }
     for path in ["/v1/models", "/v1/models/primary", "/api/tags", "/metrics", "/", "/v1/runs/x"] {
         assert_eq!(gate.get(path).status, 401, "{path}");
@@ -63,6 +61,70 @@ fn keys_are_asked_for_once_there_are_any() {
     ledger.revoke_key("alice", now()).unwrap();
     let way = ways()[0];
     assert_eq!(gate.post(way.path, &[("x-api-key", &secret)], &way.body("primary", false)).status, 401);
+}
+
+#[test]
+fn a_key_sees_and_uses_exactly_its_models_by_every_name_they_have() {
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+    let ledger = ledger();
+    let secret =
+        add(&ledger, NewKey { models: vec!["a".to_owned(), "both".to_owned()], ..NewKey::new("alice") });
+    let config: String = ["a", "b", "c"].map(|name| openai(&server.url()).replace("primary", name)).concat();
+    let builder = targets(&config)
+        .with_alias("just-a", &["a".to_owned()])
+        .with_alias("both", &["a".to_owned(), "b".to_owned()])
+        .with_alias("a-or-c", &["a".to_owned(), "c".to_owned()])
+        .with_alias("nothing", &[]);
+    let gate = Gate::start(builder.with_limits(limits()).with_ledger(ledger.clone()));
+    let seen = ["a", "both", "just-a"];
+    for (name, allowed) in [
+        ("a", true),
+        ("a:latest", true),
+        ("just-a", true),
+        ("just-a:latest", true),
+        ("both", true),
+        ("both:latest", true),
+        ("a, both", true),
+        ("b", false),
+        ("c", false),
+        ("a-or-c", false),
+        ("default", false),
+        ("nothing", false),
+        ("a,b", false),
+    ] {
+        for way in ways() {
+            let got = gate.post(way.path, &[("x-api-key", &secret)], &way.body(name, false));
+            assert_eq!(got.status, if allowed { 200 } else { 403 }, "{} {name}: {}", way.name, got.text());
+        }
+        let count =
+            gate.post("/v1/messages/count_tokens", &[("x-api-key", &secret)], &json!({"model": name}));
+        assert_eq!(count.status, if allowed { 200 } else { 403 }, "{name}");
+        let show = gate.post("/api/show", &[("x-api-key", &secret)], &json!({"model": name}));
+        assert_eq!(show.status == 200, allowed, "{name}");
+    }
+    let get = |path: &str, more: &str| {
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nhost: localhost\r\nx-api-key: {secret}\r\nconnection: close\r\n{more}\r\n"
+        );
+        gate.send(head.as_bytes())
+    };
+    for (path, more, list, name) in [
+        ("/v1/models", "", "data", "id"),
+        ("/v1/models", "anthropic-version: 2023-06-01\r\n", "data", "id"),
+        ("/api/tags", "", "models", "name"),
+        ("/api/ps", "", "models", "name"),
+    ] {
+        let body = get(path, more).json();
+        let mut names: Vec<_> =
+            body[list].as_array().unwrap().iter().map(|model| model[name].as_str().unwrap()).collect();
+        names.sort_unstable();
+        assert_eq!(names, seen, "{path}");
+    }
+    for (name, status) in [("a", 200), ("just-a:latest", 200), ("b", 404), ("default", 404)] {
+        let got = get(&format!("/v1/models/{name}"), "");
+        assert_eq!(got.status, status, "{name}");
+        assert!(!got.text().contains("a-or-c"), "{}", got.text());
+    }
 }
 
 #[test]
@@ -78,6 +140,54 @@ fn a_rate_is_kept_and_says_when_to_come_back() {
     assert_eq!((got.status, got.header("x-should-retry")), (429, Some("true")));
     let wait: u64 = got.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=30).contains(&wait), "{wait}");
+}
+
+#[test]
+fn a_key_has_so_many_tokens_a_minute_and_requests_at_once() {
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+    let ledger = ledger();
+    // A request uses 15 tokens, and the limit is found out at the end of the request that reaches it.
+    let tokens = add(&ledger, NewKey { tpm: Some(20), ..NewKey::new("tokens") });
+    let gate = gate(&server.url(), &ledger);
+    let way = ways()[0];
+    let ask = |key: &str| gate.post(way.path, &[("x-api-key", key)], &way.body("primary", false));
+    assert_eq!((ask(&tokens).status, ask(&tokens).status), (200, 200));
+    let got = ask(&tokens);
+    assert_eq!((got.status, got.header("x-should-retry")), (429, Some("true")), "{}", got.text());
+    let wait: u64 = got.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=30).contains(&wait), "{wait}");
+
+    let silent = Server::start([Reply::silent()]).unwrap();
+    let one = add(&ledger, NewKey { max_open: Some(1), ..NewKey::new("one") });
+    let gate = super::keys::gate(&silent.url(), &ledger);
+    for path in [way.path, "/v1/embeddings", "/v1/extract"] {
+        let body = match path {
+            "/v1/extract" => json!({"input": "x", "schema": super::support::schema()}),
+            _ => way.body("primary", false),
+        };
+        let before = silent.received().len();
+        let mut socket = gate.connect();
+        let bytes = super::support::request(path, &[("x-api-key", &one)], body.to_string().as_bytes());
+        std::io::Write::write_all(&mut socket, &bytes).unwrap();
+        while silent.received().len() == before {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let got = gate.post(path, &[("x-api-key", &one)], &body);
+        assert_eq!((got.status, silent.received().len()), (429, before + 1), "{path}: {}", got.text());
+        drop(socket);
+        // The request ends with its client.
+        loop {
+            let got = gate.post(
+                way.path,
+                &[("x-api-key", &one), ("x-formwork-deadline", "0.05")],
+                &way.body("primary", false),
+            );
+            if got.status == 504 {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
 }
 
 #[test]

@@ -5,7 +5,9 @@
 mod bad_input;
 mod dialogues;
 mod extract;
+mod formats;
 mod keys;
+mod metering;
 mod outcomes;
 mod passing;
 mod service;

@@ -133,6 +133,111 @@ fn embeddings_are_passed_through() {
 }
 
 #[test]
+fn tokens_are_counted_by_the_target_or_estimated() {
+    let body = json!({"model": "primary", "messages": [{"role": "user", "content": "a".repeat(300)}]});
+    let server = Server::start([Reply::json(r#"{"input_tokens": 77}"#)]).unwrap();
+    let gate = Gate::new(&section("primary", "anthropic", &server.url()));
+    let got = gate.post("/v1/messages/count_tokens", &[], &body);
+    assert_eq!((got.status, got.text().as_str()), (200, r#"{"input_tokens": 77}"#));
+    assert_eq!(server.received()[0].path, "/v1/messages/count_tokens");
+    let gate = Gate::new(&section("primary", "openai", &server.url()));
+    let got = gate.post("/v1/messages/count_tokens", &[], &body);
+    assert_eq!(
+        (got.json(), got.header("x-formwork-estimated")),
+        (json!({"input_tokens": 104}), Some("input_tokens"))
+    );
+    assert_eq!(server.received().len(), 1);
+    for path in ["/api/embed", "/api/embeddings"] {
+        let server = Server::start([Reply::json(BODY)]).unwrap();
+        let gate = Gate::new(&section("primary", "ollama", &server.url()));
+        let got = gate.post(path, &[], &json!({"model": "primary", "input": "x"}));
+        assert_eq!((got.text().as_str(), server.received()[0].path.as_str()), (BODY, path));
+    }
+}
+
+#[test]
+fn resources_that_are_not_there_are_404_in_the_form_of_their_protocol() {
+    let gate = Gate::new(&section("primary", "openai", "http://127.0.0.1:9"));
+    for (path, pointer) in [
+        ("/v1/moderations", "/error/code"),
+        ("/v1/audio/speech", "/error/code"),
+        ("/v1/messages/batches", "/error/type"),
+        ("/api/pull", "/error"),
+    ] {
+        let got = gate.post(path, &[], &json!({}));
+        assert_eq!(got.status, 404, "{path}");
+        assert!(got.json().pointer(pointer).is_some_and(Value::is_string), "{path}: {}", got.text());
+    }
+}
+
+#[test]
+fn the_code_of_a_prompt_that_is_too_long_survives_a_contract_and_a_translation() {
+    let error = r#"{"error": {"message": "This model's maximum context length is 128 tokens.", "type": "invalid_request_error", "code": "context_length_exceeded"}}"#;
+    for kind in ["openai", "ollama"] {
+        for way in ways().into_iter().filter(|way| way.path.starts_with("/v1/chat")) {
+            for has_contract in [false, true] {
+                let server = Server::start([Reply::json(error).with_status(400)]).unwrap();
+                let gate = Gate::new(&section("primary", kind, &server.url()));
+                let mut body = way.body("primary", false);
+                if !has_contract {
+                    for name in ["response_format", "tools", "tool_choice"] {
+                        body.as_object_mut().unwrap().remove(name);
+                    }
+                }
+                let got = gate.post(way.path, &[], &body);
+                let code = got.json()["error"]["code"].clone();
+                assert_eq!(
+                    (got.status, code),
+                    (400, json!("context_length_exceeded")),
+                    "{kind} {has_contract}: {}",
+                    got.text()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stream_has_as_many_answers_as_are_asked_for() {
+    let server = Server::start([completion(r#"{"age": 340}"#), completion(r#"{"age": 34}"#)]).unwrap();
+    let gate = Gate::new(&section("primary", "openai", &server.url()));
+    for way in ways().into_iter().filter(|way| way.path.starts_with("/v1/chat")) {
+        let mut body = way.body("primary", true);
+        body["n"] = 3.into();
+        let documents = gate.post(way.path, &[], &body).documents();
+        for index in 0..3 {
+            let mine: Vec<Value> = documents
+                .iter()
+                .filter(|document| document["choices"][0]["index"] == index)
+                .cloned()
+                .collect();
+            assert_eq!(way.streamed(&mine), r#"{"age":34}"#, "{} {index}: {documents:?}", way.name);
+            let ends = mine.iter().filter(|document| document["choices"][0]["finish_reason"].is_string());
+            assert_eq!(ends.count(), 1, "{} {index}", way.name);
+        }
+    }
+}
+
+#[test]
+fn pages_of_an_allowed_origin_may_send_the_headers_of_the_official_clients() {
+    let origin = "https://app.example.org";
+    let config = section("primary", "openai", "http://127.0.0.1:9");
+    let gate = Gate::start(super::support::targets(&config).with_origins(vec![origin.to_owned()]));
+    for (from, status) in [(origin, 204), ("https://evil.example", 403)] {
+        let asked = "authorization, content-type, x-stainless-lang, x-stainless-retry-count";
+        let head = format!(
+            "OPTIONS /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\norigin: {from}\r\naccess-control-request-method: POST\r\n\
+             access-control-request-headers: {asked}\r\nconnection: close\r\n\r\n"
+        );
+        let got = gate.send(head.as_bytes());
+        assert_eq!(got.status, status, "{from}");
+        let is_allowed = status == 204;
+        assert_eq!(got.header("access-control-allow-headers"), is_allowed.then_some(asked), "{from}");
+        assert_eq!(got.header("access-control-allow-origin"), is_allowed.then_some(origin), "{from}");
+    }
+}
+
+#[test]
 fn the_callers_trace_goes_on_to_the_target() {
     const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use super::support::{Gate, schema, section};
 
 /// A protocol: the format of its requests and responses.
-struct Protocol {
-    name: &'static str,
+pub(super) struct Protocol {
+    pub(super) name: &'static str,
     section: fn(&str) -> String,
-    path: &'static str,
+    pub(super) path: &'static str,
     /// A request with the tools `find` and `save`.
     request: fn() -> Value,
     /// A response with a text and a call of `save` for each of these arguments.
@@ -34,7 +34,7 @@ fn openai_call(nth: usize, arguments: &Value) -> Value {
     json!({"index": nth, "id": format!("c{nth}"), "type": "function", "function": {"name": "save", "arguments": arguments.to_string()}})
 }
 
-fn protocols() -> Vec<Protocol> {
+pub(super) fn protocols() -> Vec<Protocol> {
     vec![
         Protocol {
             name: "openai",
@@ -205,11 +205,11 @@ fn protocols() -> Vec<Protocol> {
 }
 
 impl Protocol {
-    fn gate(&self, server: &Server) -> Gate {
+    pub(super) fn gate(&self, server: &Server) -> Gate {
         Gate::new(&(self.section)(&server.url()))
     }
 
-    fn body(&self, stream: bool) -> Value {
+    pub(super) fn body(&self, stream: bool) -> Value {
         let mut body = (self.request)();
         body["model"] = "primary".into();
         body["stream"] = stream.into();
@@ -217,7 +217,7 @@ impl Protocol {
     }
 
     /// The reply of a server, in pieces of a size.
-    fn reply(&self, stream: bool, text: &str, calls: &[Value], size: usize) -> (Reply, Vec<u8>) {
+    pub(super) fn reply(&self, stream: bool, text: &str, calls: &[Value], size: usize) -> (Reply, Vec<u8>) {
         if stream {
             let media = if self.name == "ollama" { "application/x-ndjson" } else { "text/event-stream" };
             let bytes = (self.stream)(text, calls).into_bytes();
@@ -358,7 +358,8 @@ fn what_nothing_acts_on_is_named_in_the_response() {
     let anthropic = json!({"messages": messages, "max_tokens": 9, "top_k": 3, "top_p": 0.5});
     let ollama = json!({"messages": messages, "format": schema(), "options": {"top_k": 3, "top_p": 0.5, "num_ctx": 9}});
     for (path, body, expected) in [
-        ("/v1/chat/completions", contract, Some("logprobs, stop, top_p")),
+        // The target has the protocol of the request, and gets all of it.
+        ("/v1/chat/completions", contract, None),
         ("/v1/chat/completions", plain, None),
         ("/v1/messages", anthropic, Some("top_k")),
         ("/api/chat", ollama, Some("options.num_ctx, options.top_k, options.top_p")),

@@ -15,7 +15,7 @@ struct Response<'a> {
     #[serde(borrow)]
     output: Object<Output<'a>>,
     stop_reason: Leaf<'a>,
-    usage: Object<Counts>,
+    usage: Object<Counts<'a>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -68,19 +68,34 @@ struct ToolUse<'a> {
 /// The `usage` of a response. The API reports cache reads and writes separately from the other input tokens.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Counts {
+struct Counts<'a> {
     input_tokens: Count,
     output_tokens: Count,
     cache_read_input_tokens: Count,
     cache_write_input_tokens: Count,
+    #[serde(borrow)]
+    cache_details: List<Object<Written<'a>>>,
 }
 
-impl Counts {
+/// The tokens that were written to the cache, by lifetime: `5m` or `1h`.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Written<'a> {
+    #[serde(borrow)]
+    ttl: Leaf<'a>,
+    input_tokens: Count,
+}
+
+impl Counts<'_> {
     fn usage(&self) -> Option<Usage> {
         let cached = self.cache_read_input_tokens.0.unwrap_or_default();
         let written = self.cache_write_input_tokens.0.unwrap_or_default();
         let input = self.input_tokens.0?.saturating_add(cached).saturating_add(written);
-        Some(Usage::new(input, self.output_tokens.0?).with_cached(cached))
+        let of_hour = |one: &Written<'_>| one.input_tokens.0.filter(|_| one.ttl.as_str() == Some("1h"));
+        let hour =
+            self.cache_details.iter().filter_map(|one| of_hour(one.0.as_ref()?)).sum::<u64>().min(written);
+        let usage = Usage::new(input, self.output_tokens.0?).with_written(written - hour, hour);
+        Some(usage.with_cached(cached))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use formwork_core::{Delta, End, Fault, FaultKind, Finish, ToolCall, Usage};
 use formwork_wire::http::response::Parts;
-use formwork_wire::lenient::{Count, Leaf, List, Object};
+use formwork_wire::lenient::{Count, Flag, Leaf, List, Object};
 use formwork_wire::{Decoder, Deltas, Messages, Ndjson, Reader, RequestInfo, bad_wire, lenient, media_type};
 use serde::Deserialize;
 
@@ -23,7 +23,7 @@ struct Line<'a> {
     message: Object<ResponseMessage<'a>>,
     response: Leaf<'a>,
     thinking: Leaf<'a>,
-    done: Leaf<'a>,
+    done: Flag,
     done_reason: Leaf<'a>,
     prompt_eval_count: Count,
     eval_count: Count,
@@ -143,7 +143,7 @@ impl Messages for Lines {
         }
         // Some last lines have `done_reason` and no `done` (ollama/ollama#10015).
         let gives_reason = line.done_reason.as_str().is_some_and(|reason| !reason.is_empty());
-        if line.done.is_true() || gives_reason {
+        if line.done.0 || gives_reason {
             let Some(finish) = self.finish(&line) else {
                 return Err(Fault::new(
                     FaultKind::BadRequest,

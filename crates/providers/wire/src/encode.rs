@@ -5,8 +5,8 @@ use formwork_core::{Call, Fault, FaultKind};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Request, Uri};
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
 use crate::Members;
 
@@ -44,27 +44,6 @@ pub fn post(path: &str, body: &impl Serialize, members: &Members) -> Result<Requ
     })?;
     request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok(request)
-}
-
-/// Merges more members into an object: objects of the same name are merged, other values are replaced. So `{"text": {"verbosity": "low"}}`
-/// keeps the schema in `text`.
-///
-/// ```
-/// use serde_json::{Value, json};
-///
-/// let mut body = json!({"text": {"format": {"type": "json_schema"}}, "n": 1});
-/// if let (Some(body), Value::Object(more)) = (body.as_object_mut(), json!({"text": {"verbosity": "low"}, "n": 2})) {
-///     formwork_wire::merge(body, &more);
-/// }
-/// assert_eq!(body, json!({"text": {"format": {"type": "json_schema"}, "verbosity": "low"}, "n": 2}));
-/// ```
-pub fn merge(into: &mut Map<String, Value>, more: &Map<String, Value>) {
-    for (name, value) in more {
-        match (into.get_mut(name), value) {
-            (Some(Value::Object(known)), Value::Object(value)) => merge(known, value),
-            _ => _ = into.insert(name.clone(), value.clone()),
-        }
-    }
 }
 
 /// Returns the schema of a call that asks for enforcement.

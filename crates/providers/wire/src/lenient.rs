@@ -66,8 +66,11 @@ fn last_counts<'a, T: Deserialize<'a> + Default>(
     read: serde_json::Result<Object<T>>,
     again: impl FnOnce() -> serde_json::Result<Value>,
 ) -> serde_json::Result<T> {
-    let read = read.or_else(|_| Object::deserialize(again()?))?;
-    Ok(read.0.unwrap_or_default())
+    match read {
+        Ok(Object(Some(document))) => Ok(document),
+        Ok(Object(None)) => Ok(T::default()),
+        Err(_) => Ok(Object::deserialize(again()?)?.0.unwrap_or_default()),
+    }
 }
 
 /// A value of any JSON type. Texts are borrowed from the document unless they contain escapes.
@@ -97,11 +100,6 @@ impl Leaf<'_> {
     /// Returns the text of a string.
     pub fn as_str(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
-    }
-
-    /// Returns whether the value is `true`.
-    pub fn is_true(&self) -> bool {
-        matches!(self, Self::Other(json) if **json == *"true")
     }
 
     /// Returns an array, an object, a number or a truth value.
@@ -160,6 +158,18 @@ impl<'a> From<Value> for Leaf<'a> {
     }
 }
 
+/// Whether a value is `true`. Any other value counts as `false`.
+///
+/// ```
+/// use formwork_wire::lenient::Flag;
+///
+/// let flags: Vec<Flag> = serde_json::from_str(r#"[true, false, "true", 1, null]"#)?;
+/// assert_eq!(flags, [Flag(true), Flag(false), Flag(false), Flag(false), Flag(false)]);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Flag(pub bool);
+
 /// A number of things, which some servers write as a floating-point number. `None` for any other value.
 ///
 /// ```
@@ -171,6 +181,18 @@ impl<'a> From<Value> for Leaf<'a> {
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count(pub Option<u64>);
+
+/// An amount of something. `None` for any value that is no number.
+///
+/// ```
+/// use formwork_wire::lenient::Amount;
+///
+/// let amounts: Vec<Amount> = serde_json::from_str(r#"[0.25, 3, "3", {"total": 1}]"#)?;
+/// assert_eq!(amounts, [Amount(Some(0.25)), Amount(Some(3.0)), Amount(None), Amount(None)]);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Amount(pub Option<f64>);
 
 /// An object, or `None` for any other value.
 ///
@@ -242,10 +264,22 @@ impl<'de: 'a, 'a> OfAny<'de> for Leaf<'a> {
     }
 }
 
+impl<'de> OfAny<'de> for Flag {
+    fn of_scalar(value: Value) -> Self {
+        Self(value == true)
+    }
+}
+
 impl<'de> OfAny<'de> for Count {
     fn of_scalar(value: Value) -> Self {
         let float = || value.as_f64().filter(|count| *count >= 0.0).map(|count| count as u64);
         Self(value.as_u64().or_else(float))
+    }
+}
+
+impl OfAny<'_> for Amount {
+    fn of_scalar(value: Value) -> Self {
+        Self(value.as_f64())
     }
 }
 
@@ -267,7 +301,19 @@ impl<'de: 'a, 'a> Deserialize<'de> for Leaf<'a> {
     }
 }
 
+impl<'de> Deserialize<'de> for Flag {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Any(PhantomData))
+    }
+}
+
 impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Any(PhantomData))
+    }
+}
+
+impl<'de> Deserialize<'de> for Amount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Any(PhantomData))
     }

@@ -46,7 +46,7 @@ mod wire;
 pub use collector::Collector;
 pub use config::null_is_empty;
 pub use decoder::{Decoder, Deltas, Framed, Messages, Reader, Whole, decoder};
-pub use encode::{bad_request, folded, merge, post, safe_name, schema_of, unsupported};
+pub use encode::{bad_request, folded, post, safe_name, schema_of, unsupported};
 pub use fault::{
     bad_wire, closed_early, error_in, fault_of, is_closed_early, is_error, media_type, quoted, request_id,
     retry_after,
@@ -54,7 +54,7 @@ pub use fault::{
 pub use framing::{Framing, Ndjson, Sse};
 pub use http_provider::Http;
 pub use request_info::RequestInfo;
-pub use settings::Members;
+pub use settings::{Members, merge};
 pub use transport::{Body, Chunks, SharedTransport, Transport};
 pub use wire::{Auth, Wire};
 

@@ -27,7 +27,7 @@ static TABLE: LazyLock<Value> =
 #[derive(Debug, Clone, Default, PartialEq)]
 #[must_use]
 pub struct Members {
-    /// Members that are [merged](crate::merge) into the body and replace its values.
+    /// Members that are [merged](merge) into the body and replace its values.
     pub(crate) extra: Map<String, Value>,
     /// Members that are added where the body has none.
     pub(crate) settings: Map<String, Value>,
@@ -83,7 +83,7 @@ impl Members {
         let is_of_tools = |name: &str| matches!(name, "tool_choice" | "parallel_tool_calls");
         let settings = self.settings.iter().filter(|(name, _)| has_tools || !is_of_tools(name));
         add(body, &settings.map(|(name, value)| (name.clone(), value.clone())).collect());
-        crate::merge(body, &self.extra);
+        merge(body, &self.extra);
     }
 }
 
@@ -130,6 +130,27 @@ fn add(into: &mut Map<String, Value>, more: &Map<String, Value>) {
             (Some(Value::Object(known)), Value::Object(value)) => add(known, value),
             (Some(_), _) => {}
             (None, _) => _ = into.insert(name.clone(), value.clone()),
+        }
+    }
+}
+
+/// Merges more members into an object: objects of the same name are merged, other values are replaced. So `{"text": {"verbosity": "low"}}`
+/// keeps the schema in `text`.
+///
+/// ```
+/// use serde_json::{Value, json};
+///
+/// let mut body = json!({"text": {"format": {"type": "json_schema"}}, "n": 1});
+/// if let (Some(body), Value::Object(more)) = (body.as_object_mut(), json!({"text": {"verbosity": "low"}, "n": 2})) {
+///     formwork_wire::merge(body, &more);
+/// }
+/// assert_eq!(body, json!({"text": {"format": {"type": "json_schema"}, "verbosity": "low"}, "n": 2}));
+/// ```
+pub fn merge(into: &mut Map<String, Value>, more: &Map<String, Value>) {
+    for (name, value) in more {
+        match (into.get_mut(name), value) {
+            (Some(Value::Object(known)), Value::Object(value)) => merge(known, value),
+            _ => _ = into.insert(name.clone(), value.clone()),
         }
     }
 }

@@ -62,7 +62,7 @@ fn extractor(latency: Duration) -> Result<Extractor<Value>, formwork_core::Error
 }
 
 fn extractor_of(provider: SharedProvider) -> Result<Extractor<Value>, formwork_core::Error> {
-    let backend = Backend::new(provider).with_price(Price { input: 150_000, output: 600_000 });
+    let backend = Backend::new(provider).with_price(Price::new(150_000, 600_000));
     Extractor::for_document("person", schema()).with_target(backend).build()
 }
 

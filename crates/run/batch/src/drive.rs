@@ -38,8 +38,13 @@ const STORING_SHARE: usize = 4;
 /// Asks about single rows.
 #[async_trait]
 pub(crate) trait AsksRows: Send + Sync {
-    /// Returns the number of rows that may be open now.
-    fn limit(&self) -> usize;
+    /// Returns the number of further rows that may start now, if `open` are open.
+    fn room(&self, open: usize) -> usize;
+
+    /// Returns the time until another row may start, if that depends on time (default: it does not).
+    fn wait(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// Takes a row to its result, and stores that.
     async fn row(&self, store: &Arc<dyn Store>, row: OpenRow, turn: Turn) -> Result<Outcome, BatchError>;
@@ -209,9 +214,12 @@ pub(crate) async fn drive(
             ended.get_or_insert(Ended::Stopped(stop));
         }
         let is_paused = weather.pause.is_some_and(|pause| Instant::now() < pause);
-        let limit = if weather.since.is_some() { 1 } else { asks.limit() };
-        let storing_rows = storing.rows.load(Ordering::Relaxed).min(limit / STORING_SHARE);
-        while ended.is_none() && !is_paused && open.len() < limit + storing_rows {
+        let stored = storing.rows.load(Ordering::Relaxed).min(open.len() / STORING_SHARE);
+        let calling = open.len() - stored;
+        let mut room =
+            if weather.since.is_some() { 1_usize.saturating_sub(calling) } else { asks.room(calling) };
+        while ended.is_none() && !is_paused && room > 0 {
+            room -= 1;
             if waiting.is_empty() && !is_read {
                 let rows = store.open_rows(last, READ).await?;
                 (last, is_read) = (rows.last().map(|row| row.number).or(last), rows.is_empty());
@@ -235,12 +243,13 @@ pub(crate) async fn drive(
                 (last, is_read, deferred) = (None, false, 0);
             }
         }
+        let wait = Some(asks.wait()).filter(|wait| !wait.is_zero()).map_or(LOOK, |wait| wait.min(LOOK));
         let outcome = tokio::select! {
             biased;
             Some(outcome) = open.next() => Some(outcome?),
             () = storing.begun.notified() => None,
             () = cancel.cancelled(), if !cut.is_cancelled() => None,
-            () = tokio::time::sleep(LOOK) => None,
+            () = tokio::time::sleep(wait) => None,
         };
         match outcome {
             Some(Outcome::Finished(answered)) => {

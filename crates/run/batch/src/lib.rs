@@ -13,7 +13,7 @@
 //! After a crash, rows with a result are not processed again, a run that has begun continues with its next step, and at most the
 //! calls that were in flight are repeated.
 
-mod aimd;
+mod concurrency;
 mod drive;
 mod engine;
 mod error;
@@ -29,7 +29,6 @@ mod restate;
 mod row;
 mod sqlite;
 
-pub use aimd::Aimd;
 pub use engine::{Control, Ended, Engine, Stop, Store};
 pub use error::BatchError;
 pub use estimate::{Estimate, estimate};
@@ -38,7 +37,7 @@ pub use input::{Rows, read_rows};
 pub use pace::Pace;
 pub use process::InProcess;
 pub use progress::Progress;
-pub use provider::{ProviderBatch, batch_price, open_files};
+pub use provider::{ProviderBatch, open_files};
 pub use restate::{Admin, AdminError, Restate, start_anew};
 #[cfg(feature = "restate")]
 pub use restate::{MakeExtractor, Worker};

@@ -1,3 +1,4 @@
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -5,14 +6,47 @@ use formwork_core::{Answer, Call, Delta, Fault, FaultKind, Layer, SharedProvider
 use formwork_layers::{Around, around};
 use futures_util::StreamExt as _;
 
-use crate::Aimd;
+use crate::concurrency::{Concurrency, Refusal};
 
 /// A target that was called within this time counts towards the number of rows in progress.
 const LATELY: Duration = Duration::from_secs(10);
 
+tokio::task_local! {
+    /// The row that is in progress.
+    static ROW: Coming;
+}
+
+/// A row that was started and has not called its target yet. It counts as a call, so that no more rows start than may call.
+pub(crate) struct Coming {
+    rows: Arc<AtomicUsize>,
+    called: AtomicBool,
+}
+
+impl Coming {
+    /// Counts a row in `rows` until its first call or its end, and runs it.
+    pub(crate) async fn scope<F: Future>(rows: &Arc<AtomicUsize>, row: F) -> F::Output {
+        rows.fetch_add(1, Ordering::Relaxed);
+        ROW.scope(Self { rows: Arc::clone(rows), called: AtomicBool::new(false) }, row).await
+    }
+
+    fn calls(&self) {
+        if !self.called.swap(true, Ordering::Relaxed) {
+            self.rows.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Coming {
+    fn drop(&mut self) {
+        self.calls();
+    }
+}
+
 /// A layer that measures the calls of one target, from which an engine derives the number of rows in progress.
 ///
-/// It delays no call, because the delay would count towards the deadline of the run. Wrap each target in its own pace, and pass all of them to [`InProcess::with_paces`](crate::InProcess::with_paces).
+/// The number grows with every answer, and later with time. A rate limit (status 429), an overload (503, 529) or a time-out lowers it. A
+/// rate limit also bounds the number of rows that start per second. Answers that take longer lower nothing; the number only stops growing
+/// where twice as many calls take twice as long. It delays no call, because the delay would count towards the deadline of the run. Wrap each target in its own pace, and pass all of them to [`InProcess::with_paces`](crate::InProcess::with_paces).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -23,7 +57,7 @@ const LATELY: Duration = Duration::from_secs(10);
 ///
 /// let pace = Pace::new(64);
 /// let provider = pace.wrap(Arc::new(Scripted::new([r#"{"age": 34}"#])));
-/// assert_eq!(pace.limit(), 8); // it grows with calls that do not slow the target down
+/// assert_eq!(pace.limit(), 8); // it grows with every answer
 /// # drop(provider);
 /// ```
 #[derive(Debug, Clone)]
@@ -31,20 +65,45 @@ pub struct Pace(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
-    aimd: Aimd,
+    bounds: Concurrency,
+    begun: Instant,
     called: Option<Instant>,
+}
+
+impl State {
+    fn now(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
 }
 
 impl Pace {
     /// Creates a pace that starts at 8 calls and stays between 1 and `max`.
     pub fn new(max: u32) -> Self {
-        let aimd = Aimd::new(8, max).with_slow_start();
-        Self(Arc::new(Mutex::new(State { aimd, called: None })))
+        Self(Arc::new(Mutex::new(State {
+            bounds: Concurrency::new(max),
+            begun: Instant::now(),
+            called: None,
+        })))
     }
 
     /// Returns the number of concurrent calls that the target sustains.
     pub fn limit(&self) -> usize {
-        self.state().aimd.limit()
+        let state = self.state();
+        state.bounds.limit(state.now())
+    }
+
+    /// Returns the number of further calls that may start now.
+    pub(crate) fn room(&self) -> usize {
+        let mut state = self.state();
+        let now = state.now();
+        state.bounds.room(now)
+    }
+
+    /// Returns the time until the next call may start, as far as the calls per second are concerned.
+    pub(crate) fn wait(&self) -> Duration {
+        let mut state = self.state();
+        let now = state.now();
+        state.bounds.wait(now)
     }
 
     /// Returns whether the target was called within the last seconds.
@@ -56,9 +115,48 @@ impl Pace {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn failed(&self, fault: &Fault) {
-        if matches!(fault.kind, FaultKind::RateLimited | FaultKind::Overloaded) {
-            self.state().aimd.refused();
+    fn start(&self) -> Open {
+        let mut state = self.state();
+        let started = state.now();
+        state.called = Some(Instant::now());
+        state.bounds.started(started);
+        _ = ROW.try_with(Coming::calls);
+        Open { pace: self.clone(), started, is_ended: false }
+    }
+}
+
+/// A call that is open, until it is dropped.
+struct Open {
+    pace: Pace,
+    started: f64,
+    is_ended: bool,
+}
+
+impl Open {
+    fn answered(&mut self) {
+        let mut state = self.pace.state();
+        let now = state.now();
+        state.bounds.answered(now, self.started);
+        self.is_ended = true;
+    }
+
+    fn failed(&mut self, fault: &Fault) {
+        let refusal = match fault.kind {
+            FaultKind::RateLimited => Refusal::Rate(fault.retry_after.map(|delay| delay.as_secs_f64())),
+            FaultKind::Overloaded | FaultKind::Timeout => Refusal::Load,
+            _ => return,
+        };
+        let mut state = self.pace.state();
+        let now = state.now();
+        state.bounds.refused(now, self.started, refusal);
+        self.is_ended = true;
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if !self.is_ended {
+            self.pace.state().bounds.ended();
         }
     }
 }
@@ -71,20 +169,12 @@ impl Layer for Pace {
 
 impl Around for Pace {
     async fn call(&self, inner: &SharedProvider, call: &Call) -> Result<Answer, Fault> {
-        let started = Instant::now();
-        self.state().called = Some(started);
-        let answer = inner.call(call).await;
-        let answer = answer.inspect_err(|fault| self.failed(fault))?;
-        // The time is taken until the first piece: how long the rest takes depends on its length.
-        let (pace, mut first) = (self.clone(), None);
+        let mut open = self.start();
+        let answer = inner.call(call).await.inspect_err(|fault| open.failed(fault))?;
         Ok(Answer::new(answer.inspect(move |piece| match piece {
-            Ok(delta) => {
-                let first = *first.get_or_insert_with(|| started.elapsed());
-                if matches!(delta, Delta::End(_)) {
-                    pace.state().aimd.answered(first);
-                }
-            }
-            Err(fault) => pace.failed(fault),
+            Ok(Delta::End(_)) => open.answered(),
+            Ok(_) => {}
+            Err(fault) => open.failed(fault),
         })))
     }
 }

@@ -1,5 +1,6 @@
 //! The engine that asks models from this process.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use formwork_extract::{CancellationToken, Extractor, Journal, TokioClock};
 use serde_json::Value;
 
 use crate::drive::{AsksRows, Outcome, Turn, drive, settle};
+use crate::pace::Coming;
 use crate::row::RunError;
 use crate::{BatchError, Ended, Engine, OpenRow, Pace, RowState, Store};
 
@@ -46,6 +48,8 @@ pub struct InProcess {
     extractor: Extractor<Value>,
     rows: usize,
     paces: Vec<Pace>,
+    /// The rows that have not called a target yet.
+    coming: Arc<AtomicUsize>,
     patience: Duration,
     clock: TokioClock,
 }
@@ -57,6 +61,7 @@ impl InProcess {
             extractor,
             rows: rows.max(1),
             paces: Vec::new(),
+            coming: Arc::default(),
             patience: Duration::from_secs(300),
             clock: TokioClock::new(),
         }
@@ -105,13 +110,34 @@ impl Journal for RowJournal {
 
 #[async_trait]
 impl AsksRows for InProcess {
-    fn limit(&self) -> usize {
-        let Some(first) = self.paces.first() else { return self.rows };
-        let others = self.paces.iter().skip(1).filter(|pace| pace.is_in_use());
-        others.map(Pace::limit).fold(first.limit(), usize::saturating_add).clamp(1, self.rows)
+    fn room(&self, open: usize) -> usize {
+        let free = self.rows.saturating_sub(open);
+        if self.paces.is_empty() {
+            return free;
+        }
+        let room = self.in_use().map(Pace::room).fold(0, usize::saturating_add);
+        let room = room.saturating_sub(self.coming.load(Ordering::Relaxed)).min(free);
+        // A target whose calls all ended is tried again whatever its bounds.
+        if open == 0 && self.wait().is_zero() { room.max(1) } else { room }
+    }
+
+    fn wait(&self) -> Duration {
+        self.in_use().map(Pace::wait).min().unwrap_or_default()
     }
 
     async fn row(&self, store: &Arc<dyn Store>, row: OpenRow, turn: Turn) -> Result<Outcome, BatchError> {
+        Coming::scope(&self.coming, self.process(store, row, turn)).await
+    }
+}
+
+impl InProcess {
+    /// Returns the paces that count: the first target's, and those of the others that were called lately.
+    fn in_use(&self) -> impl Iterator<Item = &Pace> {
+        let others = self.paces.iter().skip(1).filter(|pace| pace.is_in_use());
+        self.paces.first().into_iter().chain(others)
+    }
+
+    async fn process(&self, store: &Arc<dyn Store>, row: OpenRow, turn: Turn) -> Result<Outcome, BatchError> {
         let (extractor, clock) = (&self.extractor, self.clock);
         let OpenRow { number, input, state, .. } = row;
         let mut state = state.unwrap_or_default();

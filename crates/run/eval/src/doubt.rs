@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use formwork_evidence::{Index, Status, subschema};
+use formwork_evidence::{Evidence, Status, subschema};
 use formwork_json::{JsonPath, Segment};
 use serde_json::Value;
 
 use crate::leaves::counterparts;
 use crate::tally::is_stated;
 
-/// The weights of a leaf's own agreement, of the mean agreement of its member in all items, and of its evidence.
+/// The weights of a leaf's own agreement or evidence, of the mean of its member in all items, and of evidence beside agreement.
 const OWN: f64 = 0.55;
 const MEMBER: f64 = 0.35;
 const EVIDENCE: f64 = 0.1;
@@ -27,21 +27,23 @@ pub struct LeafScore {
 }
 
 /// Returns a score for each leaf of an answer: its agreement with other answers, that of all leaves of the same member, its form, and
-/// its evidence in the input. Without other answers and without an input, every score is 0.5.
+/// its evidence in the input ([`Index::evidence`](formwork_evidence::Index::evidence)). Without other answers and without evidence, every
+/// score is 0.5.
 ///
 /// ```
 /// use formwork_eval::scores;
 /// use formwork_evidence::Index;
 /// use serde_json::json;
 ///
-/// let index = Index::new("Ada, born 1815");
-/// let scores = scores(&json!({"name": "Ada", "born": 1851}), &[&json!({"name": "ada", "born": 1815})], Some(&index), None);
+/// let value = json!({"name": "Ada", "born": 1851});
+/// let evidence = Index::new("Ada, born 1815").evidence(&value, None);
+/// let scores = scores(&value, &[&json!({"name": "ada", "born": 1815})], Some(&evidence), None);
 /// assert!(scores[0].score > 0.9 && scores[1].score < 0.1);
 /// ```
 pub fn scores(
     value: &Value,
     others: &[&Value],
-    index: Option<&Index<'_>>,
+    evidence: Option<&[Evidence]>,
     schema: Option<&Value>,
 ) -> Vec<LeafScore> {
     let leaves = counterparts(value, &Value::Null);
@@ -51,31 +53,47 @@ pub fn scores(
             *sum += f64::from(u8::from(it.has_item && it.is_equal())) / others.len() as f64;
         }
     }
-    let mut members: HashMap<String, (f64, f64)> = HashMap::new();
-    for (leaf, agreed) in leaves.iter().zip(&agreed) {
-        let of_member = members.entry(member(&leaf.path)).or_default();
-        *of_member = (of_member.0 + agreed, of_member.1 + 1.0);
-    }
-    let evidence: HashMap<JsonPath, Status> = index
-        .map(|index| index.evidence(value, schema))
-        .unwrap_or_default()
-        .into_iter()
-        .map(|it| (it.path, it.status))
-        .collect();
-    let score = |(leaf, agreed): (&crate::Counterpart<'_>, &f64)| {
-        let found = match evidence.get(&leaf.path) {
+    let evidence: HashMap<&JsonPath, Status> =
+        evidence.unwrap_or_default().iter().map(|it| (&it.path, it.status)).collect();
+    let found: Vec<Option<f64>> = leaves
+        .iter()
+        .map(|leaf| match evidence.get(&leaf.path) {
             Some(Status::NotFound) if is_stated(Some(leaf.value)) => Some(0.0),
             // The absence of a value has no place in the input.
             Some(Status::NotFound) | None => None,
             Some(_) => Some(1.0),
-        };
-        let (sum, count) = members.get(&member(&leaf.path)).copied().unwrap_or((0.0, 1.0));
-        let by_others = (OWN * agreed + MEMBER * sum / count) / (OWN + MEMBER);
+        })
+        .collect();
+    let (mut of_agreed, mut of_found) = (Means::default(), Means::default());
+    for ((leaf, agreed), found) in leaves.iter().zip(&agreed).zip(&found) {
+        of_agreed.add(leaf, *agreed);
+        found.iter().for_each(|found| of_found.add(leaf, *found));
+    }
+    let score = |((leaf, agreed), found): ((&crate::Counterpart<'_>, &f64), &Option<f64>)| {
+        let by_others = of_agreed.beside(leaf, *agreed);
+        let found = found.map(|found| of_found.beside(leaf, found));
         let found = found.unwrap_or(if others.is_empty() { 0.5 } else { by_others });
         let score = if others.is_empty() { found } else { (1.0 - EVIDENCE) * by_others + EVIDENCE * found };
         LeafScore { path: leaf.path.clone(), score: score * form(leaf, schema) }
     };
-    leaves.iter().zip(&agreed).map(score).collect()
+    leaves.iter().zip(&agreed).zip(&found).map(score).collect()
+}
+
+/// The means of a figure by the member of each leaf, over all items.
+#[derive(Default)]
+struct Means(HashMap<String, (f64, f64)>);
+
+impl Means {
+    fn add(&mut self, leaf: &crate::Counterpart<'_>, figure: f64) {
+        let (sum, count) = self.0.entry(member(&leaf.path)).or_default();
+        (*sum, *count) = (*sum + figure, *count + 1.0);
+    }
+
+    /// Returns the figure of a leaf, drawn to the mean of its member.
+    fn beside(&self, leaf: &crate::Counterpart<'_>, own: f64) -> f64 {
+        let mean = self.0.get(&member(&leaf.path)).map_or(own, |(sum, count)| sum / count);
+        (OWN * own + MEMBER * mean) / (OWN + MEMBER)
+    }
 }
 
 /// Returns the path of a leaf without the indexes of items.

@@ -146,6 +146,8 @@ impl Evaluation {
             interval: interval(&ratios(&documents, seed)),
         });
         Report {
+            name: None,
+            spent: None,
             profile: self.profile,
             score: if self.rows.is_empty() { 0.0 } else { sum / self.rows.len() as f64 },
             interval: interval(&ratios(&documents, seed)),

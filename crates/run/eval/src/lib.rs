@@ -18,6 +18,9 @@
 //! [`Profile`] says how a document is scored. The crate performs no IO: the command `formwork eval` reads the files.
 
 mod baseline;
+mod calibration;
+mod comparison;
+mod confidence;
 mod docubench;
 mod doubt;
 mod evaluation;
@@ -30,19 +33,24 @@ mod pairing;
 mod profile;
 mod report;
 mod row;
+mod spent;
 mod standard;
 mod statistics;
 mod tally;
 
 pub use baseline::Baseline;
+pub use calibration::{Calibration, Scored, calibration_error};
+pub use comparison::{Comparison, Pair};
+pub use confidence::{Confidence, confidence};
 pub use doubt::{LeafScore, auroc, scores};
 pub use evaluation::Evaluation;
 pub use gate::Gate;
 pub use gate_result::GateResult;
 pub use leaves::{Counterpart, counterparts};
-pub use merge::{Disputed, Merged, merge};
+pub use merge::{Disputed, Merged, merge, merge_with};
 pub use page::page;
 pub use profile::Profile;
 pub use report::{Difference, PathReport, Report, WorstRow};
 pub use row::RowScore;
+pub use spent::{Effort, Spent};
 pub use tally::{Tally, Verdict};

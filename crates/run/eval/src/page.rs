@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::{Report, Verdict};
+use crate::{Baseline, Comparison, Report, Verdict};
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:72em;margin:2em auto;padding:0 1em;color:#222}\
 table{border-collapse:collapse;width:100%;margin:1em 0}th,td{text-align:left;padding:.25em .6em;border-bottom:1px solid #ddd;\
@@ -14,42 +14,98 @@ vertical-align:top;overflow-wrap:anywhere}td.n,th.n{text-align:right;white-space
 /// The maximum number of characters of a shown value.
 const MAX_VALUE: usize = 300;
 
-/// Returns a page about an evaluation: the score, the paths, and the worst documents with their differences. The page loads nothing.
+/// Returns a page about an evaluation: for each configuration the score, the paths, and the worst documents with their differences, and
+/// the comparison of each two configurations. The page loads nothing.
 ///
 /// ```
-/// use formwork_eval::{Evaluation, Profile, page};
+/// use formwork_eval::{Comparison, Evaluation, Profile, page};
 ///
 /// let mut evaluation = Evaluation::new(Profile::Default);
 /// evaluation.add("<1>".into(), None, &serde_json::json!({"a": 1}), None)?;
-/// assert!(page(&evaluation.report(1), "gold.jsonl").contains("&lt;1&gt;"));
+/// assert!(page(&Comparison::new(vec![evaluation.report(1)], 1), "gold.jsonl").contains("&lt;1&gt;"));
 /// # Ok::<(), String>(())
 /// ```
-pub fn page(report: &Report, title: &str) -> String {
+pub fn page(comparison: &Comparison, title: &str) -> String {
     let mut page = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
-         <title>{title}</title><style>{STYLE}</style><h1>{title}</h1><p>Score <b>{}</b>{} of {} documents",
+         <title>{title}</title><style>{STYLE}</style><h1>{title}</h1>",
+        title = escaped(title),
+    );
+    if !comparison.pairs.is_empty() {
+        overview(&mut page, comparison);
+    }
+    for report in &comparison.configurations {
+        section(&mut page, report);
+    }
+    page.push_str("</html>\n");
+    page
+}
+
+/// Appends the scores of all configurations, and the comparison of each two.
+fn overview(page: &mut String, comparison: &Comparison) {
+    page.push_str(
+        "<table><tr><th>configuration<th class=n>score<th class=n>95 % interval<th class=n>calls<th class=n>tokens<th class=n>US dollars\
+         <th class=n>median s<th class=n>95 % s",
+    );
+    for report in &comparison.configurations {
+        let _ = write!(
+            page,
+            "<tr><td>{}<td class=n>{}<td class=n>{}",
+            escaped(report.name.as_deref().unwrap_or_default()),
+            percent(report.score),
+            report.interval.map(range).unwrap_or_default()
+        );
+        if let Some(spent) = report.spent {
+            let dollars = spent.micro_usd.map(|amount| format!("{:.4}", amount as f64 / 1e6));
+            let _ = write!(
+                page,
+                "<td class=n>{}<td class=n>{}<td class=n>{}<td class=n>{:.1}<td class=n>{:.1}",
+                spent.calls,
+                spent.input_tokens + spent.output_tokens,
+                dollars.unwrap_or_else(|| "unknown".to_owned()),
+                spent.median_millis as f64 / 1e3,
+                spent.p95_millis as f64 / 1e3,
+            );
+        }
+    }
+    page.push_str("</table>");
+    for pair in &comparison.pairs {
+        difference(page, &format!("{} beside {}", pair.other, pair.one), &pair.comparison);
+    }
+}
+
+fn difference(page: &mut String, title: &str, baseline: &Baseline) {
+    let _ = write!(
+        page,
+        "<p>{} ({}): <b>{:+.2}</b> points{}; better in {}, worse in {}, equal in {} documents; probability of being better {}.</p>",
+        escaped(title),
+        percent(baseline.score),
+        100.0 * baseline.difference,
+        range(baseline.interval),
+        baseline.better,
+        baseline.worse,
+        baseline.equal,
+        percent(baseline.probability_better),
+    );
+}
+
+fn section(page: &mut String, report: &Report) {
+    if let Some(name) = &report.name {
+        let _ = write!(page, "<h2>{}</h2>", escaped(name));
+    }
+    let _ = write!(
+        page,
+        "<p>Score <b>{}</b>{} of {} documents",
         percent(report.score),
         report.interval.map(range).unwrap_or_default(),
         report.rows.len(),
-        title = escaped(title),
     );
     if report.unanswered > 0 {
         let _ = write!(page, ", {} without an answer", report.unanswered);
     }
     page.push_str("</p>");
     if let Some(baseline) = &report.baseline {
-        let _ = write!(
-            page,
-            "<p>Difference from the baseline {}: <b>{:+.2}</b> points{}; better in {}, worse in {}, equal in {} documents; \
-             probability of being better {}.</p>",
-            percent(baseline.score),
-            100.0 * baseline.difference,
-            range(baseline.interval),
-            baseline.better,
-            baseline.worse,
-            baseline.equal,
-            percent(baseline.probability_better),
-        );
+        difference(page, "Difference from the baseline", baseline);
     }
     for gate in &report.gates {
         let (class, word) = if gate.ok { ("", "passed") } else { ("wrong", "failed") };
@@ -64,7 +120,7 @@ pub fn page(report: &Report, title: &str) -> String {
         let _ = write!(page, "<p>Note: {}</p>", escaped(note));
     }
     page.push_str(
-        "<h2>Paths</h2><table><tr><th>path<th class=n>accuracy<th class=n>95 % interval<th class=n>right<th class=n>wrong\
+        "<h3>Paths</h3><table><tr><th>path<th class=n>accuracy<th class=n>95 % interval<th class=n>right<th class=n>wrong\
          <th class=n>invented<th class=n>missing<th class=n>not stated",
     );
     let mut paths: Vec<_> = report.paths.iter().collect();
@@ -84,7 +140,7 @@ pub fn page(report: &Report, title: &str) -> String {
             tally.not_stated,
         );
     }
-    page.push_str("</table><h2>Worst documents</h2>");
+    page.push_str("</table><h3>Worst documents</h3>");
     for row in &report.worst {
         let id = row.id.as_str().map_or_else(|| row.id.to_string(), str::to_owned);
         let _ = write!(
@@ -110,8 +166,6 @@ pub fn page(report: &Report, title: &str) -> String {
         }
         page.push_str("</table></details>");
     }
-    page.push_str("</html>\n");
-    page
 }
 
 fn percent(share: f64) -> String {

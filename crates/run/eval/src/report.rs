@@ -4,11 +4,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Baseline, GateResult, Profile, RowScore, Tally, Verdict};
+use crate::{Baseline, GateResult, Profile, RowScore, Spent, Tally, Verdict};
 
 /// The result of an evaluation, as `formwork eval --json` prints it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
+    /// The name of the configuration; absent for the answers of one file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The profile by which documents were scored.
     pub profile: Profile,
     /// The mean score of all documents, from 0 to 1; 0 without documents.
@@ -26,6 +29,9 @@ pub struct Report {
     pub paths: Vec<PathReport>,
     /// The score of each document, in the order of the gold.
     pub rows: Vec<RowScore>,
+    /// The effort for the answers, if they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
     /// The comparison with a baseline, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
@@ -38,6 +44,14 @@ pub struct Report {
     /// The documents with the lowest scores, worst first: at most 50, with at most 100 differences each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub worst: Vec<WorstRow>,
+}
+
+impl Report {
+    /// Sets the name of the configuration.
+    #[must_use]
+    pub fn with_name(self, name: impl Into<String>) -> Self {
+        Self { name: Some(name.into()), ..self }
+    }
 }
 
 /// The counts of one path.

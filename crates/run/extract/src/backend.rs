@@ -20,7 +20,7 @@ use crate::{Budget, ObservationStore, Rotation};
 /// use std::sync::Arc;
 ///
 /// // 0.15 and 0.60 US dollars per million tokens.
-/// let backend = Backend::from(Arc::new(Scripted::new(["{}"]))).with_price(Price { input: 150_000, output: 600_000 });
+/// let backend = Backend::from(Arc::new(Scripted::new(["{}"]))).with_price(Price::new(150_000, 600_000));
 /// assert_eq!(backend.name(), "scripted");
 /// assert!(backend.capabilities().temperature);
 /// ```

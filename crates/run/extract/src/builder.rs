@@ -143,22 +143,23 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self
     }
 
-    /// Sets the maximum number of attempts over all targets, at least 1 (default: the number of the policy).
-    pub const fn with_max_attempts(mut self, attempts: u32) -> Self {
-        self.max_attempts = Some(attempts);
-        self
-    }
-
-    /// Sets the temperature of every attempt (default: the temperatures of the policy).
-    pub const fn with_temperature(mut self, temperature: f64) -> Self {
-        self.temperature = Some(temperature);
-        self
-    }
-
-    /// Sets the sampling seed of inputs without a seed (default: none, the provider chooses).
-    pub const fn with_seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
-        self
+    formwork_core::setters! {
+        /// Sets the maximum number of attempts over all targets, at least 1 (default: the number of the policy).
+        pub const fn with_max_attempts(Some(max_attempts): u32);
+        /// Sets the temperature of every attempt (default: the temperatures of the policy).
+        pub const fn with_temperature(Some(temperature): f64);
+        /// Sets the sampling seed of inputs without a seed (default: none, the provider chooses).
+        pub const fn with_seed(Some(seed): u64);
+        /// Sets a budget that all extractions share with all other users of its clones (default: none). A call waits in order while open
+        /// calls may give enough back.
+        pub fn with_shared_budget(Some(shared_budget): Budget);
+        /// Sets the observation store, for extractors that share one (default: the store of the first target that
+        /// [has one](Backend::with_observation_store), else a new store).
+        pub fn with_observation_store(Some(store): ObservationStore);
+        /// Sets the system prompt, which describes the task (default: none).
+        pub fn with_system(Some(system): impl Into<String>);
+        /// Sets the data that checks receive, for inputs without data (default: `null`).
+        pub fn with_data(data: Value);
     }
 
     /// Sets the token limit of each answer (default: the limit of the target).
@@ -179,24 +180,10 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self
     }
 
-    /// Sets a budget that all extractions share with all other users of its clones (default: none). A call waits in order while open
-    /// calls may give enough back.
-    pub fn with_shared_budget(mut self, budget: Budget) -> Self {
-        self.shared_budget = Some(budget);
-        self
-    }
-
     /// Sets how long a call may wait for the shared budgets (default: until the deadline of the extraction); see
     /// [`Driver::with_max_budget_wait`].
     pub fn with_max_budget_wait(mut self, max: Duration) -> Self {
         self.driver = self.driver.with_max_budget_wait(max);
-        self
-    }
-
-    /// Sets the observation store, for extractors that share one (default: the store of the first target that
-    /// [has one](Backend::with_observation_store), else a new store).
-    pub fn with_observation_store(mut self, store: ObservationStore) -> Self {
-        self.store = Some(store);
         self
     }
 
@@ -219,22 +206,10 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self
     }
 
-    /// Sets the system prompt, which describes the task (default: none).
-    pub fn with_system(mut self, text: impl Into<String>) -> Self {
-        self.system = Some(text.into());
-        self
-    }
-
     /// Adds an example of an input and its correct answer, as a value of the type or as JSON (default: none). It precedes the
     /// input in the prompt, and must satisfy the contract.
     pub fn with_example(mut self, input: impl Into<String>, output: impl Serialize) -> Self {
         self.examples.push((input.into(), serde_json::to_value(output)));
-        self
-    }
-
-    /// Sets the data that checks receive, for inputs without data (default: `null`).
-    pub fn with_data(mut self, data: Value) -> Self {
-        self.data = data;
         self
     }
 

@@ -1,10 +1,19 @@
 use formwork_core::{
-    Call, CallId, Completion, Event, Fault, FaultKind, Finish, Follower, Provider, Usage, Violation, Watch,
+    Call, CallId, Completion, Context, Event, Fault, FaultKind, Finish, Follower, Plan, Provider, Usage,
+    Violation, Watch,
 };
 use futures_util::StreamExt as _;
 
 use crate::interrupt::{Interrupt, Interruption};
 use crate::observer::Observers;
+
+/// The answer to one call, read along with its contract.
+pub(crate) struct Reading<'a> {
+    pub(crate) plan: &'a Plan,
+    /// The text and the data for the rules.
+    pub(crate) cx: Context<'a>,
+    pub(crate) follower: Follower,
+}
 
 /// Makes a call, reads the answer as it arrives, and stops runaway output and answers that cannot become valid. Returns the event that
 /// reports the result.
@@ -12,12 +21,12 @@ pub(crate) async fn make(
     provider: &dyn Provider,
     id: CallId,
     call: &Call,
-    follower: &mut Follower,
+    reading: &mut Reading<'_>,
     interrupt: &mut Interrupt<'_>,
     observers: &Observers<'_>,
 ) -> Event {
     let (mut completion, mut began) = (Completion::new(""), false);
-    let heard = listen(provider, call, follower, interrupt, observers, &mut completion, &mut began).await;
+    let heard = listen(provider, call, reading, interrupt, observers, &mut completion, &mut began).await;
     let fault = match heard {
         Ok(Ok(None)) => return Event::answered(id, completion),
         Ok(Ok(Some(reason))) => return Event::stopped(id, completion, reason),
@@ -35,7 +44,7 @@ pub(crate) async fn make(
 async fn listen(
     provider: &dyn Provider,
     call: &Call,
-    follower: &mut Follower,
+    reading: &mut Reading<'_>,
     interrupt: &mut Interrupt<'_>,
     observers: &Observers<'_>,
     completion: &mut Completion,
@@ -56,16 +65,24 @@ async fn listen(
             None => return Ok(Err(Fault::cut_off("its end marker is missing"))),
         };
         observers.notify(|observer, run| observer.delta(run, &delta));
+        let is_ended = completion.push(delta);
+        let reason = reading.follower.push(completion.text.get(followed..).unwrap_or_default());
+        let has_grown = followed < completion.text.len();
+        followed = completion.text.len();
+        if is_ended {
+            observers.progress(|| reading.follower.last_progress(reading.plan, &reading.cx));
+        } else if has_grown {
+            observers.progress(|| reading.follower.progress(reading.plan, &reading.cx));
+        }
         observers.pause().await;
-        if completion.push(delta) {
+        if is_ended {
             return Ok(Ok(None));
         }
-        if let Some(reason) = follower.push(completion.text.get(followed..).unwrap_or_default()) {
+        if let Some(reason) = reason {
             completion.finish = Finish::Stopped;
             return Ok(Ok(Some(reason)));
         }
-        followed = completion.text.len();
-        watch.watch.allow_runs(follower.possible_until());
+        watch.watch.allow_runs(reading.follower.possible_until());
         // Spans refer to the text of the answer, not to the reasoning.
         let endless_thought = thinking.look(&completion.reasoning).map(|runaway| runaway.with_span(None));
         let runaway = endless_thought.or_else(|| watch.look(&completion.text));

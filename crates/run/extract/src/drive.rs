@@ -10,7 +10,7 @@ use formwork_core::{
 use serde_json::Value;
 
 use crate::budget::Reservation;
-use crate::call::make;
+use crate::call::{Reading, make};
 use crate::external::{AsyncValidator, CheckResult, Fallback, Situation};
 use crate::interrupt::{Interrupt, Interruption};
 use crate::journal::Journal;
@@ -139,8 +139,11 @@ impl Drive<'_> {
         });
         self.observers.pause().await;
         let mut interrupt = Interrupt::new(self.parts.clock.as_ref(), call.deadline, self.cancel);
-        let mut follower = Follower::new(self.plan, call, run.ask());
-        let event = make(provider.as_ref(), id, call, &mut follower, &mut interrupt, &self.observers).await;
+        let follow = if self.observers.takes_progress() { Follower::with_progress } else { Follower::new };
+        let input = run.input();
+        let cx = Context { source: &input.source, data: &input.data };
+        let mut reading = Reading { plan: self.plan, cx, follower: follow(self.plan, call, run.ask()) };
+        let event = make(provider.as_ref(), id, call, &mut reading, &mut interrupt, &self.observers).await;
         let known = run.ledger().len();
         self.report(run, event)?;
         self.parts.store.record(self.plan, &run.take_evidence(self.plan));

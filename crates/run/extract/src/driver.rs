@@ -175,7 +175,7 @@ impl Driver {
     /// Returns the updates of a run. Reading the stream drives the run; dropping the stream cancels the open call at once.
     pub fn stream(&self, plan: Arc<Plan>, run: Run, cancel: CancellationToken) -> Updates<Value> {
         let driver = self.clone();
-        Updates::new(Arc::clone(&plan), move |tap| async move {
+        Updates::new(move |tap| async move {
             driver
                 .tapped::<()>(&plan, Box::new(run), Some(&cancel), &[], Some(tap.as_ref()), None)
                 .await

@@ -217,17 +217,12 @@ impl<T> Extraction<T> {
 }
 
 impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
-    /// Sets the token that cancels the extraction (default: none).
-    pub fn with_cancel(mut self, token: CancellationToken) -> Self {
-        self.cancel = Some(token);
-        self
-    }
-
-    /// Sets the journal that stores the run after each call but the last (default: none), for
-    /// [`Extractor::continued`] in another process.
-    pub fn with_journal(mut self, journal: Arc<dyn Journal>) -> Self {
-        self.journal = Some(journal);
-        self
+    formwork_core::setters! {
+        /// Sets the token that cancels the extraction (default: none).
+        pub fn with_cancel(Some(cancel): CancellationToken);
+        /// Sets the journal that stores the run after each call but the last (default: none), for
+        /// [`Extractor::continued`] in another process.
+        pub fn with_journal(Some(journal): Arc<dyn Journal>);
     }
 
     /// Adds an observer of this extraction (default: none).
@@ -259,7 +254,7 @@ impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
 
     /// Returns the updates of the extraction. Reading the stream drives the run.
     pub fn stream(self) -> Updates<T> {
-        Updates::new(Arc::clone(&self.plan), move |tap| async move { self.tapped(Some(tap.as_ref())).await })
+        Updates::new(move |tap| async move { self.tapped(Some(tap.as_ref())).await })
     }
 
     async fn tapped(self, tap: Option<&dyn Paced>) -> Result<Outcome<T>, Error> {

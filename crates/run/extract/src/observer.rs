@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use formwork_core::{Ask, Call, CallRecord, Delta, Error, Estimates, External, Outcome, Violation};
+use formwork_core::{Ask, Call, CallRecord, Delta, Error, Estimates, External, Outcome, Progress, Violation};
 use serde_json::Value;
 
 /// Receives the events of a run as they happen, for logs, metrics and progress bars.
@@ -170,6 +170,9 @@ pub struct Next<'a> {
 /// An observer that the run waits for until all its events are taken.
 pub(crate) trait Paced: Observer {
     fn is_drained(&self) -> bool;
+
+    /// The document of the open call has grown.
+    fn progress(&self, progress: Progress);
 }
 
 /// The observers of one run.
@@ -199,6 +202,18 @@ impl<'a> Observers<'a> {
         for observer in self.observers.iter().chain(self.own) {
             // A panic leaves only the state of the observer inconsistent: the run shares no mutable state with it.
             let _ = catch_unwind(AssertUnwindSafe(|| event(observer.as_ref(), self.run)));
+        }
+    }
+
+    /// Returns whether the run has a reader of its progress.
+    pub(crate) const fn takes_progress(&self) -> bool {
+        self.tap.is_some()
+    }
+
+    /// Passes the progress of the open call on.
+    pub(crate) fn progress(&self, progress: impl FnOnce() -> Progress) {
+        if let Some(tap) = self.tap {
+            tap.progress(progress());
         }
     }
 

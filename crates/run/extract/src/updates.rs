@@ -6,12 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use formwork_core::{Ask, CallRecord, Delta, Error, ErrorKind, External, Outcome, Plan, Violation};
+use formwork_core::{
+    Ask, CallRecord, Delta, Error, ErrorKind, External, Item, JsonPath, Outcome, Progress, Violation,
+};
 use futures_core::Stream;
 use serde_json::Value;
 
+use crate::items::{Change, SentItems};
 use crate::observer::{Next, Observer, Paced, RunId, Started};
-use crate::partials::Partials;
+use crate::partial::Partial;
 
 /// An event of a run, as an item of [`Updates`].
 ///
@@ -21,11 +24,15 @@ use crate::partials::Partials;
 /// fn line<T>(update: &Update<T>) -> Option<String> {
 ///     match update {
 ///         Update::Started { attempt, target, .. } => Some(format!("attempt {attempt} of {target}")),
-///         Update::Partial(document) => Some(document.to_string()),
+///         Update::Partial(document) => Some(document.value().to_string()),
+///         Update::Item(item) => Some(format!("{}: {}", item.path, item.value)),
+///         Update::Replaced { path } => Some(format!("{path} was replaced")),
 ///         _ => None,
 ///     }
 /// }
-/// assert_eq!(line::<()>(&Update::Partial(serde_json::json!([1]))).unwrap(), "[1]");
+/// let path = "$.sizes[0]".parse()?;
+/// assert_eq!(line::<()>(&Update::Replaced { path }).as_deref(), Some("$.sizes[0] was replaced"));
+/// # Ok::<(), formwork_core::PathError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -44,10 +51,19 @@ pub enum Update<T> {
     Text(String),
     /// A chunk of the reasoning of the model.
     Reasoning(String),
-    /// The partial document of the open call, not validated. Open strings end where the text ends, and open arrays and
-    /// objects are closed. It is sent only if the call requests the whole document, and only if the type of the root matches the
-    /// schema.
-    Partial(Value),
+    /// The partial document of the open call. It is sent only if the call requests the whole document, and only if the type of the
+    /// root matches the schema.
+    Partial(Partial<T>),
+    /// An item of a list is valid: it has just ended, or it is part of the accepted document. Items of a list inside of another list's
+    /// item are parts of that item. The item stands until an update [`Replaced`](Self::Replaced) with its path, also when another call
+    /// is made. When [`Done`](Self::Done) comes, the items that stand are those of the accepted document.
+    Item(Item),
+    /// The item at a path, which was sent before, no longer stands: a patch, another answer or a check changed or removed it. Another
+    /// [`Item`](Self::Item) with the path follows, unless the item was removed.
+    Replaced {
+        /// The path of the item.
+        path: JsonPath,
+    },
     /// A call has ended. The verdict contains its violations or its fault.
     Finished(CallRecord),
     /// The last answer was rejected or the last call failed, and the run makes another call.
@@ -113,12 +129,12 @@ enum Running<T> {
 }
 
 impl<T: Send> Updates<T> {
-    pub(crate) fn new<F>(plan: Arc<Plan>, start: impl FnOnce(Arc<Tap<T>>) -> F) -> Self
+    pub(crate) fn new<F>(start: impl FnOnce(Arc<Tap<T>>) -> F) -> Self
     where
         F: Future<Output = Result<Outcome<T>, Error>> + Send + 'static,
     {
-        let pending = Pending { updates: VecDeque::new(), plan, partials: None };
-        let tap = Arc::new(Tap(Mutex::new(pending)));
+        let tap =
+            Arc::new(Tap(Mutex::new(Pending { updates: VecDeque::new(), items: SentItems::default() })));
         Self { run: Running::Going(Box::pin(start(Arc::clone(&tap)))), tap }
     }
 
@@ -180,8 +196,16 @@ pub(crate) struct Tap<T>(Mutex<Pending<T>>);
 
 struct Pending<T> {
     updates: VecDeque<Update<T>>,
-    plan: Arc<Plan>,
-    partials: Option<Partials>,
+    items: SentItems,
+}
+
+impl<T> Pending<T> {
+    fn change(&mut self, changes: impl IntoIterator<Item = Change>) {
+        self.updates.extend(changes.into_iter().map(|change| match change {
+            Change::Replaced(path) => Update::Replaced { path },
+            Change::Sent(item) => Update::Item(item),
+        }));
+    }
 }
 
 impl<T> Tap<T> {
@@ -202,16 +226,20 @@ impl<T: Send> Paced for Tap<T> {
     fn is_drained(&self) -> bool {
         self.pending().updates.is_empty()
     }
+
+    fn progress(&self, Progress { snapshot, items }: Progress) {
+        let mut pending = self.pending();
+        pending.updates.extend(snapshot.map(|snapshot| Update::Partial(Partial::new(snapshot))));
+        for item in items {
+            let changes = pending.items.add(item);
+            pending.change(changes);
+        }
+    }
 }
 
 impl<T: Send> Observer for Tap<T> {
     fn call_started(&self, _: RunId, started: &Started<'_>) {
-        let mut pending = self.pending();
-        pending.partials = match started.ask {
-            Ask::Whole => Some(Partials::new(Arc::clone(&pending.plan), Arc::clone(&started.call.lowered))),
-            _ => None,
-        };
-        pending.updates.push_back(Update::Started {
+        self.push(Update::Started {
             attempt: started.attempt,
             target: started.target.to_owned(),
             ask: started.ask.clone(),
@@ -220,18 +248,8 @@ impl<T: Send> Observer for Tap<T> {
 
     fn delta(&self, _: RunId, delta: &Delta) {
         match delta {
-            Delta::Text(text) => {
-                let mut pending = self.pending();
-                let partial = pending.partials.as_mut().and_then(|partials| partials.push(text));
-                pending.updates.push_back(Update::Text(text.clone()));
-                pending.updates.extend(partial.map(Update::Partial));
-            }
+            Delta::Text(text) => self.push(Update::Text(text.clone())),
             Delta::Reasoning(text) => self.push(Update::Reasoning(text.clone())),
-            Delta::End(_) => {
-                let mut pending = self.pending();
-                let partial = pending.partials.take().and_then(Partials::end);
-                pending.updates.extend(partial.map(Update::Partial));
-            }
             _ => {}
         }
     }
@@ -251,5 +269,13 @@ impl<T: Send> Observer for Tap<T> {
 
     fn external_finished(&self, _: RunId, who: External, violations: &[Violation], _: Option<&Value>) {
         self.push(Update::ExternalFinished { who, violations: violations.to_vec() });
+    }
+
+    fn done(&self, _: RunId, result: &Result<Outcome<Value>, Error>) {
+        if let Ok(outcome) = result {
+            let mut pending = self.pending();
+            let changes = pending.items.accept(&outcome.value);
+            pending.change(changes);
+        }
     }
 }

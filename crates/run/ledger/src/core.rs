@@ -1,10 +1,12 @@
 //! The state that the writer's thread and all handles share.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde::Serialize;
 
 use crate::known::Known;
+use crate::process::Process;
 use crate::queue::Queue;
 use crate::store::Store;
 use crate::task::Job;
@@ -16,6 +18,10 @@ pub(crate) struct Core {
     pub(crate) settings: Settings,
     /// The keys that were looked up lately.
     pub(crate) known: Known,
+    /// The path of the file; `None` in memory.
+    place: Option<PathBuf>,
+    /// The mark of this process, made for the first reservation; `None` where it cannot be made.
+    process: OnceLock<Option<Process>>,
     /// Settlements that could not be written.
     unsettled: Mutex<Vec<Box<dyn Job>>>,
     /// Without the number of queued runs.
@@ -56,15 +62,27 @@ pub struct Health {
 }
 
 impl Core {
-    pub(crate) fn new(store: Store, settings: Settings) -> Self {
+    pub(crate) fn new(store: Store, settings: Settings, place: Option<PathBuf>) -> Self {
         Self {
             store,
+            place,
+            process: OnceLock::new(),
             queue: Queue::default(),
             settings,
             known: Known::default(),
             unsettled: Mutex::default(),
             health: Mutex::default(),
         }
+    }
+
+    pub(crate) fn place(&self) -> Option<&Path> {
+        self.place.as_deref()
+    }
+
+    /// Returns the name of this process among those that use the file.
+    pub(crate) fn process(&self) -> Option<&str> {
+        let place = self.place.as_ref()?;
+        self.process.get_or_init(|| Process::new(place)).as_ref().map(Process::name)
     }
 
     pub(crate) fn health(&self) -> Health {

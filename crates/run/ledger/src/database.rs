@@ -30,7 +30,7 @@ impl Database {
     /// # Errors
     /// As [`Ledger::open`].
     pub fn open(path: impl AsRef<Path>, format: &Format) -> Result<Self, Error> {
-        Ledger::start(Store::open(path.as_ref(), format)?, Settings::default()).map(Self)
+        Ledger::start(Store::open(path.as_ref(), format)?, Settings::default(), None).map(Self)
     }
 
     /// Runs a write in the next transaction, together with the writes that wait by then. An error undoes only this write; a

@@ -6,7 +6,7 @@ use formwork_core::Time;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::Error;
+use crate::{Error, Period};
 
 /// The start of every secret.
 pub(crate) const PREFIX: &str = "fw_";
@@ -62,6 +62,12 @@ pub struct NewKey {
     pub name: String,
     /// The budget of the key, in millionths of a US dollar (default: no limit).
     pub budget: Option<u64>,
+    /// The time after which the budget is whole again (default: never).
+    pub period: Option<Period>,
+    /// The maximum number of tokens per minute, of prompts and answers together (default: no limit).
+    pub tpm: Option<u32>,
+    /// The maximum number of requests that are open at once (default: no limit).
+    pub max_open: Option<u32>,
     /// The maximum number of requests per minute (default: no limit).
     pub rpm: Option<u32>,
     /// The models, targets and aliases that the key may use (default: empty, which allows all).
@@ -104,12 +110,22 @@ pub struct Key {
     pub role: KeyRole,
     /// The budget, in millionths of a US dollar; `None` is no limit.
     pub budget: Option<u64>,
-    /// The cost of settled calls, in millionths of a US dollar.
+    /// The time after which the budget is whole again; `None` is never.
+    pub period: Option<Period>,
+    /// The beginning of the period of the last reservation.
+    pub period_start: Time,
+    /// The part of `spent` that was spent before that period.
+    pub spent_before: u64,
+    /// The cost of all settled calls, in millionths of a US dollar.
     pub spent: u64,
     /// The amount that is reserved for calls in flight, and for calls whose process died before it settled them.
     pub held: u64,
     /// The maximum number of requests per minute; `None` is no limit.
     pub rpm: Option<u32>,
+    /// The maximum number of tokens per minute; `None` is no limit.
+    pub tpm: Option<u32>,
+    /// The maximum number of requests that are open at once; `None` is no limit.
+    pub max_open: Option<u32>,
     /// The models, targets and aliases that may be asked; empty allows all.
     pub models: Vec<String>,
     /// The time at which the key was added.
@@ -126,9 +142,11 @@ impl Key {
         self.models.is_empty() || self.models.iter().any(|allowed| allowed == model)
     }
 
-    /// Returns how much may still be reserved, in millionths of a US dollar; `None` without limit.
+    /// Returns how much may still be reserved in the period of the last reservation, in millionths of a US dollar; `None` without
+    /// limit.
     pub fn left(&self) -> Option<u64> {
-        self.budget.map(|budget| budget.saturating_sub(self.spent.saturating_add(self.held)))
+        let spent = self.spent.saturating_sub(self.spent_before);
+        self.budget.map(|budget| budget.saturating_sub(spent.saturating_add(self.held)))
     }
 }
 

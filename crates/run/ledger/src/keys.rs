@@ -10,13 +10,15 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use crate::insert::{amount, number};
 use crate::key::{Key, KeyError, KeyId, KeyRole, NewKey, PREFIX, Secret, hash};
 use crate::usd::{self, MAX_AMOUNT};
-use crate::{Error, Ledger};
+use crate::{Error, Ledger, Period};
 
-const COLUMNS: &str = "id, name, hint, role, budget, spent, held, rpm, models, created, expires, revoked";
+const COLUMNS: &str = "id, name, hint, role, budget, spent, held, rpm, models, created, expires, revoked, period, period_start, \
+    spent_before, tpm, max_open";
 
 fn key(row: &Row<'_>) -> rusqlite::Result<Key> {
     let count = |column| amount(row, column);
     let models: Option<String> = row.get(8)?;
+    let period: Option<String> = row.get(12)?;
     Ok(Key {
         id: KeyId(row.get(0)?),
         name: row.get(1)?,
@@ -34,6 +36,11 @@ fn key(row: &Row<'_>) -> rusqlite::Result<Key> {
         created: Time(count(9)?.unwrap_or_default()),
         expires: count(10)?.map(Time),
         revoked: count(11)?.map(Time),
+        period: period.and_then(|name| Period::from_name(&name)),
+        period_start: Time(count(13)?.unwrap_or_default()),
+        spent_before: count(14)?.unwrap_or_default(),
+        tpm: row.get(15)?,
+        max_open: row.get(16)?,
     })
 }
 
@@ -55,8 +62,8 @@ impl Ledger {
         let models = (!new.models.is_empty()).then(|| serde_json::json!(new.models).to_string());
         let added = self.key_job(move |connection| {
             let rows = connection.execute(
-                "INSERT INTO key (name, hash, hint, role, budget, rpm, models, created, expires)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (name) DO NOTHING",
+                "INSERT INTO key (name, hash, hint, role, budget, rpm, models, created, expires, period, tpm, max_open)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (name) DO NOTHING",
                 params![
                     new.name,
                     hashed,
@@ -66,7 +73,10 @@ impl Ledger {
                     new.rpm,
                     models,
                     number(now.0),
-                    new.expires.map(|expires| number(expires.0))
+                    new.expires.map(|expires| number(expires.0)),
+                    new.period.map(Period::name),
+                    new.tpm,
+                    new.max_open,
                 ],
             )?;
             if rows == 0 { Ok(None) } else { by_name(connection, &new.name) }
@@ -209,6 +219,10 @@ fn check(new: &NewKey) -> Result<(), Error> {
         "a key's name has 1 to 64 characters, no control characters, and no spaces around it".to_owned()
     } else if new.rpm == Some(0) {
         "a key needs at least one request a minute".to_owned()
+    } else if new.tpm == Some(0) || new.max_open == Some(0) {
+        "a key needs at least one token a minute and one open request".to_owned()
+    } else if new.period.is_some() && new.budget.is_none() {
+        "a period needs a budget".to_owned()
     } else if new.models.iter().any(String::is_empty) {
         "the name of a model is empty".to_owned()
     } else if new.budget.is_some_and(|budget| budget > MAX_AMOUNT) {

@@ -1,5 +1,5 @@
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 
@@ -50,7 +50,7 @@ impl Ledger {
     /// [`Error::File`] as the file system says, [`Error::NotALedger`] for a file that holds something else, which is left as it is,
     /// [`Error::Newer`] for a file of a later version.
     pub fn open(path: impl AsRef<Path>, settings: Settings) -> Result<Self, Error> {
-        Self::start(Store::open(path.as_ref(), &LEDGER)?, settings)
+        Self::start(Store::open(path.as_ref(), &LEDGER)?, settings, Some(path.as_ref().to_owned()))
     }
 
     /// Returns a ledger that is gone when it is closed: for tests, and for services that keep nothing.
@@ -58,11 +58,11 @@ impl Ledger {
     /// # Errors
     /// [`Error::Storage`] if SQLite has no memory.
     pub fn in_memory(settings: Settings) -> Result<Self, Error> {
-        Self::start(Store::in_memory()?, settings)
+        Self::start(Store::in_memory()?, settings, None)
     }
 
-    pub(crate) fn start(store: Store, settings: Settings) -> Result<Self, Error> {
-        let core = Arc::new(Core::new(store, settings));
+    pub(crate) fn start(store: Store, settings: Settings, place: Option<PathBuf>) -> Result<Self, Error> {
+        let core = Arc::new(Core::new(store, settings, place));
         let of_writer = Arc::clone(&core);
         let writer = thread::Builder::new()
             .name("formwork-ledger".to_owned())

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use crate::insert::{self, number};
 use crate::task::{Committed, Job, block_on};
 use crate::usd::{self, MAX_AMOUNT};
-use crate::{Error, KeyId, Ledger, RecordId};
+use crate::{Error, KeyId, Ledger, Period, RecordId};
 
 /// The reason why an amount could not be reserved. The call must not be made.
 ///
@@ -53,7 +53,7 @@ pub struct BudgetExceeded {
     pub name: String,
     /// The budget of the key, in millionths of a US dollar.
     pub budget: u64,
-    /// The amount that was spent, in millionths of a US dollar.
+    /// The amount that was spent, since the beginning of the period if the key has one, in millionths of a US dollar.
     pub spent: u64,
     /// The amount that is reserved for other calls, in millionths of a US dollar.
     pub held: u64,
@@ -109,7 +109,9 @@ impl Ledger {
                 Error::Invalid(format!("at most {most} US dollars can be reserved for one call")).into()
             );
         }
-        let id = self.submit(move |connection| reserve(connection, key, amount, run, now)).await??;
+        let process = self.core().process().map(str::to_owned);
+        let reserve = move |connection: &Connection| reserve(connection, key, amount, (run, process), now);
+        let id = self.submit(reserve).await??;
         Ok(Hold { ledger: self.clone(), id, amount, is_settled: false })
     }
 
@@ -132,23 +134,33 @@ fn reserve(
     connection: &Connection,
     KeyId(key): KeyId,
     amount: u64,
-    run: Option<RecordId>,
+    (run, process): (Option<RecordId>, Option<String>),
     now: Time,
 ) -> rusqlite::Result<Result<i64, ReserveError>> {
     let (reserved, at) = (number(amount), number(now.0));
+    let [day, week, month] =
+        [Period::Day, Period::Week, Period::Month].map(|period| number(period.start(now).0));
+    connection
+        .prepare_cached(
+            "UPDATE key SET spent_before = spent, period_start = iif(period = 'day', ?2, iif(period = 'week', ?3, ?4))
+             WHERE id = ?1 AND period IS NOT NULL AND period_start < iif(period = 'day', ?2, iif(period = 'week', ?3, ?4))",
+        )?
+        .execute(params![key, day, week, month])?;
     let held = connection
         .prepare_cached(
             "UPDATE key SET held = held + ?2 WHERE id = ?1 AND revoked IS NULL AND (expires IS NULL OR expires > ?3)
-             AND (budget IS NULL OR budget - spent - held >= ?2)",
+             AND (budget IS NULL OR budget - (spent - spent_before) - held >= ?2)",
         )?
         .execute(params![key, reserved, at])?;
     if held > 0 {
         connection
-            .prepare_cached("INSERT INTO spending (key, run, reserved, reserved_at) VALUES (?1, ?2, ?3, ?4)")?
-            .execute(params![key, run.map(|run| run.0), reserved, at])?;
+            .prepare_cached(
+                "INSERT INTO spending (key, run, reserved, reserved_at, process) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![key, run.map(|run| run.0), reserved, at, process])?;
         return Ok(Ok(connection.last_insert_rowid()));
     }
-    let sql = "SELECT name, budget, spent, held FROM key
+    let sql = "SELECT name, budget, spent - spent_before, held FROM key
         WHERE id = ?1 AND revoked IS NULL AND (expires IS NULL OR expires > ?2)";
     let exceeded = connection.prepare_cached(sql)?.query_row(params![key, at], |row| {
         let amount_of = |column| insert::amount(row, column).map(Option::unwrap_or_default);

@@ -18,19 +18,19 @@ use crate::bench::oracle::MODEL;
 pub(super) type Path = &'static [&'static str];
 
 /// A protocol of a provider.
-pub(super) struct Wire {
+pub(in crate::bench) struct Wire {
     /// The name in arguments, and the first segment of the server's paths.
-    pub(super) name: &'static str,
+    pub(in crate::bench) name: &'static str,
     /// The rest of the base URL.
-    pub(super) base: &'static str,
+    pub(in crate::bench) base: &'static str,
     /// The paths below the base URL for a document and for a stream.
     pub(super) paths: [&'static str; 2],
     /// The header with the key.
-    pub(super) auth: Auth,
+    pub(in crate::bench) auth: Auth,
     /// The other headers of the protocol.
     pub(super) headers: &'static [(&'static str, &'static str)],
     /// Returns our provider. The second argument says whether it streams.
-    pub(super) provider: fn(HttpTransport, bool) -> SharedProvider,
+    pub(in crate::bench) provider: fn(HttpTransport, bool) -> SharedProvider,
     /// The place of the input in a request, as a JSON pointer.
     pub(super) input: &'static str,
     /// The texts of a document.
@@ -46,7 +46,7 @@ pub(super) struct Wire {
 }
 
 /// All protocols.
-pub(super) static WIRES: [Wire; 5] = [
+pub(in crate::bench) static WIRES: [Wire; 5] = [
     Wire {
         name: "chat",
         base: "/v1",

@@ -133,7 +133,7 @@ async fn a_cancelled_score_is_an_error() {
 #[tokio::test]
 async fn a_budget_ends_in_the_fallback() {
     let model = documents(&[answer(610)]);
-    let priced = Backend::from(model).with_price(Price { input: 1_000_000, output: 1_000_000 });
+    let priced = Backend::from(model).with_price(Price::new(1_000_000, 1_000_000));
     let budget = Cost { tokens: 10, micro_usd: Some(10) };
     let oracle =
         Oracle::builder().with_target(priced).settings(move |extractor| extractor.with_budget(budget));

@@ -154,7 +154,7 @@ pub(crate) struct WorkArgs {
     /// The address of Restate's ingress, such as http://127.0.0.1:8080; required by --engine restate
     #[arg(long, value_name = "URL")]
     ingress: Option<String>,
-    /// Maximum number of rows in progress [default: as many as the targets sustain, at most 256; 1 for a model in this process]
+    /// Maximum number of rows in progress [default: as many as the targets sustain, at most 512; 1 for a model in this process]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u16).range(1..=4096))]
     concurrency: Option<u16>,
     /// Maximum cost of the batch in US dollars, over all its processes. The maximum cost of each call is reserved before the call, so

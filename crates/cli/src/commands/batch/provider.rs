@@ -6,7 +6,7 @@ use std::time::Duration;
 use formwork::config::Section;
 use formwork::providers::{Kind, Providers};
 use formwork::wire::batch::{FileLimits, SharedBatchApi};
-use formwork_batch::{ProviderBatch, batch_price};
+use formwork_batch::ProviderBatch;
 use formwork_extract::{Budget, Extractor};
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ pub(super) fn files(
     let backends = std::mem::take(&mut opened.backends).into_iter();
     opened.backends = backends
         .map(|backend| match backend.price() {
-            Some(price) => backend.with_price(batch_price(price)),
+            Some(price) => backend.with_price(price.in_batch()),
             None => backend,
         })
         .collect();

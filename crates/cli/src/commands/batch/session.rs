@@ -16,7 +16,7 @@ use crate::targets::RetryArgs;
 use crate::terminal::Bar;
 
 /// The most rows that are open at a time where the number is not fixed.
-pub(super) const MAX_ROWS: u16 = 256;
+pub(super) const MAX_ROWS: u16 = 512;
 
 /// The key under which a batch keeps how it is worked on.
 const SETTINGS: &str = "settings";

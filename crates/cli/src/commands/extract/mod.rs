@@ -1,9 +1,11 @@
 //! `formwork extract`: extracts valid JSON from a text.
 
+mod ensemble;
 pub(crate) mod one;
 pub(crate) mod report;
 mod rows;
 pub(crate) mod schema;
+mod stream;
 
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
@@ -15,12 +17,13 @@ use formwork_extract::{CancellationToken, Extraction, Extractor, ExtractorBuilde
 use formwork_ledger::Ledger;
 use serde_json::Value;
 
+use self::one::{Doubt, Shown};
 use self::schema::{Given, Marks};
 use crate::argument::Source;
+use crate::commands::eval::calibration;
 use crate::exit::{Failed, Status};
 use crate::flags::{Sampling, seconds, set};
 use crate::ledger::Recording;
-use crate::rows::SourceText;
 use crate::rules::Placed;
 use crate::targets::{Opened, Targets};
 use crate::{files, interrupt, rules};
@@ -31,6 +34,9 @@ Examples:
   formwork extract -s \"name, age: int\" \"Maria Lindqvist, 34, moved to Lisbon last spring.\"
   formwork extract -s person.schema.json --file letter.txt --json
   formwork extract -s person.schema.json --file letter.txt --evidence --grounded='$.name'
+  formwork extract -s \"items: [{name, count: int}]\" --file order.txt --stream
+  formwork extract -s person.schema.json --file letter.txt --html letter.html
+  formwork extract -s person.schema.json --file letter.txt --ensemble openai/gpt-4o-mini,ollama/qwen3:8b --flag-below 0.6
   cat letter.txt | formwork extract -s person.schema.json -v --max-attempts 3
   formwork extract --contract person.yaml \"...\"
   formwork extract -s person.schema.json --model qwen2.5-0.5b-instruct-q8_0.gguf --temperature 0.2 --seed 7 \"...\"
@@ -111,6 +117,10 @@ pub(crate) struct Args {
     /// Print the value with all calls as one JSON object
     #[arg(long, conflicts_with = "jsonl")]
     json: bool,
+    /// Print every event as one line of JSON as it comes: `started`, `partial` (the document so far), `item` (an item of a list that
+    /// has ended and is valid), `replaced` (an item that no longer stands), `asking`, and `done` or `error` with the members of --json
+    #[arg(long, conflicts_with_all = ["jsonl", "json", "ensemble"])]
+    stream: bool,
     /// Read one JSON object per line with `id`, `input` and optionally `schema`, and print one result per line, in order
     #[arg(long, conflicts_with_all = ["argument", "text"])]
     jsonl: bool,
@@ -118,6 +128,19 @@ pub(crate) struct Args {
     /// `formwork evidence --help`
     #[arg(long)]
     evidence: bool,
+    /// Ask each of these targets (KIND/MODEL, or a provider of the configuration), and merge their answers value by value. `disputed` of
+    /// --json lists the values on which they differ
+    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',', conflicts_with_all = ["jsonl", "model", "provider"])]
+    ensemble: Vec<String>,
+    /// Mark values whose confidence is below X, from 0 to 1, on standard error and in `confidence` of --json
+    #[arg(long, value_name = "X", value_parser = share, conflicts_with = "jsonl")]
+    flag_below: Option<f64>,
+    /// File of `formwork eval --calibrate`, by which the confidence is a probability. Without it, it is a score that orders values
+    #[arg(long, value_name = "FILE", conflicts_with = "jsonl")]
+    calibration: Option<PathBuf>,
+    /// Write a page with the text, in which the places of the values are marked, and the values beside it
+    #[arg(long, value_name = "FILE", conflicts_with = "jsonl")]
+    html: Option<PathBuf>,
     /// Exit with 0 even if rows failed (requires --jsonl)
     #[arg(long, requires = "jsonl", conflicts_with_all = ["argument", "text"])]
     allow_failures: bool,
@@ -154,19 +177,59 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
     let Given { name, usable } =
         given.ok_or_else(|| Failed::usage("there is no schema: name one with --schema or --contract"))?;
     let text = text(args)?;
-    let requests = Requests::new(args, providers).await?;
-    let extractor = requests.extractor(usable).map_err(|error| failed(&error, Some(&name)))?;
-    let output = one::Output { verbose: args.verbose, json: args.json };
-    let source = source_of(args, &extractor, &text);
-    let extraction = requests.extraction(&extractor, text, Some(&name));
-    one::run(extraction, cancel, output, source.as_ref(), |error| failed(error, Some(&name))).await
+    let calibration = args.calibration.as_deref().map(|file| match args.ensemble.len() {
+        0 => calibration::read(file, args.targets.name(), 0),
+        count => calibration::read(file, calibration::MERGED, count),
+    });
+    let calibration = calibration.transpose()?;
+    let of = |error: &Error| failed(error, Some(&name));
+    let mut asked = Vec::new();
+    for (target, targets) in args.targets.split(&args.ensemble) {
+        let requests = Requests::of(args, &targets, providers).await?;
+        let extractor = requests.extractor(usable.clone()).map_err(|error| of(&error))?;
+        asked.push((target, requests.extraction(&extractor, text.clone(), Some(&name)), extractor));
+    }
+    let requests = match asked.is_empty() {
+        true => Some(Requests::new(args, providers).await?),
+        false => None,
+    };
+    let single = requests.as_ref().map(|requests| requests.extractor(usable)).transpose();
+    let single = single.map_err(|error| of(&error))?;
+    let title = args.file.as_deref().filter(|file| *file != Path::new("-"));
+    let title = title.map_or_else(|| name.clone(), |file| file.display().to_string());
+    let input = (args.evidence || args.html.is_some()).then(|| text.clone());
+    let shown = input.as_deref().map(|text| Shown {
+        text,
+        title: &title,
+        table: args.evidence,
+        html: args.html.as_deref(),
+    });
+    let extractor = single.as_ref().or(asked.first().map(|(_, _, extractor)| extractor));
+    let Some(extractor) = extractor.cloned() else { return Err(Failed::usage("no target was named")) };
+    let schema = extractor.plan().contract().schema().document();
+    let doubts = args.flag_below.is_some() || calibration.is_some() || !args.ensemble.is_empty();
+    let doubt =
+        doubts.then_some(Doubt { schema, calibration: calibration.as_ref(), flag_below: args.flag_below });
+    let output = one::Output { verbose: args.verbose, json: args.json, stream: args.stream, shown, doubt };
+    match requests {
+        Some(requests) => {
+            one::run(requests.extraction(&extractor, text, Some(&name)), cancel, output, of).await
+        }
+        None => {
+            let asked = asked.into_iter().map(|(target, extraction, _)| (target, extraction)).collect();
+            let ensemble =
+                ensemble::run(&extractor, asked, &text, cancel).await.map_err(|error| of(&error))?;
+            one::show(Ok(ensemble.outcome), &ensemble.answers, ensemble.disputed, output, of)
+        }
+    }
 }
 
-/// Returns what the evidence of an answer needs, if the output has evidence: with --evidence, and with --json.
-fn source_of(args: &Args, extractor: &Extractor<Value>, text: &str) -> Option<SourceText> {
-    let schema = || extractor.plan().contract().schema().document().clone();
-    let source = || SourceText { text: text.to_owned(), schema: schema(), print: args.evidence };
-    (args.evidence || args.json).then(source)
+/// Parses a share.
+fn share(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 /// Returns the schema or the contract of the command line.
@@ -246,8 +309,12 @@ struct Requests<'a> {
 
 impl<'a> Requests<'a> {
     async fn new(args: &'a Args, providers: &Providers) -> Result<Self, Failed> {
+        Self::of(args, &args.targets, providers).await
+    }
+
+    async fn of(args: &'a Args, targets: &Targets, providers: &Providers) -> Result<Self, Failed> {
         let ledger = args.recording.open()?;
-        let opened = args.targets.open(providers, args.verbose).await?;
+        let opened = targets.open(providers, args.verbose).await?;
         opened.say_how_small_the_default_model_is();
         Ok(Self { args, opened, ledger })
     }

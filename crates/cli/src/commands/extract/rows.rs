@@ -14,7 +14,7 @@ use super::schema::Given;
 use super::{Args, EMPTY, Requests, report, schema, source};
 use crate::exit::{Failed, Status};
 use crate::jsonl::BadRow;
-use crate::rows::{ExtractInput, ExtractOutput, SourceText};
+use crate::rows::{ExtractInput, ExtractOutput};
 use crate::rules::Placed;
 use crate::stderr::say;
 use crate::{files, jsonl, rules};
@@ -47,12 +47,13 @@ pub(super) async fn run(
         // A row is read, and its schema compiled, only when fewer than `concurrency` rows are in progress.
         let prepared = row.map(|row| prepare(&mut extractors, row, cancel));
         async move {
-            let (id, extraction, source) = prepared?;
+            let (id, extraction) = prepared?;
             let result = match extraction {
                 Ok(extraction) => extraction.run().await,
                 Err(error) => Err(error),
             };
-            Ok::<_, Failed>(ExtractOutput::new(id, &result).with_evidence(source.as_ref()))
+            let row = ExtractOutput::new(id, &result);
+            Ok::<_, Failed>(if args.evidence { row.with_evidence(&result) } else { row })
         }
     });
     let mut answers = std::pin::pin!(answers.buffered(usize::from(args.concurrency)));
@@ -68,30 +69,28 @@ pub(super) async fn run(
     }
 }
 
-/// The `id` of a row, its extraction or error, and what its evidence needs.
+/// The `id` of a row, and its extraction or error.
 fn prepare(
     extractors: &mut Extractors<'_>,
     row: jsonl::Row<ExtractInput>,
     cancel: &CancellationToken,
-) -> (Value, Result<Extraction<Value>, Error>, Option<SourceText>) {
+) -> (Value, Result<Extraction<Value>, Error>) {
     let ExtractInput { id, input, schema } = match row {
         Ok(row) => row,
-        Err(BadRow { id, message }) => return (id, Err(Error::new(ErrorKind::Config, message)), None),
+        Err(BadRow { id, message }) => return (id, Err(Error::new(ErrorKind::Config, message))),
     };
     if input.trim().is_empty() {
-        return (id, Err(Error::new(ErrorKind::Config, EMPTY)), None);
+        return (id, Err(Error::new(ErrorKind::Config, EMPTY)));
     }
     let verbose = extractors.requests.args.verbose;
     let name = extractors.name.clone().filter(|_| schema.is_none());
-    let mut source = None;
     let extraction = extractors.of(schema).map(|extractor| {
-        source = super::source_of(extractors.requests.args, &extractor, &input);
         let down = Down(Arc::clone(&extractors.down));
         let extraction = extractors.requests.extraction(&extractor, input, name.as_deref());
         let extraction = extraction.with_cancel(cancel.clone()).with_observer(down);
         if verbose { extraction.with_observer(report::Report) } else { extraction }
     });
-    (id, extraction, source)
+    (id, extraction)
 }
 
 /// An observer that prints once that no provider can be reached, and the consequence for later rows.

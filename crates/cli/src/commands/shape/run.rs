@@ -112,8 +112,9 @@ async fn ask(
         set(extractor, args.sampling.seed, ExtractorBuilder::with_seed)
     });
     let runner = builder.build().map_err(|error| failed(&error))?;
-    let output = one::Output { verbose: args.verbose, json: args.json };
-    one::run(runner.extraction(input), cancel, output, None, failed).await
+    let output =
+        one::Output { verbose: args.verbose, json: args.json, stream: false, shown: None, doubt: None };
+    one::run(runner.extraction(input), cancel, output, failed).await
 }
 
 /// Reads the input: JSON according to its name or its text, else a text.

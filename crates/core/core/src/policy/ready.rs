@@ -258,82 +258,37 @@ impl Policy {
         }
     }
 
-    /// Sets how many attempts each target gets (default: an equal share, rounded up).
-    pub const fn with_attempts_per_target(mut self, attempts: u32) -> Self {
-        self.attempts_per_target = Some(attempts);
-        self
-    }
-
-    /// Sets the temperature of each attempt (default: [`Temperature::Own`]).
-    pub fn with_temperature(mut self, temperature: Temperature) -> Self {
-        self.temperature = temperature;
-        self
-    }
-
-    /// Sets when only the wrong values are requested (default: [`Patching::Attempt`]).
-    pub const fn with_patching(mut self, patching: Patching) -> Self {
-        self.patching = patching;
-        self
-    }
-
-    /// Sets the number of retries of a failed call and their delays (default: 3, after 2, 4 and 8 seconds).
-    pub fn with_backoff(mut self, backoff: Backoff) -> Self {
-        self.backoff = backoff;
-        self
-    }
-
-    /// Sets the message that asks for a correction (default: [`Feedback::standard`]).
-    pub fn with_feedback(mut self, feedback: impl Into<Arc<Feedback>>) -> Self {
-        self.feedback = feedback.into();
-        self
-    }
-
-    /// Sets whether to leave a target that gave the same wrong answer twice (default: `true`).
-    pub const fn with_stop_on_repeat(mut self, stop: bool) -> Self {
-        self.stop_on_repeat = stop;
-        self
-    }
-
-    /// Sets whether to end with [`NotStated`](crate::ErrorKind::NotStated) if a required member is null or missing in an answer and in
-    /// the one after it (default: `false`; `true` in [`Policy::default`]): a model that is asked once more invents a value.
-    pub const fn with_stop_on_not_stated(mut self, stop: bool) -> Self {
-        self.stop_on_not_stated = stop;
-        self
-    }
-
-    /// Sets whether to accept an answer that was cut off (default: `false`, it is a failed attempt); see
-    /// [`RetryPolicy::accepts_incomplete`].
-    pub const fn with_incomplete(mut self, accept: bool) -> Self {
-        self.accept_incomplete = accept;
-        self
-    }
-
-    /// Sets whether a refusal or a filtered answer is followed by another attempt of the same target (default: `false`, the
-    /// next target is called).
-    pub const fn with_ask_after_refusal(mut self, ask: bool) -> Self {
-        self.ask_after_refusal = ask;
-        self
-    }
-
-    /// Sets whether to stop a call once its answer cannot become valid (default: `true`). The applications read each answer to its
-    /// end.
-    pub const fn with_stop(mut self, stop: bool) -> Self {
-        self.stop = stop;
-        self
-    }
-
-    /// Sets what is done with values that do not fit the schema, where the contract sets nothing (default: [`Coercion::Ask`];
-    /// [`Coercion::Fix`] in [`Policy::default`]).
-    pub const fn with_coercion(mut self, coercion: Coercion) -> Self {
-        self.coercion = coercion;
-        self
-    }
-
-    /// Sets whether a target whose connection failed is left at once, unless its [`retries`](crate::Retries) are set (default: `false`):
-    /// for a person who waits, a server on the same machine that is not running does not start.
-    pub const fn with_leave_unreachable(mut self, leave: bool) -> Self {
-        self.leave_unreachable = leave;
-        self
+    crate::setters! {
+        /// Sets how many attempts each target gets (default: an equal share, rounded up).
+        pub const fn with_attempts_per_target(Some(attempts_per_target): u32);
+        /// Sets the temperature of each attempt (default: [`Temperature::Own`]).
+        pub fn with_temperature(temperature: Temperature);
+        /// Sets when only the wrong values are requested (default: [`Patching::Attempt`]).
+        pub const fn with_patching(patching: Patching);
+        /// Sets the number of retries of a failed call and their delays (default: 3, after 2, 4 and 8 seconds).
+        pub fn with_backoff(backoff: Backoff);
+        /// Sets the message that asks for a correction (default: [`Feedback::standard`]).
+        pub fn with_feedback(feedback: impl Into<Arc<Feedback>>);
+        /// Sets whether to leave a target that gave the same wrong answer twice (default: `true`).
+        pub const fn with_stop_on_repeat(stop_on_repeat: bool);
+        /// Sets whether to end with [`NotStated`](crate::ErrorKind::NotStated) if a required member is null or missing in an answer and in
+        /// the one after it (default: `false`; `true` in [`Policy::default`]): a model that is asked once more invents a value.
+        pub const fn with_stop_on_not_stated(stop_on_not_stated: bool);
+        /// Sets whether to accept an answer that was cut off (default: `false`, it is a failed attempt); see
+        /// [`RetryPolicy::accepts_incomplete`].
+        pub const fn with_incomplete(accept_incomplete: bool);
+        /// Sets whether a refusal or a filtered answer is followed by another attempt of the same target (default: `false`, the
+        /// next target is called).
+        pub const fn with_ask_after_refusal(ask_after_refusal: bool);
+        /// Sets whether to stop a call once its answer cannot become valid (default: `true`). The applications read each answer to its
+        /// end.
+        pub const fn with_stop(stop: bool);
+        /// Sets what is done with values that do not fit the schema, where the contract sets nothing (default: [`Coercion::Ask`];
+        /// [`Coercion::Fix`] in [`Policy::default`]).
+        pub const fn with_coercion(coercion: Coercion);
+        /// Sets whether a target whose connection failed is left at once, unless its [`retries`](crate::Retries) are set (default: `false`):
+        /// for a person who waits, a server on the same machine that is not running does not start.
+        pub const fn with_leave_unreachable(leave_unreachable: bool);
     }
 
     /// Returns the maximum number of attempts of the current target: the configured number, or an equal share.

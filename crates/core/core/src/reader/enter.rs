@@ -120,9 +120,7 @@ impl Reader {
                 _ => {}
             }
         }
-        let key = frame.key.get_or_insert_default();
-        key.clear();
-        key.push_str(&name);
+        frame.name(&name);
         for (at, reason) in failed {
             self.fail(at, reason, event.at, event.span);
         }

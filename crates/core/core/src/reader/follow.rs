@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use formwork_json::{JsonPath, Level, Segment};
+use formwork_json::Level;
 
-use super::{Outline, Outlook, Reader};
-use crate::{Ask, Call, Enforcement, Lift, LiftOp, Lowered, Plan, Violation};
+use super::live::Live;
+use super::places::Places;
+use super::{Outline, Outlook, Progress, Reader};
+use crate::{Ask, Call, Context, Enforcement, Lift, LiftOp, Plan, Violation, Watch};
 
 /// Follows the answer to one call with the [`Reader`] of the contract, for the driver of a run.
 ///
@@ -20,13 +22,20 @@ use crate::{Ask, Call, Enforcement, Lift, LiftOp, Lowered, Plan, Violation};
 /// ```
 #[derive(Debug)]
 pub struct Follower {
-    /// The outline of the documents in the answer; `None` if their places are not those of the contract.
-    outline: Option<Arc<Outline>>,
+    /// The outline of the documents in the answer; of any document if their places are not those of the contract.
+    outline: Arc<Outline>,
+    is_known: bool,
     places: Places,
     reader: Reader,
     stops: bool,
     patches: bool,
+    live: Option<Live>,
+    /// Text that the reader has not read yet.
+    unread: String,
 }
+
+/// The number of bytes that are read at once, because most tokens have few and decide nothing.
+const STEP: usize = 32;
 
 /// The number of bytes up to which a wrong document is stopped although a patch can correct it. The whole document is requested
 /// again after a stop; a patch costs a request with the whole draft and one with the wrong values.
@@ -44,20 +53,62 @@ impl Follower {
             Places::Moved => None,
         };
         Self {
-            outline,
+            is_known: outline.is_some(),
+            outline: outline.unwrap_or_else(|| Arc::new(Outline::any())),
             places,
             reader: Reader::new(plan.level()),
             // A model that writes prose around the document may correct itself in another one.
             stops: plan.policy.stops() && call.enforcement() != Enforcement::None,
             patches: plan.policy.patches(),
+            live: None,
+            unread: String::new(),
         }
+    }
+
+    /// Creates a follower that also returns the [`Progress`] of the document, if the call requests the whole document.
+    pub fn with_progress(plan: &Plan, call: &Call, ask: &Ask) -> Self {
+        let live = (*ask == Ask::Whole).then(|| Live::new(plan, Arc::clone(&call.lowered)));
+        Self { live, ..Self::new(plan, call, ask) }
+    }
+
+    /// Returns the progress of the document since the last call. `cx` has the text and the data for the rules.
+    pub fn progress(&mut self, plan: &Plan, cx: &Context<'_>) -> Progress {
+        let Some(live) = &mut self.live else { return Progress::default() };
+        let items = live.items(&self.reader, &self.places, plan, cx);
+        Progress { items, snapshot: live.snapshot(&self.reader, &self.places, plan) }
+    }
+
+    /// Returns the progress of the document at the end of the answer.
+    pub fn last_progress(&mut self, plan: &Plan, cx: &Context<'_>) -> Progress {
+        let Some(live) = &mut self.live else { return Progress::default() };
+        let items = live.items(&self.reader, &self.places, plan, cx);
+        Progress { items, snapshot: live.last(&self.reader, &self.places, plan) }
     }
 
     /// Reads the next chunk. Returns the reason to stop the call after it, if there is one: the document cannot become valid, it is
     /// all of the text so far, and a new answer costs less than the rest of this one and a patch.
+    ///
+    /// Without [`with_progress`](Self::with_progress), short chunks are read together, up to 32 bytes and the chunk that exceeds
+    /// them, and a first chunk below [`Watch::MIN_BYTES`] with the second one: an answer in one chunk has no rest to save.
     pub fn push(&mut self, chunk: &str) -> Option<Violation> {
-        let outlook = self.reader.push(self.outline.as_deref()?, chunk, |_| {});
+        if self.live.is_none() {
+            let is_first = self.unread.is_empty() && self.reader.text().is_empty();
+            let enough = if is_first { Watch::MIN_BYTES } else { STEP };
+            self.unread.push_str(if self.is_known { chunk } else { "" });
+            if chunk.is_empty() || self.unread.len() < enough {
+                return None;
+            }
+        }
+        let live = &mut self.live;
+        let chunk = if live.is_some() { chunk } else { &self.unread };
+        let outlook = self.reader.push(&self.outline, chunk, |ended| {
+            live.iter_mut().for_each(|live| live.note(&ended));
+        });
+        self.unread.clear();
         let Outlook::Impossible { at, violation } = outlook else { return None };
+        if !self.is_known {
+            return None;
+        }
         let (at, mut violation) = (*at, Violation::clone(violation));
         violation.path = self.places.lifted(violation.path);
         let is_early = at.saturating_sub(self.reader.valid_prefix().start) < EARLY;
@@ -71,8 +122,8 @@ impl Follower {
     /// Returns the byte up to which the contract allows the answer: 0 if that is unknown, and the maximum while no byte decides
     /// against it.
     pub const fn possible_until(&self) -> usize {
-        match (&self.outline, self.reader.outlook()) {
-            (None, _) => 0,
+        match (self.is_known, self.reader.outlook()) {
+            (false, _) => 0,
             (_, Outlook::Impossible { at, .. }) => *at,
             _ => usize::MAX,
         }
@@ -89,39 +140,4 @@ impl Follower {
 /// Returns whether an operation gives absent members a value that the contract does not know.
 const fn marks_absence(op: &LiftOp) -> bool {
     matches!(op.lift, Lift::DropAbsent { .. })
-}
-
-/// The places of the contract's values in an answer.
-#[derive(Debug)]
-pub(crate) enum Places {
-    Same,
-    /// The contract's document is the member of this name.
-    Below(String),
-    /// Lifting moves values.
-    Moved,
-}
-
-impl Places {
-    pub(crate) fn of(lowered: &Lowered) -> Self {
-        let mut places = Self::Same;
-        for LiftOp { at, lift } in &lowered.lift {
-            places = match (lift, places) {
-                (Lift::Reorder(_) | Lift::DropNull(_) | Lift::DropAbsent { .. }, places) => places,
-                (Lift::Unwrap(name), Self::Same) if at.is_empty() => Self::Below(name.clone()),
-                _ => return Self::Moved,
-            };
-        }
-        places
-    }
-
-    /// Returns the path in the contract's document of a path in the answer.
-    pub(crate) fn lifted(&self, path: JsonPath) -> JsonPath {
-        match (self, path.segments()) {
-            (Self::Below(name), [Segment::Key(first), rest @ ..]) if first == name => {
-                rest.iter().cloned().collect()
-            }
-            (Self::Moved, _) => JsonPath::root(),
-            _ => path,
-        }
-    }
 }

@@ -151,6 +151,13 @@ impl Frame {
         self.key = None;
     }
 
+    /// Sets the name of the current member.
+    pub(super) fn name(&mut self, name: &str) {
+        let key = self.key.get_or_insert_default();
+        key.clear();
+        key.push_str(name);
+    }
+
     /// Returns the step from the value to the part that is open in it.
     pub(super) fn segment(&self) -> Segment {
         match &self.key {

@@ -36,7 +36,10 @@ impl<'t> Judged<'t> {
                 (Limit::Maximum | Limit::ExclusiveMaximum, Kind::Number) => (None, true, ""),
                 (Limit::MinLength | Limit::MaxLength, Kind::String) => {
                     let raw = self.raw.get(1..).unwrap_or_default();
-                    let length = *self.length.get_or_insert_with(|| characters(raw).count());
+                    let length = *self.length.get_or_insert_with(|| {
+                        let is_plain = !raw.contains('\\');
+                        if is_plain { raw.chars().count().saturating_sub(1) } else { characters(raw).count() }
+                    });
                     (Some(length), *limit == Limit::MaxLength, " characters")
                 }
                 (Limit::MinItems, Kind::Array) => (Some(count), false, " items"),

@@ -6,8 +6,10 @@ mod enter;
 mod follow;
 mod frame;
 mod judged;
+mod live;
 mod node;
 mod outline;
+mod places;
 mod reject;
 
 use formwork_json::{
@@ -18,11 +20,12 @@ use serde_json::Value;
 
 use crate::{Context, Report, Stage, Violation};
 pub use follow::Follower;
-pub(crate) use follow::Places;
 use frame::{Dependent, Eval, Frame, Reason, path_of};
 use judged::Judged;
+pub use live::{Item, Progress, Snapshot};
 use node::{Id, Limit, bit};
 pub use outline::Outline;
+pub(crate) use places::Places;
 
 /// The prospects of the first document of a text.
 ///
@@ -60,7 +63,7 @@ pub enum Verdict {
     Valid,
     /// Some keyword can be judged only with more of the document, or by the whole contract.
     Undecided,
-    /// The document cannot become valid with it.
+    /// The document cannot become valid, with it or with a value before it.
     Impossible,
 }
 
@@ -80,6 +83,14 @@ impl Ended<'_> {
     /// Returns the path of the value.
     pub fn path(&self) -> JsonPath {
         path_of(self.frames)
+    }
+
+    /// Returns the path of the list and the position in it, if the value is an item of a list that is inside of no other list.
+    fn item(&self) -> Option<(JsonPath, usize)> {
+        let (list, around) = self.frames.split_last()?;
+        let is_outermost = around.iter().all(|frame| frame.kind != Kind::Array);
+        let index = list.count.checked_sub(1).filter(|_| list.kind == Kind::Array && is_outermost)?;
+        Some((path_of(around), index))
     }
 
     /// Returns the value; `null` if its text is not strict JSON.
@@ -103,13 +114,15 @@ impl Ended<'_> {
 /// costs the bytes of the value that ends.
 ///
 /// ```
-/// use formwork_core::{Level, Outline, Outlook, Reader};
+/// use formwork_core::{Level, Outline, Outlook, Reader, Verdict};
 ///
 /// let schema = serde_json::json!({"properties": {"name": {"type": "string"}, "risks": {"items": {"enum": ["low", "high"]}}}});
 /// let (outline, mut reader) = (Outline::new(&schema, None), Reader::new(Level::Clean));
 /// let mut paths = Vec::new();
 /// for chunk in ["Here: {\"name\": \"Ada\", \"ri", "sks\": [\"low\", \"mod", "erate\"]"] {
-///     reader.push(&outline, chunk, |ended| paths.push(ended.path().to_string()));
+///     reader.push(&outline, chunk, |ended| {
+///         paths.extend((ended.verdict == Verdict::Valid).then(|| ended.path().to_string()));
+///     });
 /// }
 /// assert_eq!(paths, ["$.name", "$.risks[0]"]);
 /// let Outlook::Impossible { at, violation } = reader.outlook() else { panic!() };
@@ -203,6 +216,17 @@ impl Reader {
         path_of(open)
     }
 
+    /// Returns the path of the innermost value that is open.
+    fn open_value(&self) -> JsonPath {
+        path_of(self.frames.split_last().map_or(&[], |(_, around)| around))
+    }
+
+    /// Returns whether the document is a number or literal that has not ended.
+    fn is_word(&self) -> bool {
+        let is_word = |frame: &Frame| !matches!(frame.kind, Kind::Object | Kind::Array | Kind::String);
+        self.frames.first().is_some_and(is_word)
+    }
+
     /// Returns whether the document has begun and not ended.
     pub const fn is_inside(&self) -> bool {
         !self.frames.is_empty()
@@ -224,7 +248,8 @@ impl Reader {
         self.lexer.snapshot(&self.text)
     }
 
-    /// Reads the next chunk, and calls `ended` for each value of the document that ends while the document can become valid.
+    /// Reads the next chunk, and calls `ended` for each value of the document that ends. Once the document cannot become valid, the verdict
+    /// of each value is [`Verdict::Impossible`].
     pub fn push(&mut self, outline: &Outline, chunk: &str, mut ended: impl FnMut(Ended<'_>)) -> &Outlook {
         if self.text.is_empty() && outline.takes_scalars() {
             self.lexer = std::mem::replace(&mut self.lexer, Lexer::new(Level::Strict)).with_scalars(true);
@@ -270,7 +295,7 @@ impl Reader {
             (self.outlook, self.tracked) = (Outlook::Possible, None);
         }
         if self.ended || matches!(self.outlook, Outlook::Impossible { .. }) {
-            return self.pass(event);
+            return self.pass(event, ended);
         }
         match event.token {
             Token::Begin(kind) => self.begin(outline, kind, event),
@@ -280,16 +305,28 @@ impl Reader {
         }
     }
 
-    /// Follows a document that is decided, only to know whether it is open.
-    fn pass(&mut self, event: Event) {
+    /// Follows a document that is decided, only to know its values.
+    fn pass(&mut self, event: Event, ended: &mut dyn FnMut(Ended<'_>)) {
+        if self.ended {
+            return;
+        }
         match event.token {
-            _ if self.ended => {}
-            Token::Begin(kind) => self.frames.push(Frame::new(kind, event.span.start)),
+            Token::Begin(kind) => {
+                self.frames.iter_mut().next_back().into_iter().for_each(|outer| outer.count += 1);
+                self.frames.push(Frame::new(kind, event.span.start));
+            }
+            Token::Key => {
+                if let Some(frame) = self.frames.last_mut() {
+                    frame.name(&unquoted(event.span.of(&self.text)));
+                }
+            }
             Token::End(_) => {
                 self.frames.pop();
                 self.ended = self.frames.is_empty();
+                let verdict = Verdict::Impossible;
+                ended(Ended { frames: &self.frames, text: &self.text, span: event.span, verdict });
             }
-            _ => {}
+            Token::Edit(_) => {}
         }
     }
 
@@ -298,7 +335,7 @@ impl Reader {
         self.track(outline, event.span.end - 1);
         self.tracked = None;
         if matches!(self.outlook, Outlook::Impossible { .. }) {
-            return self.pass(event);
+            return self.pass(event, ended);
         }
         let frame = self.frames.last().filter(|frame| kind == Kind::String && !frame.converted.is_empty());
         if let Some(frame) = frame {
@@ -434,16 +471,32 @@ impl Reader {
     /// Reads a string that may become wrong before it ends, up to a byte.
     fn track(&mut self, outline: &Outline, end: usize) {
         let Some(mut tracked) = self.tracked.take() else { return };
+        let Some(frame) = self.frames.last() else { return self.tracked = Some(tracked) };
+        // Most strings have no list of values and are far from their maximum length, so that their characters are only counted.
+        let rest = self.text.get(tracked.end..end).filter(|rest| !rest.contains('\\')).filter(|rest| {
+            let most = tracked.count + rest.len();
+            let mut nodes = frame.evals.iter().filter(|eval| eval.alive).map(|eval| outline.node(eval.node));
+            nodes.all(|node| {
+                node.values.is_none() && node.limit(Limit::MaxLength).is_none_or(|max| most as f64 <= max)
+            })
+        });
+        if let Some(rest) = rest {
+            tracked.count += rest.chars().count();
+            tracked.end = end;
+        }
         while let Some((read, character)) =
             self.text.get(tracked.end..end).and_then(|rest| characters(rest).next())
         {
             tracked.end += read;
             tracked.count += 1;
-            tracked.text.push(character);
             let Some(frame) = self.frames.last() else { break };
+            let alive = frame.evals.iter().enumerate().filter(|(_, eval)| eval.alive);
+            let nodes = alive.map(|(at, eval)| (at, outline.node(eval.node)));
+            if nodes.clone().any(|(_, node)| node.values.is_some()) {
+                tracked.text.push(character);
+            }
             let mut failed = Vec::new();
-            for (at, eval) in frame.evals.iter().enumerate().filter(|(_, eval)| eval.alive) {
-                let node = outline.node(eval.node);
+            for (at, node) in nodes {
                 if node.values.as_ref().is_some_and(|values| !values.begins(&tracked.text)) {
                     failed.push((at, Reason::new("enum")));
                 } else if let Some(max) =

@@ -15,7 +15,7 @@ use crate::absence::settle::is_unstated;
 use crate::call::written;
 use crate::{
     Ask, Call, Cost, Decision, ErrorKind, Estimates, Evidence, Failure, FaultKind, Feedback, JsonPath, Plan,
-    RetryContext, Time, Usage,
+    RetryContext, Time, Usage, Warning, WarningKind,
 };
 
 /// The facts about the last answer besides its failure.
@@ -114,7 +114,7 @@ impl Run {
             self.last_evidence = last_evidence;
             let not_stated = self.not_stated(plan);
             let last = Last { repeated, stalled, not_stated: &not_stated };
-            let decision = self.advice(plan, now, None, last);
+            let (decision, _) = self.advice(plan, now, None, last);
             if decision.next_target() == Some(false) {
                 return self.carry_out(plan, now, decision);
             }
@@ -129,7 +129,8 @@ impl Run {
         let mode = self.position.mode_of(plan).filter(|mode| Arc::ptr_eq(&mode.whole, &call.lowered));
         let input_tokens = mode
             .map_or_else(|| call.most_input_tokens(), |mode| call.most_input_tokens_with(mode.schema_bytes));
-        target.cost(Usage::new(input_tokens, u64::from(answer)))
+        let most = Usage::new(input_tokens, u64::from(answer));
+        target.price.map_or_else(|| most.unpriced(), |price| price.at_most(most))
     }
 
     /// Applies the policy's decision, within the bounds of the run.
@@ -141,7 +142,7 @@ impl Run {
         let next = self.position.next(plan, now);
         let not_stated = self.not_stated(plan);
         let last = Last { repeated, stalled, not_stated: &not_stated };
-        let decision = self.advice(plan, now, next, last);
+        let (decision, is_for_price) = self.advice(plan, now, next, last);
         match (decision.next_target(), next) {
             (Some(false), _) => {}
             (Some(true), Some((target, _))) => {
@@ -149,6 +150,10 @@ impl Run {
                 let last_evidence = self.last_evidence.take();
                 let before = Before { position, request, counters, last_evidence, repeated, stalled };
                 self.before = Some(Box::new(before));
+                if is_for_price {
+                    let warning = self.cheaper(plan, target);
+                    self.position.cheaper.push(warning);
+                }
                 self.advance(plan, target);
             }
             (None, _) if decision == Decision::NotStated && !not_stated.is_empty() => {
@@ -171,17 +176,30 @@ impl Run {
         }
     }
 
-    /// Returns the policy's decision about the last call. `next` is the next target and the time until it is in service.
+    /// Returns the warning that the run leaves its target for a cheaper one.
+    fn cheaper(&self, plan: &Plan, target: usize) -> Warning {
+        let name = |index: usize| plan.targets.get(index).map_or("", |target| target.name.as_str());
+        let message = format!(
+            "`{}` was left for `{}` after an answer that was not accepted, because the next step is estimated to be cheaper there: {}",
+            name(self.position.target),
+            name(target),
+            self.estimates
+        );
+        Warning::new(WarningKind::CheaperTarget, message)
+    }
+
+    /// Returns the policy's decision about the last call, and whether it leaves the target only because of the estimate for the next
+    /// one. `next` is the next target and the time until it is in service.
     fn advice(
         &mut self,
         plan: &Plan,
         now: Time,
         next: Option<(usize, Duration)>,
         last: Last<'_>,
-    ) -> Decision {
+    ) -> (Decision, bool) {
         let draw = self.draw();
         let (Some(failure), Some(target)) = (self.failure(), self.position.target_of(plan)) else {
-            return Decision::GiveUp;
+            return (Decision::GiveUp, false);
         };
         let ask = &self.request.ask;
         let is_begun = self.drafts.current().is_some_and(|draft| !draft.rest.is_empty());
@@ -212,8 +230,10 @@ impl Run {
             Estimates { patch, whole, next }
         };
         self.estimates = estimates;
-        let (Some(failure), ask) = (self.failure(), &self.request.ask) else { return Decision::GiveUp };
-        plan.policy.decide(&RetryContext {
+        let (Some(failure), ask) = (self.failure(), &self.request.ask) else {
+            return (Decision::GiveUp, false);
+        };
+        let mut context = RetryContext {
             estimates,
             failure,
             ask,
@@ -236,7 +256,12 @@ impl Run {
             next_in: next.map(|(_, wait)| wait),
             remaining: self.deadline(plan).map(|deadline| deadline.since(now)),
             draw,
-        })
+        };
+        let decision = plan.policy.decide(&context);
+        let leaves = decision.next_target() == Some(true) && estimates.next.is_some();
+        context.estimates.next = None;
+        let is_for_price = leaves && plan.policy.decide(&context).next_target() == Some(false);
+        (decision, is_for_price)
     }
 
     /// Returns the estimated cost of a call that requests this part of the document from the current target or another one; `None`

@@ -44,11 +44,13 @@ impl Run {
         let target = self.ledger.last().map(|call| call.target.clone()).unwrap_or_default();
         let Draft { value, mut provenance, mut warnings, closed, decoded, .. } = draft;
         self.decoded = decoded;
+        self.schema = plan.contract.accepted();
         warnings.extend(
             plan.skipped_before(self.position.target, self.position.mode)
                 .map(|(dialect, reason)| skipped(dialect, reason)),
         );
         warnings.extend(self.estimated());
+        warnings.extend_from_slice(&self.position.cheaper);
         warnings.extend_from_slice(plan.contract.warnings());
         warnings.extend(self.weaker_mode(plan));
         let ignored = self.position.target_of(plan).map(|target| &target.capabilities.ignored_settings);
@@ -85,6 +87,7 @@ impl Run {
         self.state = match judged {
             Some((mut judgement, value)) if judgement.is_accepted() => {
                 self.decoded = judgement.take_decoded();
+                self.schema = plan.contract.accepted();
                 let attempt = self.counters.attempts.max(1);
                 let whole = Provenance { path: JsonPath::root(), source: Source::Fallback, attempt };
                 let provenance = vec![whole];

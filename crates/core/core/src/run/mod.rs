@@ -37,6 +37,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::about::{About, Accepted};
 use crate::judgement::Decoded;
 use crate::{
     Ask, Call, CallRecord, Context, Error, ErrorKind, Estimates, Evidence, JsonPath, Origin, Outcome, Plan,
@@ -117,6 +118,9 @@ pub struct Run {
     /// The accepted value as the contract's type.
     #[serde(skip)]
     decoded: Decoded,
+    /// The schema of the accepted value.
+    #[serde(skip)]
+    schema: Accepted,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -172,6 +176,7 @@ impl Run {
             evidence: Vec::new(),
             last_evidence: None,
             decoded: Decoded::default(),
+            schema: Accepted::default(),
         }
     }
 
@@ -368,6 +373,7 @@ impl Run {
                 calls: self.ledger,
                 usage,
                 cost: self.counters.spent,
+                about: About::new(self.input.source, self.schema),
             }),
             State::Failed(End { kind, message, not_stated }) => {
                 Err(Error::new(kind, message).with_not_stated(not_stated).with_history(self.ledger, best))

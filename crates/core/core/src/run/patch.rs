@@ -169,11 +169,13 @@ impl Run {
         about: &[Violation],
     ) {
         let Some(first) = group.first() else { return };
-        _ = writeln!(
-            words,
-            "- \"{}\", an object with one key for each position in the list, from 0:",
-            first.name()
-        );
+        let keys = match first.by_tens {
+            true => {
+                "every ten positions in the list, from \"0\", each an object with one key for the last digit (position 12 is {\"10\": {\"2\": …}})"
+            }
+            false => "each position in the list, from 0",
+        };
+        _ = writeln!(words, "- \"{}\", an object with one key for {keys}:", first.name());
         let mut lines: Vec<(usize, usize, String)> = Vec::new();
         for place in group {
             let index = place.index.unwrap_or_default();
@@ -259,20 +261,43 @@ struct Members {
 
 enum Member {
     One { schema: Value, is_required: bool },
-    Each(Vec<(String, Value, bool)>),
+    Each(Vec<Position>),
+}
+
+/// The schema of one position of a group.
+struct Position {
+    /// The names of its member and of the members around it, outermost first.
+    keys: Vec<String>,
+    schema: Value,
+    is_required: bool,
+}
+
+impl Position {
+    /// Returns the name of the member around that of the position.
+    fn around(&self) -> Option<&str> {
+        match self.keys.as_slice() {
+            [around, _] => Some(around),
+            _ => None,
+        }
+    }
+
+    /// Returns the member of the position.
+    fn member(&self) -> (String, Value, bool) {
+        (self.keys.last().cloned().unwrap_or_default(), self.schema.clone(), self.is_required)
+    }
 }
 
 impl Members {
-    fn add(&mut self, (name, key): (String, Option<String>), schema: Value, is_required: bool) {
-        let Some(key) = key else {
+    fn add(&mut self, (name, keys): (String, Vec<String>), schema: Value, is_required: bool) {
+        if keys.is_empty() {
             return self.members.push((name, Member::One { schema, is_required }));
-        };
+        }
         let at = *self.places.entry(name.clone()).or_insert_with(|| {
             self.members.push((name, Member::Each(Vec::new())));
             self.members.len() - 1
         });
-        if let Some((_, Member::Each(schemas))) = self.members.get_mut(at) {
-            schemas.push((key, schema, is_required));
+        if let Some((_, Member::Each(positions))) = self.members.get_mut(at) {
+            positions.push(Position { keys, schema, is_required });
         }
     }
 
@@ -280,28 +305,54 @@ impl Members {
     fn into_schema(self, defs: &mut Map<String, Value>) -> Value {
         let members = self.members.into_iter().map(|(name, member)| match member {
             Member::One { schema, is_required } => (name, schema, is_required),
-            Member::Each(schemas) => {
-                let mut named: Vec<(Value, Value)> = Vec::new();
-                let is_shared = schemas.len() > 2;
-                let members = schemas.into_iter().map(|(key, schema, is_required)| {
-                    if !is_shared || schema.to_string().len() <= REFERENCE {
-                        return (key, schema, is_required);
+            Member::Each(mut positions) => {
+                let mut shared = Shared { named: Vec::new(), defs };
+                if positions.len() > 2 {
+                    positions.iter_mut().for_each(|position| shared.refer(&mut position.schema));
+                }
+                let members =
+                    positions.chunk_by(|one, other| one.around().is_some() && one.around() == other.around());
+                let members = members.map(|positions| {
+                    let mut inner = positions.iter().map(Position::member);
+                    match positions.first().and_then(Position::around) {
+                        Some(around) => {
+                            let mut schema = object(inner.collect());
+                            shared.refer(&mut schema);
+                            (around.to_owned(), schema, true)
+                        }
+                        None => inner.next().unwrap_or_default(),
                     }
-                    if let Some((_, reference)) = named.iter().find(|(known, _)| *known == schema) {
-                        return (key, reference.clone(), is_required);
-                    }
-                    let name = (1..).map(|nth| format!("v{nth}")).find(|name| !defs.contains_key(name));
-                    let name = name.unwrap_or_default();
-                    let reference = json!({"$ref": format!("#/$defs/{name}")});
-                    defs.insert(name, schema.clone());
-                    named.push((schema, reference.clone()));
-                    (key, reference, is_required)
                 });
                 (name, object(members.collect()), true)
             }
         });
         let members: Vec<_> = members.collect();
         object(members)
+    }
+}
+
+/// The definitions of schemas that a group repeats.
+struct Shared<'d> {
+    named: Vec<(Value, Value)>,
+    defs: &'d mut Map<String, Value>,
+}
+
+impl Shared<'_> {
+    /// Replaces a schema by a reference to its definition, if that is shorter.
+    fn refer(&mut self, schema: &mut Value) {
+        if schema.to_string().len() <= REFERENCE {
+            return;
+        }
+        if let Some((_, reference)) = self.named.iter().find(|(known, _)| known == schema) {
+            *schema = reference.clone();
+            return;
+        }
+        let name = (1..).map(|nth| format!("v{nth}")).find(|name| !self.defs.contains_key(name));
+        let name = name.unwrap_or_default();
+        let reference = json!({"$ref": format!("#/$defs/{name}")});
+        let schema = std::mem::replace(schema, reference.clone());
+        self.defs.insert(name, schema.clone());
+        self.named.push((schema, reference));
     }
 }
 

@@ -13,6 +13,8 @@ pub(super) struct Place<'p> {
     /// The position in its list, if other positions of the list are requested with it: the answer has an object with one member for
     /// each position.
     pub(super) index: Option<usize>,
+    /// Whether the members for each ten positions are an object of their own, so that the schema of ten positions is written once.
+    pub(super) by_tens: bool,
     /// Whether all further items of a list are requested.
     pub(super) is_rest: bool,
     /// The number of steps of `path` before the position.
@@ -35,19 +37,20 @@ impl Place<'_> {
         }
     }
 
-    /// Returns the name of the member of the answer, and the name of the value in it for a group.
-    pub(super) fn keys(&self) -> (String, Option<String>) {
-        (self.name(), self.index.map(|index| index.to_string()))
+    /// Returns the name of the member of the answer, and the names of the values around and at the value in it for a group.
+    pub(super) fn keys(&self) -> (String, Vec<String>) {
+        let keys = match self.index {
+            Some(index) if self.by_tens => vec![(index - index % 10).to_string(), (index % 10).to_string()],
+            Some(index) => vec![index.to_string()],
+            None => Vec::new(),
+        };
+        (self.name(), keys)
     }
 
     /// Returns the path of the value in the answer.
     pub(super) fn in_answer(&self) -> JsonPath {
-        let (name, key) = self.keys();
-        let path = JsonPath::root().key(name);
-        match key {
-            Some(key) => path.key(key),
-            None => path,
-        }
+        let (name, keys) = self.keys();
+        keys.into_iter().fold(JsonPath::root().key(name), |path, key| path.key(key))
     }
 }
 
@@ -63,8 +66,8 @@ impl<'p> Places<'p> {
         for path in paths {
             let steps = path.segments();
             let at = steps.iter().rposition(|step| matches!(step, Segment::Index(_)));
-            let place =
-                Place { path, index: None, is_rest: is_rest(path, document), at: at.unwrap_or_default() };
+            let (is_rest, by_tens) = (is_rest(path, document), false);
+            let place = Place { path, index: None, by_tens, is_rest, at: at.unwrap_or_default() };
             let Some(at) = at.filter(|_| !place.is_rest) else {
                 groups.push(vec![place]);
                 continue;
@@ -83,6 +86,10 @@ impl<'p> Places<'p> {
                         place.index = Some(*index);
                     }
                 }
+                // Positions that are requested in any order are written in theirs.
+                group.sort_by_key(|place| place.index);
+                let by_tens = has_full_tens(&group);
+                group.iter_mut().for_each(|place| place.by_tens = by_tens);
             }
             group
         });
@@ -98,6 +105,13 @@ impl<'p> Places<'p> {
         self.0
             .chunk_by(|one, other| one.index.is_some() && other.index.is_some() && one.name() == other.name())
     }
+}
+
+/// Returns whether at least two tens of positions are requested in full, and with them at least half of all positions.
+fn has_full_tens(group: &[Place<'_>]) -> bool {
+    let tens = group.chunk_by(|one, other| one.index.map(|at| at / 10) == other.index.map(|at| at / 10));
+    let full = tens.filter(|ten| ten.len() == 10).count();
+    full >= 2 && full * 20 >= group.len()
 }
 
 /// Returns whether a path is one past the last item of a list.

@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Mode;
-use crate::{Advice, Enforcement, Plan, SamplingParameter, Size, Target, TargetAdvice, Tighten, Time};
+use crate::{
+    Advice, Enforcement, Plan, SamplingParameter, Size, Target, TargetAdvice, Tighten, Time, Warning,
+};
 
 /// The current target and output mode. A target that was called and left is never entered again, and within a target no mode is
 /// used again after a later one.
@@ -33,6 +35,9 @@ pub(super) struct Position {
     /// The advice of earlier runs and this one about the targets.
     #[serde(default)]
     pub(super) advice: Advice,
+    /// The warnings that a target was left for a cheaper one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) cheaper: Vec<Warning>,
 }
 
 impl Position {

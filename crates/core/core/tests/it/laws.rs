@@ -28,7 +28,7 @@ const BUDGET: Cost = Cost { tokens: 5_000, micro_usd: Some(5_000) };
 
 /// Returns the price at which a token costs this number of millionths of a dollar.
 fn price(micro_usd: u64) -> Price {
-    Price { input: micro_usd * 1_000_000, output: micro_usd * 1_000_000 }
+    Price::new(micro_usd * 1_000_000, micro_usd * 1_000_000)
 }
 
 fn two_targets(policy: Policy) -> Plan {

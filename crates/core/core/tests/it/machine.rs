@@ -237,7 +237,7 @@ fn the_deadline_ends_waits_before_it() {
 
 #[test]
 fn the_budget_is_reserved_before_a_call() {
-    let priced = target("one").with_price(Price { input: 1_000_000, output: 1_000_000 });
+    let priced = target("one").with_price(Price::new(1_000_000, 1_000_000));
     let plan = |budget: u64| {
         let budget = Cost { tokens: u64::MAX, micro_usd: Some(budget) };
         Plan::new(contract(), vec![priced.clone()]).with_max_tokens(40).with_budget(budget).build().unwrap()

@@ -88,7 +88,7 @@ fn any_policy() -> impl Strategy<Value = Policy> {
 
 /// Returns a target that costs this number of millionths of a dollar for each token.
 fn priced(name: &str, micro_usd: u64) -> Target {
-    target(name).with_price(Price { input: micro_usd * 1_000_000, output: micro_usd * 1_000_000 })
+    target(name).with_price(Price::new(micro_usd * 1_000_000, micro_usd * 1_000_000))
 }
 
 const CUT: Reply = Reply::Ends("{\"score\": 700", Finish::Length);
@@ -119,7 +119,7 @@ fn an_answer_that_a_limit_of_the_run_cuts_off_is_no_attempt_and_doubles_the_limi
         let capabilities = Capabilities::new(Enforcement::Schema).with_output_tokens(output_tokens);
         let target =
             Target::new("one", capabilities).with_mode(Arc::new(AsIs("strict", Enforcement::Schema)));
-        let price = Price { input: 1_000_000, output: 1_000_000 };
+        let price = Price::new(1_000_000, 1_000_000);
         let policy = Policy::new(3).with_patching(Patching::Never);
         let mut builder = Plan::new(contract(), vec![target.with_price(price)]).with_policy(policy);
         if is_limited {
@@ -193,7 +193,7 @@ proptest! {
         let targets: Vec<_> = prices
             .iter()
             .enumerate()
-            .map(|(nth, &(input, output))| target(&format!("t{nth}")).with_price(Price { input, output }))
+            .map(|(nth, &(input, output))| target(&format!("t{nth}")).with_price(Price::new(input, output)))
             .collect();
         let budget = Cost { tokens: u64::MAX, micro_usd: Some(budget) };
         let builder = Plan::new(contract(), targets).with_policy(policy).with_budget(budget);

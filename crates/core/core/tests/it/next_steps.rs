@@ -183,7 +183,7 @@ fn a_refusal_is_an_attempt_where_the_policy_says_so() {
 
 #[test]
 fn a_budget_without_room_for_a_target_calls_a_cheaper_one() {
-    let price = |output: u64| Price { input: 0, output: output * 1_000_000 };
+    let price = |output: u64| Price::new(0, output * 1_000_000);
     let priced = |output: u64| target(&format!("{output}")).with_price(price(output));
     let plan = |prices: &[u64], budget: u64| {
         let targets = prices.iter().map(|price| priced(*price)).collect();
@@ -209,7 +209,7 @@ fn a_budget_without_room_for_a_target_calls_a_cheaper_one() {
 
 #[test]
 fn what_arrived_before_a_fault_is_paid_for() {
-    let priced = target("one").with_price(Price { input: 1_000_000, output: 2_000_000 });
+    let priced = target("one").with_price(Price::new(1_000_000, 2_000_000));
     let plan = Plan::new(contract(), vec![priced]).build().unwrap();
     let mut run = Run::new(&plan, input());
     let Step::Call { id, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
@@ -333,4 +333,44 @@ fn patches_within_an_attempt_are_limited() {
         assert!(driven.run.is_done() && driven.run.finish().is_ok());
     }
     assert!(!Run::new(&planned(1, Policy::default()), input()).is_done());
+}
+
+#[test]
+fn a_target_that_is_left_for_a_cheaper_one_is_named_in_a_warning_with_the_estimates() {
+    let priced = |name: &str, micro: u64| target(name).with_price(Price::new(micro, micro));
+    let bad = Reply::Says(BAD_SUM);
+    let mended = Reply::Says(r#"{"score": 700}"#);
+    let million = 1_000_000;
+    for (first, second, patching, expected) in [
+        // The next target costs a tenth, so the patch is requested there.
+        (Some(10 * million), Some(million), Patching::Attempt, vec![0, 1]),
+        // A difference of less than a quarter is within the error of the estimate.
+        (Some(5 * million), Some(4 * million), Patching::Attempt, vec![0, 0]),
+        (Some(million), Some(10 * million), Patching::Attempt, vec![0, 0]),
+        // Without both prices, tokens of different models are not compared.
+        (None, Some(million), Patching::Attempt, vec![0, 0]),
+        (Some(10 * million), None, Patching::Attempt, vec![0, 0]),
+        // The policy does not look at prices.
+        (Some(10 * million), Some(million), Patching::Within(1), vec![0, 0]),
+    ] {
+        let of =
+            |name: &str, price: Option<u64>| price.map_or_else(|| target(name), |price| priced(name, price));
+        let plan = Plan::new(contract(), vec![of("dear", first), of("cheap", second)]);
+        let plan = plan.with_policy(Policy::new(4).with_patching(patching)).build().unwrap();
+        let driven = drive(&plan, input(), &[bad.clone(), mended.clone()]);
+        assert_eq!(called(&driven), expected, "{first:?}, {second:?}, {patching:?}");
+        let estimates = driven.run.estimates();
+        let warnings = driven.run.finish().unwrap().warnings;
+        let found: Vec<_> = warnings.iter().filter(|one| one.kind == WarningKind::CheaperTarget).collect();
+        assert_eq!(found.len(), expected[1], "{warnings:?}");
+        for warning in found {
+            let names = warning.message.starts_with("`dear` was left for `cheap`");
+            assert!(names && warning.message.ends_with(&estimates.to_string()), "{warning}");
+        }
+    }
+    // A target that has had its share of the attempts is left whatever the next one costs.
+    let plan = Plan::new(contract(), vec![priced("dear", 10 * million), priced("cheap", million)]);
+    let plan = plan.with_policy(Policy::new(2).with_stop_on_repeat(false)).build().unwrap();
+    let outcome = drive(&plan, input(), &[WRONG, RIGHT]).run.finish().unwrap();
+    assert!(outcome.warnings.iter().all(|warning| warning.kind != WarningKind::CheaperTarget));
 }

@@ -85,7 +85,7 @@ pub struct Entry {
     /// The maximum size of a schema.
     #[serde(default, skip_serializing_if = "Limits::is_empty")]
     pub limits: Limits,
-    /// The price of tokens, if it is certain and depends on nothing else.
+    /// The price of tokens (default: that of the table of prices, if it has the model).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
     /// The recommended use.

@@ -21,6 +21,7 @@ mod error;
 mod parse;
 mod pattern;
 mod patterns;
+mod prices;
 
 use std::sync::LazyLock;
 
@@ -35,6 +36,7 @@ pub use entry::{Entry, Limits, NativeMode, Reasoning, Temperature};
 pub use error::RegistryError;
 pub use pattern::Pattern;
 pub use patterns::Patterns;
+pub use prices::known_price;
 
 /// The file is in the crate's own folder, so that the packaged crate contains it.
 const TEXT: &str = include_str!("../../registry/models.toml");

@@ -163,7 +163,7 @@ mod tests {
         );
         assert_eq!(
             wrong_row("[model.price]\ninput = 1\ncached = 2"),
-            "10:1: model[0].price.cached: there is no such key; there are input, output"
+            "10:1: model[0].price.cached: there is no such key: did you mean `cache_read`?"
         );
         // The first mistake in the text is reported, not the first in the alphabet.
         assert!(wrong_row("zzz = 1\naaa = 2").starts_with("8:1: model[0].zzz: "));

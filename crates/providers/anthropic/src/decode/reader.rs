@@ -70,14 +70,16 @@ impl MessageReader {
     }
 
     /// Reads the usage and the model of a message.
-    fn begun(&mut self, usage: Object<Counts>, model: &Leaf<'_>) {
+    fn begun(&mut self, usage: &Object<Box<Counts>>, model: &Leaf<'_>) {
         self.count(usage);
         self.collector.answered_by(model);
     }
 
-    fn count(&mut self, counts: Object<Counts>) {
-        self.counts = self.counts.merged(counts.0.unwrap_or_default());
-        self.collector.usage = self.counts.usage();
+    fn count(&mut self, counts: &Object<Box<Counts>>) {
+        if let Some(counts) = &counts.0 {
+            self.counts = self.counts.merged(**counts);
+            self.collector.usage = self.counts.usage();
+        }
     }
 
     /// Returns the fault for an error in the response.
@@ -134,7 +136,7 @@ impl MessageReader {
 
     /// Reads `content_block_delta`.
     fn more(&mut self, index: Option<u64>, piece: Piece<'_>, out: &mut Deltas) {
-        let Some(mut open) = self.open.take_if(|open| open.index == index) else { return };
+        let Some(open) = self.open.as_mut().filter(|open| open.index == index) else { return };
         match (&mut open.kind, piece.kind.as_str()) {
             (Kind::Text, Some("text_delta")) => {
                 let text = words(piece.text);
@@ -162,7 +164,6 @@ impl MessageReader {
             }
             _ => {}
         }
-        self.open = Some(open);
     }
 
     /// Reads `content_block_stop`.
@@ -264,22 +265,22 @@ impl Messages for MessageReader {
             return Err(self.broken_off(&event.error));
         }
         self.has_event = true;
-        self.count(event.usage);
-        let delta = event.delta.0.unwrap_or_default();
+        self.count(&event.usage);
         match event.kind.as_str() {
             Some("message_start") => {
                 self.has_begun = true;
                 let message = event.message.0.unwrap_or_default();
-                self.begun(message.usage, &message.model);
+                self.begun(&message.usage, &message.model);
             }
             Some("content_block_start") => {
                 self.begin(event.index.0, *event.content_block.0.unwrap_or_default(), out);
             }
             Some("content_block_delta") => {
-                self.more(event.index.0, delta, out);
+                self.more(event.index.0, event.delta.0.unwrap_or_default(), out);
             }
             Some("content_block_stop") => self.close(out),
             Some("message_delta") => {
+                let delta = event.delta.0.unwrap_or_default();
                 self.stop(delta.stop_reason, delta.stop_details);
             }
             Some("message_stop") if self.has_begun => self.finish(out),
@@ -314,7 +315,7 @@ impl Reader for MessageReader {
         let Some(content) = message.content.0 else {
             return Err(bad_wire("the response has no `content`", body));
         };
-        self.begun(message.usage, &message.model);
+        self.begun(&message.usage, &message.model);
         for block in content {
             self.block(block.0.unwrap_or_default(), out);
         }

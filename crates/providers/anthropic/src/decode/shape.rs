@@ -13,7 +13,7 @@ pub(super) struct Message<'a> {
     pub(super) content: List<Object<Block<'a>>>,
     pub(super) stop_reason: Leaf<'a>,
     pub(super) stop_details: Object<StopDetails<'a>>,
-    pub(super) usage: Object<Counts>,
+    pub(super) usage: Object<Box<Counts>>,
     pub(super) error: Leaf<'a>,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Event<'a> {
     pub(super) index: Count,
     pub(super) content_block: Object<Box<Block<'a>>>,
     pub(super) delta: Object<Piece<'a>>,
-    pub(super) usage: Object<Counts>,
+    pub(super) usage: Object<Box<Counts>>,
     pub(super) error: Leaf<'a>,
 }
 
@@ -77,7 +77,15 @@ pub(super) struct Counts {
     output_tokens: Count,
     cache_read_input_tokens: Count,
     cache_creation_input_tokens: Count,
+    cache_creation: Object<Creation>,
     output_tokens_details: Object<OutputDetails>,
+}
+
+/// The written tokens by lifetime.
+#[derive(Default, Clone, Copy, Deserialize)]
+#[serde(default)]
+struct Creation {
+    ephemeral_1h_input_tokens: Count,
 }
 
 #[derive(Default, Clone, Copy, Deserialize)]
@@ -96,6 +104,9 @@ impl Counts {
             output_tokens: most(|counts| counts.output_tokens),
             cache_read_input_tokens: most(|counts| counts.cache_read_input_tokens),
             cache_creation_input_tokens: most(|counts| counts.cache_creation_input_tokens),
+            cache_creation: Object(Some(Creation {
+                ephemeral_1h_input_tokens: most(|counts| counts.written_for_hour()),
+            })),
             output_tokens_details: Object(Some(OutputDetails {
                 thinking_tokens: most(|counts| counts.thinking_tokens()),
             })),
@@ -111,7 +122,13 @@ impl Counts {
             self.input_tokens.0?.saturating_add(cached_tokens).saturating_add(written),
             self.output_tokens.0?,
         );
-        Some(usage.with_cached(cached_tokens).with_reasoning(self.thinking_tokens().0.unwrap_or_default()))
+        let for_hour = self.written_for_hour().0.unwrap_or_default().min(written);
+        let usage = usage.with_cached(cached_tokens).with_written(written - for_hour, for_hour);
+        Some(usage.with_reasoning(self.thinking_tokens().0.unwrap_or_default()))
+    }
+
+    fn written_for_hour(self) -> Count {
+        self.cache_creation.0.unwrap_or_default().ephemeral_1h_input_tokens
     }
 
     fn thinking_tokens(self) -> Count {

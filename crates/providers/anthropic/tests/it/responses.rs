@@ -129,7 +129,7 @@ fn a_refusal_says_why_and_is_no_other_text() {
 #[test]
 fn the_cache_counts_as_input() {
     let call = call(Enforcement::None);
-    let usage = json!({"input_tokens": 4, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 20, "output_tokens": 9, "output_tokens_details": {"thinking_tokens": 5}});
+    let usage = json!({"input_tokens": 4, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 20, "cache_creation": {"ephemeral_5m_input_tokens": 12, "ephemeral_1h_input_tokens": 8}, "output_tokens": 9, "output_tokens_details": {"thinking_tokens": 5}});
     let whole = json!({"content": [], "stop_reason": "end_turn", "usage": usage}).to_string();
     let mut beginning = usage.clone();
     beginning["output_tokens"] = json!(1);
@@ -145,7 +145,7 @@ fn the_cache_counts_as_input() {
             json!({"type": "message_stop"}),
         ]);
         for body in [whole.clone(), parts] {
-            let counted = Usage::new(124, 9).with_cached(100).with_reasoning(5);
+            let counted = Usage::new(124, 9).with_cached(100).with_written(12, 8).with_reasoning(5);
             assert_eq!(completion(&wire(), &call, &body).usage, counted);
         }
     }

@@ -64,7 +64,7 @@ impl ContentReader {
 
     fn part(&mut self, part: Part<'_>, out: &mut Deltas) {
         let text = part.text.into_text().unwrap_or_default();
-        if part.thought.is_true() {
+        if part.thought.0 {
             self.collector.thought(text, out);
         } else {
             self.collector.text(text, out);

@@ -1,7 +1,7 @@
 //! The members of responses that the decoder reads. Leaf values have any JSON type, because proxies differ.
 
 use formwork_core::Usage;
-use formwork_wire::lenient::{Count, Leaf, List, Object};
+use formwork_wire::lenient::{Count, Flag, Leaf, List, Object};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -54,7 +54,7 @@ pub(super) struct Content<'a> {
 pub(super) struct Part<'a> {
     #[serde(borrow)]
     pub(super) text: Leaf<'a>,
-    pub(super) thought: Leaf<'a>,
+    pub(super) thought: Flag,
     pub(super) function_call: Object<Function<'a>>,
 }
 

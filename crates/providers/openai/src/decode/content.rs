@@ -69,7 +69,7 @@ pub(super) fn calls<'a>(message: &mut Message<'a>) -> impl Iterator<Item = CallP
         let function = function.0.unwrap_or(Function { name, arguments });
         (index.0.unwrap_or(position), id, function)
     });
-    let older = message.function_call.0.take().map(|function| (0, Leaf::None, function));
+    let older = message.function_call.0.take().map(|function| (0, Leaf::None, *function));
     calls.chain(older).map(|(index, id, function)| CallPiece {
         index,
         id,

@@ -36,7 +36,7 @@ impl ChatReader {
     /// Reads one document and returns whether it ended the response. `text` is its complete JSON text.
     fn take(
         &mut self,
-        mut document: Shape<'_>,
+        document: &mut Shape<'_>,
         text: &[u8],
         framing: Framing,
         out: &mut Deltas,
@@ -48,20 +48,24 @@ impl ChatReader {
             }
         }
         self.collector.answered_by(&document.model);
-        let choice = document.take_choice();
-        let of_choice = choice.as_ref().and_then(|(_, choice)| choice.usage.0.as_ref());
-        let usage = document.usage().or_else(|| of_choice.and_then(Counts::usage));
+        let usage = document.usage();
+        let choice = document.choice();
+        let of_choice = choice.as_ref().and_then(|(_, choice)| choice.usage.0.as_deref());
+        let usage = usage.or_else(|| of_choice.and_then(Counts::usage));
         self.collector.usage = usage.or(self.collector.usage);
-        let Some((position, mut choice)) = choice else { return Ok(false) };
+        let Some((position, choice)) = choice else { return Ok(false) };
         self.has_choice = true;
         if let Some(error) = choice.error.value().filter(|error| error.is_object()) {
             return broken(&mut self.collector, &json!({"error": error}), out).map(|()| true);
         }
-        let message = self.message_of(&mut choice, framing).or_else(|| {
-            let direct: DirectShape<'_> = lenient::from_slice(text).ok()?;
-            direct.choices.0?.into_iter().nth(position)?.0
-        });
-        self.read(message.unwrap_or_default(), out);
+        match self.message_of(choice, framing) {
+            Some(message) => self.read(message, out),
+            None => {
+                let direct: DirectShape<'_> = lenient::from_slice(text).unwrap_or_default();
+                let choice = direct.choices.0.and_then(|choices| choices.into_iter().nth(position)?.0);
+                self.read(&mut choice.unwrap_or_default(), out);
+            }
+        }
         match choice.finish_reason.as_str() {
             None | Some("") => {}
             Some(reason) => self.collector.stopped(finish(reason)?),
@@ -69,24 +73,28 @@ impl ChatReader {
         Ok(false)
     }
 
-    /// Takes the message out of a choice. Some servers repeat the whole text as `message` beside or after the last `delta`.
-    fn message_of<'a>(&self, choice: &mut Choice<'a>, framing: Framing) -> Option<Message<'a>> {
-        let (delta, message) = (choice.delta.0.take(), choice.message.0.take());
+    /// Returns the message of a choice. Some servers repeat the whole text as `message` beside or after the last `delta`.
+    fn message_of<'c, 'a>(
+        &self,
+        choice: &'c mut Choice<'a>,
+        framing: Framing,
+    ) -> Option<&'c mut Message<'a>> {
+        let (delta, message) = (choice.delta.0.as_mut(), choice.message.0.as_deref_mut());
         match framing {
             Framing::Chunk => delta.or_else(|| message.filter(|_| !self.collector.has_text())),
             Framing::Document => message.or(delta),
         }
     }
 
-    fn read(&mut self, mut message: Message<'_>, out: &mut Deltas) {
-        let mut thoughts = reasoning(&mut message);
+    fn read(&mut self, message: &mut Message<'_>, out: &mut Deltas) {
+        let mut thoughts = reasoning(message);
         let mut refusal = message.refusal.take().into_text().unwrap_or_default();
         let content = if message.content.is_none() { &mut message.text } else { &mut message.content };
         let content = content_of(content.take(), &mut thoughts, &mut refusal);
         self.collector.thought(thoughts, out);
         self.collector.text(content, out);
         self.collector.refusal(refusal, out);
-        for piece in calls(&mut message) {
+        for piece in calls(message) {
             match &self.collector.request.carrier {
                 Some(tool) => {
                     let is_carrier = match self.carrier {
@@ -132,10 +140,10 @@ impl Messages for ChatReader {
             }
             "[DONE]" => Err(Fault::new(FaultKind::BadWire, "the stream has `[DONE]` before any event")),
             text => {
-                let shape = lenient::from_str(text)
+                let mut shape = lenient::from_str(text)
                     .map_err(|_| bad_wire("an event of the stream is not JSON", text.as_bytes()))?;
                 self.has_event = true;
-                self.take(shape, text.as_bytes(), Framing::Chunk, out).map(|_| ())
+                self.take(&mut shape, text.as_bytes(), Framing::Chunk, out).map(|_| ())
             }
         }
     }
@@ -159,8 +167,8 @@ impl Reader for ChatReader {
         if body.trim_ascii().is_empty() {
             return Err(Fault::new(FaultKind::BadWire, "the server sent an empty response"));
         }
-        let shape = lenient::from_slice(body).map_err(|_| bad_wire("the response is not JSON", body))?;
-        if self.take(shape, body, Framing::Document, out)? {
+        let mut shape = lenient::from_slice(body).map_err(|_| bad_wire("the response is not JSON", body))?;
+        if self.take(&mut shape, body, Framing::Document, out)? {
             return Ok(());
         }
         if !self.has_choice {

@@ -1,7 +1,7 @@
 //! The members of documents and chunks that the decoder reads. Leaf values have any JSON type, because servers differ.
 
 use formwork_core::Usage;
-use formwork_wire::lenient::{Count, Leaf, List, Object};
+use formwork_wire::lenient::{Amount, Count, Leaf, List, Object};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -12,9 +12,10 @@ pub(super) struct Shape<'a> {
     #[serde(borrow)]
     pub(super) model: Leaf<'a>,
     choices: List<Object<Choice<'a>>>,
-    usage: Object<Counts>,
+    /// In a box, like everything that few chunks have, because a structure is copied several times while it is read.
+    usage: Object<Box<Counts>>,
     /// Groq's property with the usage of a stream.
-    x_groq: Object<Groq>,
+    x_groq: Object<Box<Groq>>,
     error: Option<IgnoredAny>,
     message: Option<IgnoredAny>,
     detail: Option<IgnoredAny>,
@@ -27,16 +28,16 @@ impl<'a> Shape<'a> {
         self.error.is_some() || self.message.is_some() || self.detail.is_some()
     }
 
-    /// Takes the first item of `choices` with the index 0, and returns it with its position. Requests ask for a single choice.
-    pub(super) fn take_choice(&mut self) -> Option<(usize, Choice<'a>)> {
-        let choices = self.choices.0.take()?.into_iter().map(|choice| choice.0.unwrap_or_default());
+    /// Returns the first item of `choices` with the index 0, and its position. Requests ask for a single choice.
+    pub(super) fn choice(&mut self) -> Option<(usize, &mut Choice<'a>)> {
+        let choices = self.choices.0.as_mut()?.iter_mut().map(|choice| choice.0.get_or_insert_default());
         choices.enumerate().find(|(_, choice)| choice.index.0.unwrap_or_default() == 0)
     }
 
     /// Returns the usage in the document: `usage`, or the property in which Groq sends it in streams.
     pub(super) fn usage(&self) -> Option<Usage> {
         let of_groq = || self.x_groq.0.as_ref()?.usage.0.as_ref()?.usage();
-        self.usage.0.as_ref().and_then(Counts::usage).or_else(of_groq)
+        self.usage.0.as_deref().and_then(Counts::usage).or_else(of_groq)
     }
 }
 
@@ -47,12 +48,12 @@ pub(super) struct Choice<'a> {
     index: Count,
     #[serde(borrow)]
     pub(super) delta: Object<Message<'a>>,
-    pub(super) message: Object<Message<'a>>,
+    pub(super) message: Object<Box<Message<'a>>>,
     pub(super) finish_reason: Leaf<'a>,
     /// An error of an upstream host (OpenRouter).
     pub(super) error: Leaf<'a>,
     /// The usage of a stream (Moonshot).
-    pub(super) usage: Object<Counts>,
+    pub(super) usage: Object<Box<Counts>>,
 }
 
 /// A document of a server that puts the properties of a message directly into its choice.
@@ -76,7 +77,7 @@ pub(super) struct Message<'a> {
     pub(super) reasoning: Leaf<'a>,
     pub(super) tool_calls: List<Object<Call<'a>>>,
     /// The tool call under its older name.
-    pub(super) function_call: Object<Function<'a>>,
+    pub(super) function_call: Object<Box<Function<'a>>>,
 }
 
 /// An item of `tool_calls`, or a piece of it. Some servers omit `function` and put its properties into the call.
@@ -116,6 +117,8 @@ pub(super) struct Counts {
     total_tokens: Count,
     prompt_tokens_details: Object<Details>,
     completion_tokens_details: Object<Details>,
+    /// The cost in US dollars, which OpenRouter reports.
+    cost: Amount,
     /// DeepSeek's name for the cached tokens of the prompt.
     prompt_cache_hit_tokens: Count,
 }
@@ -136,9 +139,10 @@ impl Counts {
         if self.total_tokens.0 == Some(input_tokens.saturating_add(with_reasoning)) {
             output_tokens = with_reasoning;
         }
-        let cached_tokens = self.prompt_tokens_details.0.unwrap_or_default().cached_tokens.0;
-        let cached_tokens = cached_tokens.or(self.prompt_cache_hit_tokens.0).unwrap_or_default();
-        let usage = Usage::new(input_tokens, output_tokens);
+        let details = self.prompt_tokens_details.0.unwrap_or_default();
+        let cached_tokens = details.cached_tokens.0.or(self.prompt_cache_hit_tokens.0).unwrap_or_default();
+        let usage = Usage::new(input_tokens, output_tokens).with_dollars(self.cost.0);
+        let usage = usage.with_written(details.cache_write_tokens.0.unwrap_or_default(), 0);
         Some(usage.with_cached(cached_tokens).with_reasoning(reasoning_tokens))
     }
 }
@@ -148,5 +152,6 @@ impl Counts {
 #[serde(default)]
 pub(crate) struct Details {
     pub(crate) cached_tokens: Count,
+    pub(crate) cache_write_tokens: Count,
     pub(crate) reasoning_tokens: Count,
 }

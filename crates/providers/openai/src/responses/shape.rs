@@ -77,9 +77,11 @@ impl Counts {
         if input.is_none() && output.is_none() {
             return None;
         }
-        let cached = self.input_tokens_details.0.unwrap_or_default().cached_tokens;
+        let details = self.input_tokens_details.0.unwrap_or_default();
+        let (cached, written) = (details.cached_tokens, details.cache_write_tokens.0.unwrap_or_default());
         let reasoning = self.output_tokens_details.0.unwrap_or_default().reasoning_tokens;
         let usage = Usage::new(input.unwrap_or_default(), output.unwrap_or_default());
+        let usage = usage.with_written(written, 0);
         Some(usage.with_cached(cached.0.unwrap_or_default()).with_reasoning(reasoning.0.unwrap_or_default()))
     }
 }

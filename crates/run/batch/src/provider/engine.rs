@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use formwork_core::{Clock, Cost, ErrorKind, Fault, FaultKind, Price, Time};
+use formwork_core::{Clock, Cost, ErrorKind, Fault, FaultKind, Time};
 use formwork_extract::{Budget, Budgets, CancellationToken, Extractor, Reservation, TokioClock};
 use formwork_wire::batch::{FileLimits, FileRequest, FileStatus, Found, SharedBatchApi};
 use serde_json::Value;
@@ -18,18 +18,6 @@ use crate::{BatchError, Control, Ended, Engine, OpenRow, Stop, Store};
 /// The interval at which the control of the store is read during a wait.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Returns the price of tokens in a batch API: half of the usual one.
-///
-/// ```
-/// use formwork_batch::batch_price;
-/// use formwork_core::Price;
-///
-/// assert_eq!(batch_price(Price { input: 150_000, output: 600_001 }), Price { input: 75_000, output: 300_001 });
-/// ```
-pub const fn batch_price(price: Price) -> Price {
-    Price { input: price.input.div_ceil(2), output: price.output.div_ceil(2) }
-}
-
 /// The engine that calls models through the batch APIs of their providers, within a day and at half the price.
 ///
 /// It works in rounds: a round is one call of each open run. The calls are written to files, and the files are submitted. Rows with
@@ -41,7 +29,7 @@ pub const fn batch_price(price: Price) -> Price {
 /// files are open leaves them to the provider, and the next one reads their results.
 ///
 /// Delays between the calls of a run are skipped, and the time that a file takes does not count towards the deadlines of
-/// runs. Give the targets of the extractor the [price of the batch API](batch_price).
+/// runs. Give the targets of the extractor the [price of the batch API](formwork_core::Price::in_batch).
 ///
 /// ```
 /// use std::time::Duration;

@@ -6,5 +6,5 @@ mod plan;
 mod record;
 mod rows;
 
-pub use engine::{ProviderBatch, batch_price};
+pub use engine::ProviderBatch;
 pub use record::open_files;

@@ -195,8 +195,8 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[async_trait]
 impl AsksRows for Session<'_> {
-    fn limit(&self) -> usize {
-        self.engine.rows
+    fn room(&self, open: usize) -> usize {
+        self.engine.rows.saturating_sub(open)
     }
 
     async fn row(&self, store: &Arc<dyn Store>, row: OpenRow, turn: Turn) -> Result<Outcome, BatchError> {

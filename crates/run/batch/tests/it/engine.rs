@@ -87,8 +87,8 @@ fn extractor_within(
 ) -> Extractor<Value> {
     let schema =
         json!({"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]});
-    let backend = Backend::new(Arc::clone(provider) as SharedProvider)
-        .with_price(Price { input: 1_000_000, output: 1_000_000 });
+    let backend =
+        Backend::new(Arc::clone(provider) as SharedProvider).with_price(Price::new(1_000_000, 1_000_000));
     let mut policy = Policy::default();
     policy.attempts = 3;
     policy.backoff = Backoff::of_seconds(&[0.001]);

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_anthropic::{Anthropic, AnthropicBatches};
-use formwork_batch::{
-    Batch, Control, Ended, Engine as _, ProviderBatch, Stop, View, batch_price, open_files,
-};
+use formwork_batch::{Batch, Control, Ended, Engine as _, ProviderBatch, Stop, View, open_files};
 use formwork_core::{Cost, Price, SharedProvider};
 use formwork_extract::{Backend, Budget, CancellationToken, Extractor};
 use formwork_openai::{OpenAi, OpenAiBatches};
@@ -59,7 +57,7 @@ fn engine(played: &Arc<Played>) -> ProviderBatch {
             (Arc::new(Http::new(wire, Arc::clone(played) as _)), Arc::new(api))
         }
     };
-    let price = batch_price(Price { input: 1_000_000, output: 2_000_000 });
+    let price = Price::new(1_000_000, 2_000_000).in_batch();
     let backend = Backend::new(provider).with_name("played").with_price(price);
     let builder = Extractor::for_document("answer", schema).with_target(backend);
     // The time at the provider does not count: each file takes longer than this.

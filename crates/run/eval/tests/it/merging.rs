@@ -42,11 +42,24 @@ fn doubtful_leaves_have_lower_scores_than_certain_ones() {
     let index = Index::new("Ada, 7/15, 1815, total 12");
     let score = |value: Value, others: &[Value]| {
         let others: Vec<&Value> = others.iter().collect();
-        scores(&json!({"due": value}), &others, Some(&index), Some(&schema))[0].score
+        scores(
+            &json!({"due": value}),
+            &others,
+            Some(&index.evidence(&json!({"due": value}), Some(&schema))),
+            Some(&schema),
+        )[0]
+        .score
     };
     let agreed = |value: &str| [json!({"due": value}), json!({"due": value})];
     assert!(score(json!("Ada"), &[]) < score(json!(12), &[]), "a date without its year");
     assert!(score(json!(99), &[]) < score(json!(12), &[]), "no evidence");
+    let lines =
+        json!({"lines": [{"n": 12, "of": "zebra"}, {"n": 99, "of": "Ada"}, {"n": 1815, "of": "yak"}]});
+    let of = |path: &str| {
+        let all = scores(&lines, &[], Some(&index.evidence(&lines, None)), None);
+        all.iter().find(|it| it.path.to_string() == path).unwrap().score
+    };
+    assert!(of("$.lines[1].of") < of("$.lines[0].n"), "the other items of its member have no evidence");
     assert!(score(json!(0), &[]) <= score(json!(12), &[]), "a zero");
     assert!(score(json!(12), &agreed("x")) < score(json!("x"), &agreed("x")));
     assert!(score(json!("7/15"), &agreed("7/15")) < 0.5);

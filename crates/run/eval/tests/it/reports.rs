@@ -1,6 +1,6 @@
 //! Intervals, baselines, gates and pages.
 
-use formwork_eval::{Baseline, Evaluation, Gate, Profile, Report, RowScore, page};
+use formwork_eval::{Baseline, Comparison, Evaluation, Gate, Profile, Report, RowScore, page};
 use serde_json::json;
 
 /// Returns the report about documents of one leaf, right as often as stated.
@@ -57,7 +57,7 @@ fn the_page_escapes_values_and_lists_the_worst_document_first() {
     let mut evaluation = Evaluation::new(Profile::Default);
     evaluation.add(json!("good"), None, &json!({"a": 1, "b": 1}), Some(&json!({"a": 1, "b": 2}))).unwrap();
     evaluation.add(json!("bad"), None, &json!({"a": "<script>"}), None).unwrap();
-    let page = page(&evaluation.report(1), "gold & more");
+    let page = page(&Comparison::new(vec![evaluation.report(1)], 1), "gold & more");
     assert!(page.contains("gold &amp; more") && page.contains("&lt;script&gt;") && !page.contains("<script"));
     assert!(page.find("<code>bad</code>").unwrap() < page.find("<code>good</code>").unwrap());
 }

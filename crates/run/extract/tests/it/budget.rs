@@ -94,7 +94,7 @@ impl Provider for Slow {
 }
 
 /// 1 and 4 US dollars per million tokens.
-const PRICE: Price = Price { input: 1_000_000, output: 4_000_000 };
+const PRICE: Price = Price::new(1_000_000, 4_000_000);
 
 fn money(micro_usd: u64) -> Cost {
     Cost { tokens: u64::MAX, micro_usd: Some(micro_usd) }
@@ -255,7 +255,7 @@ async fn two_targets_succeed_in_either_order_under_a_budget_for_the_cheap_one() 
     ] {
         let cheap = Arc::new(Scripted::new([wrong(), row()]).with_name("cheap"));
         let dear = Arc::new(Scripted::new([row()]).with_name("dear"));
-        let priced = Price { input: 1_000_000_000, output: 4_000_000_000 };
+        let priced = Price::new(1_000_000_000, 4_000_000_000);
         let mut builder = Extractor::<Person>::builder().with_max_attempts(2);
         for name in order {
             builder = builder.with_target(match name {
@@ -331,7 +331,7 @@ async fn money_is_settled_by_the_price() {
     let reply = formwork_testkit::Reply::completion(Completion::new(MARIA).with_usage(usage));
     let model = Arc::new(Scripted::new([reply]));
     let budget = Budget::new(Cost { tokens: u64::MAX, micro_usd: Some(10_000) });
-    let priced = backend(&model).with_price(Price { input: 1_000_000, output: 4_000_000 });
+    let priced = backend(&model).with_price(Price::new(1_000_000, 4_000_000));
     let builder = formwork_extract::Extractor::<Person>::builder().with_target(priced).with_max_tokens(600);
     let outcome = builder.with_shared_budget(budget.clone()).build().unwrap().extract(TEXT).await.unwrap();
     assert_eq!((outcome.cost.micro_usd, budget.spent().micro_usd), (Some(3_000), Some(3_000)));

@@ -33,7 +33,7 @@ fn streamed(
         let (mut updates, mut partial, mut done) = (extractor.stream(TEXT), Vec::new(), None);
         while let Some(update) = updates.next().await {
             match update {
-                Ok(Update::Partial(value)) => partial.push(value),
+                Ok(Update::Partial(value)) => partial.push(value.value().clone()),
                 Ok(Update::Done(outcome)) => done = Some(outcome),
                 _ => {}
             }
@@ -159,7 +159,7 @@ fn what_is_read_of_an_answer_that_was_cut_is_the_last_of_them() {
         let (mut updates, mut partial) = (extractor.stream(TEXT), Vec::new());
         loop {
             match updates.next().await.unwrap() {
-                Ok(Update::Partial(value)) => partial.push(value),
+                Ok(Update::Partial(value)) => partial.push(value.value().clone()),
                 Ok(_) => {}
                 Err(error) => return (partial, error),
             }

@@ -24,7 +24,7 @@ async fn a_stream_tells_what_happens() {
             Update::Started { attempt, ask: Ask::Whole, .. } => format!("{attempt}: whole"),
             Update::Started { attempt, ask: Ask::Patch(paths), .. } => format!("{attempt}: {}", paths[0]),
             Update::Text(text) => text,
-            Update::Partial(value) => format!("  {value}"),
+            Update::Partial(value) => format!("  {}", value.value()),
             Update::Finished(call) => classes(&[call])[0].to_owned(),
             Update::Asking { attempt, ask: Ask::Patch(paths), wait, .. } => {
                 format!("next {attempt}: {} in {wait:?}", paths[0])
@@ -112,7 +112,7 @@ async fn snapshots_are_in_the_original_schema_s_form() {
     let (mut updates, mut partial) = (extractor.stream(TEXT), Vec::new());
     while let Some(update) = updates.next().await {
         if let Update::Partial(value) = update.unwrap() {
-            partial.push(value);
+            partial.push(value.value().clone());
         }
     }
     assert_eq!(partial, [json!({}), json!({"name": "Bo"})]);
@@ -132,7 +132,7 @@ async fn snapshots_of_a_long_document_are_few() {
     let (mut updates, mut partial, mut last) = (extractor.stream(TEXT), 0, None);
     while let Some(update) = updates.next().await {
         match update.unwrap() {
-            Update::Partial(value) => (partial, last) = (partial + 1, Some(value)),
+            Update::Partial(value) => (partial, last) = (partial + 1, Some(value.value().clone())),
             Update::Done(outcome) => assert_eq!(last.take(), Some(outcome.value)),
             _ => {}
         }
@@ -208,6 +208,35 @@ fn an_answer_that_cannot_become_valid_is_stopped_at_its_chunk() {
             found.abs_diff(read) <= usize::from(what.starts_with("no patch")),
             "{what}: {found} of {read}"
         );
+    }
+}
+
+/// An answer in one piece is paid for, so that stopping it would only lose its tokens and its other violations.
+#[test]
+fn an_answer_in_one_piece_is_judged_and_one_in_small_pieces_is_stopped_soon() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"age": {"type": "integer"}, "name": {"type": "string"}, "note": {"type": "string"}},
+        "required": ["age", "name"],
+    });
+    let text = json!({"age": "three", "name": {"first": 7}, "note": "a word ".repeat(100)}).to_string();
+    let decided = text.find('t').unwrap();
+    for (size, finish, violations, most) in [
+        (text.len(), Finish::Stop, 2, text.len()),
+        (1, Finish::Stopped, 1, decided + 40),
+        (3, Finish::Stopped, 1, decided + 40),
+        (50, Finish::Stopped, 1, 100),
+    ] {
+        let pieces = text.as_bytes().chunks(size).map(|piece| String::from_utf8_lossy(piece));
+        let model = Scripted::new([Reply::pieces(pieces)]);
+        let model = Arc::new(model.with_capabilities(Capabilities::new(Enforcement::Schema)));
+        let extractor = Extractor::for_document("document", schema.clone()).with_target(backend(&model));
+        let extractor = extractor.with_max_attempts(1).build().unwrap();
+        let calls = extractor.extract_blocking(TEXT).unwrap_err().calls().to_vec();
+        let call = &calls[0];
+        let found = call.verdict.failure().map_or(0, |failure| failure.violations().len());
+        assert_eq!((call.finish.clone(), found), (Some(finish), violations), "{size}");
+        assert!(call.text.len() <= most, "{size}: {}", call.text);
     }
 }
 

@@ -91,6 +91,16 @@ fn a_file_without_warnings_is_brought_up_to_date_and_keeps_its_runs() {
     ledger.close();
     drop(ledger);
     let file = Connection::open(&path).unwrap();
+    for (table, column) in [
+        ("key", "period"),
+        ("key", "period_start"),
+        ("key", "spent_before"),
+        ("key", "tpm"),
+        ("key", "max_open"),
+        ("spending", "process"),
+    ] {
+        file.execute_batch(&format!("ALTER TABLE {table} DROP COLUMN {column}")).unwrap();
+    }
     file.execute_batch("DROP VIEW runs; ALTER TABLE run DROP COLUMN trust; ALTER TABLE run DROP COLUMN not_stated; ALTER TABLE run DROP COLUMN warnings; CREATE VIEW runs AS SELECT id FROM run; PRAGMA user_version = 3")
         .unwrap();
     drop(file);

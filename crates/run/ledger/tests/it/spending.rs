@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::thread;
 
 use formwork_core::Time;
-use formwork_ledger::{Error, Hold, Key, Ledger, NewKey, ReserveError, Settings};
+use formwork_ledger::{Error, Hold, Key, Ledger, NewKey, Period, ReserveError, Settings};
 use proptest::prelude::*;
 
 use crate::given::{NOW, ledger};
@@ -190,4 +190,70 @@ fn a_settlement_beyond_its_reservation_counts_in_full() {
     let key = only_key(&ledger);
     assert_eq!((key.spent, key.left()), (250, Some(0)));
     assert!(matches!(ledger.reserve_blocking(key.id, 1, None, NOW), Err(ReserveError::Exceeded(_))));
+}
+
+#[test]
+fn a_budget_of_a_period_is_whole_again_when_the_next_one_begins() {
+    const HOUR: u64 = 3_600_000;
+
+    // 2026-11-24T10:00:00Z, a Tuesday.
+    let tuesday = 1_795_514_400_000;
+    for (period, same, next) in [
+        (Period::Day, 13, 14),
+        (Period::Week, 5 * 24 + 13, 5 * 24 + 14),
+        (Period::Month, 6 * 24 + 13, 6 * 24 + 14),
+    ] {
+        let ledger = ledger();
+        let new = NewKey { budget: Some(BUDGET), period: Some(period), ..NewKey::new("k") };
+        let (key, _) = ledger.add_key(new, Time(tuesday)).unwrap();
+        let reserve =
+            |amount, hours| ledger.reserve_blocking(key.id, amount, None, Time(tuesday + hours * HOUR));
+        reserve(900, 0).unwrap().settle_blocking(900).unwrap();
+        let refused = reserve(101, same).unwrap_err();
+        assert!(
+            matches!(&refused, ReserveError::Exceeded(exceeded) if exceeded.spent == 900),
+            "{period:?}: {refused}"
+        );
+        // A reservation of the last period that is open still counts.
+        let open = reserve(100, same).unwrap();
+        assert!(reserve(901, next).is_err(), "{period:?}");
+        open.settle_blocking(0).unwrap();
+        reserve(BUDGET, next).unwrap().settle_blocking(7).unwrap();
+        let key = only_key(&ledger);
+        assert_eq!((key.spent, key.spent_before, key.left()), (907, 900, Some(BUDGET - 7)), "{period:?}");
+        assert_eq!(key.period, Some(period));
+    }
+    let wrong = NewKey { period: Some(Period::Day), ..NewKey::new("k") };
+    assert!(matches!(ledger().add_key(wrong, NOW), Err(Error::Invalid(_))));
+}
+
+#[test]
+fn reservations_of_a_process_that_ended_are_released_and_those_of_others_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let open = || Ledger::open(&path, Settings::default()).unwrap();
+    let (first, second) = (open(), open());
+    let (key, _) = first.add_key(NewKey { budget: Some(BUDGET), ..NewKey::new("k") }, NOW).unwrap();
+    // A hold that is forgotten is what a process leaves that is killed.
+    std::mem::forget(first.reserve_blocking(key.id, 300, None, NOW).unwrap());
+    std::mem::forget(first.reserve_blocking(key.id, 100, None, NOW).unwrap());
+    let marks = || -> Vec<_> {
+        let paths = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        paths.filter(|path| path.to_string_lossy().contains("-process-")).collect()
+    };
+    let of_first = marks().remove(0);
+    let alive = second.reserve_blocking(key.id, 200, None, NOW).unwrap();
+    assert_eq!(second.release_ended().unwrap().count, 0);
+    assert_eq!(only_key(&second).held, 600);
+    assert_eq!(marks().len(), 2);
+    // The forgotten holds keep the ledger of `first` and its lock, which the end of a process takes away like this.
+    std::fs::remove_file(of_first).unwrap();
+    let released = second.release_ended().unwrap();
+    assert_eq!((released.count, released.amount), (2, 400));
+    assert_eq!((only_key(&second).held, only_key(&second).spent), (200, 0));
+    assert_eq!(second.release_ended().unwrap().count, 0);
+    alive.settle_blocking(150).unwrap();
+    assert_eq!((only_key(&second).held, only_key(&second).spent), (0, 150));
+    drop(second);
+    assert!(marks().is_empty());
 }

@@ -1,0 +1,196 @@
+//! The gold: JSON Lines, CSV, or a folder of texts with their values.
+
+use std::fs;
+use std::path::Path;
+
+use formwork_evidence::subschema;
+use formwork_json::Segment;
+use serde_json::{Map, Value};
+
+use crate::exit::Failed;
+use crate::files;
+use crate::jsonl::{BadRow, numbered};
+use crate::rows::EvalGold;
+
+/// A row with its place in the gold, or the reason why there is none.
+pub(super) type Placed = (String, Result<EvalGold, String>);
+
+/// Iterates over the rows of the gold. `schema` tells numbers from texts in the cells of CSV.
+///
+/// # Errors
+/// [`Failed`] for gold that cannot be read, also while iterating.
+pub(super) fn rows(
+    path: &Path,
+    schema: Option<&Value>,
+) -> Result<Box<dyn Iterator<Item = Result<Placed, Failed>>>, Failed> {
+    let name = files::name(path);
+    if path.is_dir() {
+        return folder(path);
+    }
+    if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv")) {
+        return csv(path, schema.cloned());
+    }
+    let rows = numbered::<EvalGold>(path)?;
+    Ok(Box::new(rows.map(move |row| {
+        let (line, row) = row?;
+        Ok((format!("{name}:{line}"), row.map_err(|BadRow { message, .. }| message)))
+    })))
+}
+
+/// Returns the text of a row; `None` if it has none.
+pub(super) fn text_of(row: &EvalGold, gold: &Path) -> Result<Option<String>, String> {
+    if let Some(text) = &row.input {
+        return if text.trim().is_empty() {
+            Err("the input has no text".to_owned())
+        } else {
+            Ok(Some(text.clone()))
+        };
+    }
+    let Some(name) = &row.file else { return Ok(None) };
+    let folder = if gold.is_dir() { gold } else { gold.parent().unwrap_or(Path::new("")) };
+    match files::text(&folder.join(name)) {
+        Ok(text) if text.trim().is_empty() => Err(format!("the file {name} has no text")),
+        Ok(text) => Ok(Some(text)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Reads a folder: `NAME.json` has the value of the text in `NAME.txt` or `NAME.md`.
+fn folder(path: &Path) -> Result<Box<dyn Iterator<Item = Result<Placed, Failed>>>, Failed> {
+    let unreadable = |error| Failed::usage(format!("cannot read {}: {error}", path.display()));
+    let mut names: Vec<String> = fs::read_dir(path)
+        .map_err(unreadable)?
+        .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()))
+        .collect::<Result<_, _>>()
+        .map_err(unreadable)?;
+    names.sort_unstable();
+    let text_of = |stem: &str| {
+        [".txt", ".md"].iter().map(|ending| format!("{stem}{ending}")).find(|name| names.contains(name))
+    };
+    let mut stems: Vec<&str> = names
+        .iter()
+        .filter_map(|name| [".json", ".txt", ".md"].iter().find_map(|ending| name.strip_suffix(ending)))
+        .collect();
+    stems.dedup();
+    let row = |stem: &str| {
+        let value = format!("{stem}.json");
+        let place = path.join(&value).display().to_string();
+        let row = if names.contains(&value) {
+            files::json(&path.join(&value)).map_err(|error| error.to_string()).map(|expected| EvalGold {
+                id: stem.into(),
+                expected: Some(expected),
+                schema: None,
+                input: None,
+                file: text_of(stem),
+            })
+        } else {
+            Err(format!(
+                "{}: there is no {value} with its value: it is not scored",
+                path.join(stem).display()
+            ))
+        };
+        Ok((place, row))
+    };
+    let rows: Vec<Result<Placed, Failed>> = stems.into_iter().map(row).collect();
+    Ok(Box::new(rows.into_iter()))
+}
+
+/// Reads CSV with the columns `id`, `input` or `file`, and either `expected` with JSON or a column `expected.PATH` for each value.
+fn csv(
+    path: &Path,
+    schema: Option<Value>,
+) -> Result<Box<dyn Iterator<Item = Result<Placed, Failed>>>, Failed> {
+    let name = files::name(path);
+    let unreadable = |error: csv::Error| Failed::usage(format!("{}: {error}", files::name(path)));
+    let mut reader = csv::ReaderBuilder::new().from_path(path).map_err(unreadable)?;
+    let headers: Vec<String> = reader.headers().map_err(unreadable)?.iter().map(str::to_owned).collect();
+    let column = |wanted: &str| headers.iter().position(|header| header.trim() == wanted);
+    let (id, input, file, whole) = (column("id"), column("input"), column("file"), column("expected"));
+    let values: Vec<(usize, Vec<String>)> = headers
+        .iter()
+        .enumerate()
+        .filter_map(|(at, header)| Some((at, header.trim().strip_prefix("expected.")?)))
+        .map(|(at, path)| (at, path.split('.').map(str::to_owned).collect()))
+        .collect();
+    let Some(id) = id.filter(|_| whole.is_some() || !values.is_empty()) else {
+        return Err(Failed::usage(format!(
+            "{name}: the header needs the columns `id` and `expected` (JSON), or `id` and one `expected.PATH` for each value; it has {}",
+            headers.join(", ")
+        )));
+    };
+    let rows = reader.into_records().map(move |record| {
+        let record = match record {
+            Ok(record) => record,
+            Err(error) => {
+                let line = error.position().map_or(0, csv::Position::line);
+                return Ok((format!("{name}:{line}"), Err(format!("{name}:{line}: {error}"))));
+            }
+        };
+        let place = format!("{name}:{}", record.position().map_or(0, csv::Position::line));
+        let cell = |at: Option<usize>| at.and_then(|at| record.get(at)).map(str::to_owned);
+        let expected = match cell(whole).filter(|_| values.is_empty()) {
+            Some(text) if text.trim().is_empty() => None,
+            Some(text) => match serde_json::from_str(&text) {
+                Ok(value) => Some(value),
+                Err(error) => {
+                    return Ok((
+                        place.clone(),
+                        Err(format!("{place}: the cell of `expected` is no JSON: {error}")),
+                    ));
+                }
+            },
+            None => {
+                let mut expected = Value::Object(Map::new());
+                for (at, path) in &values {
+                    insert(
+                        &mut expected,
+                        path,
+                        of_cell(record.get(*at).unwrap_or_default(), path, schema.as_ref()),
+                    );
+                }
+                Some(expected)
+            }
+        };
+        let id = record.get(id).unwrap_or_default().into();
+        let text = cell(input).filter(|text| !text.is_empty());
+        Ok((
+            place,
+            Ok(EvalGold {
+                id,
+                expected,
+                schema: None,
+                input: text,
+                file: cell(file).filter(|it| !it.is_empty()),
+            }),
+        ))
+    });
+    Ok(Box::new(rows))
+}
+
+/// Returns the value of a cell: nothing for an empty cell, the text where the schema has texts, and otherwise JSON if it is JSON.
+fn of_cell(cell: &str, path: &[String], schema: Option<&Value>) -> Value {
+    if cell.trim().is_empty() {
+        return Value::Null;
+    }
+    let own = schema.and_then(|root| {
+        path.iter().try_fold(root, |schema, name| subschema(root, schema, &Segment::Key(name.clone())))
+    });
+    let is_text = own.and_then(|own| own.get("type")).is_some_and(|kind| match kind {
+        Value::Array(kinds) => kinds.iter().all(|kind| kind == "string" || kind == "null"),
+        kind => kind == "string",
+    });
+    if is_text { cell.into() } else { serde_json::from_str(cell).unwrap_or_else(|_| cell.into()) }
+}
+
+fn insert(value: &mut Value, path: &[String], cell: Value) {
+    let Some((name, rest)) = path.split_first() else {
+        *value = cell;
+        return;
+    };
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    if let Some(members) = value.as_object_mut() {
+        insert(members.entry(name.clone()).or_insert(Value::Null), rest, cell);
+    }
+}

@@ -1,0 +1,441 @@
+//! `formwork eval`: compares answers with gold. The answers are recorded, or models are asked for them.
+
+mod answers;
+pub(crate) mod calibration;
+mod gold;
+mod live;
+mod notes;
+mod words;
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use formwork::providers::Providers;
+use formwork_eval::{
+    Baseline, Comparison, Evaluation, Gate, Profile, Report, RowScore, Scored, Spent, counterparts,
+    merge_with, page, scores,
+};
+use formwork_evidence::Index;
+use formwork_schema::{Compiled, Formats, compile_with};
+use serde_json::Value;
+
+use self::answers::Answers;
+use self::gold::text_of;
+use self::notes::Notes;
+use crate::exit::{Failed, Status};
+use crate::flags::{one_of, seconds, temperature};
+use crate::ledger::Recording;
+use crate::rows::EvalGold;
+use crate::targets::{RetryArgs, dollars};
+use crate::{files, output, terminal};
+
+const AFTER_HELP: &str = "\
+Examples:
+  formwork eval gold.jsonl --answers answers.jsonl
+  formwork eval gold.jsonl --answers answers.jsonl --min '$.total >= 0.98' --min 'score >= 0.9'
+  formwork eval gold.jsonl --answers new.jsonl --baseline old.jsonl --html eval.html
+  formwork eval gold.jsonl --answers answers.jsonl --profile docubench --json > result.json
+  formwork eval gold.csv --schema invoice.schema.json -m openai/gpt-4o-mini -m ollama/qwen3:8b --max-cost 2 --html eval.html
+  formwork eval gold.jsonl --answers gpt.jsonl --answers claude.jsonl --merge --calibrate calibration.json
+      gold:    {\"id\", \"expected\", \"schema\"?, \"input\"? or \"file\"?}
+      answers: {\"id\", \"value\"}, null for no answer
+               CSV: columns `id`, `input` or `file`, and `expected` (JSON) or `expected.PATH` for each value
+               a folder: NAME.json has the value of the text in NAME.txt or NAME.md
+      result:  {\"score\", \"interval\", \"rows\": [{\"id\", \"score\"}], \"paths\": [{\"path\", \"right\", \"wrong\", \"invented\",
+               \"missing\", \"not_stated\", \"accuracy\", \"interval\"}], \"baseline\"?, \"gates\"?, \"notes\"?, \"worst\"?}
+
+Profiles:
+  default     the score of a document is the share of right leaves. The schema says how a leaf is compared: `x-formwork-compare` is
+              exact, number, {\"as\": \"number\", \"tolerance\": 0.01}, date, text, set or list. Otherwise texts are compared without
+              case, white space and punctuation, formats `date` and `date-time` as dates, `enum` and `const` exactly, and the
+              items of lists are assigned to each other in any order so that as many leaves as possible are right
+  docubench   the rules of DocuBench's scorer
+
+With --model or --provider (or with neither and without --answers: with the targets of the configuration), the models are asked.
+Each answer is appended to a file beside the gold, GOLD.answers.jsonl; --resume keeps its answers and asks for the others.
+Several configurations are compared in pairs on the same documents.
+
+The score is the mean over all documents. Intervals are 95 % intervals by resampling documents.
+
+Exit codes: 0 all gates are passed, 1 a gate failed, the whole interval of the difference from the baseline is below 0, or a row cannot
+be scored (unless --allow-failures), 2 a file cannot be used, 3 no provider answered, 130 interrupted.";
+
+/// Compare answers with hand-verified values
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The gold: JSON Lines, CSV (.csv), or a folder; `-` is standard input
+    gold: PathBuf,
+    /// Recorded answers: one JSON object per line with `id` and `value`; repeatable, to compare several files
+    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["model", "provider", "contract", "save", "resume"])]
+    answers: Vec<PathBuf>,
+    /// Ask this model, as in `formwork extract --model`; repeatable, to compare several models
+    #[arg(long, short, value_name = "NAME")]
+    model: Vec<String>,
+    /// Ask this provider or list of the configuration; repeatable
+    #[arg(long, value_name = "NAME")]
+    provider: Vec<String>,
+    /// Configuration file [default: formwork.toml in this folder or a parent folder]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Ask with this contract, as in `formwork extract --contract`; repeatable, to compare several contracts
+    #[arg(long, short, value_name = "FILE", conflicts_with = "schema")]
+    contract: Vec<PathBuf>,
+    /// Append the answers of the models to this file [default: the gold's name with the ending .answers.jsonl]
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// Keep the answers that the file has, and ask for the others. An answer counts if input, contract, target and settings are the same
+    #[arg(long)]
+    resume: bool,
+    /// Maximum number of open questions at a time
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    concurrency: u16,
+    /// Sampling temperature of the first attempt, from 0 to 2 [default: 0]
+    #[arg(long, value_parser = temperature)]
+    temperature: Option<f64>,
+    /// Maximum number of attempts for each row [default: 3]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
+    max_attempts: Option<u32>,
+    /// Time limit in seconds for each row, all attempts together [default: 120]
+    #[arg(long, value_parser = seconds)]
+    timeout: Option<f64>,
+    /// Maximum cost of all calls together in US dollars; rows beyond it are not asked
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    max_cost: Option<f64>,
+    #[command(flatten)]
+    retries: RetryArgs,
+    #[command(flatten)]
+    recording: Recording,
+    /// Add the answer that all configurations give together, value by value; no model is asked for it
+    #[arg(long)]
+    merge: bool,
+    /// Fit the probability that a value is right, from its evidence and its agreement with the other configurations, and write it to FILE
+    #[arg(long, value_name = "FILE")]
+    calibrate: Option<PathBuf>,
+    /// The profile by which documents are scored, see below
+    #[arg(long, default_value = "default", value_parser = one_of::<Profile, 2>(["default", "docubench"]))]
+    profile: Profile,
+    /// The JSON Schema of gold rows without `schema`
+    #[arg(long, short)]
+    schema: Option<PathBuf>,
+    /// An earlier result of `--json`, or other answers to the same gold, to compare with
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// A condition on the score or on the accuracy of a path and all paths below it; can be repeated
+    #[arg(long, value_name = "CONDITION", value_parser = str::parse::<Gate>)]
+    min: Vec<Gate>,
+    /// Write the result as a page
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// The seed of the resamples of the intervals
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Exit with 0 even if rows cannot be scored
+    #[arg(long)]
+    allow_failures: bool,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
+    let inputs = [&args.gold].into_iter().chain(&args.answers).chain(&args.schema).chain(&args.baseline);
+    files::one_standard_input(&inputs.map(PathBuf::as_path).collect::<Vec<_>>())?;
+    let mut notes = Notes::default();
+    let common = args.schema.as_deref().map(files::json).transpose()?;
+    let mut sets = Vec::new();
+    if args.answers.is_empty() {
+        let (file, names) = live::ask(args, providers, &mut notes)?;
+        for name in names {
+            let answers = Answers::read(&file, Some(&name), &mut notes)?;
+            sets.push(Set::new(Some(name), files::name(&file), answers, args.profile, true));
+        }
+    }
+    for file in &args.answers {
+        let name = files::name(file);
+        let of = (args.answers.len() > 1).then(|| name.clone());
+        sets.push(Set::new(of, name, Answers::read(file, None, &mut notes)?, args.profile, false));
+    }
+    let mut scoring = Scoring {
+        args,
+        common,
+        merged: args.merge.then(|| (Evaluation::new(args.profile), Vec::new())),
+        baseline: args
+            .baseline
+            .as_deref()
+            .map(|path| Earlier::read(path, args.profile, &mut notes))
+            .transpose()?,
+        schemas: Schemas::default(),
+        seen: HashSet::new(),
+        notes,
+        sets,
+        count: 0,
+        texts: 0,
+    };
+    let progress = terminal::count("rows", None);
+    for row in gold::rows(&args.gold, scoring.common.clone().as_ref())? {
+        let (place, row) = row?;
+        scoring.row(&place, row)?;
+        progress.iter().for_each(|bar| bar.inc(1));
+    }
+    drop(progress);
+    scoring.end()
+}
+
+/// The answers of a configuration and their scores.
+struct Set {
+    name: Option<String>,
+    /// The name of the file.
+    file: String,
+    answers: Answers,
+    evaluation: Evaluation,
+    scored: Vec<Scored>,
+    /// Whether this command asked for the answers. A row that was not asked is not scored.
+    is_live: bool,
+    unasked: usize,
+}
+
+impl Set {
+    fn new(name: Option<String>, file: String, answers: Answers, profile: Profile, is_live: bool) -> Self {
+        let (evaluation, scored) = (Evaluation::new(profile), Vec::new());
+        Self { name, file, answers, evaluation, scored, is_live, unasked: 0 }
+    }
+}
+
+/// The state of the scoring.
+struct Scoring<'a> {
+    args: &'a Args,
+    common: Option<Value>,
+    sets: Vec<Set>,
+    /// The evaluation of the answers that all sets give together.
+    merged: Option<(Evaluation, Vec<Scored>)>,
+    baseline: Option<Earlier>,
+    schemas: Schemas,
+    seen: HashSet<String>,
+    notes: Notes,
+    /// The number of rows that are scored, and of those with a text.
+    count: usize,
+    texts: usize,
+}
+
+impl Scoring<'_> {
+    /// Scores the answers to a row of the gold.
+    fn row(&mut self, place: &str, row: Result<EvalGold, String>) -> Result<(), Failed> {
+        let row = match row {
+            Ok(row) => row,
+            Err(message) => {
+                self.notes.failed(message);
+                return Ok(());
+            }
+        };
+        let Some(expected) = &row.expected else {
+            self.notes.failed(format!("{place}: the row has no `expected`: it is not scored"));
+            return Ok(());
+        };
+        let key = row.id.to_string();
+        if !self.seen.insert(key.clone()) {
+            self.notes.failed(format!("{place}: the id {key} is that of an earlier row: it is not scored"));
+            return Ok(());
+        }
+        let text = text_of(&row, &self.args.gold).unwrap_or_else(|problem| {
+            self.notes.add(format!("{place}: {problem}"));
+            None
+        });
+        let schema = row.schema.as_ref().or(self.common.as_ref());
+        let violated = |schemas: &mut Schemas, value: &Value| {
+            let schema = schema.filter(|_| !value.is_null())?;
+            schemas.violation(schema, value)
+        };
+        if let Some(problem) = violated(&mut self.schemas, expected) {
+            self.notes.add(format!("{place}: the expected value {problem}: it is scored nevertheless"));
+        }
+        let mut given: Vec<Option<Value>> = Vec::new();
+        for set in &mut self.sets {
+            let answer = set.answers.values.get(&key);
+            given.push(answer.map(|(_, value)| value.clone()).filter(|value| !value.is_null()));
+            match answer {
+                Some((at, value)) => {
+                    if let Some(problem) = violated(&mut self.schemas, value) {
+                        self.notes.add(format!("{at}: the answer {problem}: it is scored nevertheless"));
+                    }
+                }
+                None if set.is_live => {
+                    set.unasked += 1;
+                    continue;
+                }
+                None => self.notes.add(format!(
+                    "{place}: {} has no answer with the id {key}: all of its values are missing",
+                    set.file
+                )),
+            }
+            if let Err(problem) =
+                set.evaluation.add(row.id.clone(), schema, expected, answer.map(|(_, value)| value))
+            {
+                self.notes.failed(format!("{place}: {problem}: the row is not scored"));
+                return Ok(());
+            }
+        }
+        self.count += 1;
+        self.texts += usize::from(text.is_some());
+        let answers: Vec<&Value> = given.iter().flatten().collect();
+        let needs_index = self.merged.is_some() || self.args.calibrate.is_some();
+        let index = text.as_deref().filter(|_| needs_index).map(Index::new);
+        let document = self.count;
+        let of_leaves = |answer: &Value, others: &[&Value]| {
+            let right = counterparts(answer, expected);
+            let evidence = index.as_ref().map(|index| index.evidence(answer, schema));
+            let scored = scores(answer, others, evidence.as_deref(), schema).into_iter().zip(right);
+            let scored = scored.map(|(leaf, it)| Scored {
+                document,
+                score: leaf.score,
+                right: it.has_item && it.is_equal(),
+            });
+            scored.collect::<Vec<_>>()
+        };
+        if let Some((merged, scored)) = &mut self.merged {
+            let value = (!answers.is_empty()).then(|| merge_with(&answers, index.as_ref()).value);
+            merged.add(row.id.clone(), schema, expected, value.as_ref()).map_err(Failed::usage)?;
+            if let Some(value) = value.filter(|_| self.args.calibrate.is_some()) {
+                scored.extend(of_leaves(&value, &answers));
+            }
+        }
+        if self.args.calibrate.is_some() {
+            for (at, set) in self.sets.iter_mut().enumerate() {
+                let Some(Some(answer)) = given.get(at) else { continue };
+                let others = given.iter().enumerate().filter(|(other, _)| *other != at);
+                let others: Vec<&Value> = others.filter_map(|(_, value)| value.as_ref()).collect();
+                set.scored.extend(of_leaves(answer, &others));
+            }
+        }
+        if let Some(Earlier::Answers(earlier)) = &mut self.baseline {
+            let (answers, evaluation) = &mut **earlier;
+            let answer = answers.values.get(&key).map(|(_, value)| value);
+            evaluation.add(row.id.clone(), schema, expected, answer).map_err(Failed::usage)?;
+        }
+        Ok(())
+    }
+
+    /// Prints the result.
+    fn end(mut self) -> Result<Status, Failed> {
+        let args = self.args;
+        if self.sets.iter().all(|set| set.evaluation.is_empty()) {
+            let first = self.notes.all.first().map(|note| format!(": {note}")).unwrap_or_default();
+            return Err(Failed::usage(format!(
+                "{}: there is no row to score{first}",
+                files::name(&args.gold)
+            )));
+        }
+        for set in &self.sets {
+            let unknown = set.answers.values.iter().filter(|(id, _)| !self.seen.contains(*id));
+            let mut unknown: Vec<&String> = unknown.map(|(_, (place, _))| place).collect();
+            unknown.sort_unstable();
+            if let Some(first) = unknown.first() {
+                let count = unknown.len();
+                self.notes.add(format!(
+                    "{first}: no gold row has the id of this answer ({count} such answers): it is ignored"
+                ));
+            }
+            if set.unasked > 0 {
+                let name = set.name.as_deref().unwrap_or(&set.file);
+                self.notes
+                    .failed(format!("{} rows have no answer of {name} and are not scored", set.unasked));
+            }
+        }
+        if let Some(file) = &args.calibrate {
+            let count = self.sets.len();
+            let sets = self.sets.iter();
+            let sets = sets.map(|set| (set.name.as_deref().unwrap_or(&set.file), &set.scored[..], count - 1));
+            let merged = self.merged.iter().map(|(_, scored)| (calibration::MERGED, &scored[..], count));
+            calibration::write(file, sets.chain(merged), self.texts == self.count)?;
+        }
+        let mut reports = Vec::new();
+        for set in self.sets {
+            let mut report = set.evaluation.report(args.seed);
+            report.name = set.name;
+            report.spent = (!set.answers.efforts.is_empty()).then(|| Spent::of(&set.answers.efforts));
+            reports.push(report);
+        }
+        if let Some((merged, _)) = self.merged {
+            reports.push(merged.report(args.seed).with_name(calibration::MERGED));
+        }
+        let earlier = self.baseline.map(|earlier| earlier.rows(args.seed));
+        let mut passed = true;
+        for report in &mut reports {
+            if let Some(rows) = &earlier {
+                let nothing = || Failed::usage("the baseline has no document in common with the gold");
+                let baseline = Baseline::new(rows, &report.rows, args.seed).ok_or_else(nothing)?;
+                passed &= !baseline.is_worse();
+                report.baseline = Some(baseline);
+            }
+            let gates = args.min.iter().map(|gate| gate.check(report)).collect::<Result<_, _>>();
+            report.gates = gates.map_err(Failed::usage)?;
+            passed &= report.gates.iter().all(|gate| gate.ok);
+        }
+        let failures = self.notes.failures;
+        let notes = self.notes.finish();
+        reports.first_mut().into_iter().for_each(|first| first.notes.clone_from(&notes));
+        let comparison = Comparison::new(reports, args.seed);
+        if let Some(path) = &args.html {
+            fs::write(path, page(&comparison, &files::name(&args.gold)))
+                .map_err(|error| Failed::usage(format!("cannot write {}: {error}", path.display())))?;
+        }
+        match comparison.configurations.as_slice() {
+            [report] => output::either(args.json, report, || words::report(report))?,
+            _ => output::either(args.json, &comparison, || words::comparison(&comparison))?,
+        }
+        Ok(Status::of(passed && (failures == 0 || args.allow_failures)))
+    }
+}
+
+/// A baseline.
+enum Earlier {
+    /// The result of an earlier evaluation.
+    Rows(Vec<RowScore>),
+    /// Other answers to the same gold.
+    Answers(Box<(Answers, Evaluation)>),
+}
+
+impl Earlier {
+    fn read(path: &Path, profile: Profile, notes: &mut Notes) -> Result<Self, Failed> {
+        if path == Path::new("-") {
+            return Err(Failed::usage("the baseline cannot be standard input: name a file"));
+        }
+        if let Ok(report) = serde_json::from_slice::<Report>(&files::bytes(path)?) {
+            return Ok(Self::Rows(report.rows));
+        }
+        Ok(Self::Answers(Box::new((Answers::read(path, None, notes)?, Evaluation::new(profile)))))
+    }
+
+    fn rows(self, seed: u64) -> Vec<RowScore> {
+        match self {
+            Self::Rows(rows) => rows,
+            Self::Answers(earlier) => earlier.1.report(seed).rows,
+        }
+    }
+}
+
+/// The compiled schemas of earlier rows, because rows often repeat schemas.
+#[derive(Default)]
+struct Schemas(HashMap<String, Result<Arc<Compiled>, String>>);
+
+impl Schemas {
+    /// Returns why a value does not satisfy a schema.
+    fn violation(&mut self, schema: &Value, value: &Value) -> Option<String> {
+        let key = schema.to_string();
+        if self.0.len() > 64 && !self.0.contains_key(&key) {
+            self.0.clear();
+        }
+        let compile = || compile_with(schema, Formats::Annotate).map_err(|error| error.to_string());
+        match self.0.entry(key).or_insert_with(compile) {
+            Err(error) => Some(format!("cannot be checked: {error}")),
+            Ok(compiled) => {
+                let violations = files::violations(compiled, value);
+                let more = violations.len().saturating_sub(1);
+                let rest = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+                violations.first().map(|first| format!("violates its schema: {first}{rest}"))
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! `formwork eval` that asks models: several targets, gold in every format, and a continuation after an end at any place.
+
+use std::fs;
+
+use formwork_testkit::server::{Reply, Server};
+use serde_json::{Value, json};
+
+use super::config::of_text;
+use super::{against_schema, folder, formwork, refused};
+
+const SCHEMA: &str = r#"{"type": "object", "properties": {"total": {"type": "number"}, "by": {"type": ["string", "null"]}}, "required": ["total"]}"#;
+const CSV: &str = "id,input,expected.total,expected.by\n1,\"Total 12, by Ada\",12,Ada\n2,Total 7,7,\n3,Total 9 by 34,9,34\n";
+
+/// Writes a file into a folder for this test, and returns its name.
+fn write(test: &str, name: &str, text: &str) -> String {
+    let folder = folder().join(test);
+    fs::create_dir_all(&folder).unwrap();
+    let file = folder.join(name);
+    fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+/// Writes a configuration with a provider for each server.
+fn config(test: &str, servers: &[(&str, &Server)], more: &str) -> String {
+    let section = |(name, server): &(&str, &Server)| {
+        format!(
+            "[providers.{name}]\nkind = \"llama-server\"\nmodel = \"m\"\nstream = false\nretry_delays = [0]\nbase_url = \"{}/v1\"\n{more}\n",
+            server.url()
+        )
+    };
+    write(test, "formwork.toml", &servers.iter().map(section).collect::<String>())
+}
+
+fn server(answers: &[&str]) -> Server {
+    Server::start(answers.iter().map(|text| of_text(text)).collect::<Vec<_>>()).unwrap()
+}
+
+/// Returns the number of questions, without requests about the server itself.
+fn questions(server: &Server) -> usize {
+    server.received().iter().filter(|request| request.path.ends_with("/chat/completions")).count()
+}
+
+#[test]
+fn two_targets_are_asked_once_for_each_row_and_compared_in_pairs() {
+    let right = [
+        "{\"total\": 12, \"by\": \"Ada\"}",
+        "{\"total\": 7, \"by\": null}",
+        "{\"total\": 9, \"by\": \"34\"}",
+    ];
+    let (one, other) = (server(&right), server(&["{\"total\": 12}", "{\"total\": 8}", "{\"total\": 9}"]));
+    let test = "live-two";
+    let (gold, schema) = (write(test, "gold.csv", CSV), write(test, "s.json", SCHEMA));
+    let config = config(test, &[("one", &one), ("other", &other)], "");
+    let saved = folder().join(test).join("gold.answers.jsonl");
+    let _ = fs::remove_file(&saved);
+    let page = folder().join(test).join("page.html");
+    let args =
+        ["eval", &gold, "--schema", &schema, "--config", &config, "--provider", "one", "--provider", "other"];
+    let run = |more: &[&str]| formwork(&[&args[..], more].concat(), "");
+    let ran = run(&["--json", "--merge", "--html", page.to_str().unwrap()]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let result = ran.rows().remove(0);
+    let against = against_schema("eval-comparison.json", &result);
+    assert!(against.is_empty(), "{against:?}");
+    let scores: Vec<&Value> =
+        result["configurations"].as_array().unwrap().iter().map(|it| &it["score"]).collect();
+    assert_eq!((scores[0], scores.len()), (&json!(1.0), 3));
+    assert!((scores[1].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-9, "{scores:?}");
+    let pair = &result["pairs"][0];
+    assert_eq!(
+        (&pair["one"], &pair["other"], &pair["comparison"]["worse"]),
+        (&json!("one"), &json!("other"), &json!(3))
+    );
+    assert_eq!(result["configurations"][0]["spent"]["calls"], 3);
+    assert_eq!((questions(&one), questions(&other)), (3, 3));
+    assert!(fs::read_to_string(page).unwrap().contains("other beside one"));
+
+    // The answers are kept: without --resume they are not overwritten, and with it no model is asked.
+    refused(&run(&[]), 2, "continue it with --resume");
+    let again = run(&["--json", "--resume"]);
+    assert_eq!((again.code, questions(&one) + questions(&other)), (0, 6), "{}", again.stderr);
+    assert_eq!(again.rows()[0]["configurations"][0]["score"], 1.0);
+}
+
+#[test]
+fn an_evaluation_that_ended_at_any_place_goes_on_there() {
+    let test = "live-resume";
+    let answers = ["{\"total\": 12, \"by\": \"Ada\"}", "{\"total\": 7}", "{\"total\": 9, \"by\": \"34\"}"];
+    let (gold, schema) = (write(test, "gold.csv", CSV), write(test, "s.json", SCHEMA));
+    let first = server(&answers);
+    let of = config(test, &[("primary", &first)], "");
+    let whole = write(test, "whole.jsonl", "");
+    let ran =
+        formwork(&["eval", &gold, "--schema", &schema, "--config", &of, "--save", &whole, "--json"], "");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let text = fs::read_to_string(&whole).unwrap();
+    let lines: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
+    for (cut, kept) in [
+        (0, 0),
+        (10, 0),
+        (lines[0], 1),
+        (lines[0] + 20, 1),
+        (lines[1], 2),
+        (text.len() - 1, 3),
+        (text.len(), 3),
+    ] {
+        let server = server(&answers[kept..]);
+        let of = config(test, &[("primary", &server)], "");
+        let saved = write(test, "cut.jsonl", &text[..cut]);
+        let ran = formwork(
+            &["eval", &gold, "--schema", &schema, "--config", &of, "--save", &saved, "--resume", "--json"],
+            "",
+        );
+        assert_eq!((ran.code, questions(&server)), (0, 3 - kept), "{cut}: {}", ran.stderr);
+        assert_eq!(ran.rows()[0]["score"], 1.0, "{cut}");
+    }
+    // A changed input is another question.
+    let server = server(&answers[..1]);
+    let of = config(test, &[("primary", &server)], "");
+    let changed = write(test, "changed.csv", &CSV.replace("Total 12, by", "Total 12.00, by"));
+    let saved = write(test, "cut.jsonl", &text);
+    let ran =
+        formwork(&["eval", &changed, "--schema", &schema, "--config", &of, "--save", &saved, "--resume"], "");
+    assert_eq!((questions(&server), ran.code), (1, 1), "{}", ran.stderr);
+}
+
+#[test]
+fn rows_beyond_the_budget_are_not_asked_and_not_scored() {
+    let test = "live-budget";
+    let (gold, schema) = (write(test, "gold.csv", CSV), write(test, "s.json", SCHEMA));
+    let server = server(&["{\"total\": 12, \"by\": \"Ada\"}"; 3]);
+    let of = config(test, &[("primary", &server)], "price = { input = 1.0, output = 1.0 }");
+    let saved = write(test, "saved.jsonl", "");
+    let ran = formwork(
+        &[
+            "eval",
+            &gold,
+            "--schema",
+            &schema,
+            "--config",
+            &of,
+            "--save",
+            &saved,
+            "--json",
+            "--max-cost",
+            "0.0000001",
+        ],
+        "",
+    );
+    assert_eq!((ran.code, questions(&server)), (2, 0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--resume continues"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_server_that_is_down_is_no_provider_and_costs_no_answer() {
+    let test = "live-down";
+    let (gold, schema) = (write(test, "gold.csv", CSV), write(test, "s.json", SCHEMA));
+    let server = Server::start([503; 40].map(Reply::status)).unwrap();
+    let of = config(test, &[("primary", &server)], "");
+    let saved = write(test, "saved.jsonl", "");
+    let args = ["eval", &gold, "--schema", &schema, "--config", &of, "--save", &saved, "--retries", "0"];
+    let ran = formwork(&args, "");
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    assert_eq!(fs::read_to_string(&saved).unwrap(), "");
+}
+
+#[test]
+fn gold_is_a_folder_or_csv_and_what_is_wrong_with_it_is_named() {
+    let test = "gold-folder";
+    for (name, text) in [
+        ("a.txt", "Total 12"),
+        ("a.json", "{\"total\": 12}"),
+        ("b.md", "Total 7"),
+        ("c.json", "{\"total\": 1}"),
+        ("d.txt", " "),
+        ("d.json", "{\"total\": 2}"),
+    ] {
+        write(&format!("{test}/docs"), name, text);
+    }
+    let answers = "{\"id\": \"a\", \"value\": {\"total\": 12}}\n{\"id\": \"c\", \"value\": {\"total\": 2}}\n{\"id\": \"d\", \"value\": null}\n";
+    let answers = write(test, "answers.jsonl", answers);
+    let docs = folder().join(test).join("docs");
+    let ran = formwork(&["eval", docs.to_str().unwrap(), "--answers", &answers, "--json"], "");
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.stderr.contains("there is no b.json with its value") && ran.stderr.contains("d.txt has no text"),
+        "{}",
+        ran.stderr
+    );
+    let scores: Vec<Value> =
+        ran.rows()[0]["rows"].as_array().unwrap().iter().map(|row| row["score"].clone()).collect();
+    assert_eq!(scores, [1.0, 0.0, 0.0]);
+
+    for (text, code, says) in [
+        ("id,total\n1,2\n", 2, "the header needs the columns `id` and `expected`"),
+        ("id,expected\n1,{\"total\": 2\n", 2, "the cell of `expected` is no JSON"),
+        ("id,expected.total\n1,2,3\n", 2, "found record with 3 fields"),
+        ("id,expected.total\na,12\nb,7,1\n", 1, "gold.csv:3"),
+    ] {
+        let gold = write(test, "gold.csv", text);
+        let ran = formwork(&["eval", &gold, "--answers", &answers], "");
+        assert!(ran.code == code && ran.stderr.contains(says), "{text}: {} {}", ran.code, ran.stderr);
+    }
+    // The schema tells the text "34" from the number.
+    let (gold, schema) =
+        (write(test, "typed.csv", "id,expected.by,expected.total\na,34,34\n"), write(test, "s.json", SCHEMA));
+    let answer = write(test, "one.jsonl", "{\"id\": \"a\", \"value\": {\"by\": \"34\", \"total\": 34}}\n");
+    let ran = formwork(&["eval", &gold, "--schema", &schema, "--answers", &answer], "");
+    assert!(ran.code == 0 && !ran.stderr.contains("violates"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_calibration_is_fitted_on_several_files_of_answers_and_too_few_values_are_an_error() {
+    let test = "calibrate";
+    let (mut gold, mut one, mut other) = (String::new(), String::new(), String::new());
+    for id in 0..200 {
+        let (right, wrong) = (json!({"a": id, "b": id + 100}), json!({"a": id, "b": id + 1000}));
+        gold +=
+            &format!("{}\n", json!({"id": id, "expected": right, "input": format!("{id} and {}", id + 100)}));
+        let is_wrong = id % 4 == 0;
+        one += &format!("{}\n", json!({"id": id, "value": if is_wrong { &wrong } else { &right }}));
+        other += &format!("{}\n", json!({"id": id, "value": right}));
+    }
+    let (gold, one, other) = (
+        write(test, "gold.jsonl", &gold),
+        write(test, "one.jsonl", &one),
+        write(test, "other.jsonl", &other),
+    );
+    let file = write(test, "calibration.json", "");
+    let ran = formwork(&["eval", &gold, "--answers", &one, "--calibrate", &file, "--json"], "");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let written: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let calibration = &written["calibrations"][0];
+    assert_eq!(
+        (&calibration["documents"], &calibration["leaves"], &calibration["evidence"]),
+        (&json!(200), &json!(400), &json!(true))
+    );
+    assert!(calibration["error"].as_f64().unwrap() <= 0.05, "{calibration}");
+    // A configuration without a wrong value has nothing to fit.
+    let ran = formwork(&["eval", &gold, "--answers", &one, "--answers", &other, "--calibrate", &file], "");
+    assert!(ran.code == 2 && ran.stderr.contains("too few to calibrate"), "{}", ran.stderr);
+}

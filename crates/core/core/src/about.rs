@@ -1,0 +1,68 @@
+//! The text that an accepted value is about, and the evidence for the value in it.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use formwork_evidence::{Evidence, Index};
+use serde_json::Value;
+
+use crate::Schema;
+
+/// The schema of an accepted value; empty before the value is accepted, and after the run was stored.
+#[derive(Clone, Default)]
+pub(crate) struct Accepted(pub(crate) Option<Arc<dyn Schema>>);
+
+/// The text that a value is about, and its schema. It is not stored with the outcome.
+#[derive(Clone, Default)]
+pub(crate) struct About {
+    text: Arc<String>,
+    schema: Accepted,
+    found: OnceLock<Vec<Evidence>>,
+}
+
+impl About {
+    pub(crate) fn new(text: String, schema: Accepted) -> Self {
+        Self { text: text.into(), schema, found: OnceLock::new() }
+    }
+
+    /// Returns the evidence for a value, which is found once.
+    pub(crate) fn evidence(&self, value: impl FnOnce() -> Value) -> &[Evidence] {
+        self.found.get_or_init(|| {
+            if self.text.is_empty() {
+                return Vec::new();
+            }
+            let schema = self.schema.0.as_deref().map(Schema::document);
+            Index::new(&self.text).evidence(&value(), schema)
+        })
+    }
+
+    /// Returns the same text for a value that was changed.
+    pub(crate) fn of_another(self) -> Self {
+        Self { found: OnceLock::new(), ..self }
+    }
+}
+
+/// Two outcomes are equal whether or not one of them was stored.
+impl PartialEq for About {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl PartialEq for Accepted {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("About").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Accepted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Accepted").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,186 @@
+//! A format of the answer and a target of the same protocol: the request keeps all of its members, also together with tools, and each
+//! answer without a call satisfies the format.
+
+use formwork_testkit::server::{Reply, Server};
+use serde_json::{Value, json};
+
+use super::support::{Gate, completion, schema, section};
+use super::tools::{Protocol, protocols};
+
+/// A request of a protocol with a format, and with the tools that it has.
+fn with_format(protocol: &Protocol, stream: bool) -> Value {
+    let mut body = protocol.body(stream);
+    let format = json!({"type": "json_schema", "name": "person", "schema": schema()});
+    match protocol.name {
+        "openai" => {
+            body["response_format"] =
+                json!({"type": "json_schema", "json_schema": {"name": "person", "schema": schema()}});
+        }
+        "responses" => body["text"] = json!({"format": format, "verbosity": "low"}),
+        "anthropic" => {
+            body["output_config"] =
+                json!({"format": {"type": "json_schema", "schema": schema()}, "effort": "low"})
+        }
+        _ => body["format"] = schema(),
+    }
+    body
+}
+
+fn received(server: &Server) -> Vec<Value> {
+    server.received().iter().map(|received| serde_json::from_slice(&received.body).unwrap()).collect()
+}
+
+#[test]
+fn with_tools_a_call_passes_with_valid_arguments_and_a_text_that_satisfies_the_format() {
+    for protocol in protocols() {
+        for stream in [false, true] {
+            for (text, calls) in
+                [(r#"{"age": 34}"#, vec![]), ("", vec![json!({"age": 34}), json!({"age": 35})])]
+            {
+                let wrong_text = protocol.reply(stream, r#"{"age": 340}"#, &[], 9).0;
+                let wrong_call = protocol.reply(stream, "", &[json!({"age": 340})], 9).0;
+                let (right, bytes) = protocol.reply(stream, text, &calls, 9);
+                let server = Server::start([wrong_text, wrong_call, right]).unwrap();
+                let body = with_format(&protocol, stream);
+                let got = protocol.gate(&server).post(protocol.path, &[], &body);
+                let at = format!("{}, stream {stream}, {text}: {}", protocol.name, got.text());
+                assert_eq!((got.status, got.body == bytes), (200, true), "{at}");
+                let sent = received(&server);
+                assert_eq!(sent.len(), 3, "{at}");
+                // Nothing of the request is lost, and the corrections are messages behind its own.
+                for (nth, sent) in sent.into_iter().enumerate() {
+                    let messages = if protocol.name == "responses" { "input" } else { "messages" };
+                    let added = sent[messages].as_array().map_or(0, |all| all.len() - 1);
+                    assert_eq!(added, nth, "{at}");
+                    let text = sent[messages].to_string();
+                    assert_eq!(text.contains("340"), nth > 0, "{at}: {text}");
+                    let mut expected = body.clone();
+                    expected["model"] = "m-1".into();
+                    expected[messages] = sent[messages].clone();
+                    assert_eq!(sent, expected, "{at}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_format_keeps_what_a_run_would_lose_and_a_value_in_a_fence_is_taken_out() {
+    for protocol in protocols() {
+        let mut body = with_format(&protocol, false);
+        body.as_object_mut().unwrap().remove("tools");
+        let (reply, bytes) = protocol.reply(false, r#"{"age": 34}"#, &[], 9);
+        let server = Server::start([reply]).unwrap();
+        let got = protocol.gate(&server).post(protocol.path, &[], &body);
+        assert_eq!((got.status, got.body == bytes), (200, true), "{}: {}", protocol.name, got.text());
+        assert_eq!(got.header("x-formwork-ignored"), None, "{}", protocol.name);
+        let mut expected = body.clone();
+        expected["model"] = "m-1".into();
+        assert_eq!(received(&server), [expected], "{}", protocol.name);
+
+        let fenced = protocol.reply(false, "Here it is:\n```json\n{\"age\": 34}\n```", &[], 9).0;
+        let server = Server::start([fenced]).unwrap();
+        let got = protocol.gate(&server).post(protocol.path, &[], &body);
+        let found = got.text().contains(r#""{\"age\":34}""#);
+        assert_eq!((got.status, found, got.text().contains("```")), (200, true, false), "{}", got.text());
+
+        // An answer that stays wrong is the error of the protocol.
+        let wrong = protocol.reply(false, r#"{"age": 340}"#, &[], 9).0;
+        let server = Server::start([wrong]).unwrap();
+        let got = protocol.gate(&server).post(protocol.path, &[], &body);
+        assert_eq!(got.status, 422, "{}: {}", protocol.name, got.text());
+        assert!(got.text().contains("$.age"), "{}", got.text());
+    }
+}
+
+#[test]
+fn a_schema_that_the_target_refuses_is_lowered_for_it() {
+    let refusal =
+        r#"{"error": {"message": "Invalid schema for response_format", "type": "invalid_request_error"}}"#;
+    let server =
+        Server::start([Reply::json(refusal).with_status(400), completion(r#"{"age": 34}"#)]).unwrap();
+    let protocol = &protocols()[0];
+    let mut body = with_format(protocol, false);
+    body.as_object_mut().unwrap().remove("tools");
+    let got = protocol.gate(&server).post(protocol.path, &[], &body);
+    assert_eq!((got.status, got.header("x-formwork-ignored")), (200, Some("stop")), "{}", got.text());
+}
+
+#[test]
+fn with_several_answers_each_is_judged() {
+    let choices = |ages: [&str; 3]| {
+        let choice = |(index, age): (usize, &str)| json!({"index": index, "message": {"role": "assistant", "content": age}, "finish_reason": "stop"});
+        let choices: Vec<Value> = ages.into_iter().enumerate().map(choice).collect();
+        Reply::json(json!({"choices": choices}).to_string())
+    };
+    let right = r#"{"age": 34}"#;
+    let server = Server::start([
+        choices([right, right, r#"{"age": 340}"#]),
+        choices([right, "```\n{\"age\": 35}\n```", right]),
+    ])
+    .unwrap();
+    let protocol = &protocols()[0];
+    let mut body = with_format(protocol, false);
+    body["n"] = 3.into();
+    let got = protocol.gate(&server).post(protocol.path, &[], &body);
+    let texts: Vec<Value> = got.json()["choices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|choice| choice["message"]["content"].clone())
+        .collect();
+    assert_eq!((got.status, texts), (200, vec![json!(right), json!(r#"{"age":35}"#), json!(right)]));
+    assert_eq!(server.received().len(), 2);
+}
+
+#[test]
+fn what_only_the_protocol_of_the_target_has_passes_to_it_and_is_refused_for_others() {
+    let document = json!({"type": "document", "source": {"type": "url", "url": "https://example.org/a.pdf"}});
+    let picture = json!({"type": "image_url", "image_url": {"url": "https://example.org/a.png"}});
+    let file = json!({"type": "input_file", "file_url": "https://example.org/a.pdf"});
+    for protocol in protocols() {
+        let mut body = with_format(&protocol, false);
+        let content = match protocol.name {
+            "openai" => picture.clone(),
+            "responses" => file.clone(),
+            "anthropic" => document.clone(),
+            _ => continue,
+        };
+        let messages = json!([{"role": "user", "content": [content]}]);
+        body[if protocol.name == "responses" { "input" } else { "messages" }] = messages;
+        let search = json!({"type": "web_search_20250305", "name": "web_search"});
+        if protocol.name != "openai" {
+            body["tools"].as_array_mut().unwrap().push(search);
+        }
+        let wrong = protocol.reply(false, r#"{"age": 340}"#, &[], 9).0;
+        let (right, bytes) = protocol.reply(false, r#"{"age": 34}"#, &[], 9);
+        let server = Server::start([wrong, right]).unwrap();
+        let got = protocol.gate(&server).post(protocol.path, &[], &body);
+        assert_eq!((got.status, got.body == bytes), (200, true), "{}: {}", protocol.name, got.text());
+        let sent = received(&server);
+        assert_eq!((sent.len(), &sent[0]["tools"]), (2, &body["tools"]), "{}", protocol.name);
+        let gate = Gate::new(&section("primary", "ollama", &server.url()));
+        let got = gate.post(protocol.path, &[], &body);
+        assert_eq!((got.status, server.received().len()), (400, 2), "{}: {}", protocol.name, got.text());
+    }
+}
+
+#[test]
+fn tools_and_a_format_are_one_contract_for_a_target_of_another_protocol() {
+    for protocol in protocols().into_iter().filter(|protocol| protocol.name != "openai") {
+        for stream in [false, true] {
+            for (answer, found) in [
+                (r#"{"tool": "save", "arguments": {"age": 34}}"#, "save"),
+                (r#"{"answer": {"age": 34}}"#, "age"),
+            ] {
+                let wrong = completion(r#"{"answer": {"age": "x"}}"#);
+                let server = Server::start([wrong, completion(answer)]).unwrap();
+                let gate = Gate::new(&section("primary", "openai", &server.url()));
+                let got = gate.post(protocol.path, &[], &with_format(&protocol, stream));
+                assert_eq!(got.status, 200, "{}: {}", protocol.name, got.text());
+                assert!(got.text().contains(found) && !got.text().contains("answer\":{"), "{}", got.text());
+                assert_eq!(server.received().len(), 2, "{}", protocol.name);
+            }
+        }
+    }
+}

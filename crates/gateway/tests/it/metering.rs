@@ -1,0 +1,490 @@
+//! The charge of every kind of request, beside what the target says or what it sent.
+
+use std::time::Duration;
+
+use formwork_core::{ErrorKind, Time};
+use formwork_ledger::{Ledger, NewKey, RunOutcome, RunQuery, Settings, StoredRun};
+use formwork_testkit::server::{Reply, Server};
+use serde_json::{Value, json};
+
+use super::support::{Gate, completion, limits, section, targets};
+
+/// The tokens of a text as the targets of these tests count them.
+const BYTES_PER_TOKEN: usize = 4;
+
+/// A kind of request that is passed on in its own protocol.
+struct Kind {
+    name: &'static str,
+    provider: &'static str,
+    path: &'static str,
+    body: fn(&str) -> Value,
+    can_stream: bool,
+    /// The response of a target: the text of its turn in pieces, and the usage.
+    reply: fn(&[&str], Option<Tokens>, bool) -> Vec<String>,
+}
+
+#[derive(Clone, Copy)]
+struct Tokens {
+    input: u64,
+    output: u64,
+    cached: u64,
+}
+
+fn user(text: &str) -> Value {
+    json!([{"role": "user", "content": text}])
+}
+
+fn tool() -> Value {
+    json!({"name": "note", "parameters": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}})
+}
+
+fn events(documents: Vec<Value>) -> Vec<String> {
+    documents.iter().map(|document| format!("data: {document}\n\n")).collect()
+}
+
+fn chat(pieces: &[&str], usage: Option<Tokens>, stream: bool) -> Vec<String> {
+    let usage = usage.map_or(Value::Null, |Tokens { input, output, cached }| {
+        json!({"prompt_tokens": input, "completion_tokens": output, "prompt_tokens_details": {"cached_tokens": cached}})
+    });
+    if !stream {
+        let message = json!({"role": "assistant", "content": pieces.concat()});
+        let choices = json!([{"index": 0, "message": message, "finish_reason": "stop"}]);
+        return vec![json!({"id": "chatcmpl-1", "choices": choices, "usage": usage}).to_string()];
+    }
+    let chunk =
+        |delta: Value| json!({"id": "chatcmpl-1", "choices": [{"index": 0, "delta": delta}], "usage": null});
+    let mut all: Vec<_> = pieces.iter().map(|piece| chunk(json!({"content": piece}))).collect();
+    if !usage.is_null() {
+        all.push(json!({"id": "chatcmpl-1", "choices": [], "usage": usage}));
+    }
+    events(all)
+}
+
+/// A call of a tool, whose arguments are `{"text": …}`.
+fn chat_call(pieces: &[&str], usage: Option<Tokens>, stream: bool) -> Vec<String> {
+    let whole = pieces.concat();
+    chat(&[&whole], usage, stream)
+        .into_iter()
+        .map(|body| {
+            let arguments = json!({"text": whole}).to_string();
+            let function = json!({"name": "note", "arguments": arguments});
+            let call = json!([{"index": 0, "id": "c", "type": "function", "function": function}]).to_string();
+            body.replace(&format!("\"content\":{}", json!(whole)), &format!("\"tool_calls\":{call}"))
+        })
+        .collect()
+}
+
+fn responses(pieces: &[&str], usage: Option<Tokens>, stream: bool) -> Vec<String> {
+    let usage = usage.map_or(Value::Null, |Tokens { input, output, cached }| {
+        json!({"input_tokens": input, "output_tokens": output, "input_tokens_details": {"cached_tokens": cached}})
+    });
+    let content = json!([{"type": "output_text", "text": pieces.concat()}]);
+    let output = json!([{"type": "message", "role": "assistant", "content": content}]);
+    let done = json!({"object": "response", "status": "completed", "output": output, "usage": usage});
+    if !stream {
+        return vec![done.to_string()];
+    }
+    let delta =
+        |piece: &&str| json!({"type": "response.output_text.delta", "output_index": 0, "delta": piece});
+    let mut all: Vec<_> = pieces.iter().map(delta).collect();
+    all.push(json!({"type": "response.completed", "response": done}));
+    events(all)
+}
+
+fn messages(pieces: &[&str], usage: Option<Tokens>, stream: bool) -> Vec<String> {
+    let counts = |Tokens { input, output, cached }| json!({"input_tokens": input - cached, "output_tokens": output, "cache_read_input_tokens": cached});
+    let whole = usage.map_or(Value::Null, counts);
+    if !stream {
+        let content = json!([{"type": "text", "text": pieces.concat()}]);
+        return vec![
+            json!({"type": "message", "content": content, "stop_reason": "end_turn", "usage": whole})
+                .to_string(),
+        ];
+    }
+    let first = usage.map_or(Value::Null, |tokens| counts(Tokens { output: 1, ..tokens }));
+    let mut all = vec![json!({"type": "message_start", "message": {"content": [], "usage": first}})];
+    all.extend(pieces.iter().map(|piece| {
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": piece}})
+    }));
+    all.push(json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": whole}));
+    events(all)
+}
+
+fn ollama(pieces: &[&str], usage: Option<Tokens>, stream: bool, line: fn(&str) -> Value) -> Vec<String> {
+    let whole = pieces.concat();
+    let pieces = if stream { pieces } else { &[whole.as_str()][..] };
+    let last = pieces.len() - 1;
+    let line = |(nth, piece): (usize, &&str)| {
+        let mut document = line(piece);
+        document["done"] = (nth == last).into();
+        if let Some(Tokens { input, output, .. }) = usage.filter(|_| nth == last) {
+            (document["prompt_eval_count"], document["eval_count"]) = (input.into(), output.into());
+        }
+        format!("{document}\n")
+    };
+    pieces.iter().enumerate().map(line).collect()
+}
+
+fn kinds() -> Vec<Kind> {
+    let plain = Kind {
+        name: "chat",
+        provider: "openai",
+        path: "/v1/chat/completions",
+        body: |text| json!({"messages": user(text), "max_tokens": 100}),
+        can_stream: true,
+        reply: chat,
+    };
+    let with_usage = Kind {
+        name: "chat, usage asked for",
+        body: |text| json!({"messages": user(text), "max_tokens": 100, "stream_options": {"include_usage": true}}),
+        ..plain
+    };
+    let optional = Kind {
+        name: "chat, tools and text",
+        body: |text| json!({"messages": user(text), "max_tokens": 100, "tools": [{"type": "function", "function": tool()}]}),
+        ..plain
+    };
+    let call = Kind { name: "chat, tools and a call", reply: chat_call, body: optional.body, ..plain };
+    let responses = Kind {
+        name: "responses",
+        provider: "openai-responses",
+        path: "/v1/responses",
+        body: |text| json!({"input": text, "max_output_tokens": 100}),
+        reply: responses,
+        ..plain
+    };
+    let responses_tools = Kind {
+        name: "responses, tools",
+        body: |text| {
+            let mut tool = tool();
+            tool["type"] = "function".into();
+            json!({"input": user(text), "max_output_tokens": 100, "tools": [tool]})
+        },
+        ..responses
+    };
+    let messages = Kind {
+        name: "messages",
+        provider: "anthropic",
+        path: "/v1/messages",
+        body: |text| json!({"messages": user(text), "max_tokens": 100}),
+        reply: messages,
+        ..plain
+    };
+    let messages_tools = Kind {
+        name: "messages, tools",
+        body: |text| {
+            let tools = json!([{"name": "note", "input_schema": tool()["parameters"]}]);
+            json!({"messages": user(text), "max_tokens": 100, "tools": tools})
+        },
+        ..messages
+    };
+    let ollama_chat = Kind {
+        name: "ollama chat",
+        provider: "ollama",
+        path: "/api/chat",
+        body: |text| json!({"messages": user(text), "options": {"num_predict": 100}}),
+        reply: |pieces, usage, stream| {
+            ollama(pieces, usage, stream, |piece| json!({"message": {"content": piece}}))
+        },
+        ..plain
+    };
+    let ollama_tools = Kind {
+        name: "ollama chat, tools",
+        body: |text| {
+            let tools = json!([{"type": "function", "function": tool()}]);
+            json!({"messages": user(text), "options": {"num_predict": 100}, "tools": tools})
+        },
+        ..ollama_chat
+    };
+    let generate = Kind {
+        name: "ollama generate",
+        path: "/api/generate",
+        body: |text| json!({"prompt": text, "options": {"num_predict": 100}}),
+        reply: |pieces, usage, stream| ollama(pieces, usage, stream, |piece| json!({"response": piece})),
+        ..ollama_chat
+    };
+    let embeddings = Kind {
+        name: "embeddings",
+        path: "/v1/embeddings",
+        body: |text| json!({"input": text}),
+        can_stream: false,
+        reply: |_, usage, _| {
+            let usage = usage.map_or(Value::Null, |usage| json!({"prompt_tokens": usage.input}));
+            vec![json!({"data": [{"embedding": [0.5, 0.25]}], "usage": usage}).to_string()]
+        },
+        ..plain
+    };
+    vec![
+        plain,
+        with_usage,
+        optional,
+        call,
+        responses,
+        responses_tools,
+        messages,
+        messages_tools,
+        ollama_chat,
+        ollama_tools,
+        generate,
+        embeddings,
+    ]
+}
+
+/// A target with a price of a thousandth of a dollar per token.
+fn priced(kind: &Kind, url: &str) -> String {
+    let section = match kind.provider {
+        "openai-responses" => {
+            section("primary", "openai", url).trim_end().to_owned() + "\napi = \"responses\"\n"
+        }
+        provider => section("primary", provider, url).trim_end().to_owned() + "\n",
+    };
+    section + "price = { input = 1000, output = 1000 }\n"
+}
+
+fn now() -> Time {
+    let passed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    Time(passed.as_millis() as u64)
+}
+
+fn ledger(budget: u64) -> (Ledger, String) {
+    let ledger = Ledger::in_memory(Settings::default()).unwrap();
+    let new = NewKey { budget: Some(budget), ..NewKey::new("alice") };
+    let (_, secret) = ledger.add_key(new, now()).unwrap();
+    let secret = secret.reveal().to_owned();
+    (ledger, secret)
+}
+
+/// Waits until the run of the only request is written.
+fn recorded(ledger: &Ledger) -> StoredRun {
+    loop {
+        ledger.flush_blocking().unwrap();
+        if let Some(run) = ledger.runs(&RunQuery::default()).unwrap().runs.pop() {
+            return run;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn gate(kind: &Kind, url: &str, ledger: &Ledger) -> Gate {
+    Gate::start(targets(&priced(kind, url)).with_limits(limits()).with_ledger(ledger.clone()))
+}
+
+impl Kind {
+    fn body(&self, text: &str, stream: bool) -> Value {
+        let mut body = (self.body)(text);
+        body["model"] = "primary".into();
+        if self.can_stream {
+            body["stream"] = stream.into();
+        }
+        body
+    }
+
+    fn reply(&self, stream: bool, pieces: Vec<String>) -> Reply {
+        match (stream, self.provider) {
+            (true, "ollama") => Reply::pieces(pieces).with_header("content-type", "application/x-ndjson"),
+            (true, _) => Reply::pieces(pieces).with_header("content-type", "text/event-stream"),
+            (false, _) => Reply::json(pieces.concat()),
+        }
+    }
+}
+
+#[test]
+fn the_charge_is_the_true_cost_and_an_estimate_is_never_below_it() {
+    let prompt = "Tell me a short story. ".repeat(60);
+    let words = vec!["once upon a ti"; 20];
+    let output = (words.concat().len() / BYTES_PER_TOKEN) as u64;
+    let mut checked = 0;
+    for kind in kinds() {
+        for stream in [false, true] {
+            if stream && !kind.can_stream {
+                continue;
+            }
+            // A message costs four tokens beside its text, and a tool its schema.
+            let schema = if kind.name.contains("tools") { tool().to_string().len() } else { 0 };
+            let input = ((prompt.len() + schema) / BYTES_PER_TOKEN) as u64 + 4;
+            let output = if kind.name == "embeddings" { 0 } else { output };
+            let truth = input + output;
+            let tokens = Tokens { input, output, cached: 64 };
+            for reported in [true, false] {
+                let pieces = (kind.reply)(&words, reported.then_some(tokens), stream);
+                let server = Server::start([kind.reply(stream, pieces)]).unwrap();
+                let (ledger, secret) = ledger(10_000_000);
+                let gate = gate(&kind, &server.url(), &ledger);
+                let body = kind.body(&prompt, stream);
+                let got = gate.post(kind.path, &[("x-api-key", &secret)], &body);
+                let name = format!("{}, stream {stream}, reported {reported}", kind.name);
+                assert_eq!(got.status, 200, "{name}: {}", got.text());
+                let run = recorded(&ledger);
+                gate.join();
+                let key = &ledger.keys().unwrap()[0];
+                let ratio = key.spent as f64 / (truth * 1000) as f64;
+                let allowed = if reported { 0.98..=1.02 } else { 1.0..=1.5 };
+                assert!(allowed.contains(&ratio) && key.held == 0, "{name}: {ratio} of {truth}");
+                assert_eq!((run.usage.estimated, run.micro_usd), (!reported, Some(key.spent)), "{name}");
+                // Usage that the client did not ask for is not in its stream.
+                let is_asked = kind.name.contains("asked for");
+                if kind.provider == "openai" && stream {
+                    let sent: Value = serde_json::from_slice(&server.received()[0].body).unwrap();
+                    assert_eq!(sent["stream_options"]["include_usage"], true, "{name}");
+                    let has_usage = got.documents().iter().any(|document| document["usage"].is_object());
+                    assert_eq!(has_usage, is_asked && reported, "{name}: {}", got.text());
+                }
+                checked += 1;
+            }
+        }
+    }
+    assert_eq!(checked, 46);
+}
+
+#[test]
+fn a_response_that_is_cut_is_charged_for_what_came() {
+    let prompt = "Tell me a short story. ".repeat(60);
+    let words = vec!["once upon a ti"; 20];
+    for kind in kinds().into_iter().filter(|kind| kind.can_stream && !kind.name.contains("call")) {
+        // The first ten pieces come, and the connection ends.
+        let tokens = Tokens { input: 349, output: 70, cached: 0 };
+        let pieces = (kind.reply)(&words, Some(tokens), true);
+        let start = pieces.len() - words.len().min(pieces.len() - 1);
+        let came = pieces[..start.min(1) + 10].concat();
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: {}\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{came}\r\n",
+            if kind.provider == "ollama" { "application/x-ndjson" } else { "text/event-stream" },
+            came.len()
+        );
+        let server = Server::start([Reply::raw(head)]).unwrap();
+        let (ledger, secret) = ledger(10_000_000);
+        let gate = gate(&kind, &server.url(), &ledger);
+        gate.post(kind.path, &[("x-api-key", &secret)], &kind.body(&prompt, true));
+        let run = recorded(&ledger);
+        gate.join();
+        let key = &ledger.keys().unwrap()[0];
+        let least = ((prompt.len() + 10 * words[0].len()) / BYTES_PER_TOKEN) as u64 * 1000;
+        let most = least * 3 / 2 + 60_000;
+        assert!(
+            (least..=most).contains(&key.spent) && key.held == 0,
+            "{}: {} of {least}",
+            kind.name,
+            key.spent
+        );
+        assert!(run.usage.estimated, "{}", kind.name);
+    }
+}
+
+#[test]
+fn a_deadline_is_kept_and_charges_what_the_target_may_have_used() {
+    for kind in kinds() {
+        let server = Server::start([Reply::silent()]).unwrap();
+        let (ledger, secret) = ledger(10_000_000);
+        let gate = gate(&kind, &server.url(), &ledger);
+        let headers = [("x-api-key", secret.as_str()), ("x-formwork-deadline", "0.2")];
+        let got = gate.post(kind.path, &headers, &kind.body(&"word ".repeat(80), false));
+        assert_eq!(got.status, 504, "{}: {}", kind.name, got.text());
+        gate.join();
+        let key = &ledger.keys().unwrap()[0];
+        let output = if kind.name == "embeddings" { 0 } else { 100 };
+        assert!(key.spent >= (100 + output) * 1000 && key.held == 0, "{}: {}", kind.name, key.spent);
+        let run = recorded(&ledger);
+        let outcome = RunOutcome::from_name(&run.outcome);
+        assert_eq!(outcome, Some(RunOutcome::Failed(ErrorKind::Deadline)), "{}", kind.name);
+        assert!(run.usage.estimated, "{}", kind.name);
+    }
+}
+
+#[test]
+fn a_budget_bounds_every_kind_of_request_before_its_call() {
+    for kind in kinds() {
+        for stream in [false, true] {
+            let server = Server::start([Reply::json("{}")]).unwrap();
+            // The prompt alone may cost more than both budgets.
+            let (ledger, secret) = ledger(50_000);
+            let with_key = gate(&kind, &server.url(), &ledger);
+            let without = Gate::new(&priced(&kind, &server.url()));
+            let body = kind.body(&"word ".repeat(80), stream);
+            let got = with_key.post(kind.path, &[("x-api-key", &secret)], &body);
+            assert_eq!(got.status, 429, "{}: {}", kind.name, got.text());
+            let got = without.post(kind.path, &[("x-formwork-budget", "0.05")], &body);
+            assert_eq!(got.status, 429, "{}: {}", kind.name, got.text());
+            assert!(server.received().is_empty(), "{}", kind.name);
+            assert_eq!((ledger.keys().unwrap()[0].spent, ledger.keys().unwrap()[0].held), (0, 0));
+        }
+    }
+    // Neither many answers nor long ones get around it.
+    let kind = &kinds()[0];
+    for (name, value) in [("n", 50), ("max_tokens", 500_000), ("max_completion_tokens", 500_000)] {
+        let server = Server::start([Reply::json("{}")]).unwrap();
+        let (ledger, secret) = ledger(500_000);
+        let gate = gate(kind, &server.url(), &ledger);
+        let mut body = kind.body("Hello", false);
+        body[name] = value.into();
+        assert_eq!(gate.post(kind.path, &[("x-api-key", &secret)], &body).status, 429, "{name}");
+        assert!(server.received().is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn a_reservation_waits_for_open_requests_and_is_refused_once_the_wait_is_over() {
+    let kind = &kinds()[0];
+    let body = kind.body("Hello", false);
+    // A request reserves a tenth of a dollar for its 100 tokens, and a little for its prompt.
+    for (wait, expected) in [(Duration::from_secs(60), 200), (Duration::from_millis(1), 429)] {
+        let pieces = (kind.reply)(&["Hi"], Some(Tokens { input: 5, output: 5, cached: 0 }), false);
+        // Each response takes long enough that the requests overlap.
+        let text = pieces.concat();
+        let server = Server::start([Reply::slow(text, Duration::from_millis(4))]).unwrap();
+        let (ledger, secret) = ledger(190_000);
+        let mut limits = limits();
+        limits.budget_wait = wait;
+        let targets = targets(&priced(kind, &server.url()));
+        let gate = Gate::start(targets.with_limits(limits).with_ledger(ledger.clone()));
+        let statuses: Vec<u16> = std::thread::scope(|scope| {
+            let asks: Vec<_> = (0..4)
+                .map(|_| scope.spawn(|| gate.post(kind.path, &[("x-api-key", &secret)], &body).status))
+                .collect();
+            asks.into_iter().map(|ask| ask.join().unwrap()).collect()
+        });
+        assert!(statuses.contains(&200) && statuses.contains(&expected), "{wait:?}: {statuses:?}");
+        assert!(statuses.iter().all(|status| [200, expected].contains(status)), "{wait:?}: {statuses:?}");
+        gate.join();
+        let paid = statuses.iter().filter(|status| **status == 200).count() as u64;
+        assert_eq!((ledger.keys().unwrap()[0].spent, ledger.keys().unwrap()[0].held), (paid * 10_000, 0));
+    }
+}
+
+#[test]
+fn a_server_without_usage_in_streams_and_a_target_that_fails_are_no_obstacle() {
+    let kind = &kinds()[0];
+    let error = r#"{"error": {"message": "Unrecognized request argument supplied: stream_options"}}"#;
+    let tokens = Tokens { input: 5, output: 5, cached: 0 };
+    let pieces = (kind.reply)(&["Hi"], Some(tokens), true);
+    let server = Server::start([Reply::json(error).with_status(400), kind.reply(true, pieces)]).unwrap();
+    let (ledger, secret) = ledger(10_000_000);
+    let gate = gate(kind, &server.url(), &ledger);
+    let got = gate.post(kind.path, &[("x-api-key", &secret)], &kind.body("Hello", true));
+    assert_eq!(got.status, 200, "{}", got.text());
+    let bodies: Vec<Value> =
+        server.received().iter().map(|received| serde_json::from_slice(&received.body).unwrap()).collect();
+    assert!(bodies[0]["stream_options"].is_object() && bodies[1]["stream_options"].is_null(), "{bodies:?}");
+
+    // A refused request costs nothing; one that another target answers has both calls in the ledger.
+    let broken = Server::start([Reply::status(500)]).unwrap();
+    let server = Server::start([completion("Hi")]).unwrap();
+    let config = priced(kind, &broken.url()) + &priced(kind, &server.url()).replace("primary", "second");
+    let gate = Gate::start(targets(&config).with_limits(limits()).with_ledger(ledger.clone()));
+    recorded(&ledger);
+    let before = ledger.keys().unwrap()[0].spent;
+    let mut body = kind.body("Hello", false);
+    body["model"] = "primary,second".into();
+    assert_eq!(gate.post(kind.path, &[("x-api-key", &secret)], &body).status, 200);
+    let run = loop {
+        ledger.flush_blocking().unwrap();
+        let runs = ledger.runs(&RunQuery::default()).unwrap().runs;
+        if let Some(run) = runs.into_iter().find(|run| run.target == "second") {
+            break run;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    assert_eq!(ledger.keys().unwrap()[0].spent - before, 15_000);
+    let run = ledger.run(run.id).unwrap().unwrap();
+    let calls: Vec<_> = run.calls.iter().map(|call| (call.target.as_str(), call.class.as_ref())).collect();
+    assert_eq!(calls, [("primary", "no_target_available"), ("second", "accepted")]);
+}

@@ -1,0 +1,274 @@
+//! Targets in simulated time: rows call a target whose latency, capacity and rate are given, and repeat refused calls after 2, 4
+//! and 8 seconds, as a run does.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::f64::consts::TAU;
+use std::time::Duration;
+
+use super::{Concurrency, Refusal};
+
+/// A generator of numbers (xorshift), so that a simulation depends on its seed only.
+struct Random(u64);
+
+impl Random {
+    fn unit(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((self.0 >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    fn lognormal(&mut self, median: f64, sigma: f64) -> f64 {
+        let normal = (-2.0 * self.unit().ln()).sqrt() * (TAU * self.unit()).cos();
+        median * (sigma * normal).exp()
+    }
+}
+
+/// A target: the functions take the time.
+struct Target {
+    latency: fn(&mut Random, f64) -> f64,
+    /// The calls that it works on at a time; others are refused (`Some(refusal)`) or wait (`None`).
+    capacity: Option<(fn(f64) -> f64, Option<Refusal>)>,
+    /// The calls within any second that it takes.
+    rate: Option<fn(f64) -> f64>,
+}
+
+/// The number of open rows, fixed or found.
+enum Rows {
+    Fixed(usize),
+    Found,
+}
+
+#[derive(Debug, Default)]
+struct Result {
+    calls: usize,
+    refused: usize,
+    /// The rows that were answered, by second.
+    answered: Vec<usize>,
+    /// The time of the last answer.
+    end: f64,
+}
+
+impl Result {
+    fn between(&self, from: usize, to: usize) -> f64 {
+        self.answered.iter().take(to).skip(from).sum::<usize>() as f64 / (to - from) as f64
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A call that started at this time (in nanoseconds) ends.
+    Answer(u64),
+    Refuse {
+        started: u64,
+        retry: u32,
+        by_rate: bool,
+    },
+    /// A row repeats a refused call.
+    Retry(u32),
+    /// The bounds may allow another row.
+    Look,
+}
+
+fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9) as u64
+}
+
+/// Plays `rows` rows, or as many as there is time for.
+fn play(target: &Target, mode: &Rows, rows: usize, seconds: f64, seed: u64) -> Result {
+    let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let mut bounds = Concurrency::new(512);
+    let mut result = Result { answered: vec![0; seconds as usize + 1], ..Result::default() };
+    let mut events = BinaryHeap::from([Reverse((0, Event::Look))]);
+    let (mut open_rows, mut started_rows, mut done) = (0, 0, 0);
+    let mut look = 0;
+    // The ends of the calls that the target works on, and its starts of the last second.
+    let mut busy: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
+    let mut lately: VecDeque<f64> = VecDeque::new();
+    while let Some(Reverse((at, event))) = events.pop() {
+        let now = at as f64 / 1e9;
+        if now >= seconds || done == rows {
+            break;
+        }
+        let mut calls: Vec<u32> = Vec::new();
+        match event {
+            Event::Look if at != look => continue,
+            Event::Look => look = u64::MAX,
+            Event::Answer(started) => {
+                bounds.answered(now, started as f64 / 1e9);
+                (open_rows, done, result.end) = (open_rows - 1, done + 1, now);
+                result.answered[now as usize] += 1;
+            }
+            Event::Refuse { started, retry, by_rate } => {
+                let refusal = if by_rate { Refusal::Rate(None) } else { Refusal::Load };
+                bounds.refused(now, started as f64 / 1e9, refusal);
+                let wait = f64::from(2_u32 << retry.min(2));
+                events.push(Reverse((at + nanoseconds(wait), Event::Retry(retry + 1))));
+            }
+            Event::Retry(retry) => calls.push(retry),
+        }
+        let room = match mode {
+            Rows::Fixed(rows) => rows.saturating_sub(open_rows),
+            Rows::Found => bounds.room(now).min(512_usize.saturating_sub(open_rows)),
+        };
+        let room = room.min(rows - started_rows);
+        (open_rows, started_rows) = (open_rows + room, started_rows + room);
+        calls.extend(std::iter::repeat_n(0, room));
+        for retry in calls {
+            result.calls += 1;
+            bounds.started(now);
+            while busy.peek().is_some_and(|Reverse(end)| *end <= at) {
+                busy.pop();
+            }
+            while lately.front().is_some_and(|start| *start < now - 1.0) {
+                lately.pop_front();
+            }
+            let latency = nanoseconds((target.latency)(&mut random, now));
+            let is_over_rate = target.rate.is_some_and(|rate| lately.len() as f64 >= rate(now));
+            let (refused, mut end) = match target.capacity {
+                _ if is_over_rate => (Some(true), 0),
+                Some((capacity, refusal)) if busy.len() as f64 >= capacity(now).max(1.0) => match refusal {
+                    Some(refusal) => (Some(refusal != Refusal::Load), 0),
+                    // It waits for the call that ends first.
+                    None => (None, busy.pop().map_or(at, |Reverse(end)| end) + latency),
+                },
+                _ => (None, at + latency),
+            };
+            if let Some(by_rate) = refused {
+                result.refused += 1;
+                let refuse = Event::Refuse { started: at, retry, by_rate };
+                events.push(Reverse((at + nanoseconds(0.02), refuse)));
+                continue;
+            }
+            end = end.max(at + 1);
+            lately.push_back(now);
+            busy.push(Reverse(end));
+            events.push(Reverse((end, Event::Answer(at))));
+        }
+        let wait = bounds.wait(now).as_secs_f64();
+        let next = at + nanoseconds(if wait > 0.0 { wait.max(1e-4) } else { 0.25 });
+        if next < look {
+            look = next;
+            events.push(Reverse((next, Event::Look)));
+        }
+    }
+    result
+}
+
+const SECONDS: f64 = 150.0;
+
+/// Returns the rows per second after the first 30 seconds with bounds that are found, the best of fixed numbers of rows, and the
+/// share of refused calls.
+fn beside_fixed(target: &Target, seed: u64, from: usize, to: usize) -> (f64, f64, f64) {
+    let found = play(target, &Rows::Found, usize::MAX, SECONDS, seed);
+    let fixed = [4, 16, 32, 64, 128, 256, 512];
+    let fixed =
+        fixed.map(|rows| play(target, &Rows::Fixed(rows), usize::MAX, SECONDS, seed).between(from, to));
+    (
+        found.between(from, to),
+        fixed.into_iter().fold(0.0, f64::max),
+        found.refused as f64 / found.calls as f64,
+    )
+}
+
+fn usual(random: &mut Random, _: f64) -> f64 {
+    random.lognormal(0.3, 0.5)
+}
+
+const fn plain(latency: fn(&mut Random, f64) -> f64) -> Target {
+    Target { latency, capacity: None, rate: None }
+}
+
+/// A target that works on a number of calls at a time; the others are refused, or wait.
+const fn capacity(capacity: fn(f64) -> f64, refusal: Option<Refusal>) -> Target {
+    Target { latency: usual, capacity: Some((capacity, refusal)), rate: None }
+}
+
+const WAITS: Option<Refusal> = None;
+const OVERLOAD: Option<Refusal> = Some(Refusal::Load);
+const RATE: Option<Refusal> = Some(Refusal::Rate(None));
+
+#[test]
+fn the_bounds_are_found_whatever_the_latencies_and_limits() {
+    let bimodal = |random: &mut Random, _| {
+        let median = if random.unit() < 0.9 { 0.3 } else { 4.0 };
+        random.lognormal(median, 0.2)
+    };
+    let grows = |now: f64| (now / 60.0).min(1.0).mul_add(95.0, 5.0);
+    for (name, target) in [
+        ("lognormal, sigma 0.3", plain(|random, _| random.lognormal(0.3, 0.3))),
+        ("lognormal, sigma 0.5", plain(usual)),
+        ("lognormal, sigma 1.0", plain(|random, _| random.lognormal(0.3, 1.0))),
+        ("lognormal, sigma 1.5", plain(|random, _| random.lognormal(0.3, 1.5))),
+        ("bimodal", plain(bimodal)),
+        ("20 at a time, status 503", capacity(|_| 20.0, OVERLOAD)),
+        ("20 at a time, status 429", capacity(|_| 20.0, RATE)),
+        ("20 at a time, others wait", capacity(|_| 20.0, WAITS)),
+        ("1 at a time, others wait", capacity(|_| 1.0, WAITS)),
+        ("slow start, status 503", capacity(grows, OVERLOAD)),
+        ("slow start, status 429", capacity(grows, RATE)),
+        ("slow start, others wait", capacity(grows, WAITS)),
+    ] {
+        for seed in [1, 7] {
+            let (found, best, refused) = beside_fixed(&target, seed, 30, SECONDS as usize);
+            println!("{name}, seed {seed}: {found:.1} of {best:.1} rows/s, {:.2} % refused", 100.0 * refused);
+            assert!(
+                found >= best / 1.25 && refused <= 0.02,
+                "{name}, seed {seed}: {found} of {best}, {refused}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_target_whose_capacity_rises_and_falls_is_followed() {
+    let diurnal: fn(f64) -> f64 = |now| (TAU * now / 100.0).sin().mul_add(30.0, 40.0);
+    for (name, refusal) in [("503", OVERLOAD), ("429", RATE), ("waits", WAITS)] {
+        for from in [30, 60, 90, 120] {
+            let (found, best, _) = beside_fixed(&capacity(diurnal, refusal), 1, from, from + 30);
+            println!("{name} from {from} s: {found:.1} of {best:.1} rows/s");
+            assert!(found >= best / 1.25, "{name} from {from} s: {found} of {best}");
+        }
+    }
+}
+
+#[test]
+fn a_limit_of_calls_per_second_is_used_and_not_exceeded() {
+    let target = Target { rate: Some(|_| 50.0), ..plain(usual) };
+    for seed in 1..6 {
+        let found = play(&target, &Rows::Found, usize::MAX, SECONDS, seed);
+        let (rows, refused) =
+            (found.between(30, SECONDS as usize), found.refused as f64 / found.calls as f64);
+        println!("{rows:.1} rows/s, {:.2} % refused", 100.0 * refused);
+        assert!(rows >= 45.0 && refused <= 0.02, "{rows} rows/s, {refused} refused");
+    }
+}
+
+#[test]
+fn three_thousand_rows_take_little_longer_than_with_256_at_a_time() {
+    for seed in 1..4 {
+        let [found, fixed] =
+            [Rows::Found, Rows::Fixed(256)].map(|rows| play(&plain(usual), &rows, 3_000, SECONDS, seed).end);
+        println!("{found:.2} s beside {fixed:.2} s");
+        assert!(found <= 1.5 * fixed, "{found} s beside {fixed} s");
+    }
+}
+
+#[test]
+fn calls_of_a_target_that_says_when_wait_until_then() {
+    let mut bounds = Concurrency::new(64);
+    assert_eq!((bounds.limit(0.0), bounds.room(0.0)), (8, 8));
+    (0..4).for_each(|_| bounds.started(0.0));
+    (0..3).for_each(|_| bounds.answered(0.2, 0.0));
+    bounds.refused(0.3, 0.0, Refusal::Rate(Some(20.0)));
+    assert_eq!((bounds.room(20.0), bounds.wait(10.3)), (0, Duration::from_secs(10)));
+    assert!(bounds.room(20.4) >= 1);
+    let mut dead = Concurrency::new(64);
+    for n in 0..1000 {
+        dead.started(f64::from(n));
+        dead.refused(f64::from(n) + 0.5, f64::from(n), Refusal::Load);
+        assert_eq!(dead.open, 0.0);
+    }
+    assert_eq!(dead.limit(1000.0), 1);
+}

@@ -1,0 +1,188 @@
+//! From scores to probabilities.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The minimum number of leaves of a step, so that a step is not an accident.
+const MIN_LEAVES: usize = 25;
+
+/// The number of bins of the calibration error.
+const BINS: usize = 10;
+
+/// A leaf of gold with its score.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scored {
+    /// The number of the document. The leaves of a document are never in both parts of a split.
+    pub document: usize,
+    /// The score; see [`scores`](crate::scores).
+    pub score: f64,
+    /// Whether the leaf is right.
+    pub right: bool,
+}
+
+/// The probability that a leaf with a score is right, fitted on gold by isotonic regression.
+///
+/// ```
+/// use formwork_eval::{Calibration, Scored};
+///
+/// // 9 of 10 leaves with the score 0.8 are right, and 2 of 10 with the score 0.3.
+/// let leaf = |nth: usize| Scored { document: nth % 50, score: if nth % 2 == 0 { 0.8 } else { 0.3 }, right: nth % 20 < if nth % 2 == 0 { 18 } else { 4 } };
+/// let gold: Vec<Scored> = (0..1000).map(leaf).collect();
+/// let calibration = Calibration::fit("small", 0, true, &gold).ok_or("too few leaves")?;
+/// assert!((calibration.probability(0.8) - 0.9).abs() < 0.01 && (calibration.probability(0.3) - 0.2).abs() < 0.01);
+/// assert!(calibration.error < 0.1);
+/// # Ok::<(), &'static str>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Calibration {
+    /// The name of the configuration whose answers it is fitted on.
+    pub configuration: String,
+    /// The number of other answers with which each answer was compared.
+    pub others: usize,
+    /// Whether the scores include the evidence in the input.
+    pub evidence: bool,
+    /// The number of documents.
+    pub documents: usize,
+    /// The number of leaves.
+    pub leaves: usize,
+    /// The mean difference between probability and share of right leaves, in 10 bins of equal width. It is measured on documents on which
+    /// the probabilities were not fitted: each half of the documents on the other half.
+    pub error: f64,
+    /// Scores in ascending order, each with its probability. Between two scores, probabilities are interpolated.
+    pub points: Vec<[f64; 2]>,
+}
+
+impl Calibration {
+    /// Fits a calibration; `None` with fewer than 4 documents or 50 leaves, or without both right and wrong leaves.
+    pub fn fit(configuration: &str, others: usize, evidence: bool, gold: &[Scored]) -> Option<Self> {
+        let mut documents: Vec<usize> = gold.iter().map(|leaf| leaf.document).collect();
+        documents.sort_unstable();
+        documents.dedup();
+        let right = gold.iter().filter(|leaf| leaf.right).count();
+        if documents.len() < 4 || gold.len() < 2 * MIN_LEAVES || right == 0 || right == gold.len() {
+            return None;
+        }
+        // The halves are drawn, because gold is often sorted or repeats a pattern.
+        let half = |leaf: &Scored| half(documents.binary_search(&leaf.document).unwrap_or_default());
+        let held_out = |part: usize| {
+            let fitted: Vec<Scored> = gold.iter().copied().filter(|leaf| half(leaf) != part).collect();
+            let points = steps(&fitted);
+            let tested = gold.iter().filter(move |leaf| half(leaf) == part);
+            tested.map(move |leaf| (at(&points, leaf.score), leaf.right)).collect::<Vec<_>>()
+        };
+        let tested: Vec<(f64, bool)> = (0..2).flat_map(held_out).collect();
+        Some(Self {
+            configuration: configuration.to_owned(),
+            others,
+            evidence,
+            documents: documents.len(),
+            leaves: gold.len(),
+            error: calibration_error(&tested),
+            points: steps(gold),
+        })
+    }
+
+    /// Returns the probability that a leaf with this score is right.
+    pub fn probability(&self, score: f64) -> f64 {
+        at(&self.points, score)
+    }
+}
+
+/// Returns the half of a document: 0 or 1, for each two neighbours one of each.
+fn half(document: usize) -> usize {
+    let pair = (document / 2) as u64;
+    let bit = usize::from(pair.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 1);
+    (document % 2) ^ bit
+}
+
+/// Returns the mean difference between the probability and the share of right leaves, in 10 bins of equal width, each weighted by its leaves.
+///
+/// ```
+/// use formwork_eval::calibration_error;
+///
+/// assert_eq!(calibration_error(&[(0.75, true), (0.75, true), (0.75, true), (0.75, false)]), 0.0);
+/// assert_eq!(calibration_error(&[(0.9, false), (0.9, true)]), 0.4);
+/// ```
+pub fn calibration_error(tested: &[(f64, bool)]) -> f64 {
+    let mut bins = [(0.0, 0.0); BINS];
+    for (probability, right) in tested {
+        let bin = ((probability * BINS as f64) as usize).min(BINS - 1);
+        if let Some((sum, rights)) = bins.get_mut(bin) {
+            *sum += probability;
+            *rights += f64::from(u8::from(*right));
+        }
+    }
+    bins.iter().map(|(sum, right)| (sum - right).abs()).sum::<f64>() / tested.len().max(1) as f64
+}
+
+/// A range of scores with one probability.
+#[derive(Clone, Copy)]
+struct Block {
+    leaves: f64,
+    right: f64,
+    scores: f64,
+}
+
+impl Block {
+    fn rate(&self) -> f64 {
+        self.right / self.leaves
+    }
+
+    const fn join(&mut self, other: Self) {
+        self.leaves += other.leaves;
+        self.right += other.right;
+        self.scores += other.scores;
+    }
+}
+
+/// Returns the steps of isotonic regression: mean scores with shares of right leaves, both ascending.
+fn steps(gold: &[Scored]) -> Vec<[f64; 2]> {
+    let mut sorted = gold.to_vec();
+    sorted.sort_by(|one, other| one.score.total_cmp(&other.score));
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut small: Option<Block> = None;
+    for equal in sorted.chunk_by(|one, other| one.score.total_cmp(&other.score).is_eq()) {
+        let leaves = equal.len() as f64;
+        let right = equal.iter().filter(|leaf| leaf.right).count() as f64;
+        let scores = equal.iter().map(|leaf| leaf.score).sum();
+        let mut block = Block { leaves, right, scores };
+        small.take().into_iter().for_each(|before| block.join(before));
+        if block.leaves < MIN_LEAVES as f64 {
+            small = Some(block);
+            continue;
+        }
+        // Pool adjacent violators.
+        while let Some(before) = blocks.pop_if(|before| before.rate() >= block.rate()) {
+            block.join(before);
+        }
+        blocks.push(block);
+    }
+    match (small, blocks.last_mut()) {
+        (Some(rest), Some(last)) => last.join(rest),
+        (Some(rest), None) => blocks.push(rest),
+        _ => {}
+    }
+    // One leaf of each kind is added, because no share is 0 or 1 for certain.
+    let point = |block: &Block| [block.scores / block.leaves, (block.right + 1.0) / (block.leaves + 2.0)];
+    let mut points: Vec<[f64; 2]> = blocks.iter().map(point).collect();
+    let mut highest: f64 = 0.0;
+    for point in &mut points {
+        highest = highest.max(point[1]);
+        point[1] = highest;
+    }
+    points
+}
+
+/// Returns the probability at a score, interpolated between points.
+fn at(points: &[[f64; 2]], score: f64) -> f64 {
+    let after = points.partition_point(|point| point[0] < score);
+    match (after.checked_sub(1).and_then(|before| points.get(before)), points.get(after)) {
+        (Some(before), Some(after)) => {
+            let share = (score - before[0]) / (after[0] - before[0]);
+            before[1] + share * (after[1] - before[1])
+        }
+        (Some(only), None) | (None, Some(only)) => only[1],
+        (None, None) => 0.5,
+    }
+}

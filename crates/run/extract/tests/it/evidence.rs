@@ -1,0 +1,52 @@
+//! The evidence of an outcome.
+
+use std::sync::Arc;
+
+use formwork_core::evidence::Status;
+use formwork_core::{Input, Message, Outcome};
+use formwork_extract::Extractor;
+use formwork_testkit::Scripted;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+#[derive(Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+struct Bill {
+    subtotal: f64,
+    /// The amount due.
+    total: f64,
+    buyer: Option<String>,
+}
+
+const TEXT: &str = "Subtotal: 12.00\nShipping: 0.00\nAmount due: 12.00";
+
+fn extractor() -> Extractor<Bill> {
+    let model = Scripted::new([r#"{"subtotal": 12, "total": 12, "buyer": "Ada"}"#; 2]);
+    Extractor::builder().with_target(Arc::new(model)).build().unwrap()
+}
+
+#[test]
+fn an_outcome_has_the_places_of_its_values_in_the_text_that_it_is_about() {
+    let extractor = extractor();
+    let outcome = extractor.extract_blocking(TEXT).unwrap();
+    let found: Vec<_> = outcome.evidence().iter().map(|it| it.spans.first().map(|span| span.start)).collect();
+    // The description of `total` chooses between equal numbers.
+    assert_eq!(found, [Some(10), Some(43), None]);
+    assert_eq!(outcome.evidence()[2].status, Status::NotFound);
+    let summary = outcome.evidence_summary();
+    assert_eq!((summary.exact + summary.normalised, summary.not_found, summary.not_stated), (2, 1, 0));
+    // A prompt around the text is not the text.
+    let input = Input::from(Message::user(format!("12.00 or what? {TEXT}"))).with_source(TEXT);
+    let other = extractor.extract_blocking(input).unwrap();
+    assert_eq!(other.evidence(), outcome.evidence());
+}
+
+#[test]
+fn a_changed_value_has_its_own_evidence_and_a_stored_outcome_has_none() {
+    let outcome = extractor().extract_blocking(TEXT).unwrap();
+    assert_eq!(outcome.evidence().len(), 3);
+    let stored: Outcome<Bill> = serde_json::from_value(serde_json::to_value(&outcome).unwrap()).unwrap();
+    assert!(stored.evidence().is_empty() && stored == outcome);
+    let total = outcome.map(|bill| Value::from(bill.total));
+    let evidence = total.evidence();
+    assert!(evidence.len() == 1 && evidence[0].path.is_root() && evidence[0].status == Status::Normalised);
+}

@@ -1,0 +1,82 @@
+"""Extracts an invoice with instructor and Pydantic AI from a server whose first answer is damaged: the peers of
+`cargo evals bench next-step`, which counts the bytes.
+
+    python3 measure/peers/next_step.py ADDRESS TEXT DAMAGE...
+
+It installs the packages of PyPI into a temporary environment (or uses those of PEERS_PYTHON).
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+PACKAGES = ["instructor", "openai", "pydantic-ai-slim[openai]"]
+
+
+def extract(address, text, damages):
+    import asyncio
+    import urllib.request
+
+    import instructor
+    from openai import OpenAI
+    from pydantic import BaseModel, Field
+    from pydantic_ai import Agent, NativeOutput
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    class Item(BaseModel):
+        sku: str
+        quantity: int = Field(ge=0)
+        tags: list[str]
+        price: float
+
+    class Invoice(BaseModel):
+        number: str
+        buyer: str
+        items: list[Item]
+        seller: str
+        total: float
+
+    def url(peer, damage):
+        return f"{address}/{peer}/{damage}/v1"
+
+    def done(peer, damage):
+        urllib.request.urlopen(f"{address}/{peer}/{damage}/done").read()
+
+    for damage in damages:
+        try:
+            client = instructor.from_openai(
+                OpenAI(base_url=url("instructor", damage), api_key="k"), mode=instructor.Mode.JSON_SCHEMA
+            )
+            messages = [{"role": "user", "content": text}]
+            client.chat.completions.create(model="gpt-4o", response_model=Invoice, messages=messages, max_retries=3)
+            done("instructor", damage)
+        except Exception as error:
+            print(f"instructor, {damage}: {str(error)[:200]}", file=sys.stderr)
+        try:
+            provider = OpenAIProvider(base_url=url("pydantic-ai", damage), api_key="k")
+            agent = Agent(OpenAIChatModel("gpt-4o", provider=provider), output_type=NativeOutput(Invoice), retries=3)
+            asyncio.run(agent.run(text))
+            done("pydantic-ai", damage)
+        except Exception as error:
+            print(f"pydantic-ai, {damage}: {str(error)[:200]}", file=sys.stderr)
+
+
+def main():
+    if os.environ.get("PEERS_INSIDE"):
+        return extract(sys.argv[1], sys.argv[2], sys.argv[3:])
+    python = os.environ.get("PEERS_PYTHON")
+    with tempfile.TemporaryDirectory() as folder:
+        if python is None:
+            python = os.path.join(folder, "bin", "python")
+            subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+            if subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES]).returncode != 0:
+                print("the packages cannot be installed (is there a network?)", file=sys.stderr)
+                return 1
+        arguments = [python, os.path.abspath(__file__), *sys.argv[1:]]
+        return subprocess.run(arguments, env={**os.environ, "PEERS_INSIDE": "1"}).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
