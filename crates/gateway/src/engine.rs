@@ -195,6 +195,7 @@ impl Engine {
             is_cached: false,
             warnings: Vec::new(),
             not_stated: Vec::new(),
+            trust: None,
         }
     }
 
@@ -289,6 +290,10 @@ pub(crate) fn reply(want: &Want, results: &[Result<Outcome<Value>, Error>]) -> R
         is_cached: false,
         warnings: Vec::new(),
         not_stated: Vec::new(),
+        trust: match results {
+            [Ok(outcome)] => Some(outcome.trust.clone()),
+            _ => None,
+        },
     };
     for result in results {
         let (usage, cost, calls) = match result {

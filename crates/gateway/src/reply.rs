@@ -1,6 +1,6 @@
 //! The outcome of a request, in the words of no protocol.
 
-use formwork_core::{Cost, JsonPath, Usage, Warning};
+use formwork_core::{Cost, JsonPath, Trust, Usage, Warning};
 use serde::Serialize;
 
 /// The answers to a request, and their cost.
@@ -18,6 +18,8 @@ pub(crate) struct Reply {
     pub(crate) warnings: Vec<Warning>,
     /// The paths of the members that are `null`, because the text does not state them.
     pub(crate) not_stated: Vec<JsonPath>,
+    /// The history of the leaves of the only value; `None` for several answers, texts, and values from the cache.
+    pub(crate) trust: Option<Trust>,
 }
 
 /// One answer.
@@ -79,6 +81,7 @@ impl Reply {
             cost_usd: self.cost.micro_usd.map(|micro| micro as f64 / 1e6),
             cached: self.is_cached.then_some(true),
             not_stated: &self.not_stated,
+            trust: self.trust.as_ref(),
         }
     }
 }
@@ -93,6 +96,8 @@ pub(crate) struct Extension<'m> {
     cached: Option<bool>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     not_stated: &'m [JsonPath],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trust: Option<&'m Trust>,
 }
 
 impl Meta {

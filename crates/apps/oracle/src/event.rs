@@ -1,7 +1,7 @@
 //! Events of finished scores, for metrics, ledgers and reports.
 
 use formwork_core::{
-    CallRecord, CallResult, Cost, ErrorKind, Failure, JsonPath, Stage, Time, Usage, is_compliant,
+    CallRecord, CallResult, Cost, ErrorKind, Failure, JsonPath, Stage, Time, Trust, Usage, is_compliant,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -60,6 +60,10 @@ pub struct ScoreEvent {
     /// The number, from 1, of the example whose reasoning the model's answer copies; absent if it copies none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copied: Option<usize>,
+    /// The history of the answer's leaves: how many the model wrote freely, and which it did not; absent without a score
+    /// and in ledgers of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust: Option<Trust>,
     /// The prompt.
     pub prompt: PromptId,
     /// The model that gave the score or was called last: its own name for itself, otherwise the name of its provider.

@@ -153,13 +153,13 @@ impl ScoreRequest<'_> {
         let result = extraction.run().await;
 
         let latency = shared.clock.now().since(started);
-        let (result, calls, usage, cost) = match result {
-            Ok(Outcome { value, origin, calls, usage, cost, .. }) => {
-                (Ok((value, origin)), calls, usage, cost)
+        let (result, trust, calls, usage, cost) = match result {
+            Ok(Outcome { value, origin, trust, calls, usage, cost, .. }) => {
+                (Ok((value, origin)), Some(trust), calls, usage, cost)
             }
             Err(error) => {
                 let (calls, usage, cost) = (error.calls().to_vec(), error.usage(), error.cost());
-                (Err(error), calls, usage, cost)
+                (Err(error), None, calls, usage, cost)
             }
         };
         let (source, copied, error) = match &result {
@@ -187,6 +187,7 @@ impl ScoreRequest<'_> {
             counted: Some(fallback::score(&counts, &shared.check).score),
             calibration: shared.calibrations.standing(&model, &shared.prompt),
             copied,
+            trust,
             prompt: shared.prompt.clone(),
             model,
             max_attempts: shared.max_attempts,

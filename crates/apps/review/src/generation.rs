@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use formwork_core::{CallRecord, Cost, Error, Input, Message, Outcome, Usage, decode};
+use formwork_core::{CallRecord, Cost, Error, Input, Message, Outcome, Trust, Usage, decode};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -82,6 +82,9 @@ pub struct GenerationResult<T = Value> {
     /// Whether the answer was generated once more, with the critique.
     #[serde(default)]
     pub retried: bool,
+    /// The history of the leaves of `data`: how many the model wrote freely, and which it did not; absent without data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust: Option<Trust>,
     /// Every call of the generation, in order; the calls of reviews are not included.
     #[serde(alias = "attempts")]
     pub calls: Vec<CallRecord>,
@@ -134,8 +137,8 @@ impl<T> GenerationResult<T> {
 
     fn new(data: Option<T>, calls: Vec<CallRecord>, usage: Usage, cost: Cost) -> Self {
         let success = data.is_some();
-        let (error, review, first_review, retried) = (None, None, None, false);
-        Self { success, data, error, review, first_review, retried, calls, usage, cost }
+        let (error, review, first_review, retried, trust) = (None, None, None, false, None);
+        Self { success, data, error, review, first_review, retried, trust, calls, usage, cost }
     }
 
     /// Returns the number of attempts beyond the first: answers that were requested again because of their content.
@@ -153,21 +156,22 @@ impl<T> GenerationResult<T> {
 impl GenerationResult<Value> {
     /// Returns the result with the data deserialized as `T`. Data that cannot be deserialized makes a failed result.
     pub fn decoded<T: DeserializeOwned>(self) -> GenerationResult<T> {
-        let Self { success, data, mut error, review, first_review, retried, calls, usage, cost } = self;
+        let Self { success, data, mut error, review, first_review, retried, trust, calls, usage, cost } =
+            self;
         let data = data.as_ref().map(decode).transpose().unwrap_or_else(|wrong| {
             let message = format!("the answer satisfies the schema and is none of the type: {wrong}");
             error = Some(GenerationError::unusable(message));
             None
         });
         let success = success && data.is_some();
-        GenerationResult { success, data, error, review, first_review, retried, calls, usage, cost }
+        GenerationResult { success, data, error, review, first_review, retried, trust, calls, usage, cost }
     }
 }
 
 impl From<Outcome<Value>> for GenerationResult<Value> {
     fn from(outcome: Outcome<Value>) -> Self {
-        let Outcome { value, calls, usage, cost, .. } = outcome;
-        Self::new(Some(value), calls, usage, cost)
+        let Outcome { value, trust, calls, usage, cost, .. } = outcome;
+        Self { trust: Some(trust), ..Self::new(Some(value), calls, usage, cost) }
     }
 }
 

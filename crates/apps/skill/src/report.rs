@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use formwork_core::{ErrorKind, is_compliant};
+use formwork_core::{ErrorKind, Trust, is_compliant};
 use formwork_review::{CriterionResult, Gate, Indeterminate, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,8 @@ pub struct Tally {
     verdicts: BTreeMap<(String, String), Vec<Option<Verdict>>>,
     /// The outcomes of generations that have a rubric; `None` for one without an output.
     gates: Vec<Option<Gate>>,
+    /// The histories of the leaves of all outputs.
+    trust: Trust,
     failed: usize,
     unavailable: usize,
     unreviewed: usize,
@@ -67,6 +69,9 @@ pub struct SkillReport {
     pub skills: BTreeSet<String>,
     /// Sentences about figures that say less than they seem to: a judge that decides nothing, or always the same.
     pub remarks: Vec<String>,
+    /// The histories of the leaves of all outputs: how many the models wrote freely, and which they did not.
+    #[serde(default)]
+    pub trust: Trust,
     /// The number of runs.
     pub runs: usize,
     /// The number of runs without an output. They are misses of the targets that concern them.
@@ -137,6 +142,7 @@ impl Tally {
         self.millis.push(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
         if let Some(generation) = generation {
             self.generations += 1;
+            generation.trust.iter().for_each(|trust| self.trust.add(trust));
             self.compliant += usize::from(is_compliant(&generation.calls));
             self.retried += usize::from(result.is_err() || generation.retried || generation.retries() > 0);
             let gate = generation.review.as_ref().map(|review| review.gate);
@@ -249,6 +255,7 @@ impl Tally {
             models: self.models.clone(),
             skills: self.skills.clone(),
             remarks: self.remarks(undecided),
+            trust: self.trust.clone(),
             runs: self.millis.len(),
             failed: self.failed,
             unavailable: self.unavailable,

@@ -313,6 +313,9 @@ fn pages(detail: &RunDetail) -> String {
     for path in &detail.run.not_stated {
         add(2, &format!("not stated: {path}"));
     }
+    if let Some(trust) = &detail.run.trust {
+        add(2, &format!("history: {trust}"));
+    }
     for call in &detail.calls {
         let took = call.ended.since(call.started).as_secs_f64();
         let (input, output) = (call.usage.input_tokens, call.usage.output_tokens);

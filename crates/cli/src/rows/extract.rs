@@ -106,21 +106,22 @@ impl ExtractOutput {
     }
 
     pub(crate) fn new(id: Value, result: &Result<Outcome<Value>, Error>) -> Self {
-        let trust = result.as_ref().ok().map(Outcome::trust);
         match result.clone() {
-            Ok(Outcome { value, origin, provenance, warnings, not_stated, calls, usage, .. }) => Self {
-                id,
-                ok: true,
-                value: Some(value),
-                origin: Some(origin),
-                provenance: Some(provenance),
-                trust,
-                warnings: Some(warnings),
-                not_stated,
-                calls,
-                usage,
-                ..Self::default()
-            },
+            Ok(Outcome { value, origin, provenance, warnings, not_stated, trust, calls, usage, .. }) => {
+                Self {
+                    id,
+                    ok: true,
+                    value: Some(value),
+                    origin: Some(origin),
+                    provenance: Some(provenance),
+                    trust: Some(trust),
+                    warnings: Some(warnings),
+                    not_stated,
+                    calls,
+                    usage,
+                    ..Self::default()
+                }
+            }
             Err(error) => Self {
                 id,
                 not_stated: error.not_stated().to_vec(),

@@ -35,6 +35,7 @@ mod protocols;
 mod read;
 #[cfg(unix)]
 mod readme;
+mod requirements;
 mod review;
 mod rows;
 mod serve;

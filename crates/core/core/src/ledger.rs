@@ -4,10 +4,7 @@ use formwork_json::{Edit, JsonPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::about::About;
-use crate::{
-    Cost, Enforcement, Fault, Finish, Observation, Original, Sampling, Time, Usage, Violation, Warning,
-};
+use crate::{Cost, Enforcement, Fault, Finish, Observation, Original, Sampling, Time, Usage, Violation};
 
 /// The reason why a call did not bring an acceptable answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -261,78 +258,7 @@ pub struct Provenance {
     pub attempt: u32,
 }
 
-/// An accepted value with its history: the result of a run.
-///
-/// `schemas/outcome.json` is its JSON Schema.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct Outcome<T> {
-    /// The value.
-    pub value: T,
-    /// The origin of the value.
-    pub origin: Origin,
-    /// The sources of its parts; the first entry is the whole document.
-    pub provenance: Vec<Provenance>,
-    /// Warnings for readers of the value: whatever was cut, repaired, dropped, chosen, rounded, coerced or restrained, and what
-    /// soft checks found.
-    pub warnings: Vec<Warning>,
-    /// The paths of the members that are `null`, because the text does not state them; see [`Absent`](crate::Absent).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub not_stated: Vec<JsonPath>,
-    /// Every call, in order.
-    #[serde(alias = "attempts")]
-    pub calls: Vec<CallRecord>,
-    /// The tokens of all calls together.
-    pub usage: Usage,
-    /// The cost of all calls and external checks together.
-    pub cost: Cost,
-    /// The text that the value is about.
-    #[serde(skip)]
-    pub(crate) about: About,
-}
-
-impl<T> Outcome<T> {
-    /// Returns every call in order, like [`Error::calls`](crate::Error::calls).
-    pub fn calls(&self) -> &[CallRecord] {
-        &self.calls
-    }
-
-    /// Returns the tokens of all calls together, like [`Error::usage`](crate::Error::usage).
-    pub const fn usage(&self) -> Usage {
-        self.usage
-    }
-
-    /// Returns the cost of all calls and external checks together, like [`Error::cost`](crate::Error::cost). The amount of money is `None` if
-    /// the price of a call is not known.
-    pub const fn cost(&self) -> Cost {
-        self.cost
-    }
-
-    /// Returns the paths of the values that the token limit left incomplete: those with [`Source::Closed`].
-    pub fn closed(&self) -> impl Iterator<Item = &JsonPath> {
-        self.provenance.iter().filter(|part| part.source == Source::Closed).map(|part| &part.path)
-    }
-
-    /// Returns whether the provider ended values of the accepted answer early; see [`CallRecord::restrained`].
-    pub fn is_restrained(&self) -> bool {
-        self.calls.iter().any(|call| call.restrained && call.verdict == CallResult::Accepted)
-    }
-
-    /// Changes the value and keeps the history.
-    ///
-    /// ```
-    /// use formwork_core::{Error, Outcome};
-    /// use serde_json::Value;
-    ///
-    /// fn age(outcome: Outcome<Value>) -> Option<u64> {
-    ///     let calls = outcome.calls().len();
-    ///     println!("{calls} calls, {} tokens", outcome.cost().tokens);
-    ///     outcome.map(|person| person["age"].as_u64()).value
-    /// }
-    /// ```
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Outcome<U> {
-        let Self { value, origin, provenance, warnings, not_stated, calls, usage, cost, about } = self;
-        let about = about.of_another();
-        Outcome { value: change(value), origin, provenance, warnings, not_stated, calls, usage, cost, about }
-    }
+/// Returns whether the provider ended values of the accepted answer early.
+pub(crate) fn is_restrained(calls: &[CallRecord]) -> bool {
+    calls.iter().any(|call| call.restrained && call.verdict == CallResult::Accepted)
 }

@@ -45,6 +45,7 @@ mod nearest;
 mod normalise;
 mod observation;
 mod original;
+mod outcome;
 mod overrides;
 mod plan;
 mod policy;
@@ -95,9 +96,7 @@ pub use health::{
 };
 pub use instruction::Instruction;
 pub use judgement::Judgement;
-pub use ledger::{
-    CallRecord, CallResult, Failure, Origin, Outcome, Provenance, Source, is_answered, is_compliant,
-};
+pub use ledger::{CallRecord, CallResult, Failure, Origin, Provenance, Source, is_answered, is_compliant};
 pub use lift::lift;
 pub use lift::op::{Lift, LiftOp};
 pub use lower::{
@@ -109,6 +108,7 @@ pub use nearest::{advised, misspelled, nearest};
 pub use normalise::{is_old_draft, normalise, normalise_with_origins};
 pub use observation::{Observation, ObservationKind, SamplingParameter};
 pub use original::Original;
+pub use outcome::Outcome;
 pub use overrides::Overrides;
 pub use plan::{Plan, PlanBuilder, PlanOptions, Target};
 pub use policy::{

@@ -1,15 +1,17 @@
 //! The record of a value's history: how many of its leaves the model wrote freely.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
 
 use formwork_json::JsonPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Outcome, Provenance, Source, Warning, WarningKind};
+use crate::ledger::is_restrained;
+use crate::{CallRecord, Provenance, Source, Warning, WarningKind};
 
-/// The history of the leaves of an accepted value, from [`Outcome::trust`]. Each leaf (a scalar, or an empty list or object) has
+/// The history of the leaves of an accepted value: [`Outcome::trust`](crate::Outcome::trust). Each leaf (a scalar, or an empty list or object) has
 /// exactly one history, so the counts add up to `leaves`.
 ///
 /// ```
@@ -18,9 +20,10 @@ use crate::{Outcome, Provenance, Source, Warning, WarningKind};
 ///
 /// let from = |path: &str, source| Ok::<_, formwork_core::PathError>(Provenance { path: path.parse()?, source, attempt: 1 });
 /// let provenance = [from("$", Source::Native)?, from("$.items[1]", Source::Patched)?];
-/// let trust = Trust::of(&json!({"items": [1, {"a": 2, "b": 3}]}), &provenance, &[], &[]);
+/// let trust = Trust::of(&json!({"items": [1, {"a": 2, "b": 3}]}), &provenance, &[], &[], &[]);
 /// assert_eq!((trust.leaves, trust.free), (3, 1));
 /// assert_eq!(trust.other[&History::Patched].count, 2);
+/// assert_eq!(trust.to_string(), "3 leaves, 1 written freely, 2 patched");
 /// # Ok::<(), formwork_core::PathError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -78,16 +81,42 @@ pub struct Leaves {
     pub paths: Vec<JsonPath>,
 }
 
+/// Writes the counts, for example `3 leaves, 1 written freely, 2 patched`.
+impl fmt::Display for Trust {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.leaves == 1 { "leaf" } else { "leaves" };
+        write!(to, "{} {plural}, {} written freely", self.leaves, self.free)?;
+        self.other.iter().try_for_each(|(history, leaves)| write!(to, ", {} {history}", leaves.count))
+    }
+}
+
+/// Writes the history in words, for example `not stated`.
+impl fmt::Display for History {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(match self {
+            Self::Restrained => "restrained",
+            Self::Repaired => "repaired",
+            Self::Patched => "patched",
+            Self::Narrowed => "narrowed",
+            Self::Coerced => "coerced",
+            Self::Finished => "finished by Formwork",
+            Self::Fallback => "by the fallback",
+            Self::NotStated => "not stated",
+        })
+    }
+}
+
 impl Trust {
     /// The maximum number of paths of each history. Counts have no maximum.
     pub const MAX_PATHS: usize = 20;
 
-    /// Returns the record of a value with this provenance, these warnings and members that are not stated.
+    /// Returns the record of a value with this provenance, these warnings, members that are not stated and calls.
     pub fn of(
         value: &Value,
         provenance: &[Provenance],
         warnings: &[Warning],
         not_stated: &[JsonPath],
+        calls: &[CallRecord],
     ) -> Self {
         // Coercions and restraints have warnings, and no entry of the provenance.
         let warned = warnings.iter().filter_map(|warning| {
@@ -98,13 +127,20 @@ impl Trust {
             };
             Some((warning.path.clone().unwrap_or_default(), Some(history)))
         });
+        let restrained =
+            is_restrained(calls).then(|| (JsonPath::root(), Some(History::Restrained))).into_iter();
         let not_stated: HashSet<&JsonPath> = not_stated.iter().collect();
         let mut marks: HashMap<JsonPath, Option<History>> = HashMap::new();
         for (path, history) in
-            provenance.iter().map(|part| (part.path.clone(), of(part.source))).chain(warned)
+            provenance.iter().map(|part| (part.path.clone(), of(part.source))).chain(warned).chain(restrained)
         {
             let mark = marks.entry(path).or_insert(history);
             *mark = (*mark).max(history);
+        }
+        if not_stated.is_empty() && marks.values().all(Option::is_none) {
+            // The usual answer needs no path of a leaf.
+            let leaves = leaves(value);
+            return Self { leaves, free: leaves, other: BTreeMap::new() };
         }
         let mut trust = Self::default();
         let mut open = vec![(JsonPath::root(), value, None)];
@@ -123,7 +159,7 @@ impl Trust {
             }
             if children == open.len() {
                 let history = if not_stated.contains(&path) { Some(History::NotStated) } else { history };
-                trust.add(path, history);
+                trust.mark(path, history);
             } else if let Some(added) = open.get_mut(children..) {
                 added.reverse();
             }
@@ -131,7 +167,27 @@ impl Trust {
         trust
     }
 
-    fn add(&mut self, path: JsonPath, history: Option<History>) {
+    /// Adds the counts of another value, for example for a report on many runs; the paths stay those of this value.
+    ///
+    /// ```
+    /// use formwork_core::{History, JsonPath, Trust};
+    /// use serde_json::json;
+    ///
+    /// let absent = Trust::of(&json!([null, 1]), &[], &[], &[JsonPath::root().index(0)], &[]);
+    /// let mut sum = Trust::default();
+    /// (0..2).for_each(|_| sum.add(&absent));
+    /// assert_eq!((sum.leaves, sum.free, sum.other[&History::NotStated].count), (4, 2, 2));
+    /// ```
+    pub fn add(&mut self, other: &Self) {
+        self.leaves = self.leaves.saturating_add(other.leaves);
+        self.free = self.free.saturating_add(other.free);
+        for (history, leaves) in &other.other {
+            let sum = self.other.entry(*history).or_default();
+            sum.count = sum.count.saturating_add(leaves.count);
+        }
+    }
+
+    fn mark(&mut self, path: JsonPath, history: Option<History>) {
         self.leaves += 1;
         let Some(history) = history else {
             self.free += 1;
@@ -145,15 +201,19 @@ impl Trust {
     }
 }
 
-impl Outcome<Value> {
-    /// Returns how the leaves of the value came about.
-    pub fn trust(&self) -> Trust {
-        let mut warnings = self.warnings.clone();
-        if self.is_restrained() {
-            warnings.push(Warning::new(WarningKind::Restrained, String::new()));
+/// Returns the number of scalars and empty lists and objects.
+fn leaves(value: &Value) -> u64 {
+    let (mut open, mut leaves) = (vec![value], 0);
+    while let Some(value) = open.pop() {
+        let children = open.len();
+        match value {
+            Value::Object(members) => open.extend(members.values()),
+            Value::Array(items) => open.extend(items),
+            _ => {}
         }
-        Trust::of(&self.value, &self.provenance, &warnings, &self.not_stated)
+        leaves += u64::from(children == open.len());
     }
+    leaves
 }
 
 /// Returns the history of a source; `None` for values that the model wrote freely.
@@ -196,7 +256,7 @@ mod tests {
         let value = json!({"a": 1, "b": null, "c": {"d": 2, "e": []}, "f": [1, 2, 3], "g": "x"});
         let parts = [part("$", Source::Native), part("$.c", Source::Patched), part("$.c.e", Source::Closed)];
         let warnings = [warning(WarningKind::Coerced, "$.f[1]"), warning(WarningKind::Rounded, "$.g")];
-        let trust = Trust::of(&value, &parts, &warnings, &["$.b".parse().unwrap()]);
+        let trust = Trust::of(&value, &parts, &warnings, &["$.b".parse().unwrap()], &[]);
         let counts: Vec<(History, u64)> =
             trust.other.iter().map(|(one, leaves)| (*one, leaves.count)).collect();
         use History::{Coerced, Finished, NotStated, Patched};
@@ -206,10 +266,10 @@ mod tests {
 
         let whole = Warning::new(WarningKind::Restrained, "");
         assert_eq!(
-            Trust::of(&json!([1, 2]), &parts[..1], &[whole], &[]).other[&History::Restrained].count,
+            Trust::of(&json!([1, 2]), &parts[..1], &[whole], &[], &[]).other[&History::Restrained].count,
             2
         );
-        let repaired = Trust::of(&json!(vec![0; 100]), &[part("$", Source::Repaired)], &[], &[]);
+        let repaired = Trust::of(&json!(vec![0; 100]), &[part("$", Source::Repaired)], &[], &[], &[]);
         let leaves = &repaired.other[&History::Repaired];
         assert_eq!((leaves.count, leaves.paths.len(), repaired.free), (100, Trust::MAX_PATHS, 0));
     }
@@ -224,7 +284,7 @@ mod tests {
             let parts: Vec<Provenance> = marks.iter().map(|(source, at, inner)| {
                 part(&format!("$.a[{at}].{}", if inner % 2 == 0 { "b" } else { "c" }), SOURCES[*source])
             }).collect();
-            let trust = Trust::of(&value, &parts, &[], &[]);
+            let trust = Trust::of(&value, &parts, &[], &[], &[]);
             prop_assert_eq!(trust.leaves, trust.free + trust.other.values().map(|one| one.count).sum::<u64>());
             let leaves = if width == 0 { 1 } else { width * (1 + width) };
             prop_assert_eq!(trust.leaves, leaves as u64 + 1);

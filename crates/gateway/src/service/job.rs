@@ -207,6 +207,7 @@ impl Job {
             is_cached: true,
             warnings: Vec::new(),
             not_stated: ready.extractor.plan().contract().not_stated(&value),
+            trust: None,
         })
     }
 

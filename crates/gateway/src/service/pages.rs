@@ -191,6 +191,9 @@ pub(super) async fn one(
     for path in &run.not_stated {
         row(&mut out, &["not stated", &path.to_string()]);
     }
+    if let Some(trust) = &run.trust {
+        row(&mut out, &["history", &trust.to_string()]);
+    }
     out.push_str("</table>");
     if let Some(request) = request {
         _ = write!(out, "<h2>Request</h2><pre>{}</pre>", escaped(&request));

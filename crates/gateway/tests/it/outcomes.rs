@@ -137,6 +137,11 @@ fn members_that_the_text_does_not_state_are_listed_in_every_protocol() {
             way.name
         );
         assert!(body.to_string().contains(r#""not_stated":["$.age"]"#), "{}: {body}", way.name);
+        assert!(
+            body.to_string().contains(r#""not_stated":{"count":1,"paths":["$.age"]}"#),
+            "{}: {body}",
+            way.name
+        );
         let got = gate.post(way.path, &[("x-formwork-absent", "age")], &way.body("primary", false));
         assert_eq!(got.status, 400, "{}: {}", way.name, got.text());
         // Without it the run ends after two answers.
@@ -153,6 +158,7 @@ fn members_that_the_text_does_not_state_are_listed_in_every_protocol() {
     ] {
         let got = gate.post("/v1/extract", &[], &body).json();
         assert_eq!((&got["value"], &got["not_stated"]), (&json!({"age": null}), &json!(["$.age"])), "{got}");
+        assert_eq!(got["trust"]["other"]["not_stated"]["count"], 1, "{got}");
     }
     let got = gate.post("/v1/extract", &[], &json!({"input": "Maria", "schema": super::support::schema()}));
     assert_eq!((got.status, &got.json()["error"]["code"]), (422, &json!("not_stated")), "{}", got.text());

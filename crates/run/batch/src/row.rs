@@ -1,7 +1,7 @@
 //! Rows, from their input to their end.
 
 use formwork_core::{
-    CallRecord, Cost, Error, ErrorKind, JsonPath, Origin, Outcome, Run, Time, Usage, Warning,
+    CallRecord, Cost, Error, ErrorKind, JsonPath, Origin, Outcome, Run, Time, Trust, Usage, Warning,
 };
 use formwork_extract::{Extraction, Extractor};
 use schemars::JsonSchema;
@@ -230,6 +230,8 @@ pub struct ResultLine<'a> {
     /// The paths of the members that are null, because the text does not state them.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub not_stated: &'a [JsonPath],
+    /// The history of the value's leaves: how many the model wrote freely, and which it did not.
+    pub trust: &'a Trust,
     /// The number of calls that the row took.
     pub calls: usize,
     /// The tokens of all calls together.
@@ -280,15 +282,18 @@ impl RowEnd {
     pub(crate) fn line(&self) -> String {
         let (usage, cost) = total(&self.calls);
         let line = match &self.result {
-            Ok(Outcome { value, origin, warnings, not_stated, .. }) => serde_json::to_string(&ResultLine {
-                value,
-                origin,
-                warnings,
-                not_stated,
-                calls: self.calls.len(),
-                usage,
-                cost,
-            }),
+            Ok(Outcome { value, origin, warnings, not_stated, trust, .. }) => {
+                serde_json::to_string(&ResultLine {
+                    value,
+                    origin,
+                    warnings,
+                    not_stated,
+                    trust,
+                    calls: self.calls.len(),
+                    usage,
+                    cost,
+                })
+            }
             Err(RunError { kind, message, best, not_stated, .. }) => serde_json::to_string(&RejectedLine {
                 error: RejectedError { class: *kind, message, best: best.as_deref(), not_stated },
                 calls: &self.calls,

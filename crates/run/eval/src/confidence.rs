@@ -49,7 +49,7 @@ pub fn confidence(
     calibration: Option<&Calibration>,
     flag_below: Option<f64>,
 ) -> Vec<Confidence> {
-    let trust = outcome.trust();
+    let trust = &outcome.trust;
     let not_written = [History::Coerced, History::Finished, History::Fallback];
     let not_written: HashMap<&JsonPath, f64> = not_written
         .iter()

@@ -195,7 +195,8 @@ impl Drive<'_> {
                 Ok(reservation)
             }
             Ok(Err(left)) => Err(Event::denied(id, Some(left))),
-            Err(Interruption::Late) => Err(Event::denied(id, budgets.remaining())),
+            // A call that waited for its whole time is not made smaller, to wait again.
+            Err(Interruption::Late) => Err(Event::denied(id, None)),
             // The next iteration handles the cancellation.
             Err(Interruption::Cancelled) => Err(Event::deferred(id)),
         }

@@ -10,7 +10,7 @@ use crate::paths::general;
 use crate::record::{ACCEPTED, PROBE, RunRecord, StoredCall, ViolationRecord};
 
 const RUN: &str = "INSERT OR IGNORE INTO run VALUES
-    (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, NULL, ?22, ?23)";
+    (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, NULL, ?22, ?23, ?24)";
 const CALL: &str = "INSERT INTO attempt VALUES
     (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
 const VIOLATION: &str = "INSERT INTO violation VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -98,6 +98,7 @@ impl Statements<'_> {
             run.cached,
             list(&run.warnings),
             list(&run.not_stated),
+            run.trust.as_ref().map(json),
         ])?;
         if rows == 0 {
             return Ok(false);
@@ -148,7 +149,7 @@ fn list<T: serde::Serialize>(items: &[T]) -> Option<String> {
 }
 
 fn json<T: serde::Serialize + ?Sized>(value: &T) -> String {
-    // Lists of strings, paths and warnings can always be serialized.
+    // Lists of strings, paths and warnings, and the record of histories can always be serialized.
     serde_json::to_string(value).unwrap_or_default()
 }
 

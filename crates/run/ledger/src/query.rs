@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io;
 
-use formwork_core::{JsonPath, Time, Usage, Warning};
+use formwork_core::{JsonPath, Time, Trust, Usage, Warning};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
 use serde::{Deserialize, Serialize};
@@ -163,6 +163,9 @@ pub struct StoredRun {
     /// The paths of the members that are `null`, because the text does not state them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_stated: Vec<JsonPath>,
+    /// The history of the value's leaves; `None` without a value, and for values that came from the cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trust: Option<Trust>,
 }
 
 /// A stored run with its calls, violations and bodies.
@@ -222,7 +225,8 @@ pub struct Page {
 
 const COLUMNS: &str = "run.id, run.started, run.ended, run.outcome, run.message, run.source, run.key, key.name, run.user,
     run.contract, run.digest, run.target, run.model, run.tags, run.attempts, run.input_tokens, run.output_tokens,
-    run.cached_tokens, run.reasoning_tokens, run.estimated, run.micro_usd, run.cached, run.feedback, run.warnings, run.not_stated
+    run.cached_tokens, run.reasoning_tokens, run.estimated, run.micro_usd, run.cached, run.feedback, run.warnings,
+    run.not_stated, run.trust
     FROM run LEFT JOIN key ON key.id = run.key";
 
 /// Reads five columns: tokens, and whether they were estimated.
@@ -261,6 +265,7 @@ fn stored(row: &Row<'_>) -> rusqlite::Result<StoredRun> {
         feedback: row.get(22)?,
         warnings: list(row.get(23)?),
         not_stated: list(row.get(24)?),
+        trust: row.get::<_, Option<String>>(25)?.and_then(|text| serde_json::from_str(&text).ok()),
     })
 }
 

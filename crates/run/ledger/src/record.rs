@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
 use formwork_core::{
-    CallRecord, CallResult, Enforcement, ErrorKind, Failure, JsonPath, Origin, Outcome, Time, Usage,
+    CallRecord, CallResult, Enforcement, ErrorKind, Failure, JsonPath, Origin, Outcome, Time, Trust, Usage,
     Violation, Warning,
 };
 use serde::{Deserialize, Serialize};
@@ -121,6 +121,8 @@ pub struct RunRecord {
     pub warnings: Vec<Warning>,
     /// The paths of the members that are `null`, because the text does not state them; of an error, of those that are required.
     pub not_stated: Vec<JsonPath>,
+    /// The history of the value's leaves; `None` without a value of a model or a fallback.
+    pub trust: Option<Trust>,
     /// All calls, in order.
     pub calls: Vec<StoredCall>,
     /// The request's text. It is stored only with [`Settings::bodies`](crate::Settings::bodies).
@@ -150,6 +152,7 @@ impl RunRecord {
             cached: false,
             warnings: Vec::new(),
             not_stated: Vec::new(),
+            trust: None,
             calls: Vec::new(),
             request: None,
         }
@@ -164,6 +167,7 @@ impl RunRecord {
                 (self.usage, self.micro_usd) = (outcome.usage, outcome.cost.micro_usd);
                 self.warnings.clone_from(&outcome.warnings);
                 self.not_stated.clone_from(&outcome.not_stated);
+                self.trust = Some(outcome.trust.clone());
                 &outcome.calls[..]
             }
             Err(error) => {
@@ -382,6 +386,8 @@ impl RunRecord {
         };
         self.warnings.iter_mut().for_each(|warning| drop(warning.path.take_if(|path| !is_clean(path))));
         self.not_stated.retain(is_clean);
+        let histories = self.trust.iter_mut().flat_map(|trust| trust.other.values_mut());
+        histories.for_each(|leaves| leaves.paths.retain(is_clean));
         let warnings = self.warnings.iter_mut().map(|warning| &mut warning.message);
         let own = self.message.iter_mut().chain(&mut self.user).chain(&mut self.tags).chain(warnings);
         own.chain(calls).for_each(|text| rules.text(text));

@@ -28,13 +28,14 @@ pub(crate) const LEDGER: Format = Format { application: 0x6677_6c67, steps: &STE
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// The steps of the ledger of runs.
-const STEPS: [&str; 6] = [
+const STEPS: [&str; 7] = [
     include_str!("schema/0001_runs.sql"),
     include_str!("schema/0002_keys.sql"),
     include_str!("schema/0003_views.sql"),
     include_str!("schema/0004_warnings.sql"),
     include_str!("schema/0005_not_stated.sql"),
     include_str!("schema/0006_limits.sql"),
+    include_str!("schema/0007_trust.sql"),
 ];
 
 /// The time for which a connection waits for another process that writes.

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use formwork_core::Trust;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -41,6 +42,8 @@ pub struct Tally {
     pub micro_usd: u64,
     /// The number of scores with calls of an unknown price.
     pub unpriced: u64,
+    /// The histories of the leaves of all answers.
+    pub trust: Trust,
     /// The number of input tokens.
     pub input_tokens: u64,
     /// The number of output tokens.
@@ -97,6 +100,7 @@ impl Tally {
         for (_, fault) in event.faults() {
             *self.faults.entry(fault.kind.to_string()).or_default() += 1;
         }
+        event.trust.iter().for_each(|trust| self.trust.add(trust));
         let CrossChecks { passed, failed } = event.cross_checks();
         self.unchecked += u64::from(passed + failed == 0);
         self.cross_checks.passed += passed;

@@ -9,6 +9,7 @@ mod table;
 use std::collections::BTreeMap;
 
 pub use fit::{Expected, Fit};
+use formwork_core::Trust;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -56,6 +57,8 @@ pub struct Report {
     pub models: BTreeMap<String, u64>,
     /// The number of scores by version of the prompt: its name and the start of its hash.
     pub prompts: BTreeMap<String, u64>,
+    /// The histories of the leaves of all answers: how many the models wrote freely, and which they did not.
+    pub trust: Trust,
     /// The number of input tokens.
     pub input_tokens: u64,
     /// The number of output tokens.
@@ -202,6 +205,7 @@ impl Report {
             copied_reasonings,
             blank_entries,
             unanswered: tally.unanswered,
+            trust: tally.trust,
             models,
             prompts,
             input_tokens: tally.input_tokens,

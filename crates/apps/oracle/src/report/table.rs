@@ -32,6 +32,9 @@ impl fmt::Display for Report {
                 "without an answer of a model: {unanswered} of {scores} scores, a miss of every target"
             )?;
         }
+        if self.trust.leaves > 0 {
+            writeln!(f, "history of the answers: {}", self.trust)?;
+        }
         if let Some(spread) = self.latency_ms {
             let [min, p50, _, p99, max] = spread.seconds();
             writeln!(f, "latency: least {min:.2} s, p50 {p50:.2} s, p99 {p99:.2} s, most {max:.2} s")?;

@@ -297,6 +297,8 @@ async fn a_report_names_the_model_the_prompt_and_what_had_no_answer() {
         format!("model: {model}, 2 of 2 scores\n"),
         format!("prompt: {prompt}, 2 of 2 scores\n"),
         "without an answer of a model: 1 of 2 scores, a miss of every target\n".to_owned(),
+        "history of the answers: ".to_owned(),
+        " by the fallback\n".to_owned(),
     ] {
         assert!(table.contains(&line), "{line}\n{table}");
     }

@@ -227,7 +227,12 @@ impl Run {
             let message = "the deadline passed while the call waited for the budget";
             return self.give_up(plan, ErrorKind::Deadline, message);
         }
-        let denied = self.reserve(plan, call);
+        let call = Arc::clone(call);
+        if left.is_some_and(|left| self.fits_limit(plan, &call, left)) {
+            self.state = State::Ready;
+            return;
+        }
+        let denied = self.reserve(plan, &call);
         self.without_money(plan, now, denied, left, |cost| cost.fits(denied) && cost != denied);
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Run;
-use crate::{Call, Capabilities, Message, Part, Plan, Target};
+use crate::{Call, Capabilities, Cost, Message, Part, Plan, Target};
 
 /// The sizes of answers that a run knows, in tokens with reasoning included.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +14,9 @@ pub(super) struct AnswerSize {
     longest: u64,
     /// The minimum of the next limit, because the last one cut an answer off.
     raised: u32,
+    /// The maximum of the next limit, because a budget that other runs share has no more left.
+    #[serde(default)]
+    within: Option<u32>,
 }
 
 impl AnswerSize {
@@ -26,7 +29,8 @@ impl AnswerSize {
     /// or more after a limit that was too low.
     fn limit(&self, from_input: u32) -> u32 {
         let longest = u32::try_from(self.longest).unwrap_or(u32::MAX);
-        longest.saturating_mul(LONGER).max(from_input).max(self.raised)
+        let wanted = longest.saturating_mul(LONGER).max(from_input).max(self.raised);
+        wanted.min(self.within.unwrap_or(u32::MAX))
     }
 }
 
@@ -66,8 +70,30 @@ impl Run {
     /// than that of the target and of the caller.
     pub(super) fn raises_limit(&mut self, plan: &Plan, call: &Call) -> bool {
         let Some((limit, target)) = call.max_tokens.zip(self.position.target_of(plan)) else { return false };
-        self.size.raised = limit.saturating_mul(2);
+        (self.size.raised, self.size.within) = (limit.saturating_mul(2), None);
         is_limited(plan) && self.max_limit(plan, target, &call.messages).is_none_or(|max| limit < max)
+    }
+
+    /// Lowers the limit of a call that a shared budget denied, so that its maximum cost is at most `left`: to four times the longest
+    /// answer if it is known and fits, or else to the rest of the budget. Returns whether such a limit leaves enough for an answer:
+    /// twice the longest one, and no less than a limit that cut an answer off asks for.
+    pub(super) fn fits_limit(&mut self, plan: &Plan, call: &Call, left: Cost) -> bool {
+        let longest = u32::try_from(self.size.longest).unwrap_or(u32::MAX);
+        let min = longest.saturating_mul(2).max(self.size.raised).max(MIN_LEFT);
+        let fits =
+            |limit: u32| self.reserve(plan, &Call { max_tokens: Some(limit), ..call.clone() }).fits(left);
+        // The caller's own limit is not changed.
+        let own = self.request.max_tokens.is_some();
+        let Some(max) = call.max_tokens.filter(|max| !own && *max > min && fits(min)) else { return false };
+        // The cost grows with the limit: `low` fits, `high` does not.
+        let (mut low, mut high) = (min, max);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if fits(middle) { low = middle } else { high = middle }
+        }
+        let wanted = if longest == 0 { low } else { longest.saturating_mul(LONGER).max(min) };
+        self.size.within = Some(low.min(wanted));
+        true
     }
 
     /// Returns the token limit of a call: the configured one, or else the target's default within the rest of its context.

@@ -41,7 +41,7 @@ use crate::about::{About, Accepted};
 use crate::judgement::Decoded;
 use crate::{
     Ask, Call, CallRecord, Context, Error, ErrorKind, Estimates, Evidence, JsonPath, Origin, Outcome, Plan,
-    Provenance, Time, Usage, Warning,
+    Provenance, Time, Trust, Usage, Warning,
 };
 use counters::Counters;
 use decide::Before;
@@ -364,6 +364,7 @@ impl Run {
             if let State::Accepted { .. } = self.state { None } else { self.drafts.nearest(&self.ledger) };
         match self.state {
             State::Accepted { value, origin, provenance, warnings, not_stated } => Ok(Outcome {
+                trust: Trust::of(&value, &provenance, &warnings, &not_stated, &self.ledger),
                 value,
                 origin,
                 provenance,

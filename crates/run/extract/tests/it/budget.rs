@@ -132,8 +132,9 @@ async fn rows_wait_for_open_calls_and_all_succeed_under_a_budget_that_covers_the
     assert!(reservation > 40 * REAL, "{reservation}: a reservation is more than all rows cost");
     for (name, budget, open) in [
         ("45 times the real cost of all rows", 45 * 40 * REAL, 8),
-        ("several reservations", 3 * reservation + 39 * REAL, 4),
-        ("one reservation beside the cost of the other rows", reservation + 39 * REAL, 1),
+        ("several reservations", 3 * reservation + 39 * REAL, 8),
+        ("one reservation beside the cost of the other rows", reservation + 39 * REAL, 8),
+        ("one reservation", reservation, 8),
     ] {
         let model = Slow::new([row()]);
         let (budget, results) = rows(&model, budget).await;
@@ -146,13 +147,35 @@ async fn rows_wait_for_open_calls_and_all_succeed_under_a_budget_that_covers_the
 }
 
 #[tokio::test(start_paused = true)]
-async fn rows_end_with_the_budget_once_no_open_call_can_give_enough_back() {
+async fn rows_end_with_the_budget_once_the_smallest_call_does_not_fit() {
+    // A limit of 256 tokens is the smallest, and costs 1,024 beside the input.
+    for limit in [1_025 + 200, 40 * REAL - 1] {
+        let (budget, results) = rows(&Slow::new([row()]), limit).await;
+        let failed: Vec<_> = results.iter().filter_map(|result| result.as_ref().err()).collect();
+        assert!(!failed.is_empty(), "{limit}");
+        assert!(failed.iter().all(|error| error.kind() == ErrorKind::Budget && error.calls().is_empty()));
+        let spent = (results.len() - failed.len()) as u64 * REAL;
+        assert_eq!(budget.spent().micro_usd, Some(spent), "{limit}");
+        // The rest does not pay for the smallest call with the longest input.
+        assert!(limit - spent < 1_024 + reservation().await / 2, "{limit}: {spent} spent");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_that_was_lowered_for_the_budget_is_raised_if_it_cuts_an_answer_off() {
     let reservation = reservation().await;
-    let (budget, results) = rows(&Slow::new([row()]), reservation + 9 * REAL).await;
-    let failed: Vec<_> = results.iter().filter_map(|result| result.as_ref().err()).collect();
-    assert_eq!(results.len() - failed.len(), 10);
-    assert!(failed.iter().all(|error| error.kind() == ErrorKind::Budget && error.calls().is_empty()));
-    assert_eq!(budget.spent().micro_usd, Some(10 * REAL));
+    let cut = || {
+        let text = Completion::new(&MARIA[..MARIA.len() - 4]).with_usage(Usage::new(20, 256));
+        Reply::completion(text.with_finish(Finish::Length))
+    };
+    let model = Slow::new([row(), cut(), row()]);
+    let budget = Budget::new(money(reservation));
+    let builder = Extractor::<Person>::builder().with_target(backend(&model).with_price(PRICE));
+    let extractor = builder.with_shared_budget(budget).build().unwrap();
+    let results: Vec<_> = extractor.extract_all(vec![TEXT; 2], 1).collect().await;
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    let limits: Vec<_> = model.script.calls().iter().map(|call| call.max_tokens.unwrap()).collect();
+    assert_eq!(limits[1..], [256, 512], "{limits:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -312,6 +312,44 @@ fn a_file_that_one_process_appends_to_stays_short() {
     std::fs::remove_file(file).unwrap();
 }
 
+/// Each store has a handle of its own to the file, like another process.
+#[test]
+fn no_line_is_lost_while_others_rewrite_the_file() {
+    const LINES: u64 = 300;
+    let file = std::env::temp_dir().join(format!("formwork-rewritten-{}.jsonl", std::process::id()));
+    drop(std::fs::remove_file(&file));
+    let model = Arc::new(Scripted::new(["{}"]));
+    let extractor = Extractor::for_document("thing", thing()).with_target(ladder(&model)).build().unwrap();
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64;
+    let done = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for writer in 0..2 {
+            let (store, plan, done) = (ObservationStore::with_file(&file), extractor.plan(), &done);
+            scope.spawn(move || {
+                for nth in 0..LINES {
+                    let shown = Shown::Impossible { reason: "scripted".to_owned() };
+                    let request = writer * LINES + nth;
+                    let mut evidence = Evidence::new("it", "schema", Time(now), shown).with_request(request);
+                    evidence.has_identity = true;
+                    store.record(plan, &[evidence]);
+                }
+                done.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            });
+        }
+        for _ in 0..2 {
+            let (store, done) = (ObservationStore::with_file(&file), &done);
+            scope.spawn(move || {
+                while done.load(std::sync::atomic::Ordering::SeqCst) < 2 {
+                    store.forget(Some("none of the targets"));
+                }
+            });
+        }
+    });
+    let lines = std::fs::read_to_string(&file).unwrap().lines().count();
+    assert_eq!(lines as u64, 2 * LINES);
+    std::fs::remove_file(file).unwrap();
+}
+
 #[tokio::test]
 async fn later_processes_skip_a_target_that_is_down_and_try_it_again_by_the_clock() {
     let file = std::env::temp_dir().join(format!("formwork-outage-{}.jsonl", std::process::id()));

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::Path;
 
-use formwork_core::{Warning, WarningKind};
+use formwork_core::{Trust, Warning, WarningKind};
 use formwork_ledger::{Error, Ledger, NewKey, Prune, RunQuery, Settings, StoredRun};
 use rusqlite::Connection;
 
@@ -101,7 +101,7 @@ fn a_file_without_warnings_is_brought_up_to_date_and_keeps_its_runs() {
     ] {
         file.execute_batch(&format!("ALTER TABLE {table} DROP COLUMN {column}")).unwrap();
     }
-    file.execute_batch("DROP VIEW runs; ALTER TABLE run DROP COLUMN not_stated; ALTER TABLE run DROP COLUMN warnings; CREATE VIEW runs AS SELECT id FROM run; PRAGMA user_version = 3")
+    file.execute_batch("DROP VIEW runs; ALTER TABLE run DROP COLUMN trust; ALTER TABLE run DROP COLUMN not_stated; ALTER TABLE run DROP COLUMN warnings; CREATE VIEW runs AS SELECT id FROM run; PRAGMA user_version = 3")
         .unwrap();
     drop(file);
     let ledger = open(&path).unwrap();
@@ -110,11 +110,15 @@ fn a_file_without_warnings_is_brought_up_to_date_and_keeps_its_runs() {
         Warning::new(WarningKind::DuplicateKey, "the name occurs twice").at("$.name".parse().unwrap());
     warned.warnings.push(warning.clone());
     warned.not_stated.push("$.birth".parse().unwrap());
+    let trust = Trust::of(&serde_json::json!({"birth": null, "age": 3}), &[], &[], &warned.not_stated, &[]);
+    warned.trust = Some(trust.clone());
     let id = warned.id;
     ledger.record(warned);
     ledger.flush_blocking().unwrap();
     let runs = ledger.runs(&RunQuery::default()).unwrap().runs;
     let expected = |run: &StoredRun| if run.id == id { vec![warning.clone()] } else { Vec::new() };
+    let histories = |run: &StoredRun| run.trust == (run.id == id).then(|| trust.clone());
+    assert!(runs.iter().all(histories), "{runs:?}");
     let not_stated = |run: &StoredRun| run.not_stated.iter().map(ToString::to_string).collect::<Vec<_>>();
     assert!(runs.iter().all(|run| not_stated(run).len() == usize::from(run.id == id)), "{runs:?}");
     assert!(runs.len() == 2 && runs.iter().all(|run| run.warnings == expected(run)), "{runs:?}");
