@@ -11,7 +11,7 @@ mod machine;
 mod measure;
 mod oracle;
 pub(crate) mod parts;
-mod process;
+pub(crate) mod process;
 mod report;
 mod service;
 mod shape;
