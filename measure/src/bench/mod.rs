@@ -12,7 +12,7 @@ mod measure;
 mod next_step;
 mod oracle;
 pub(crate) mod parts;
-mod process;
+pub(crate) mod process;
 mod report;
 mod service;
 mod shape;

@@ -28,7 +28,7 @@ impl Used {
 }
 
 /// Returns the CPU time of this process in microseconds.
-pub(super) fn cpu() -> f64 {
+pub(crate) fn cpu() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
 }

@@ -47,7 +47,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Sets the name of the configuration.
+    /// Sets the name of the configuration (default: none).
     #[must_use]
     pub fn with_name(self, name: impl Into<String>) -> Self {
         Self { name: Some(name.into()), ..self }
