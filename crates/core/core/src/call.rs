@@ -83,6 +83,13 @@ pub struct Call {
     /// includes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefill: Option<Cow<'static, str>>,
+    /// The number of leading messages that each call of a run repeats: the instructions, the examples and the text; 0 if it is not
+    /// known.
+    #[serde(default)]
+    pub task_messages: usize,
+    /// Whether a further call with the same [task](Self::task_messages) is so likely that writing it to a prompt cache pays.
+    #[serde(default)]
+    pub is_repeated: bool,
 }
 
 impl Call {
@@ -102,6 +109,8 @@ impl Call {
             deadline: None,
             tools: Vec::new(),
             prefill: None,
+            task_messages: 0,
+            is_repeated: false,
         }
     }
 

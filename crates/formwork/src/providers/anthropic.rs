@@ -1,7 +1,6 @@
 use formwork_anthropic::{
     API_KEY, Anthropic, AnthropicBatches, AnthropicConfig, DEFAULT_URL, Mode, Thinking,
 };
-use formwork_core::PromptCache;
 use formwork_dialect::registry::{Entry, NativeMode};
 use formwork_wire::Wire as _;
 
@@ -33,7 +32,6 @@ fn open(section: &Section) -> Result<Hosted<Anthropic>, ConfigError> {
     let settings = section.settings();
     let budget = |budget_tokens| Thinking::Budget { budget_tokens };
     config.thinking = config.thinking.or(settings.reasoning_tokens.map(budget));
-    config.cache &= settings.prompt_cache != Some(PromptCache::Off);
     let wire = promised(config, row).map_err(|message| section.error(message))?.with_settings(&settings);
     Ok(Hosted { wire, server, model })
 }

@@ -69,6 +69,12 @@ async fn a_recording_stays_below_the_folder_and_replaces_cassettes_alone() {
             let person = program(&config).await.unwrap();
             assert_eq!(person, Person { name: "Maria".to_owned(), age: 34 });
             assert!(fs::read_to_string(folder.join(path)).unwrap().contains("formwork_cassette"), "{path}");
+            // Prompts and answers are for the user alone.
+            #[cfg(unix)]
+            {
+                let mode = fs::metadata(folder.join(path)).unwrap().permissions();
+                assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o600, "{path}");
+            }
         }
         let before = fs::read(folder.join(path)).unwrap();
         drop(Providers::builtin().backends(&config).unwrap());

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
 mod bad_config;
+#[cfg(feature = "anthropic")]
+mod caching;
 mod config;
 mod connections;
 #[cfg(all(

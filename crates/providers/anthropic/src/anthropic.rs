@@ -1,4 +1,4 @@
-use formwork_core::{Capabilities, Enforcement, ModelSettings};
+use formwork_core::{Capabilities, Enforcement, ModelSettings, PromptCache};
 use formwork_wire::{Auth, Members};
 
 use crate::{Mode, Thinking};
@@ -31,6 +31,8 @@ pub struct Anthropic {
     pub(crate) effort: Option<String>,
     pub(crate) cache: bool,
     pub(crate) stream: bool,
+    /// The prompt cache that the settings ask for.
+    pub(crate) prompt_cache: Option<PromptCache>,
     pub(crate) extra: Members,
 }
 
@@ -48,6 +50,7 @@ impl Anthropic {
             effort: None,
             cache: true,
             stream: true,
+            prompt_cache: None,
             extra: Members::default(),
         }
     }
@@ -72,7 +75,8 @@ impl Anthropic {
         /// before Claude Opus 4.5 refuse it.
         pub fn with_effort(Some(effort): impl Into<String>);
 
-        /// Sets whether the system prompt is marked for prompt caching (default: `true`).
+        /// Sets whether prompts are marked for prompt caching (default: `true`): the system prompt in each call, and the text where
+        /// it is likely to be repeated ([`Call::is_repeated`](formwork_core::Call::is_repeated)) or `prompt_cache` is on.
         ///
         /// Tools and the system prompt are the same in all calls of an extractor. A cache read costs a tenth of the input price,
         /// a cache write 25 % more than it. The API does not cache a prefix of fewer than 1024 tokens (4096 for some models), and
@@ -107,6 +111,8 @@ impl Anthropic {
 
     /// Sets the settings of the model (default: none). Set the additional properties and the capabilities first.
     pub fn with_settings(mut self, settings: &ModelSettings) -> Self {
+        self.cache &= settings.prompt_cache != Some(PromptCache::Off);
+        self.prompt_cache = settings.prompt_cache;
         self.extra = self.extra.with_settings("anthropic", settings, &mut self.capabilities);
         self
     }

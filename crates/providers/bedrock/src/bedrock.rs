@@ -1,4 +1,4 @@
-use formwork_core::{Capabilities, Enforcement, ModelSettings};
+use formwork_core::{Capabilities, Enforcement, ModelSettings, PromptCache};
 use formwork_wire::Members;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,8 @@ pub struct Bedrock {
     pub(crate) model: String,
     pub(crate) capabilities: Capabilities,
     pub(crate) mode: Mode,
+    /// The prompt cache that the settings ask for.
+    pub(crate) prompt_cache: Option<PromptCache>,
     pub(crate) extra: Members,
 }
 
@@ -57,7 +59,13 @@ impl Bedrock {
             .with_dialect("prompt")
             .with_temperature()
             .with_top_p();
-        Self { model: model.into(), capabilities, mode: Mode::default(), extra: Members::default() }
+        Self {
+            model: model.into(),
+            capabilities,
+            mode: Mode::default(),
+            prompt_cache: None,
+            extra: Members::default(),
+        }
     }
 
     formwork_core::setters! {
@@ -74,6 +82,7 @@ impl Bedrock {
 
     /// Sets the settings of the model (default: none). Set the additional properties and the capabilities first.
     pub fn with_settings(mut self, settings: &ModelSettings) -> Self {
+        self.prompt_cache = settings.prompt_cache.filter(|cache| *cache != PromptCache::Off);
         self.extra = self.extra.with_settings("bedrock", settings, &mut self.capabilities);
         self
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use formwork_core::{Call, Enforcement, Fault, Message, Part, Role};
+use formwork_core::{Call, Enforcement, Fault, Message, Part, PromptCache, Role};
 use formwork_wire::http::Request;
 use formwork_wire::{Bytes, bad_request, post, safe_name, unsupported};
 use serde_json::{Map, Value, json};
@@ -27,7 +27,11 @@ pub(crate) fn carrier(wire: &Bedrock, call: &Call) -> Option<String> {
 
 fn body(wire: &Bedrock, call: &Call) -> Result<Value, Fault> {
     let mut body = Map::new();
-    let (system, messages) = dialogue(&call.messages)?;
+    // Not every model takes a cache point, so there is none without the setting.
+    let ttl = |cache| if cache == PromptCache::Hour { "1h" } else { "5m" };
+    let point = wire.prompt_cache.map(|cache| json!({"cachePoint": {"type": "default", "ttl": ttl(cache)}}));
+    let task = if call.task_messages == 0 { call.messages.len() } else { call.task_messages };
+    let (system, messages) = dialogue(&call.messages, point.as_ref().map(|point| (point, task)))?;
     body.insert("messages".to_owned(), Value::Array(messages));
     if !system.is_empty() {
         body.insert("system".to_owned(), Value::Array(system));
@@ -90,13 +94,19 @@ fn body(wire: &Bedrock, call: &Call) -> Result<Value, Fault> {
 
 /// Returns the instructions, and alternating turns of `user` and `assistant`. A later system message becomes text of a user
 /// turn.
-fn dialogue(messages: &[Arc<Message>]) -> Result<(Vec<Value>, Vec<Value>), Fault> {
+///
+/// A cache point follows the instructions, and another one the first messages, as many as it says.
+fn dialogue(
+    messages: &[Arc<Message>],
+    point: Option<(&Value, usize)>,
+) -> Result<(Vec<Value>, Vec<Value>), Fault> {
     let leading = messages.iter().take_while(|message| message.role == Role::System).count();
     let (instructions, rest) = messages.split_at(leading);
     let texts = instructions.iter().map(|message| message.text()).filter(|text| !text.trim().is_empty());
     let mut system: Vec<Value> = texts.map(|text| json!({"text": text})).collect();
     let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
-    for message in rest {
+    system.extend(point.filter(|_| !system.is_empty()).map(|(point, _)| point.clone()));
+    for (index, message) in rest.iter().enumerate() {
         let role = if message.role == Role::Assistant { "assistant" } else { "user" };
         let mut content = Vec::new();
         let original = message.parts.iter().find_map(|part| match part {
@@ -111,6 +121,9 @@ fn dialogue(messages: &[Arc<Message>]) -> Result<(Vec<Value>, Vec<Value>), Fault
                 }
             }
         }
+        let is_last = |(_, task): &(&Value, usize)| leading + index + 1 == *task && !content.is_empty();
+        let after = point.filter(is_last).map(|(point, _)| point.clone());
+        content.extend(after);
         match turns.last_mut() {
             _ if content.is_empty() => {}
             Some((last, blocks)) if *last == role => blocks.append(&mut content),

@@ -203,9 +203,11 @@ impl Driver {
         let skipped = skipped.map(|(target, until)| (target, until.since(now))).collect();
         let drive =
             Drive { parts: &self.parts, plan, cancel, observers, journal, skipped, needs_notice: false };
+        let answers = self.parts.longest.of(plan);
         *run = run
             .with_jitter(RandomState::new().hash_one("jitter"))
-            .with_longest_answer(self.parts.longest.of(plan))
+            .with_longest_answer(answers.longest)
+            .with_likely_reask(answers.expects_reask())
             .with_advice(advice);
         // Boxed, because futures are copied whole into those that contain them.
         let (result, decoded) = Box::pin(drive.finish(run)).instrument(span.clone()).await;

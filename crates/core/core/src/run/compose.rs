@@ -20,9 +20,11 @@ impl Run {
         let target = self.position.target_of(plan).ok_or("the plan has no such target")?;
         let mode = self.position.mode_of(plan).ok_or("the target has no such dialect")?;
         let is_unending = self.request.ask == Ask::Whole && self.is_unending(target);
+        let task_messages;
         let (lowered, messages) = match &self.request.ask {
             Ask::Whole => {
                 let mut messages = self.task(mode.instruction.as_ref());
+                task_messages = messages.len();
                 if let Some(feedback) = self
                     .request
                     .feedback
@@ -53,6 +55,7 @@ impl Run {
                     .as_ref()
                     .map(|prompt_schema| plan.options.instruction.message(prompt_schema, "object"));
                 let mut messages = self.task(instruction.map(Arc::new).as_ref());
+                task_messages = messages.len();
                 messages.push(Arc::new(Message::user(self.patch_words(plan, paths))));
                 (Arc::new(lowered), messages)
             }
@@ -83,6 +86,8 @@ impl Run {
             deadline: self.deadline(plan),
             tools: Vec::new(),
             prefill,
+            task_messages,
+            is_repeated: self.counters.attempts > 0 || self.expects_reask,
         };
         Ok((call, skipped))
     }

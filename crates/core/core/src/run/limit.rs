@@ -60,6 +60,20 @@ impl Run {
         self
     }
 
+    /// Sets whether a second call is likely, from the [calls](Self::answers) of earlier runs with this contract (default: `false`).
+    /// Then the first call already asks for a prompt cache. No effect after the first step.
+    pub const fn with_likely_reask(mut self, is_likely: bool) -> Self {
+        if self.started.is_none() {
+            self.expects_reask = is_likely;
+        }
+        self
+    }
+
+    /// Returns the number of answers so far, whole ones and patches.
+    pub fn answers(&self) -> usize {
+        self.ledger.iter().filter(|call| call.finish.is_some()).count()
+    }
+
     /// Returns the number of tokens of the longest complete answer of this run and of
     /// [earlier runs](Self::with_longest_answer); 0 if there is none.
     pub const fn longest_answer(&self) -> u64 {

@@ -103,6 +103,9 @@ pub struct Run {
     ledger: Vec<CallRecord>,
     #[serde(default)]
     size: AnswerSize,
+    /// Whether earlier runs with this contract were repeated so often that a prompt cache pays from the first call on.
+    #[serde(default)]
+    expects_reask: bool,
     /// The estimated costs between which the last decision chose.
     #[serde(default)]
     estimates: Estimates,
@@ -171,6 +174,7 @@ impl Run {
             drafts: Drafts::default(),
             ledger: Vec::new(),
             size: AnswerSize::default(),
+            expects_reask: false,
             estimates: Estimates::default(),
             before: None,
             evidence: Vec::new(),

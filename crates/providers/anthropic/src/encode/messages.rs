@@ -53,11 +53,14 @@ pub(super) enum Source<'a> {
     Base64 { media_type: &'a str, data: &'a str },
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum CacheControl {
-    /// Cached for five minutes.
-    Ephemeral,
+    /// Cached for five minutes, or for an hour.
+    Ephemeral {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ttl: Option<&'static str>,
+    },
 }
 
 /// Converts the messages of a call.
@@ -66,7 +69,15 @@ pub(super) enum CacheControl {
 /// of the last one, because only some models accept a system message between turns. Adjacent messages of one role become one
 /// turn. Blank texts are dropped because the API refuses them, and thoughts because it refuses them without a signature. `thinks` keeps
 /// signed thoughts before the tool calls that they led to.
-pub(super) fn dialogue(messages: &[Arc<Message>], cache: bool, thinks: bool) -> Result<Dialogue<'_>, Fault> {
+///
+/// The instructions are marked for the cache if there is a `mark`, and the last text of the first `marked` messages: what does not
+/// change between calls stands first.
+pub(super) fn dialogue(
+    messages: &[Arc<Message>],
+    mark: Option<CacheControl>,
+    marked: usize,
+    thinks: bool,
+) -> Result<Dialogue<'_>, Fault> {
     let is_system = |message: &&Arc<Message>| message.role == Role::System;
     let leading = messages.iter().take_while(is_system).count();
     let (instructions, rest) = messages.split_at(leading);
@@ -74,7 +85,7 @@ pub(super) fn dialogue(messages: &[Arc<Message>], cache: bool, thinks: bool) -> 
         instructions.iter().filter_map(|message| text(message.joined())).collect();
     let mut turns = Vec::with_capacity(rest.len());
     let mut late = Vec::new();
-    for message in rest {
+    for (index, message) in rest.iter().enumerate() {
         if message.role == Role::System {
             late.extend(text(message.joined()));
             continue;
@@ -87,6 +98,11 @@ pub(super) fn dialogue(messages: &[Arc<Message>], cache: bool, thinks: bool) -> 
                 content.iter().take_while(|block| matches!(block, Block::ToolResult { .. })).count();
             content.splice(results..results, late.drain(..));
         }
+        if leading + index + 1 == marked
+            && let Some(Block::Text { cache_control, .. }) = content.last_mut()
+        {
+            *cache_control = mark;
+        }
         push(&mut turns, role, content);
     }
     push(&mut turns, "user", late);
@@ -97,8 +113,8 @@ pub(super) fn dialogue(messages: &[Arc<Message>], cache: bool, thinks: bool) -> 
     if turns.is_empty() {
         return Err(bad_request("the call has no messages"));
     }
-    if let Some(Block::Text { cache_control, .. }) = system.last_mut().filter(|_| cache) {
-        *cache_control = Some(CacheControl::Ephemeral);
+    if let Some(Block::Text { cache_control, .. }) = system.last_mut() {
+        *cache_control = mark;
     }
     Ok(Dialogue { system, turns })
 }

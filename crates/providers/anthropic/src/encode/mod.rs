@@ -3,13 +3,13 @@
 mod format;
 mod messages;
 
-use formwork_core::{Call, Fault};
+use formwork_core::{Call, Fault, PromptCache};
 use formwork_wire::http::{HeaderName, HeaderValue, Request};
 use formwork_wire::{Bytes, bad_request, post};
 use serde::Serialize;
 
 use format::{OutputConfig, Tool, ToolChoice};
-use messages::{Block, Turn};
+use messages::{Block, CacheControl, Turn};
 
 pub(crate) use format::carrier;
 
@@ -52,7 +52,11 @@ pub(crate) fn request(wire: &Anthropic, call: &Call) -> Result<Request<Bytes>, F
     let name = carrier(wire, call);
     let format = format::format(wire, call, name.as_deref())?;
     let thinks = wire.thinking != Some(Thinking::Off);
-    let dialogue = messages::dialogue(&call.messages, wire.cache, thinks)?;
+    let ttl = (wire.prompt_cache == Some(PromptCache::Hour)).then_some("1h");
+    let mark = wire.cache.then_some(CacheControl::Ephemeral { ttl });
+    let task = if call.task_messages == 0 { call.messages.len() } else { call.task_messages };
+    let marked = if call.is_repeated || wire.prompt_cache.is_some() { task } else { 0 };
+    let dialogue = messages::dialogue(&call.messages, mark, marked, thinks)?;
     let body = Body {
         model: &wire.model,
         max_tokens,
