@@ -30,6 +30,11 @@ impl Guard {
             return if is_foreign { Err(foreign("another site")) } else { Ok(None) };
         };
         let text = origin.to_str().unwrap_or_default();
+        // A page of this service sends its forms with its own origin; a host that is served has no other pages.
+        let own = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+        if own == Some(host) {
+            return Ok(None);
+        }
         match self.origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(text)) {
             true => Ok(Some(origin.clone())),
             false => Err(foreign(text)),
@@ -108,6 +113,9 @@ mod tests {
             ("localhost", Some("https://app.example.org"), true),
             ("localhost", Some("https://app.example.org.evil.example"), false),
             ("localhost", Some("http://localhost:3000"), false),
+            ("localhost:8190", Some("http://localhost:8190"), true),
+            ("llm.example.org", Some("https://llm.example.org"), true),
+            ("evil.example", Some("https://evil.example"), false),
             ("localhost", Some("null"), false),
         ] {
             let mut headers = HeaderMap::new();

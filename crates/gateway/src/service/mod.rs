@@ -7,6 +7,7 @@ mod extract;
 mod job;
 mod lists;
 mod native;
+mod page;
 mod pages;
 mod passed;
 mod refused;
@@ -163,6 +164,7 @@ impl GatewayBuilder {
             tls: self.tls,
             batches: self.batches.map(Batches::new),
             telemetry: self.telemetry,
+            sessions: page::Sessions::default(),
         }))
     }
 }
@@ -200,6 +202,7 @@ pub(crate) struct Shared {
     pub(crate) tls: Option<Tls>,
     pub(crate) batches: Option<Batches>,
     pub(crate) telemetry: Option<Telemetry>,
+    pub(crate) sessions: page::Sessions,
 }
 
 impl Gateway {

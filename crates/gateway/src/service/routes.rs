@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::beside::Beside;
 use super::refused::{Logged, refused};
-use super::{Shared, beside, chat, extract, lists, pages};
+use super::{Shared, beside, chat, extract, lists, page, pages};
 use crate::guard;
 use crate::problem::{Kind, Problem};
 use crate::protocol::{Anthropic, Ollama, OpenAi, Protocol, Responses};
@@ -52,8 +52,7 @@ impl Routes {
             .route("/readyz", get(ready))
             .route("/metrics", get(metrics))
             .route("/v1/runs/{id}", get(pages::run))
-            .route("/runs/{id}", get(pages::one))
-            .route("/", get(pages::overview))
+            .merge(page::routes())
             .fallback(nowhere)
             .method_not_allowed_fallback(no_method)
             .with_state(Arc::clone(&shared));
@@ -119,6 +118,10 @@ impl Routes {
         })?;
         if is_draining && !is_probe {
             return Err(Problem::new(Kind::Busy, "the service is stopping"));
+        }
+        if page::is_page(path) {
+            // Pages and their forms check the session of their visitor.
+            return Ok(origin);
         }
         if !is_probe && request.method() != Method::OPTIONS {
             // Handlers look the client up again; the result is cached for a second.

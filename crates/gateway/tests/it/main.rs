@@ -9,6 +9,7 @@ mod formats;
 mod keys;
 mod metering;
 mod outcomes;
+mod page;
 mod passing;
 mod service;
 mod streams;

@@ -17,7 +17,7 @@ use crate::{Error, KeyId, Ledger};
 pub const MAX_PAGE: usize = 1000;
 
 /// For how long the clocks of a caller and of this process may differ, in milliseconds.
-const SKEW: u64 = 24 * 3_600_000;
+pub(crate) const SKEW: u64 = 24 * 3_600_000;
 
 /// A user's verdict on a run.
 ///

@@ -1,0 +1,175 @@
+//! Pages for admins: what happened, why, and what it costs. Templates escape every text; nothing is loaded from elsewhere.
+
+mod filter;
+mod forms;
+mod overview;
+mod runs;
+mod session;
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Router;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{Html, IntoResponse as _, Response};
+use axum::routing::{get, post};
+use formwork_ledger::Ledger;
+
+use super::refused::refused;
+use super::{Shared, pages};
+use crate::access::now;
+use crate::problem::{Kind, Problem};
+use crate::protocol::{OpenAi, timestamp};
+
+pub(crate) use session::{Sessions, Visitor};
+
+/// The pages load their style and script from the service alone, and no page may frame them.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'self'; \
+                      frame-ancestors 'none'";
+
+/// Returns the resources of the pages. Their handlers check the visitor.
+pub(super) fn routes() -> Router<Arc<Shared>> {
+    Router::new()
+        .route("/", get(overview::overview))
+        .route("/runs", get(runs::runs))
+        .route("/runs.jsonl", get(runs::export))
+        .route("/runs/{id}", get(runs::run))
+        .route("/runs/{id}/feedback", post(forms::feedback))
+        .route("/keys", get(forms::keys).post(forms::add))
+        .route("/keys/revoke", post(forms::revoke))
+        .route("/login", get(forms::login_page).post(forms::login))
+        .route("/logout", post(forms::logout))
+        .route("/page.css", get(asset(include_str!("../../../templates/page/page.css"), "text/css")))
+        .route("/page.js", get(asset(include_str!("../../../templates/page/page.js"), "text/javascript")))
+}
+
+/// Returns whether a path is a page's, which checks its visitor itself.
+pub(super) fn is_page(path: &str) -> bool {
+    const PATHS: [&str; 7] = ["/", "/runs", "/runs.jsonl", "/keys", "/keys/revoke", "/login", "/logout"];
+    PATHS.contains(&path) || path.starts_with("/runs/") || is_asset(path)
+}
+
+fn is_asset(path: &str) -> bool {
+    matches!(path, "/page.css" | "/page.js")
+}
+
+fn asset(text: &'static str, media: &'static str) -> impl Fn() -> std::future::Ready<Response> + Clone {
+    move || {
+        let headers = [
+            (header::CONTENT_TYPE, format!("{media}; charset=utf-8")),
+            (header::CACHE_CONTROL, "no-cache".to_owned()),
+            (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
+        ];
+        std::future::ready((headers, text).into_response())
+    }
+}
+
+/// Returns the admin of a request: of a session, of a presented key, or anyone for a service without keys.
+///
+/// # Errors
+/// The response for others: for a browser the way to the login.
+fn visitor(shared: &Shared, headers: &HeaderMap) -> Result<Visitor, Response> {
+    let session = shared.access.ledger().and_then(|ledger| shared.sessions.find(headers, ledger, now()));
+    if let Some(visitor) = session {
+        return Ok(visitor);
+    }
+    let found = pages::admin(shared, headers).and_then(|()| shared.access.client(headers));
+    let is_browser = headers
+        .get(header::ACCEPT)
+        .and_then(|accept| accept.to_str().ok())
+        .is_some_and(|accept| accept.contains("text/html"));
+    match found {
+        Ok(client) => Ok(Visitor { name: client.name().to_owned(), csrf: None }),
+        Err(problem) if is_browser && problem.kind == Kind::Unauthorized => Err(see_other("/login")),
+        Err(problem) => Err(refused(&OpenAi, &problem)),
+    }
+}
+
+fn see_other(location: &str) -> Response {
+    (StatusCode::SEE_OTHER, [(header::LOCATION, location), (header::CACHE_CONTROL, "no-store")])
+        .into_response()
+}
+
+/// Reads from the ledger on a thread that may block.
+async fn read<T: Send + 'static>(
+    ledger: &Ledger,
+    read: impl FnOnce(&Ledger) -> Result<T, formwork_ledger::Error> + Send + 'static,
+) -> Result<T, Problem> {
+    let ledger = ledger.clone();
+    let internal = |error: String| Problem::new(Kind::Internal, error);
+    let done = tokio::task::spawn_blocking(move || read(&ledger)).await;
+    done.map_err(|error| internal(error.to_string()))?.map_err(|error| match error {
+        formwork_ledger::Error::Storage { .. } => internal(error.to_string()),
+        error => Problem::new(Kind::Invalid, error.to_string()),
+    })
+}
+
+/// Returns the response with a page.
+fn html(page: &impl Template) -> Response {
+    let text = match page.render() {
+        Ok(text) => text,
+        Err(error) => return refused(&OpenAi, &Problem::new(Kind::Internal, error.to_string())),
+    };
+    let headers = [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        // With `no-referrer`, browsers would send the forms of the pages with the origin `null`.
+        (header::REFERRER_POLICY, "same-origin"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    (headers, Html(text)).into_response()
+}
+
+/// A table of texts, some of which lead to another page.
+#[derive(Debug, Template)]
+#[template(path = "page/table.html")]
+struct Table {
+    title: &'static str,
+    head: &'static [&'static str],
+    rows: Vec<Vec<Cell>>,
+}
+
+#[derive(Debug)]
+struct Cell {
+    text: String,
+    /// The page that it leads to; empty for none.
+    href: String,
+}
+
+impl<T: ToString> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self { text: text.to_string(), href: String::new() }
+    }
+}
+
+impl Cell {
+    /// Returns a cell that leads to the runs with these members of a [`RunQuery`](formwork_ledger::RunQuery).
+    fn runs(text: impl ToString, filter: &[(&str, &str)]) -> Self {
+        Self { text: text.to_string(), href: href("/runs", filter) }
+    }
+}
+
+/// Returns a path with the members of a query that are not empty.
+fn href(path: &str, query: &[(&str, &str)]) -> String {
+    let mut out = form_urlencoded::Serializer::new(String::new());
+    out.extend_pairs(query.iter().filter(|(_, value)| !value.is_empty()));
+    format!("{path}?{}", out.finish())
+}
+
+/// A bar of a drawing that is 600 wide and 80 high.
+#[derive(Debug)]
+struct Bar {
+    x: f64,
+    y: f64,
+    width: f64,
+    height: f64,
+    title: String,
+}
+
+fn time(time: formwork_core::Time) -> String {
+    timestamp(time.0 / 1000)
+}
+
+fn dollars(micro_usd: Option<u64>) -> String {
+    micro_usd.map_or("unknown".to_owned(), formwork_ledger::format_usd)
+}
