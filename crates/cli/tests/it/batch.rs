@@ -229,10 +229,19 @@ fn a_new_contract_keeps_the_values_that_satisfy_it() {
     let adults = temporary("batch-adults.json", text);
     let ran = work(&["run", &input, "-c", &adults, "-o", &out], &config);
     refused(&ran, 2, "/schema/properties/age/minimum was 0 and is 18");
+    let ages = || lines(&out, "part-").iter().map(|line| line["value"]["age"].clone()).collect::<Vec<_>>();
     let ran = work(&["run", &input, "-c", &adults, "-o", &out, "--new-contract"], &config);
+    refused(&ran, 2, "1 values satisfy it, 0 earlier ones return, 1 violate it; 1 rows are processed");
+    assert_eq!((ages(), server.received().len()), (vec![34.into(), 17.into()], 2));
+    let ran = work(&["run", &input, "-c", &adults, "-o", &out, "--new-contract", "--yes"], &config);
     assert_eq!((ran.code, server.received().len()), (0, 3), "{}", ran.stderr);
-    let ages: Vec<_> = lines(&out, "part-").iter().map(|line| line["value"]["age"].clone()).collect();
-    assert_eq!(ages, [34, 71]);
+    assert_eq!(ages(), [34, 71]);
+    // The first value of the second row returns, and no call is made.
+    let text = std::fs::read_to_string(&person).unwrap().replace("150", "40");
+    let young = temporary("batch-young.json", text);
+    let ran = work(&["run", &input, "-c", &young, "-o", &out, "--new-contract", "--yes"], &config);
+    assert_eq!((ran.code, server.received().len()), (0, 3), "{}", ran.stderr);
+    assert_eq!(ages(), [34, 17]);
 }
 
 #[test]

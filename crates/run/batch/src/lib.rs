@@ -44,4 +44,4 @@ pub use restate::{MakeExtractor, Worker};
 pub use row::{
     BadRow, Identified, MAX_INPUT, OpenRow, RejectedError, RejectedLine, ResultLine, Row, RowEnd, RowState,
 };
-pub use sqlite::{Batch, MaxFailures, Spec, View};
+pub use sqlite::{Batch, Judged, MaxFailures, Spec, View};

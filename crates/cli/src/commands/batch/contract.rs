@@ -4,13 +4,15 @@ use std::path::Path;
 
 use formwork::config::Defaults;
 use formwork::contract::NamedContract;
-use formwork_batch::Pace;
+use formwork_batch::{Batch, Pace};
 use formwork_core::{Error, Layer};
 use formwork_extract::{Backend, Extractor, ExtractorBuilder};
 use serde_json::Value;
 
+use super::{failed, numbers};
 use crate::exit::Failed;
 use crate::files;
+use crate::stderr::say;
 use crate::targets::Opened;
 
 /// The maximum number of differences that a message names.
@@ -70,8 +72,42 @@ fn compare(old: &Value, new: &Value, place: String, found: &mut Vec<String>) {
     }
 }
 
+/// A contract that replaces that of a batch.
+pub(super) struct New {
+    pub(super) contract: Value,
+    /// Whether values that violate it may be set aside.
+    pub(super) yes: bool,
+}
+
+/// Replaces the contract of a batch, after it said what that changes.
+pub(super) fn replace(
+    batch: &mut Batch,
+    new: &New,
+    satisfies: impl Fn(&Value) -> bool,
+) -> Result<(), Failed> {
+    let judged =
+        batch.judge(|old, value| asks_alike(old, &new.contract) && satisfies(value)).map_err(failed)?;
+    let cost = numbers::cost_of(batch.view(), judged.open).map_err(failed)?;
+    let cost = cost.map(|cost| format!(", for about {cost}")).unwrap_or_default();
+    let found = format!(
+        "the new contract: {} values satisfy it, {} earlier ones return, {} violate it; {} rows are processed{cost}",
+        judged.valid,
+        judged.returned(),
+        judged.changed(),
+        judged.open
+    );
+    if judged.changed() > 0 && !new.yes {
+        return Err(Failed::usage(format!(
+            "{found}; nothing was changed: add --yes to set the values aside that violate the contract"
+        )));
+    }
+    say!("{found}");
+    batch.replace_contract(new.contract.clone(), judged).map_err(failed)?;
+    Ok(())
+}
+
 /// Returns whether two contracts ask the same question, so that a value of one may stay where it satisfies the other.
-pub(super) fn asks_alike(old: &Value, new: &Value) -> bool {
+fn asks_alike(old: &Value, new: &Value) -> bool {
     ["instructions", "examples"].iter().all(|part| old.get(part) == new.get(part))
 }
 

@@ -116,10 +116,13 @@ pub(crate) struct RunArgs {
     /// Rows per file of results
     #[arg(long, value_name = "ROWS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     part_rows: u64,
-    /// Replace the contract of an existing batch. Rows whose value violates the new contract, rejected rows and open rows are processed
-    /// again
+    /// Replace the contract of an existing batch, after a line says what it changes. Values that satisfy it stay, and earlier ones
+    /// return; rows whose value violates it (with --yes), rejected rows and open rows are processed again
     #[arg(long)]
     new_contract: bool,
+    /// Set the values aside that violate the contract of --new-contract; without it, such a command changes nothing
+    #[arg(long, requires = "new_contract")]
+    yes: bool,
     #[command(flatten)]
     work: WorkArgs,
 }

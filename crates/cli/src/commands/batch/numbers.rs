@@ -66,6 +66,12 @@ pub(super) fn estimated(view: &View) -> Result<Option<BatchEstimate>, BatchError
     }))
 }
 
+/// Returns what this number of rows will cost, by the rows that have a result. `None` if none has.
+pub(super) fn cost_of(view: &View, rows: u64) -> Result<Option<String>, BatchError> {
+    Ok(estimated(view)?
+        .map(|found| amount(found.expected / found.rows.max(1) as f64 * rows as f64, found.unit)))
+}
+
 /// Returns an amount for people: `$1.23`, `$0.0012`, `12,300 tokens`.
 pub(super) fn amount(number: f64, unit: &str) -> String {
     match unit {

@@ -9,19 +9,19 @@ use formwork_core::{Context, Contract, Inline};
 use formwork_extract::CancellationToken;
 use serde_json::Value;
 
+use super::contract::New;
 use super::session::{MAX_ROWS, Settings, closed, limited, with_progress};
-use super::{Mode, WorkArgs, contract, failed};
+use super::{Mode, WorkArgs, contract};
 use crate::exit::{Failed, Status};
 use crate::flags::set;
 use crate::interrupt;
-use crate::stderr::say;
 
 /// Works on a batch with an engine on Restate.
 pub(super) fn work(
     mut batch: Batch,
     args: &WorkArgs,
     settings: &Settings,
-    new_contract: Option<Value>,
+    new: Option<New>,
 ) -> Result<Status, Failed> {
     if settings.mode == Mode::ProviderBatch {
         return Err(Failed::usage(
@@ -34,10 +34,9 @@ pub(super) fn work(
         ));
     };
     let transport = HttpTransport::new(url).map_err(Failed::usage)?;
-    if let Some(new) = new_contract {
-        let keeps = keeps(&batch.view().spec().contract, &new)?;
-        let opened = batch.replace_contract(new, keeps).map_err(failed)?;
-        say!("the contract was replaced: {opened} rows are processed again");
+    if let Some(new) = new {
+        let satisfies = satisfies(&new.contract)?;
+        contract::replace(&mut batch, &new, satisfies)?;
     }
     let contract = batch.view().spec().contract.clone();
     let rows = usize::from(settings.concurrency.unwrap_or(MAX_ROWS));
@@ -51,13 +50,12 @@ pub(super) fn work(
     })
 }
 
-/// Returns whether a value of the old contract satisfies the new one, for which no target is needed.
-fn keeps(old: &Value, new: &Value) -> Result<impl Fn(&Value) -> bool + use<>, Failed> {
-    let alike = contract::asks_alike(old, new);
+/// Returns whether a value satisfies a contract, for which no target is needed.
+fn satisfies(new: &Value) -> Result<impl Fn(&Value) -> bool + use<>, Failed> {
     let named: NamedContract = serde_json::from_value(new.clone()).map_err(Failed::usage)?;
     let (schema, _) = crate::files::unwrapped(named.schema);
     let structure = formwork_schema::compile(&schema).map_err(Failed::usage)?;
     let contract = Contract::new(Arc::new(Inline::new("answer", schema)), structure);
     let contract = named.rules.into_iter().fold(contract, Contract::with_rule);
-    Ok(move |value: &Value| alike && contract.judge(value, &Context::EMPTY).is_accepted())
+    Ok(move |value: &Value| contract.judge(value, &Context::EMPTY).is_accepted())
 }

@@ -13,6 +13,7 @@ use formwork_core::{Context, ErrorKind};
 use formwork_extract::CancellationToken;
 use serde_json::Value;
 
+use super::contract::New;
 use super::session::{MAX_ROWS, Settings, closed, limited, with_progress};
 use super::{Engine, Mode, ResumeArgs, RunArgs, WorkArgs, contract, failed, provider, restate};
 use crate::exit::{Failed, Status};
@@ -59,7 +60,7 @@ pub(super) fn start(args: &RunArgs, providers: &Providers) -> Result<Status, Fai
     let difference = contract::difference(&batch.view().spec().contract, &contract);
     let new = match (difference.is_empty(), args.new_contract) {
         (true, _) => None,
-        (false, true) => Some(contract),
+        (false, true) => Some(New { contract, yes: args.yes }),
         (false, false) => {
             let path = args.out.clone();
             return Err(failed(BatchError::OtherContract { path, difference }));
@@ -88,7 +89,7 @@ fn work(
     mut batch: Batch,
     args: &WorkArgs,
     providers: &Providers,
-    new_contract: Option<Value>,
+    new: Option<New>,
 ) -> Result<Status, Failed> {
     if batch.view().control().map_err(failed)? == Control::Stop(Stop::Cancelled) {
         return Err(failed(BatchError::Cancelled(batch.view().folder().to_owned())));
@@ -103,7 +104,7 @@ fn work(
         );
     }
     if settings.engine == Engine::Restate {
-        return restate::work(batch, args, &settings, new_contract);
+        return restate::work(batch, args, &settings, new);
     }
     // The pauses of a batch whose provider is down are lines of the log.
     log::start(false);
@@ -127,7 +128,7 @@ fn work(
         let fixed = settings.concurrency.or(opened.is_in_process.then_some(1));
         let rows = fixed.unwrap_or(MAX_ROWS);
         let old = batch.view().spec().contract.clone();
-        let current = new_contract.as_ref().unwrap_or(&old);
+        let current = new.as_ref().map_or(&old, |new| &new.contract);
         let mut paces: Vec<Pace> = Vec::new();
         let extractor =
             contract::extractor(current, opened, &mut paces, u32::from(rows)).map_err(|error| match error
@@ -136,12 +137,10 @@ fn work(
                 ErrorKind::Schema | ErrorKind::Config => Failed::usage(error),
                 kind => Failed::of(kind, false, error),
             })?;
-        if let Some(new) = &new_contract {
-            let alike = contract::asks_alike(&old, new);
+        if let Some(new) = &new {
             let plan = Arc::clone(extractor.plan());
-            let keeps = |value: &Value| alike && plan.contract().judge(value, &Context::EMPTY).is_accepted();
-            let opened = batch.replace_contract(new.clone(), keeps).map_err(failed)?;
-            say!("the contract was replaced: {opened} rows are processed again");
+            let satisfies = |value: &Value| plan.contract().judge(value, &Context::EMPTY).is_accepted();
+            contract::replace(&mut batch, new, satisfies)?;
         }
         let batch = Arc::new(limited(batch, args, &settings)?);
         let ended = match files {

@@ -1,5 +1,6 @@
 //! The store on SQLite: a folder with one database, and the files of results.
 
+mod contract;
 mod import;
 mod lock;
 mod parts;
@@ -18,6 +19,7 @@ use formwork_ledger::Database;
 use rusqlite::params;
 use serde_json::Value;
 
+pub use self::contract::Judged;
 use self::lock::Lock;
 use self::tables::{int, nat, numbers};
 use self::view::{FORMAT, LEDGER};
@@ -186,124 +188,6 @@ impl Batch {
         let count = open.len() as u64;
         self.session().only = Some(open.into_iter().collect());
         Ok(count)
-    }
-
-    /// Opens the rejected rows again, for [`Engine`](crate::Engine)s to ask about them once more; rows that cannot be asked about
-    /// stay rejected. Takes a `cancel` back. Returns the number of rows.
-    ///
-    /// # Errors
-    /// [`BatchError::Store`].
-    pub fn retry(&self) -> Result<u64, BatchError> {
-        let rows = self.reopen(
-            "SELECT number FROM rows WHERE state = 2 AND bad = 0 AND leader IS NULL".to_owned(),
-            true,
-        )?;
-        self.view.set_control(Control::Run)?;
-        Ok(rows)
-    }
-
-    /// Replaces the contract of the batch. Values for which `keeps` returns true stay; all other rows start over. Returns the
-    /// number of rows that were opened again.
-    ///
-    /// # Errors
-    /// [`BatchError::Store`].
-    pub fn replace_contract(
-        &mut self,
-        contract: Value,
-        keeps: impl Fn(&Value) -> bool,
-    ) -> Result<u64, BatchError> {
-        let failing: Vec<i64> = self.view.database.read(|file| {
-            let mut select = file.prepare(
-                "SELECT number, line FROM results JOIN rows USING (number) WHERE state = 1 AND leader IS NULL",
-            )?;
-            let mut rows = select.query([])?;
-            let mut failing = Vec::new();
-            while let Some(row) = rows.next()? {
-                let line: Option<Value> = serde_json::from_str(row.get_ref(1)?.as_str()?).ok();
-                if !line.as_ref().and_then(|line| line.get("value")).is_some_and(&keeps) {
-                    failing.push(row.get(0)?);
-                }
-            }
-            Ok(failing)
-        })?;
-        let failing: Vec<String> = failing.iter().map(ToString::to_string).collect();
-        let rows = self.reopen(
-            format!(
-                "SELECT number FROM rows WHERE bad = 0 AND leader IS NULL AND (state = 2 OR number IN ({}))",
-                failing.join(",")
-            ),
-            false,
-        )?;
-        let stored = contract.clone();
-        self.view
-            .database
-            .write(move |file| {
-                // A run that has begun belongs to the old contract; its calls stay counted.
-                file.execute(
-                    "UPDATE rows SET era = era + 1 WHERE number IN (SELECT number FROM states)",
-                    [],
-                )?;
-                file.execute("DELETE FROM states", [])?;
-                tables::set(file, "contract", &stored)
-            })
-            .wait()?;
-        self.view.spec.contract = contract;
-        Ok(rows)
-    }
-
-    /// Opens the rows again that a query names. Their calls stay in their history, or the rows begin a new era.
-    fn reopen(&self, query: String, keeps_history: bool) -> Result<u64, BatchError> {
-        let part_rows = self.view.spec.part_rows;
-        let (rows, parts) = self
-            .view
-            .database
-            .write(move |file| {
-                file.execute_batch("CREATE TEMP TABLE IF NOT EXISTS again (number INTEGER PRIMARY KEY); DELETE FROM again")?;
-                file.execute(&format!("INSERT INTO again {query}"), [])?;
-                if keeps_history {
-                    file.execute(
-                        "INSERT OR REPLACE INTO states SELECT number, json_object('history', coalesce(json_extract(line, '$.calls'), json_extract(line, '$.attempts')))
-                         FROM results WHERE number IN (SELECT number FROM again)",
-                        [],
-                    )?;
-                } else {
-                    file.execute("UPDATE rows SET era = era + 1 WHERE number IN (SELECT number FROM again)", [])?;
-                }
-                file.execute("DELETE FROM results WHERE number IN (SELECT number FROM again)", [])?;
-                let mut select = file.prepare(
-                    "SELECT DISTINCT number / ?1 FROM rows
-                     WHERE number IN (SELECT number FROM again) OR leader IN (SELECT number FROM again)",
-                )?;
-                let parts = numbers(&mut select, [int(part_rows)])?;
-                let rows = file.execute(
-                    "UPDATE rows SET state = 0
-                     WHERE number IN (SELECT number FROM again) OR leader IN (SELECT number FROM again)",
-                    [],
-                )?;
-                for part in &parts {
-                    file.execute(
-                        "UPDATE parts SET written = 0, open = (SELECT count(*) FROM rows WHERE state = 0
-                         AND number >= part * ?2 AND number < (part + 1) * ?2) WHERE part = ?1",
-                        params![int(*part), int(part_rows)],
-                    )?;
-                }
-                file.execute(
-                    "UPDATE totals SET accepted = (SELECT count(*) FROM rows WHERE state = 1),
-                     rejected = (SELECT count(*) FROM rows WHERE state = 2)",
-                    [],
-                )?;
-                // Only rows with an invalid input stay rejected, so only their reason is kept.
-                file.execute("DELETE FROM reasons WHERE reason <> ?1", [import::REASON])?;
-                Ok((rows as u64, parts))
-            })
-            .wait()?;
-        for part in parts {
-            parts::write(&self.view.database, &self.view.folder, part, part_rows)?;
-        }
-        let progress = self.view.progress()?;
-        self.accepted.store(progress.accepted, Ordering::Relaxed);
-        self.rejected.store(progress.rejected, Ordering::Relaxed);
-        Ok(rows)
     }
 
     /// Writes the files of results that are not written yet, those with open rows included, and waits for all of them.

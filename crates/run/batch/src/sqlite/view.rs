@@ -9,8 +9,10 @@ use super::tables::{self, nat};
 use crate::{BatchError, Control, Progress, Stop};
 
 /// `fwbt`.
-pub(super) const FORMAT: Format =
-    Format { application: 0x6677_6274, steps: &[include_str!("0001_batch.sql")] };
+pub(super) const FORMAT: Format = Format {
+    application: 0x6677_6274,
+    steps: &[include_str!("0001_batch.sql"), include_str!("0002_earlier.sql")],
+};
 
 /// The name of the database in the folder of a batch.
 pub(super) const LEDGER: &str = "ledger.db";

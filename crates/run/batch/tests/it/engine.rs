@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use formwork_batch::{
     Batch, BatchError, Control, Ended, Engine, Identified, InProcess, MaxFailures, OpenRow, Pace, Progress,
-    RejectedLine, ResultLine, Row, RowEnd, RowState, Spec, Stop, Store, View,
+    RejectedLine, ResultLine, RowEnd, RowState, Stop, Store, View,
 };
 use formwork_core::{
     Answer, Backoff, Call, Capabilities, Completion, Connection, Cost, Fault, FaultKind, Layer, Policy,
@@ -21,7 +21,7 @@ use crate::store::{lines, rows, spec};
 
 /// A provider that answers by the number in the text, and keeps a record of its calls.
 #[derive(Debug, Default)]
-struct Played {
+pub(crate) struct Played {
     capabilities: Capabilities,
     calls: Mutex<HashMap<u64, u32>>,
     open: AtomicU64,
@@ -76,7 +76,7 @@ impl Provider for Played {
     }
 }
 
-fn extractor(provider: &Arc<Played>, adapt: impl FnOnce(Backend) -> Backend) -> Extractor<Value> {
+pub(crate) fn extractor(provider: &Arc<Played>, adapt: impl FnOnce(Backend) -> Backend) -> Extractor<Value> {
     extractor_within(provider, None, adapt)
 }
 
@@ -379,32 +379,6 @@ async fn a_batch_waits_for_its_only_target_rejects_no_row_for_the_outage_and_con
     let progress = batch.view().progress().unwrap();
     assert_eq!((ended, progress.accepted, progress.rejected), (Ended::Done, 5, 0));
     assert_eq!(provider.calls.load(Ordering::SeqCst), 65);
-}
-
-#[tokio::test]
-async fn a_run_of_another_contract_starts_over_and_its_calls_stay_counted() {
-    let folder = tempfile::tempdir().unwrap();
-    let provider = Arc::new(Played::default());
-    let source =
-        vec![Ok(Row::new("r0", "text 0")), Ok(Row::new("r3", "text 3")), Ok(Row::new("r7", "text 7"))];
-    let batch = Arc::new(Batch::create(folder.path(), &Spec::new(json!(1), "rows"), source).unwrap());
-    let engine = InProcess::new(extractor(&provider, |backend| backend), 1);
-    engine.run(batch.clone(), &CancellationToken::new()).await.unwrap();
-    batch.close().unwrap();
-    drop(engine);
-    drop(batch);
-    let mut batch = Batch::open(folder.path()).unwrap();
-    let opened = batch.replace_contract(json!(2), |value| value["number"] == 0).unwrap();
-    assert_eq!((opened, batch.view().spec().contract.clone()), (2, json!(2)));
-    let before = batch.view().progress().unwrap();
-    assert_eq!((before.calls, before.accepted, before.rejected), (6, 1, 0));
-    let batch = Arc::new(batch);
-    let engine = InProcess::new(extractor(&provider, |backend| backend), 1);
-    assert_eq!(engine.run(batch.clone(), &CancellationToken::new()).await.unwrap(), Ended::Done);
-    batch.close().unwrap();
-    let progress = batch.view().progress().unwrap();
-    // Row 3 is right at once now, and row 7 takes three calls again.
-    assert_eq!((progress.calls, progress.accepted, progress.rejected), (10, 2, 1));
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
+mod contract;
 mod engine;
 mod input;
 mod played;
