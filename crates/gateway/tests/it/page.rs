@@ -125,8 +125,9 @@ fn forms_need_the_token_of_their_session_and_the_origin_of_the_service() {
 #[test]
 fn no_text_of_a_model_or_a_client_is_markup_on_any_page() {
     const HOSTILE: &str = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;</pre>";
+    type Set = fn(&mut RunRecord, String);
     let text = || HOSTILE.to_owned();
-    let fields: [(&str, fn(&mut RunRecord, String)); 13] = [
+    let fields: [(&str, Set); 13] = [
         ("message", |run, text| run.message = Some(text)),
         ("source", |run, text| run.source = text.into()),
         ("user", |run, text| run.user = Some(text)),

@@ -94,14 +94,14 @@ fn with_cookie(response: &mut Response, cookie: &str) {
 }
 
 /// Returns the visitor and the form that a request sends, if the form has the token of the visitor's session.
-async fn checked(shared: &Shared, request: Request<Body>) -> Result<(Visitor, Filter), Response> {
+async fn checked(shared: &Shared, request: Request<Body>) -> Result<(Visitor, Filter), Box<Response>> {
     let visitor = visitor(shared, request.headers())?;
     let read = async {
         let form = form(shared, request).await?;
         visitor.check(form.get("csrf").unwrap_or_default())?;
         Ok(form)
     };
-    let form = read.await.map_err(|problem: Problem| refused(&OpenAi, &problem))?;
+    let form = read.await.map_err(|problem: Problem| Box::new(refused(&OpenAi, &problem)))?;
     Ok((visitor, form))
 }
 
@@ -109,7 +109,7 @@ async fn checked(shared: &Shared, request: Request<Body>) -> Result<(Visitor, Fi
 pub(super) async fn logout(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
     let headers = request.headers().clone();
     if let Err(response) = checked(&shared, request).await {
-        return response;
+        return *response;
     }
     let cookie = shared.sessions.end(&headers, shared.tls.is_some());
     let mut response = see_other("/login");
@@ -125,7 +125,7 @@ pub(super) async fn feedback(
 ) -> Response {
     let form = match checked(&shared, request).await {
         Ok((_, form)) => form,
-        Err(response) => return response,
+        Err(response) => return *response,
     };
     let stored = async {
         let unknown = || Problem::new(Kind::NotFound, "there is no such run");
@@ -148,7 +148,7 @@ pub(super) async fn feedback(
 pub(super) async fn keys(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
     match visitor(&shared, &headers) {
         Ok(visitor) => shown(&shared, visitor, String::new(), String::new()).await,
-        Err(response) => response,
+        Err(response) => *response,
     }
 }
 
@@ -156,7 +156,7 @@ pub(super) async fn keys(State(shared): State<Arc<Shared>>, headers: HeaderMap) 
 pub(super) async fn add(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
     let (visitor, form) = match checked(&shared, request).await {
         Ok(checked) => checked,
-        Err(response) => return response,
+        Err(response) => return *response,
     };
     let added = async {
         let new = new_key(&form)?;
@@ -191,7 +191,7 @@ fn new_key(form: &Filter) -> Result<NewKey, Problem> {
 pub(super) async fn revoke(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
     let (visitor, form) = match checked(&shared, request).await {
         Ok(checked) => checked,
-        Err(response) => return response,
+        Err(response) => return *response,
     };
     let name = form.get("name").unwrap_or_default().to_owned();
     let revoked =

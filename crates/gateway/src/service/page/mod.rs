@@ -68,7 +68,7 @@ fn asset(text: &'static str, media: &'static str) -> impl Fn() -> std::future::R
 ///
 /// # Errors
 /// The response for others: for a browser the way to the login.
-fn visitor(shared: &Shared, headers: &HeaderMap) -> Result<Visitor, Response> {
+fn visitor(shared: &Shared, headers: &HeaderMap) -> Result<Visitor, Box<Response>> {
     let session = shared.access.ledger().and_then(|ledger| shared.sessions.find(headers, ledger, now()));
     if let Some(visitor) = session {
         return Ok(visitor);
@@ -80,8 +80,10 @@ fn visitor(shared: &Shared, headers: &HeaderMap) -> Result<Visitor, Response> {
         .is_some_and(|accept| accept.contains("text/html"));
     match found {
         Ok(client) => Ok(Visitor { name: client.name().to_owned(), csrf: None }),
-        Err(problem) if is_browser && problem.kind == Kind::Unauthorized => Err(see_other("/login")),
-        Err(problem) => Err(refused(&OpenAi, &problem)),
+        Err(problem) if is_browser && problem.kind == Kind::Unauthorized => {
+            Err(Box::new(see_other("/login")))
+        }
+        Err(problem) => Err(Box::new(refused(&OpenAi, &problem))),
     }
 }
 

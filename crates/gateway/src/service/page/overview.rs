@@ -41,7 +41,7 @@ struct Page {
 pub(super) async fn overview(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap) -> Response {
     let visitor = match visitor(&shared, &headers) {
         Ok(visitor) => visitor,
-        Err(response) => return response,
+        Err(response) => return *response,
     };
     let wanted = Filter::parse(uri.query().unwrap_or_default());
     let days = wanted.get("days").and_then(|days| days.parse().ok()).unwrap_or(1).clamp(1, 366);

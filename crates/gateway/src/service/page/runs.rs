@@ -55,7 +55,7 @@ struct Call {
 pub(super) async fn runs(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap) -> Response {
     let visitor = match visitor(&shared, &headers) {
         Ok(visitor) => visitor,
-        Err(response) => return response,
+        Err(response) => return *response,
     };
     let filter = Filter::parse(uri.query().unwrap_or_default());
     let found = async {
@@ -113,7 +113,7 @@ fn row(run: &StoredRun) -> Vec<Cell> {
 /// Answers `GET /runs.jsonl`: the newest runs of a filter with their calls, one on each line.
 pub(super) async fn export(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap) -> Response {
     if let Err(response) = visitor(&shared, &headers) {
-        return response;
+        return *response;
     }
     let filter = Filter::parse(uri.query().unwrap_or_default());
     let found = async {
@@ -157,7 +157,7 @@ pub(super) async fn run(
 ) -> Response {
     let visitor = match visitor(&shared, &headers) {
         Ok(visitor) => visitor,
-        Err(response) => return response,
+        Err(response) => return *response,
     };
     match pages::find(&shared, &Client::default(), &id).await {
         Ok(detail) => html(&one(visitor, detail)),

@@ -89,7 +89,7 @@ impl Sessions {
             && key.expires.is_none_or(|expires| expires > now)
             // A key that was rotated has another hint.
             && key.hint == session.hint;
-        is_valid.then(|| Visitor { name: key.name, csrf: Some(session.csrf) })
+        is_valid.then_some(Visitor { name: key.name, csrf: Some(session.csrf) })
     }
 
     /// Ends the session of the cookie; returns the value of `Set-Cookie`.
