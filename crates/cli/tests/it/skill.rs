@@ -251,9 +251,10 @@ fn the_targets_are_printed() {
         ran.stdout
     );
     assert!(lines[3].starts_with("Review consistency         >95%     -           0"), "{}", ran.stdout);
-    assert_eq!(lines.len(), 8);
+    assert_eq!(lines.len(), 9, "{}", ran.stdout);
     assert!(lines[6].starts_with("Outputs that pass          >95%     -           0"), "{}", ran.stdout);
     assert!(lines[7].starts_with("model: ") && lines[7].contains("; skills: ticket "), "{}", ran.stdout);
+    assert!(lines[8].starts_with("history of the outputs: "), "{}", ran.stdout);
     let ran = skill(&[&command_line[..], &["--json"]].concat());
     let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(against_schema("skill-report.json", &printed), Vec::<String>::new());

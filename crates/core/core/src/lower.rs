@@ -106,9 +106,8 @@ pub enum Tighten {
     /// Further members of an object that names its members and has no `additionalProperties`.
     #[default]
     Closed,
-    /// The same as [`Closed`](Self::Closed), and strings, lists and maps that are longer than the token limit allows, but
-    /// never below the bounds of the schema itself. It stops models that run away: an answer that fills such a bound is
-    /// incomplete.
+    /// The same as [`Closed`](Self::Closed), and strings, lists and maps that are longer than the token limit allows. It stops
+    /// models that run away: an answer that fills such a bound is incomplete.
     Bounded,
 }
 

@@ -10,10 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Sampling;
 
-/// The settings of a model beside its schema, its messages and its temperature. The provider chooses those that are `None`.
-///
-/// A provider sends the settings that its API has. Each other one becomes a warning of the kind
-/// [`IgnoredSetting`](crate::WarningKind::IgnoredSetting) of the outcome.
+/// Settings of a model beside messages, schema and temperature. Those that the API does not have are warnings (`ignored_setting`).
 ///
 /// ```
 /// use formwork_core::{Effort, ModelSettings};
@@ -64,8 +61,8 @@ pub struct ModelSettings {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "penalty")]
     #[schemars(range(min = -2, max = 2))]
     pub presence_penalty: Option<f64>,
-    /// The number of most probable tokens whose log probabilities the response includes, from 0 to 20 (default: none are
-    /// requested). Formwork does not read them; they are for cassettes and servers behind.
+    /// The number of most probable tokens whose log probabilities the response includes, from 0 to 20 (default: none).
+    /// Formwork does not read them.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "alternatives")]
     #[schemars(range(min = 0, max = 20))]
     pub top_logprobs: Option<u32>,
@@ -114,8 +111,8 @@ pub enum Verbosity {
     High,
 }
 
-/// The processing tier of a request, by the names of the vendors: `Flex` is cheaper and slower, `Priority` and `Fast` are faster and
-/// dearer, `Scale` and `Reserved` are paid capacity. Each vendor has some of them.
+/// The processing tier, by the names of the vendors: `Flex` is cheaper and slower, `Priority` and `Fast` are faster and dearer, `Scale`
+/// and `Reserved` are paid capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(

@@ -100,10 +100,8 @@ pub struct Common {
     /// does not take are warnings of the outcome.
     #[serde(default, skip_serializing_if = "is_default")]
     pub settings: ModelSettings,
-    /// The degree to which the sent schema may be stricter than the contract. `closed` (the default) excludes additional properties of
-    /// objects with `properties` if the schema has no `additionalProperties`; and, for one call after an endless or truncated
-    /// completion, documents above the token limit. `none` excludes nothing. `bounded` (the default for tiny models) always
-    /// also excludes documents above the token limit.
+    /// The degree to which the sent schema may be stricter than the contract (default: `closed`, and `bounded` for tiny models and for
+    /// one call after an endless or truncated answer).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tighten: Option<Tighten>,
     /// The cassette that answers all requests instead of the network (default: none). The path is relative to the folder of the

@@ -49,8 +49,8 @@ pub struct Defaults {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "delays")]
     #[schemars(inner(range(min = 0, max = 86400)))]
     pub retry_delays: Option<Vec<f64>>,
-    /// The name of a retry policy that this program registers (default: the standard policy, with the settings above). It decides
-    /// about attempts and temperatures itself, so `max_attempts`, `attempts_per_target` and `temperature` have no effect.
+    /// The name of a retry policy that this program registers (default: the standard one). With it,
+    /// `max_attempts`, `attempts_per_target` and `temperature` have no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_policy: Option<String>,
     /// The settings of all models, such as `{ effort = "low" }` (default: none). Those of a provider have precedence.

@@ -26,33 +26,34 @@ pub fn schema(providers: &Providers) -> Value {
         embedded::<Thresholds>(&mut definitions),
     ];
     // `additionalProperties` of a section does not look into its `allOf`, so a section lists the names of shared settings.
-    let shared: Map<String, Value> = common["properties"]
-        .as_object()
-        .into_iter()
-        .flat_map(Map::keys)
-        .map(|name| (name.clone(), json!(true)))
-        .collect();
+    let shared: Vec<&str> =
+        common["properties"].as_object().into_iter().flat_map(Map::keys).map(String::as_str).collect();
+    let shared = json!({format!("^({})$", shared.join("|")): true});
     definitions.insert("Common".to_owned(), common);
     let sections = groups(providers)
         .into_iter()
         .map(|(mut own, kinds)| {
             adopt(&mut definitions, &mut own, kinds[0].name());
-            let mut properties = shared.clone();
-            properties.insert("kind".to_owned(), kind_of(&kinds));
+            let mut properties = Map::from_iter([("kind".to_owned(), kind_of(&kinds))]);
             properties.extend(taken(&mut own, "properties"));
             let mut required = vec![json!("kind")];
             required.extend(own["required"].as_array().into_iter().flatten().cloned());
-            let title: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+            let name = kinds[0].name();
+            let title = match kinds.len() {
+                1 => name.to_owned(),
+                count => format!("{name} and {} others", count - 1),
+            };
             let section = json!({
-                "title": title.join(", "),
+                "title": title,
                 "type": "object",
                 "allOf": [{"$ref": "#/$defs/Common"}],
                 "properties": properties,
+                "patternProperties": shared,
                 "required": required,
                 "additionalProperties": false,
             });
-            definitions.insert(format!("provider:{}", title[0]), section);
-            json!({"$ref": format!("#/$defs/provider:{}", escaped(title[0]))})
+            definitions.insert(format!("provider:{name}"), section);
+            json!({"$ref": format!("#/$defs/provider:{}", escaped(name))})
         })
         .collect::<Vec<Value>>();
     let mut targets = lists["properties"]["targets"].clone();
@@ -105,7 +106,52 @@ pub fn schema(providers: &Providers) -> Value {
     let Ok(mut schema) = Schema::try_from(document.clone()) else { return document };
     RecursiveTransform(drop_examples).transform(&mut schema);
     RecursiveTransform(drop_null).transform(&mut schema);
+    RecursiveTransform(join_choices).transform(&mut schema);
+    RecursiveTransform(drop_links).transform(&mut schema);
     schema.to_value()
+}
+
+/// Turns a choice of described constants into one list of values, whose descriptions follow the one of the schema.
+fn join_choices(schema: &mut Schema) {
+    let options = schema.get("oneOf").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let is_constant = |option: &Value| option["const"].is_string();
+    if options.is_empty() || !options.iter().all(is_constant) {
+        return;
+    }
+    let names: Vec<Value> = options.iter().map(|option| option["const"].clone()).collect();
+    let about = |option: &Value| {
+        let (name, about) = (option["const"].as_str()?, option["description"].as_str()?);
+        Some(format!("- `{name}`: {about}"))
+    };
+    let about: Vec<String> = schema
+        .get("description")
+        .and_then(Value::as_str)
+        .map(str::to_owned)
+        .into_iter()
+        .chain(options.iter().filter_map(about))
+        .collect();
+    schema.remove("oneOf");
+    schema.insert("enum".to_owned(), names.into());
+    if !about.is_empty() {
+        schema.insert("description".to_owned(), about.join("\n").into());
+    }
+}
+
+/// Replaces the links to Rust items in a `description` by their text, because they lead nowhere outside of the documentation.
+fn drop_links(schema: &mut Schema) {
+    let Some(text) = schema.get("description").and_then(Value::as_str).filter(|text| text.contains("`]"))
+    else {
+        return;
+    };
+    let mut parts = text.split("`]");
+    let mut kept = parts.next().unwrap_or_default().replace("[`", "`");
+    for part in parts {
+        let rest =
+            part.strip_prefix('(').and_then(|link| link.split_once(')')).map_or(part, |(_, rest)| rest);
+        kept.push('`');
+        kept.push_str(&rest.replace("[`", "`"));
+    }
+    schema.insert("description".to_owned(), kept.into());
 }
 
 /// Removes null from the types of a schema: TOML has no null, so an absent setting is left out.
@@ -156,8 +202,11 @@ fn groups(providers: &Providers) -> Vec<(Value, Vec<&Kind>)> {
 fn kind_of(kinds: &[&Kind]) -> Value {
     let [kind] = kinds else {
         let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
-        let about: Vec<String> =
-            kinds.iter().map(|kind| format!("- `{}`: {}", kind.name(), kind.about())).collect();
+        let line = |kind: &&Kind| {
+            let (name, about) = (kind.name(), kind.about());
+            format!("- `{name}`: {}", about.strip_suffix(&format!(" of {name}")).unwrap_or(about))
+        };
+        let about: Vec<String> = kinds.iter().map(line).collect();
         return json!({"enum": names, "description": about.join("\n")});
     };
     json!({"const": kind.name(), "description": kind.about()})

@@ -6,9 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::common::{program, seconds};
 
-/// The collector that gets traces and metrics of `formwork serve`, over OTLP (protobuf over HTTP). The environment variables
-/// `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_EXPORTER_OTLP_TIMEOUT` and `OTEL_SERVICE_NAME` replace its
-/// settings.
+/// The collector that gets traces and metrics of `formwork serve`, over OTLP (protobuf over HTTP). `OTEL_SERVICE_NAME` and
+/// `OTEL_EXPORTER_OTLP_` with `ENDPOINT`, `HEADERS` or `TIMEOUT` replace its settings.
 ///
 /// ```
 /// use formwork::config::Config;
@@ -40,15 +39,13 @@ pub struct Telemetry {
     /// Headers of every export (default: none).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// Headers with secret values: the name of each header with the environment variable of its value (default: none).
+    /// Headers with secret values: the name of each with the environment variable of its value (default: none).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secret_headers: BTreeMap<String, String>,
     /// The environment variable with the API key, which is sent as `Authorization: Bearer KEY` (default: none).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
-    /// A command that prints the API key, as a program and its arguments, instead of `api_key_env` (default: none). It runs
-    /// without a shell, and only if the file was named with `--config` or `FORMWORK_CONFIG`, or is trusted (`formwork config
-    /// trust`).
+    /// A command that prints the API key, instead of `api_key_env`, as in a provider (default: none).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "program")]
     #[schemars(length(min = 1))]
     pub api_key_command: Option<Vec<String>>,

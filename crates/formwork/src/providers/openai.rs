@@ -18,7 +18,7 @@ pub(super) fn kinds() -> impl Iterator<Item = Kind> {
             VENDOR => {
                 "Chat Completions, of OpenAI or any OpenAI-compatible server, or the Responses API".to_owned()
             }
-            name => format!("Chat Completions with the values of {name}"),
+            name => format!("Chat Completions of {name}"),
         };
         let kind = Kind::of::<OpenAiConfig>(name, about, |section| make(section, name)).with_raw(|section| {
             let opened = Opened::of(section, name)?;

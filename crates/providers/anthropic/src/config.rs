@@ -59,8 +59,8 @@ pub struct AnthropicConfig {
     pub max_tokens: Option<u32>,
     /// Whether the model accepts a temperature. Default: the registry's value for the model, else `false`.
     pub temperature: Option<bool>,
-    /// Whether the model continues a last message of the assistant (prefill). Where the schema is only in the prompt, that message is
-    /// then the opening of the document. Default: the registry's value for the model, else `false`; always off while the model thinks.
+    /// Whether the model continues a last message of the assistant (prefill): the opening of the document where the schema is only in
+    /// the prompt. Default: the registry's value for the model, else `false`; always off while the model thinks.
     pub prefill: Option<bool>,
     /// Whether responses are streamed (default: `true`).
     #[serde(default = "yes")]

@@ -54,8 +54,8 @@ pub struct BedrockConfig {
     pub max_tokens: Option<u32>,
     /// Whether the model accepts `temperature` and `topP`. Default: the registry's value for the model, else `true`.
     pub temperature: Option<bool>,
-    /// Whether the model continues a last message of the assistant (prefill). Where the schema is only in the prompt, that message is
-    /// then the opening of the document. Default: the registry's value for the model, else `false`.
+    /// Whether the model continues a last message of the assistant (prefill): the opening of the document where the schema is only in
+    /// the prompt. Default: the registry's value for the model, else `false`.
     pub prefill: Option<bool>,
     /// Additional properties of the request body, for example `guardrailConfig`. They are merged into it.
     #[serde(default, skip_serializing_if = "Map::is_empty")]

@@ -55,8 +55,7 @@ pub struct GeminiConfig {
     /// The server's address, to which `/v1beta/models/…` is appended, or `/v1/projects/…` with Vertex AI (default: Google's).
     pub base_url: Option<String>,
     /// The environment variable with the key (default: `GEMINI_API_KEY`, else `GOOGLE_API_KEY`). With Vertex AI the variable
-    /// with the access token (default: `GOOGLE_OAUTH_ACCESS_TOKEN`), which `gcloud auth print-access-token` prints and which
-    /// is valid for an hour. Empty: no key is sent.
+    /// with the access token of `gcloud auth print-access-token` (default: `GOOGLE_OAUTH_ACCESS_TOKEN`). Empty: no key.
     pub api_key_env: Option<String>,
     /// The Google Cloud project for Vertex AI (default: the environment variable `GOOGLE_CLOUD_PROJECT`).
     pub project: Option<String>,

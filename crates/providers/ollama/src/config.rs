@@ -57,8 +57,7 @@ pub struct OllamaConfig {
     #[serde(default = "yes")]
     pub stream: bool,
     /// Whether the server is probed for its capabilities before the first call (default: `false`). A probe loads the model and
-    /// makes up to four short calls, whose usage is added to the next call. The result is stored on disk until the server's
-    /// version, the model or this section changes.
+    /// makes up to four short calls, which count to the next one. The result is kept until server, model or section change.
     #[serde(default)]
     pub probe: bool,
 }

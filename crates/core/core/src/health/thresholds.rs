@@ -3,8 +3,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The numbers by which the evidence about providers changes later calls: when a schema is sent without enforcement or with bounds,
-/// and when a provider is out of service. A retry policy can replace them. As a count, 0 means 1, except for `unbounded_every`.
+/// The thresholds of the evidence about providers: when a schema is sent without enforcement or with bounds, and when a provider is out
+/// of service. A retry policy can replace them. As a count, 0 means 1, except for `unbounded_every`.
 ///
 /// ```
 /// use formwork_core::Thresholds;

@@ -150,7 +150,7 @@ fn bounded(model: &Scripted) -> Vec<bool> {
 async fn who_ran_away_is_bounded_in_later_processes_until_two_documents_are_complete() {
     let file = std::env::temp_dir().join(format!("formwork-run-away-{}.jsonl", std::process::id()));
     // An answer that does not repeat itself would be continued.
-    let cut = || Reply::truncated(r#"{"list": ["a", "a", "a"#);
+    let cut = || Reply::truncated(format!(r#"{{"list": [{}"a"#, r#""a", "#.repeat(9)));
     let right = || Reply::text(r#"{"list": ["a"]}"#);
     let many = |n: usize| Reply::text(json!({"list": vec!["a"; n]}).to_string());
 
