@@ -98,8 +98,7 @@ async fn extracted(prompt_cache: Option<&str>, texts: usize, wrong: fn(usize) ->
     for number in 0..texts {
         extractor.extract(format!("{number} {}", "Maria is 34. ".repeat(3_460))).await.unwrap();
     }
-    let usages = vendor.usages.lock().unwrap().clone();
-    usages
+    vendor.usages.lock().unwrap().clone()
 }
 
 fn cost(usages: &[Usage], price: Price) -> u64 {

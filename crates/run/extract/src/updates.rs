@@ -36,7 +36,6 @@ use crate::partial::Partial;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-#[expect(clippy::large_enum_variant, reason = "a stream holds only a few updates at a time")]
 pub enum Update<T> {
     /// A call is about to be made. Discard the texts and partial documents of the previous call.
     Started {

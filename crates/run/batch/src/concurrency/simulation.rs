@@ -25,13 +25,16 @@ impl Random {
     }
 }
 
+/// A number at a time.
+type OverTime = fn(f64) -> f64;
+
 /// A target: the functions take the time.
 struct Target {
     latency: fn(&mut Random, f64) -> f64,
     /// The calls that it works on at a time; others are refused (`Some(refusal)`) or wait (`None`).
-    capacity: Option<(fn(f64) -> f64, Option<Refusal>)>,
+    capacity: Option<(OverTime, Option<Refusal>)>,
     /// The calls within any second that it takes.
-    rate: Option<fn(f64) -> f64>,
+    rate: Option<OverTime>,
 }
 
 /// The number of open rows, fixed or found.
