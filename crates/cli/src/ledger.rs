@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use formwork_core::Time;
-use formwork_ledger::{Error, Ledger, Settings, format_usd};
+use formwork_ledger::{Error, Ledger, Redaction, Settings, format_usd};
 use time::UtcDateTime;
 
+use crate::configuration;
 use crate::exit::Failed;
 
 /// The environment variable with the file of the ledger.
@@ -51,7 +52,8 @@ impl Recording {
 
     fn open_with(&self, bodies: bool) -> Result<Option<Ledger>, Failed> {
         let path = self.ledger.clone().or_else(of_environment);
-        let settings = Settings { bodies, ..Settings::default() };
+        let redaction = Redaction::default().with_function(configuration::redacted);
+        let settings = Settings { bodies, redaction, ..Settings::default() };
         path.map(|path| Ledger::open(path, settings)).transpose().map_err(Failed::usage)
     }
 }

@@ -11,6 +11,7 @@ mod agents;
 mod argument;
 mod color;
 mod commands;
+mod configuration;
 mod exit;
 mod files;
 mod flags;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Write as _};
 
-use crate::terminal;
+use crate::{configuration, terminal};
 
 /// Writes a formatted line to standard error, like `eprintln!`.
 macro_rules! say {
@@ -17,7 +17,8 @@ pub(crate) fn error_line(words: fmt::Arguments<'_>) {
     error_text(&format!("{words}\n"));
 }
 
-/// Writes a text to standard error. A failure is ignored, as by [`error_line`].
+/// Writes a text to standard error, without the matches of `[redaction]`. A failure is ignored, as by [`error_line`].
 pub(crate) fn error_text(text: &str) {
+    let text = configuration::redacted(text);
     let _ = terminal::beside(|| io::stderr().lock().write_all(text.as_bytes()));
 }

@@ -12,8 +12,8 @@ use formwork_ledger::{Ledger, Recorder};
 use serde_json::Value;
 
 use crate::exit::Failed;
-use crate::model;
 use crate::stderr::say;
+use crate::{configuration, model};
 
 /// The environment variable with the name of a model.
 const MODEL: &str = "FORMWORK_MODEL";
@@ -338,7 +338,7 @@ impl Named {
         if self.provider.is_none()
             && !is_in_process
             && let Some(config) =
-                Config::find_with(self.config.as_deref(), providers.dialects()).map_err(Failed::usage)?
+                configuration::find(self.config.as_deref(), providers).map_err(Failed::usage)?
         {
             let known: Vec<String> = chosen.sections.iter().map(|section| section.name.clone()).collect();
             let others = config.sections().iter().filter(|section| !known.contains(&section.name));
@@ -352,7 +352,7 @@ impl Named {
     fn alias(&self, providers: &Providers) -> Result<Option<String>, Failed> {
         let alias = self.model.as_ref().filter(|_| self.provider.is_none());
         let Some(alias) = alias.filter(|model| !model.contains('/')) else { return Ok(None) };
-        let config = match Config::find_with(self.config.as_deref(), providers.dialects()) {
+        let config = match configuration::find(self.config.as_deref(), providers) {
             Ok(config) => config,
             // A file that happens to be in this folder does not stop the use of a local model.
             Err(_) if self.config.is_none() && model::is_known(alias) => None,
@@ -379,7 +379,7 @@ impl Named {
         let is_in_process = config.is_none() && provider.is_none() && model.is_some();
         let config = match is_in_process {
             true => None,
-            false => Config::find_with(config.as_deref(), providers.dialects()).map_err(Failed::usage)?,
+            false => configuration::find(config.as_deref(), providers).map_err(Failed::usage)?,
         };
         let mut notes = vec![match &config {
             Some(config) => format!("configuration: {}", config.file()),

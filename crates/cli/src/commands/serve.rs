@@ -15,7 +15,7 @@ use crate::flags::set;
 use crate::ledger::{Recording, now};
 use crate::stderr::say;
 use crate::targets::{RetryArgs, make, of_alias};
-use crate::{log, service, signals};
+use crate::{configuration, log, service, signals};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -75,7 +75,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     log::start(args.verbose);
-    let config = Config::find_with(args.config.as_deref(), providers.dialects()).map_err(Failed::usage)?;
+    let config = configuration::find(args.config.as_deref(), providers).map_err(Failed::usage)?;
     let config = match config {
         Some(config) => config,
         None if cfg!(feature = "local") => Config::in_process().map_err(Failed::usage)?,

@@ -35,6 +35,7 @@ mod protocols;
 mod read;
 #[cfg(unix)]
 mod readme;
+mod redaction;
 mod requirements;
 mod review;
 mod rows;

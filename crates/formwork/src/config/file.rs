@@ -13,7 +13,7 @@ use super::document::Document;
 use super::find::{self, Found};
 use super::lists::{Aliases, Lists, TargetList, TargetOrder};
 use super::overlay::{self, Edit};
-use super::{Common, ConfigError, Defaults, Section, Serve, Telemetry, TrustedFiles};
+use super::{Common, ConfigError, Defaults, Redaction, Section, Serve, Telemetry, TrustedFiles};
 
 /// The default configuration, for users without one.
 const IN_PROCESS: &str = "[providers.local]\nkind = \"local\"\n";
@@ -52,6 +52,7 @@ pub struct Config {
     serve: Serve,
     telemetry: Telemetry,
     health: Thresholds,
+    redaction: Redaction,
 }
 
 /// The provider, list or model that a name in a configuration refers to; see [`Config::named`].
@@ -107,6 +108,8 @@ struct Rest {
     telemetry: Telemetry,
     #[serde(default)]
     health: Thresholds,
+    #[serde(default)]
+    redaction: Redaction,
 }
 
 impl Config {
@@ -191,7 +194,7 @@ impl Config {
         table.remove("providers");
         let rest: Rest = document.read(table, 0..document.text.len(), &["providers"])?;
         let Rest { targets, order, weights, lists, aliases, defaults, registry, contracts, .. } = rest;
-        let (serve, telemetry, health) = (rest.serve, rest.telemetry, rest.health);
+        let (serve, telemetry, health, redaction) = (rest.serve, rest.telemetry, rest.health, rest.redaction);
         let registry = Arc::new(known_models(&document, folder, registry.as_deref(), dialects)?);
         let sections = document
             .providers()?
@@ -215,6 +218,7 @@ impl Config {
                     default_retries,
                     default_settings,
                     health,
+                    redaction: redaction.clone(),
                 })
             })
             .collect::<Result<Vec<_>, _>>()?;
@@ -241,6 +245,7 @@ impl Config {
             serve,
             telemetry,
             health,
+            redaction,
             defaults,
             sections,
             document,
@@ -381,6 +386,11 @@ impl Config {
     /// Returns the thresholds of `[health]`, by which the evidence about targets counts.
     pub const fn health(&self) -> &Thresholds {
         &self.health
+    }
+
+    /// Returns the texts that logs, ledgers and cassettes must not contain.
+    pub const fn redaction(&self) -> &Redaction {
+        &self.redaction
     }
 
     /// Returns an error located at a setting of `[telemetry]`, or at the section if it does not have this setting.

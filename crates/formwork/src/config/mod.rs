@@ -8,6 +8,7 @@ mod file;
 mod find;
 mod lists;
 mod overlay;
+mod redaction;
 mod schema;
 mod section;
 mod serve;
@@ -20,6 +21,7 @@ pub use defaults::Defaults;
 pub use error::ConfigError;
 pub use file::{Config, Named};
 pub use lists::{TargetList, TargetOrder};
+pub use redaction::Redaction;
 #[cfg(feature = "golden")]
 pub(crate) use schema::drop_examples;
 pub use schema::schema;

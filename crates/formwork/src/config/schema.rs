@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use formwork_core::Thresholds;
 
-use super::{Common, Defaults, Serve, TargetList, Telemetry};
+use super::{Common, Defaults, Redaction, Serve, TargetList, Telemetry};
 use crate::providers::{Kind, Providers};
 
 /// Returns the JSON Schema of a configuration file with these kinds of providers, for editors.
@@ -18,12 +18,13 @@ use crate::providers::{Kind, Providers};
 pub fn schema(providers: &Providers) -> Value {
     let mut definitions = Map::new();
     let common = embedded::<Common>(&mut definitions);
-    let [lists, defaults, serve, telemetry, health] = [
+    let [lists, defaults, serve, telemetry, health, redaction] = [
         embedded::<TargetList>(&mut definitions),
         embedded::<Defaults>(&mut definitions),
         embedded::<Serve>(&mut definitions),
         embedded::<Telemetry>(&mut definitions),
         embedded::<Thresholds>(&mut definitions),
+        embedded::<Redaction>(&mut definitions),
     ];
     // `additionalProperties` of a section does not look into its `allOf`, so a section lists the names of shared settings.
     let shared: Vec<&str> =
@@ -92,6 +93,7 @@ pub fn schema(providers: &Providers) -> Value {
             "serve": serve,
             "telemetry": telemetry,
             "health": health,
+            "redaction": redaction,
             "providers": {
                 "description": "Providers by name.",
                 "type": "object",

@@ -14,7 +14,7 @@ use toml::de::DeValue;
 use super::common::retry_settings;
 use super::document::Document;
 use super::overlay::Edit;
-use super::{Common, ConfigError};
+use super::{Common, ConfigError, Redaction};
 
 /// One provider of a configuration.
 ///
@@ -50,6 +50,8 @@ pub struct Section {
     pub(super) default_retries: Retries,
     pub(super) default_settings: ModelSettings,
     pub(super) health: Thresholds,
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "transports use it"))]
+    pub(crate) redaction: Redaction,
 }
 
 impl Section {

@@ -7,6 +7,7 @@ use formwork_http::{HttpTransport, Key, KeyCommand};
 use formwork_wire::SharedTransport;
 use formwork_wire::cassette::{Cassette, Player};
 
+use super::redacted::Redacted;
 use super::server::Server;
 use super::tape::Tape;
 use super::trust;
@@ -56,7 +57,8 @@ fn limited(
         let path = section.path(path);
         let failed = |reason: String| section.error(format!("the cassette {}: {reason}", path.display()));
         let text = std::fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
-        return Ok(Arc::new(Player::new(Cassette::from_json(&text).map_err(failed)?)));
+        let player = Player::new(Cassette::from_json(&text).map_err(failed)?);
+        return Ok(Redacted::over(Arc::new(player), &section.redaction, true));
     }
     trust::check(section, server)?;
     check_headers(section, server)?;
@@ -73,12 +75,13 @@ fn limited(
         let pem = std::fs::read(&path).map_err(|error| failed(error.to_string()))?;
         network = network.with_root_certificate(&pem).map_err(|error| failed(error.to_string()))?;
     }
+    let network = Redacted::over(Arc::new(network), &section.redaction, false);
     Ok(match &section.common.record {
         Some(path) => {
             let failed = |reason: String| section.error(format!("the cassette {}: {reason}", path.display()));
-            Arc::new(Tape::new(Arc::new(network), section.below(path)?).map_err(failed)?)
+            Arc::new(Tape::new(network, section.below(path)?).map_err(failed)?)
         }
-        None => Arc::new(network),
+        None => network,
     })
 }
 

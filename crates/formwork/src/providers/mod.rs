@@ -24,6 +24,8 @@ mod probe_cache;
 mod promises;
 #[cfg(feature = "http")]
 mod raw;
+#[cfg(feature = "http")]
+mod redacted;
 mod retirement;
 #[cfg(feature = "http")]
 mod server;

@@ -71,6 +71,13 @@ fn each_mistake_is_one_line_with_its_place() {
             "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\nheaders = { x-a = \"1\" }\nsecret_headers = { X-A = \"PATH\" }",
             "the header `X-A` is set twice",
         ),
+        (
+            "[redaction]\npatterns = ['a+', '[']",
+            "the configuration:2:12: `[` is not a regular expression: unclosed ",
+        ),
+        ("[redaction]\npatterns = ['a*']", "the configuration:2:12: `a*` matches the empty text"),
+        ("[redaction]\npattern = ['a']", "there is no `pattern` here: did you mean `patterns`?"),
+        ("redaction = [['a']]", "`redaction` is a table"),
         ("[providers.a]\nkind = \"local\"\nthreads = 4", "the model in this process has no such setting"),
         (
             "[providers.a]\nkind = \"openai\"\nmodel = \"x\"\nextra = { text = { verbosity = \"low\", format = {} } }",
@@ -229,9 +236,18 @@ fn no_setting_is_accepted_with_a_misspelt_name_a_wrong_type_or_a_number_out_of_r
     let schema = formwork::config::schema(&Providers::builtin());
     let mut all = Vec::new();
     let sections = schema.pointer("/properties/providers/additionalProperties/oneOf").unwrap();
-    for name in
-        ["defaults", "serve", "telemetry", "health", "targets", "order", "weights", "registry", "contracts"]
-    {
+    for name in [
+        "defaults",
+        "serve",
+        "telemetry",
+        "health",
+        "redaction",
+        "targets",
+        "order",
+        "weights",
+        "registry",
+        "contracts",
+    ] {
         let mut found = Vec::new();
         let top = json!({"properties": {name: schema["properties"][name]}});
         members(&schema, &top, &[], &mut found);

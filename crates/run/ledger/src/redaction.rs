@@ -49,6 +49,7 @@ static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(KEYS).ok());
 pub struct Redaction {
     paths: Vec<PathPattern>,
     patterns: Vec<Regex>,
+    function: Option<fn(&str) -> String>,
 }
 
 impl Redaction {
@@ -72,6 +73,14 @@ impl Redaction {
         Ok(self)
     }
 
+    /// Sets a function that removes texts after the patterns (default: none). It is called when a run is written, so its rules
+    /// may be known later than the ledger is opened.
+    #[must_use]
+    pub const fn with_function(mut self, function: fn(&str) -> String) -> Self {
+        self.function = Some(function);
+        self
+    }
+
     /// Removes keys and the matches of the patterns.
     pub(crate) fn text(&self, text: &mut String) {
         let Some(keys) = &*KEY else {
@@ -82,6 +91,9 @@ impl Redaction {
             if let Cow::Owned(shorter) = pattern.replace_all(text, REDACTED) {
                 *text = shorter;
             }
+        }
+        if let Some(function) = self.function {
+            *text = function(text);
         }
     }
 

@@ -9,6 +9,7 @@ use clap::Subcommand;
 use formwork::config::Config;
 use formwork::providers::Providers;
 
+use crate::configuration;
 use crate::exit::{Failed, Status};
 
 const SHOW: &str = "\
@@ -75,5 +76,5 @@ pub(crate) fn run(command: &Command, providers: &Providers) -> Result<Status, Fa
 
 /// Finds and reads the configuration.
 fn read(file: Option<&std::path::Path>, providers: &Providers) -> Result<Option<Config>, Failed> {
-    Config::find_with(file, providers.dialects()).map_err(Failed::usage)
+    configuration::find(file, providers).map_err(Failed::usage)
 }

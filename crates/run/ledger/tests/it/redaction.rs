@@ -130,6 +130,14 @@ fn a_rule_that_is_none_is_an_error_with_its_text() {
     }
 }
 
+#[test]
+fn a_function_removes_texts_that_no_pattern_names() {
+    let redaction = Redaction::default().with_function(|text| text.replace("Maria", "[redacted]"));
+    let bytes =
+        bytes_after(Settings { redaction, ..with_bodies() }, r#"{"a": "Maria"}"#, "Maria moved", false);
+    assert!(!has(&bytes, "Maria") && has(&bytes, "moved"));
+}
+
 fn document() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
