@@ -94,7 +94,7 @@ impl<'a> LowerRequest<'a> {
     }
 }
 
-/// The valid answers that lowering may exclude. Each exclusion is listed in [`Lowered::losses`] as [`LossKind::Tightened`].
+/// The valid answers that lowering may exclude, each as a loss of the kind [`LossKind::Tightened`].
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]

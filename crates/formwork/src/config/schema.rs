@@ -218,6 +218,7 @@ fn kind_of(kinds: &[&Kind]) -> Value {
 fn embedded<T: JsonSchema>(definitions: &mut Map<String, Value>) -> Value {
     let mut schema = SchemaGenerator::default().into_root_schema_for::<T>();
     schema.remove("$schema");
+    schema.remove("title");
     let mut schema = schema.to_value();
     definitions.extend(taken(&mut schema, "$defs"));
     schema

@@ -37,8 +37,8 @@ pub struct OllamaConfig {
     /// The API: `chat` (the default), or `generate` for models without a chat template.
     #[serde(default)]
     pub api: Api,
-    /// The context size in tokens, for prompt and completion together (default: computed for each call, a power of two from
-    /// 4096 up to the context of the model, where a probe found it). The server reloads the model whenever the size changes.
+    /// The context size in tokens, for prompt and completion together (default: for each call a power of two from 4096 up to
+    /// the model's context, where a probe found it). The server reloads the model when the size changes.
     pub num_ctx: Option<u32>,
     /// The time for which the model stays loaded after a call: seconds, or a duration such as `30m` (default: the server's,
     /// which is `5m`).

@@ -59,10 +59,10 @@ impl Api {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MaxTokensField {
-    /// `max_completion_tokens`, which OpenAI requires for reasoning models. Reasoning tokens count towards it.
+    /// OpenAI requires it for reasoning models. Reasoning tokens count towards it.
     #[default]
     MaxCompletionTokens,
-    /// `max_tokens`, the older property. Most compatible servers support only this one.
+    /// The older property, which most compatible servers support alone.
     MaxTokens,
 }
 

@@ -38,8 +38,8 @@ pub struct Thresholds {
     pub unbounded_every: u32,
     /// The number of complete answers without bounds that lift the bounds (default: 2).
     pub complete_answers: u32,
-    /// The number of failed calls, of the last `window_calls`, after which a target is out of service (default: 3): connections
-    /// that broke, time-outs, and status codes from 500. A connection that cannot be made needs no second one.
+    /// The number of failed calls, of the last `window_calls`, after which a target is out of service (default: 3): broken
+    /// connections, time-outs, status codes from 500. A connection that cannot be made needs no second one.
     pub failed_calls: u32,
     /// The number of last calls that `failed_calls` refers to (default: 10).
     pub window_calls: u32,
