@@ -1,6 +1,6 @@
 //! Decodes a response into deltas.
 
-use formwork_core::{Delta, Fault, Finish, Original, ToolCall, Usage};
+use formwork_core::{Delta, Fault, FaultKind, Finish, Original, ToolCall, Usage};
 use formwork_wire::lenient::{Count, Leaf, List, Object};
 use formwork_wire::{Collector, Deltas, RequestInfo, bad_wire, lenient};
 use serde::Deserialize;
@@ -146,10 +146,42 @@ pub(crate) fn document(request: RequestInfo, body: &[u8], out: &mut Deltas) -> R
         "guardrail_intervened" | "content_filtered" => Finish::Filtered,
         "refusal" => Finish::Refused,
         "tool_use" => Finish::ToolCall,
-        // For example `stop_sequence` and `malformed_model_output`: validation judges the text.
+        // Whatever text came before it: the same call may succeed.
+        reason @ ("malformed_model_output" | "malformed_tool_use") => {
+            let message = format!("the service could not read the model's output: `stopReason` `{reason}`");
+            return Err(Fault::new(FaultKind::Overloaded, message));
+        }
+        // For example `stop_sequence`: validation judges the text.
         other => Finish::other(other),
     });
     collector.usage = response.usage.0.and_then(|counts| counts.usage());
     collector.end(out);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn malformed_output_is_a_fault_whatever_text_came_before_it() {
+        for (reason, expected) in [
+            ("malformed_model_output", Some(FaultKind::Overloaded)),
+            ("malformed_tool_use", Some(FaultKind::Overloaded)),
+            ("stop_sequence", None),
+            ("a_reason_to_come", None),
+        ] {
+            for content in [json!([]), json!([{"text": "{}"}])] {
+                let body = json!({"output": {"message": {"content": content}}, "stopReason": reason});
+                let mut deltas = Deltas::new();
+                let read = document(RequestInfo::default(), body.to_string().as_bytes(), &mut deltas);
+                assert_eq!(read.as_ref().err().map(|fault| fault.kind), expected, "{body}");
+                let has_end = deltas.iter().any(|delta| matches!(delta, Delta::End(_)));
+                assert_eq!(has_end, expected.is_none(), "{body}");
+                assert!(read.err().is_none_or(|fault| fault.message.contains(reason)), "{body}");
+            }
+        }
+    }
 }

@@ -57,7 +57,7 @@ impl ContentReader {
         }
         match candidate.finish_reason.as_str() {
             None | Some("") => {}
-            Some(reason) => self.collector.stopped(finish(reason)),
+            Some(reason) => self.collector.stopped(finish(reason)?),
         }
         Ok(())
     }
@@ -158,9 +158,10 @@ impl Reader for ContentReader {
     }
 }
 
-/// Returns why the model stopped. A malformed or unexpected function call is a mistake of the model: validation judges the text.
-fn finish(reason: &str) -> Finish {
-    match reason {
+/// Returns why the model stopped. An output that the service could not read is a fault, whatever text came before it; the same call
+/// may succeed. An unexpected function call is a mistake of the model: validation judges the text.
+fn finish(reason: &str) -> Result<Finish, Fault> {
+    Ok(match reason {
         "STOP" => Finish::Stop,
         "MAX_TOKENS" => Finish::Length,
         "SAFETY"
@@ -173,6 +174,10 @@ fn finish(reason: &str) -> Finish {
         | "IMAGE_SAFETY"
         | "IMAGE_PROHIBITED_CONTENT"
         | "IMAGE_RECITATION" => Finish::Filtered,
+        "MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" => {
+            let message = format!("the service could not read the model's output: `finishReason` `{reason}`");
+            return Err(Fault::new(FaultKind::Overloaded, message));
+        }
         other => Finish::other(other),
-    }
+    })
 }

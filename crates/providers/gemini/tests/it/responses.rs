@@ -29,7 +29,6 @@ fn reasons_to_finish_are_classes() {
         ("PROHIBITED_CONTENT", Finish::Filtered),
         ("SPII", Finish::Filtered),
         ("MODEL_ARMOR", Finish::Filtered),
-        ("MALFORMED_FUNCTION_CALL", Finish::other("MALFORMED_FUNCTION_CALL")),
         ("UNEXPECTED_TOOL_CALL", Finish::other("UNEXPECTED_TOOL_CALL")),
         ("OTHER", Finish::other("OTHER")),
         ("SOMETHING_NEW", Finish::other("SOMETHING_NEW")),
@@ -42,6 +41,23 @@ fn reasons_to_finish_are_classes() {
         bare["candidates"][0].as_object_mut().unwrap().remove("content");
         for completion in answers(&any_call(), &bare) {
             assert_eq!((completion.finish, completion.text.as_str()), (finish.clone(), ""), "{reason}");
+        }
+    }
+}
+
+#[test]
+fn malformed_output_is_a_fault_whatever_text_came_before_it() {
+    for reason in ["MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"] {
+        for parts in [json!([]), json!([{"text": "{}"}])] {
+            let document = document(&parts, reason).to_string();
+            let event = format!("data: {document}\n\n");
+            for (media_type, body) in [("application/json", &document), ("text/event-stream", &event)] {
+                let (deltas, fault) = decoded(&any_call(), media_type, &[body.as_bytes()]);
+                let fault = fault.unwrap_or_else(|| panic!("{media_type} {document}"));
+                assert_eq!(fault.kind, FaultKind::Overloaded, "{fault}");
+                assert!(fault.message.contains(reason), "{fault}");
+                assert!(!deltas.iter().any(|delta| matches!(delta, Delta::End(_))), "{deltas:?}");
+            }
         }
     }
 }
