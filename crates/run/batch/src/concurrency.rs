@@ -122,8 +122,8 @@ pub(crate) struct Concurrency {
     round: Round,
     /// The round with which later ones are compared.
     reference: Option<Round>,
-    /// The times of the answers of the last three seconds.
-    answers: VecDeque<f64>,
+    /// The starts of the last three seconds of calls that were not refused.
+    starts: VecDeque<f64>,
     /// The most calls that were open since the rate was lowered.
     most_open: f64,
     /// The number of refusals in a row that lowered the rate when the most calls were open.
@@ -149,7 +149,7 @@ impl Concurrency {
             latency: 0.0,
             round: Round { open, ..Round::default() },
             reference: None,
-            answers: VecDeque::new(),
+            starts: VecDeque::new(),
             most_open: 0.0,
             refused_at_most: 0,
             counts_open: 0.0,
@@ -190,6 +190,10 @@ impl Concurrency {
         self.open += 1.0;
         self.most_open = self.most_open.max(self.open);
         self.tokens -= 1.0;
+        self.starts.push_back(now);
+        while self.starts.front().is_some_and(|first| *first < now - 3.0) {
+            self.starts.pop_front();
+        }
     }
 
     /// Notes that a call ended without saying anything about the target's limits.
@@ -202,10 +206,6 @@ impl Concurrency {
         self.ended();
         let latency = (now - started).max(1e-4);
         self.latency = if self.latency == 0.0 { latency } else { self.latency.mul_add(0.95, latency * 0.05) };
-        self.answers.push_back(now);
-        while self.answers.front().is_some_and(|first| *first < now - 3.0) {
-            self.answers.pop_front();
-        }
         if started >= self.round.began {
             self.round.add(latency);
             if matches!(self.phase, Phase::Starting) {
@@ -248,6 +248,9 @@ impl Concurrency {
         let limit = self.limit(now) as f64;
         let is_reached = self.open >= 0.95 * limit;
         self.ended();
+        if let Some(refused) = self.starts.iter().rposition(|start| *start == started) {
+            self.starts.remove(refused);
+        }
         if let Refusal::Rate(delay) = refusal {
             self.blocked = self.blocked.max(now + delay.filter(|delay| *delay >= 2.0).unwrap_or_default());
         }
@@ -287,14 +290,14 @@ impl Concurrency {
         if self.refused_at_most >= SAME {
             return true;
         }
-        let taken = self.answered_per_second(now);
+        let taken = self.started_per_second(now);
         if taken == 0.0 {
             // Nothing shows yet how many it takes.
             self.lower_open(now, started, self.limit(now) as f64);
             return false;
         }
         let before = self.rate.map_or(taken, |rate| rate.at(now).min(taken * 1.05));
-        // The first refusals come in a burst, in which the number of answers says little about the rate.
+        // The first refusals come in a burst, whose starts say little about the rate.
         let is_known = self.rate.is_some_and(|rate| now - rate.fell > BACK_OPEN);
         let back = if is_known { BACK_RATE } else { BACK_OPEN }.max(4.0 * self.latency);
         self.fill(now);
@@ -303,9 +306,9 @@ impl Concurrency {
         false
     }
 
-    /// Returns the greatest number of answers within one of the last three seconds.
-    fn answered_per_second(&self, now: f64) -> f64 {
-        let within = |from: f64| self.answers.iter().filter(|at| (from..from + 1.0).contains(*at)).count();
+    /// Returns the greatest number of starts within one of the last three seconds.
+    fn started_per_second(&self, now: f64) -> f64 {
+        let within = |from: f64| self.starts.iter().filter(|at| (from..from + 1.0).contains(*at)).count();
         (1..=3).map(|second| within(now - f64::from(second))).max().unwrap_or_default() as f64
     }
 
