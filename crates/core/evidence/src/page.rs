@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use crate::html::{html_text, html_value};
 use crate::{Evidence, Span, Status};
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:1.5em;color:#222;background:#fff}\
@@ -14,9 +15,6 @@ table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.25em .6
 overflow-wrap:anywhere}mark{background:#cfe8cf;color:inherit;scroll-margin:4em}mark.normalised{background:#fff1b8}\
 mark.computed{background:#d6e4ff}mark:target,mark.several{outline:2px solid #06c}tr.not_found td{color:#b00020}code{font-size:.92em}\
 .values{position:sticky;top:1em;max-height:95vh;overflow:auto;align-self:start}";
-
-/// The maximum number of characters of a shown value.
-const MAX_VALUE: usize = 300;
 
 /// Returns a page with the input text, in which the chosen place of each leaf is marked, and with the values beside it. Texts and
 /// values are escaped. The page loads nothing and has no script.
@@ -33,7 +31,7 @@ pub fn page(title: &str, text: &str, value: &Value, evidence: &[Evidence]) -> St
     let mut page = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
          <title>{title}</title><style>{STYLE}</style><h1>{title}</h1><main><pre dir=\"auto\">",
-        title = escaped(title),
+        title = html_text(title),
     );
     marked(&mut page, text, evidence);
     page.push_str("</pre><div class=\"values\"><table><tr><th>path<th>value<th>evidence");
@@ -42,9 +40,9 @@ pub fn page(title: &str, text: &str, value: &Value, evidence: &[Evidence]) -> St
         let _ = write!(
             page,
             "<tr class=\"{status}\"><td><code>{}</code><td dir=\"auto\">",
-            escaped(&it.path.to_string())
+            html_text(&it.path.to_string())
         );
-        page.push_str(&shown(it.path.get(value)));
+        page.push_str(&it.path.get(value).map(html_value).unwrap_or_default());
         let places = match it.spans.len() {
             0 | 1 => String::new(),
             more => format!(" ({more} places)"),
@@ -78,10 +76,10 @@ fn marked(page: &mut String, text: &str, evidence: &[Evidence]) {
         }
         let part: String = characters.by_ref().take(end - at).collect();
         match open.first() {
-            None => page.push_str(&escaped(&part)),
+            None => page.push_str(&html_text(&part)),
             Some((number, span, first)) => {
                 let paths: Vec<String> =
-                    open.iter().map(|(_, _, it)| escaped(&it.path.to_string())).collect();
+                    open.iter().map(|(_, _, it)| html_text(&it.path.to_string())).collect();
                 // A leaf that begins here is the target of a link. Other leaves of the same place get targets of their own.
                 let id = if span.start == at { format!(" id=\"v{number}\"") } else { String::new() };
                 for (number, ..) in open.iter().skip(1).filter(|(_, span, _)| span.start == at) {
@@ -93,7 +91,7 @@ fn marked(page: &mut String, text: &str, evidence: &[Evidence]) {
                     "<mark{id} class=\"{}{several}\" title=\"{}\">{}</mark>",
                     name(first.status),
                     paths.join(", "),
-                    escaped(&part)
+                    html_text(&part)
                 );
             }
         }
@@ -108,39 +106,6 @@ const fn name(status: Status) -> &'static str {
         Status::Computed => "computed",
         Status::NotFound => "not_found",
     }
-}
-
-fn shown(value: Option<&Value>) -> String {
-    let text = match value {
-        None => String::new(),
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
-    };
-    let mut shown: String = text.chars().take(MAX_VALUE).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
-    }
-    escaped(&shown)
-}
-
-/// Returns a text for HTML. Control characters that HTML forbids become the replacement character; a form feed begins a page.
-fn escaped(text: &str) -> String {
-    let mut all = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => all.push_str("&amp;"),
-            '<' => all.push_str("&lt;"),
-            '>' => all.push_str("&gt;"),
-            '"' => all.push_str("&quot;"),
-            '\'' => all.push_str("&#39;"),
-            '\u{c}' => all.push('\n'),
-            '\n' | '\t' => all.push(c),
-            '\r' => {}
-            c if c.is_control() => all.push('\u{fffd}'),
-            c => all.push(c),
-        }
-    }
-    all
 }
 
 #[cfg(test)]
@@ -178,7 +143,7 @@ mod tests {
             let value = json!({ "<i>": values });
             let evidence = Index::new(&text).evidence(&value, None);
             let page = page("<x>", &text, &value, &evidence);
-            prop_assert_eq!(plain(&page), escaped(&text));
+            prop_assert_eq!(plain(&page), html_text(&text));
             prop_assert!(!page.contains("<i>") && !page.contains("<x>"));
             for (number, it) in evidence.iter().enumerate() {
                 let targets = page.matches(&format!("id=\"v{number}\"")).count();

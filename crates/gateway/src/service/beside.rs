@@ -12,13 +12,13 @@ use formwork_http::with_trace;
 use formwork_ledger::RunRecord;
 use serde_json::json;
 
+use super::asker::Asker;
 use super::job::{no_json, reserve, text};
 use super::refused::refused;
 use super::{Shared, passed};
 use crate::access;
 use crate::ask::Ask;
 use crate::document::Document;
-use crate::options::Options;
 use crate::pass::Pass;
 use crate::problem::{Kind, Problem};
 use crate::protocol::{Anthropic, Ollama, OpenAi, Protocol};
@@ -73,15 +73,12 @@ pub(super) async fn answer(beside: Beside, shared: Arc<Shared>, request: Request
 
 async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
-    let client = shared.access.client(&parts.headers)?;
-    let seat = shared.access.count(&client)?;
-    let options = Options::of(&parts.headers)?;
+    let asker = Asker::of(&shared, &parts.headers)?;
     let text = text(&shared, &parts.headers, body).await?;
     let document = Document::read(&text).map_err(|error| no_json(&error))?;
     let model = document.word(["model"]).map(str::to_owned);
     let model = model.ok_or_else(|| Problem::invalid("model", "missing field `model`"))?;
-    client.may_ask(&shared.engine.names, &model)?;
-    let mut targets = shared.engine.names.resolve(&model)?;
+    let mut targets = asker.targets(&shared, &model)?;
     let has_protocol = |raw: &Raw| beside.targets().contains(&raw.protocol);
     let known = shared.engine.names.targets();
     targets.retain(|nth| known.get(*nth).and_then(|target| target.raw.as_ref()).is_some_and(has_protocol));
@@ -95,8 +92,9 @@ async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Re
         let message = format!("no target of this model is a server with the embeddings of {name}");
         return Err(Problem::invalid("model", message));
     };
-    let until = Instant::now() + shared.engine.deadline(options.bounds);
-    let turn = shared.turns.take(shared.engine.deadline(options.bounds)).await?;
+    let until = Instant::now() + shared.engine.deadline(asker.options.bounds);
+    let turn = asker.turn(&shared).await?;
+    let Asker { client, seat, options } = asker;
     // There are no tokens of an answer.
     let mut ask = Ask::plain(model);
     ask.sampling.max_tokens = Some(0);

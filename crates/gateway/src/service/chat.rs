@@ -11,6 +11,7 @@ use formwork_http::with_trace;
 use formwork_ledger::{RecordId, RunRecord};
 use serde_json::Value;
 
+use super::asker::Asker;
 use super::job::{Job, exact, no_json, now, reserve, text};
 use super::native::Given;
 use super::refused::refused;
@@ -46,18 +47,14 @@ async fn work(
     request: Request<Body>,
 ) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
-    let client = shared.access.client(&parts.headers)?;
-    let seat = shared.access.count(&client)?;
-    let options = Options::of(&parts.headers)?;
+    let asker = Asker::of(&shared, &parts.headers)?;
     let text = text(&shared, &parts.headers, body).await?;
     let document = Document::read(&text).map_err(|error| no_json(&error))?;
     let model = document.word(["model"]).map(str::to_owned);
     let model = model.ok_or_else(|| Problem::invalid("model", "missing field `model`"))?;
-    client.may_ask(&shared.engine.names, &model)?;
-    let mut targets = shared.engine.names.resolve(&model)?;
-    let turn = shared.turns.take(shared.engine.deadline(options.bounds)).await.inspect_err(|problem| {
-        shared.metrics.event(problem.kind.name());
-    })?;
+    let mut targets = asker.targets(&shared, &model)?;
+    let turn = asker.turn(&shared).await?;
+    let Asker { client, seat, options } = asker;
     let run = RunRecord::new(parts.uri.path().to_owned(), access::now())
         .with_key(client.id())
         .with_labels(options.user.clone(), options.tags.clone())

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Shared;
+use super::asker::Asker;
 use super::job::{calls, json as read_json, named, reserve, warnings};
 use super::refused::refused;
 use super::stream::body_of;
@@ -101,28 +102,26 @@ pub(super) async fn extract(State(shared): State<Arc<Shared>>, request: Request<
 
 async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
-    let client = shared.access.client(&parts.headers)?;
-    let seat = shared.access.count(&client)?;
-    let mut options = Options::of(&parts.headers)?;
+    let mut asker = Asker::of(&shared, &parts.headers)?;
     let (body, text) = read_json(&shared, &parts.headers, body).await?;
     let extract_request: ExtractRequest =
         serde_json::from_value(body).map_err(|error| Problem::new(Kind::Invalid, error.to_string()))?;
-    let spec = spec(&shared, &extract_request, &options).await?;
+    let spec = spec(&shared, &extract_request, &asker.options).await?;
     let model = if extract_request.targets.is_empty() {
         DEFAULT.to_owned()
     } else {
         extract_request.targets.join(",")
     };
-    client.may_ask(&shared.engine.names, &model)?;
-    let targets = shared.engine.names.resolve(&model)?;
-    limit(&extract_request, &mut options)?;
+    let targets = asker.targets(&shared, &model)?;
+    limit(&extract_request, &mut asker.options)?;
     let sampling = Sampling {
         temperature: extract_request.temperature,
         top_p: None,
         seed: extract_request.seed,
         max_tokens: extract_request.max_tokens.filter(|tokens| *tokens > 0),
     };
-    let turn = shared.turns.take(shared.engine.deadline(options.bounds)).await?;
+    let turn = asker.turn(&shared).await?;
+    let Asker { client, seat, mut options } = asker;
     let ask = Ask {
         want: Want::Json { name: String::new(), schema: Schema::default() },
         sampling,

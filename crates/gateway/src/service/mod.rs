@@ -1,5 +1,6 @@
 //! The service: its parts, and how it is started.
 
+mod asker;
 mod batches;
 mod beside;
 mod chat;

@@ -116,9 +116,7 @@ impl AsksRows for InProcess {
             return free;
         }
         let room = self.in_use().map(Pace::room).fold(0, usize::saturating_add);
-        let room = room.saturating_sub(self.coming.load(Ordering::Relaxed)).min(free);
-        // A target whose calls all ended is tried again whatever its bounds.
-        if open == 0 && self.wait().is_zero() { room.max(1) } else { room }
+        room.saturating_sub(self.coming.load(Ordering::Relaxed)).min(free)
     }
 
     fn wait(&self) -> Duration {

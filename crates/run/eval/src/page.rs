@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use formwork_evidence::{html_text, html_value};
 use serde_json::Value;
 
 use crate::{Baseline, Comparison, Report, Verdict};
@@ -10,9 +11,6 @@ const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:72em;marg
 table{border-collapse:collapse;width:100%;margin:1em 0}th,td{text-align:left;padding:.25em .6em;border-bottom:1px solid #ddd;\
 vertical-align:top;overflow-wrap:anywhere}td.n,th.n{text-align:right;white-space:nowrap}.wrong{color:#b00020}.missing{color:#8a5a00}\
 .invented{color:#6a1b9a}summary{cursor:pointer;padding:.3em 0}code{font-size:.92em}";
-
-/// The maximum number of characters of a shown value.
-const MAX_VALUE: usize = 300;
 
 /// Returns a page about an evaluation: for each configuration the score, the paths, and the worst documents with their differences, and
 /// the comparison of each two configurations. The page loads nothing.
@@ -29,7 +27,7 @@ pub fn page(comparison: &Comparison, title: &str) -> String {
     let mut page = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
          <title>{title}</title><style>{STYLE}</style><h1>{title}</h1>",
-        title = escaped(title),
+        title = html_text(title),
     );
     if !comparison.pairs.is_empty() {
         overview(&mut page, comparison);
@@ -51,7 +49,7 @@ fn overview(page: &mut String, comparison: &Comparison) {
         let _ = write!(
             page,
             "<tr><td>{}<td class=n>{}<td class=n>{}",
-            escaped(report.name.as_deref().unwrap_or_default()),
+            html_text(report.name.as_deref().unwrap_or_default()),
             percent(report.score),
             report.interval.map(range).unwrap_or_default()
         );
@@ -78,7 +76,7 @@ fn difference(page: &mut String, title: &str, baseline: &Baseline) {
     let _ = write!(
         page,
         "<p>{} ({}): <b>{:+.2}</b> points{}; better in {}, worse in {}, equal in {} documents; probability of being better {}.</p>",
-        escaped(title),
+        html_text(title),
         percent(baseline.score),
         100.0 * baseline.difference,
         range(baseline.interval),
@@ -91,7 +89,7 @@ fn difference(page: &mut String, title: &str, baseline: &Baseline) {
 
 fn section(page: &mut String, report: &Report) {
     if let Some(name) = &report.name {
-        let _ = write!(page, "<h2>{}</h2>", escaped(name));
+        let _ = write!(page, "<h2>{}</h2>", html_text(name));
     }
     let _ = write!(
         page,
@@ -112,12 +110,12 @@ fn section(page: &mut String, report: &Report) {
         let _ = write!(
             page,
             "<p class=\"{class}\">Gate <code>{}</code> {word}: {}</p>",
-            escaped(&gate.gate),
+            html_text(&gate.gate),
             percent(gate.value)
         );
     }
     for note in &report.notes {
-        let _ = write!(page, "<p>Note: {}</p>", escaped(note));
+        let _ = write!(page, "<p>Note: {}</p>", html_text(note));
     }
     page.push_str(
         "<h3>Paths</h3><table><tr><th>path<th class=n>accuracy<th class=n>95 % interval<th class=n>right<th class=n>wrong\
@@ -130,7 +128,7 @@ fn section(page: &mut String, report: &Report) {
         let _ = write!(
             page,
             "<tr><td><code>{}</code><td class=n>{}<td class=n>{}<td class=n>{}<td class=n>{}<td class=n>{}<td class=n>{}<td class=n>{}",
-            escaped(&path.path),
+            html_text(&path.path),
             path.accuracy.map(percent).unwrap_or_default(),
             path.interval.map(range).unwrap_or_default(),
             tally.right,
@@ -147,7 +145,7 @@ fn section(page: &mut String, report: &Report) {
             page,
             "<details><summary>{} <code>{}</code></summary><table>",
             percent(row.score),
-            escaped(&id)
+            html_text(&id)
         );
         page.push_str("<tr><th>path<th>verdict<th>gold<th>answer");
         for difference in &row.differences {
@@ -159,7 +157,7 @@ fn section(page: &mut String, report: &Report) {
             let _ = write!(
                 page,
                 "<tr><td><code>{}</code><td class={class}>{class}<td>{}<td>{}",
-                escaped(&difference.path),
+                html_text(&difference.path),
                 value(difference.expected.as_ref()),
                 value(difference.answer.as_ref()),
             );
@@ -177,18 +175,5 @@ fn range([low, high]: [f64; 2]) -> String {
 }
 
 fn value(value: Option<&Value>) -> String {
-    let text = match value {
-        None => return "<i>absent</i>".to_owned(),
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
-    };
-    let mut shown: String = text.chars().take(MAX_VALUE).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
-    }
-    escaped(&shown)
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    value.map_or_else(|| "<i>absent</i>".to_owned(), html_value)
 }
