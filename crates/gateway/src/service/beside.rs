@@ -109,7 +109,7 @@ async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Re
         let (hold, _) = record.checked(held).await?;
         record.hold(hold);
     }
-    let unanswered = shared.engine.unanswered(&ask, prompt);
+    let unanswered = shared.engine.unanswered(&ask, prompt, 1);
     let pass = Pass {
         engine: &shared.engine,
         protocols: beside.targets(),

@@ -214,7 +214,7 @@ fn body(id: RecordId, result: &Result<Outcome<Value>, Error>) -> Result<Value, P
 async fn whole(prepared: Prepared) -> Result<Response, Problem> {
     let Prepared { shared, ready, input, record, id, turn, .. } = prepared;
     let cancel = CancellationToken::new();
-    let extraction = ready.extractor.extraction(input).with_cancel(cancel.clone());
+    let extraction = ready.extraction(input, 0, &cancel);
     let run = async move {
         let _turn = turn;
         let result = extraction.run().await;
@@ -234,7 +234,7 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
     let Prepared { shared, ready, input, mut record, id, client, turn, trace } = prepared;
     let open = record.checked(Open::new(&shared, &client)).await?;
     let cancel = CancellationToken::new();
-    let mut updates = ready.extractor.extraction(input).with_cancel(cancel.clone()).stream();
+    let mut updates = ready.extraction(input, 0, &cancel).stream();
     let (sender, receiver) = tokio::sync::mpsc::channel::<Bytes>(16);
     tokio::spawn(with_trace(trace, async move {
         let _held = (turn, open);

@@ -6,6 +6,7 @@ mod beside;
 mod chat;
 mod extract;
 mod job;
+mod judge;
 mod lists;
 mod native;
 mod page;
@@ -14,6 +15,7 @@ mod passed;
 mod refused;
 mod routes;
 mod stream;
+mod talk;
 mod turns;
 
 use std::fmt;

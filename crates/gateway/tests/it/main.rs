@@ -16,3 +16,4 @@ mod streams;
 mod support;
 mod telemetry;
 mod tools;
+mod translated;
