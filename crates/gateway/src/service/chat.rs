@@ -47,7 +47,7 @@ async fn work(
     request: Request<Body>,
 ) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
-    let asker = Asker::of(&shared, &parts.headers)?;
+    let asker = Asker::of(&shared, &parts)?;
     let text = text(&shared, &parts.headers, body).await?;
     let document = Document::read(&text).map_err(|error| no_json(&error))?;
     let model = document.word(["model"]).map(str::to_owned);
@@ -55,7 +55,7 @@ async fn work(
     let mut targets = asker.targets(&shared, &model)?;
     let until = Instant::now() + shared.engine.deadline(asker.options.bounds);
     let turn = asker.turn(&shared).await?;
-    let Asker { client, seat, options } = asker;
+    let Asker { client, seat, options, .. } = asker;
     let run = RunRecord::new(parts.uri.path().to_owned(), access::now())
         .with_key(client.id())
         .with_labels(options.user.clone(), options.tags.clone())
@@ -104,8 +104,7 @@ async fn work(
         }
     }
     let meta = Meta { run: id.to_string(), model: model.clone(), created: now() };
-    let job =
-        Job { shared, protocol, ask, prompt, targets, options, meta, client, record, until, _turn: turn };
+    let job = Job { shared, protocol, ask, prompt, targets, options, meta, client, record, until, turn };
     Box::pin(understood(job, document, parts.headers, id)).await
 }
 

@@ -102,7 +102,7 @@ pub(super) async fn extract(State(shared): State<Arc<Shared>>, request: Request<
 
 async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
-    let mut asker = Asker::of(&shared, &parts.headers)?;
+    let mut asker = Asker::of(&shared, &parts)?;
     let (body, text) = read_json(&shared, &parts.headers, body).await?;
     let extract_request: ExtractRequest =
         serde_json::from_value(body).map_err(|error| Problem::new(Kind::Invalid, error.to_string()))?;
@@ -121,7 +121,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
         max_tokens: extract_request.max_tokens.filter(|tokens| *tokens > 0),
     };
     let turn = asker.turn(&shared).await?;
-    let Asker { client, seat, mut options } = asker;
+    let Asker { client, seat, mut options, .. } = asker;
     let ask = Ask {
         want: Want::Json { name: String::new(), schema: Schema::default() },
         sampling,
@@ -240,7 +240,7 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
         let _held = (turn, open);
         let keep_alive = shared.engine.limits.keep_alive;
         // A client that stops reading counts as disconnected.
-        let patience = shared.engine.limits.read_timeout;
+        let patience = shared.engine.limits.write_timeout;
         let result = loop {
             let update = tokio::select! {
                 update = updates.next() => update,

@@ -40,7 +40,7 @@ pub(super) struct Job {
     /// The end of the time for the request.
     pub(super) until: Instant,
     /// Held while the request is worked on.
-    pub(super) _turn: Turn,
+    pub(super) turn: Turn,
 }
 
 /// Reserves the maximum cost of a request. Returns the hold, and the limit for the run. A request that is `passed` on as it is has to

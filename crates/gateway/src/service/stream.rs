@@ -11,6 +11,7 @@ use axum::response::{IntoResponse as _, Response};
 use formwork_core::{Delta, Message};
 use formwork_extract::{CancellationToken, Observer, RunId, Started};
 use formwork_http::with_trace;
+use formwork_serve::Pace;
 use futures_util::stream;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -35,6 +36,7 @@ pub(super) struct Line {
     pub(super) keep_alive: Duration,
     /// The time after which a client that does not read counts as disconnected.
     patience: Duration,
+    pace: Arc<Pace>,
 }
 
 impl Line {
@@ -45,7 +47,17 @@ impl Line {
 
     /// Sends bytes; returns whether the client is still there.
     pub(super) async fn send_bytes(&self, bytes: Vec<u8>) -> bool {
-        bytes.is_empty() || self.sender.send_timeout(bytes.into(), self.patience).await.is_ok()
+        if bytes.is_empty() {
+            return true;
+        }
+        let bytes = match self.sender.try_send(bytes.into()) {
+            Ok(()) => return true,
+            Err(error) => error.into_inner(),
+        };
+        self.pace.rest();
+        let is_sent = self.sender.send_timeout(bytes, self.patience).await.is_ok();
+        self.pace.work();
+        is_sent
     }
 
     /// Keeps the connection alive; returns whether the client is still there.
@@ -82,7 +94,14 @@ pub(super) fn open(job: &Job) -> Result<(Line, Open, Response), Problem> {
     let frames = job.protocol.frames(&job.ask, &job.meta);
     let limits = &job.shared.engine.limits;
     Ok((
-        Line { sender, frames, media_type, keep_alive: limits.keep_alive, patience: limits.read_timeout },
+        Line {
+            sender,
+            frames,
+            media_type,
+            keep_alive: limits.keep_alive,
+            patience: limits.write_timeout,
+            pace: Arc::clone(job.turn.pace()),
+        },
         guard,
         response,
     ))
