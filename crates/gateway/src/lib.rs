@@ -94,6 +94,7 @@ mod problem;
 mod protocol;
 mod record;
 mod reply;
+mod seen;
 mod service;
 #[cfg_attr(not(feature = "otlp"), path = "telemetry/absent.rs")]
 mod telemetry;

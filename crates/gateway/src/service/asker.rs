@@ -7,6 +7,7 @@ use super::Shared;
 use crate::access::{Client, Seat};
 use crate::options::Options;
 use crate::problem::Problem;
+use crate::seen::Seen;
 
 /// The client of a request, and what it asks for in its headers.
 pub(super) struct Asker {
@@ -22,6 +23,9 @@ impl Asker {
     /// Authenticates a request, counts it, and reads its options.
     pub(super) fn of(shared: &Shared, parts: &Parts) -> Result<Self, Problem> {
         let client = shared.access.client(&parts.headers)?;
+        if let Some(seen) = Seen::current() {
+            seen.asked_by(&client);
+        }
         let seat = shared.access.count(&client)?;
         let peer = parts.extensions.get().filter(|_| client.0.is_none()).copied();
         Ok(Self { client, seat, options: Options::of(&parts.headers)?, peer })
@@ -29,6 +33,9 @@ impl Asker {
 
     /// Returns the targets of a model that the client may use.
     pub(super) fn targets(&self, shared: &Shared, model: &str) -> Result<Vec<usize>, Problem> {
+        if let Some(seen) = Seen::current() {
+            seen.asked_for(model);
+        }
         self.client.may_ask(&shared.engine.names, model)?;
         shared.engine.names.resolve(model)
     }

@@ -9,20 +9,19 @@ use axum::http::Request;
 use axum::response::{IntoResponse as _, Response};
 use formwork::providers::{Protocol as RawProtocol, Raw};
 use formwork_http::with_trace;
-use formwork_ledger::RunRecord;
 use serde_json::json;
 
 use super::asker::Asker;
 use super::job::{no_json, reserve, text};
 use super::refused::refused;
 use super::{Shared, passed};
-use crate::access;
 use crate::ask::Ask;
 use crate::document::Document;
 use crate::pass::Pass;
 use crate::problem::{Kind, Problem};
 use crate::protocol::{Anthropic, Ollama, OpenAi, Protocol};
 use crate::record::Record;
+use crate::seen::begun;
 use crate::trace;
 
 /// A resource that targets answer in their own protocol.
@@ -98,9 +97,7 @@ async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Re
     // There are no tokens of an answer.
     let mut ask = Ask::plain(model);
     ask.sampling.max_tokens = Some(0);
-    let run = RunRecord::new(parts.uri.path().to_owned(), access::now())
-        .with_key(client.id())
-        .with_labels(options.user.clone(), options.tags.clone());
+    let run = begun(parts.uri.path(), &client, &options);
     let id = run.id;
     let is_free = beside == Beside::CountTokens;
     let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone(), (client.clone(), seat));

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, Request};
 use axum::response::Response;
 use formwork::providers::{Protocol as RawProtocol, Raw};
 use formwork_http::with_trace;
-use formwork_ledger::{RecordId, RunRecord};
+use formwork_ledger::RecordId;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -17,7 +17,6 @@ use super::native::Given;
 use super::refused::refused;
 use super::turns::Open;
 use super::{Shared, native, passed, stream, talk};
-use crate::access;
 use crate::ask::{Ask, Want};
 use crate::document::Document;
 use crate::options::Options;
@@ -27,6 +26,7 @@ use crate::protocol::Protocol;
 use crate::protocol::native::reduced;
 use crate::record::Record;
 use crate::reply::Meta;
+use crate::seen::begun;
 use crate::trace;
 
 /// Answers a request for an answer.
@@ -56,9 +56,7 @@ async fn work(
     let until = Instant::now() + shared.engine.deadline(asker.options.bounds);
     let turn = asker.turn(&shared).await?;
     let Asker { client, seat, options, .. } = asker;
-    let run = RunRecord::new(parts.uri.path().to_owned(), access::now())
-        .with_key(client.id())
-        .with_labels(options.user.clone(), options.tags.clone())
+    let run = begun(parts.uri.path(), &client, &options)
         .with_request(shared.keeps_bodies.then(|| document.text().to_owned()));
     let id = run.id;
     let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone(), (client.clone(), seat));

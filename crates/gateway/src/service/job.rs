@@ -233,9 +233,6 @@ impl Job {
 
     /// Records the contract.
     pub(super) fn note(&mut self, spec: &Spec, ready: &Ready) {
-        if !self.record.is_kept() {
-            return;
-        }
         let name = Some(spec.name.clone());
         let digest = Some(ready.extractor.plan().schema_digest().to_owned());
         self.record.change(|run| run.with_contract(name, digest));
@@ -279,9 +276,6 @@ impl Job {
 
     /// Counts the runs of the request, and puts their results together.
     pub(super) fn finish(&self, results: &[Result<Outcome<Value>, Error>]) -> Result<Reply, Problem> {
-        for result in results {
-            self.shared.metrics.calls(calls(result));
-        }
         engine::reply(&self.ask.want, results)
     }
 
