@@ -92,8 +92,7 @@ impl Record {
     /// Adds a call that failed, after which another target is called.
     pub(crate) fn failed(&mut self, target: usize, usage: Usage, problem: &Problem) {
         let mut made = Made::new(target, self.started());
-        made.end(usage, None);
-        made.class = Some(problem.kind.name());
+        made.fail(usage, problem);
         self.failed.push(made);
     }
 
@@ -203,6 +202,17 @@ impl Made {
     pub(crate) const fn new(target: usize, started: Time) -> Self {
         let usage = Usage::new(0, 0);
         Self { target, started, ended: None, usage, class: None, violations: Vec::new() }
+    }
+
+    /// Ends the call now, which failed.
+    pub(crate) fn fail(&mut self, usage: Usage, problem: &Problem) {
+        self.end(usage, None);
+        self.class = Some(problem.kind.name());
+    }
+
+    /// Returns the number of the target.
+    pub(crate) const fn target(&self) -> usize {
+        self.target
     }
 
     pub(crate) const fn has_ended(&self) -> bool {

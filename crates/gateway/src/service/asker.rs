@@ -1,7 +1,7 @@
 //! The steps with which every request for an answer begins: who asks, with which options, for which targets, and the wait for its turn.
 
-use axum::http::HeaderMap;
-use formwork_serve::Turn;
+use axum::http::request::Parts;
+use formwork_serve::{Peer, Turn};
 
 use super::Shared;
 use crate::access::{Client, Seat};
@@ -14,14 +14,17 @@ pub(super) struct Asker {
     /// The place of the request among the open ones of its key.
     pub(super) seat: Option<Seat>,
     pub(super) options: Options,
+    /// The address of a client without a key.
+    peer: Option<Peer>,
 }
 
 impl Asker {
     /// Authenticates a request, counts it, and reads its options.
-    pub(super) fn of(shared: &Shared, headers: &HeaderMap) -> Result<Self, Problem> {
-        let client = shared.access.client(headers)?;
+    pub(super) fn of(shared: &Shared, parts: &Parts) -> Result<Self, Problem> {
+        let client = shared.access.client(&parts.headers)?;
         let seat = shared.access.count(&client)?;
-        Ok(Self { client, seat, options: Options::of(headers)? })
+        let peer = parts.extensions.get().filter(|_| client.0.is_none()).copied();
+        Ok(Self { client, seat, options: Options::of(&parts.headers)?, peer })
     }
 
     /// Returns the targets of a model that the client may use.
@@ -32,7 +35,11 @@ impl Asker {
 
     /// Waits for the turn of the request, until its deadline.
     pub(super) async fn turn(&self, shared: &Shared) -> Result<Turn, Problem> {
-        let turn = shared.turns.take(shared.engine.deadline(self.options.bounds)).await;
+        let within = shared.engine.deadline(self.options.bounds);
+        let turn = match self.peer {
+            Some(Peer(address)) => shared.turns.take(&address.to_string(), within).await,
+            None => shared.turns.take(self.client.name(), within).await,
+        };
         turn.inspect_err(|problem| shared.metrics.event(problem.kind.name()))
     }
 }

@@ -73,7 +73,7 @@ pub(super) async fn answer(beside: Beside, shared: Arc<Shared>, request: Request
 
 async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
-    let asker = Asker::of(&shared, &parts.headers)?;
+    let asker = Asker::of(&shared, &parts)?;
     let text = text(&shared, &parts.headers, body).await?;
     let document = Document::read(&text).map_err(|error| no_json(&error))?;
     let model = document.word(["model"]).map(str::to_owned);
@@ -94,7 +94,7 @@ async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Re
     };
     let until = Instant::now() + shared.engine.deadline(asker.options.bounds);
     let turn = asker.turn(&shared).await?;
-    let Asker { client, seat, options } = asker;
+    let Asker { client, seat, options, .. } = asker;
     // There are no tokens of an answer.
     let mut ask = Ask::plain(model);
     ask.sampling.max_tokens = Some(0);
@@ -109,7 +109,7 @@ async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Re
         let (hold, _) = record.checked(held).await?;
         record.hold(hold);
     }
-    let unanswered = shared.engine.unanswered(&ask, prompt);
+    let unanswered = shared.engine.unanswered(&ask, prompt, 1);
     let pass = Pass {
         engine: &shared.engine,
         protocols: beside.targets(),

@@ -102,7 +102,7 @@ pub(super) async fn extract(State(shared): State<Arc<Shared>>, request: Request<
 
 async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
-    let mut asker = Asker::of(&shared, &parts.headers)?;
+    let mut asker = Asker::of(&shared, &parts)?;
     let (body, text) = read_json(&shared, &parts.headers, body).await?;
     let extract_request: ExtractRequest =
         serde_json::from_value(body).map_err(|error| Problem::new(Kind::Invalid, error.to_string()))?;
@@ -121,7 +121,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
         max_tokens: extract_request.max_tokens.filter(|tokens| *tokens > 0),
     };
     let turn = asker.turn(&shared).await?;
-    let Asker { client, seat, mut options } = asker;
+    let Asker { client, seat, mut options, .. } = asker;
     let ask = Ask {
         want: Want::Json { name: String::new(), schema: Schema::default() },
         sampling,
@@ -214,7 +214,7 @@ fn body(id: RecordId, result: &Result<Outcome<Value>, Error>) -> Result<Value, P
 async fn whole(prepared: Prepared) -> Result<Response, Problem> {
     let Prepared { shared, ready, input, record, id, turn, .. } = prepared;
     let cancel = CancellationToken::new();
-    let extraction = ready.extractor.extraction(input).with_cancel(cancel.clone());
+    let extraction = ready.extraction(input, 0, &cancel);
     let run = async move {
         let _turn = turn;
         let result = extraction.run().await;
@@ -234,13 +234,13 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
     let Prepared { shared, ready, input, mut record, id, client, turn, trace } = prepared;
     let open = record.checked(Open::new(&shared, &client)).await?;
     let cancel = CancellationToken::new();
-    let mut updates = ready.extractor.extraction(input).with_cancel(cancel.clone()).stream();
+    let mut updates = ready.extraction(input, 0, &cancel).stream();
     let (sender, receiver) = tokio::sync::mpsc::channel::<Bytes>(16);
     tokio::spawn(with_trace(trace, async move {
         let _held = (turn, open);
         let keep_alive = shared.engine.limits.keep_alive;
         // A client that stops reading counts as disconnected.
-        let patience = shared.engine.limits.read_timeout;
+        let patience = shared.engine.limits.write_timeout;
         let result = loop {
             let update = tokio::select! {
                 update = updates.next() => update,

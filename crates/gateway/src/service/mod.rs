@@ -6,6 +6,7 @@ mod beside;
 mod chat;
 mod extract;
 mod job;
+mod judge;
 mod lists;
 mod native;
 mod page;
@@ -14,6 +15,7 @@ mod passed;
 mod refused;
 mod routes;
 mod stream;
+mod talk;
 mod turns;
 
 use std::fmt;
@@ -232,8 +234,10 @@ impl Gateway {
         }
         let limits = &self.0.engine.limits;
         let connections = Connections {
-            read_timeout: limits.read_timeout,
+            read_timeout: limits.head_timeout,
+            write_timeout: limits.write_timeout,
             max: limits.max_connections,
+            max_per_address: limits.max_per_address,
             drain: limits.drain,
             accept_while_draining: true,
             tls: self.0.tls.clone(),

@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use super::columns;
 use super::tables::{self, int};
 use super::{Spec, View};
 use crate::{BadRow, BatchError, MAX_INPUT, Row, RowEnd};
@@ -119,6 +120,7 @@ fn add(file: &Connection, number: u64, row: Row, dedupe: bool) -> Result<(), Sto
         return reject(file, number, BadRow { id: row.id, message });
     }
     file.prepare_cached("INSERT INTO inputs VALUES (?1, ?2)")?.execute(params![int(number), row.input])?;
+    columns::set(file, number, &row.columns)?;
     if dedupe {
         let digest = Sha256::digest(&row.input);
         let digest = digest.as_slice();

@@ -1,5 +1,6 @@
 //! The store on SQLite: a folder with one database, and the files of results.
 
+mod columns;
 mod contract;
 mod import;
 mod lock;
@@ -22,6 +23,7 @@ use serde_json::Value;
 pub use self::contract::Judged;
 use self::lock::Lock;
 use self::tables::{int, nat, numbers};
+pub(crate) use self::view::Found;
 use self::view::{FORMAT, LEDGER};
 pub use self::view::{MaxFailures, Spec, View};
 use crate::{BadRow, BatchError, Control, OpenRow, Progress, Row, RowEnd, RowState, Stop, Store};

@@ -1,9 +1,9 @@
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use formwork_ledger::{Database, Format};
 use serde_json::Value;
 
+use super::columns;
 use super::lock::Lock;
 use super::tables::{self, nat};
 use crate::{BatchError, Control, Progress, Stop};
@@ -221,31 +221,51 @@ impl View {
         Ok(self.database.read(|file| file.query_row(sql, [], |row| row.get(0).map(nat)))?)
     }
 
-    /// Writes the results in the order of the rows, one JSON object per line: the values, or the rejected rows. Returns the number of lines.
-    ///
-    /// # Errors
-    /// [`BatchError::Store`], or [`BatchError::File`] if the output cannot be written.
-    pub fn export(&self, rejected: bool, output: &mut dyn Write) -> Result<u64, BatchError> {
-        let mut lines = 0;
-        let written = self.database.read(|file| {
-            let mut select = file.prepare(
-                "SELECT rows.id, results.line FROM rows
-                 JOIN results ON results.number = coalesce(rows.leader, rows.number)
-                 WHERE rows.state = ?1 ORDER BY rows.number",
-            )?;
-            let mut rows = select.query([if rejected { 2 } else { 1 }])?;
+    /// Gives each row to a function, in the order of the input.
+    pub(crate) fn each_row(
+        &self,
+        mut each: impl FnMut(Found<'_>) -> Result<(), BatchError>,
+    ) -> Result<(), BatchError> {
+        let sql = format!(
+            "SELECT rows.number, rows.id, rows.state, batch.value, results.line FROM rows
+             LEFT JOIN batch ON batch.key = {}
+             LEFT JOIN results ON results.number = coalesce(rows.leader, rows.number) AND rows.state > 0
+             ORDER BY rows.number",
+            columns::KEY
+        );
+        self.database.read(|file| {
+            let mut select = file.prepare(&sql)?;
+            let mut rows = select.query([])?;
             while let Some(row) = rows.next()? {
-                let (id, line) = (row.get_ref(0)?.as_str()?, row.get_ref(1)?.as_str()?);
-                if let Err(error) =
-                    writeln!(output, "{{\"id\":{id},{}", line.strip_prefix('{').unwrap_or(line))
-                {
+                let found = Found {
+                    number: nat(row.get(0)?),
+                    id: row.get_ref(1)?.as_str()?,
+                    is_accepted: match row.get(2)? {
+                        0 => None,
+                        state => Some(state == 1),
+                    },
+                    columns: row.get_ref(3)?.as_str_or_null()?,
+                    line: row.get_ref(4)?.as_str_or_null()?,
+                };
+                if let Err(error) = each(found) {
                     return Ok(Err(error));
                 }
-                lines += 1;
             }
             Ok(Ok(()))
-        })?;
-        written.map_err(|error| BatchError::file(Path::new("the output"), &error))?;
-        Ok(lines)
+        })?
     }
+}
+
+/// A row of a batch, for exports.
+pub(crate) struct Found<'a> {
+    /// The position in the input, from 0.
+    pub(crate) number: u64,
+    /// The id as JSON.
+    pub(crate) id: &'a str,
+    /// The further columns of the row, as a JSON object.
+    pub(crate) columns: Option<&'a str>,
+    /// Whether the row has a value; `None` if it has no result.
+    pub(crate) is_accepted: Option<bool>,
+    /// The result without its id: [`ResultLine`](crate::ResultLine) or [`RejectedLine`](crate::RejectedLine) as JSON.
+    pub(crate) line: Option<&'a str>,
 }

@@ -29,7 +29,9 @@ fn a_client_that_trusts_the_certificate_is_answered_and_others_end_alone() {
     let (chain, key) = certificate(folder.path(), "own");
     let limits = Connections {
         read_timeout: Duration::from_secs(30),
+        write_timeout: Duration::from_secs(30),
         max: 10,
+        max_per_address: 10,
         drain: Duration::from_secs(10),
         accept_while_draining: false,
         tls: Some(Tls::from_files(&chain, &key).unwrap()),
