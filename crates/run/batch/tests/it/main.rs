@@ -8,3 +8,4 @@ mod input;
 mod played;
 mod provider_batch;
 mod store;
+mod stored;
