@@ -249,6 +249,7 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
                 runs: before.filter(|_| !bodies),
                 bodies: before.filter(|_| *bodies),
                 rollups: before.filter(|_| *rollups),
+                ..Prune::default()
             };
             let pruned = ledger.prune(prune).map_err(failed)?;
             if args.json {

@@ -27,6 +27,7 @@ mod pace;
 mod process;
 mod progress;
 mod provider;
+mod question;
 mod restate;
 mod row;
 mod sqlite;
@@ -45,6 +46,7 @@ pub use pace::Pace;
 pub use process::InProcess;
 pub use progress::Progress;
 pub use provider::{ProviderBatch, open_files};
+pub use question::Question;
 pub use restate::{Admin, AdminError, Restate, start_anew};
 #[cfg(feature = "restate")]
 pub use restate::{MakeExtractor, Worker};

@@ -30,7 +30,7 @@
 //! ```
 //!
 //! Times are given by the caller, in milliseconds; money is millionths of a US dollar, never a float. The tables may change with a version; the
-//! views `runs`, `attempts`, `violations`, `reasons`, `hours` and `spend` are for people and their tools, and the crate's README
+//! views `runs`, `attempts`, `violations`, `reasons`, `hours`, `spend` and `answers` are for people and their tools, and the crate's README
 //! documents them.
 
 mod bucket;
@@ -75,7 +75,7 @@ pub use key::{Key, KeyError, KeyId, KeyRole, NewKey, Secret};
 pub use ledger::Ledger;
 pub use overview::{Group, Overview};
 pub use period::Period;
-pub use prune::{Prune, Pruned};
+pub use prune::{Answers, Prune, Pruned};
 pub use query::{Feedback, MAX_PAGE, Page, RunDetail, RunQuery, StoredRun};
 pub use record::{RunOutcome, RunRecord, StoredCall, ViolationRecord};
 pub use recorder::Recorder;

@@ -29,7 +29,7 @@ pub(crate) const LEDGER: Format = Format { application: 0x6677_6c67, steps: &STE
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// The steps of the ledger of runs.
-const STEPS: [&str; 9] = [
+const STEPS: [&str; 10] = [
     include_str!("schema/0001_runs.sql"),
     include_str!("schema/0002_keys.sql"),
     include_str!("schema/0003_views.sql"),
@@ -39,10 +39,25 @@ const STEPS: [&str; 9] = [
     include_str!("schema/0007_trust.sql"),
     include_str!("schema/0008_finish.sql"),
     include_str!("schema/0009_daily.sql"),
+    include_str!("schema/0010_answers.sql"),
 ];
 
 /// The time for which a connection waits for another process that writes.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The time between two looks at a file that another process writes, and the number of looks in five seconds and in five minutes.
+const LOOK: Duration = Duration::from_millis(20);
+const LOOKS: (i32, i32) = (250, 15_000);
+
+/// Waits while another process writes, for up to five minutes; returns whether to look again.
+fn wait_for_others(looks: i32) -> bool {
+    if looks > 0 && looks % LOOKS.0 == 0 {
+        let seconds = looks / LOOKS.0 * 5;
+        tracing::warn!(target: "formwork", "another process writes to the store for {seconds} s: this one waits for it");
+    }
+    std::thread::sleep(LOOK);
+    looks < LOOKS.1
+}
 
 /// The connections of one process: one writes, one reads.
 #[derive(Debug)]
@@ -68,6 +83,18 @@ impl Store {
             Ok(reader)
         });
         Ok(Self { writer: Mutex::new(writer), reader: Some(Mutex::new(reader.map_err(wrong)?)) })
+    }
+
+    /// Attaches a file as the schema of this name to both connections, which wait for other processes from now on.
+    pub(crate) fn attach(&self, path: &Path, name: &str) -> Result<(), Error> {
+        let (wrong, file) = (in_file(path), path.to_string_lossy());
+        let sql = format!("ATTACH ?1 AS {name}");
+        for connection in [Some(&self.writer), self.reader.as_ref()].into_iter().flatten() {
+            let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
+            connection.busy_handler(Some(wait_for_others)).map_err(wrong)?;
+            connection.execute(&sql, [&file]).map_err(wrong)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn in_memory() -> Result<Self, Error> {

@@ -49,7 +49,7 @@ Rows are JSON Lines ({\"id\": ..., \"input\": \"...\"}), a table with the column
 folder of files. `batch export` repeats the other columns. The contract is a JSON Schema, a shape, or YAML with `schema`, `rules`, `instructions` and `examples`.
 
 The folder receives part-*.jsonl with the values ({\"id\", \"value\", ...}), rejected-*.jsonl with the rows without a valid value and
-their calls, and ledger.db with the state. If the process ends early, `formwork batch resume FOLDER` or the same `run` command
+their calls, and ledger.db with the rows. The answers are in the store (--store). If the process ends early, `formwork batch resume FOLDER` or the same `run` command
 continues the batch.";
 
 const RESUME_HELP: &str = "\
@@ -127,6 +127,14 @@ pub(crate) struct RunArgs {
     /// Rows per file of results
     #[arg(long, value_name = "ROWS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     part_rows: u64,
+    /// The file for the answers of a new batch, which batches share: rows with a valid answer to the same question take no call. Name
+    /// DIR/store.db to keep the batch in one folder that can be moved [default: FORMWORK_STORE, else .formwork/store.db beside
+    /// the configuration, else formwork/store.db in the user's data folder]
+    #[arg(long, value_name = "FILE")]
+    store: Option<PathBuf>,
+    /// Take the rows of a changed input over: rows with the same id and text keep their results, others are processed
+    #[arg(long)]
+    new_rows: bool,
     /// Replace the contract of an existing batch, after a line says what it changes. Values that satisfy it stay, and earlier ones
     /// return; rows whose value violates it (with --yes), rejected rows and open rows are processed again
     #[arg(long)]
@@ -151,6 +159,9 @@ pub(crate) struct ResumeArgs {
 pub(crate) struct WorkArgs {
     #[command(flatten)]
     named: Named,
+    /// The number of the sample: stored answers of another sample are not used, so each new number asks anew [default: 0]
+    #[arg(long, value_name = "NUMBER")]
+    sample: Option<u32>,
     /// Call models directly, or through the batch API of OpenAI or Anthropic, which costs half and takes up to a day for each
     /// round of calls [default: direct]
     #[arg(long, value_name = "MODE", value_enum)]
