@@ -196,6 +196,7 @@ impl Engine {
             warnings: Vec::new(),
             not_stated: Vec::new(),
             trust: None,
+            support: None,
         }
     }
 
@@ -294,6 +295,7 @@ pub(crate) fn reply(want: &Want, results: &[Result<Outcome<Value>, Error>]) -> R
             [Ok(outcome)] => Some(outcome.trust.clone()),
             _ => None,
         },
+        support: None,
     };
     for result in results {
         let (usage, cost, calls) = match result {

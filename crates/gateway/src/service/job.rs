@@ -22,7 +22,7 @@ use crate::options::Options;
 use crate::problem::{Kind, Problem};
 use crate::protocol::Protocol;
 use crate::record::Record;
-use crate::reply::{Meta, Reply};
+use crate::reply::{Meta, Reply, Support};
 
 /// A valid request that is allowed.
 pub(super) struct Job {
@@ -208,6 +208,7 @@ impl Job {
             warnings: Vec::new(),
             not_stated: ready.extractor.plan().contract().not_stated(&value),
             trust: None,
+            support: None,
         })
     }
 
@@ -269,7 +270,11 @@ impl Job {
         for result in results {
             self.shared.metrics.calls(calls(result));
         }
-        engine::reply(&self.ask.want, results)
+        let mut reply = engine::reply(&self.ask.want, results)?;
+        if let [Ok(outcome)] = results {
+            reply.support = self.options.evidence.then(|| Support::of(outcome));
+        }
+        Ok(reply)
     }
 
     /// Answers with a model's text.

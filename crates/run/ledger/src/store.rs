@@ -28,7 +28,7 @@ pub(crate) const LEDGER: Format = Format { application: 0x6677_6c67, steps: &STE
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// The steps of the ledger of runs.
-const STEPS: [&str; 7] = [
+const STEPS: [&str; 8] = [
     include_str!("schema/0001_runs.sql"),
     include_str!("schema/0002_keys.sql"),
     include_str!("schema/0003_views.sql"),
@@ -36,6 +36,7 @@ const STEPS: [&str; 7] = [
     include_str!("schema/0005_not_stated.sql"),
     include_str!("schema/0006_limits.sql"),
     include_str!("schema/0007_trust.sql"),
+    include_str!("schema/0008_evidence.sql"),
 ];
 
 /// The time for which a connection waits for another process that writes.
