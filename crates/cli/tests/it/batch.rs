@@ -85,6 +85,14 @@ fn a_batch_is_limited_continued_exported_and_never_called_twice() {
     assert_eq!(values.iter().map(|line| line["id"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 1, 2, 3]);
     assert_eq!(values[1]["value"], json!({"name": "Jon", "age": 41, "city": "Bergen"}));
     assert_eq!((&values[1]["calls"], &values[1]["usage"]["input_tokens"]), (&json!(2), &json!(18)));
+    // Each row counts its values by their support, and names the most doubtful one.
+    let evidence = &values[1]["evidence"];
+    let found = ["exact", "normalised", "not_found"].map(|name| evidence[name].as_u64().unwrap());
+    assert_eq!(found.iter().sum::<u64>(), 3, "{evidence}");
+    assert!(
+        values[1]["confidence"]["path"].is_string() && values[1]["confidence"]["score"].is_number(),
+        "{evidence}"
+    );
     let exported = batch(&["export", &out]);
     assert_eq!((exported.code, exported.rows()), (0, values));
     assert!(batch(&["status", &out]).stdout.contains("4 with a value, 0 rejected, 0 open"));

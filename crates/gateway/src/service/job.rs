@@ -23,7 +23,7 @@ use crate::options::Options;
 use crate::problem::{Kind, Problem};
 use crate::protocol::Protocol;
 use crate::record::Record;
-use crate::reply::{Meta, Reply};
+use crate::reply::{Meta, Reply, Support};
 
 /// A valid request that is allowed.
 pub(super) struct Job {
@@ -276,7 +276,11 @@ impl Job {
 
     /// Counts the runs of the request, and puts their results together.
     pub(super) fn finish(&self, results: &[Result<Outcome<Value>, Error>]) -> Result<Reply, Problem> {
-        engine::reply(&self.ask.want, results)
+        let mut reply = engine::reply(&self.ask.want, results)?;
+        if let [Ok(outcome)] = results {
+            reply.support = self.options.evidence.then(|| Support::of(outcome));
+        }
+        Ok(reply)
     }
 
     /// Returns the response that a reply is.

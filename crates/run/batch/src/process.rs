@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::drive::{AsksRows, Outcome, Turn, drive, settle};
 use crate::pace::Coming;
-use crate::row::RunError;
+use crate::row::{Accepted, RunError};
 use crate::{BatchError, Ended, Engine, OpenRow, Pace, RowState, Store};
 
 /// The engine that asks models from this process, many rows at a time.
@@ -165,7 +165,7 @@ impl InProcess {
         if let Some(error) = failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Err(error);
         }
-        let result = result.map_err(RunError::from);
+        let result = result.map(Accepted::from).map_err(RunError::from);
         settle(store.as_ref(), number, history, deferred, result, &turn, now).await
     }
 }

@@ -11,7 +11,7 @@ use crate::paths::general;
 use crate::record::{ACCEPTED, PROBE, RunOutcome, RunRecord, StoredCall, ViolationRecord};
 
 const RUN: &str = "INSERT OR IGNORE INTO run VALUES
-    (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, NULL, ?22, ?23, ?24)";
+    (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, NULL, ?22, ?23, ?24, ?25)";
 const CALL: &str = "INSERT INTO attempt VALUES
     (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
 const VIOLATION: &str = "INSERT INTO violation VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -107,6 +107,7 @@ impl Statements<'_> {
             list(&run.warnings),
             list(&run.not_stated),
             run.trust.as_ref().map(json),
+            run.evidence.as_ref().map(json),
         ])?;
         if rows == 0 {
             return Ok(false);
