@@ -4,7 +4,7 @@ use formwork_core::{Cost, JsonPath, Trust, Usage, Warning};
 use serde::Serialize;
 
 /// The answers to a request, and their cost.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Reply {
     /// One for each answer that was asked for.
     pub(crate) choices: Vec<Choice>,
@@ -35,19 +35,39 @@ pub(crate) enum Content {
     Text(String),
     /// The model's reason to decline; may be empty.
     Refusal(String),
-    Call {
-        name: String,
-        /// A JSON document.
-        arguments: String,
+    /// Calls of tools, and the text before them, which may be empty.
+    Calls {
+        text: String,
+        calls: Vec<Called>,
     },
 }
 
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Called {
+    pub(crate) name: String,
+    /// A JSON document.
+    pub(crate) arguments: String,
+}
+
 impl Content {
-    /// Returns the text or the arguments, and the name of the called tool.
-    pub(crate) fn parts(&self) -> (&str, Option<String>) {
+    /// Returns one call of a tool.
+    pub(crate) fn call(name: String, arguments: String) -> Self {
+        Self::Calls { text: String::new(), calls: vec![Called { name, arguments }] }
+    }
+
+    /// Returns the text; of a refusal, the reason.
+    pub(crate) fn text(&self) -> &str {
         match self {
-            Self::Text(text) | Self::Refusal(text) => (text, None),
-            Self::Call { name, arguments } => (arguments, Some(name.clone())),
+            Self::Text(text) | Self::Refusal(text) | Self::Calls { text, .. } => text,
+        }
+    }
+
+    /// Returns the calls of tools.
+    pub(crate) fn calls(&self) -> &[Called] {
+        match self {
+            Self::Calls { calls, .. } => calls,
+            _ => &[],
         }
     }
 }
@@ -104,5 +124,15 @@ impl Meta {
     /// Returns an identifier in the form of a protocol: `chatcmpl-…`, `msg_…`.
     pub(crate) fn id(&self, prefix: &str) -> String {
         format!("{prefix}{}", self.run.replace('-', ""))
+    }
+
+    /// Returns the identifier of a call, by the number of its answer and its own.
+    pub(crate) fn call_id(&self, prefix: &str, answer: usize, nth: usize) -> String {
+        let id = self.id(prefix);
+        match (answer, nth) {
+            (0, 0) => id,
+            (answer, 0) => format!("{id}_{answer}"),
+            (answer, nth) => format!("{id}_{answer}_{nth}"),
+        }
     }
 }

@@ -160,7 +160,7 @@ fn bad_input_is_one_message_each_and_the_batch_stays_as_it_is() {
         (vec!["run", &input, "-c", &no_schema, "-o", &fresh], "objekt"),
         (
             vec!["run", &table, "-c", &person, "-o", &fresh],
-            "the columns are `name`, `text`: rename two of them",
+            "there is no column `id`; the columns are `name`, `text`: name them with --id and --input",
         ),
         (
             vec!["run", &input, "-c", &person, "-o", &strange],

@@ -34,8 +34,8 @@ pub struct Defaults {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub timeout_seconds: Option<f64>,
-    /// The maximum cost in US dollars, from 0 to 1,000,000 (default: no limit). It limits all calls of one command, or of all
-    /// extractors of one [`Setup`](crate::Setup). Every provider that is used needs a price.
+    /// The maximum cost of all calls of one command, or of one [`Setup`](crate::Setup), in US dollars, from 0 to 1,000,000 (default: no
+    /// limit). Every provider needs a price.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "dollars")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub max_cost_usd: Option<f64>,

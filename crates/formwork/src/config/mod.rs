@@ -16,7 +16,7 @@ mod settings;
 mod telemetry;
 mod trust;
 
-pub use common::Common;
+pub use common::{CloudCredentials, Common};
 pub use defaults::Defaults;
 pub use error::ConfigError;
 pub use file::{Config, Named};

@@ -6,7 +6,7 @@ use formwork_core::{
 use formwork_extract::{Extraction, Extractor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The maximum size of the input of a row in bytes (16 MiB). A longer row is rejected without a call.
 pub const MAX_INPUT: usize = 16 << 20;
@@ -25,12 +25,14 @@ pub struct Row {
     pub id: Value,
     /// The text to extract from.
     pub input: String,
+    /// The other columns of the row, which exports repeat: the text of a JSON object, or an empty text if there are none.
+    pub columns: String,
 }
 
 impl Row {
-    /// Creates a row.
+    /// Creates a row without further columns.
     pub fn new(id: impl Into<Value>, input: impl Into<String>) -> Self {
-        Self { id: id.into(), input: input.into() }
+        Self { id: id.into(), input: input.into(), columns: String::new() }
     }
 }
 
@@ -212,6 +214,9 @@ impl From<Error> for RunError {
 pub struct Identified<T> {
     /// The id of the row, as it was given; null if it cannot be read.
     pub id: Value,
+    /// The other columns of the row; absent if there are none, and in `part-*.jsonl` and `rejected-*.jsonl`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub columns: Option<Map<String, Value>>,
     /// The result of the row.
     #[serde(flatten)]
     pub result: T,

@@ -4,7 +4,7 @@ use formwork_core::Time;
 use rusqlite::Connection;
 use serde::Serialize;
 
-use crate::insert::{HOUR, count, number};
+use crate::insert::{DAY, HOUR, count, number};
 use crate::{Error, Ledger};
 
 /// The number of runs that are deleted in one transaction; between transactions others can write.
@@ -31,7 +31,7 @@ pub struct Prune {
     pub runs: Option<Time>,
     /// Requests and answers of runs that ended before this time.
     pub bodies: Option<Time>,
-    /// Rollups of hours that began before this time.
+    /// Rollups of hours and days that began before this time.
     pub rollups: Option<Time>,
     /// Answers of batches that were asked for before this time. The sums of their batches stay.
     pub answers: Option<Time>,
@@ -85,10 +85,11 @@ impl Ledger {
             pruned.bodies = self.delete(before, delete_bodies)?;
         }
         if let Some(before) = prune.rollups {
-            let hour = number(before.0 / HOUR);
+            let (hour, day) = (number(before.0 / HOUR), number(before.0 / DAY));
             let deleted = self.submit(move |connection| {
                 let runs = connection.execute("DELETE FROM hourly_run WHERE hour < ?1", [hour])?;
-                Ok(runs + connection.execute("DELETE FROM hourly_reason WHERE hour < ?1", [hour])?)
+                let days = connection.execute("DELETE FROM daily_run WHERE day < ?1", [day])?;
+                Ok(runs + days + connection.execute("DELETE FROM hourly_reason WHERE hour < ?1", [hour])?)
             });
             pruned.rollups = deleted.wait()? as u64;
         }

@@ -279,7 +279,7 @@ fn detail(connection: &Connection, run: StoredRun) -> rusqlite::Result<RunDetail
     let mut answers: Vec<Option<String>> = serde_json::from_str(&answers).unwrap_or_default();
     let mut rows = connection.prepare_cached(
         "SELECT number, target, model, mode, class, message, started, ended, input_tokens, output_tokens, cached_tokens,
-         reasoning_tokens, estimated, micro_usd, patched FROM attempt WHERE run = ?1 ORDER BY call",
+         reasoning_tokens, estimated, micro_usd, patched, finish, answered FROM attempt WHERE run = ?1 ORDER BY call",
     )?;
     let calls = rows.query_map([id], |row| {
         Ok(StoredCall {
@@ -295,6 +295,8 @@ fn detail(connection: &Connection, run: StoredRun) -> rusqlite::Result<RunDetail
             micro_usd: amount(row, 13)?,
             patched: list(row.get(14)?),
             violations: Vec::new(),
+            finish: row.get(15)?,
+            answered: row.get(16)?,
             answer: None,
         })
     })?;

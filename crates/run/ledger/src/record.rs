@@ -264,6 +264,12 @@ pub struct StoredCall {
     pub patched: Vec<String>,
     /// The violations of the answer.
     pub violations: Vec<ViolationRecord>,
+    /// The reason why the model stopped, such as `stop` or `length`; `None` if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish: Option<String>,
+    /// The model that answered, as the provider names it; `None` if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<String>,
     /// The answer. It is stored only with [`Settings::bodies`](crate::Settings::bodies).
     pub answer: Option<String>,
 }
@@ -290,6 +296,8 @@ impl StoredCall {
             micro_usd: Some(0),
             patched: Vec::new(),
             violations: Vec::new(),
+            finish: None,
+            answered: None,
             answer: None,
         }
     }
@@ -321,6 +329,7 @@ impl From<&CallRecord> for StoredCall {
                 .iter()
                 .map(ViolationRecord::from)
                 .collect(),
+            finish: call.finish.as_ref().map(|finish| name(finish).into_owned()),
             answer: (!call.text.is_empty()).then(|| call.text.to_string()),
             ..Self::new(&call.target, &call.target, call.started, call.ended)
         }

@@ -7,17 +7,20 @@ use std::sync::Arc;
 use formwork::config::Section;
 use formwork::providers::Providers;
 use formwork_batch::{
-    Batch, BatchError, Control, Engine as _, InProcess, Pace, Question, Rows, Spec, Stop, open_files,
+    Batch, BatchError, Columns, Control, Engine as _, InProcess, MAX_INPUT, Pace, Question, Rows, Spec, Stop,
+    open_files,
     read_rows, start_anew,
 };
 use formwork_core::{Context, ErrorKind};
 use formwork_extract::CancellationToken;
-use serde_json::Value;
+use formwork_skill::Template;
+use serde_json::{Map, Value};
 
 use super::contract::New;
 use super::session::{MAX_ROWS, Settings, closed, limited, with_progress};
 use super::{Engine, Mode, ResumeArgs, RunArgs, WorkArgs, contract, failed, provider, restate};
 use crate::exit::{Failed, Status};
+use crate::flags::set;
 use crate::stderr::say;
 use crate::targets::Targets;
 use crate::{configuration, health, interrupt, log};
@@ -31,10 +34,11 @@ pub(super) fn start(args: &RunArgs, providers: &Providers) -> Result<Status, Fai
     formwork_schema::compile(&schema)
         .and_then(|_| crate::files::says_something(&schema, args.any))
         .map_err(|error| Failed::usage(format!("{file}: {error}")))?;
-    let source = crate::files::name(&args.input);
+    let source = crate::files::name(&args.source);
+    let columns = columns(args)?;
     let batch = match Batch::open(&args.out) {
         Ok(mut batch) => {
-            let rows = read_rows(&args.input).map_err(failed)?;
+            let rows = read_rows(&args.source, &columns).map_err(failed)?;
             if args.new_rows {
                 new_rows(&mut batch, rows)?;
             } else {
@@ -51,7 +55,7 @@ pub(super) fn start(args: &RunArgs, providers: &Providers) -> Result<Status, Fai
             batch
         }
         Err(BatchError::NoBatch(_)) => {
-            if is_within(&args.out, &args.input) {
+            if is_within(&args.out, &args.source) {
                 return Err(Failed::usage(
                     "the folder of the batch is within the folder of the rows: name another one",
                 ));
@@ -62,7 +66,7 @@ pub(super) fn start(args: &RunArgs, providers: &Providers) -> Result<Status, Fai
                 store: store_of(args, providers)?,
                 ..Spec::new(contract.clone(), &source)
             };
-            let rows = read_rows(&args.input).map_err(failed)?;
+            let rows = read_rows(&args.source, &columns).map_err(failed)?;
             let batch = Batch::create_fallible(&args.out, &spec, rows).map_err(failed)?;
             if batch.view().progress().map_err(failed)?.rows == 0 {
                 say!("warning: {source} has no rows");
@@ -81,6 +85,27 @@ pub(super) fn start(args: &RunArgs, providers: &Providers) -> Result<Status, Fai
         }
     };
     work(batch, &args.work, providers, new)
+}
+
+/// Returns the columns of the rows that the command names.
+fn columns(args: &RunArgs) -> Result<Columns, Failed> {
+    let has_columns = args.id.is_some() || args.input.is_some() || args.template.is_some();
+    if has_columns && args.source.is_dir() {
+        return Err(Failed::usage(
+            "--id, --input and --template name columns, and a folder has none: leave them out, or name a table",
+        ));
+    }
+    let mut columns = Columns::default();
+    columns = set(columns, args.id.clone(), Columns::with_id);
+    columns = set(columns, args.input.clone(), Columns::with_input);
+    let Some(text) = &args.template else { return Ok(columns) };
+    let template =
+        Template::new(text).map_err(|message| Failed::usage(format!("--template {text:?}: {message}")))?;
+    let reads = template.variables().to_vec();
+    let render = move |row: &Map<String, Value>| {
+        template.render(row, MAX_INPUT).map_err(|message| format!("--template: {message}"))
+    };
+    Ok(columns.with_render(reads, Arc::new(render)))
 }
 
 /// Returns the file for the answers of a new batch; `None` for one in the folder of the batch.

@@ -179,7 +179,12 @@ fn add(
         );
         return reject(file, asked, (number, key), BadRow { id: row.id, message });
     }
-    file.prepare_cached("INSERT INTO inputs VALUES (?1, ?2)")?.execute(params![int(number), row.input])?;
+    let columns = Some(row.columns).filter(|columns| !columns.is_empty());
+    file.prepare_cached("INSERT INTO inputs VALUES (?1, ?2, ?3)")?.execute(params![
+        int(number),
+        row.input,
+        columns
+    ])?;
     if dedupe {
         let leader: Option<i64> = file
             .prepare_cached("SELECT number FROM seen WHERE digest = ?1")?

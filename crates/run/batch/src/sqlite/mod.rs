@@ -25,6 +25,7 @@ use serde_json::Value;
 use self::lock::Lock;
 pub use self::stored::Judged;
 use self::tables::{Asked, int, nat, numbers};
+pub(crate) use self::view::Found;
 use self::view::{FORMAT, LEDGER, STORE};
 pub use self::view::{MaxFailures, Spec, View};
 use crate::question::Question;

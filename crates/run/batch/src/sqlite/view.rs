@@ -1,4 +1,3 @@
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use formwork_ledger::{Database, Format};
@@ -257,34 +256,41 @@ impl View {
         Ok(self.database.read(|file| file.query_row(sql, [], |row| row.get(0).map(nat)))?)
     }
 
-    /// Writes the results in the order of the rows, one JSON object per line: the values, or the rejected rows. Returns the number of lines.
+    /// Gives each row to a function, in the order of the input.
     ///
     /// # Errors
-    /// [`BatchError::Store`], [`BatchError::Engine`] if results were pruned, after the others are written, or [`BatchError::File`] if the output cannot be written.
-    pub fn export(&self, rejected: bool, output: &mut dyn Write) -> Result<u64, BatchError> {
-        let (mut lines, mut missing) = (0, 0_u64);
+    /// [`BatchError::Store`], those of the function, or [`BatchError::Engine`] if results were pruned, after the others were given.
+    pub(crate) fn each_row(
+        &self,
+        mut each: impl FnMut(Found<'_>) -> Result<(), BatchError>,
+    ) -> Result<(), BatchError> {
+        let mut missing = 0_u64;
         let written = self.database.read(|file| {
             let mut select = file.prepare(
-                "SELECT rows.id, line FROM rows LEFT JOIN answer ON answer.id = rows.answer
-                 WHERE rows.state = ?1 ORDER BY rows.number",
+                "SELECT rows.number, rows.id, rows.state, inputs.columns, answer.line FROM rows
+                 LEFT JOIN inputs USING (number) LEFT JOIN answer ON answer.id = rows.answer AND rows.state > 0
+                 ORDER BY rows.number",
             )?;
-            let mut rows = select.query([if rejected { 2 } else { 1 }])?;
+            let mut rows = select.query([])?;
             while let Some(row) = rows.next()? {
-                let (id, line) = (row.get_ref(0)?.as_str()?, row.get_ref(1)?.as_str_or_null()?);
-                let Some(line) = line else {
-                    missing += 1;
-                    continue;
+                let found = Found {
+                    number: nat(row.get(0)?),
+                    id: row.get_ref(1)?.as_str()?,
+                    is_accepted: match row.get(2)? {
+                        0 => None,
+                        state => Some(state == 1),
+                    },
+                    columns: row.get_ref(3)?.as_str_or_null()?,
+                    line: row.get_ref(4)?.as_str_or_null()?,
                 };
-                if let Err(error) =
-                    writeln!(output, "{{\"id\":{id},{}", line.strip_prefix('{').unwrap_or(line))
-                {
+                missing += u64::from(found.is_accepted.is_some() && found.line.is_none());
+                if let Err(error) = each(found) {
                     return Ok(Err(error));
                 }
-                lines += 1;
             }
             Ok(Ok(()))
         })?;
-        written.map_err(|error| BatchError::file(Path::new("the output"), &error))?;
+        written?;
         if missing > 0 {
             let store = self.store();
             return Err(BatchError::Engine(format!(
@@ -292,6 +298,20 @@ impl View {
                 store.display()
             )));
         }
-        Ok(lines)
+        Ok(())
     }
+}
+
+/// A row of a batch, for exports.
+pub(crate) struct Found<'a> {
+    /// The position in the input, from 0.
+    pub(crate) number: u64,
+    /// The id as JSON.
+    pub(crate) id: &'a str,
+    /// The further columns of the row, as a JSON object.
+    pub(crate) columns: Option<&'a str>,
+    /// Whether the row has a value; `None` if it has no result.
+    pub(crate) is_accepted: Option<bool>,
+    /// The result without its id: [`ResultLine`](crate::ResultLine) or [`RejectedLine`](crate::RejectedLine) as JSON.
+    pub(crate) line: Option<&'a str>,
 }

@@ -9,3 +9,4 @@ mod played;
 mod provider_batch;
 mod store;
 mod stored;
+mod tables;

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::Path;
 
-use formwork_core::{Trust, Warning, WarningKind};
+use formwork_core::{Time, Trust, Warning, WarningKind};
 use formwork_ledger::{Error, Ledger, NewKey, Prune, RunQuery, Settings, StoredRun};
 use rusqlite::Connection;
 
@@ -98,10 +98,12 @@ fn a_file_without_warnings_is_brought_up_to_date_and_keeps_its_runs() {
         ("key", "tpm"),
         ("key", "max_open"),
         ("spending", "process"),
+        ("attempt", "finish"),
+        ("attempt", "answered"),
     ] {
         file.execute_batch(&format!("ALTER TABLE {table} DROP COLUMN {column}")).unwrap();
     }
-    file.execute_batch("DROP VIEW runs; ALTER TABLE run DROP COLUMN trust; ALTER TABLE run DROP COLUMN not_stated; ALTER TABLE run DROP COLUMN warnings; CREATE VIEW runs AS SELECT id FROM run; PRAGMA user_version = 3")
+    file.execute_batch("DROP TABLE daily_run; DROP VIEW runs; ALTER TABLE run DROP COLUMN trust; ALTER TABLE run DROP COLUMN not_stated; ALTER TABLE run DROP COLUMN warnings; CREATE VIEW runs AS SELECT id FROM run; PRAGMA user_version = 3")
         .unwrap();
     drop(file);
     let ledger = open(&path).unwrap();
@@ -121,6 +123,8 @@ fn a_file_without_warnings_is_brought_up_to_date_and_keeps_its_runs() {
     assert!(runs.iter().all(histories), "{runs:?}");
     let not_stated = |run: &StoredRun| run.not_stated.iter().map(ToString::to_string).collect::<Vec<_>>();
     assert!(runs.iter().all(|run| not_stated(run).len() == usize::from(run.id == id)), "{runs:?}");
+    // Runs of older files are in the sums of their days.
+    assert_eq!(ledger.overview(Time(0)).unwrap().all.runs, 2);
     assert!(runs.len() == 2 && runs.iter().all(|run| run.warnings == expected(run)), "{runs:?}");
 }
 
