@@ -102,7 +102,7 @@ impl Batch {
             }
             // The newest answer is tried first.
             let mut select = file.prepare(
-                "SELECT number, answer.id, contract, line, target, answer.batch = ?1 AS own, sampling, sample
+                "SELECT number, answer.id, contract, line, target, answer.batch = ?1 AS own, sampling, sample, rows.state = 1 AS has_value
                  FROM rows JOIN answer ON input = digest AND prompt = ?2 AND outcome = 1
                  WHERE bad = 0 AND leader IS NULL AND (rows.state = 0 OR rows.answer <> answer.id)
                  ORDER BY number, answer.id DESC",
@@ -111,8 +111,7 @@ impl Batch {
             let mut last = None;
             while let Some(row) = rows.next()? {
                 let number = nat(row.get(0)?);
-                let is_open = self.is_open(file, number)? || changed.contains(&number);
-                if last == Some(number) || !is_open {
+                if last == Some(number) || (row.get("has_value")? && !changed.contains(&number)) {
                     continue;
                 }
                 let is_same = row.get_ref("sampling")?.as_str()? == question.sampling
@@ -127,10 +126,6 @@ impl Batch {
             judged.open = askable.saturating_sub(judged.valid + judged.returned.len() as u64);
             Ok(judged)
         })?)
-    }
-
-    fn is_open(&self, file: &Connection, number: u64) -> rusqlite::Result<bool> {
-        file.prepare_cached("SELECT 1 FROM rows WHERE number = ?1 AND state <> 1")?.exists([int(number)])
     }
 
     /// Asks this question from now on, under this contract, and gives rows the stored values that [`judge`](Self::judge) found. Under

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use formwork_batch::{Batch, Ended, Engine as _, InProcess, Question, Row, Spec, View};
+use formwork_batch::{Batch, Ended, Engine as _, InProcess, Question, Row, Spec, Store as _, View};
 use formwork_extract::{Backend, CancellationToken, Extractor};
 use serde_json::{Value, json};
 
@@ -119,4 +119,51 @@ async fn a_lost_commit_of_the_folder_is_made_good_by_the_store_and_a_lost_store_
     std::fs::remove_dir_all(folder.path().join("shared")).unwrap();
     let error = Batch::open(&path).unwrap_err().to_string();
     assert!(error.contains("store.db: the answers of") && error.contains("put it back"), "{error}");
+}
+
+#[tokio::test]
+async fn a_folder_of_an_earlier_version_keeps_its_results_its_costs_and_its_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = rusqlite::Connection::open(folder.path().join("ledger.db")).unwrap();
+    file.execute_batch(include_str!("older.sql")).unwrap();
+    drop(file);
+    let view = View::open(folder.path()).unwrap();
+    let progress = view.progress().unwrap();
+    assert_eq!((progress.rows, progress.accepted, progress.rejected, progress.begun), (8, 3, 2, 1));
+    assert_eq!(
+        (progress.calls, progress.input_tokens, progress.micro_usd, progress.unpriced),
+        (11, 110, 165, 0)
+    );
+    assert_eq!(progress.reasons, [("input".to_owned(), 1), ("rejected (json)".to_owned(), 1)].into());
+    let exported = |rejected| {
+        let mut out = Vec::new();
+        view.export(rejected, &mut out).unwrap();
+        let line = |line: &str| serde_json::from_str::<Value>(line).unwrap();
+        String::from_utf8(out).unwrap().lines().map(line).collect::<Vec<_>>()
+    };
+    let values: Vec<_> =
+        exported(false).iter().map(|line| (line["id"].clone(), line["value"].clone())).collect();
+    let zero = json!({"number": 0});
+    assert_eq!(
+        values,
+        [(json!("r0"), zero.clone()), (json!("r3"), json!({"number": 3})), (json!("again"), zero)]
+    );
+    assert_eq!(exported(true)[0]["calls"].as_array().unwrap().len(), 3);
+    assert_eq!(view.row_costs().unwrap(), [(Some(15), 15), (Some(30), 30), (Some(90), 90)]);
+
+    // A value that the older version set aside returns with its contract, and the other rows are asked about.
+    let mut batch = Batch::open(folder.path()).unwrap();
+    let open = batch.open_rows(None, 9).await.unwrap();
+    assert_eq!(open.iter().map(|row| row.number).collect::<Vec<_>>(), [3, 6, 7]);
+    assert_eq!(open[2].state.as_ref().unwrap().calls().count(), 1);
+    let provider = Arc::new(Played::default());
+    let own = extractor(&provider, |backend| backend);
+    let first = json!({"schema": {"type": "object"}, "instructions": "Read."});
+    let question = Question::of(&own).with_prompt_of(&first);
+    let judged = batch.judge(&first, &question, |_| true).unwrap();
+    assert_eq!((judged.valid, judged.changed(), judged.returned(), judged.open), (2, 0, 1, 3));
+    batch.ask(first, question.clone(), judged).unwrap();
+    let (_, values) = finished(batch, &own, question).await;
+    assert_eq!(values.iter().map(|line| &line["value"]["number"]).collect::<Vec<_>>(), [0, 3, 8, 0, 11]);
+    assert_eq!(lines(folder.path(), "rejected-").len(), 3);
 }
