@@ -257,15 +257,11 @@ impl View {
     }
 
     /// Gives each row to a function, in the order of the input.
-    ///
-    /// # Errors
-    /// [`BatchError::Store`], those of the function, or [`BatchError::Engine`] if results were pruned, after the others were given.
     pub(crate) fn each_row(
         &self,
         mut each: impl FnMut(Found<'_>) -> Result<(), BatchError>,
     ) -> Result<(), BatchError> {
-        let mut missing = 0_u64;
-        let written = self.database.read(|file| {
+        self.database.read(|file| {
             let mut select = file.prepare(
                 "SELECT rows.number, rows.id, rows.state, inputs.columns, answer.line FROM rows
                  LEFT JOIN inputs USING (number) LEFT JOIN answer ON answer.id = rows.answer AND rows.state > 0
@@ -283,22 +279,24 @@ impl View {
                     columns: row.get_ref(3)?.as_str_or_null()?,
                     line: row.get_ref(4)?.as_str_or_null()?,
                 };
-                missing += u64::from(found.is_accepted.is_some() && found.line.is_none());
                 if let Err(error) = each(found) {
                     return Ok(Err(error));
                 }
             }
             Ok(Ok(()))
-        })?;
-        written?;
-        if missing > 0 {
-            let store = self.store();
-            return Err(BatchError::Engine(format!(
-                "{missing} results are not in {} any more: `formwork store prune` deleted them",
-                store.display()
-            )));
+        })?
+    }
+
+    /// Returns an error if results were pruned.
+    pub(crate) fn none_pruned(&self, pruned: u64) -> Result<(), BatchError> {
+        if pruned == 0 {
+            return Ok(());
         }
-        Ok(())
+        let store = self.store();
+        Err(BatchError::Engine(format!(
+            "{pruned} results are not in {} any more: `formwork store prune` deleted them",
+            store.display()
+        )))
     }
 }
 
