@@ -272,7 +272,7 @@ impl Telemetry {
             number(INPUT_TOKENS, call.usage.input_tokens),
             number(OUTPUT_TOKENS, call.usage.output_tokens),
             KeyValue::new("formwork.target", call.target.clone()),
-            number("formwork.violations", call.violations.len() as u64),
+            number("formwork.violations", call.violations.len() as u64 + call.left_out),
         ]);
         let span = SpanBuilder::from_name(format!("chat {}", call.model)).with_kind(SpanKind::Client);
         let mut span = self.span(span.with_attributes(attributes), call.started, is_error, parent);

@@ -295,6 +295,7 @@ fn detail(connection: &Connection, run: StoredRun) -> rusqlite::Result<RunDetail
             micro_usd: amount(row, 13)?,
             patched: list(row.get(14)?),
             violations: Vec::new(),
+            left_out: 0,
             answer: None,
         })
     })?;

@@ -264,6 +264,8 @@ pub struct StoredCall {
     pub patched: Vec<String>,
     /// The violations of the answer.
     pub violations: Vec<ViolationRecord>,
+    /// The number of violations beyond those, for telemetry; it is not stored.
+    pub left_out: u64,
     /// The answer. It is stored only with [`Settings::bodies`](crate::Settings::bodies).
     pub answer: Option<String>,
 }
@@ -290,6 +292,7 @@ impl StoredCall {
             micro_usd: Some(0),
             patched: Vec::new(),
             violations: Vec::new(),
+            left_out: 0,
             answer: None,
         }
     }
@@ -321,6 +324,7 @@ impl From<&CallRecord> for StoredCall {
                 .iter()
                 .map(ViolationRecord::from)
                 .collect(),
+            left_out: failure.map_or(0, |failure| failure.left_out() as u64),
             answer: (!call.text.is_empty()).then(|| call.text.to_string()),
             ..Self::new(&call.target, &call.target, call.started, call.ended)
         }
