@@ -1,6 +1,9 @@
 //! A request of any protocol, in the words of none.
 
-use formwork_core::Message;
+use std::sync::Arc;
+
+use formwork_core::{Capabilities, Message, ModelSettings};
+use serde_json::{Map, Value};
 
 use crate::contracts::Schema;
 
@@ -12,6 +15,7 @@ pub(crate) struct Ask {
     pub(crate) messages: Vec<Message>,
     pub(crate) want: Want,
     pub(crate) sampling: Sampling,
+    pub(crate) settings: Settings,
     /// The number of answers.
     pub(crate) count: u32,
     pub(crate) stream: bool,
@@ -29,6 +33,7 @@ impl Ask {
             messages: Vec::new(),
             want: Want::Text,
             sampling: Sampling::default(),
+            settings: Settings::default(),
             count: 1,
             stream: false,
             include_usage: false,
@@ -53,6 +58,61 @@ pub(crate) struct Tool {
     pub(crate) description: String,
     /// The schema of its arguments.
     pub(crate) parameters: Schema,
+}
+
+impl Tool {
+    /// Returns the tool as a model is offered it.
+    pub(crate) fn for_model(&self) -> formwork_core::Tool {
+        formwork_core::Tool {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            parameters: self.parameters.value().clone(),
+        }
+    }
+}
+
+/// The settings of the model that a request has.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Settings {
+    pub(crate) values: ModelSettings,
+    /// The name and the value of each setting, and its place in the request.
+    places: Vec<(&'static str, Value, String)>,
+}
+
+impl Settings {
+    /// Adds a setting. Returns whether it has such a value.
+    pub(crate) fn add(&mut self, name: &'static str, value: Value, place: String) -> bool {
+        let one = Map::from_iter([(name.to_owned(), value.clone())]);
+        let Ok(one) = serde_json::from_value::<ModelSettings>(one.into()) else { return false };
+        self.values = one.or(std::mem::take(&mut self.values));
+        self.places.push((name, value, place));
+        true
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Returns the settings for calls; `None` if there are none.
+    pub(crate) fn shared(&self) -> Option<Arc<ModelSettings>> {
+        (!self.is_empty()).then(|| Arc::new(self.values.clone()))
+    }
+
+    /// Returns the places of the settings that a target does not take.
+    pub(crate) fn lost<'s>(&'s self, promised: &'s Capabilities) -> impl Iterator<Item = &'s str> {
+        let is_taken = move |name: &str, value: &Value| match name {
+            "frequency_penalty" if promised.frequency_penalty => true,
+            // A target without tools has none to call at once.
+            "parallel_tools" if !promised.tools => true,
+            _ => {
+                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let exact = format!("{name}={value}");
+                promised.settings.iter().any(|taken| taken == name || *taken == exact)
+            }
+        };
+        let lost = self.places.iter().filter(move |(name, value, _)| !is_taken(name, value));
+        lost.map(|(.., place)| place.as_str())
+    }
 }
 
 /// The requested kind of answer.

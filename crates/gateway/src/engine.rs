@@ -5,11 +5,9 @@ use std::time::Duration;
 
 use formwork::config::Defaults;
 use formwork_core::{
-    Answer, Call, Cost, Enforcement, Fault, FaultKind, Inline, Input, Lowered, Message, Outcome, Patching,
-    Policy, Temperature,
+    Cost, Error, Inline, Input, Message, ModelSettings, Outcome, Patching, Policy, Temperature, Usage,
 };
-use formwork_core::{Error, Finish as ModelFinish, Sampling as CallSampling, Usage};
-use formwork_extract::{CancellationToken, Extraction, Extractor, Observer};
+use formwork_extract::{CancellationToken, Extraction, Extractor};
 use serde_json::Value;
 
 use crate::ask::{Ask, Sampling, Want};
@@ -47,6 +45,24 @@ pub(crate) struct Ready {
     pub(crate) key: Key,
     pub(crate) extractor: Extractor<Value>,
     pub(crate) was_compiled: bool,
+    /// The time and the money, in millionths of a US dollar, of a request's runs.
+    limits: (Duration, Option<u64>),
+}
+
+impl Ready {
+    /// Returns one extraction of a request. Several answers with the same seed would be the same answer.
+    pub(crate) fn extraction(
+        &self,
+        mut input: Input,
+        nth: u32,
+        cancel: &CancellationToken,
+    ) -> Extraction<Value> {
+        input.seed = input.seed.map(|seed| seed.wrapping_add(u64::from(nth)));
+        let (deadline, budget) = self.limits;
+        input.deadline = Some(deadline);
+        input.budget = budget.map(|micro_usd| Cost { tokens: u64::MAX, micro_usd: Some(micro_usd) });
+        self.extractor.extraction(input).with_cancel(cancel.clone())
+    }
 }
 
 impl Engine {
@@ -76,30 +92,39 @@ impl Engine {
             let message = format!("the schema is longer than {} bytes", self.limits.max_schema);
             return Err(Problem::invalid("schema", message));
         }
-        let deadline = self.deadline(bounds);
+        if let Some(target) = self.targets(targets).find(|target| target.backend.price().is_none())
+            && bounds.budget.is_some()
+        {
+            let message = format!(
+                "target `{}` has no price, so no limit of money can be kept: set its price, or leave the budget out",
+                target.name()
+            );
+            return Err(Problem::invalid("budget", message));
+        }
         let Sampling { temperature, max_tokens, .. } = sampling;
+        // The limits of a request are those of its run: a contract that is asked for with others is the same contract.
         let parts = (
             &spec.name,
             &spec.rules,
             &spec.instructions,
             &spec.examples,
-            (targets, temperature, max_tokens, deadline.as_millis() as u64, bounds.budget, bounds.is_eager),
+            (targets, temperature, max_tokens, bounds.is_eager),
         );
         let key = Key::new(spec.schema.digest(), &parts);
-        let compile = async || {
+        let compile = || {
             let builder = self.builder(spec, targets, sampling, bounds);
-            let built = tokio::task::spawn_blocking(move || builder.build());
-            match tokio::time::timeout(self.limits.compile_timeout, built).await {
-                Ok(Ok(built)) => built.map_err(|error| unusable(&error)),
-                Ok(Err(_)) => Err(Problem::new(Kind::Internal, "the schema could not be compiled")),
-                Err(_) => {
-                    let limit = self.limits.compile_timeout.as_secs_f64();
-                    Err(Problem::invalid("schema", format!("the schema was not compiled within {limit} s")))
-                }
-            }
+            move || builder.build().map_err(|error| unusable(&error))
         };
-        let (extractor, was_compiled) = self.cache.get(key.clone(), compile).await;
-        Ok(Ready { key, extractor: extractor?, was_compiled })
+        let within = self.limits.compile_timeout;
+        let Some((extractor, was_compiled)) = self.cache.get(key.clone(), within, compile).await else {
+            let message = format!("the schema was not compiled within {} s", within.as_secs_f64());
+            return Err(Problem {
+                param: Some("schema".to_owned()),
+                ..Problem::new(Kind::Deadline, message)
+            });
+        };
+        let limits = (self.deadline(bounds), bounds.budget);
+        Ok(Ready { key, extractor: extractor?, was_compiled, limits })
     }
 
     fn builder(
@@ -123,7 +148,6 @@ impl Engine {
         let mut builder = Extractor::for_schema(schema)
             .with_policy(policy)
             .with_rules(spec.rules.iter().cloned())
-            .with_deadline(self.deadline(bounds))
             // A request does not wait for the money of other requests.
             .with_max_budget_wait(Duration::ZERO);
         if self.limits.any {
@@ -131,9 +155,6 @@ impl Engine {
         }
         if let Some(tokens) = sampling.max_tokens.or(defaults.max_tokens) {
             builder = builder.with_max_tokens(tokens);
-        }
-        if let Some(micro_usd) = bounds.budget {
-            builder = builder.with_budget(Cost { tokens: u64::MAX, micro_usd: Some(micro_usd) });
         }
         if let Some(instructions) = &spec.instructions {
             builder = builder.with_system(instructions.clone());
@@ -178,55 +199,14 @@ impl Engine {
     }
 
     /// Returns the usage of a call that gave no answer in time. The target may have written up to its limit.
-    pub(crate) fn unanswered(&self, ask: &Ask, prompt: Extent) -> Usage {
+    pub(crate) fn unanswered(&self, ask: &Ask, prompt: Extent, answers: u32) -> Usage {
         let output = ask.sampling.max_tokens.or(self.defaults.max_tokens).unwrap_or(0);
-        Usage::new(prompt.estimate(), u64::from(output).saturating_mul(u64::from(ask.count)))
+        Usage::new(prompt.estimate(), u64::from(output).saturating_mul(u64::from(answers)))
             .with_estimated(true)
-    }
-
-    /// Returns the reply that a model's text is.
-    pub(crate) fn text_reply(&self, target: usize, text: String, finish: ModelFinish, usage: Usage) -> Reply {
-        let price = self.names.targets().get(target).and_then(|target| target.backend.price());
-        Reply {
-            choices: vec![text_choice(text, finish)],
-            usage,
-            cost: price.map_or_else(|| usage.unpriced(), |price| price.of(usage)),
-            calls: 1,
-            is_cached: false,
-            warnings: Vec::new(),
-            not_stated: Vec::new(),
-            trust: None,
-        }
     }
 
     pub(crate) fn targets<'e>(&'e self, targets: &'e [usize]) -> impl Iterator<Item = &'e Target> {
         targets.iter().filter_map(|nth| self.names.targets().get(*nth))
-    }
-
-    /// Asks the targets for text, one after another until one answers; each once. Returns the answer and the target that gives
-    /// it.
-    ///
-    /// # Errors
-    /// The fault of the last target.
-    pub(crate) async fn text(&self, ask: &Ask, targets: &[usize]) -> Result<(Answer, usize), Fault> {
-        let mut last = Fault::new(FaultKind::Unreachable, "there is no target");
-        for nth in targets {
-            let Some(target) = self.names.targets().get(*nth) else { continue };
-            let promised = target.backend.capabilities();
-            let Sampling { temperature, top_p, seed, max_tokens } = ask.sampling;
-            let mut sampling = CallSampling::default();
-            sampling.temperature = temperature.or(self.defaults.temperature).filter(|_| promised.temperature);
-            sampling.top_p = top_p.filter(|_| promised.top_p);
-            sampling.seed = seed.filter(|_| promised.seed);
-            let mut call = Call::new(ask.messages.clone(), Lowered::new(Enforcement::None, None))
-                .with_sampling(sampling);
-            call.max_tokens = max_tokens.or(self.defaults.max_tokens).or(promised.default_max_tokens);
-            match target.backend.provider().call(&call).await {
-                Ok(answer) => return Ok((answer, *nth)),
-                Err(fault) => last = fault,
-            }
-        }
-        Err(last)
     }
 }
 
@@ -257,24 +237,13 @@ pub(crate) fn input(ask: &mut Ask, instructions: Option<Message>) -> Input {
     };
     let mut input = Input::new(instructions.into_iter().chain(messages));
     input.seed = ask.sampling.seed;
+    let top_p = ask.sampling.top_p;
+    input.settings = match (ask.settings.shared(), top_p) {
+        (None, Some(_)) => Some(Arc::new(ModelSettings { top_p, ..ModelSettings::default() })),
+        (Some(own), Some(_)) => Some(Arc::new(ModelSettings { top_p, ..ModelSettings::clone(&own) })),
+        (settings, None) => settings,
+    };
     input
-}
-
-/// Returns one extraction of a request.
-pub(crate) fn extraction(
-    extractor: &Extractor<Value>,
-    mut input: Input,
-    nth: u32,
-    cancel: &CancellationToken,
-    observer: Option<Arc<dyn Observer>>,
-) -> Extraction<Value> {
-    // Several answers with the same seed would be the same answer.
-    input.seed = input.seed.map(|seed| seed.wrapping_add(u64::from(nth)));
-    let extraction = extractor.extraction(input).with_cancel(cancel.clone());
-    match observer {
-        Some(observer) => extraction.with_observer(observer),
-        None => extraction,
-    }
 }
 
 /// Returns the reply that the results of a request's runs come to.
@@ -282,19 +251,11 @@ pub(crate) fn extraction(
 /// # Errors
 /// The problem of the first run that has one.
 pub(crate) fn reply(want: &Want, results: &[Result<Outcome<Value>, Error>]) -> Result<Reply, Problem> {
-    let mut reply = Reply {
-        choices: Vec::new(),
-        usage: Default::default(),
-        cost: Cost::default(),
-        calls: 0,
-        is_cached: false,
-        warnings: Vec::new(),
-        not_stated: Vec::new(),
-        trust: match results {
-            [Ok(outcome)] => Some(outcome.trust.clone()),
-            _ => None,
-        },
+    let trust = match results {
+        [Ok(outcome)] => Some(outcome.trust.clone()),
+        _ => None,
     };
+    let mut reply = Reply { trust, ..Reply::default() };
     for result in results {
         let (usage, cost, calls) = match result {
             Ok(outcome) => (outcome.usage, outcome.cost, outcome.calls.len()),
@@ -314,7 +275,7 @@ pub(crate) fn reply(want: &Want, results: &[Result<Outcome<Value>, Error>]) -> R
                 }
                 Unaccepted::Truncated(text) => {
                     let content = match want {
-                        Want::Call(tool) => Content::Call { name: tool.name.clone(), arguments: text },
+                        Want::Call(tool) => Content::call(tool.name.clone(), text),
                         _ => Content::Text(text),
                     };
                     Choice { content, finish: Finish::Length }
@@ -328,10 +289,9 @@ pub(crate) fn reply(want: &Want, results: &[Result<Outcome<Value>, Error>]) -> R
 /// Returns the answer that an accepted value is.
 pub(crate) fn choice(want: &Want, value: &Value) -> Choice {
     match want {
-        Want::Call(tool) => Choice {
-            content: Content::Call { name: tool.name.clone(), arguments: text_of(value) },
-            finish: Finish::Call,
-        },
+        Want::Call(tool) => {
+            Choice { content: Content::call(tool.name.clone(), text_of(value)), finish: Finish::Call }
+        }
         Want::Tools { .. } => tools::choice(value),
         Want::Text | Want::Json { .. } => {
             Choice { content: Content::Text(text_of(value)), finish: Finish::Stop }
@@ -342,17 +302,6 @@ pub(crate) fn choice(want: &Want, value: &Value) -> Choice {
 /// Returns the text of a document. Its `to_string` goes through a formatter, which takes twice as long.
 fn text_of(value: &Value) -> String {
     serde_json::to_string(value).unwrap_or_default()
-}
-
-/// Returns the answer that a model's text is.
-fn text_choice(text: String, finish: ModelFinish) -> Choice {
-    match finish {
-        ModelFinish::Refused | ModelFinish::Filtered => {
-            Choice { content: Content::Refusal(text), finish: Finish::Refused }
-        }
-        ModelFinish::Length => Choice { content: Content::Text(text), finish: Finish::Length },
-        _ => Choice { content: Content::Text(text), finish: Finish::Stop },
-    }
 }
 
 /// Returns the problem of a contract that cannot be asked for: its schema, a rule or an example is wrong, or it has a limit on money

@@ -44,19 +44,19 @@
 //!
 //! | from | to | lost |
 //! |---|---|---|
-//! | Chat Completions | Responses, Anthropic, Ollama, in process | `stop`, `logprobs`, `top_logprobs`, `logit_bias`, `frequency_penalty`, `presence_penalty`, `reasoning_effort`, `verbosity`, `prediction`, `service_tier`, `metadata`, `user`, `store`, cache keys; the `name` of messages |
-//! | Responses | Chat Completions, Anthropic, Ollama, in process | `reasoning` and reasoning items, `include`, `top_logprobs`, `text.verbosity`, `truncation: auto`, `max_tool_calls`, `store`, `metadata`, cache keys |
-//! | Anthropic | Chat Completions, Responses, Ollama, in process | `thinking` and thoughts, `top_k`, `stop_sequences`, `cache_control`, `output_config.effort`, `betas`, `container`, `context_management`, `service_tier`, `metadata` |
-//! | Ollama | Chat Completions, Responses, Anthropic, in process | `options` other than `temperature`, `top_p`, `seed`, `num_predict`; `keep_alive`, `think`, `logprobs`, `truncate`, `shift` |
-//! | any | a target without it | `temperature`, `top_p`, `seed`, where the model does not take them |
-//! | any | a contract of the folder, and `x-formwork-absent`, `-coerce`, `-stream: eager` | `top_p` and all of the above, for a target of the same protocol as well: the retry policy decides how tokens are chosen |
+//! | Chat Completions | Responses, Anthropic, Ollama, others | `logprobs`, `top_logprobs`, `logit_bias`, `prediction`, `store`, cache keys; the `name` of messages |
+//! | Responses | Chat Completions, Anthropic, Ollama, others | reasoning items, `reasoning.summary`, `include`, `top_logprobs`, `truncation: auto`, `max_tool_calls`, `store`, cache keys |
+//! | Anthropic | Chat Completions, Responses, Ollama, others | thoughts, `thinking: adaptive`, `cache_control`, `betas`, `container`, `context_management` |
+//! | Ollama | Chat Completions, Responses, Anthropic, others | `options` other than `temperature`, `top_p`, `top_k`, `seed`, `num_predict`, `stop` and penalties; `keep_alive`, `think: true`, `logprobs`, `truncate`, `shift` |
+//! | any | a target without it | `temperature`, `top_p`, `seed`, and the settings that its API does not have (a table for each API: `docs/settings.md`) |
 //!
 //! | of the response | from | lost |
 //! |---|---|---|
-//! | Chat Completions, Responses, Anthropic, Ollama | any other | thoughts, log probabilities, annotations and citations, the text before a call, durations |
+//! | Chat Completions, Responses, Anthropic, Ollama | any other | thoughts, log probabilities, annotations and citations, durations |
 //!
-//! Between protocols, several tools, or a choice that is left to the model, are one contract: the model answers with the name of a
-//! tool and its arguments, or with text, which satisfies the format if there is one. Such a response has one call at most, and earlier calls are told as text. Members that a
+//! Between protocols, tools are those of the target's API: it may call several at once, beside a text. Every call is judged by the schema
+//! of its tool, and a text without a call by the format if there is one. A target without tools (in process) gets one contract instead:
+//! it answers with the name of one tool and its arguments, or with text, and earlier calls are told as text. Members that a
 //! protocol does not have are refused. Addresses of pictures are never fetched: pictures are sent as data.
 //!
 //! # Headers
@@ -66,6 +66,7 @@
 //! | `x-formwork-budget` | the most that the request may cost, in US dollars |
 //! | `x-formwork-deadline` | the most seconds that it may take |
 //! | `x-formwork-stream` | `certain` (default): a stream shows the answer once it holds; `eager`: the first completion as it comes, and an error at the end if it does not hold |
+//! | `x-formwork-evidence` | `on`: `evidence` (the places of the values in the messages) and `confidence` of each value, in `formwork` of the usage |
 //! | `x-formwork-absent` | the members of the schema that the text may lack: `all`, or paths (`$.birth, $.items[*].note`) |
 //! | `x-formwork-coerce` | what is done with values that do not fit the schema: `strict`, `ask`, `fix`, `drop`, `default` or `guess`, or a path before it (`$.note=drop`) |
 //! | `x-formwork-tags`, `x-formwork-user` | labels of the run in the ledger |
@@ -94,6 +95,7 @@ mod problem;
 mod protocol;
 mod record;
 mod reply;
+mod seen;
 mod service;
 #[cfg_attr(not(feature = "otlp"), path = "telemetry/absent.rs")]
 mod telemetry;

@@ -18,8 +18,13 @@ pub struct Limits {
     pub max_attempts: u32,
     /// The most answers to a request, `n` (default: 4).
     pub max_choices: u32,
-    /// The time that the head and the body of a request may take to arrive, each (default: 30 s).
+    /// The time that the head of a request may take to arrive; a connection without a request is closed after it (default: 10 s).
+    pub head_timeout: Duration,
+    /// The time that the body of a request may take to arrive (default: 30 s).
     pub read_timeout: Duration,
+    /// The time for which a client may keep its response waiting (default: 10 s). It runs out while the client reads less than 1 KiB per
+    /// second.
+    pub write_timeout: Duration,
     /// The time that a request may take, waiting for its turn included (default: 300 s).
     pub timeout: Duration,
     /// The most requests that are worked on at once (default: 256).
@@ -31,8 +36,12 @@ pub struct Limits {
     pub budget_wait: Duration,
     /// The most streams that are open at once for each key (default: 1,024). Further ones are refused with 429.
     pub max_streams: usize,
-    /// The most connections that are open at once (default: 16,384). Further ones wait to be accepted.
+    /// The most connections that are open at once (default: 16,384, at most half of the files that the process may open). Further ones
+    /// wait to be accepted.
     pub max_connections: usize,
+    /// The most connections of one address that are open at once, but those of this machine (default: 1,024, at most three quarters of
+    /// all). Further ones are closed.
+    pub max_per_address: usize,
     /// The time between two comments of a stream that has nothing to send (default: 10 s).
     pub keep_alive: Duration,
     /// The time that open requests have to end once the service stops (default: 14 s).
@@ -52,13 +61,16 @@ impl Default for Limits {
             max_contracts: 512,
             max_attempts: 10,
             max_choices: 4,
+            head_timeout: Duration::from_secs(10),
             read_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(10),
             timeout: Duration::from_secs(300),
             max_concurrent: 256,
             max_waiting: 1_024,
             budget_wait: Duration::from_secs(2),
             max_streams: 1_024,
             max_connections: 16_384,
+            max_per_address: 1_024,
             keep_alive: Duration::from_secs(10),
             drain: Duration::from_secs(14),
             any: false,

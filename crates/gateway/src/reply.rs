@@ -1,10 +1,12 @@
 //! The outcome of a request, in the words of no protocol.
 
-use formwork_core::{Cost, JsonPath, Trust, Usage, Warning};
+use formwork_core::evidence::Evidence;
+use formwork_core::{Confidence, Cost, JsonPath, Outcome, Trust, Usage, Warning};
 use serde::Serialize;
+use serde_json::Value;
 
 /// The answers to a request, and their cost.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Reply {
     /// One for each answer that was asked for.
     pub(crate) choices: Vec<Choice>,
@@ -20,6 +22,21 @@ pub(crate) struct Reply {
     pub(crate) not_stated: Vec<JsonPath>,
     /// The history of the leaves of the only value; `None` for several answers, texts, and values from the cache.
     pub(crate) trust: Option<Trust>,
+    /// The places of the values of the only answer and the confidence in them, if the request asks for them.
+    pub(crate) support: Option<Support>,
+}
+
+/// The support of the values of an answer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Support {
+    evidence: Vec<Evidence>,
+    confidence: Vec<Confidence>,
+}
+
+impl Support {
+    pub(crate) fn of(outcome: &Outcome<Value>) -> Self {
+        Self { evidence: outcome.evidence().to_vec(), confidence: outcome.confidence() }
+    }
 }
 
 /// One answer.
@@ -35,19 +52,39 @@ pub(crate) enum Content {
     Text(String),
     /// The model's reason to decline; may be empty.
     Refusal(String),
-    Call {
-        name: String,
-        /// A JSON document.
-        arguments: String,
+    /// Calls of tools, and the text before them, which may be empty.
+    Calls {
+        text: String,
+        calls: Vec<Called>,
     },
 }
 
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Called {
+    pub(crate) name: String,
+    /// A JSON document.
+    pub(crate) arguments: String,
+}
+
 impl Content {
-    /// Returns the text or the arguments, and the name of the called tool.
-    pub(crate) fn parts(&self) -> (&str, Option<String>) {
+    /// Returns one call of a tool.
+    pub(crate) fn call(name: String, arguments: String) -> Self {
+        Self::Calls { text: String::new(), calls: vec![Called { name, arguments }] }
+    }
+
+    /// Returns the text; of a refusal, the reason.
+    pub(crate) fn text(&self) -> &str {
         match self {
-            Self::Text(text) | Self::Refusal(text) => (text, None),
-            Self::Call { name, arguments } => (arguments, Some(name.clone())),
+            Self::Text(text) | Self::Refusal(text) | Self::Calls { text, .. } => text,
+        }
+    }
+
+    /// Returns the calls of tools.
+    pub(crate) fn calls(&self) -> &[Called] {
+        match self {
+            Self::Calls { calls, .. } => calls,
+            _ => &[],
         }
     }
 }
@@ -82,6 +119,7 @@ impl Reply {
             cached: self.is_cached.then_some(true),
             not_stated: &self.not_stated,
             trust: self.trust.as_ref(),
+            support: self.support.as_ref(),
         }
     }
 }
@@ -98,11 +136,23 @@ pub(crate) struct Extension<'m> {
     not_stated: &'m [JsonPath],
     #[serde(skip_serializing_if = "Option::is_none")]
     trust: Option<&'m Trust>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    support: Option<&'m Support>,
 }
 
 impl Meta {
     /// Returns an identifier in the form of a protocol: `chatcmpl-…`, `msg_…`.
     pub(crate) fn id(&self, prefix: &str) -> String {
         format!("{prefix}{}", self.run.replace('-', ""))
+    }
+
+    /// Returns the identifier of a call, by the number of its answer and its own.
+    pub(crate) fn call_id(&self, prefix: &str, answer: usize, nth: usize) -> String {
+        let id = self.id(prefix);
+        match (answer, nth) {
+            (0, 0) => id,
+            (answer, 0) => format!("{id}_{answer}"),
+            (answer, nth) => format!("{id}_{answer}_{nth}"),
+        }
     }
 }

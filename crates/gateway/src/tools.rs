@@ -86,10 +86,9 @@ pub(crate) fn choice(turn: &Value) -> Choice {
         return Choice { content: Content::Text(answer.to_string()), finish: Finish::Stop };
     }
     match (turn["tool"].as_str(), &turn["arguments"]) {
-        (Some(name), arguments) if !arguments.is_null() => Choice {
-            content: Content::Call { name: name.to_owned(), arguments: arguments.to_string() },
-            finish: Finish::Call,
-        },
+        (Some(name), arguments) if !arguments.is_null() => {
+            Choice { content: Content::call(name.to_owned(), arguments.to_string()), finish: Finish::Call }
+        }
         _ => Choice {
             content: Content::Text(turn["text"].as_str().unwrap_or_default().to_owned()),
             finish: Finish::Stop,

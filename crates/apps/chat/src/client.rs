@@ -269,5 +269,5 @@ fn dialogue(messages: Vec<Arc<Message>>) -> Input {
         _ => None,
     });
     let source = texts.collect::<Vec<_>>().join("\n");
-    Input { messages, source, data: Value::Null, seed: None }
+    Input { messages, ..Input::from(source) }
 }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Enforcement, Lowered, Message, Part, Rule, Time, Tool};
+use crate::{Enforcement, Lowered, Message, ModelSettings, Part, Rule, Time, Tool};
 
 /// The sampling parameters of a call. The provider chooses those that are `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -79,6 +79,10 @@ pub struct Call {
     pub deadline: Option<Time>,
     /// The tools that the model may call.
     pub tools: Vec<Tool>,
+    /// The settings of the model for this call, in the place of the same ones of the configuration; see
+    /// [`Capabilities::settings`](crate::Capabilities::settings).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Arc<ModelSettings>>,
     /// The opening of the answer, for a provider whose model [continues](crate::Capabilities::prefill) it. The text of the answer
     /// includes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,6 +112,7 @@ impl Call {
             max_tokens: None,
             deadline: None,
             tools: Vec::new(),
+            settings: None,
             prefill: None,
             task_messages: 0,
             is_repeated: false,

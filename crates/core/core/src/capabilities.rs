@@ -76,6 +76,13 @@ pub struct Capabilities {
     /// the outcome.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignored_settings: Vec<String>,
+    /// The [settings](crate::ModelSettings) that calls may have, by their names; `effort=low` for each value of those with few values
+    /// (default: none).
+    #[serde(skip)]
+    pub settings: Vec<String>,
+    /// Whether it offers the tools of a call to the model (default: no).
+    #[serde(skip)]
+    pub tools: bool,
 }
 
 impl Capabilities {
@@ -123,6 +130,12 @@ impl Capabilities {
     /// Promises to continue a last message of the assistant (default: the last message is the user's).
     pub const fn with_prefill(mut self) -> Self {
         self.prefill = true;
+        self
+    }
+
+    /// Promises to offer the tools of a call to the model (default: calls have none).
+    pub const fn with_tools(mut self) -> Self {
+        self.tools = true;
         self
     }
 

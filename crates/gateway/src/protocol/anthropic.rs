@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use super::fields::{self, Fields, Reader};
 use super::parts::{self, Choice as ToolChoice};
 use super::{Frames, Protocol, RawProtocol, to_json};
-use crate::ask::{Ask, Sampling, Tool, Want};
+use crate::ask::{Ask, Sampling, Settings, Tool, Want};
 use crate::contracts::Known;
 use crate::document::{Document, Node};
 use crate::problem::{Kind, Problem};
-use crate::reply::{Choice, Content, Finish, Meta, Reply};
+use crate::reply::{Called, Choice, Content, Finish, Meta, Reply};
 
 /// The members that the protocol has. The response names those that are ignored.
 pub(super) const FIELDS: &[&str] = &[
@@ -75,12 +75,28 @@ impl Protocol for Anthropic {
         for (at, turn) in turns {
             message(&mut messages, turn, &at, &body.reader())?;
         }
-        let format = format(&mut body)?;
+        let mut settings = Settings::default();
+        for (name, setting) in
+            [("top_k", "top_k"), ("stop_sequences", "stop"), ("service_tier", "service_tier")]
+        {
+            body.setting(&mut settings, name, setting);
+        }
+        if let Some(mut metadata) = body.object("metadata")? {
+            metadata.setting(&mut settings, "user_id", "user");
+        }
+        if body.word_in("thinking", "type").as_deref() == Some("enabled")
+            && let Some(mut thinking) = body.object("thinking")?
+        {
+            thinking.take("type");
+            thinking.setting(&mut settings, "budget_tokens", "reasoning_tokens");
+        }
+        let format = format(&mut body, &mut settings)?;
         let tools = parts::tools(&mut body, tool)?;
-        let choice = choice(&mut body)?;
+        let choice = choice(&mut body, &mut settings)?;
         let plain = Ask::plain(body.required_text("model")?);
         Ok(Ask {
             messages,
+            settings,
             want: parts::want(format, tools, choice, "tool_choice")?,
             sampling: Sampling {
                 temperature: body.number("temperature", 0.0..=1.0)?,
@@ -98,7 +114,7 @@ impl Protocol for Anthropic {
     fn reply(&self, _: &Ask, reply: &Reply, meta: &Meta) -> Vec<u8> {
         let mut message = head(meta);
         if let Some(choice) = reply.choices.first() {
-            message["content"] = json!([block(&choice.content, meta)]);
+            message["content"] = blocks(&choice.content, meta).into();
             message["stop_reason"] = stop_reason(choice.finish).into();
         }
         message["usage"] = usage(reply, meta);
@@ -199,9 +215,12 @@ fn part<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<Par
 }
 
 /// Reads the format of the answer: `output_config.format`, or `output_format` as the beta had it.
-fn format(body: &mut Fields<'_>) -> Result<Want, Problem> {
+fn format(body: &mut Fields<'_>, settings: &mut Settings) -> Result<Want, Problem> {
     let format = match body.object("output_config")? {
-        Some(mut config) => config.object("format")?,
+        Some(mut config) => {
+            config.setting(settings, "effort", "effort");
+            config.object("format")?
+        }
         None => None,
     };
     let older = body.object("output_format")?;
@@ -225,8 +244,11 @@ fn tool(mut tool: Fields<'_>) -> Result<Tool, Problem> {
     }
 }
 
-fn choice(body: &mut Fields<'_>) -> Result<ToolChoice, Problem> {
+fn choice(body: &mut Fields<'_>, settings: &mut Settings) -> Result<ToolChoice, Problem> {
     let Some(mut choice) = body.object("tool_choice")? else { return Ok(ToolChoice::Auto) };
+    if choice.flag("disable_parallel_tool_use")?.unwrap_or(false) {
+        settings.add("parallel_tools", false.into(), choice.place("disable_parallel_tool_use"));
+    }
     Ok(match choice.required_text("type")?.as_str() {
         "auto" => ToolChoice::Auto,
         "any" => ToolChoice::Required,
@@ -243,14 +265,15 @@ fn head(meta: &Meta) -> Value {
     })
 }
 
-fn block(content: &Content, meta: &Meta) -> Value {
-    match content {
-        Content::Text(text) | Content::Refusal(text) => json!({"type": "text", "text": text}),
-        Content::Call { name, arguments } => {
-            let input = serde_json::from_str::<Value>(arguments).unwrap_or_else(|_| json!({}));
-            json!({"type": "tool_use", "id": meta.id("toolu_"), "name": name, "input": input})
-        }
-    }
+/// Returns the blocks of an answer: its text, and its calls.
+fn blocks(content: &Content, meta: &Meta) -> Vec<Value> {
+    let has_text = !matches!(content, Content::Calls { text, .. } if text.is_empty());
+    let text = has_text.then(|| json!({"type": "text", "text": content.text()}));
+    let call = |(nth, called): (usize, &Called)| {
+        let input = serde_json::from_str::<Value>(&called.arguments).unwrap_or_else(|_| json!({}));
+        json!({"type": "tool_use", "id": meta.call_id("toolu_", 0, nth), "name": called.name, "input": input})
+    };
+    text.into_iter().chain(content.calls().iter().enumerate().map(call)).collect()
 }
 
 const fn stop_reason(finish: Finish) -> &'static str {
@@ -284,14 +307,18 @@ struct Events {
 }
 
 impl Events {
-    fn start(&self) -> Value {
-        let block = match &self.called {
-            Some(name) => {
-                json!({"type": "tool_use", "id": self.meta.id("toolu_"), "name": name, "input": {}})
-            }
-            None => json!({"type": "text", "text": ""}),
+    /// Returns the events of a piece of a block, and the start of the block before its first one.
+    fn piece(&self, at: (usize, usize), name: Option<&str>, text: &str, is_first: bool) -> Vec<Value> {
+        let (block, delta) = match name {
+            Some(name) => (
+                json!({"type": "tool_use", "id": self.meta.call_id("toolu_", 0, at.1), "name": name, "input": {}}),
+                json!({"type": "input_json_delta", "partial_json": text}),
+            ),
+            None => (json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": text})),
         };
-        json!({"type": "content_block_start", "index": 0, "content_block": block})
+        let start = json!({"type": "content_block_start", "index": at.0, "content_block": block});
+        let delta = json!({"type": "content_block_delta", "index": at.0, "delta": delta});
+        Some(start).filter(|_| is_first).into_iter().chain([delta]).collect()
     }
 }
 
@@ -305,24 +332,34 @@ impl Frames for Events {
     }
 
     fn text(&mut self, text: &str) -> Vec<Value> {
-        let start = (!std::mem::replace(&mut self.sent, true)).then(|| self.start());
-        let delta = match &self.called {
-            Some(_) => json!({"type": "input_json_delta", "partial_json": text}),
-            None => json!({"type": "text_delta", "text": text}),
-        };
-        let delta = json!({"type": "content_block_delta", "index": 0, "delta": delta});
-        start.into_iter().chain([delta]).collect()
+        let is_first = !std::mem::replace(&mut self.sent, true);
+        self.piece((0, 0), self.called.as_deref(), text, is_first)
     }
 
     fn close(&mut self, choice: &Choice, reply: &Reply) -> Vec<Value> {
+        let content = &choice.content;
+        let stop = |index: usize| json!({"type": "content_block_stop", "index": index});
         let mut events = Vec::new();
-        if !self.sent {
-            let (text, called) = choice.content.parts();
-            self.called = called;
-            events = self.text(text);
+        // The arguments of a call were sent before only if it was known from the start.
+        let mut is_called = self.called.take().is_some() && self.sent;
+        let has_text = match content {
+            Content::Calls { text, .. } => !is_called && (self.sent || !text.is_empty()),
+            _ => true,
+        };
+        if has_text {
+            if !self.sent {
+                events.extend(self.piece((0, 0), None, content.text(), true));
+            }
+            events.push(stop(0));
+        }
+        for (nth, called) in content.calls().iter().enumerate() {
+            let at = (nth + usize::from(has_text), nth);
+            if !std::mem::take(&mut is_called) {
+                events.extend(self.piece(at, Some(&called.name), &called.arguments, true));
+            }
+            events.push(stop(at.0));
         }
         events.extend([
-            json!({"type": "content_block_stop", "index": 0}),
             json!({
                 "type": "message_delta",
                 "delta": {"stop_reason": stop_reason(choice.finish), "stop_sequence": null},

@@ -5,7 +5,8 @@ use std::fmt;
 use formwork_schema::nearest;
 use serde_json::Value;
 
-use super::ignored::Ignored;
+use super::ignored::{Ignored, asks_for_nothing};
+use crate::ask::Settings;
 use crate::contracts::{Known, Schema};
 use crate::document::{Document, Member, Node};
 use crate::problem::Problem;
@@ -148,6 +149,33 @@ impl<'t> Fields<'t> {
             _ => None,
         };
         found.map(Some).ok_or_else(|| self.expected(name, &what.to_string(), &value))
+    }
+
+    /// Returns the text of a member of an object, which stays.
+    pub(super) fn word_in(&self, name: &str, inner: &str) -> Option<String> {
+        let (_, Node::Object(members)) = self.members.iter().rfind(|(member, _)| member == name)? else {
+            return None;
+        };
+        match &members.iter().rfind(|(member, _)| member == inner)?.1 {
+            Node::Text(text) => Some(text.as_ref().to_owned()),
+            _ => None,
+        }
+    }
+
+    /// Takes a member that is a setting of the model, unless its value asks for nothing, or no model has such a one.
+    pub(super) fn setting(&mut self, settings: &mut Settings, name: &str, setting: &'static str) {
+        let Some((_, node)) = self.members.iter().rfind(|(member, _)| member == name) else { return };
+        let Ok(value) = node.value() else { return };
+        if asks_for_nothing(&self.at, name, &value) {
+            return;
+        }
+        let value = match value {
+            Value::String(text) if setting == "stop" => Value::Array(vec![text.into()]),
+            value => value,
+        };
+        if settings.add(setting, value, self.place(name)) {
+            self.take(name);
+        }
     }
 
     pub(super) fn object(&mut self, name: &str) -> Result<Option<Self>, Problem> {

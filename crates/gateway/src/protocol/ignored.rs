@@ -35,9 +35,10 @@ impl Ignored {
 }
 
 /// Returns whether a member changes nothing about the answer: it is empty, or says what holds anyway.
-fn asks_for_nothing(at: &str, name: &str, value: &Value) -> bool {
+pub(super) fn asks_for_nothing(at: &str, name: &str, value: &Value) -> bool {
     let is_empty = match value {
-        Value::Null | Value::Bool(false) => true,
+        Value::Null => true,
+        Value::Bool(false) => name != "parallel_tool_calls",
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(members) => members.is_empty(),
@@ -45,8 +46,9 @@ fn asks_for_nothing(at: &str, name: &str, value: &Value) -> bool {
     };
     is_empty
         || match name {
-            // A response has one call at most, and every call is validated.
-            "parallel_tool_calls" | "disable_parallel_tool_use" | "strict" => true,
+            // Every call is validated.
+            "strict" => true,
+            "parallel_tool_calls" => *value == json!(true),
             // Clients send these members of earlier answers back.
             "id" | "status" | "annotations" | "index" => !at.is_empty(),
             "logprobs" => at.contains(".content"),

@@ -32,6 +32,25 @@ impl Turn {
         Self { is_unfinished: true, ..Self::default() }
     }
 
+    /// Returns the turn of one answer: its text, and the names and arguments of its calls.
+    pub(crate) fn of<'c>(
+        text: &str,
+        calls: impl Iterator<Item = (&'c str, &'c str)>,
+        is_whole: bool,
+    ) -> Self {
+        let called = |(nth, (name, arguments)): (usize, (&str, &str))| Called {
+            key: (0, nth as u64),
+            name: name.to_owned(),
+            arguments: arguments.to_owned(),
+        };
+        Self {
+            calls: calls.enumerate().map(called).collect(),
+            texts: vec![(0, text.to_owned())],
+            is_unfinished: !is_whole,
+            unfinished: Vec::new(),
+        }
+    }
+
     /// Returns whether there is text in it.
     pub(crate) fn has_text(&self) -> bool {
         self.texts.iter().any(|(_, text)| !text.is_empty())

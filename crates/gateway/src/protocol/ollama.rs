@@ -7,11 +7,11 @@ use time::UtcDateTime;
 use super::fields::{Fields, Reader, wrong};
 use super::parts::{self, Choice as ToolChoice};
 use super::{Frames, LINES, Protocol, RawProtocol, to_json};
-use crate::ask::{Ask, Sampling, Tool, Want};
+use crate::ask::{Ask, Sampling, Settings, Tool, Want};
 use crate::contracts::{Known, Schema};
 use crate::document::{Document, Node};
 use crate::problem::Problem;
-use crate::reply::{Choice, Content, Finish, Meta, Reply};
+use crate::reply::{Called, Choice, Content, Finish, Meta, Reply};
 
 pub(super) const CHAT: &[&str] = &[
     "format",
@@ -102,7 +102,7 @@ impl Protocol for Ollama {
         let content = reply.choices.first().map(|choice| &choice.content);
         match self {
             Self::Chat => out["message"] = content.map_or(Value::Null, message_of),
-            Self::Generate => out["response"] = content.map_or("", text_of).into(),
+            Self::Generate => out["response"] = content.map_or("", Content::text).into(),
         }
         end(&mut out, reply, meta);
         to_json(&out)
@@ -170,8 +170,13 @@ fn ask(mut body: Fields<'_>, messages: Vec<Message>, tools: Vec<Tool>) -> Result
             _ => return Err(body.refuse("format", "expected \"json\" or a JSON Schema")),
         },
     };
-    let mut sampling = Sampling::default();
+    let (mut sampling, mut settings) = (Sampling::default(), Settings::default());
+    // `true` leaves the amount to the model.
+    body.setting(&mut settings, "think", "effort");
     if let Some(mut options) = body.object("options")? {
+        for name in ["stop", "top_k", "frequency_penalty", "presence_penalty"] {
+            options.setting(&mut settings, name, name);
+        }
         sampling.temperature = options.number("temperature", 0.0..=2.0)?;
         sampling.top_p = options.number("top_p", 0.0..=1.0)?;
         sampling.seed = options.seed("seed")?;
@@ -184,6 +189,7 @@ fn ask(mut body: Fields<'_>, messages: Vec<Message>, tools: Vec<Tool>) -> Result
         messages,
         want: parts::want(format, tools, ToolChoice::Auto, "tools")?,
         sampling,
+        settings,
         stream: body.flag("stream")?.unwrap_or(true),
         include_usage: true,
         ignored: body.finish(),
@@ -248,18 +254,14 @@ fn error(problem: &Problem) -> Value {
     error
 }
 
-fn text_of(content: &Content) -> &str {
-    match content {
-        Content::Text(text) | Content::Refusal(text) => text,
-        Content::Call { .. } => "",
-    }
-}
-
 fn message_of(content: &Content) -> Value {
-    let mut message = json!({"role": "assistant", "content": text_of(content)});
-    if let Content::Call { name, arguments } = content {
-        let arguments = serde_json::from_str::<Value>(arguments).unwrap_or_else(|_| json!({}));
-        message["tool_calls"] = json!([{"function": {"name": name, "arguments": arguments}}]);
+    let mut message = json!({"role": "assistant", "content": content.text()});
+    if !content.calls().is_empty() {
+        let call = |called: &Called| {
+            let arguments = serde_json::from_str::<Value>(&called.arguments).unwrap_or_else(|_| json!({}));
+            json!({"function": {"name": called.name, "arguments": arguments}})
+        };
+        message["tool_calls"] = content.calls().iter().map(call).collect();
     }
     message
 }
@@ -302,7 +304,7 @@ impl Lines {
         if self.is_chat {
             out["message"] = message_of(content);
         } else {
-            out["response"] = text_of(content).into();
+            out["response"] = content.text().into();
         }
         out["done"] = false.into();
         out
@@ -324,7 +326,15 @@ impl Frames for Lines {
     }
 
     fn close(&mut self, choice: &Choice, reply: &Reply) -> Vec<Value> {
-        let whole = (!self.sent).then(|| self.line(&choice.content));
+        let whole = match &choice.content {
+            content if !self.sent => Some(self.line(content)),
+            // The text was sent before.
+            Content::Calls { calls, .. } => {
+                let calls = Content::Calls { text: String::new(), calls: calls.clone() };
+                Some(self.line(&calls))
+            }
+            _ => None,
+        };
         let mut last = self.line(&Content::Text(String::new()));
         end(&mut last, reply, &self.meta);
         whole.into_iter().chain([last]).collect()

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::fields::{self, Fields, Reader, content};
 use super::parts;
 use super::{Frames, Protocol, RawProtocol, to_json};
-use crate::ask::{Ask, Sampling, Want};
+use crate::ask::{Ask, Sampling, Settings, Want};
 use crate::contracts::Known;
 use crate::document::{Document, Node};
 use crate::problem::{Kind, Problem};
-use crate::reply::{self, Choice, Content, Finish, Meta, Reply};
+use crate::reply::{self, Called, Choice, Content, Finish, Meta, Reply};
 
 /// The members that the protocol has. The response names those that are ignored.
 pub(super) const FIELDS: &[&str] = &[
@@ -50,6 +50,20 @@ pub(super) const FIELDS: &[&str] = &[
     "user",
     "verbosity",
     "web_search_options",
+];
+
+/// The members that are settings of the model.
+const SETTINGS: [(&str, &str); 10] = [
+    ("reasoning_effort", "effort"),
+    ("verbosity", "verbosity"),
+    ("service_tier", "service_tier"),
+    ("stop", "stop"),
+    ("frequency_penalty", "frequency_penalty"),
+    ("presence_penalty", "presence_penalty"),
+    ("parallel_tool_calls", "parallel_tools"),
+    ("metadata", "metadata"),
+    ("safety_identifier", "user"),
+    ("user", "user"),
 ];
 
 /// Chat Completions.
@@ -102,7 +116,12 @@ impl Protocol for OpenAi {
         };
         let count = body.count("n")?.unwrap_or(1);
         let plain = Ask::plain(body.required_text("model")?);
+        let mut settings = Settings::default();
+        for (name, setting) in SETTINGS {
+            body.setting(&mut settings, name, setting);
+        }
         Ok(Ask {
+            settings,
             messages,
             want: parts::want(format, tools, choice, "tool_choice")?,
             sampling: Sampling {
@@ -127,7 +146,10 @@ impl Protocol for OpenAi {
             let (content, refusal, calls) = match &choice.content {
                 Content::Text(text) => (Some(text.as_str()), None, None),
                 Content::Refusal(reason) => (None, Some(reason.as_str()), None),
-                Content::Call { name, arguments } => (None, None, Some([call(name, arguments, meta, nth)])),
+                Content::Calls { text, calls } => {
+                    let calls = calls.iter().enumerate().map(|(at, one)| call(one, meta, (nth, at)));
+                    (Some(text.as_str()).filter(|text| !text.is_empty()), None, Some(calls.collect()))
+                }
             };
             let message = Answered { role: "assistant", content, refusal, tool_calls: calls };
             Chosen { index: nth, message, logprobs: (), finish_reason: finish(choice.finish) }
@@ -229,10 +251,10 @@ fn format(body: &mut Fields<'_>) -> Result<Want, Problem> {
     parts::format(format, &kind)
 }
 
-fn call(name: &str, arguments: &str, meta: &Meta, nth: usize) -> Value {
+fn call(called: &Called, meta: &Meta, (answer, nth): (usize, usize)) -> Value {
     json!({
-        "id": format!("{}{nth}", meta.id("call_")), "type": "function",
-        "function": {"name": name, "arguments": arguments},
+        "id": meta.call_id("call_", answer, nth), "type": "function",
+        "function": {"name": called.name, "arguments": called.arguments},
     })
 }
 
@@ -271,7 +293,7 @@ struct Answered<'r> {
     content: Option<&'r str>,
     refusal: Option<&'r str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_calls: Option<[Value; 1]>,
+    tool_calls: Option<Vec<Value>>,
 }
 
 #[derive(Serialize)]
@@ -337,11 +359,18 @@ impl Chunks {
         chunk
     }
 
-    fn call(&self, name: &str) -> Value {
-        json!({"tool_calls": [{
-            "index": 0, "id": format!("{}{}", self.meta.id("call_"), self.index), "type": "function",
+    /// Returns the chunks of a call: its name, and its arguments unless they come in pieces.
+    fn call(&self, nth: usize, name: &str, arguments: Option<&str>) -> Vec<Value> {
+        let head = json!({"tool_calls": [{
+            "index": nth, "id": self.meta.call_id("call_", self.index, nth), "type": "function",
             "function": {"name": name, "arguments": ""},
-        }]})
+        }]});
+        let more = arguments.map(|text| self.arguments(nth, text));
+        [self.chunk(&head, None)].into_iter().chain(more).collect()
+    }
+
+    fn arguments(&self, nth: usize, text: &str) -> Value {
+        self.chunk(&json!({"tool_calls": [{"index": nth, "function": {"arguments": text}}]}), None)
     }
 }
 
@@ -354,9 +383,7 @@ impl Frames for Chunks {
     fn text(&mut self, text: &str) -> Vec<Value> {
         let is_first = !std::mem::replace(&mut self.sent, true);
         let Some(name) = &self.called else { return vec![self.chunk(&json!({"content": text}), None)] };
-        let call = is_first.then(|| self.chunk(&self.call(name), None));
-        let more = json!({"tool_calls": [{"index": 0, "function": {"arguments": text}}]});
-        call.into_iter().chain([self.chunk(&more, None)]).collect()
+        if is_first { self.call(0, name, Some(text)) } else { vec![self.arguments(0, text)] }
     }
 
     fn close(&mut self, first: &Choice, reply: &Reply) -> Vec<Value> {
@@ -381,15 +408,23 @@ impl Frames for Chunks {
 impl Chunks {
     /// Returns the chunks of an answer, without those that were sent before.
     fn answer(&mut self, choice: &Choice) -> Vec<Value> {
-        let mut events = match &choice.content {
-            _ if self.sent => Vec::new(),
-            Content::Refusal(reason) => vec![self.chunk(&json!({"refusal": reason}), None)],
-            content => {
-                let (text, called) = content.parts();
-                self.called = called;
-                self.text(text)
+        let is_called = self.called.take().is_some();
+        let mut events = Vec::new();
+        match &choice.content {
+            Content::Refusal(reason) if !self.sent => {
+                events.push(self.chunk(&json!({"refusal": reason}), None));
             }
-        };
+            Content::Text(text) if !self.sent => events = self.text(text),
+            Content::Calls { text, calls } if !(is_called && self.sent) => {
+                if !self.sent && !text.is_empty() {
+                    events = self.text(text);
+                }
+                for (nth, call) in calls.iter().enumerate() {
+                    events.extend(self.call(nth, &call.name, Some(&call.arguments)));
+                }
+            }
+            _ => {}
+        }
         events.push(self.chunk(&json!({}), Some(finish(choice.finish))));
         events
     }

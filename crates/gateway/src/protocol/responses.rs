@@ -7,11 +7,11 @@ use super::fields::{self, Fields, Reader};
 use super::openai::error;
 use super::parts;
 use super::{Frames, Protocol, RawProtocol, to_json};
-use crate::ask::{Ask, Sampling, Want};
+use crate::ask::{Ask, Sampling, Settings, Want};
 use crate::contracts::Known;
 use crate::document::{Document, Node};
 use crate::problem::Problem;
-use crate::reply::{Choice, Content, Finish, Meta, Reply};
+use crate::reply::{Called, Choice, Content, Finish, Meta, Reply};
 
 /// The members that the protocol has. The response names those that are ignored.
 pub(super) const FIELDS: &[&str] = &[
@@ -44,6 +44,15 @@ pub(super) const FIELDS: &[&str] = &[
     "top_p",
     "truncation",
     "user",
+];
+
+/// The members that are settings of the model.
+const SETTINGS: [(&str, &str); 5] = [
+    ("service_tier", "service_tier"),
+    ("parallel_tool_calls", "parallel_tools"),
+    ("metadata", "metadata"),
+    ("safety_identifier", "user"),
+    ("user", "user"),
 ];
 
 /// The Responses API.
@@ -90,7 +99,14 @@ impl Protocol for Responses {
                 }
             }
         }
-        let format = format(&mut body)?;
+        let mut settings = Settings::default();
+        for (name, setting) in SETTINGS {
+            body.setting(&mut settings, name, setting);
+        }
+        if let Some(mut reasoning) = body.object("reasoning")? {
+            reasoning.setting(&mut settings, "effort", "effort");
+        }
+        let format = format(&mut body, &mut settings)?;
         let tools =
             parts::tools(&mut body, |tool| parts::function(parts::of_type(tool, "function")?, "parameters"))?;
         let choice =
@@ -98,6 +114,7 @@ impl Protocol for Responses {
         let plain = Ask::plain(body.required_text("model")?);
         Ok(Ask {
             messages,
+            settings,
             want: parts::want(format, tools, choice, "tool_choice")?,
             sampling: Sampling {
                 temperature: body.number("temperature", 0.0..=2.0)?,
@@ -182,9 +199,12 @@ fn content<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Part, P
     }
 }
 
-fn format(body: &mut Fields<'_>) -> Result<Want, Problem> {
+fn format(body: &mut Fields<'_>, settings: &mut Settings) -> Result<Want, Problem> {
     let format = match body.object("text")? {
-        Some(mut text) => text.object("format")?,
+        Some(mut text) => {
+            text.setting(settings, "verbosity", "verbosity");
+            text.object("format")?
+        }
         None => None,
     };
     let Some(mut format) = format else { return Ok(Want::Text) };
@@ -209,7 +229,7 @@ fn whole(reply: &Reply, meta: &Meta) -> Value {
     if is_cut {
         whole["incomplete_details"] = json!({"reason": "max_output_tokens"});
     }
-    whole["output"] = choice.map(|choice| item(&choice.content, meta, status)).into_iter().collect();
+    whole["output"] = choice.map(|choice| items(&choice.content, meta, status)).unwrap_or_default().into();
     let usage = reply.usage;
     whole["usage"] = json!({
         "input_tokens": usage.input_tokens,
@@ -222,26 +242,31 @@ fn whole(reply: &Reply, meta: &Meta) -> Value {
     whole
 }
 
-fn item(content: &Content, meta: &Meta, status: &str) -> Value {
-    match content {
-        Content::Call { name, arguments } => json!({
-            "type": "function_call", "id": meta.id("fc_"), "call_id": meta.id("call_"), "name": name,
-            "arguments": arguments, "status": status,
-        }),
-        content => json!({
-            "type": "message", "id": meta.id("msg_"), "role": "assistant", "status": status,
-            "content": [part(content)],
-        }),
-    }
+/// Returns the items of an answer: its text, and its calls.
+fn items(content: &Content, meta: &Meta, status: &str) -> Vec<Value> {
+    let has_text = !matches!(content, Content::Calls { text, .. } if text.is_empty());
+    let message = has_text.then(|| message_item(content, meta, status));
+    let calls = content.calls().iter().enumerate().map(|(nth, called)| call_item(called, meta, nth, status));
+    message.into_iter().chain(calls).collect()
+}
+
+fn message_item(content: &Content, meta: &Meta, status: &str) -> Value {
+    json!({
+        "type": "message", "id": meta.id("msg_"), "role": "assistant", "status": status, "content": [part(content)],
+    })
+}
+
+fn call_item(called: &Called, meta: &Meta, nth: usize, status: &str) -> Value {
+    json!({
+        "type": "function_call", "id": meta.call_id("fc_", 0, nth), "call_id": meta.call_id("call_", 0, nth),
+        "name": called.name, "arguments": called.arguments, "status": status,
+    })
 }
 
 fn part(content: &Content) -> Value {
     match content {
-        Content::Text(text) => {
-            json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})
-        }
         Content::Refusal(reason) => json!({"type": "refusal", "refusal": reason}),
-        Content::Call { .. } => Value::Null,
+        content => json!({"type": "output_text", "text": content.text(), "annotations": [], "logprobs": []}),
     }
 }
 
@@ -266,39 +291,27 @@ impl Events {
         self.out.push(data);
     }
 
-    fn empty(&self, is_refusal: bool) -> Content {
-        match &self.called {
-            Some(name) => Content::Call { name: name.clone(), arguments: String::new() },
-            None if is_refusal => Content::Refusal(String::new()),
-            None => Content::Text(String::new()),
-        }
-    }
-
+    /// Begins the message.
     fn start(&mut self, is_refusal: bool) {
-        let empty = self.empty(is_refusal);
-        let mut started = item(&empty, &self.meta, "in_progress");
-        if self.called.is_none() {
-            started["content"] = json!([]);
-        }
+        let empty = match is_refusal {
+            true => Content::Refusal(String::new()),
+            false => Content::Text(String::new()),
+        };
+        let mut started = message_item(&empty, &self.meta, "in_progress");
+        started["content"] = json!([]);
         self.send("response.output_item.added", json!({"output_index": 0, "item": started}));
-        if self.called.is_none() {
-            let id = self.meta.id("msg_");
-            let data = json!({"item_id": id, "output_index": 0, "content_index": 0, "part": part(&empty)});
-            self.send("response.content_part.added", data);
-        }
+        let id = self.meta.id("msg_");
+        let data = json!({"item_id": id, "output_index": 0, "content_index": 0, "part": part(&empty)});
+        self.send("response.content_part.added", data);
         self.is_started = true;
     }
 
+    /// Writes a piece of the message.
     fn delta(&mut self, text: &str, is_refusal: bool) {
         if !self.is_started {
             self.start(is_refusal);
         }
         self.text.push_str(text);
-        if self.called.is_some() {
-            let data = json!({"item_id": self.meta.id("fc_"), "output_index": 0, "delta": text});
-            self.send("response.function_call_arguments.delta", data);
-            return;
-        }
         let kind = if is_refusal { "response.refusal.delta" } else { "response.output_text.delta" };
         let mut data =
             json!({"item_id": self.meta.id("msg_"), "output_index": 0, "content_index": 0, "delta": text});
@@ -308,36 +321,51 @@ impl Events {
         self.send(kind, data);
     }
 
+    /// Ends the message.
     fn done(&mut self, content: &Content, status: &str) {
         let id = self.meta.id("msg_");
-        match content {
-            Content::Call { name, arguments } => {
-                let data = json!({
-                    "item_id": self.meta.id("fc_"), "output_index": 0, "name": name, "arguments": arguments,
-                });
-                self.send("response.function_call_arguments.done", data);
+        let mut data = json!({"item_id": id, "output_index": 0, "content_index": 0});
+        let kind = match content {
+            Content::Refusal(reason) => {
+                data["refusal"] = reason.as_str().into();
+                "response.refusal.done"
             }
-            content => {
-                let mut data = json!({"item_id": id, "output_index": 0, "content_index": 0});
-                let kind = match content {
-                    Content::Refusal(reason) => {
-                        data["refusal"] = reason.as_str().into();
-                        "response.refusal.done"
-                    }
-                    _ => {
-                        data["text"] = self.text.as_str().into();
-                        data["logprobs"] = json!([]);
-                        "response.output_text.done"
-                    }
-                };
-                self.send(kind, data);
-                let data =
-                    json!({"item_id": id, "output_index": 0, "content_index": 0, "part": part(content)});
-                self.send("response.content_part.done", data);
+            _ => {
+                data["text"] = self.text.as_str().into();
+                data["logprobs"] = json!([]);
+                "response.output_text.done"
             }
-        }
-        let item = item(content, &self.meta, status);
+        };
+        self.send(kind, data);
+        let data = json!({"item_id": id, "output_index": 0, "content_index": 0, "part": part(content)});
+        self.send("response.content_part.done", data);
+        let item = message_item(content, &self.meta, status);
         self.send("response.output_item.done", json!({"output_index": 0, "item": item}));
+    }
+
+    /// Begins a call.
+    fn start_call(&mut self, at: (usize, usize), name: &str) {
+        let empty = Called { name: name.to_owned(), arguments: String::new() };
+        let item = call_item(&empty, &self.meta, at.1, "in_progress");
+        self.send("response.output_item.added", json!({"output_index": at.0, "item": item}));
+    }
+
+    /// Writes a piece of the arguments of a call.
+    fn arguments(&mut self, at: (usize, usize), text: &str) {
+        let id = self.meta.call_id("fc_", 0, at.1);
+        let data = json!({"item_id": id, "output_index": at.0, "delta": text});
+        self.send("response.function_call_arguments.delta", data);
+    }
+
+    /// Ends a call.
+    fn end_call(&mut self, at: (usize, usize), called: &Called, status: &str) {
+        let data = json!({
+            "item_id": self.meta.call_id("fc_", 0, at.1), "output_index": at.0, "name": called.name,
+            "arguments": called.arguments,
+        });
+        self.send("response.function_call_arguments.done", data);
+        let item = call_item(called, &self.meta, at.1, status);
+        self.send("response.output_item.done", json!({"output_index": at.0, "item": item}));
     }
 }
 
@@ -351,18 +379,42 @@ impl Frames for Events {
     }
 
     fn text(&mut self, text: &str) -> Vec<Value> {
-        self.delta(text, false);
+        match self.called.take() {
+            Some(name) => {
+                if !std::mem::replace(&mut self.is_started, true) {
+                    self.start_call((0, 0), &name);
+                }
+                self.arguments((0, 0), text);
+                self.called = Some(name);
+            }
+            None => self.delta(text, false),
+        }
         std::mem::take(&mut self.out)
     }
 
     fn close(&mut self, Choice { content, finish }: &Choice, reply: &Reply) -> Vec<Value> {
-        if !self.is_started {
-            let (text, called) = content.parts();
-            self.called = called;
-            self.delta(text, matches!(content, Content::Refusal(_)));
-        }
         let is_cut = *finish == Finish::Length;
-        self.done(content, if is_cut { "incomplete" } else { "completed" });
+        let status = if is_cut { "incomplete" } else { "completed" };
+        // The arguments of a call were sent before only if it was known from the start.
+        let mut is_called = self.called.take().is_some() && self.is_started;
+        let has_text = match content {
+            Content::Calls { text, .. } => !is_called && (self.is_started || !text.is_empty()),
+            _ => true,
+        };
+        if has_text {
+            if !self.is_started {
+                self.delta(content.text(), matches!(content, Content::Refusal(_)));
+            }
+            self.done(content, status);
+        }
+        for (nth, called) in content.calls().iter().enumerate() {
+            let at = (nth + usize::from(has_text), nth);
+            if !std::mem::take(&mut is_called) {
+                self.start_call(at, &called.name);
+                self.arguments(at, &called.arguments);
+            }
+            self.end_call(at, called, status);
+        }
         let kind = if is_cut { "response.incomplete" } else { "response.completed" };
         let response = whole(reply, &self.meta);
         self.send(kind, json!({"response": response}));

@@ -9,20 +9,19 @@ use axum::http::Request;
 use axum::response::{IntoResponse as _, Response};
 use formwork::providers::{Protocol as RawProtocol, Raw};
 use formwork_http::with_trace;
-use formwork_ledger::RunRecord;
 use serde_json::json;
 
 use super::asker::Asker;
 use super::job::{no_json, reserve, text};
 use super::refused::refused;
 use super::{Shared, passed};
-use crate::access;
 use crate::ask::Ask;
 use crate::document::Document;
 use crate::pass::Pass;
 use crate::problem::{Kind, Problem};
 use crate::protocol::{Anthropic, Ollama, OpenAi, Protocol};
 use crate::record::Record;
+use crate::seen::begun;
 use crate::trace;
 
 /// A resource that targets answer in their own protocol.
@@ -73,7 +72,7 @@ pub(super) async fn answer(beside: Beside, shared: Arc<Shared>, request: Request
 
 async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
-    let asker = Asker::of(&shared, &parts.headers)?;
+    let asker = Asker::of(&shared, &parts)?;
     let text = text(&shared, &parts.headers, body).await?;
     let document = Document::read(&text).map_err(|error| no_json(&error))?;
     let model = document.word(["model"]).map(str::to_owned);
@@ -94,13 +93,11 @@ async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Re
     };
     let until = Instant::now() + shared.engine.deadline(asker.options.bounds);
     let turn = asker.turn(&shared).await?;
-    let Asker { client, seat, options } = asker;
+    let Asker { client, seat, options, .. } = asker;
     // There are no tokens of an answer.
     let mut ask = Ask::plain(model);
     ask.sampling.max_tokens = Some(0);
-    let run = RunRecord::new(parts.uri.path().to_owned(), access::now())
-        .with_key(client.id())
-        .with_labels(options.user.clone(), options.tags.clone());
+    let run = begun(parts.uri.path(), &client, &options);
     let id = run.id;
     let is_free = beside == Beside::CountTokens;
     let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone(), (client.clone(), seat));
@@ -109,7 +106,7 @@ async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Re
         let (hold, _) = record.checked(held).await?;
         record.hold(hold);
     }
-    let unanswered = shared.engine.unanswered(&ask, prompt);
+    let unanswered = shared.engine.unanswered(&ask, prompt, 1);
     let pass = Pass {
         engine: &shared.engine,
         protocols: beside.targets(),

@@ -1,23 +1,22 @@
 //! Requests for an answer, in any protocol.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, Request};
 use axum::response::Response;
 use formwork::providers::{Protocol as RawProtocol, Raw};
 use formwork_http::with_trace;
-use formwork_ledger::{RecordId, RunRecord};
+use formwork_ledger::RecordId;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::asker::Asker;
 use super::job::{Job, exact, no_json, now, reserve, text};
 use super::native::Given;
 use super::refused::refused;
 use super::turns::Open;
-use super::{Shared, native, passed, stream};
-use crate::access;
+use super::{Shared, native, passed, stream, talk};
 use crate::ask::{Ask, Want};
 use crate::document::Document;
 use crate::options::Options;
@@ -27,6 +26,7 @@ use crate::protocol::Protocol;
 use crate::protocol::native::reduced;
 use crate::record::Record;
 use crate::reply::Meta;
+use crate::seen::begun;
 use crate::trace;
 
 /// Answers a request for an answer.
@@ -47,17 +47,16 @@ async fn work(
     request: Request<Body>,
 ) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
-    let asker = Asker::of(&shared, &parts.headers)?;
+    let asker = Asker::of(&shared, &parts)?;
     let text = text(&shared, &parts.headers, body).await?;
     let document = Document::read(&text).map_err(|error| no_json(&error))?;
     let model = document.word(["model"]).map(str::to_owned);
     let model = model.ok_or_else(|| Problem::invalid("model", "missing field `model`"))?;
     let mut targets = asker.targets(&shared, &model)?;
+    let until = Instant::now() + shared.engine.deadline(asker.options.bounds);
     let turn = asker.turn(&shared).await?;
-    let Asker { client, seat, options } = asker;
-    let run = RunRecord::new(parts.uri.path().to_owned(), access::now())
-        .with_key(client.id())
-        .with_labels(options.user.clone(), options.tags.clone())
+    let Asker { client, seat, options, .. } = asker;
+    let run = begun(parts.uri.path(), &client, &options)
         .with_request(shared.keeps_bodies.then(|| document.text().to_owned()));
     let id = run.id;
     let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone(), (client.clone(), seat));
@@ -83,8 +82,8 @@ async fn work(
             protocols: &[own],
             path,
             headers: &parts.headers,
-            until: Instant::now() + shared.engine.deadline(options.bounds),
-            unanswered: shared.engine.unanswered(&ask, prompt),
+            until: until.into_std(),
+            unanswered: shared.engine.unanswered(&ask, prompt, ask.count),
         };
         let write = |raw: &Raw, asks_usage| {
             document.with_model(&raw.model, asks_usage).map_err(|error| no_json(&error))
@@ -103,7 +102,7 @@ async fn work(
         }
     }
     let meta = Meta { run: id.to_string(), model: model.clone(), created: now() };
-    let job = Job { shared, protocol, ask, prompt, targets, options, meta, client, record, _turn: turn };
+    let job = Job { shared, protocol, ask, prompt, targets, options, meta, client, record, until, turn };
     Box::pin(understood(job, document, parts.headers, id)).await
 }
 
@@ -138,11 +137,11 @@ async fn understood(
             Err(job) => job,
         };
     }
-    match (spec, job.ask.stream) {
+    match (spec.filter(|_| !job.is_talk()), job.ask.stream) {
         (Some((spec, instructions)), true) => Box::pin(stream::contract(job, spec, instructions)).await,
         (Some((spec, instructions)), false) => Box::pin(job.contract(spec, instructions)).await,
-        (None, true) => Box::pin(stream::text(job)).await,
-        (None, false) => Box::pin(job.text()).await,
+        (None, true) => Box::pin(talk::stream(job)).await,
+        (None, false) => Box::pin(talk::whole(job)).await,
     }
 }
 
@@ -159,7 +158,8 @@ fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Given>), Probl
     let body = || serde_json::from_str::<Value>(text).map_err(|error| no_json(&error));
     let (ask, given) = match job.protocol.ask(document, &engine.schemas) {
         Ok(ask) => {
-            let is_lossy = is_whole && (!ask.ignored.is_empty() || ask.sampling.top_p.is_some());
+            let is_lossy = is_whole
+                && (!ask.ignored.is_empty() || !ask.settings.is_empty() || ask.sampling.top_p.is_some());
             let is_given = match &ask.want {
                 Want::Tools { .. } => may_pass,
                 Want::Json { .. } | Want::Call(_) => may_pass && is_lossy,

@@ -6,11 +6,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
-use formwork_core::{CallRecord, Capabilities, Error, Outcome, Usage, Warning};
+use formwork_core::{CallRecord, Capabilities, Error, Outcome, Warning};
 use formwork_extract::CancellationToken;
 use formwork_ledger::{Hold, RecordId};
 use formwork_serve::{BodyError, Kept, Turn, read_body};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::Shared;
 use crate::access::{self, Client};
@@ -22,7 +23,7 @@ use crate::options::Options;
 use crate::problem::{Kind, Problem};
 use crate::protocol::Protocol;
 use crate::record::Record;
-use crate::reply::{Meta, Reply};
+use crate::reply::{Meta, Reply, Support};
 
 /// A valid request that is allowed.
 pub(super) struct Job {
@@ -36,8 +37,10 @@ pub(super) struct Job {
     pub(super) meta: Meta,
     pub(super) client: Client,
     pub(super) record: Record,
+    /// The end of the time for the request.
+    pub(super) until: Instant,
     /// Held while the request is worked on.
-    pub(super) _turn: Turn,
+    pub(super) turn: Turn,
 }
 
 /// Reserves the maximum cost of a request. Returns the hold, and the limit for the run. A request that is `passed` on as it is has to
@@ -84,8 +87,6 @@ pub(super) async fn reserve(
         return Err(Problem::new(Kind::OutOfBudget, message));
     }
     let Some(key) = key else { return Ok((None, bounds.budget)) };
-    // Limits are rounded, because each different limit needs its own plan.
-    let whole = whole.checked_next_power_of_two().unwrap_or(whole);
     let limits = match (key.left(), bounds.budget) {
         (left, Some(own)) => (own.min(call), own.min(left.unwrap_or(own).max(call))),
         // The remaining budget must cover at least one attempt, but not all of them.
@@ -128,7 +129,7 @@ impl Job {
             // The answer is a document, as if the request had brought its schema.
             self.ask.want = Want::Json { name: spec.name.clone(), schema: Schema::default() };
         }
-        self.note_ignored(spec.is_some());
+        self.note_ignored();
         if self.record.has_hold() {
             // Targets of the same protocol were asked before.
             return Ok(spec);
@@ -146,9 +147,8 @@ impl Job {
         Ok(spec)
     }
 
-    /// Adds the parameters of sampling that no run will have: those that a contract leaves to the retry policy, and those that a
-    /// target of the request does not take.
-    fn note_ignored(&mut self, is_contract: bool) {
+    /// Adds the parameters of sampling and the settings that a target of the request does not take.
+    fn note_ignored(&mut self) {
         let engine = &self.shared.engine;
         let lacks = |has: fn(&Capabilities) -> bool| {
             engine.targets(&self.targets).any(|target| !has(target.backend.capabilities()))
@@ -157,22 +157,38 @@ impl Job {
         let at = self.protocol.sampling_at();
         for (name, is_ignored) in [
             ("temperature", temperature.is_some() && lacks(|promised| promised.temperature)),
-            ("top_p", top_p.is_some() && (is_contract || lacks(|promised| promised.top_p))),
+            ("top_p", top_p.is_some() && lacks(|promised| promised.top_p)),
             ("seed", seed.is_some() && lacks(|promised| promised.seed)),
         ] {
             if is_ignored {
                 self.ask.ignored.push(format!("{at}{name}"));
             }
         }
+        for target in engine.targets(&self.targets) {
+            for place in self.ask.settings.lost(target.backend.capabilities()) {
+                if !self.ask.ignored.iter().any(|known| known == place) {
+                    self.ask.ignored.push(place.to_owned());
+                }
+            }
+        }
+        self.ask.ignored.sort_unstable();
     }
 
     /// Compiles the contract, and counts whether that was done before.
     pub(super) async fn ready(&self, spec: &Spec) -> Result<Ready, Problem> {
         let mut bounds = self.options.bounds;
         bounds.is_eager = self.is_eager();
+        bounds.deadline = Some(self.until.saturating_duration_since(Instant::now()));
         let ready = self.shared.engine.ready(spec, &self.targets, self.ask.sampling, bounds).await?;
         self.shared.metrics.contract(ready.was_compiled);
         Ok(ready)
+    }
+
+    /// Returns whether the targets are asked for text and calls of tools, and not for one document.
+    pub(super) fn is_talk(&self) -> bool {
+        let mut targets = self.shared.engine.targets(&self.targets);
+        let has_tools = targets.all(|target| target.backend.capabilities().tools);
+        matches!(self.ask.want, Want::Tools { .. }) && has_tools
     }
 
     /// Returns whether the first attempt is shown as it comes. A turn with several tools is known only when it is whole.
@@ -190,7 +206,8 @@ impl Job {
         if self.ask.count > 1 {
             return None;
         }
-        let parts = (&self.ask.messages, self.ask.sampling.seed);
+        let parts =
+            (&self.ask.messages, self.ask.sampling.seed, self.ask.sampling.top_p, &self.ask.settings.values);
         Some(hex(&ready.key.digest(&parts)))
     }
 
@@ -201,13 +218,9 @@ impl Job {
         let value: Value = serde_json::from_str(&text).ok()?;
         Some(Reply {
             choices: vec![engine::choice(&self.ask.want, &value)],
-            usage: Usage::default(),
-            cost: formwork_core::Cost::default(),
-            calls: 0,
             is_cached: true,
-            warnings: Vec::new(),
             not_stated: ready.extractor.plan().contract().not_stated(&value),
-            trust: None,
+            ..Reply::default()
         })
     }
 
@@ -220,9 +233,6 @@ impl Job {
 
     /// Records the contract.
     pub(super) fn note(&mut self, spec: &Spec, ready: &Ready) {
-        if !self.record.is_kept() {
-            return;
-        }
         let name = Some(spec.name.clone());
         let digest = Some(ready.extractor.plan().schema_digest().to_owned());
         self.record.change(|run| run.with_contract(name, digest));
@@ -248,7 +258,7 @@ impl Job {
         let run = {
             let cancel = cancel.clone();
             async move {
-                let run = |nth| engine::extraction(&ready.extractor, input.clone(), nth, &cancel, None).run();
+                let run = |nth| ready.extraction(input.clone(), nth, &cancel).run();
                 let results = match self.ask.count {
                     // Most requests; one future needs no list.
                     1 => vec![run(0).await],
@@ -266,43 +276,15 @@ impl Job {
 
     /// Counts the runs of the request, and puts their results together.
     pub(super) fn finish(&self, results: &[Result<Outcome<Value>, Error>]) -> Result<Reply, Problem> {
-        for result in results {
-            self.shared.metrics.calls(calls(result));
+        let mut reply = engine::reply(&self.ask.want, results)?;
+        if let [Ok(outcome)] = results {
+            reply.support = self.options.evidence.then(|| Support::of(outcome));
         }
-        engine::reply(&self.ask.want, results)
+        Ok(reply)
     }
 
-    /// Answers with a model's text.
-    pub(super) async fn text(self) -> Result<Response, Problem> {
-        let deadline = self.shared.engine.deadline(self.options.bounds);
-        let mut called = self.targets.last().copied().unwrap_or_default();
-        let answered = async {
-            let answer = self.shared.engine.text(&self.ask, &self.targets).await;
-            let (answer, target) = answer.map_err(|fault| Problem::of_fault(&fault))?;
-            called = target;
-            answer.collect().await.map_err(|fault| Problem::of_fault(&fault))
-        };
-        let late = || Problem::new(Kind::Deadline, "there was no answer in time, and the call is broken off");
-        let completion = match tokio::time::timeout(deadline, answered).await.unwrap_or_else(|_| Err(late()))
-        {
-            Ok(completion) => completion,
-            Err(problem) => {
-                let is_late = problem.kind == Kind::Deadline;
-                let unanswered = || self.shared.engine.unanswered(&self.ask, self.prompt);
-                let usage = if is_late { unanswered() } else { Usage::default() };
-                self.record.call(called, usage, Some(&problem)).await;
-                return Err(problem);
-            }
-        };
-        let usage =
-            completion.probe.as_deref().map_or(completion.usage, |probe| completion.usage.plus(*probe));
-        let reply = self.shared.engine.text_reply(called, completion.text, completion.finish, usage);
-        let response = self.respond(&reply);
-        self.record.call(called, usage, None).await;
-        response
-    }
-
-    fn respond(&self, reply: &Reply) -> Result<Response, Problem> {
+    /// Returns the response that a reply is.
+    pub(super) fn respond(&self, reply: &Reply) -> Result<Response, Problem> {
         let body = self.protocol.reply(&self.ask, reply, &self.meta);
         let mut response = ([(header::CONTENT_TYPE, "application/json")], body).into_response();
         self.head(&mut response);
@@ -437,6 +419,11 @@ pub(super) async fn text(shared: &Shared, headers: &HeaderMap, body: Body) -> Re
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns the problem of an answer that did not come in time.
+pub(super) fn late() -> Problem {
+    Problem::new(Kind::Deadline, "there was no answer in time, and the call is broken off")
 }
 
 /// Returns the seconds since 1970.

@@ -32,14 +32,14 @@ pub(super) fn response(
 ) -> Response {
     let (head, body) = sent.response.into_parts();
     let held = Held {
-        record: record.is_kept().then_some(record),
+        record: Some(record),
         meter: Meter::default(),
         target,
         prompt: prompt.unwrap_or_default(),
         is_free: prompt.is_none() || !head.status.is_success(),
         is_whole: false,
         left: head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok()),
-        _turn: turn,
+        turn,
         _open: open,
     };
     let media = head.headers.get(header::CONTENT_TYPE).and_then(|media| media.to_str().ok());
@@ -70,7 +70,7 @@ struct Held {
     is_whole: bool,
     /// The rest of a body whose length is known: it is not read any more once it is complete.
     left: Option<u64>,
-    _turn: Turn,
+    turn: Turn,
     _open: Option<Open>,
 }
 
@@ -79,6 +79,7 @@ impl Stream for Passed {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
+        this.held.turn.pace().work();
         loop {
             let polled = Pin::new(&mut this.body).poll_next(cx);
             match &polled {
@@ -86,9 +87,13 @@ impl Stream for Passed {
                     if this.held.record.is_some() {
                         this.held.see(bytes);
                     }
-                    let Some(events) = &mut this.events else { return polled };
+                    let Some(events) = &mut this.events else {
+                        this.held.turn.pace().rest();
+                        return polled;
+                    };
                     let kept = events.without_usage(bytes);
                     if !kept.is_empty() {
+                        this.held.turn.pace().rest();
                         return Poll::Ready(Some(Ok(kept.into())));
                     }
                 }
@@ -117,7 +122,8 @@ impl Held {
 
     /// Records the call.
     fn end(&mut self) {
-        let Some(record) = self.record.take() else { return };
+        let Some(mut record) = self.record.take() else { return };
+        record.answered(self.meter.answered());
         let target = self.target;
         let usage = match self.is_free {
             true => Usage::default(),

@@ -8,10 +8,11 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
-use formwork_core::{Delta, End, Finish as ModelFinish, Message, Usage};
+use formwork_core::{Delta, Message};
 use formwork_extract::{CancellationToken, Observer, RunId, Started};
 use formwork_http::with_trace;
-use futures_util::{StreamExt as _, stream};
+use formwork_serve::Pace;
+use futures_util::stream;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
@@ -35,6 +36,7 @@ pub(super) struct Line {
     pub(super) keep_alive: Duration,
     /// The time after which a client that does not read counts as disconnected.
     patience: Duration,
+    pace: Arc<Pace>,
 }
 
 impl Line {
@@ -45,7 +47,17 @@ impl Line {
 
     /// Sends bytes; returns whether the client is still there.
     pub(super) async fn send_bytes(&self, bytes: Vec<u8>) -> bool {
-        bytes.is_empty() || self.sender.send_timeout(bytes.into(), self.patience).await.is_ok()
+        if bytes.is_empty() {
+            return true;
+        }
+        let bytes = match self.sender.try_send(bytes.into()) {
+            Ok(()) => return true,
+            Err(error) => error.into_inner(),
+        };
+        self.pace.rest();
+        let is_sent = self.sender.send_timeout(bytes, self.patience).await.is_ok();
+        self.pace.work();
+        is_sent
     }
 
     /// Keeps the connection alive; returns whether the client is still there.
@@ -57,7 +69,7 @@ impl Line {
     }
 
     /// Returns the last events of a reply.
-    fn close(&mut self, reply: &Reply) -> Vec<Value> {
+    pub(super) fn close(&mut self, reply: &Reply) -> Vec<Value> {
         reply.choices.first().map(|choice| self.frames.close(choice, reply)).unwrap_or_default()
     }
 }
@@ -82,7 +94,14 @@ pub(super) fn open(job: &Job) -> Result<(Line, Open, Response), Problem> {
     let frames = job.protocol.frames(&job.ask, &job.meta);
     let limits = &job.shared.engine.limits;
     Ok((
-        Line { sender, frames, media_type, keep_alive: limits.keep_alive, patience: limits.read_timeout },
+        Line {
+            sender,
+            frames,
+            media_type,
+            keep_alive: limits.keep_alive,
+            patience: limits.write_timeout,
+            pace: Arc::clone(job.turn.pace()),
+        },
         guard,
         response,
     ))
@@ -113,8 +132,14 @@ pub(super) async fn contract(
         let (eager, mut texts) = Eager::new();
         let observer = job.is_eager().then(|| Arc::new(eager) as Arc<dyn Observer>);
         let input = engine::input(&mut job.ask, instructions);
-        let one =
-            |nth| engine::extraction(&ready.extractor, input.clone(), nth, &cancel, observer.clone()).run();
+        let one = |nth| {
+            let extraction = ready.extraction(input.clone(), nth, &cancel);
+            match observer.clone() {
+                Some(observer) => extraction.with_observer(observer),
+                None => extraction,
+            }
+            .run()
+        };
         let mut run = pin!(futures_util::future::join_all((0..job.ask.count).map(one)));
         let mut ticks = interval(line.keep_alive);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -161,8 +186,9 @@ pub(super) async fn contract(
 /// Returns the reply, if it agrees with the part that was already sent.
 fn held(sent: &str, reply: Reply) -> Result<Reply, Problem> {
     let Some(choice) = reply.choices.first().filter(|_| !sent.is_empty()) else { return Ok(reply) };
-    let (Content::Text(text) | Content::Call { arguments: text, .. }) = &choice.content else {
-        return Ok(reply);
+    let text = match &choice.content {
+        Content::Refusal(_) => return Ok(reply),
+        content => content.calls().first().map_or(content.text(), |call| &call.arguments),
     };
     let value = |text: &str| serde_json::from_str::<Value>(text).ok();
     if choice.finish == Finish::Length || value(sent) == value(text) {
@@ -197,105 +223,6 @@ impl Observer for Eager {
         {
             // An error means that the client disconnected.
             _ = self.texts.send(text.clone());
-        }
-    }
-}
-
-/// Answers with a model's text as it comes.
-pub(super) async fn text(mut job: Job) -> Result<Response, Problem> {
-    if job.ask.count > 1 {
-        let problem = Problem::invalid(
-            "n",
-            "`n`: a stream of text has one answer where the target has another protocol",
-        );
-        return job.record.checked(Err(problem)).await;
-    }
-    let opened = open(&job);
-    let (mut line, guard, response) = job.record.checked(opened).await?;
-    let trace = job.options.trace.clone();
-    tokio::spawn(with_trace(trace, async move {
-        let _guard = guard;
-        let opening = line.frames.open();
-        line.send(opening).await;
-        let mut heard =
-            Partial { target: job.targets.last().copied().unwrap_or_default(), ..Partial::default() };
-        let deadline = job.shared.engine.deadline(job.options.bounds);
-        let outcome = tokio::time::timeout(deadline, tell(&job, &mut line, &mut heard)).await;
-        let late = || Problem::new(Kind::Deadline, "the answer was not complete in time");
-        let Partial { text, target, usage, finish } = heard;
-        // The received part of a completion was paid for, even if the call failed later.
-        let estimate = Usage::new(job.prompt.estimate(), text.len().div_ceil(3) as u64).with_estimated(true);
-        let is_unanswered = text.is_empty() && !matches!(outcome, Err(_) | Ok(Ok(_)));
-        let usage = usage.unwrap_or(if is_unanswered { Usage::default() } else { estimate });
-        match outcome.unwrap_or_else(|_| Err(late())) {
-            Ok(true) => {
-                let reply = job.shared.engine.text_reply(target, text, finish, usage);
-                let last = line.close(&reply);
-                job.record.call(target, usage, None).await;
-                line.send(last).await;
-            }
-            Ok(false) => {
-                let left = Problem::new(Kind::Busy, "the client left");
-                job.record.call(target, usage, Some(&left)).await;
-            }
-            Err(problem) => {
-                let last = line.frames.fail(&problem);
-                job.record.call(target, usage, Some(&problem)).await;
-                line.send(last).await;
-            }
-        }
-    }));
-    Ok(response)
-}
-
-/// The answer so far.
-struct Partial {
-    text: String,
-    target: usize,
-    usage: Option<Usage>,
-    finish: ModelFinish,
-}
-
-impl Default for Partial {
-    fn default() -> Self {
-        Self { text: String::new(), target: 0, usage: None, finish: ModelFinish::Stop }
-    }
-}
-
-/// Sends the text of an answer as it comes. Returns whether the client is still there.
-async fn tell(job: &Job, line: &mut Line, heard: &mut Partial) -> Result<bool, Problem> {
-    let completion = job.shared.engine.text(&job.ask, &job.targets);
-    let (mut answer, target) = tokio::select! {
-        completion = completion => completion.map_err(|fault| Problem::of_fault(&fault))?,
-        () = line.sender.closed() => return Ok(false),
-    };
-    heard.target = target;
-    let mut probed = Usage::default();
-    loop {
-        let delta = tokio::select! {
-            delta = answer.next() => delta,
-            () = line.sender.closed() => return Ok(false),
-            () = tokio::time::sleep(line.keep_alive) => {
-                line.keep_alive().await;
-                continue;
-            }
-        };
-        match delta {
-            Some(Ok(Delta::Text(more))) => {
-                let piece = line.frames.text(&more);
-                heard.text.push_str(&more);
-                if !line.send(piece).await {
-                    return Ok(false);
-                }
-            }
-            Some(Ok(Delta::End(End { finish, usage, .. }))) => {
-                (heard.finish, heard.usage) = (finish, Some(usage.plus(probed)));
-                return Ok(true);
-            }
-            Some(Ok(Delta::Probe { usage })) => probed = probed.plus(usage),
-            Some(Ok(_)) => {}
-            Some(Err(fault)) => return Err(Problem::of_fault(&fault)),
-            None => return Ok(true),
         }
     }
 }

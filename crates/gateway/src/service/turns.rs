@@ -20,12 +20,12 @@ impl Turns {
         Self { queue: Queue::new(limits.max_concurrent, limits.max_waiting), streams: Mutex::default() }
     }
 
-    /// Waits for a turn.
+    /// Waits for the turn of a client.
     ///
     /// # Errors
     /// [`Kind::Busy`] if too many requests wait already, [`Kind::Deadline`] if the turn does not come in time.
-    pub(crate) async fn take(&self, within: Duration) -> Result<Turn, Problem> {
-        self.queue.take(within).await.map_err(|error| match error {
+    pub(crate) async fn take(&self, client: &str, within: Duration) -> Result<Turn, Problem> {
+        self.queue.take(client, within).await.map_err(|error| match error {
             QueueError::Full => {
                 Problem::new(Kind::Busy, "too many requests wait already: come back in a second")
             }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
 mod bad_input;
+mod crowd;
 mod dialogues;
 mod extract;
 mod formats;
@@ -16,3 +17,4 @@ mod streams;
 mod support;
 mod telemetry;
 mod tools;
+mod translated;

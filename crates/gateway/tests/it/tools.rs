@@ -362,7 +362,7 @@ fn what_nothing_acts_on_is_named_in_the_response() {
         ("/v1/chat/completions", contract, None),
         ("/v1/chat/completions", plain, None),
         ("/v1/messages", anthropic, Some("top_k")),
-        ("/api/chat", ollama, Some("options.num_ctx, options.top_k, options.top_p")),
+        ("/api/chat", ollama, Some("options.num_ctx, options.top_k")),
     ] {
         for stream in [false, true] {
             let server = Server::start([Reply::json(answer.to_string())]).unwrap();

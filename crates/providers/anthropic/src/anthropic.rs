@@ -39,8 +39,10 @@ pub struct Anthropic {
 impl Anthropic {
     /// Returns the codec for `model`, for example `claude-sonnet-4-6`.
     pub fn new(model: impl Into<String>) -> Self {
-        let capabilities =
-            Capabilities::new(Enforcement::Schema).with_dialect("anthropic").with_dialect("prompt");
+        let capabilities = Capabilities::new(Enforcement::Schema)
+            .with_tools()
+            .with_dialect("anthropic")
+            .with_dialect("prompt");
         Self {
             model: model.into(),
             capabilities,

@@ -55,6 +55,7 @@ impl Bedrock {
     /// Returns the codec for `model`: the identifier of a model or of an inference profile, or an ARN.
     pub fn new(model: impl Into<String>) -> Self {
         let capabilities = Capabilities::new(Enforcement::Schema)
+            .with_tools()
             .with_dialect("anthropic")
             .with_dialect("prompt")
             .with_temperature()

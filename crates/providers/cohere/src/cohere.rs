@@ -26,6 +26,7 @@ impl Cohere {
     /// Returns the codec for `model`, for example `command-a-03-2025`.
     pub fn new(model: impl Into<String>) -> Self {
         let capabilities = Capabilities::new(Enforcement::Schema)
+            .with_tools()
             .with_dialect("cohere")
             .with_dialect("json-object")
             .with_dialect("prompt")

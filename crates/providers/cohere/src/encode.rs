@@ -9,7 +9,7 @@ use crate::Cohere;
 
 /// Returns the HTTP request for a call.
 pub(crate) fn request(wire: &Cohere, call: &Call) -> Result<Request<Bytes>, Fault> {
-    post("/v2/chat", &body(wire, call)?, &wire.extra)
+    post("/v2/chat", &body(wire, call)?, &wire.extra.of(call))
 }
 
 /// Returns the name of the tool whose arguments are the document, or `None` if the document is sent as text.

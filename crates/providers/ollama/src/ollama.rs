@@ -43,6 +43,7 @@ impl Ollama {
     /// Returns the codec for `model`, by its name in `ollama list`, over `/api/chat`.
     pub fn new(model: impl Into<String>) -> Self {
         let capabilities = Capabilities::new(Enforcement::Schema)
+            .with_tools()
             .with_temperature()
             .with_top_p()
             .with_seed()
@@ -69,6 +70,7 @@ impl Ollama {
     /// if that is a risk.
     pub fn with_generate(mut self) -> Self {
         self.api = Api::Generate;
+        self.capabilities.tools = false;
         self.capabilities.late_system = false;
         self
     }

@@ -1,8 +1,9 @@
 //! The settings of a model as members of a request body.
 
-use std::sync::LazyLock;
+use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
 
-use formwork_core::{Capabilities, ModelSettings};
+use formwork_core::{Call, Capabilities, ModelSettings};
 use serde_json::{Map, Value};
 
 /// The members by wire and setting. `"$"` stands for the value; `$each` has the members of each value that the wire takes, and
@@ -31,12 +32,14 @@ pub struct Members {
     pub(crate) extra: Map<String, Value>,
     /// Members that are added where the body has none.
     pub(crate) settings: Map<String, Value>,
+    /// The wire whose members calls may set.
+    wire: Option<Arc<str>>,
 }
 
 /// Members that replace those of the call.
 impl From<Map<String, Value>> for Members {
     fn from(extra: Map<String, Value>) -> Self {
-        Self { extra, settings: Map::new() }
+        Self { extra, ..Self::default() }
     }
 }
 
@@ -52,6 +55,8 @@ impl Members {
         let is_other = wire.starts_with("openai/") && TABLE[wire].is_null();
         let wire = if is_other { "openai/compatible" } else { wire };
         self.settings.clear();
+        self.wire = Some(wire.into());
+        capabilities.settings = taken(wire);
         for (name, value) in all(settings) {
             let by_calls = match name.as_str() {
                 "top_p" => capabilities.top_p,
@@ -71,6 +76,35 @@ impl Members {
             }
         }
         self
+    }
+
+    /// Returns these members with the settings of a call, which replace the same ones of the configuration. Those that the wire does not
+    /// take are left out.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use formwork_core::{Call, Capabilities, Enforcement, Lowered, Message, ModelSettings};
+    /// use formwork_wire::Members;
+    ///
+    /// let own = ModelSettings { top_k: Some(5), ..ModelSettings::default() };
+    /// let members = Members::default().with_settings("cohere", &own, &mut Capabilities::default());
+    /// let mut call = Call::new([Message::user("Hi.")], Lowered::new(Enforcement::None, None));
+    /// call.settings = Some(Arc::new(ModelSettings { top_k: Some(9), ..ModelSettings::default() }));
+    /// let request = formwork_wire::post("/v2/chat", &serde_json::json!({}), &members.of(&call))?;
+    /// assert_eq!(&request.body()[..], br#"{"k":9}"#);
+    /// # Ok::<(), formwork_core::Fault>(())
+    /// ```
+    pub fn of(&self, call: &Call) -> Cow<'_, Self> {
+        let (Some(wire), Some(settings)) = (&self.wire, &call.settings) else { return Cow::Borrowed(self) };
+        let mut own = Map::new();
+        for (name, value) in all(settings) {
+            if let Some(Value::Object(members)) = members(wire, &name, &value) {
+                add(&mut own, &members);
+            }
+        }
+        add(&mut own, &self.settings);
+        Cow::Owned(Self { settings: own, ..self.clone() })
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -93,6 +127,20 @@ fn all(settings: &ModelSettings) -> Map<String, Value> {
         Ok(Value::Object(settings)) => settings,
         _ => Map::new(),
     }
+}
+
+/// Returns the settings that a wire takes, as [`Capabilities::settings`] has them.
+fn taken(wire: &str) -> Vec<String> {
+    let mut taken = Vec::new();
+    for (name, template) in TABLE[wire].as_object().into_iter().flatten() {
+        let template = template["$as"].as_str().map_or(template, |other| &TABLE[other][name]);
+        match template["$each"].as_object() {
+            Some(each) => taken.extend(each.keys().map(|value| format!("{name}={value}"))),
+            None if template.is_object() => taken.push(name.clone()),
+            None => {}
+        }
+    }
+    taken
 }
 
 /// Returns whether a wire has a setting, at least with another value.

@@ -3,12 +3,17 @@
 //! Both are on the disk when the call returns (`synchronous=FULL`); all reservations and settlements that wait at the same time share one
 //! commit. What is reserved counts as spent until it is settled. So a process that dies, and a disk that is full, leave an upper
 //! bound: a budget is never exceeded by more than what calls cost beyond their reservations, which is the caller's estimate.
+//!
+//! While the file cannot be written, reservations and settlements are kept in memory (at most 16,384) and written once it can. Other
+//! processes do not see them, and they are lost if the process ends before. Without room, or if nothing is known of the key, a reservation is
+//! an error.
 
 use formwork_core::Time;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use tokio::sync::oneshot;
 
 use crate::insert::{self, number};
+use crate::memory::spent;
 use crate::task::{Committed, Job, block_on};
 use crate::usd::{self, MAX_AMOUNT};
 use crate::{Error, KeyId, Ledger, Period, RecordId};
@@ -36,7 +41,7 @@ pub enum ReserveError {
     /// The key was removed, revoked, or has expired.
     #[error("the API key may not be used any more")]
     KeyEnded,
-    /// The reservation cannot be written.
+    /// The reservation cannot be written, and the spending of the key is not known.
     #[error(transparent)]
     Ledger(#[from] Error),
 }
@@ -64,7 +69,8 @@ pub struct BudgetExceeded {
 /// An amount that is reserved for one call.
 ///
 /// [`Hold::settle`] replaces it by the actual cost of the call. A dropped hold is settled at its full amount, because the actual cost
-/// is unknown. If the process dies, the amount stays reserved and counts as spent.
+/// is unknown. If the process dies, the amount stays reserved and counts as spent. While the file cannot be written, reservations are kept
+/// in memory, and their settlements are written once it can; if the process dies before, they are lost.
 ///
 /// ```
 /// use formwork_core::Time;
@@ -83,9 +89,18 @@ pub struct BudgetExceeded {
 #[must_use = "a hold that is dropped is spent"]
 pub struct Hold {
     ledger: Ledger,
-    id: i64,
+    place: Place,
     amount: u64,
     is_settled: bool,
+}
+
+/// The place of a reservation.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// The number of its row in the file.
+    File(i64),
+    /// The memory, because the file could not be written.
+    Memory { key: KeyId, run: Option<RecordId>, at: Time },
 }
 
 /// Spending.
@@ -109,10 +124,38 @@ impl Ledger {
                 Error::Invalid(format!("at most {most} US dollars can be reserved for one call")).into()
             );
         }
+        let hold = |place| Hold { ledger: self.clone(), place, amount, is_settled: false };
+        let in_memory = Place::Memory { key, run, at: now };
+        if let Some(error) = self.core().failure() {
+            return self.reserve_in_memory(key, amount, now, error).map(|()| hold(in_memory));
+        }
         let process = self.core().process().map(str::to_owned);
         let reserve = move |connection: &Connection| reserve(connection, key, amount, (run, process), now);
-        let id = self.submit(reserve).await??;
-        Ok(Hold { ledger: self.clone(), id, amount, is_settled: false })
+        match self.submit(reserve).await {
+            Ok(reserved) => Ok(hold(Place::File(reserved?))),
+            Err(error @ Error::Storage { .. }) => {
+                self.reserve_in_memory(key, amount, now, error).map(|()| hold(in_memory))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Reserves an amount in memory, by what is known of the key.
+    fn reserve_in_memory(&self, id: KeyId, amount: u64, now: Time, error: Error) -> Result<(), ReserveError> {
+        let Some(key) = self.known_key(id) else { return Err(error.into()) };
+        if key.revoked.is_some() || key.expires.is_some_and(|expires| expires <= now) {
+            return Err(ReserveError::KeyEnded);
+        }
+        match self.core().memory.reserve(&key, amount, now, error)? {
+            None => Ok(()),
+            Some(pending) => Err(ReserveError::Exceeded(BudgetExceeded {
+                budget: key.budget.unwrap_or_default(),
+                spent: spent(&key, now),
+                held: key.held.saturating_add(pending),
+                name: key.name,
+                amount,
+            })),
+        }
     }
 
     /// The same as [`Ledger::reserve`] for callers without a runtime: blocks the thread.
@@ -203,9 +246,14 @@ impl Hold {
     fn submit(&mut self, actual: u64) -> Committed<()> {
         self.is_settled = true;
         let (done, end) = oneshot::channel();
-        let core = self.ledger.weak();
-        let job = Settlement { id: self.id, actual: actual.min(MAX_AMOUNT), core, done: Some(done) };
-        self.ledger.submit_job(Box::new(job));
+        let (core, actual) = (self.ledger.weak(), actual.min(MAX_AMOUNT));
+        let mut done = Some(done);
+        if let Place::Memory { key, .. } = self.place {
+            self.ledger.core().memory.settle(key, self.amount, actual);
+            // The caller does not wait for a file that may stay as it is for long.
+            done.take().map(|done| done.send(Ok(())));
+        }
+        self.ledger.submit_job(Box::new(Settlement { place: self.place, actual, core, done }));
         Committed::new(end)
     }
 }
@@ -221,7 +269,7 @@ impl Drop for Hold {
 
 /// A settlement that is kept until it is written.
 struct Settlement {
-    id: i64,
+    place: Place,
     actual: u64,
     core: std::sync::Weak<crate::core::Core>,
     done: Option<oneshot::Sender<Result<(), Error>>>,
@@ -229,10 +277,25 @@ struct Settlement {
 
 impl Job for Settlement {
     fn run(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let id = match self.place {
+            Place::File(id) => id,
+            Place::Memory { key: KeyId(key), run, at } => {
+                let (run, actual) = (run.map(|run| run.0), number(self.actual));
+                connection
+                    .prepare_cached(
+                        "INSERT INTO spending (key, run, reserved, actual, reserved_at) VALUES (?1, ?2, ?3, ?3, ?4)",
+                    )?
+                    .execute(params![key, run, actual, number(at.0)])?;
+                connection
+                    .prepare_cached("UPDATE key SET spent = spent + ?2 WHERE id = ?1")?
+                    .execute(params![key, actual])?;
+                return Ok(());
+            }
+        };
         let sql = "UPDATE spending SET actual = ?2 WHERE id = ?1 AND actual IS NULL RETURNING key, reserved";
         let settled: Option<(i64, i64)> = connection
             .prepare_cached(sql)?
-            .query_row(params![self.id, number(self.actual)], |row| Ok((row.get(0)?, row.get(1)?)))
+            .query_row(params![id, number(self.actual)], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
         if let Some((key, reserved)) = settled {
             connection
@@ -245,6 +308,10 @@ impl Job for Settlement {
     fn report(mut self: Box<Self>, committed: Result<(), Error>) {
         if let Some(done) = self.done.take() {
             let _ = done.send(committed.clone());
+        }
+        if let (Ok(()), Place::Memory { key, .. }, Some(core)) = (&committed, self.place, self.core.upgrade())
+        {
+            core.memory.written(key, self.actual);
         }
         // A closed ledger does not try again: the amount stays reserved.
         if let (Err(Error::Storage { .. }), Some(core)) = (committed, self.core.upgrade()) {

@@ -17,7 +17,9 @@ fn main() -> io::Result<()> {
     let address = listener.local_addr()?;
     let limits = Connections {
         read_timeout: Duration::from_secs(10),
+        write_timeout: Duration::from_secs(10),
         max: 100,
+        max_per_address: 50,
         drain: Duration::from_secs(5),
         accept_while_draining: false,
         tls: None,

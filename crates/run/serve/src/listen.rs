@@ -1,6 +1,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
+use crate::addresses::Addresses;
+use crate::patience::Impatient;
 use crate::tls::Tls;
 
 /// The interval of a timer without a task. Setting a timer that is due before all others writes to a file descriptor, which wakes the
@@ -33,7 +36,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 ///
 /// let limits = Connections {
 ///     read_timeout: Duration::from_secs(10),
+///     write_timeout: Duration::from_secs(10),
 ///     max: 1_000,
+///     max_per_address: 100,
 ///     drain: Duration::from_secs(15),
 ///     accept_while_draining: true,
 ///     tls: None,
@@ -42,10 +47,17 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// ```
 #[derive(Debug, Clone)]
 pub struct Connections {
-    /// The time limit for receiving the head of a request.
+    /// The time limit for receiving the head of a request, and for the TLS handshake.
     pub read_timeout: Duration,
-    /// The maximum number of open connections. Further connections wait to be accepted.
+    /// The time for which a client may keep a response waiting. While it reads less than 1 KiB per second, the time runs out; then its
+    /// connection is closed.
+    pub write_timeout: Duration,
+    /// The maximum number of open connections. Further connections wait to be accepted. On Linux at most half of the files that the
+    /// process may open, because a request needs a connection to a model as well.
     pub max: usize,
+    /// The maximum number of open connections from one address; at most three quarters of all. Further ones are closed. Connections from
+    /// this machine are not limited: a proxy makes all of its own.
+    pub max_per_address: usize,
     /// The time limit for open requests after the service was stopped.
     pub drain: Duration,
     /// Whether connections are accepted during that time, so that the service can respond with 503.
@@ -53,6 +65,20 @@ pub struct Connections {
     /// The certificate for TLS. `None`: connections are not encrypted.
     pub tls: Option<Tls>,
 }
+
+/// The address of the client, as an extension of each request.
+///
+/// ```
+/// use formwork_serve::Peer;
+///
+/// /// Returns the address, as text.
+/// fn address<B>(request: &axum::http::Request<B>) -> Option<String> {
+///     request.extensions().get().map(|Peer(address)| address.to_string())
+/// }
+/// # assert_eq!(address(&axum::http::Request::new(())), None);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer(pub IpAddr);
 
 /// A flag that shows requests whether the service is stopping. Clones share the flag.
 ///
@@ -111,7 +137,9 @@ where
 {
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
-    let places = Arc::new(Semaphore::new(limits.max.clamp(1, Semaphore::MAX_PERMITS)));
+    let max = limits.max.min(by_files().unwrap_or(usize::MAX)).clamp(1, Semaphore::MAX_PERMITS);
+    let places = Arc::new(Semaphore::new(max));
+    let addresses = Addresses::new(limits.max_per_address.min(max - max / 4).max(1));
     let mut open = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     let mut tick = tokio::time::interval(TICK);
@@ -121,8 +149,14 @@ where
             _ = tick.tick() => {}
             Some(_) = open.join_next() => {}
             (place, accepted) = accept(&places, &listener) => match accepted {
-                Ok((socket, _)) => {
-                    open.spawn(talk(place, socket, answer.clone(), limits.clone(), draining.0.subscribe()));
+                Ok((socket, address)) => {
+                    if let Some(seat) = addresses.seat(address.ip()) {
+                        let talk = talk((socket, address.ip()), answer.clone(), limits.clone(), draining.0.subscribe());
+                        open.spawn(async move {
+                            let _held = (place, seat);
+                            talk.await;
+                        });
+                    }
                 }
                 Err(error) => {
                     tracing::warn!(target: "formwork_serve", %error, "a connection could not be accepted");
@@ -145,10 +179,14 @@ where
             tokio::select! {
                 _ = open.join_next() => {}
                 Some(_) = late.join_next() => {}
-                (place, accepted) = accepted => if let Ok((socket, _)) = accepted {
+                (place, accepted) = accepted => if let Ok((socket, address)) = accepted {
                     // This connection needs no signal to end: its response has `connection: close`.
                     let ended = watch::Sender::new(false).subscribe();
-                    late.spawn(talk(place, socket, answer.clone(), limits.clone(), ended));
+                    let talk = talk((socket, address.ip()), answer.clone(), limits.clone(), ended);
+                    late.spawn(async move {
+                        let _place = place;
+                        talk.await;
+                    });
                 },
             }
         }
@@ -158,6 +196,17 @@ where
         open.shutdown().await;
     }
     Ok(())
+}
+
+/// Returns half of the number of files that this process may open, where the system says it.
+fn by_files() -> Option<usize> {
+    /// Files that are open beside connections: the ledger, libraries, standard streams.
+    const OTHERS: usize = 32;
+
+    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let files = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    let files: usize = files.split_whitespace().next()?.parse().ok()?;
+    Some(files.saturating_sub(OTHERS) / 2)
 }
 
 async fn accept(
@@ -170,8 +219,7 @@ async fn accept(
 
 /// Answers the requests of one connection until either side ends it.
 async fn talk<F, R>(
-    _place: Option<OwnedSemaphorePermit>,
-    socket: TcpStream,
+    (socket, address): (TcpStream, IpAddr),
     answer: F,
     limits: Connections,
     ended: watch::Receiver<bool>,
@@ -179,9 +227,14 @@ async fn talk<F, R>(
     F: Fn(Request<Incoming>) -> R,
     R: Future<Output = Result<Response<axum::body::Body>, Infallible>>,
 {
+    let answer = move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(Peer(address));
+        answer(request)
+    };
     // Responses are written in large pieces already, so Nagle's algorithm would only delay them.
     let _ = socket.set_nodelay(true);
-    let Some(Tls(acceptor)) = limits.tls else {
+    let socket = Impatient::new(socket, limits.write_timeout);
+    let Some(acceptor) = limits.tls.as_ref().map(Tls::acceptor) else {
         return speak(socket, answer, limits.read_timeout, ended).await;
     };
     // A failed TLS handshake ends only the client's own connection.

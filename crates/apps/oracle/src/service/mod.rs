@@ -144,7 +144,9 @@ impl Service {
         let routes = routes::Routes::new(self);
         let connections = Connections {
             read_timeout: limits.read_timeout,
+            write_timeout: limits.read_timeout,
             max: limits.max_connections,
+            max_per_address: limits.max_connections,
             drain: limits.drain,
             accept_while_draining: false,
             tls: None,

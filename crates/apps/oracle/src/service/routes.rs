@@ -113,7 +113,7 @@ async fn score(
 /// in the ledger and the metrics.
 async fn run(shared: &Shared, wallet: Wallet, id: &RequestId) -> Result<Scored, Problem> {
     let Limits { timeout, max_waiting, .. } = shared.service.limits;
-    let _turn = shared.queue.take(timeout).await.map_err(|error| match error {
+    let _turn = shared.queue.take("", timeout).await.map_err(|error| match error {
         QueueError::Full => {
             let detail = format!("{max_waiting} requests wait already: come back in a second");
             Problem::new(Kind::BUSY, id, detail)

@@ -85,6 +85,7 @@ impl Run {
             max_tokens,
             deadline: self.deadline(plan),
             tools: Vec::new(),
+            settings: self.input.settings.clone(),
             prefill,
             task_messages,
             is_repeated: self.counters.attempts > 0 || self.expects_reask,
@@ -173,11 +174,13 @@ impl Run {
     /// and the names of the others.
     fn sampling_for(&self, target: &Target) -> (Sampling, Vec<String>) {
         let (mut sampling, usual) = (self.request.sampling, target.sampling);
+        let own = self.input.settings.as_ref().map(|settings| settings.sampling()).unwrap_or_default();
         // Each requested answer has a seed of its own; a repeated call requests the same answer.
         let nth = u64::from(self.counters.attempts) | u64::from(self.counters.patches) << 32;
-        sampling.seed = self.input.seed.or(usual.seed).map(|seed| seed.wrapping_add(nth));
-        sampling.top_p = sampling.top_p.or(usual.top_p);
-        sampling.frequency_penalty = sampling.frequency_penalty.or(usual.frequency_penalty);
+        sampling.seed = self.input.seed.or(own.seed).or(usual.seed).map(|seed| seed.wrapping_add(nth));
+        sampling.top_p = sampling.top_p.or(own.top_p).or(usual.top_p);
+        let penalty = own.frequency_penalty.or(usual.frequency_penalty);
+        sampling.frequency_penalty = sampling.frequency_penalty.or(penalty);
         let mut skipped = Vec::new();
         let capabilities = &target.capabilities;
         for (parameter, is_taken) in [

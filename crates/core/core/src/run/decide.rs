@@ -60,7 +60,7 @@ impl Run {
             Ok(composed) => composed,
             Err(message) => return self.give_up(plan, ErrorKind::Config, &message),
         };
-        if let Some(budget) = plan.options.budget {
+        if let Some(budget) = self.budget(plan) {
             let (worst, left) = (self.reserve(plan, &call), budget.minus(self.counters.spent));
             if !worst.fits(left) {
                 return self.without_money(plan, now, worst, Some(left), |cost| cost.fits(left));

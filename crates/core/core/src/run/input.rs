@@ -1,11 +1,12 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 #[cfg(doc)]
 use crate::Context;
-use crate::Message;
+use crate::{Cost, Message, ModelSettings};
 
 /// The input of a run: the dialogue, and the data for checks.
 ///
@@ -28,6 +29,16 @@ pub struct Input {
     /// The seed of all random choices: the model's seed of each attempt, and the jitter of delays. Without one the provider
     /// chooses, and delays have no jitter.
     pub seed: Option<u64>,
+    /// The settings of the model for this run, in the place of the same ones of the configuration; see
+    /// [`Capabilities::settings`](crate::Capabilities::settings).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Arc<ModelSettings>>,
+    /// The time that the run may take. The shorter one of this and the plan's holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Duration>,
+    /// The most that the run may cost, in the place of the plan's budget. A target without a price is not called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Cost>,
 }
 
 impl Input {
@@ -35,7 +46,7 @@ impl Input {
     pub fn new(messages: impl IntoIterator<Item = impl Into<Message>>) -> Self {
         let messages: Vec<_> = messages.into_iter().map(|message| Arc::new(message.into())).collect();
         let source = messages.last().map(|message| message.text()).unwrap_or_default();
-        Self { messages, source, data: Value::Null, seed: None }
+        Self { messages, source, data: Value::Null, seed: None, settings: None, deadline: None, budget: None }
     }
 
     /// Sets the text that the answer is about (default: the last message).
@@ -54,6 +65,29 @@ impl Input {
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
+    }
+
+    crate::setters! {
+        /// Sets the settings of the model for this run (default: those of the configuration).
+        ///
+        /// ```
+        /// use std::sync::Arc;
+        /// use std::time::Duration;
+        ///
+        /// use formwork_core::{Cost, Input, ModelSettings};
+        ///
+        /// let settings = ModelSettings { stop: Some(vec!["END".to_owned()]), ..ModelSettings::default() };
+        /// let input = Input::from("Maria is 34.")
+        ///     .with_settings(Arc::new(settings))
+        ///     .with_deadline(Duration::from_secs(5))
+        ///     .with_budget(Cost { tokens: u64::MAX, micro_usd: Some(1_000) });
+        /// assert_eq!(input.deadline, Some(Duration::from_secs(5)));
+        /// ```
+        pub fn with_settings(Some(settings): Arc<ModelSettings>);
+        /// Sets the time that the run may take (default: the plan's).
+        pub const fn with_deadline(Some(deadline): Duration);
+        /// Sets the most that the run may cost (default: the plan's).
+        pub const fn with_budget(Some(budget): Cost);
     }
 
     /// Returns a lower bound on the tokens of the text of the dialogue, for every vocabulary: at least one for each word, and

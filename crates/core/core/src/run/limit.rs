@@ -85,7 +85,7 @@ impl Run {
     pub(super) fn raises_limit(&mut self, plan: &Plan, call: &Call) -> bool {
         let Some((limit, target)) = call.max_tokens.zip(self.position.target_of(plan)) else { return false };
         (self.size.raised, self.size.within) = (limit.saturating_mul(2), None);
-        is_limited(plan) && self.max_limit(plan, target, &call.messages).is_none_or(|max| limit < max)
+        self.is_limited(plan) && self.max_limit(plan, target, &call.messages).is_none_or(|max| limit < max)
     }
 
     /// Lowers the limit of a call that a shared budget denied, so that its maximum cost is at most `left`: to four times the longest
@@ -114,7 +114,7 @@ impl Run {
     /// Under a budget there always is one, and it is no higher than answers of this contract are expected to need.
     pub(super) fn limit_for(&self, plan: &Plan, target: &Target, messages: &[Arc<Message>]) -> Option<u32> {
         let max = self.max_limit(plan, target, messages);
-        if !is_limited(plan) {
+        if !self.is_limited(plan) {
             return max;
         }
         let reasoning = target.capabilities.reasoning_tokens.unwrap_or_default();
@@ -125,7 +125,7 @@ impl Run {
     /// Returns the highest token limit of a call.
     fn max_limit(&self, plan: &Plan, target: &Target, messages: &[Arc<Message>]) -> Option<u32> {
         let capabilities = &target.capabilities;
-        let paid = || is_limited(plan).then(|| capabilities.output_tokens.unwrap_or(MAX_PAID));
+        let paid = || self.is_limited(plan).then(|| capabilities.output_tokens.unwrap_or(MAX_PAID));
         let left = capabilities.context_tokens.map(|context| left(context, messages));
         self.request.max_tokens.or_else(|| {
             let max = capabilities.default_max_tokens.or_else(paid)?;
@@ -139,11 +139,11 @@ impl Run {
         let left = context_tokens.map(|context| left(context, &self.input.messages));
         [output_tokens, left].into_iter().flatten().min()
     }
-}
 
-/// Returns whether a budget limits the calls of a plan.
-fn is_limited(plan: &Plan) -> bool {
-    plan.options.budget.or(plan.options.shared_budget).is_some()
+    /// Returns whether a budget limits the calls of the run.
+    fn is_limited(&self, plan: &Plan) -> bool {
+        self.budget(plan).or(plan.options.shared_budget).is_some()
+    }
 }
 
 /// Returns the expected maximum of the tokens of an answer, by the length of the schema and of the dialogue: an answer consists of

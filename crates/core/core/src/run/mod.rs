@@ -40,8 +40,8 @@ use serde_json::Value;
 use crate::about::{About, Accepted};
 use crate::judgement::Decoded;
 use crate::{
-    Ask, Call, CallRecord, Context, Error, ErrorKind, Estimates, Evidence, JsonPath, Origin, Outcome, Plan,
-    Provenance, Time, Trust, Usage, Warning,
+    Ask, Call, CallRecord, Context, Cost, Error, ErrorKind, Estimates, Evidence, JsonPath, Origin, Outcome,
+    Plan, Provenance, Time, Trust, Usage, Warning,
 };
 use counters::Counters;
 use decide::Before;
@@ -341,7 +341,13 @@ impl Run {
 
     /// Returns the time by which the run ends; `None` without a deadline, and before the first step.
     pub fn deadline(&self, plan: &Plan) -> Option<Time> {
-        Some(self.started?.after(plan.options.deadline?))
+        let limits = [plan.options.deadline, self.input.deadline];
+        Some(self.started?.after(limits.into_iter().flatten().min()?))
+    }
+
+    /// Returns the most that the run may cost.
+    pub(super) fn budget(&self, plan: &Plan) -> Option<Cost> {
+        self.input.budget.or(plan.options.budget)
     }
 
     /// Returns every call so far, in order.

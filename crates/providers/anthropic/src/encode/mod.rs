@@ -70,7 +70,7 @@ pub(crate) fn request(wire: &Anthropic, call: &Call) -> Result<Request<Bytes>, F
         top_p: call.sampling.top_p.filter(|_| wire.capabilities.top_p),
         stream: wire.stream,
     };
-    let mut request = post("/v1/messages", &body, &wire.extra)?;
+    let mut request = post("/v1/messages", &body, &wire.extra.of(call))?;
     let version = HeaderValue::from_static("2023-06-01");
     request.headers_mut().insert(HeaderName::from_static("anthropic-version"), version);
     Ok(request)

@@ -22,7 +22,7 @@ pub(crate) const SIGNATURE: &str = "thoughtSignature";
 
 pub(crate) fn request(wire: &Gemini, call: &Call) -> Result<Request<Bytes>, Fault> {
     let method = if wire.stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
-    post(&format!("{}:{method}", wire.resource), &body(wire, call)?, &wire.extra)
+    post(&format!("{}:{method}", wire.resource), &body(wire, call)?, &wire.extra.of(call))
 }
 
 /// Returns the name of the function whose arguments are the document, or `None` if the document is sent as text.

@@ -67,12 +67,12 @@ pub(crate) fn encode(wire: &Ollama, call: &Call) -> Result<Request<Bytes>, Fault
     match wire.api {
         Api::Chat => {
             let prompt = chat::prompt(&call.messages, &call.tools)?;
-            post("/api/chat", &body(wire, prompt, format, options), &wire.extra)
+            post("/api/chat", &body(wire, prompt, format, options), &wire.extra.of(call))
         }
         Api::Generate => post(
             "/api/generate",
             &body(wire, generate::prompt(&call.messages)?, format, options),
-            &wire.extra,
+            &wire.extra.of(call),
         ),
     }
 }

@@ -75,10 +75,15 @@ pub(crate) fn request(wire: &OpenAi, call: &Call) -> Result<Request<Bytes>, Faul
         stream: wire.stream,
         stream_options: (wire.stream && wire.stream_usage).then_some(usage),
     };
-    post(wire, "/chat/completions", &body)
+    post(wire, call, "/chat/completions", &body)
 }
 
 /// Returns a POST request with `body` and the additional properties of the codec's configuration.
-pub(crate) fn post(wire: &OpenAi, path: &str, body: &impl Serialize) -> Result<Request<Bytes>, Fault> {
-    formwork_wire::post(&wire.path(path), body, &wire.extra)
+pub(crate) fn post(
+    wire: &OpenAi,
+    call: &Call,
+    path: &str,
+    body: &impl Serialize,
+) -> Result<Request<Bytes>, Fault> {
+    formwork_wire::post(&wire.path(path), body, &wire.extra.of(call))
 }

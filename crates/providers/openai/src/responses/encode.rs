@@ -110,5 +110,5 @@ pub(crate) fn request(wire: &OpenAi, call: &Call) -> Result<Request<Bytes>, Faul
         stream: wire.stream,
         store: false,
     };
-    post(wire, "/responses", &body)
+    post(wire, call, "/responses", &body)
 }

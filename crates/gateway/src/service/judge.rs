@@ -1,0 +1,227 @@
+//! Turns of a model, judged: the arguments of every call against the schema of its tool, each answer without a call against the format.
+
+use formwork::providers::Protocol;
+use formwork_core::{Context, JsonPath, Stage, Usage, Violation, precision};
+use formwork_extract::Extractor;
+use formwork_json::{Level, read};
+use serde_json::{Value, json};
+
+use super::job::Job;
+use crate::ask::Want;
+use crate::contracts::Spec;
+use crate::engine::Bounds;
+use crate::problem::{Kind, Problem};
+use crate::protocol::native::{Called, Turn, set_text};
+use crate::record::Made;
+
+/// The maximum number of bytes of a call's arguments that are repeated to the model.
+const MAX_SHOWN: usize = 4 << 10;
+
+/// The contracts of a turn.
+#[derive(Default)]
+pub(super) struct Judge {
+    tools: Vec<(String, Extractor<Value>)>,
+    /// The names of tools whose arguments have no schema.
+    pub(super) others: Vec<String>,
+    /// The contract of a text.
+    format: Option<Extractor<Value>>,
+    pub(super) is_required: bool,
+}
+
+/// The reason why a turn does not hold.
+pub(super) struct Wrong {
+    /// The correction, for the model.
+    pub(super) message: String,
+    pub(super) violations: Vec<Violation>,
+}
+
+impl Judge {
+    /// Compiles the contracts of a request.
+    ///
+    /// # Errors
+    /// [`Problem`] of a schema that cannot be used.
+    pub(super) async fn of(job: &Job) -> Result<Self, Problem> {
+        let (tools, is_required, format) = match job.ask.want.clone() {
+            Want::Tools { tools, required, format } => (tools, required, format),
+            Want::Call(tool) => (vec![tool], true, None),
+            Want::Json { name, schema } => (Vec::new(), false, Some((name, schema))),
+            Want::Text => return Ok(Self::default()),
+        };
+        let mut judge = Self { is_required, ..Self::default() };
+        let tools = tools.into_iter().map(|tool| (tool.name, tool.parameters, true));
+        let format = format.map(|(name, schema)| (name, schema, false));
+        for (name, schema, is_tool) in tools.chain(format) {
+            let spec = Spec::new(name.clone(), schema);
+            let ready =
+                job.shared.engine.ready(&spec, &job.targets, Default::default(), Bounds::default()).await?;
+            match is_tool {
+                true => judge.tools.push((name, ready.extractor)),
+                false => judge.format = Some(ready.extractor),
+            }
+        }
+        Ok(judge)
+    }
+
+    /// Returns whether the name is that of a tool whose arguments are judged.
+    pub(super) fn has_tool(&self, name: &str) -> bool {
+        self.tools.iter().any(|(known, _)| known == name)
+    }
+
+    /// Returns whether a text without a call holds as it comes.
+    pub(super) const fn takes_any_text(&self) -> bool {
+        !self.is_required && self.format.is_none()
+    }
+
+    /// Returns the correction with which a request is sent again.
+    ///
+    /// # Errors
+    /// The problem of a turn that does not hold after the calls that were made, if the attempts or the budget are used up.
+    pub(super) fn again(&self, job: &Job, made: &[Made], wrong: Wrong) -> Result<String, Problem> {
+        let engine = &job.shared.engine;
+        if made.len() >= engine.attempts() as usize {
+            return Err(self.problem(wrong, made.len()));
+        }
+        if let Some(limit) = job.options.bounds.budget {
+            let price = engine.targets(&job.targets).next().and_then(|target| target.backend.price());
+            let cost = |usage: Usage| price.and_then(|price| price.of(usage).micro_usd).unwrap_or(0);
+            let spent: u64 = made.iter().map(|made| cost(made.usage)).sum();
+            let next = made.iter().map(|made| cost(made.usage)).max().unwrap_or(0);
+            if spent.saturating_add(next) > limit {
+                let message = format!("the budget does not allow another call; {}", wrong.message);
+                return Err(Problem { kind: Kind::OutOfBudget, message, ..self.problem(wrong, made.len()) });
+            }
+        }
+        Ok(wrong.message)
+    }
+
+    /// Returns why a turn does not hold; `None` if it does. Text that has to satisfy a schema is read at this level.
+    pub(super) fn wrong(&self, turn: &Turn, level: Level) -> Option<Wrong> {
+        if turn.is_unfinished {
+            return None;
+        }
+        let mut message = String::from("Your last turn was not accepted.");
+        let (mut all, mut lacks_call) = (Vec::new(), false);
+        let mut add = |what: String, violations: Vec<Violation>| {
+            if !violations.is_empty() {
+                message.push_str(&what);
+                for violation in &violations {
+                    message.push_str(&format!("\n- {violation}"));
+                }
+                all.extend(violations);
+            }
+        };
+        for answer in turn.answers() {
+            let mut calls = turn.calls.iter().filter(|call| call.answer() == answer).peekable();
+            if calls.peek().is_none() {
+                lacks_call |= self.is_required;
+                if let Some(Err(violations)) = self.text(turn.text(answer), level) {
+                    add(format!("\nYou answered {}:", shown(turn.text(answer))), violations);
+                }
+            }
+            for call in calls {
+                let what =
+                    format!("\nYou called `{}` with the arguments {}:", call.name, shown(&call.arguments));
+                add(what, self.violations(call));
+            }
+        }
+        if all.is_empty() {
+            let message =
+                "Your last turn called no tool. Answer the same request again with a call of a tool.";
+            return lacks_call.then(|| Wrong { message: message.to_owned(), violations: Vec::new() });
+        }
+        message.push_str("\nAnswer the same request again, so that ");
+        message.push_str(match self.format {
+            Some(_) => "it is a JSON document that satisfies the schema.",
+            None => "the arguments satisfy the schema of the tool.",
+        });
+        Some(Wrong { message, violations: all })
+    }
+
+    /// Reads and judges a text that has to satisfy a schema; `None` if it does not have to. Returns the value, if it is written otherwise
+    /// than the text.
+    pub(super) fn text(&self, text: &str, level: Level) -> Option<Result<Option<Value>, Vec<Violation>>> {
+        let format = self.format.as_ref().filter(|_| !self.is_required)?;
+        let contract = format.plan().contract();
+        let documents = match read(text, level) {
+            Ok(reading) => reading.into_candidates(),
+            Err(error) => {
+                let broken = Violation::new(JsonPath::root(), "json", Stage::Read);
+                return Some(Err(vec![
+                    broken.with_expected("a JSON document").with_found(error.to_string()),
+                ]));
+            }
+        };
+        let mut first = None;
+        for document in documents {
+            let judged = contract.judge(&document.value, &Context::EMPTY).violations;
+            let violations: Vec<_> = precision(&document.rounded).0.into_iter().chain(judged).collect();
+            if violations.is_empty() {
+                let is_same = serde_json::from_str::<Value>(text).is_ok();
+                return Some(Ok((!is_same).then_some(document.value)));
+            }
+            first.get_or_insert(violations);
+        }
+        first.map(Err)
+    }
+
+    /// Returns a whole response with the values that were found in its texts; `None` if they are the texts.
+    pub(super) fn repaired(&self, protocol: Protocol, turn: &Turn, bytes: &[u8]) -> Option<Vec<u8>> {
+        if turn.is_unfinished || self.format.is_none() {
+            return None;
+        }
+        let mut body = None;
+        for answer in turn.answers().filter(|answer| turn.calls.iter().all(|call| call.answer() != *answer)) {
+            if let Some(Ok(Some(value))) = self.text(turn.text(answer), Level::Clean) {
+                if body.is_none() {
+                    body = Some(serde_json::from_slice::<Value>(bytes).ok()?);
+                }
+                set_text(protocol, body.as_mut()?, answer, value.to_string());
+            }
+        }
+        serde_json::to_vec(&body?).ok()
+    }
+
+    fn violations(&self, call: &Called) -> Vec<Violation> {
+        if self.others.contains(&call.name) {
+            return Vec::new();
+        }
+        let Some((_, tool)) = self.tools.iter().find(|(name, _)| *name == call.name) else {
+            let names: Vec<_> = self.tools.iter().map(|(name, _)| name.as_str()).collect();
+            let unknown = Violation::new(JsonPath::root(), "tool", Stage::Schema);
+            return vec![
+                unknown
+                    .with_expected(format!("one of the tools {}", names.join(", ")))
+                    .with_found(&call.name),
+            ];
+        };
+        let (value, rounded) = match call.arguments.trim() {
+            "" => (json!({}), Vec::new()),
+            text => match read(text, Level::Strict).map(|reading| reading.into_candidates().swap_remove(0)) {
+                Ok(document) => (document.value, document.rounded),
+                Err(error) => {
+                    let broken = Violation::new(JsonPath::root(), "json", Stage::Read);
+                    return vec![broken.with_expected("a JSON object").with_found(error.to_string())];
+                }
+            },
+        };
+        let judged = tool.plan().contract().judge(&value, &Context::EMPTY).violations;
+        precision(&rounded).0.into_iter().chain(judged).collect()
+    }
+
+    /// Returns the problem of a turn that does not hold after so many calls.
+    pub(super) fn problem(&self, wrong: Wrong, calls: usize) -> Problem {
+        let message = match wrong.violations.first() {
+            Some(violation) if self.format.is_some() => {
+                format!("no answer was valid after {calls} attempts: {violation}")
+            }
+            Some(violation) => format!("no call of a tool was valid after {calls} attempts: {violation}"),
+            None => format!("no tool was called in {calls} attempts"),
+        };
+        Problem { violations: wrong.violations, calls, ..Problem::new(Kind::Unmendable, message) }
+    }
+}
+
+/// Returns the beginning of a text of the model, as it is repeated to it.
+fn shown(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(MAX_SHOWN)).unwrap_or(text)
+}

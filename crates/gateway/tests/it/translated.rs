@@ -1,0 +1,193 @@
+//! Requests with tools and settings for targets of other protocols: translated, with tools of the target's own.
+
+use formwork_testkit::server::Server;
+use serde_json::{Value, json};
+
+use super::support::{Gate, completion, section};
+use super::tools::{Protocol, protocols};
+
+/// The text of a response, and the arguments of the calls of `save` in it.
+fn seen(protocol: &Protocol, documents: &[Value]) -> (String, Vec<Value>) {
+    let (mut text, mut calls) = (String::new(), Vec::<String>::new());
+    let mut add = |nth: usize, piece: &str| {
+        calls.resize(calls.len().max(nth + 1), String::new());
+        calls[nth].push_str(piece);
+    };
+    let string = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    for document in documents {
+        match protocol.name {
+            "openai" => {
+                let choice = &document["choices"][0];
+                let message = if choice["delta"].is_object() { &choice["delta"] } else { &choice["message"] };
+                text += &string(&message["content"]);
+                for (nth, call) in list(&message["tool_calls"]).iter().enumerate() {
+                    let nth = call["index"].as_u64().map_or(nth, |nth| nth as usize);
+                    add(nth, &string(&call["function"]["arguments"]));
+                }
+            }
+            "responses" => {
+                let body = if document["output"].is_array() { document } else { &document["response"] };
+                for item in list(&body["output"]) {
+                    text += &string(&item["content"][0]["text"]);
+                    if item["type"] == "function_call" {
+                        let nth = list(&body["output"])
+                            .iter()
+                            .filter(|one| one["type"] == "function_call")
+                            .position(|one| *one == item)
+                            .unwrap();
+                        add(nth, &string(&item["arguments"]));
+                    }
+                }
+            }
+            "anthropic" => {
+                let blocks = list(&document["content"]);
+                for block in &blocks {
+                    text += &string(&block["text"]);
+                }
+                for (nth, call) in blocks.iter().filter(|block| block["type"] == "tool_use").enumerate() {
+                    add(nth, &call["input"].to_string());
+                }
+                text += &string(&document["delta"]["text"]);
+                if let Some(piece) = document["delta"]["partial_json"].as_str() {
+                    // The text is the first block.
+                    add(document["index"].as_u64().unwrap() as usize - 1, piece);
+                }
+            }
+            _ => {
+                text += &string(&document["message"]["content"]);
+                for (nth, call) in list(&document["message"]["tool_calls"]).iter().enumerate() {
+                    add(nth, &call["function"]["arguments"].to_string());
+                }
+            }
+        }
+    }
+    (text, calls.iter().map(|call| serde_json::from_str(call).unwrap()).collect())
+}
+
+#[test]
+fn several_calls_beside_a_text_come_through_between_all_protocols_and_hold() {
+    let wrong = [json!({"age": 34}), json!({"age": "old"})];
+    let right = [json!({"age": 34}), json!({"age": 35})];
+    for client in protocols() {
+        for target in protocols().into_iter().filter(|target| target.name != client.name) {
+            for stream in [false, true] {
+                let at = format!("{} to {}, {stream}", client.name, target.name);
+                let replies = [("", &wrong), ("I save both.", &right)];
+                let server =
+                    Server::start(replies.map(|(text, calls)| target.reply(false, text, calls, 90).0))
+                        .unwrap();
+                let gate = target.gate(&server);
+                let got = gate.post(client.path, &[], &client.body(stream));
+                assert_eq!(got.status, 200, "{at}: {}", got.text());
+                let documents = if stream { got.documents() } else { vec![got.json()] };
+                let (text, calls) = seen(&client, &documents);
+                assert_eq!((text.as_str(), &calls[..]), ("I save both.", &right[..]), "{at}: {}", got.text());
+                let sent: Vec<Value> =
+                    server.received().iter().map(|one| serde_json::from_slice(&one.body).unwrap()).collect();
+                assert_eq!((sent.len(), sent[0]["tools"].as_array().map(Vec::len)), (2, Some(2)), "{at}");
+                assert!(sent[1].to_string().contains("$.age"), "{at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn calls_that_stay_wrong_are_an_error_in_each_protocol() {
+    let wrong = [json!({"age": "old"})];
+    for client in protocols().into_iter().filter(|client| client.name != "openai") {
+        for (stream, text) in [(false, ""), (true, ""), (true, "I save it.")] {
+            let at = format!("{} {stream} {text}", client.name);
+            let target = &protocols()[0];
+            let server = Server::start([target.reply(false, text, &wrong, 90).0]).unwrap();
+            let got = target.gate(&server).post(client.path, &[], &client.body(stream));
+            assert_eq!(got.status, if stream { 200 } else { 422 }, "{at}: {}", got.text());
+            assert!(got.text().contains("$.age") && !got.text().contains("tool_use"), "{at}: {}", got.text());
+        }
+    }
+}
+
+#[test]
+fn a_format_beside_tools_is_judged_where_no_tool_is_called() {
+    let mut body = protocols()[2].body(false);
+    body["output_config"] = json!({"format": {"type": "json_schema", "schema": super::support::schema()}});
+    let server = Server::start([completion("{\"age\": 340}"), completion("So: {\"age\": 34}")]).unwrap();
+    let gate = Gate::new(&section("primary", "openai", &server.url()));
+    let got = gate.post("/v1/messages", &[], &body);
+    assert_eq!(
+        (got.status, &got.json()["content"][0]["text"]),
+        (200, &json!("{\"age\":34}")),
+        "{}",
+        got.text()
+    );
+    assert_eq!(server.received().len(), 2);
+}
+
+#[test]
+fn settings_are_those_of_the_targets_protocol_for_texts_tools_and_contracts() {
+    let messages = json!([{"role": "user", "content": "Maria, 34"}]);
+    let format = json!({"format": {"type": "json_schema", "schema": super::support::schema()}});
+    let tools = json!([{"name": "save", "input_schema": super::support::schema()}]);
+    for (more, stop) in [
+        (json!({}), json!(["END"])),
+        (json!({"output_config": format}), json!(["END"])),
+        (json!({"tools": tools}), json!(["END"])),
+    ] {
+        let mut body = json!({
+            "model": "primary", "max_tokens": 9, "messages": messages, "stop_sequences": ["END"], "top_k": 3, "top_p": 0.5,
+            "metadata": {"user_id": "u-1"},
+        });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let server = Server::start([completion("{\"age\": 34}")]).unwrap();
+        let gate = Gate::new(&section("primary", "openai", &server.url()));
+        let got = gate.post("/v1/messages", &[], &body);
+        // Chat Completions have no `top_k`.
+        assert_eq!((got.status, got.header("x-formwork-ignored")), (200, Some("top_k")), "{}", got.text());
+        let sent: Value = serde_json::from_slice(&server.received()[0].body).unwrap();
+        assert_eq!((&sent["stop"], &sent["top_p"]), (&stop, &json!(0.5)), "{sent}");
+        assert_eq!(sent["safety_identifier"], "u-1", "{sent}");
+        // In the other direction.
+        let mut body =
+            json!({"model": "primary", "messages": messages, "stop": "END", "reasoning_effort": "low"});
+        if !more["tools"].is_null() {
+            let function = json!({"name": "save", "parameters": super::support::schema()});
+            body["tools"] = json!([{"type": "function", "function": function}]);
+            body["parallel_tool_calls"] = false.into();
+        }
+        let server = Server::start([protocols()[2].reply(false, "Hm.", &[], 90).0]).unwrap();
+        let gate = Gate::new(&section("primary", "anthropic", &server.url()));
+        let got = gate.post("/v1/chat/completions", &[], &body);
+        let sent: Value = serde_json::from_slice(&server.received()[0].body).unwrap();
+        assert_eq!((got.status, got.header("x-formwork-ignored")), (200, None), "{}", got.text());
+        assert_eq!(
+            (&sent["stop_sequences"], &sent["output_config"]["effort"]),
+            (&stop, &json!("low")),
+            "{sent}"
+        );
+        if !more["tools"].is_null() {
+            assert_eq!(sent["tool_choice"]["disable_parallel_tool_use"], true, "{sent}");
+        }
+    }
+}
+
+#[test]
+fn each_of_several_answers_is_one_of_its_own_in_streams_too() {
+    let server =
+        Server::start(["One.", "Two."].map(|text| protocols()[3].reply(false, text, &[], 90).0)).unwrap();
+    for stream in [false, true] {
+        let gate = Gate::new(&section("primary", "ollama", &server.url()));
+        let body = json!({"model": "primary", "messages": [{"role": "user", "content": "Say."}], "n": 2, "stream": stream});
+        let got = gate.post("/v1/chat/completions", &[], &body);
+        let documents = if stream { got.documents() } else { vec![got.json()] };
+        let mut texts = vec![String::new(); 2];
+        for choice in documents.iter().flat_map(|document| document["choices"].as_array().unwrap()) {
+            let message = if stream { &choice["delta"] } else { &choice["message"] };
+            texts[choice["index"].as_u64().unwrap() as usize] +=
+                message["content"].as_str().unwrap_or_default();
+        }
+        texts.sort();
+        // The last reply of the server repeats.
+        let expected = if stream { ["Two.", "Two."] } else { ["One.", "Two."] };
+        assert_eq!((got.status, texts), (200, expected.map(str::to_owned).to_vec()), "{}", got.text());
+    }
+}
