@@ -351,7 +351,7 @@ impl Telemetry {
         );
         attributes.extend([
             KeyValue::new("formwork.target", call.target.clone()),
-            number("formwork.violations", call.violations.len() as u64),
+            number("formwork.violations", call.violations.len() as u64 + call.left_out),
         ]);
         let span = SpanBuilder::from_name(format!("chat {}", call.model)).with_kind(SpanKind::Client);
         let mut span = self.span(span.with_attributes(attributes), call.started, is_error, parent);

@@ -306,6 +306,7 @@ fn detail(connection: &Connection, run: StoredRun) -> rusqlite::Result<RunDetail
             micro_usd: amount(row, 13)?,
             patched: list(row.get(14)?),
             violations: Vec::new(),
+            left_out: 0,
             finish: row.get(15)?,
             answered: row.get(16)?,
             answer: None,

@@ -274,6 +274,9 @@ pub struct StoredCall {
     pub patched: Vec<String>,
     /// The violations of the answer.
     pub violations: Vec<ViolationRecord>,
+    /// The number of violations beyond those, for telemetry; it is not stored.
+    #[serde(skip)]
+    pub left_out: u64,
     /// The reason why the model stopped, such as `stop` or `length`; `None` if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<String>,
@@ -309,6 +312,7 @@ impl StoredCall {
             micro_usd: Some(0),
             patched: Vec::new(),
             violations: Vec::new(),
+            left_out: 0,
             finish: None,
             answered: None,
             answer: None,
@@ -342,6 +346,7 @@ impl From<&CallRecord> for StoredCall {
                 .iter()
                 .map(ViolationRecord::from)
                 .collect(),
+            left_out: failure.map_or(0, |failure| failure.left_out() as u64),
             finish: call.finish.as_ref().map(|finish| name(finish).into_owned()),
             answer: (!call.text.is_empty()).then(|| call.text.to_string()),
             ..Self::new(&call.target, &call.target, call.started, call.ended)

@@ -248,7 +248,7 @@ impl Run {
             return;
         }
         if let Some(last) = self.ledger.last_mut() {
-            last.verdict = CallResult::Failed { failure: Failure::Invalid { violations } };
+            last.verdict = CallResult::Failed { failure: Failure::Invalid { violations, left_out: 0 } };
         }
         self.drafts.reject_current(self.ledger.len().checked_sub(1));
         self.decide(plan, now, false, false);
