@@ -9,11 +9,13 @@ mod job;
 mod judge;
 mod lists;
 mod native;
+mod open;
 mod page;
 mod pages;
 mod passed;
 mod refused;
 mod routes;
+mod shared;
 mod stream;
 mod talk;
 mod turns;
@@ -41,6 +43,7 @@ use crate::telemetry::Telemetry;
 
 use batches::Batches;
 pub(crate) use extract::ExtractRequest;
+pub(crate) use shared::Shared;
 use turns::Turns;
 
 /// Builds a [`Gateway`].
@@ -155,6 +158,7 @@ impl GatewayBuilder {
                 defaults: self.defaults,
                 cache: Cache::new(self.limits.max_contracts),
                 schemas: Known::new(self.limits.max_contracts),
+                outages: Default::default(),
                 limits: self.limits,
             },
             folder: self.contracts.map(Folder::new),
@@ -191,22 +195,6 @@ impl GatewayBuilder {
 /// ```
 #[derive(Clone)]
 pub struct Gateway(Arc<Shared>);
-
-pub(crate) struct Shared {
-    pub(crate) engine: Engine,
-    pub(crate) turns: Turns,
-    pub(crate) folder: Option<Folder>,
-    pub(crate) guard: Guard,
-    pub(crate) metrics: Metrics,
-    pub(crate) draining: Draining,
-    pub(crate) access: Access,
-    pub(crate) keeps_bodies: bool,
-    pub(crate) cache_ttl: Option<Duration>,
-    pub(crate) tls: Option<Tls>,
-    pub(crate) batches: Option<Batches>,
-    pub(crate) telemetry: Option<Telemetry>,
-    pub(crate) sessions: page::Sessions,
-}
 
 impl Gateway {
     /// Returns a builder without targets.
