@@ -1,4 +1,4 @@
-//! What a protocol is for the service.
+//! A protocol, as the service needs it.
 
 use formwork::providers::Protocol as RawProtocol;
 use serde::Serialize;

@@ -5,6 +5,7 @@ mod batches;
 mod beside;
 mod chat;
 mod extract;
+mod html;
 mod job;
 mod judge;
 mod lists;
