@@ -40,6 +40,8 @@ fn steps(seed: u64) -> Vec<Step> {
         "skill",
         "golden",
         "local",
+        "aws,bedrock",
+        "google,gemini",
         "anthropic,bedrock,cohere,gemini,ollama,openai,oracle,skill,local",
     ];
     let mut steps: Vec<Step> = features

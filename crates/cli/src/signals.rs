@@ -12,6 +12,30 @@ pub(crate) async fn ended() {
     });
 }
 
+/// The signals to read the configuration again, from the time at which this value was made; none where the system has none.
+pub(crate) struct Hangups(#[cfg(unix)] Option<tokio::signal::unix::Signal>);
+
+impl Hangups {
+    /// Starts to listen. Needs a runtime.
+    pub(crate) fn new() -> Self {
+        #[cfg(unix)]
+        return Self(tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()).ok());
+        #[cfg(not(unix))]
+        Self()
+    }
+
+    /// Waits for the next signal.
+    pub(crate) async fn next(&mut self) {
+        #[cfg(unix)]
+        if let Some(hangups) = &mut self.0
+            && hangups.recv().await.is_some()
+        {
+            return;
+        }
+        std::future::pending().await
+    }
+}
+
 #[cfg(unix)]
 async fn signal() {
     use tokio::signal::unix::{SignalKind, signal};

@@ -317,6 +317,11 @@ impl Named {
         [config, self.provider.clone(), self.model.clone()]
     }
 
+    /// Returns the configuration file that the command line names.
+    pub(crate) fn config(&self) -> Option<&Path> {
+        self.config.as_deref()
+    }
+
     /// Returns these names, or those that were kept if the command line has none.
     pub(crate) fn or_kept(self, [config, provider, model]: [Option<String>; 3]) -> Self {
         if self.config.is_some() || self.provider.is_some() || self.model.is_some() {

@@ -49,6 +49,7 @@ impl Commands<'_> {
         let mut command = self.command("batch");
         command.arg("run").arg(&files.rows).arg("--contract").arg(&files.contract);
         command.arg("--out").arg(&files.out).args(["--engine", "restate", "--json"]);
+        command.arg("--store").arg(files.out.join("store.db"));
         command.arg("--ingress").arg(format!("http://127.0.0.1:{}", self.ingress));
         command.args(["--concurrency", &open.to_string()]);
         spawned(&mut command, &self.folder.join("batch.log"))

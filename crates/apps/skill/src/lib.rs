@@ -73,3 +73,4 @@ pub use outcome::SkillOutcome;
 pub use report::{SkillReport, Tally, Target};
 pub use runner::SkillRunnerService;
 pub use skill::Skill;
+pub use template::Template;

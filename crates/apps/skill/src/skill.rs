@@ -15,6 +15,9 @@ use crate::inputs::{self, Inputs};
 use crate::template::Template;
 use crate::{SkillDescriptor, SkillError, TemplateType};
 
+/// The maximum size of a rendered prompt in bytes.
+const MAX_PROMPT: usize = 400_000;
+
 /// A skill that is ready to run: its template is parsed, its schema compiled, and its files are read.
 ///
 /// Clones share the contents.
@@ -179,7 +182,7 @@ impl Skill {
     /// [`SkillError::Template`] if a template cannot be rendered.
     pub fn render(&self, inputs: &Map<String, Value>) -> Result<(Option<String>, String), SkillError> {
         let fill = |which: &'static str, template: &Option<Template>| {
-            let text = template.as_ref().map(|template| template.render(inputs)).transpose();
+            let text = template.as_ref().map(|template| template.render(inputs, MAX_PROMPT)).transpose();
             text.map_err(|message| SkillError::Template { skill: self.name().to_owned(), which, message })
         };
         Ok((fill("system", &self.0.parts.system)?, fill("prompt", &self.0.parts.prompt)?.unwrap_or_default()))
@@ -298,7 +301,7 @@ impl Reading<'_> {
         let template = template.map_err(|message| format!("the template cannot be read: {message}"));
         let template = self.kept(&at, template)?;
         let known: BTreeSet<&str> = descriptor.inputs.keys().map(String::as_str).collect();
-        for name in template.variables.iter().filter(|name| !known.contains(name.as_str())) {
+        for name in template.variables().iter().filter(|name| !known.contains(name.as_str())) {
             let advice = match nearest(name, known.iter().copied()) {
                 Some(suggestion) => format!("did you mean `{suggestion}`?"),
                 None if known.is_empty() => "the skill has no inputs".to_owned(),

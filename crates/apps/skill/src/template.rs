@@ -5,21 +5,32 @@ use serde_json::{Map, Value};
 /// The maximum number of steps of a template; hand-written ones take a few hundred.
 const FUEL: u64 = 50_000;
 
-/// The maximum size of a rendered text in bytes.
-const MOST: usize = 400_000;
-
 /// A Jinja template of a prompt. Values of inputs are inserted verbatim and never parsed as a template.
+///
+/// ```
+/// use formwork_skill::Template;
+/// use serde_json::json;
+///
+/// let template = Template::new("{{ title }}: {{ text }}")?;
+/// assert_eq!(template.variables(), ["text", "title"]);
+/// let row = json!({"title": "{{ text }}", "text": "Maria is 34."});
+/// assert_eq!(template.render(row.as_object().unwrap(), 1000)?, "{{ text }}: Maria is 34.");
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Debug, Clone)]
-pub(crate) struct Template {
+pub struct Template {
     environment: Environment<'static>,
-    /// The names that the template uses and does not define.
-    pub(crate) variables: Vec<String>,
+    variables: Vec<String>,
 }
 
 const NAME: &str = "template";
 
 impl Template {
-    pub(crate) fn new(source: &str) -> Result<Self, String> {
+    /// Compiles a template.
+    ///
+    /// # Errors
+    /// The message of a syntax error, with its line.
+    pub fn new(source: &str) -> Result<Self, String> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_fuel(Some(FUEL));
@@ -33,11 +44,20 @@ impl Template {
         Ok(Self { environment, variables })
     }
 
-    pub(crate) fn render(&self, inputs: &Map<String, Value>) -> Result<String, String> {
+    /// Returns the names that the template uses and does not define, sorted.
+    pub fn variables(&self) -> &[String] {
+        &self.variables
+    }
+
+    /// Returns the text of the template for these inputs.
+    ///
+    /// # Errors
+    /// The message of an undefined name, of a template that runs too long, and of a text of more than `max` bytes.
+    pub fn render(&self, inputs: &Map<String, Value>, max: usize) -> Result<String, String> {
         let template = self.environment.get_template(NAME).map_err(|error| words(&error))?;
         let text = template.render(Serde(inputs)).map_err(|error| words(&error))?;
-        if text.len() > MOST {
-            return Err(format!("it comes to {} bytes: at most {MOST} are sent", text.len()));
+        if text.len() > max {
+            return Err(format!("it comes to {} bytes: at most {max} are sent", text.len()));
         }
         Ok(text)
     }
@@ -56,8 +76,10 @@ mod tests {
 
     use super::*;
 
+    const MOST: usize = 400_000;
+
     fn render(source: &str, inputs: Value) -> Result<String, String> {
-        Template::new(source)?.render(inputs.as_object().unwrap())
+        Template::new(source)?.render(inputs.as_object().unwrap(), MOST)
     }
 
     #[test]
@@ -75,7 +97,7 @@ mod tests {
         assert!(render("x\n{{ a.b }}", json!({"a": {}})).unwrap_err().contains("in its line 2"));
         assert!(render("{{ a }}", json!({})).unwrap_err().contains("undefined"));
         assert_eq!(
-            Template::new("{{ b }}{% for x in range(3) %}{{ x }}{{ a.c }}{% endfor %}").unwrap().variables,
+            Template::new("{{ b }}{% for x in range(3) %}{{ x }}{{ a.c }}{% endfor %}").unwrap().variables(),
             ["a", "b"]
         );
     }

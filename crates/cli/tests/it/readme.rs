@@ -209,13 +209,15 @@ fn every_command_of_the_pages_runs_or_says_what_it_needs() {
                 continue;
             }
             let mut shell = shell(line, &folder);
+            // A query of the page is for the store in the folder of the batch.
+            shell.env("FORMWORK_STORE", folder.join("letters").join("store.db"));
             shell.env("FORMWORK_CONFIG", folder.join("refused.toml")).env("OLLAMA_HOST", server.url());
             let ran = run(shell, "");
             assert!(command.expected().contains(&ran.code), "{name}: {line}\n{}: {}", ran.code, ran.stderr);
         }
         // A query is for the batch that the commands of the page made.
         for query in blocks(text).into_iter().filter(|block| block.language == "sql") {
-            let ledger = rusqlite::Connection::open(folder.join("letters").join("ledger.db")).unwrap();
+            let ledger = rusqlite::Connection::open(folder.join("letters").join("store.db")).unwrap();
             ledger
                 .execute_batch(&query.text)
                 .unwrap_or_else(|error| panic!("{name}: {error}\n{}", query.text));

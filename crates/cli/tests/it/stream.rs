@@ -46,6 +46,20 @@ fn every_event_is_one_line_and_the_last_has_the_value() {
 }
 
 #[test]
+fn a_partial_document_is_printed_once() {
+    let pieces = [r#"{"customer": "Ada","#, "          ", "\n\n\n\n\n\n\n\n\n\n", r#" "sizes": "#, "[40]}"];
+    let server = Server::start([events(&pieces)]).unwrap();
+    let config = of(&server).replace("stream = false", "stream = true");
+    let config = temporary(&format!("stream-{}.toml", server.address().port()), config);
+    let ran = formwork(&["extract", "-s", SCHEMA, "--stream", "--config", &config, "Ada: 40"], "");
+    let lines = ran.stdout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let values: Vec<Value> =
+        lines.filter(|line| line["event"] == "partial").map(|line| line["value"].clone()).collect();
+    let repeated = values.windows(2).filter(|pair| pair[0] == pair[1]).count();
+    assert_eq!((repeated, values.first()), (0, Some(&json!({"customer": "Ada"}))), "{}", ran.stdout);
+}
+
+#[test]
 fn the_last_line_of_a_failure_is_the_error() {
     let server = Server::start([of_text("no"), of_text("no"), of_text("no")]).unwrap();
     let config = temporary(&format!("stream-{}.toml", server.address().port()), of(&server));

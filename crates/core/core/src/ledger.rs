@@ -4,6 +4,7 @@ use formwork_json::{Edit, JsonPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::log_prob::LogProbs;
 use crate::{Cost, Enforcement, Fault, Finish, Observation, Original, Sampling, Time, Usage, Violation};
 
 /// The reason why a call did not bring an acceptable answer.
@@ -138,6 +139,9 @@ pub struct CallRecord {
     pub ended: Time,
     /// The text of the answer; empty if there is none.
     pub text: Arc<str>,
+    /// The log probabilities of its tokens, which are not stored.
+    #[serde(skip)]
+    pub(crate) log_probs: LogProbs,
     /// The model's turn with tool calls in the API's own form, if the API requires it back with the results of the calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original: Option<Box<Original>>,

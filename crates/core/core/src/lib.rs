@@ -22,6 +22,7 @@ mod answer;
 mod call;
 mod capabilities;
 mod coercion;
+mod confidence;
 mod contract;
 mod cost;
 mod decode;
@@ -38,6 +39,7 @@ mod judgement;
 
 mod ledger;
 mod lift;
+mod log_prob;
 mod lower;
 mod lower_value;
 mod message;
@@ -78,6 +80,7 @@ pub use call::Call;
 pub use capabilities::{Capabilities, Enforcement};
 pub use coercion::change::Coerced;
 pub use coercion::declared::{Coerce, Coercion, KEYWORD as COERCE, coercion_mistake};
+pub use confidence::Confidence;
 pub use contract::Contract;
 pub use cost::{Cost, LongPrice, Price};
 pub use decode::decode;
@@ -100,6 +103,7 @@ pub use judgement::Judgement;
 pub use ledger::{CallRecord, CallResult, Failure, Origin, Provenance, Source, is_answered, is_compliant};
 pub use lift::lift;
 pub use lift::op::{Lift, LiftOp};
+pub use log_prob::LogProb;
 pub use lower::{
     AddedBound, Dependency, Loss, LossKind, Lower, LowerRequest, Lowered, Refused, SchemaText, Tighten,
 };

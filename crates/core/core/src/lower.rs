@@ -101,13 +101,13 @@ impl<'a> LowerRequest<'a> {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Tighten {
-    /// None: an object without `additionalProperties` may have any further members.
+    /// None.
     None,
     /// Further members of an object that names its members and has no `additionalProperties`.
     #[default]
     Closed,
-    /// The same as [`Closed`](Self::Closed), and strings, lists and maps that are longer than the token limit allows. It stops
-    /// models that run away: an answer that fills such a bound is incomplete.
+    /// The same as [`Closed`](Self::Closed), and texts and lists that are longer than the token limit allows, which stops models that
+    /// run away.
     Bounded,
 }
 

@@ -29,8 +29,8 @@ pub struct Overrides {
     /// Whether it takes a frequency penalty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frequency_penalty: Option<bool>,
-    /// Whether it takes system messages after the first user message; they become part of the user's messages otherwise.
-    /// An error for a provider of kind `gemini`, whose API has no such messages.
+    /// Whether it takes system messages after the first user message; they become part of the user's messages otherwise. An error for
+    /// the kind `gemini`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_system: Option<bool>,
     /// Whether the model continues a last message of the assistant. Where the schema is only in the prompt, that message is then the

@@ -23,8 +23,8 @@ pub struct Common {
     /// The kind of provider: `anthropic`, `gemini`, `ollama`, `openai`, `local`, or a vendor with an OpenAI-compatible
     /// API, such as `groq`.
     pub kind: String,
-    /// The output modes, strictest first, for example `["json-object", "prompt"]` (default: those of the kind). A mode is the
-    /// name of a dialect, or `tool` for a forced tool whose arguments are the document.
+    /// The output modes, strictest first, for example `["json-object", "prompt"]` (default: those of the kind): names
+    /// of dialects, or `tool` for a forced tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modes: Option<Vec<String>>,
     /// Whether the schema is sent only in the prompt, without enforcement (default: `false`).
@@ -38,29 +38,42 @@ pub struct Common {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub rpm: Option<NonZeroU32>,
-    /// The maximum number of tokens per minute, prompts and completions together (default: no limit). A call reserves an
-    /// estimate, which is corrected at its end.
+    /// The maximum number of tokens per minute, of prompts and completions (default: no limit).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub tpm: Option<NonZeroU64>,
-    /// The proxy for all requests: `http://` or `https://`, a host, and optionally a user name and password (default:
+    /// The proxy for all requests: `http://`, `https://` or `socks5h://`, a host, and optionally a user name and password (default:
     /// `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` of the environment).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
-    /// A PEM file with additional trusted root certificates (default: none). The path is relative to the folder of the
-    /// configuration.
+    /// A PEM file with additional trusted root certificates (default: none).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
+    /// A PEM file with the client's certificate for mutual TLS (default: none).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_cert_file: Option<PathBuf>,
+    /// A PEM file with the private key of `client_cert_file` (default: that file).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_key_file: Option<PathBuf>,
     /// Headers with secret values: the name of each header with the environment variable of its value (default: none).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secret_headers: BTreeMap<String, String>,
-    /// A command that prints the API key, as a program and its arguments, instead of `api_key_env` (default: none). It runs
-    /// without a shell, and only if the file was named with `--config` or `FORMWORK_CONFIG`, or is trusted (`formwork config
-    /// trust`).
+    /// A command that prints the API key: a program and its arguments, without a shell (default: none). A file that was found needs
+    /// `formwork config trust`.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "program")]
     #[schemars(length(min = 1))]
     pub api_key_command: Option<Vec<String>>,
-    /// The time in seconds after which `api_key_command` runs again (default: 300). It also runs again when the server rejects
+    /// A file with the API key (default: none). It needs the trust of `api_key_command`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_key_file: Option<PathBuf>,
+    /// The header of the API key (default: that of the kind). `authorization`: `Bearer KEY`.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "header_name")]
+    #[schemars(length(min = 1))]
+    pub api_key_header: Option<String>,
+    /// Cloud credentials instead of an API key (default: none).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credentials: Option<CloudCredentials>,
+    /// The seconds after which `api_key_command` runs, or `api_key_file` is read, again (default: 300); also when the server rejects
     /// the key.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
@@ -87,8 +100,7 @@ pub struct Common {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "retries")]
     #[schemars(range(min = 0, max = 100))]
     pub retries: Option<u32>,
-    /// The delays before the retries of a failed call in seconds, from 0 to 86400; the last one repeats (default: those of `[defaults]`,
-    /// else 2, 4 and 8).
+    /// The delays before the retries in seconds, from 0 to 86400; the last one repeats (default: those of `[defaults]`, else 2, 4, 8).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "delays")]
     #[schemars(inner(range(min = 0, max = 86400)))]
     pub retry_delays: Option<Vec<f64>>,
@@ -96,20 +108,18 @@ pub struct Common {
     /// the model at its own vendor; otherwise unknown).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// The settings of the model, such as `{ effort = "low", stop = ["END"] }` (default: those of `[defaults]`). Those that the server
-    /// does not take are warnings of the outcome.
+    /// The settings of the model, such as `{ effort = "low" }` (default: those of `[defaults]`). Those that the server does not take
+    /// are warnings.
     #[serde(default, skip_serializing_if = "is_default")]
     pub settings: ModelSettings,
-    /// The degree to which the sent schema may be stricter than the contract (default: `closed`, and `bounded` for tiny models and for
-    /// one call after an endless or truncated answer).
+    /// The degree to which the sent schema may be stricter than the contract (default: `closed`; `bounded` for tiny models and after
+    /// an endless answer).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tighten: Option<Tighten>,
-    /// The cassette that answers all requests instead of the network (default: none). The path is relative to the folder of the
-    /// configuration.
+    /// The cassette that answers all requests instead of the network (default: none).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cassette: Option<PathBuf>,
-    /// The cassette that records all requests and responses (default: none). The path is inside the folder of the configuration;
-    /// the file is new or another cassette.
+    /// The cassette that records all requests (default: none): a path inside of the configuration's folder, new or a cassette.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<PathBuf>,
 }
@@ -130,8 +140,13 @@ impl Common {
         "tpm",
         "proxy",
         "ca_file",
+        "client_cert_file",
+        "client_key_file",
         "secret_headers",
         "api_key_command",
+        "api_key_file",
+        "api_key_header",
+        "credentials",
         "api_key_lifetime_seconds",
         "connect_timeout_seconds",
         "first_timeout_seconds",
@@ -145,6 +160,34 @@ impl Common {
         "cassette",
         "record",
     ];
+}
+
+/// A cloud's credentials. Each needs a build with its feature.
+///
+/// ```
+/// use formwork::config::{CloudCredentials, Config};
+///
+/// let config = Config::from_toml("[providers.a]\nkind = \"bedrock\"\nmodel = \"m\"\ncredentials = \"aws\"")?;
+/// assert_eq!(config.section("a")?.common.credentials, Some(CloudCredentials::Aws));
+/// # Ok::<(), formwork::config::ConfigError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CloudCredentials {
+    /// SigV4 with AWS's standard chain.
+    Aws,
+    /// Google's application default credentials.
+    Google,
+}
+
+/// Deserializes the name of a header.
+pub(super) fn header_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    match !name.is_empty() && name.bytes().all(is_token) {
+        true => Ok(Some(name)),
+        false => Err(D::Error::custom(format!("{name:?} is not the name of a header, such as `x-api-key`"))),
+    }
 }
 
 /// Deserializes a time limit: seconds, from 0.001 to 86400.

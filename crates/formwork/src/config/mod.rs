@@ -16,10 +16,11 @@ mod settings;
 mod telemetry;
 mod trust;
 
-pub use common::Common;
+pub use common::{CloudCredentials, Common};
 pub use defaults::Defaults;
 pub use error::ConfigError;
 pub use file::{Config, Named};
+pub(crate) use find::is_of_user;
 pub use lists::{TargetList, TargetOrder};
 pub use redaction::Redaction;
 #[cfg(feature = "golden")]

@@ -204,12 +204,14 @@ fn groups(providers: &Providers) -> Vec<(Value, Vec<&Kind>)> {
 fn kind_of(kinds: &[&Kind]) -> Value {
     let [kind] = kinds else {
         let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
-        let line = |kind: &&Kind| {
-            let (name, about) = (kind.name(), kind.about());
-            format!("- `{name}`: {}", about.strip_suffix(&format!(" of {name}")).unwrap_or(about))
+        let about = |kind: &&Kind| {
+            kind.about().strip_suffix(&format!(" of {}", kind.name())).unwrap_or(kind.about()).to_owned()
         };
-        let about: Vec<String> = kinds.iter().map(line).collect();
-        return json!({"enum": names, "description": about.join("\n")});
+        let mut abouts: Vec<String> = kinds.iter().map(about).collect();
+        // Most of them differ by their addresses alone.
+        abouts.sort();
+        abouts.dedup();
+        return json!({"enum": names, "description": abouts.join("; ")});
     };
     json!({"const": kind.name(), "description": kind.about()})
 }

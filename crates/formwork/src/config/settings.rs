@@ -97,7 +97,16 @@ fn source(document: &Document, span: &Range<usize>) -> String {
 /// Returns whether the name of a setting or header suggests a secret value. Settings that end in `_env` contain the name of a
 /// variable, and some settings count tokens of a model.
 fn is_secret(name: &str) -> bool {
-    const PUBLIC: [&str; 4] = ["max_tokens", "tokenizer", "api_key_command", "api_key_lifetime_seconds"];
+    const PUBLIC: [&str; 8] = [
+        "max_tokens",
+        "tokenizer",
+        "api_key_command",
+        "api_key_file",
+        "api_key_header",
+        "api_key_lifetime_seconds",
+        "client_key_file",
+        "credentials",
+    ];
     let name = name.to_lowercase();
     let is_public = name.ends_with("_env") || PUBLIC.contains(&name.as_str());
     !is_public && is_secret_name(&name)

@@ -49,8 +49,8 @@ pub struct Telemetry {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "program")]
     #[schemars(length(min = 1))]
     pub api_key_command: Option<Vec<String>>,
-    /// The share of the traces that are sent, from 0 to 1 (default: every trace, whatever the client decided). With a share, the
-    /// sampling decision in a client's `traceparent` has precedence.
+    /// The share of the traces that are sent, from 0 to 1 (default: every trace). With a share, a client's `traceparent` has
+    /// precedence.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "ratio")]
     #[schemars(range(min = 0, max = 1))]
     pub sampling: Option<f64>,

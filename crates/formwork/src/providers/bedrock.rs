@@ -21,6 +21,7 @@ fn make(section: &Section) -> Result<Made, ConfigError> {
     let server = Server::new(config.address(), Auth::BEARER)
         .with_key_env(config.key_env())
         .with_headers(&config.headers)
+        .with_aws(&config.region, config.profile.clone())
         .with_own_address(BedrockConfig { base_url: None, ..config.clone() }.address());
     let made = Hosted { wire, server, model: config.model }.make(section)?;
     Ok(made.with_system("aws.bedrock").with_vendor("bedrock").with_address(config.base_url))

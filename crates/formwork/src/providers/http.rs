@@ -1,17 +1,18 @@
 //! Creates the HTTP transport of a section.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use formwork_http::{HttpTransport, Key, KeyCommand};
-use formwork_wire::SharedTransport;
+use formwork_http::{HttpTransport, Key, KeySource};
 use formwork_wire::cassette::{Cassette, Player};
+use formwork_wire::{Auth, SharedTransport};
 
 use super::redacted::Redacted;
 use super::server::Server;
 use super::tape::Tape;
 use super::trust;
-use crate::config::{Common, ConfigError, Section};
+use crate::config::{CloudCredentials, Common, ConfigError, Section};
 
 /// The maximum size of a file of results of a batch API in bytes.
 const MAX_RESULTS: usize = 1 << 30;
@@ -61,6 +62,7 @@ fn limited(
         return Ok(Redacted::over(Arc::new(player), &section.redaction, true));
     }
     trust::check(section, server)?;
+    check_credentials(section)?;
     check_headers(section, server)?;
     let mut network = network(section, server).map_err(|error| {
         let lacks_key = matches!(error, formwork_http::ConfigError::NoKey { .. });
@@ -75,6 +77,15 @@ fn limited(
         let pem = std::fs::read(&path).map_err(|error| failed(error.to_string()))?;
         network = network.with_root_certificate(&pem).map_err(|error| failed(error.to_string()))?;
     }
+    if let Some(chain) = &section.common.client_cert_file {
+        let read = |path: &PathBuf| {
+            let path = section.path(path);
+            std::fs::read(&path).map_err(|error| section.error(format!("{}: {error}", path.display())))
+        };
+        let key = section.common.client_key_file.as_ref().unwrap_or(chain);
+        let identified = network.with_client_certificate(&read(chain)?, &read(key)?);
+        network = identified.map_err(|error| section.error(format!("`client_cert_file`: {error}")))?;
+    }
     let network = Redacted::over(Arc::new(network), &section.redaction, false);
     Ok(match &section.common.record {
         Some(path) => {
@@ -85,14 +96,50 @@ fn limited(
     })
 }
 
+/// Returns an error for two sources of credentials, and for those that this build does not have.
+fn check_credentials(section: &Section) -> Result<(), ConfigError> {
+    let Common { api_key_command, api_key_file, credentials, client_cert_file, client_key_file, .. } =
+        &section.common;
+    let set = [
+        ("api_key_command", api_key_command.is_some()),
+        ("api_key_file", api_key_file.is_some()),
+        ("credentials", credentials.is_some()),
+    ];
+    let set: Vec<&str> = set.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| *name).collect();
+    if let [one, other, ..] = set[..] {
+        return Err(section.error(format!("`{one}` and `{other}` exclude each other: remove one of them")));
+    }
+    if client_key_file.is_some() && client_cert_file.is_none() {
+        return Err(section.error("`client_key_file` needs `client_cert_file`"));
+    }
+    let (name, is_here) = match credentials {
+        Some(CloudCredentials::Aws) => ("aws", cfg!(feature = "aws")),
+        Some(CloudCredentials::Google) => ("google", cfg!(feature = "google")),
+        None => return Ok(()),
+    };
+    match is_here {
+        true => Ok(()),
+        false => Err(section.error(format!(
+            "this build has no `credentials = \"{name}\"`: build it with `--features {name}`, or let `api_key_command` print a token"
+        ))),
+    }
+}
+
 /// Returns an error for a header that would replace another one: that of the key, or one of the same name.
 fn check_headers(section: &Section, server: &Server) -> Result<(), ConfigError> {
     let common = &section.common;
     let sends_key = server.api_key_env.as_deref().is_some_and(|name| !name.is_empty())
-        || common.api_key_command.is_some();
+        || common.api_key_command.is_some()
+        || common.api_key_file.is_some()
+        || common.credentials.is_some();
+    let key_header = match (common.credentials, &common.api_key_header) {
+        (Some(_), _) => "authorization",
+        (None, Some(name)) => name,
+        (None, None) => server.auth.header,
+    };
     let is_same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
     let names = server.headers.keys().chain(common.secret_headers.keys());
-    if let Some(name) = names.clone().find(|name| sends_key && is_same(name, server.auth.header)) {
+    if let Some(name) = names.clone().find(|name| sends_key && is_same(name, key_header)) {
         return Err(section.error(format!(
             "the header `{name}` would replace that of the API key: remove it, or set `api_key_env = \"\"` to send no key"
         )));
@@ -107,6 +154,28 @@ fn check_headers(section: &Section, server: &Server) -> Result<(), ConfigError> 
     }
 }
 
+/// Returns the transport with the credentials of a cloud.
+#[cfg_attr(
+    not(any(feature = "aws", feature = "google")),
+    expect(unused_variables, reason = "no cloud is built")
+)]
+fn authorized(transport: HttpTransport, credentials: CloudCredentials, server: &Server) -> HttpTransport {
+    match credentials {
+        #[cfg(feature = "aws")]
+        CloudCredentials::Aws => {
+            let (region, profile) =
+                (server.region.as_deref().unwrap_or("us-east-1"), server.profile.as_deref());
+            let credentials = formwork_http::AwsCredentials::new("bedrock", region, profile, &transport);
+            transport.with_credentials(credentials)
+        }
+        #[cfg(feature = "google")]
+        CloudCredentials::Google => transport.with_credentials(formwork_http::GoogleCredentials::new()),
+        // `check_credentials` refused them.
+        #[cfg(not(all(feature = "aws", feature = "google")))]
+        _ => transport,
+    }
+}
+
 fn network(section: &Section, server: &Server) -> Result<HttpTransport, formwork_http::ConfigError> {
     let mut transport = HttpTransport::new(&server.base_url)?;
     let Common {
@@ -115,21 +184,39 @@ fn network(section: &Section, server: &Server) -> Result<HttpTransport, formwork
         idle_timeout_seconds,
         timeout_seconds,
         api_key_command,
+        api_key_file,
+        api_key_header,
+        credentials,
         api_key_lifetime_seconds,
         secret_headers,
         proxy,
         ..
     } = &section.common;
     let limit = |seconds: &Option<f64>| seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    if let Some(command) = api_key_command {
-        let command = KeyCommand::new(command.iter().cloned())?;
-        let command = match limit(api_key_lifetime_seconds) {
-            Some(lifetime) => command.with_lifetime(lifetime),
-            None => command,
+    let source = match (api_key_command, api_key_file) {
+        (Some(command), _) => Some(KeySource::command(command.iter().cloned())?),
+        (None, Some(path)) => Some(KeySource::file(section.path(path))),
+        (None, None) => None,
+    };
+    let own_header = api_key_header.as_deref().filter(|name| !name.eq_ignore_ascii_case(Auth::BEARER.header));
+    let auth = if api_key_header.is_some() { Auth::BEARER } else { server.auth };
+    if let Some(source) = source {
+        let source = match own_header {
+            Some(name) => source.with_header_name(name)?,
+            None => source.with_header(auth)?,
         };
-        transport = transport.with_key_command(server.auth, command)?;
-    } else if let Some(variable) = server.api_key_env.as_deref().filter(|variable| !variable.is_empty()) {
-        transport = transport.with_key(server.auth, Key::from_env(variable)?)?;
+        transport = transport.with_credentials(match limit(api_key_lifetime_seconds) {
+            Some(lifetime) => source.with_lifetime(lifetime),
+            None => source,
+        });
+    } else if credentials.is_none()
+        && let Some(variable) = server.api_key_env.as_deref().filter(|variable| !variable.is_empty())
+    {
+        let key = Key::from_env(variable)?;
+        transport = match own_header {
+            Some(name) => transport.with_key_header(name, key)?,
+            None => transport.with_key(auth, key)?,
+        };
     }
     for (name, value) in &server.headers {
         transport = transport.with_header(name, value)?;
@@ -139,6 +226,10 @@ fn network(section: &Section, server: &Server) -> Result<HttpTransport, formwork
     }
     if let Some(proxy) = proxy {
         transport = transport.with_proxy(proxy)?;
+    }
+    // They are requested through the same proxy.
+    if let Some(credentials) = credentials {
+        transport = authorized(transport, *credentials, server);
     }
     if let Some(limit) = limit(connect_timeout_seconds) {
         transport = transport.with_connect_timeout(limit);

@@ -26,6 +26,10 @@ pub struct Server {
     pub headers: BTreeMap<String, String>,
     /// The vendor's own address, which every configuration file may send secrets to.
     pub own_address: Option<String>,
+    /// The region in which AWS's credentials sign requests; `None` for `us-east-1`.
+    pub region: Option<String>,
+    /// The profile of AWS's credentials; `None` for that of the environment.
+    pub profile: Option<String>,
 }
 
 impl Server {
@@ -37,6 +41,8 @@ impl Server {
             api_key_env: None,
             headers: BTreeMap::new(),
             own_address: None,
+            region: None,
+            profile: None,
         }
     }
 
@@ -54,6 +60,13 @@ impl Server {
     pub fn with_own_address(mut self, address: impl Into<String>) -> Self {
         self.own_address = Some(address.into());
         self
+    }
+
+    /// Sets the region in which AWS's credentials sign requests (default: `us-east-1`), and their profile (default: that of the
+    /// environment).
+    #[must_use]
+    pub fn with_aws(self, region: impl Into<String>, profile: Option<String>) -> Self {
+        Self { region: Some(region.into()), profile, ..self }
     }
 
     /// Sets the headers of every request (default: none).

@@ -12,10 +12,15 @@ fn uses(section: &Section, server: &Server) -> Vec<String> {
     let command = common.api_key_command.as_deref().map(|command| {
         format!("`api_key_command` runs a program, `{}`, and sends its output", command.join(" "))
     });
+    let file = common.api_key_file.as_ref();
+    let command =
+        command.or(file.map(|path| format!("`api_key_file` sends the contents of {}", path.display())));
+    let cloud = common.credentials.map(|_| "`credentials` sends a token of your cloud account".to_owned());
     let of_variable = |name: &str| format!("it sends the secret in {}", shown(name));
-    let key = server.api_key_env.as_deref().filter(|name| !name.is_empty() && command.is_none());
+    let key = server.api_key_env.as_deref();
+    let key = key.filter(|name| !name.is_empty() && command.is_none() && cloud.is_none());
     let of_headers = common.secret_headers.values().map(|name| of_variable(name));
-    let secrets = command.iter().cloned().chain(key.map(of_variable)).chain(of_headers);
+    let secrets = command.iter().cloned().chain(cloud).chain(key.map(of_variable)).chain(of_headers);
     let address = &server.base_url;
     let is_own = server.own_address.as_ref().is_some_and(|own| is_same_server(own, address));
     let is_foreign = !is_own && !is_loopback(address) && section.chooses_address("base_url", address);

@@ -72,6 +72,27 @@ fn each_mistake_is_one_line_with_its_place() {
             "the header `X-A` is set twice",
         ),
         (
+            "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\napi_key_file = \"k\"\napi_key_command = [\"c\"]",
+            "`api_key_command` and `api_key_file` exclude each other",
+        ),
+        (
+            "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\napi_key_header = \"a b\"",
+            "the configuration:4:18: \"a b\" is not the name of a header",
+        ),
+        (
+            "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\nclient_key_file = \"k.pem\"",
+            "`client_key_file` needs `client_cert_file`",
+        ),
+        (
+            "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\nclient_cert_file = \"/no/such.pem\"",
+            "/no/such.pem: ",
+        ),
+        #[cfg(not(feature = "aws"))]
+        (
+            "[providers.a]\nkind = \"bedrock\"\nmodel = \"x\"\ncredentials = \"aws\"",
+            "this build has no `credentials = \"aws\"`: build it with `--features aws`",
+        ),
+        (
             "[redaction]\npatterns = ['a+', '[']",
             "the configuration:2:12: `[` is not a regular expression: unclosed ",
         ),

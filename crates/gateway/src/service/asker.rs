@@ -1,18 +1,18 @@
 //! The steps with which every request for an answer begins: who asks, with which options, for which targets, and the wait for its turn.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::http::request::Parts;
-use formwork_ledger::{RecordId, RunRecord};
+use formwork_ledger::RecordId;
 use formwork_serve::{Peer, Turn};
 use tokio::time::Instant;
 
 use super::Shared;
-use crate::access::{self, Client, Seat};
+use crate::access::{Client, Seat};
 use crate::options::Options;
 use crate::problem::Problem;
 use crate::record::Record;
+use crate::seen::{Seen, begun};
 
 /// The client of a request, and what it asks for in its headers.
 pub(super) struct Asker {
@@ -28,6 +28,9 @@ impl Asker {
     /// Authenticates a request, counts it, and reads its options.
     pub(super) fn of(shared: &Shared, parts: &Parts) -> Result<Self, Problem> {
         let client = shared.access.client(&parts.headers)?;
+        if let Some(seen) = Seen::current() {
+            seen.asked_by(&client);
+        }
         let seat = shared.access.count(&client)?;
         let peer = parts.extensions.get().filter(|_| client.0.is_none()).copied();
         Ok(Self { client, seat, options: Options::of(&parts.headers)?, peer })
@@ -35,6 +38,9 @@ impl Asker {
 
     /// Returns the targets of a model that the client may use.
     pub(super) fn targets(&self, shared: &Shared, model: &str) -> Result<Vec<usize>, Problem> {
+        if let Some(seen) = Seen::current() {
+            seen.asked_for(model);
+        }
         self.client.may_ask(&shared.engine.names, model)?;
         shared.engine.resolve(model)
     }
@@ -43,7 +49,7 @@ impl Asker {
     pub(super) async fn begin(
         self,
         shared: &Arc<Shared>,
-        path: impl Into<Cow<'static, str>>,
+        path: &str,
         text: Option<&str>,
     ) -> Result<Begun, Problem> {
         let Self { client, seat, options, peer } = self;
@@ -54,9 +60,7 @@ impl Asker {
             None => shared.turns.take(client.name(), within).await,
         };
         let turn = turn.inspect_err(|problem| shared.metrics.event(problem.kind.name()))?;
-        let run = RunRecord::new(path, access::now())
-            .with_key(client.id())
-            .with_labels(options.user.clone(), options.tags.clone())
+        let run = begun(path, &client, &options)
             .with_request(text.filter(|_| shared.keeps_bodies).map(str::to_owned));
         let id = run.id;
         let record = Record::new(Arc::clone(shared), run, options.trace.clone(), (client.clone(), seat));

@@ -88,7 +88,7 @@ async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Re
         let message = format!("no target of this model is a server with the embeddings of {name}");
         return Err(Problem::invalid("model", message));
     };
-    let begun = asker.begin(&shared, parts.uri.path().to_owned(), None).await?;
+    let begun = asker.begin(&shared, parts.uri.path(), None).await?;
     let Begun { client, mut options, mut record, id, turn, until } = begun;
     // There are no tokens of an answer.
     let mut ask = Ask::plain(model);

@@ -49,7 +49,7 @@ async fn work(
     let model = document.word(["model"]).map(str::to_owned);
     let model = model.ok_or_else(|| Problem::invalid("model", "missing field `model`"))?;
     let mut targets = asker.targets(&shared, &model)?;
-    let begun = asker.begin(&shared, parts.uri.path().to_owned(), Some(document.text())).await?;
+    let begun = asker.begin(&shared, parts.uri.path(), Some(document.text())).await?;
     let Begun { client, mut options, mut record, id, turn, until } = begun;
     let prompt = document.extent();
     let ask = plain(model.clone(), &document);

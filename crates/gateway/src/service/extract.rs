@@ -76,6 +76,9 @@ pub(crate) struct ExtractRequest {
     seed: Option<u64>,
     #[serde(default)]
     max_tokens: Option<u32>,
+    /// Whether the result has `evidence`, the places of the values in the input, and `confidence` in each of them (default: no).
+    #[serde(default)]
+    evidence: bool,
     /// Whether every step is sent as an event (default: no).
     #[serde(default)]
     stream: bool,
@@ -91,6 +94,7 @@ struct Prepared {
     client: String,
     turn: Turn,
     trace: HeaderMap,
+    evidence: bool,
 }
 
 /// Answers a request with the value and its history, or with every step as an event.
@@ -119,7 +123,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
         seed: extract_request.seed,
         max_tokens: extract_request.max_tokens.filter(|tokens| *tokens > 0),
     };
-    let begun = asker.begin(&shared, "/v1/extract", Some(&text)).await?;
+    let begun = asker.begin(&shared, parts.uri.path(), Some(&text)).await?;
     let Begun { client, mut options, mut record, id, turn, .. } = begun;
     let ask = Ask {
         want: Want::Json { name: String::new(), schema: Schema::default() },
@@ -138,7 +142,9 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     let mut input = Input::from(extract_request.input);
     input.seed = extract_request.seed;
     let client = client.name().to_owned();
-    let prepared = Prepared { shared, ready, input, record, id, client, turn, trace: options.trace };
+    let evidence = extract_request.evidence || options.evidence;
+    let prepared =
+        Prepared { shared, ready, input, record, id, client, turn, trace: options.trace, evidence };
     if extract_request.stream { steps(prepared).await } else { whole(prepared).await }
 }
 
@@ -185,10 +191,14 @@ fn limit(extract_request: &ExtractRequest, options: &mut Options) -> Result<(), 
 }
 
 /// Returns the body of a result, or the problem of one without a value.
-fn body(id: RecordId, result: &Result<Outcome<Value>, Error>) -> Result<Value, Problem> {
+fn body(id: RecordId, result: &Result<Outcome<Value>, Error>, evidence: bool) -> Result<Value, Problem> {
     if let Ok(outcome) = result {
         let mut body = serde_json::to_value(outcome).unwrap_or_default();
         body["run"] = id.to_string().into();
+        if evidence {
+            body["evidence"] = json!(outcome.evidence());
+            body["confidence"] = json!(outcome.confidence());
+        }
         return Ok(body);
     }
     let want = Want::Json { name: String::new(), schema: Schema::default() };
@@ -203,15 +213,14 @@ fn body(id: RecordId, result: &Result<Outcome<Value>, Error>) -> Result<Value, P
 }
 
 async fn whole(prepared: Prepared) -> Result<Response, Problem> {
-    let Prepared { shared, ready, input, record, id, turn, .. } = prepared;
+    let Prepared { ready, input, record, id, turn, evidence, .. } = prepared;
     let cancel = CancellationToken::new();
     let extraction = ready.extraction(input, 0, &cancel);
     let run = async move {
         let _turn = turn;
         let result = extraction.run().await;
-        shared.metrics.calls(calls(&result));
         let warned = warnings(result.as_ref().map(|outcome| &*outcome.warnings).unwrap_or_default());
-        let body = body(id, &result).map(|body| (body, calls(&result).len(), warned));
+        let body = body(id, &result, evidence).map(|body| (body, calls(&result).len(), warned));
         record.runs(&[result]).await;
         body
     };
@@ -222,7 +231,7 @@ async fn whole(prepared: Prepared) -> Result<Response, Problem> {
 }
 
 async fn steps(prepared: Prepared) -> Result<Response, Problem> {
-    let Prepared { shared, ready, input, mut record, id, client, turn, trace } = prepared;
+    let Prepared { shared, ready, input, mut record, id, client, turn, trace, evidence } = prepared;
     let open = record.checked(Open::new(&shared, &client)).await?;
     let cancel = CancellationToken::new();
     let mut updates = ready.extraction(input, 0, &cancel).stream();
@@ -258,8 +267,7 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
                 None => break Err(Error::new(formwork_core::ErrorKind::Cancelled, "the run ended early")),
             }
         };
-        shared.metrics.calls(calls(&result));
-        let last = match body(id, &result) {
+        let last = match body(id, &result, evidence) {
             Ok(body) => event("done", &body),
             Err(problem) => event("error", &OpenAi.problem(&problem)),
         };

@@ -23,7 +23,7 @@ use crate::options::Options;
 use crate::problem::{Kind, Problem};
 use crate::protocol::Protocol;
 use crate::record::Record;
-use crate::reply::{Meta, Reply};
+use crate::reply::{Meta, Reply, Support};
 
 /// A valid request that is allowed.
 pub(super) struct Job {
@@ -245,9 +245,6 @@ impl Job {
 
     /// Records the contract.
     pub(super) fn note(&mut self, spec: &Spec, ready: &Ready) {
-        if !self.record.is_kept() {
-            return;
-        }
         let name = Some(spec.name.clone());
         let digest = Some(ready.extractor.plan().schema_digest().to_owned());
         self.record.change(|run| run.with_contract(name, digest));
@@ -291,10 +288,11 @@ impl Job {
 
     /// Counts the runs of the request, and puts their results together.
     pub(super) fn finish(&self, results: &[Result<Outcome<Value>, Error>]) -> Result<Reply, Problem> {
-        for result in results {
-            self.shared.metrics.calls(calls(result));
+        let mut reply = engine::reply(&self.ask.want, results)?;
+        if let [Ok(outcome)] = results {
+            reply.support = self.options.evidence.then(|| Support::of(outcome));
         }
-        engine::reply(&self.ask.want, results)
+        Ok(reply)
     }
 
     /// Returns the response that a reply is.

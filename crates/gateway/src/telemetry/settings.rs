@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::HeaderName;
 use formwork::config::Config;
 use formwork::providers::check_telemetry;
-use formwork_http::{ConfigError, HttpTransport, Key, KeyCommand};
+use formwork_http::{ConfigError, HttpTransport, Key, KeySource};
 use formwork_wire::Auth;
 use percent_encoding::percent_decode_str;
 
@@ -122,9 +122,9 @@ impl Signal<'_> {
             transport = transport.with_secret_header(name, value).map_err(failed)?;
         }
         if let Some(command) = &own.api_key_command {
-            let command = KeyCommand::new(command.iter().cloned());
+            let command = KeySource::command(command.iter().cloned());
             return command
-                .and_then(|command| transport.with_key_command(Auth::BEARER, command))
+                .map(|command| transport.with_credentials(command))
                 .map_err(|error| self.error("api_key_command", &error));
         }
         if let Some(variable) = own.api_key_env.as_deref().filter(|variable| !variable.is_empty()) {

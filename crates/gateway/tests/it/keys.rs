@@ -283,7 +283,12 @@ fn runs_are_recorded_and_belong_to_their_key() {
     let admin = add(&ledger, NewKey { role: KeyRole::Admin, ..NewKey::new("root") });
     let gate = gate(&server.url(), &ledger);
     let way = ways()[0];
-    let headers = [("x-api-key", alice.as_str()), ("x-formwork-tags", "a, <b>"), ("x-formwork-user", "u-1")];
+    let headers = [
+        ("x-api-key", alice.as_str()),
+        ("x-formwork-tags", "a, <b>"),
+        ("x-formwork-user", "u-1"),
+        ("x-request-id", "order-7"),
+    ];
     let got = gate.post(way.path, &headers, &way.body("primary", false));
     let run = got.header("x-formwork-run").unwrap().to_owned();
     let body = got.json();
@@ -303,7 +308,7 @@ fn runs_are_recorded_and_belong_to_their_key() {
     let detail = get(&path, &alice).json();
     assert_eq!(
         (&detail["user"], &detail["tags"], &detail["model"]),
-        (&json!("u-1"), &json!(["a", "<b>"]), &json!("m-1"))
+        (&json!("u-1"), &json!(["a", "<b>", "request:order-7"]), &json!("m-1"))
     );
     assert_eq!(detail["calls"].as_array().unwrap().len(), 2);
     assert!(detail["request"].as_str().unwrap().contains("Maria, 34"));

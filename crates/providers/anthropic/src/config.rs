@@ -34,15 +34,13 @@ pub struct AnthropicConfig {
     /// The server's address, to which `/v1/messages` is appended (default: Anthropic's). A trailing `/v1` is removed.
     #[serde(default = "default_url")]
     pub base_url: String,
-    /// The environment variable with the key, which is sent as `x-api-key` (default: `ANTHROPIC_API_KEY`). Empty: no
-    /// key is sent.
+    /// The environment variable with the key (default: `ANTHROPIC_API_KEY`). Empty: no key is sent.
     #[serde(default = "default_key_env", deserialize_with = "formwork_wire::null_is_empty")]
     pub api_key_env: String,
     /// Headers of every request, for example `anthropic-beta` (default: none). Keys belong in `api_key_env`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// The API feature that enforces schemas: `schema` (the output format) or `tool` (a tool that the model is forced to
-    /// call). Default: the registry's value for the model, else `schema`.
+    /// The API feature that enforces schemas. Default: the registry's value for the model, else `schema`.
     pub mode: Option<Mode>,
     /// Whether the forced tool is strict. Default: the registry's value for the model, else `true`.
     pub strict: Option<bool>,
@@ -59,8 +57,8 @@ pub struct AnthropicConfig {
     pub max_tokens: Option<u32>,
     /// Whether the model accepts a temperature. Default: the registry's value for the model, else `false`.
     pub temperature: Option<bool>,
-    /// Whether the model continues a last message of the assistant (prefill): the opening of the document where the schema is only in
-    /// the prompt. Default: the registry's value for the model, else `false`; always off while the model thinks.
+    /// Whether the model continues a last message of the assistant (prefill), where the schema is only in the prompt. Default: the
+    /// registry's value for the model, else `false`; off while the model thinks.
     pub prefill: Option<bool>,
     /// Whether responses are streamed (default: `true`).
     #[serde(default = "yes")]

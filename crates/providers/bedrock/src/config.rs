@@ -36,17 +36,17 @@ pub struct BedrockConfig {
     /// The AWS region, which is part of the address (default: the environment variable `AWS_REGION`, else `us-east-1`).
     #[serde(default = "default_region")]
     pub region: String,
+    /// The profile of `credentials = "aws"` (default: `AWS_PROFILE`).
+    pub profile: Option<String>,
     /// The server's address (default: the address of the region).
     pub base_url: Option<String>,
-    /// The environment variable with the Bedrock API key, which is sent as a bearer token (default:
-    /// `AWS_BEARER_TOKEN_BEDROCK`). Empty: no key is sent.
+    /// The environment variable with the Bedrock API key (default: `AWS_BEARER_TOKEN_BEDROCK`). Empty: no key is sent.
     #[serde(default = "default_key_env", deserialize_with = "formwork_wire::null_is_empty")]
     pub api_key_env: String,
     /// Headers of every request (default: none). Keys belong in `api_key_env`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// The API feature that enforces schemas: `schema` (the text format, the default) or `tool` (a tool that the model is
-    /// forced to call).
+    /// The API feature that enforces schemas (default: `schema`).
     #[serde(default)]
     pub mode: Mode,
     /// The token limit of calls without a limit of their own. Default: the model's limit.
@@ -54,8 +54,8 @@ pub struct BedrockConfig {
     pub max_tokens: Option<u32>,
     /// Whether the model accepts `temperature` and `topP`. Default: the registry's value for the model, else `true`.
     pub temperature: Option<bool>,
-    /// Whether the model continues a last message of the assistant (prefill): the opening of the document where the schema is only in
-    /// the prompt. Default: the registry's value for the model, else `false`.
+    /// Whether the model continues a last message of the assistant (prefill). Default: the registry's value for the model, else
+    /// `false`.
     pub prefill: Option<bool>,
     /// Additional properties of the request body, for example `guardrailConfig`. They are merged into it.
     #[serde(default, skip_serializing_if = "Map::is_empty")]

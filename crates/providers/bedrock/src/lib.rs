@@ -4,8 +4,8 @@
 //! a [`Transport`](formwork_wire::Transport) into a [`Provider`](formwork_core::Provider). [`BedrockConfig`] is the model's section
 //! of a configuration file.
 //!
-//! The key is a Bedrock API key, which is sent as a bearer token. Requests are not signed (SigV4): IAM credentials require a
-//! signing proxy.
+//! The key is a Bedrock API key, which is sent as a bearer token. `formwork_http::AwsCredentials` (feature `aws`) signs requests with
+//! IAM credentials (SigV4) instead.
 //!
 //! ```
 //! use formwork_bedrock::Bedrock;

@@ -54,8 +54,8 @@ pub struct GeminiConfig {
     pub preset: Preset,
     /// The server's address, to which `/v1beta/models/…` is appended, or `/v1/projects/…` with Vertex AI (default: Google's).
     pub base_url: Option<String>,
-    /// The environment variable with the key (default: `GEMINI_API_KEY`, else `GOOGLE_API_KEY`). With Vertex AI the variable
-    /// with the access token of `gcloud auth print-access-token` (default: `GOOGLE_OAUTH_ACCESS_TOKEN`). Empty: no key.
+    /// The environment variable with the key (default: `GEMINI_API_KEY`, else `GOOGLE_API_KEY`; with Vertex AI the access token in
+    /// `GOOGLE_OAUTH_ACCESS_TOKEN`). Empty: no key.
     pub api_key_env: Option<String>,
     /// The Google Cloud project for Vertex AI (default: the environment variable `GOOGLE_CLOUD_PROJECT`).
     pub project: Option<String>,
@@ -72,7 +72,7 @@ pub struct GeminiConfig {
     /// The maximum number of thinking tokens of a model before Gemini 3 (default: the model's). 0 turns thinking off, -1 lets
     /// the model decide.
     pub thinking_budget: Option<i32>,
-    /// The amount of reasoning of models from Gemini 3 on: `minimal`, `low`, `medium` or `high` (default: the model's).
+    /// The amount of reasoning of models from Gemini 3 on (default: the model's).
     pub thinking_level: Option<ThinkingLevel>,
     /// Whether responses include summaries of the model's thoughts (default: `false`).
     pub include_thoughts: Option<bool>,

@@ -1,7 +1,10 @@
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
-use reqwest::{Client, ClientBuilder, Request, Response, redirect, retry};
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use reqwest::{Client, ClientBuilder, Request, Response, Url, redirect, retry};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::time::{Duration, Instant};
 
@@ -20,7 +23,8 @@ use crate::settings::Settings;
 /// # Errors
 /// A message, if the root certificates cannot be used.
 pub(crate) fn client(settings: &Settings, is_for_tls: bool) -> Result<Kept, String> {
-    let config = tls(if is_for_tls { roots(&settings.roots)? } else { RootCertStore::empty() })?;
+    let store = if is_for_tls { roots(&settings.roots)? } else { RootCertStore::empty() };
+    let config = tls(store, settings.identity.clone())?;
     let builder = builder(settings).tls_backend_preconfigured(config).connector_layer(Noting);
     builder.build().map(Kept).map_err(|error| error.to_string())
 }
@@ -92,17 +96,29 @@ fn builder(settings: &Settings) -> ClientBuilder {
         .referer(false);
     match &settings.proxy {
         Some(proxy) => builder.proxy(proxy.clone()),
-        None if settings.base.is_loopback() => builder.no_proxy(),
+        None if !settings.is_proxied => builder.no_proxy(),
         None => builder,
     }
 }
 
-fn tls(store: RootCertStore) -> Result<ClientConfig, String> {
-    let mut config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+fn tls(store: RootCertStore, identity: Option<Arc<CertifiedKey>>) -> Result<ClientConfig, String> {
+    let builder = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?
-        .with_root_certificates(store)
-        .with_no_client_auth();
+        .with_root_certificates(store);
+    let mut config = match identity {
+        Some(identity) => builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(identity))),
+        None => builder.with_no_client_auth(),
+    };
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
+}
+
+pub(crate) fn request_of(method: Method, url: Url, headers: HeaderMap, body: Bytes) -> Request {
+    let mut request = Request::new(method, url);
+    *request.headers_mut() = headers;
+    if !body.is_empty() {
+        *request.body_mut() = Some(body.into());
+    }
+    request
 }

@@ -12,7 +12,8 @@ use reqwest::Url;
 use crate::HttpTransport;
 use crate::base::host;
 use crate::body::{Incoming, Limits, Received};
-use crate::transport::{add, request_of};
+use crate::client::request_of;
+use crate::header::add;
 
 /// The maximum number of redirects that a download follows.
 pub const MOST_REDIRECTS: usize = 5;

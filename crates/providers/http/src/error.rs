@@ -49,13 +49,16 @@ pub enum ConfigError {
     /// The root certificate is invalid.
     #[error("the root certificate cannot be used: {0}")]
     Certificate(String),
+    /// The certificate of this client, or its key, is invalid.
+    #[error("the client's certificate cannot be used: {0}")]
+    ClientCertificate(String),
     /// The command for a key has no program.
     #[error(
         "the command for the API key is empty: it needs a program, such as [\"vault\", \"read\", \"key\"]"
     )]
     NoCommand,
     /// The address of the proxy is invalid.
-    #[error("the proxy's address has to be http:// or https:// and a host")]
+    #[error("the proxy's address has to be http://, https://, socks5:// or socks5h:// and a host")]
     Proxy,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`HttpTransport`] has the address and the key of one server. It follows no redirects, so that the key is sent to no
 //! other server, and it does not retry, because [`Run`](formwork_core::Run) does; a request whose key was refused is sent once
-//! more only where a [`KeyCommand`] gives a new key. Every failure is a
+//! more only where [`Credentials`], such as a [`KeySource`], give a new key. Every failure is a
 //! [`Fault`](formwork_core::Fault) that names the address, the time limit or the certificate concerned.
 //!
 //! ```
@@ -51,15 +51,21 @@
 //! that cannot be used are an error. On a machine without any, such as an empty container, it uses Mozilla's certificates
 //! as of the build, and logs a `tracing` event.
 
+#[cfg(feature = "aws")]
+mod aws;
 mod base;
 mod body;
 mod client;
+mod credentials;
 mod direct;
 mod download;
 mod error;
 mod fault;
+#[cfg(feature = "google")]
+mod google;
+mod header;
 mod key;
-mod key_command;
+mod key_source;
 mod opened;
 mod roots;
 mod secrets;
@@ -67,10 +73,15 @@ mod settings;
 mod trace;
 mod transport;
 
+#[cfg(feature = "aws")]
+pub use aws::AwsCredentials;
 pub use base::{is_loopback, is_same_server};
+pub use credentials::Credentials;
 pub use download::{DownloadError, MOST_REDIRECTS};
 pub use error::ConfigError;
+#[cfg(feature = "google")]
+pub use google::GoogleCredentials;
 pub use key::Key;
-pub use key_command::KeyCommand;
+pub use key_source::KeySource;
 pub use trace::with_trace;
 pub use transport::HttpTransport;

@@ -1,12 +1,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use formwork_wire::Auth;
 use http::{HeaderMap, HeaderValue};
 use reqwest::Proxy;
 use rustls::pki_types::CertificateDer;
+use rustls::sign::CertifiedKey;
 
-use crate::KeyCommand;
+use crate::Credentials;
 use crate::base::Base;
 use crate::secrets::Secrets;
 
@@ -17,8 +17,8 @@ pub(crate) struct Settings {
     /// The headers that the transport adds, including that of the key.
     pub(crate) headers: HeaderMap<HeaderValue>,
     pub(crate) secrets: Secrets,
-    /// The command whose key is sent, and how.
-    pub(crate) key_command: Option<(Auth, Arc<KeyCommand>)>,
+    /// The source of authorisation of each request.
+    pub(crate) credentials: Option<Arc<dyn Credentials>>,
     pub(crate) connect: Duration,
     /// The time limit for the head of a response; `None` for the time that the call has left.
     pub(crate) first_byte: Option<Duration>,
@@ -31,9 +31,13 @@ pub(crate) struct Settings {
     /// Whether the server is on this machine and has no TLS.
     is_local: bool,
     pub(crate) proxy: Option<Proxy>,
+    /// Whether the environment's proxy is used.
+    pub(crate) is_proxied: bool,
     /// The `host:port` of `proxy`, for messages.
     pub(crate) proxy_host: Option<Arc<str>>,
     pub(crate) roots: Vec<CertificateDer<'static>>,
+    /// The certificate of this client.
+    pub(crate) identity: Option<Arc<CertifiedKey>>,
 }
 
 /// The time limit for calls without a limit or deadline. A local server may load a model before it responds, and some
@@ -66,7 +70,7 @@ impl Settings {
             [name.to_owned(), name.to_lowercase()].into_iter().find_map(|name| std::env::var(name).ok())
         };
         // A list of exceptions may name this server.
-        if self.base.is_loopback() || variable("NO_PROXY").is_some() {
+        if !self.is_proxied || variable("NO_PROXY").is_some() {
             return None;
         }
         let of_scheme = if self.base.is_http() { "HTTP_PROXY" } else { "HTTPS_PROXY" };
@@ -77,20 +81,23 @@ impl Settings {
     }
 
     pub(crate) fn new(base: Base) -> Self {
+        let is_loopback = base.is_loopback();
         Self {
-            is_local: base.is_http() && base.is_loopback(),
+            is_local: base.is_http() && is_loopback,
             base,
             headers: HeaderMap::new(),
             secrets: Secrets::default(),
-            key_command: None,
+            credentials: None,
             connect: Duration::from_secs(10),
             first_byte: None,
             idle: None,
             resends: true,
             max_bytes: 64 * 1024 * 1024,
             proxy: None,
+            is_proxied: !is_loopback,
             proxy_host: None,
             roots: Vec::new(),
+            identity: None,
         }
     }
 }

@@ -6,23 +6,26 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use formwork_core::{Fault, FaultKind, Time, is_secret_name};
 use formwork_wire::{Auth, Body, Transport};
-use http::header::{HeaderName, HeaderValue};
-use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http::header::HeaderName;
+use http::{HeaderMap, Request, Response, StatusCode};
 use reqwest::{Proxy, Url};
 use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
+use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout_at};
 
 use crate::base::Base;
 use crate::body::{Incoming, Limits, Received, far};
-use crate::client::Kept;
+use crate::client::{Kept, request_of};
 use crate::direct::{self, Direct};
 use crate::fault::{Failure, before_head};
+use crate::header::{add, header};
 use crate::settings::Settings;
 use crate::trace::add_trace;
-use crate::{ConfigError, Key, KeyCommand};
+use crate::{ConfigError, Credentials, Key};
 
 /// Sends requests to one server, over connections that are kept for later requests.
 ///
@@ -68,14 +71,19 @@ impl HttpTransport {
         self.with_secret(auth.header, &format!("{}{}", auth.prefix, key.expose()), &key)
     }
 
-    /// Sets the command that prints the key (default: none), in place of [`with_key`](Self::with_key). A request that is
-    /// answered with 401 is sent a second time, with the key that the command prints then.
+    /// Sets the API key like [`with_key`](Self::with_key) (default: none), in a header of this name, without a text before it.
     ///
     /// # Errors
-    /// [`ConfigError::Header`], if `auth` names no header.
-    pub fn with_key_command(self, auth: Auth, command: KeyCommand) -> Result<Self, ConfigError> {
-        header(auth.header, auth.prefix)?;
-        Ok(self.set(|settings| settings.key_command = Some((auth, Arc::new(command)))))
+    /// [`ConfigError::Header`], if the name is invalid.
+    pub fn with_key_header(self, name: &str, key: Key) -> Result<Self, ConfigError> {
+        self.with_secret(name, key.expose(), &key)
+    }
+
+    /// Sets the authorisation of each request (default: none), in place of [`with_key`](Self::with_key). If the credentials
+    /// [can be renewed](Credentials::can_renew), a request that is answered with 401 is authorised and sent a second time.
+    #[must_use]
+    pub fn with_credentials(self, credentials: impl Credentials + 'static) -> Self {
+        self.set(|settings| settings.credentials = Some(Arc::new(credentials)))
     }
 
     /// Adds a header to every request, which replaces one of the protocol with the same name (default: none). The value of a header
@@ -155,7 +163,7 @@ impl HttpTransport {
     /// [`ConfigError::Proxy`], if the address is invalid.
     pub fn with_proxy(self, url: &str) -> Result<Self, ConfigError> {
         let address = Url::parse(url).map_err(|_| ConfigError::Proxy)?;
-        if !matches!(address.scheme(), "http" | "https") || !address.has_host() {
+        if !matches!(address.scheme(), "http" | "https" | "socks5" | "socks5h") || !address.has_host() {
             return Err(ConfigError::Proxy);
         }
         let proxy = Proxy::all(address.clone()).map_err(|_| ConfigError::Proxy)?;
@@ -183,6 +191,24 @@ impl HttpTransport {
             return Err(ConfigError::Certificate("it contains no certificate in PEM".to_owned()));
         }
         Ok(self.set_up(|settings| settings.roots.extend(roots)))
+    }
+
+    /// Sets the certificate that servers know this client by (mutual TLS; default: none): its chain and its private key, both in PEM.
+    ///
+    /// # Errors
+    /// [`ConfigError::ClientCertificate`], if there is no certificate or no key, or one does not fit the other.
+    pub fn with_client_certificate(self, chain: &[u8], key: &[u8]) -> Result<Self, ConfigError> {
+        let wrong = |error: String| ConfigError::ClientCertificate(error);
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain).collect();
+        let chain = chain.map_err(|error| wrong(error.to_string()))?;
+        if chain.is_empty() {
+            return Err(wrong("the file contains no certificate in PEM".to_owned()));
+        }
+        let key = PrivateKeyDer::from_pem_slice(key)
+            .map_err(|error| wrong(format!("the file of its key contains no private key in PEM: {error}")))?;
+        let identity = CertifiedKey::from_der(chain, key, &ring::default_provider());
+        let identity = identity.map_err(|error| wrong(error.to_string()))?;
+        Ok(self.set_up(|settings| settings.identity = Some(Arc::new(identity))))
     }
 
     fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
@@ -258,16 +284,7 @@ impl HttpTransport {
         if is_direct {
             direct::complete(&mut headers);
         }
-        let send = async |key: Option<&Key>| {
-            let with_key = match (key, &self.settings.key_command) {
-                (Some(key), Some((auth, _))) => {
-                    let mut headers = headers.clone();
-                    add_key(&mut headers, *auth, key)?;
-                    Some(headers)
-                }
-                _ => None,
-            };
-            let headers = with_key.as_ref().unwrap_or(&headers);
+        let send = async |headers: &HeaderMap| {
             if is_direct {
                 has_runtime()?;
                 let uri = self.settings.base.join_uri(&head.uri)?;
@@ -286,13 +303,23 @@ impl HttpTransport {
                 (response.status(), response.version(), std::mem::take(response.headers_mut()));
             Ok(out.map(|()| Received::of(response)))
         };
-        let response = match &self.settings.key_command {
-            None => send(None).await?,
-            Some((_, command)) => {
-                let key = command.key(None).await?;
-                let response = send(Some(&key)).await?;
+        let response = match &self.settings.credentials {
+            None => send(&headers).await?,
+            Some(credentials) => {
+                has_runtime()?;
+                let authorized = async |refused: Option<&HeaderMap>| {
+                    let (mut parts, ()) = Request::new(()).into_parts();
+                    parts.method = head.method.clone();
+                    parts.uri = self.settings.base.join_uri(&head.uri)?;
+                    parts.headers.clone_from(&headers);
+                    credentials.authorize(&mut parts, &body, refused).await.map(|()| parts.headers)
+                };
+                let first = authorized(None).await?;
+                let response = send(&first).await?;
                 match response.status() {
-                    StatusCode::UNAUTHORIZED => send(Some(&command.key(Some(&key)).await?)).await?,
+                    StatusCode::UNAUTHORIZED if credentials.can_renew() => {
+                        send(&authorized(Some(&first)).await?).await?
+                    }
                     _ => response,
                 }
             }
@@ -313,7 +340,10 @@ impl Transport for HttpTransport {
 
     fn redact(&self, text: &str) -> String {
         let text = self.settings.secrets.redact(text);
-        self.settings.key_command.as_ref().map_or(text.clone(), |(_, command)| command.redact(&text))
+        match &self.settings.credentials {
+            Some(credentials) => credentials.redact(&text),
+            None => text,
+        }
     }
 
     fn now(&self) -> Time {
@@ -365,38 +395,4 @@ impl Clients {
 fn has_runtime() -> Result<(), Fault> {
     let message = "HTTP needs a Tokio runtime with IO and time enabled, and there is none here";
     Handle::try_current().map(drop).map_err(|_| Fault::new(FaultKind::Unsupported, message))
-}
-
-fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), ConfigError> {
-    let wrong = |problem| ConfigError::Header { name: name.to_owned(), problem };
-    let name = HeaderName::try_from(name).map_err(|_| wrong("the name is invalid"))?;
-    let value = HeaderValue::try_from(value)
-        .map_err(|_| wrong("its value has a line break or a control character in it"))?;
-    Ok((name, value))
-}
-
-/// Adds the header with a key.
-fn add_key(headers: &mut HeaderMap, auth: Auth, key: &Key) -> Result<(), Fault> {
-    let fault = |error: ConfigError| Fault::new(FaultKind::Auth, error.to_string());
-    let (name, mut value) =
-        header(auth.header, &format!("{}{}", auth.prefix, key.expose())).map_err(fault)?;
-    value.set_sensitive(true);
-    headers.insert(name, value);
-    Ok(())
-}
-
-/// Adds headers, replacing those of the same name.
-pub(crate) fn add(headers: &mut HeaderMap, more: &HeaderMap) {
-    for (name, value) in more {
-        headers.insert(name.clone(), value.clone());
-    }
-}
-
-pub(crate) fn request_of(method: Method, url: Url, headers: HeaderMap, body: Bytes) -> reqwest::Request {
-    let mut request = reqwest::Request::new(method, url);
-    *request.headers_mut() = headers;
-    if !body.is_empty() {
-        *request.body_mut() = Some(body.into());
-    }
-    request
 }

@@ -37,14 +37,14 @@ pub struct OllamaConfig {
     /// The API: `chat` (the default), or `generate` for models without a chat template.
     #[serde(default)]
     pub api: Api,
-    /// The context size in tokens, for prompt and completion together (default: for each call a power of two from 4096 up to
-    /// the model's context, where a probe found it). The server reloads the model when the size changes.
+    /// The context size in tokens (default: for each call a power of two from 4096 up to the model's context). The server reloads the
+    /// model when it changes.
     pub num_ctx: Option<u32>,
     /// The time for which the model stays loaded after a call: seconds, or a duration such as `30m` (default: the server's,
     /// which is `5m`).
     pub keep_alive: Option<KeepAlive>,
-    /// Whether the model reasons before it answers: `true`, `false`, or a level (`low`, `medium`, `high`) (default: not sent).
-    /// Models that cannot reason refuse `true` and levels. With reasoning, schemas may not be enforced.
+    /// Whether the model reasons before it answers: `true`, `false`, or a level (`low`, `medium`, `high`) (default: not sent). With
+    /// reasoning, schemas may not be enforced.
     pub think: Option<Think>,
     /// Additional options of the model, for example `top_k`, `repeat_penalty` or `stop` (default: none). Options that a call
     /// sets take precedence.
@@ -56,8 +56,8 @@ pub struct OllamaConfig {
     /// Whether responses are streamed (default: `true`).
     #[serde(default = "yes")]
     pub stream: bool,
-    /// Whether the server is probed for its capabilities before the first call (default: `false`). A probe loads the model and
-    /// makes up to four short calls, which count to the next one. The result is kept until server, model or section change.
+    /// Whether the server is probed for its capabilities before the first call (default: `false`), with up to four short calls. The
+    /// result is kept until server, model or section change.
     #[serde(default)]
     pub probe: bool,
 }

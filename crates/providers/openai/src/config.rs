@@ -52,8 +52,7 @@ pub struct OpenAiConfig {
     pub strict: Option<bool>,
     /// The dialects that calls may use, strictest first (default of `openai`: `openai`, `json-object`, `prompt`).
     pub dialects: Option<Vec<String>>,
-    /// The property of the request body that limits the tokens of the completion: `max_completion_tokens` or `max_tokens`
-    /// (default of `openai`: `max_completion_tokens`).
+    /// The property that limits the tokens of the completion (default of `openai`: `max_completion_tokens`).
     pub max_tokens_field: Option<MaxTokensField>,
     /// The role of instructions: `system` (the default) or `developer`.
     #[serde(default)]

@@ -40,6 +40,7 @@ mod http_provider;
 mod prefill;
 mod request_info;
 mod settings;
+mod token;
 mod transport;
 mod wire;
 
@@ -55,6 +56,7 @@ pub use framing::{Framing, Ndjson, Sse};
 pub use http_provider::Http;
 pub use request_info::RequestInfo;
 pub use settings::{Members, merge};
+pub use token::TokenShape;
 pub use transport::{Body, Chunks, SharedTransport, Transport};
 pub use wire::{Auth, Wire};
 

@@ -21,23 +21,32 @@ mod estimate;
 mod extractor;
 mod halt;
 mod input;
+mod members;
+mod output;
 mod pace;
 mod process;
 mod progress;
 mod provider;
+mod question;
 mod restate;
 mod row;
 mod sqlite;
+
+/// The message about a format that this build lacks.
+#[cfg(not(feature = "parquet"))]
+pub(crate) const NO_PARQUET: &str = "this build reads and writes no Parquet and Arrow (feature `parquet`): install one with `cargo install \
+     formwork-cli --features parquet`, or use CSV or JSON Lines";
 
 pub use engine::{Control, Ended, Engine, Stop, Store};
 pub use error::BatchError;
 pub use estimate::{Estimate, estimate};
 pub use extractor::ExtractorBatch;
-pub use input::{Rows, read_rows};
+pub use input::{Columns, Render, Rows, read_rows};
 pub use pace::Pace;
 pub use process::InProcess;
 pub use progress::Progress;
 pub use provider::{ProviderBatch, open_files};
+pub use question::Question;
 pub use restate::{Admin, AdminError, Restate, start_anew};
 #[cfg(feature = "restate")]
 pub use restate::{MakeExtractor, Worker};

@@ -30,9 +30,10 @@
 //! ```
 //!
 //! Times are given by the caller, in milliseconds; money is millionths of a US dollar, never a float. The tables may change with a version; the
-//! views `runs`, `attempts`, `violations`, `reasons`, `hours` and `spend` are for people and their tools, and the crate's README
+//! views `runs`, `attempts`, `violations`, `reasons`, `hours`, `spend` and `answers` are for people and their tools, and the crate's README
 //! documents them.
 
+mod bucket;
 mod cache;
 mod cache_size;
 mod core;
@@ -47,13 +48,13 @@ mod keys;
 mod known;
 mod ledger;
 mod memory;
+mod overview;
 mod paths;
 mod period;
 mod process;
 mod prune;
 mod query;
 mod queue;
-mod recent;
 mod record;
 mod recorder;
 mod redaction;
@@ -72,10 +73,10 @@ pub use hourly::{HourlyReason, HourlyRuns};
 pub use id::RecordId;
 pub use key::{Key, KeyError, KeyId, KeyRole, NewKey, Secret};
 pub use ledger::Ledger;
+pub use overview::{Group, Overview};
 pub use period::Period;
-pub use prune::{Prune, Pruned};
+pub use prune::{Answers, Prune, Pruned};
 pub use query::{Feedback, MAX_PAGE, Page, RunDetail, RunQuery, StoredRun};
-pub use recent::Recent;
 pub use record::{RunOutcome, RunRecord, StoredCall, ViolationRecord};
 pub use recorder::Recorder;
 pub use redaction::{REDACTED, Redaction};

@@ -10,6 +10,7 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::Error;
+use crate::bucket::bucket;
 use crate::paths::general;
 
 /// The format of a file: its tables, and the number that distinguishes it from other SQLite files.
@@ -28,7 +29,7 @@ pub(crate) const LEDGER: Format = Format { application: 0x6677_6c67, steps: &STE
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// The steps of the ledger of runs.
-const STEPS: [&str; 7] = [
+const STEPS: [&str; 11] = [
     include_str!("schema/0001_runs.sql"),
     include_str!("schema/0002_keys.sql"),
     include_str!("schema/0003_views.sql"),
@@ -36,10 +37,28 @@ const STEPS: [&str; 7] = [
     include_str!("schema/0005_not_stated.sql"),
     include_str!("schema/0006_limits.sql"),
     include_str!("schema/0007_trust.sql"),
+    include_str!("schema/0008_finish.sql"),
+    include_str!("schema/0009_daily.sql"),
+    include_str!("schema/0010_answers.sql"),
+    include_str!("schema/0011_evidence.sql"),
 ];
 
 /// The time for which a connection waits for another process that writes.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The time between two looks at a file that another process writes, and the number of looks in five seconds and in five minutes.
+const LOOK: Duration = Duration::from_millis(20);
+const LOOKS: (i32, i32) = (250, 15_000);
+
+/// Waits while another process writes, for up to five minutes; returns whether to look again.
+fn wait_for_others(looks: i32) -> bool {
+    if looks > 0 && looks % LOOKS.0 == 0 {
+        let seconds = looks / LOOKS.0 * 5;
+        tracing::warn!(target: "formwork", "another process writes to the store for {seconds} s: this one waits for it");
+    }
+    std::thread::sleep(LOOK);
+    looks < LOOKS.1
+}
 
 /// The connections of one process: one writes, one reads.
 #[derive(Debug)]
@@ -67,10 +86,21 @@ impl Store {
         Ok(Self { writer: Mutex::new(writer), reader: Some(Mutex::new(reader.map_err(wrong)?)) })
     }
 
+    /// Attaches a file as the schema of this name to both connections, which wait for other processes from now on.
+    pub(crate) fn attach(&self, path: &Path, name: &str) -> Result<(), Error> {
+        let (wrong, file) = (in_file(path), path.to_string_lossy());
+        let sql = format!("ATTACH ?1 AS {name}");
+        for connection in [Some(&self.writer), self.reader.as_ref()].into_iter().flatten() {
+            let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
+            connection.busy_handler(Some(wait_for_others)).map_err(wrong)?;
+            connection.execute(&sql, [&file]).map_err(wrong)?;
+        }
+        Ok(())
+    }
+
     pub(crate) fn in_memory() -> Result<Self, Error> {
         let mut writer = Connection::open_in_memory().map_err(|error| Error::write(&error))?;
         prepare(&mut writer, Path::new(":memory:"), &LEDGER)?;
-        functions(&writer).map_err(|error| Error::write(&error))?;
         Ok(Self { writer: Mutex::new(writer), reader: None })
     }
 
@@ -129,7 +159,9 @@ fn prepare(connection: &mut Connection, path: &Path, newest: &Format) -> Result<
     (|| {
         connection.busy_timeout(PATIENCE)?;
         // Both must be set before the first table is created, and have no effect on an existing file.
-        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+        // Steps use them, too.
+        functions(connection)
     })()
     .map_err(wrong)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(wrong)?;
@@ -165,11 +197,14 @@ fn prepare(connection: &mut Connection, path: &Path, newest: &Format) -> Result<
     .map_err(wrong)
 }
 
-/// Adds `general(path)`, which queries compare paths by.
+/// Adds `general(path)`, which queries compare paths by, and `bucket(millis)`, the class of a duration.
 fn functions(connection: &Connection) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     connection.create_scalar_function("general", 1, flags, |context| {
         context.get::<String>(0).map(|path| general(&path).into_owned())
+    })?;
+    connection.create_scalar_function("bucket", 1, flags, |context| {
+        context.get::<i64>(0).map(|millis| bucket(millis.max(0).unsigned_abs()))
     })
 }
 
@@ -183,6 +218,7 @@ mod tests {
         for format in 0..=STEPS.len() {
             let path = folder.path().join(format!("{format}.db"));
             let old = Connection::open(&path).unwrap();
+            functions(&old).unwrap();
             for step in &STEPS[..format] {
                 old.execute_batch(step).unwrap();
             }

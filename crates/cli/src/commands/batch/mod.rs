@@ -7,8 +7,7 @@ mod restate;
 mod session;
 mod work;
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write as _};
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -40,16 +39,17 @@ const RUN_HELP: &str = "\
 Examples:
   formwork batch run letters.jsonl --contract person.schema.json --out letters
   formwork batch run letters.csv --contract person.yaml --out letters --config production.toml --concurrency 32
+  formwork batch run tickets.tsv.gz --contract person.yaml --out tickets --id ticket --template 'Title: {{ title }}, text: {{ body }}'
   formwork batch run mails/ --contract \"$PWD/person.shape\" --out mails.batch --budget 5.00 --max-failures 2%
   formwork batch run letters.jsonl --contract person.schema.json --out letters --estimate 50
   formwork batch run letters.jsonl --contract person.schema.json --out letters --mode provider-batch
   formwork batch run letters.jsonl --contract person.schema.json --out letters --engine restate --ingress http://127.0.0.1:8080
 
-Rows are JSON Lines ({\"id\": ..., \"input\": \"...\"}), a CSV file with the columns `id` and `input`, or a folder of files. The
-contract is a JSON Schema, a shape, or YAML with `schema`, `rules`, `instructions` and `examples`.
+Rows are JSON Lines ({\"id\": ..., \"input\": \"...\"}), a table with the columns `id` and `input` (or those of --id and --input), or a
+folder of files. `batch export` repeats the other columns. The contract is a JSON Schema, a shape, or YAML with `schema`, `rules`, `instructions` and `examples`.
 
 The folder receives part-*.jsonl with the values ({\"id\", \"value\", ...}), rejected-*.jsonl with the rows without a valid value and
-their calls, and ledger.db with the state. If the process ends early, `formwork batch resume FOLDER` or the same `run` command
+their calls, and ledger.db with the rows. The answers are in the store (--store). If the process ends early, `formwork batch resume FOLDER` or the same `run` command
 continues the batch.";
 
 const RESUME_HELP: &str = "\
@@ -92,15 +92,26 @@ pub(crate) enum Command {
     /// Cancel a batch: calls in flight are dropped, and open rows get no result
     #[command(after_help = format!("Examples:\n  formwork batch cancel letters\n\n{STATUS_EXITS}"))]
     Cancel(FolderArgs),
-    /// Print all results as JSON Lines, in the order of the rows
-    #[command(after_help = format!("Examples:\n  formwork batch export letters > values.jsonl\n  formwork batch export letters --rejected --to rejected.jsonl\n\n{STATUS_EXITS}"))]
+    /// Print all results as JSON Lines, or write them to a table, in the order of the rows
+    #[command(after_help = format!("Examples:\n  formwork batch export letters > values.jsonl\n  formwork batch export letters --to letters.csv\n  formwork batch export letters --rejected --to rejected.jsonl\n\n{STATUS_EXITS}"))]
     Export(ExportArgs),
 }
 
 #[derive(clap::Args)]
 pub(crate) struct RunArgs {
-    /// The rows: a file with JSON Lines or CSV, a folder of files, or `-` for JSON Lines on standard input
-    input: PathBuf,
+    /// The rows: a file with JSON Lines, CSV or TSV (also `.gz` or `.zst`), Parquet or Arrow, a folder of files, or `-` for JSON Lines
+    /// on standard input
+    #[arg(value_name = "INPUT")]
+    source: PathBuf,
+    /// The column of the ids, which are unique [default: id]
+    #[arg(long, value_name = "COLUMN")]
+    id: Option<String>,
+    /// The column of the texts [default: input]
+    #[arg(long, value_name = "COLUMN", conflicts_with = "template")]
+    input: Option<String>,
+    /// Write each text from the columns of its row, by a Jinja template such as 'Title: {{ title }}'
+    #[arg(long, value_name = "TEMPLATE")]
+    template: Option<String>,
     /// The contract of the values: a file with a JSON Schema or a shape, or YAML with schema, rules, instructions and examples
     #[arg(long, short, value_name = "FILE")]
     contract: PathBuf,
@@ -116,6 +127,14 @@ pub(crate) struct RunArgs {
     /// Rows per file of results
     #[arg(long, value_name = "ROWS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     part_rows: u64,
+    /// The file for the answers of a new batch, which batches share: rows with a valid answer to the same question take no call. Name
+    /// DIR/store.db to keep the batch in one folder that can be moved [default: FORMWORK_STORE, else .formwork/store.db beside
+    /// the configuration, else formwork/store.db in the user's data folder]
+    #[arg(long, value_name = "FILE")]
+    store: Option<PathBuf>,
+    /// Take the rows of a changed input over: rows with the same id and text keep their results, others are processed
+    #[arg(long)]
+    new_rows: bool,
     /// Replace the contract of an existing batch, after a line says what it changes. Values that satisfy it stay, and earlier ones
     /// return; rows whose value violates it (with --yes), rejected rows and open rows are processed again
     #[arg(long)]
@@ -140,6 +159,9 @@ pub(crate) struct ResumeArgs {
 pub(crate) struct WorkArgs {
     #[command(flatten)]
     named: Named,
+    /// The number of the sample: stored answers of another sample are not used, so each new number asks anew [default: 0]
+    #[arg(long, value_name = "NUMBER")]
+    sample: Option<u32>,
     /// Call models directly, or through the batch API of OpenAI or Anthropic, which costs half and takes up to a day for each
     /// round of calls [default: direct]
     #[arg(long, value_name = "MODE", value_enum)]
@@ -239,7 +261,8 @@ pub(crate) struct ExportArgs {
     /// Write the rejected rows instead of the values
     #[arg(long)]
     rejected: bool,
-    /// The file to write, instead of standard output
+    /// The file to write, instead of standard output: JSON Lines, or a table by its ending (.csv, .tsv, .parquet, .arrow; text also with
+    /// .gz or .zst)
     #[arg(long, value_name = "FILE")]
     to: Option<PathBuf>,
 }
@@ -319,11 +342,7 @@ fn want(args: &FolderArgs, stop: Stop) -> Result<Status, Failed> {
 fn export(args: &ExportArgs) -> Result<Status, Failed> {
     let view = View::open(&args.folder).map_err(failed)?;
     if let Some(path) = &args.to {
-        let wrong = |error: io::Error| Failed::usage(format!("{}: {error}", path.display()));
-        let mut file = BufWriter::new(File::create(path).map_err(wrong)?);
-        view.export(args.rejected, &mut file).map_err(failed)?;
-        file.flush().map_err(wrong)?;
-        return Ok(Status::Ok);
+        return view.export_to(path, args.rejected).map(|_| Status::Ok).map_err(failed);
     }
     let mut out = Printed(None);
     let written = view.export(args.rejected, &mut out);

@@ -41,6 +41,8 @@ pub(super) fn of(view: &View) -> Result<BatchOutput, BatchError> {
         output_tokens: progress.output_tokens,
         cost_usd,
         expected_cost_usd,
+        uncertain: progress.uncertain,
+        uncertain_cost_usd: progress.uncertain_micro_usd as f64 / 1e6,
         reasons: progress.reasons,
         in_force: health::of_batch(view)?,
         estimate: None,
@@ -115,6 +117,13 @@ pub(super) fn page(numbers: &BatchOutput) -> String {
         HumanCount(numbers.calls),
         costs(numbers),
     );
+    if numbers.uncertain > 0 {
+        text.push_str(&format!(
+            "uncertain {} calls whose process died or was interrupted; they cost at most {}, which is not in the cost above\n",
+            HumanCount(numbers.uncertain),
+            amount(numbers.uncertain_cost_usd, "usd")
+        ));
+    }
     for (nth, (reason, rows)) in numbers.reasons.iter().enumerate() {
         let label = if nth == 0 { "rejected" } else { "" };
         text.push_str(&format!("{label:<9} {}: {reason}\n", HumanCount(*rows)));

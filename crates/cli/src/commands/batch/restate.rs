@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use formwork::contract::NamedContract;
 use formwork::http::HttpTransport;
-use formwork_batch::{Batch, Engine as _, Restate};
+use formwork_batch::{Batch, Engine as _, Question, Restate};
 use formwork_core::{Context, Contract, Inline};
 use formwork_extract::CancellationToken;
 use serde_json::Value;
@@ -34,10 +34,10 @@ pub(super) fn work(
         ));
     };
     let transport = HttpTransport::new(url).map_err(Failed::usage)?;
-    if let Some(new) = new {
-        let satisfies = satisfies(&new.contract)?;
-        contract::replace(&mut batch, &new, satisfies)?;
-    }
+    let current = new.as_ref().map_or(&batch.view().spec().contract, |new| &new.contract);
+    let satisfies = satisfies(current)?;
+    // The workers have the targets, so only answers of this batch are found again.
+    contract::ask(&mut batch, Question::default(), new.as_ref(), satisfies)?;
     let contract = batch.view().spec().contract.clone();
     let rows = usize::from(settings.concurrency.unwrap_or(MAX_ROWS));
     let budget = settings.budget.map(|budget| (budget * 1e6) as u64);

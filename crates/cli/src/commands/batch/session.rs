@@ -34,6 +34,7 @@ pub(super) struct Settings {
     pub(super) budget: Option<f64>,
     pub(super) max_failures: Option<MaxFailures>,
     pub(super) retries: RetryArgs,
+    pub(super) sample: u32,
 }
 
 impl Settings {
@@ -68,6 +69,7 @@ impl Settings {
             budget: args.budget.or_else(|| kept.get("budget").and_then(Value::as_f64)),
             max_failures: args.max_failures.or(kept_failures),
             retries: args.retries.clone().or_kept(&kept),
+            sample: args.sample.or_else(|| kept.get("sample")?.as_u64()?.try_into().ok()).unwrap_or_default(),
         };
         let [config, provider, model] = &settings.named;
         let failures = match settings.max_failures {
@@ -81,7 +83,7 @@ impl Settings {
             "mode": if settings.mode == Mode::ProviderBatch { "provider-batch" } else { "direct" },
             "engine": if settings.engine == Engine::Restate { "restate" } else { "in-process" },
             "ingress": settings.ingress, "retries": settings.retries.retries,
-            "retry_delays": settings.retries.retry_delays,
+            "retry_delays": settings.retries.retry_delays, "sample": settings.sample,
         });
         batch.view().set_note(SETTINGS, stored)?;
         Ok((settings, named))

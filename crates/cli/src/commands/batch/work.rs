@@ -1,25 +1,28 @@
 //! Working on a batch: `run`, `resume` and `retry`.
 
 use std::cell::RefCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use formwork::config::Section;
 use formwork::providers::Providers;
 use formwork_batch::{
-    Batch, BatchError, Control, Engine as _, InProcess, Pace, Spec, Stop, open_files, read_rows, start_anew,
+    Batch, BatchError, Columns, Control, Engine as _, InProcess, MAX_INPUT, Pace, Question, Rows, Spec, Stop,
+    open_files, read_rows, start_anew,
 };
 use formwork_core::{Context, ErrorKind};
 use formwork_extract::CancellationToken;
-use serde_json::Value;
+use formwork_skill::Template;
+use serde_json::{Map, Value};
 
 use super::contract::New;
 use super::session::{MAX_ROWS, Settings, closed, limited, with_progress};
 use super::{Engine, Mode, ResumeArgs, RunArgs, WorkArgs, contract, failed, provider, restate};
 use crate::exit::{Failed, Status};
+use crate::flags::set;
 use crate::stderr::say;
 use crate::targets::Targets;
-use crate::{health, interrupt, log};
+use crate::{configuration, health, interrupt, log};
 
 pub(super) fn start(args: &RunArgs, providers: &Providers) -> Result<Status, Failed> {
     let contract = contract::read(&args.contract, args.any)?;
@@ -30,15 +33,28 @@ pub(super) fn start(args: &RunArgs, providers: &Providers) -> Result<Status, Fai
     formwork_schema::compile(&schema)
         .and_then(|_| crate::files::says_something(&schema, args.any))
         .map_err(|error| Failed::usage(format!("{file}: {error}")))?;
-    let source = crate::files::name(&args.input);
+    let source = crate::files::name(&args.source);
+    let columns = columns(args)?;
     let batch = match Batch::open(&args.out) {
-        Ok(batch) => {
-            let rows = read_rows(&args.input).map_err(failed)?;
-            batch.check_rows(rows).map_err(failed)?;
+        Ok(mut batch) => {
+            let rows = read_rows(&args.source, &columns).map_err(failed)?;
+            if args.new_rows {
+                new_rows(&mut batch, rows)?;
+            } else {
+                batch.check_rows(rows).map_err(failed)?;
+            }
+            if let Some(store) = &args.store
+                && std::path::absolute(store).ok() != std::path::absolute(batch.view().store()).ok()
+            {
+                return Err(Failed::usage(format!(
+                    "the answers of this batch are in {}: leave out --store, or name another folder",
+                    batch.view().store().display()
+                )));
+            }
             batch
         }
         Err(BatchError::NoBatch(_)) => {
-            if is_within(&args.out, &args.input) {
+            if is_within(&args.out, &args.source) {
                 return Err(Failed::usage(
                     "the folder of the batch is within the folder of the rows: name another one",
                 ));
@@ -46,9 +62,10 @@ pub(super) fn start(args: &RunArgs, providers: &Providers) -> Result<Status, Fai
             let spec = Spec {
                 part_rows: args.part_rows,
                 dedupe: args.dedupe,
+                store: store_of(args, providers)?,
                 ..Spec::new(contract.clone(), &source)
             };
-            let rows = read_rows(&args.input).map_err(failed)?;
+            let rows = read_rows(&args.source, &columns).map_err(failed)?;
             let batch = Batch::create_fallible(&args.out, &spec, rows).map_err(failed)?;
             if batch.view().progress().map_err(failed)?.rows == 0 {
                 say!("warning: {source} has no rows");
@@ -67,6 +84,51 @@ pub(super) fn start(args: &RunArgs, providers: &Providers) -> Result<Status, Fai
         }
     };
     work(batch, &args.work, providers, new)
+}
+
+/// Returns the columns of the rows that the command names.
+fn columns(args: &RunArgs) -> Result<Columns, Failed> {
+    let has_columns = args.id.is_some() || args.input.is_some() || args.template.is_some();
+    if has_columns && args.source.is_dir() {
+        return Err(Failed::usage(
+            "--id, --input and --template name columns, and a folder has none: leave them out, or name a table",
+        ));
+    }
+    let mut columns = Columns::default();
+    columns = set(columns, args.id.clone(), Columns::with_id);
+    columns = set(columns, args.input.clone(), Columns::with_input);
+    let Some(text) = &args.template else { return Ok(columns) };
+    let template =
+        Template::new(text).map_err(|message| Failed::usage(format!("--template {text:?}: {message}")))?;
+    let reads = template.variables().to_vec();
+    let render = move |row: &Map<String, Value>| {
+        template.render(row, MAX_INPUT).map_err(|message| format!("--template: {message}"))
+    };
+    Ok(columns.with_render(reads, Arc::new(render)))
+}
+
+/// Returns the file for the answers of a new batch; `None` for one in the folder of the batch.
+fn store_of(args: &RunArgs, providers: &Providers) -> Result<Option<PathBuf>, Failed> {
+    if let Some(store) = &args.store {
+        let is_own = std::path::absolute(store).ok() == std::path::absolute(args.out.join("store.db")).ok();
+        return Ok(Some(store.clone()).filter(|_| !is_own));
+    }
+    let config = configuration::find(args.work.named.config(), providers).map_err(Failed::usage)?;
+    formwork::store::default(config.as_ref()).map_err(Failed::usage)
+}
+
+/// Replaces the rows of a batch by those of its input.
+fn new_rows(batch: &mut Batch, rows: Rows) -> Result<(), Failed> {
+    let files = open_files(batch.view()).map_err(failed)?;
+    if files > 0 {
+        return Err(Failed::usage(format!(
+            "{files} files of this batch are open at a provider: continue it without --new-rows until their results are there"
+        )));
+    }
+    let kept = batch.replace_rows(rows).map_err(failed)?;
+    let rows = batch.view().progress().map_err(failed)?.rows;
+    say!("{kept} rows are the same as before, {} are new", rows.saturating_sub(kept));
+    Ok(())
 }
 
 /// Whether a folder is another one or lies in it.
@@ -109,7 +171,10 @@ fn work(
     // The pauses of a batch whose provider is down are lines of the log.
     log::start(false);
     let progress = batch.view().progress().map_err(failed)?;
-    let left = settings.budget.map(|budget| (budget - progress.micro_usd as f64 / 1e6).max(0.0));
+    // A call whose result is not known may have been paid for.
+    let spent =
+        (progress.micro_usd + progress.uncertain_micro_usd + progress.reserved_micro_usd) as f64 / 1e6;
+    let left = settings.budget.map(|budget| (budget - spent).max(0.0));
     let cancel = CancellationToken::new();
     interrupt::run(&cancel, async {
         let sections = RefCell::new(Vec::new());
@@ -125,6 +190,7 @@ fn work(
             Mode::Direct => None,
             Mode::ProviderBatch => Some(provider::files(&mut opened, &sections.into_inner(), providers)?),
         };
+        let models = opened.models();
         let fixed = settings.concurrency.or(opened.is_in_process.then_some(1));
         let rows = fixed.unwrap_or(MAX_ROWS);
         let old = batch.view().spec().contract.clone();
@@ -137,11 +203,10 @@ fn work(
                 ErrorKind::Schema | ErrorKind::Config => Failed::usage(error),
                 kind => Failed::of(kind, false, error),
             })?;
-        if let Some(new) = &new {
-            let plan = Arc::clone(extractor.plan());
-            let satisfies = |value: &Value| plan.contract().judge(value, &Context::EMPTY).is_accepted();
-            contract::replace(&mut batch, new, satisfies)?;
-        }
+        let plan = Arc::clone(extractor.plan());
+        let satisfies = |value: &Value| plan.contract().judge(value, &Context::EMPTY).is_accepted();
+        let question = Question::of(&extractor).with_sample(settings.sample).with_models(models);
+        contract::ask(&mut batch, question, new.as_ref(), satisfies)?;
         let batch = Arc::new(limited(batch, args, &settings)?);
         let ended = match files {
             Some(files) => {

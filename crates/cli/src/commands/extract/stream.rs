@@ -27,13 +27,15 @@ pub(super) async fn run(extraction: Extraction<Value>) -> Result<Result<Outcome<
 }
 
 /// The partial documents of the open call. All of them together are at most nine times as long as the answer: one is printed when the
-/// answer has grown by an eighth, or cannot become valid.
+/// answer has grown by an eighth, or cannot become valid. White space and the names of members change no document.
 #[derive(Default)]
 struct Partials {
     /// The length of the answer so far in bytes.
     len: usize,
     /// The length at the last line.
     printed: usize,
+    /// The document of the last line.
+    last: Option<Value>,
     /// Whether the last line has a violation.
     is_wrong: bool,
 }
@@ -52,10 +54,12 @@ impl Partials {
             }
             Update::Partial(partial) => {
                 let is_new = partial.violation().is_some() && !self.is_wrong;
-                if self.len - self.printed <= self.printed / 8 && !is_new {
+                let has_grown = self.len - self.printed > self.printed / 8;
+                if !is_new && (!has_grown || self.last.as_ref() == Some(partial.value())) {
                     return None;
                 }
                 (self.printed, self.is_wrong) = (self.len, partial.violation().is_some());
+                self.last = Some(partial.value().clone());
                 let mut line = json!({"event": "partial", "value": partial.value()});
                 if let Some(violation) = partial.violation() {
                     line["violation"] = json!(violation);

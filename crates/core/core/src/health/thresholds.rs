@@ -3,8 +3,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The thresholds of the evidence about providers: when a schema is sent without enforcement or with bounds, and when a provider is out
-/// of service. A retry policy can replace them. As a count, 0 means 1, except for `unbounded_every`.
+/// The thresholds of the evidence about providers, which a retry policy can replace. As a count, 0 means 1, except for
+/// `unbounded_every`.
 ///
 /// ```
 /// use formwork_core::Thresholds;
@@ -19,7 +19,7 @@ pub struct Thresholds {
     /// in an output mode without enforcement (default: 2).
     pub impossible_requests: u32,
     /// The number of different requests, of the last `window_requests`, that ended in prose or with a refusal, after which the
-    /// schema is sent in an output mode without enforcement (default: 5).
+    /// schema is not enforced (default: 5).
     pub prose_requests: u32,
     /// The number of last different requests that `prose_requests` refers to (default: 10).
     pub window_requests: u32,
@@ -38,8 +38,8 @@ pub struct Thresholds {
     pub unbounded_every: u32,
     /// The number of complete answers without bounds that lift the bounds (default: 2).
     pub complete_answers: u32,
-    /// The number of failed calls, of the last `window_calls`, after which a target is out of service (default: 3): broken
-    /// connections, time-outs, status codes from 500. A connection that cannot be made needs no second one.
+    /// The number of failed calls, of the last `window_calls`, after which a target is out of service (default: 3). A connection
+    /// that cannot be made needs no second one.
     pub failed_calls: u32,
     /// The number of last calls that `failed_calls` refers to (default: 10).
     pub window_calls: u32,

@@ -178,7 +178,7 @@ impl MessageReader {
     }
 
     /// Reads the reason why the message ended.
-    fn stop(&mut self, reason: Leaf<'_>, details: Object<StopDetails<'_>>) {
+    fn stop(&mut self, reason: Leaf<'_>, details: Object<Box<StopDetails<'_>>>) {
         let explanation = details.0.and_then(|details| details.explanation.into_text());
         self.explanation = explanation.or(self.explanation.take());
         let Some(reason) = reason.as_str() else { return };
@@ -276,7 +276,7 @@ impl Messages for MessageReader {
                 self.begin(event.index.0, *event.content_block.0.unwrap_or_default(), out);
             }
             Some("content_block_delta") => {
-                self.more(event.index.0, event.delta.0.unwrap_or_default(), out);
+                self.more(event.index.0, *event.delta.0.unwrap_or_default(), out);
             }
             Some("content_block_stop") => self.close(out),
             Some("message_delta") => {

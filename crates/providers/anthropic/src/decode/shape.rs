@@ -12,7 +12,7 @@ pub(super) struct Message<'a> {
     pub(super) model: Leaf<'a>,
     pub(super) content: List<Object<Block<'a>>>,
     pub(super) stop_reason: Leaf<'a>,
-    pub(super) stop_details: Object<StopDetails<'a>>,
+    pub(super) stop_details: Object<Box<StopDetails<'a>>>,
     pub(super) usage: Object<Box<Counts>>,
     pub(super) error: Leaf<'a>,
 }
@@ -50,7 +50,7 @@ pub(super) struct Event<'a> {
     pub(super) message: Object<Box<Message<'a>>>,
     pub(super) index: Count,
     pub(super) content_block: Object<Box<Block<'a>>>,
-    pub(super) delta: Object<Piece<'a>>,
+    pub(super) delta: Object<Box<Piece<'a>>>,
     pub(super) usage: Object<Box<Counts>>,
     pub(super) error: Leaf<'a>,
 }
@@ -66,7 +66,7 @@ pub(super) struct Piece<'a> {
     pub(super) signature: Leaf<'a>,
     pub(super) partial_json: Leaf<'a>,
     pub(super) stop_reason: Leaf<'a>,
-    pub(super) stop_details: Object<StopDetails<'a>>,
+    pub(super) stop_details: Object<Box<StopDetails<'a>>>,
 }
 
 /// The `usage` of a message. Without a value: the server did not report the number.

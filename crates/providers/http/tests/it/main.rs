@@ -4,9 +4,11 @@
 mod bodies;
 mod connecting;
 mod download;
+#[cfg(feature = "google")]
+mod google;
 mod joining;
 mod keeping;
-mod key_commands;
+mod key_sources;
 mod keys;
 mod limits;
 mod proxies;

@@ -9,13 +9,19 @@ use formwork_http::{ConfigError, HttpTransport};
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
 use crate::support::{SHORT, ask, assert_fault};
 
 /// Serves one TLS connection with a self-signed certificate; returns the address and the certificate in PEM. The thread
 /// ends with the process.
 fn tls_server(name: &str, expired: bool) -> (SocketAddr, String) {
+    serving(name, expired, None)
+}
+
+/// The same for clients with a certificate of `clients`.
+fn serving(name: &str, expired: bool, clients: Option<RootCertStore>) -> (SocketAddr, String) {
     let mut params = CertificateParams::new([name.to_owned()]).unwrap();
     if expired {
         (params.not_before, params.not_after) = (date_time_ymd(2001, 1, 1), date_time_ymd(2002, 1, 1));
@@ -23,12 +29,17 @@ fn tls_server(name: &str, expired: bool) -> (SocketAddr, String) {
     let key = KeyPair::generate().unwrap();
     let certificate = params.self_signed(&key).unwrap();
     let private = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
-    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], private)
-        .unwrap();
+    let provider = Arc::new(default_provider());
+    let builder =
+        ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
+    let builder = builder.unwrap();
+    let config = match clients {
+        None => builder.with_no_client_auth(),
+        Some(roots) => builder.with_client_cert_verifier(
+            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build().unwrap(),
+        ),
+    };
+    let config = config.with_single_cert(vec![certificate.der().clone()], private).unwrap();
     let config = Arc::new(config);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -131,5 +142,25 @@ fn what_is_no_certificate_is_refused() {
     for wrong in [&b""[..], b"no certificate", broken] {
         let error = HttpTransport::new("https://h").unwrap().with_root_certificate(wrong).unwrap_err();
         assert!(matches!(error, ConfigError::Certificate(_)), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_requires_a_certificate_gets_that_of_the_client() {
+    let key = KeyPair::generate().unwrap();
+    let certificate =
+        CertificateParams::new(["client.example".to_owned()]).unwrap().self_signed(&key).unwrap();
+    let mut clients = RootCertStore::empty();
+    clients.add(certificate.der().clone()).unwrap();
+    let (address, pem) = serving("127.0.0.1", false, Some(clients));
+    let bare = transport(address).with_root_certificate(pem.as_bytes()).unwrap();
+    assert!(ask(bare.clone()).await.is_err());
+    let (chain, key) = (certificate.pem(), key.serialize_pem());
+    let known = bare.clone().with_client_certificate(chain.as_bytes(), key.as_bytes()).unwrap();
+    assert_eq!(ask(known).await.unwrap().text, "one");
+    let other = KeyPair::generate().unwrap().serialize_pem();
+    for (chain, key) in [("", key.as_str()), (&chain, ""), (&chain, &chain), (&chain, &other)] {
+        let wrong = bare.clone().with_client_certificate(chain.as_bytes(), key.as_bytes());
+        assert!(matches!(wrong.unwrap_err(), ConfigError::ClientCertificate(_)), "{chain} {key}");
     }
 }

@@ -13,7 +13,7 @@ use super::record::{File, FileRows, custom_id};
 use super::rows::{Next, event};
 use crate::BatchError;
 use crate::drive::{MAX_DEFERRED, Outcome, READ, Turn, settle};
-use crate::row::RunError;
+use crate::row::{Accepted, RunError};
 
 impl Work<'_> {
     /// Joins the results of a file with its rows, and removes the file. A crash in between is harmless: a row that has its answer does
@@ -101,7 +101,7 @@ impl Work<'_> {
             match after {
                 Next::Call(active, _) => store.checkpoint(row, active.state()).await.map(|()| Outcome::Cut),
                 Next::Done(history, deferred, result) => {
-                    let result = result.map_err(RunError::from);
+                    let result = result.map(Accepted::from).map_err(RunError::from);
                     settle(store, row, history, deferred, result, &Turn::alone(may_reject), now).await
                 }
             }

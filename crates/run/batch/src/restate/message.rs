@@ -1,11 +1,13 @@
 //! Messages between the side that submits rows and the workers.
 
-use formwork_core::{CallRecord, Outcome, Run, Time};
+#[cfg(any(test, feature = "restate"))]
+use formwork_core::Outcome;
+use formwork_core::{CallRecord, Run, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::row::RunError;
+use crate::row::{Accepted, RunError};
 
 /// The version of these messages. A worker understands those of its own version and of older ones.
 pub(super) const PROTOCOL: u32 = 1;
@@ -48,7 +50,7 @@ pub(super) struct RowReply {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RunEnd {
-    Accepted(Box<Outcome<Value>>),
+    Accepted(Box<Accepted>),
     Failed(RunError),
 }
 
@@ -56,14 +58,14 @@ impl RunEnd {
     /// Returns every call of the run, in order.
     pub(super) fn calls(&self) -> &[CallRecord] {
         match self {
-            Self::Accepted(outcome) => &outcome.calls,
+            Self::Accepted(accepted) => &accepted.outcome.calls,
             Self::Failed(error) => &error.calls,
         }
     }
 
-    pub(super) fn into_result(self) -> Result<Outcome<Value>, RunError> {
+    pub(super) fn into_result(self) -> Result<Accepted, RunError> {
         match self {
-            Self::Accepted(outcome) => Ok(*outcome),
+            Self::Accepted(accepted) => Ok(*accepted),
             Self::Failed(error) => Err(error),
         }
     }
@@ -73,7 +75,7 @@ impl RunEnd {
 impl From<Result<Outcome<Value>, formwork_core::Error>> for RunEnd {
     fn from(result: Result<Outcome<Value>, formwork_core::Error>) -> Self {
         match result {
-            Ok(outcome) => Self::Accepted(Box::new(outcome)),
+            Ok(outcome) => Self::Accepted(Box::new(outcome.into())),
             Err(error) => Self::Failed(error.into()),
         }
     }

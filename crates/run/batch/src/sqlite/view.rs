@@ -1,21 +1,28 @@
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use formwork_ledger::{Database, Format};
 use serde_json::Value;
 
 use super::lock::Lock;
+use super::older;
 use super::tables::{self, nat};
 use crate::{BatchError, Control, Progress, Stop};
 
 /// `fwbt`.
 pub(super) const FORMAT: Format = Format {
     application: 0x6677_6274,
-    steps: &[include_str!("0001_batch.sql"), include_str!("0002_earlier.sql")],
+    steps: &[
+        include_str!("0001_batch.sql"),
+        include_str!("0002_earlier.sql"),
+        include_str!("0003_store.sql"),
+    ],
 };
 
 /// The name of the database in the folder of a batch.
 pub(super) const LEDGER: &str = "ledger.db";
+
+/// The name of the store of a batch that has its own.
+pub(super) const STORE: &str = "store.db";
 
 /// The fixed parts of a batch.
 ///
@@ -37,12 +44,15 @@ pub struct Spec {
     pub part_rows: u64,
     /// Whether rows with the same input are processed only once (default: no). Each still has its own result.
     pub dedupe: bool,
+    /// The file with the answers: a ledger, which batches may share (default: `store.db` in the folder of the batch, which can be moved
+    /// with it).
+    pub store: Option<PathBuf>,
 }
 
 impl Spec {
     /// Creates a description with the defaults.
     pub fn new(contract: Value, source: impl Into<String>) -> Self {
-        Self { contract, source: source.into(), part_rows: 1000, dedupe: false }
+        Self { contract, source: source.into(), part_rows: 1000, dedupe: false, store: None }
     }
 }
 
@@ -80,7 +90,7 @@ impl MaxFailures {
 
 /// Reads the state of a batch in a folder, also while another process works on it.
 ///
-/// The folder has `ledger.db`, the state; `part-*.jsonl`, the values; `rejected-*.jsonl`, the rejected rows; and `lock`.
+/// The folder has `ledger.db`, the rows; `store.db`, the answers, unless they are elsewhere ([`Spec::store`]); `part-*.jsonl`, the values; `rejected-*.jsonl`, the rejected rows; and `lock`.
 ///
 /// ```
 /// use formwork_batch::{Batch, Row, Spec, View};
@@ -100,6 +110,8 @@ pub struct View {
     pub(super) folder: PathBuf,
     pub(super) database: Database,
     pub(super) spec: Spec,
+    /// The id of the batch in the store.
+    pub(super) id: String,
 }
 
 impl View {
@@ -113,20 +125,37 @@ impl View {
         if !path.exists() {
             return Err(BatchError::NoBatch(folder));
         }
-        let database = Database::open(path, &FORMAT)?;
+        let database = Database::open(path, &FORMAT, "folder", |file| {
+            // A folder of an earlier version has its answers still in the file.
+            let is_older = tables::get(file, "id")?.is_none();
+            let store = tables::get(file, "store")?;
+            let store = store.as_ref().and_then(Value::as_str).unwrap_or(STORE);
+            Ok((folder.join(store), !is_older))
+        })?;
+        let is_older = database.read(|file| Ok(tables::get(file, "id")?.is_none()))?;
+        if is_older {
+            database.write(older::import).wait()?;
+        }
         let spec = database.read(|file| {
             let value = |key| tables::get(file, key).map(Option::unwrap_or_default);
             let Some(contract) = tables::get(file, "contract")? else { return Ok(None) };
-            Ok(Some(Spec {
+            let spec = Spec {
                 contract,
                 source: value("source")?.as_str().unwrap_or_default().to_owned(),
                 part_rows: value("part_rows")?.as_u64().unwrap_or(1000).max(1),
                 dedupe: value("dedupe")?.as_bool().unwrap_or_default(),
-            }))
+                store: value("store")?.as_str().map(PathBuf::from),
+            };
+            Ok(Some((spec, value("id")?.as_str().unwrap_or_default().to_owned())))
         })?;
         // A process that died while it read the input leaves a file without a batch.
-        let spec = spec.ok_or_else(|| BatchError::NoBatch(folder.clone()))?;
-        Ok(Self { folder, database, spec })
+        let (spec, id) = spec.ok_or_else(|| BatchError::NoBatch(folder.clone()))?;
+        Ok(Self { folder, database, spec, id })
+    }
+
+    /// Returns the file with the answers.
+    pub fn store(&self) -> PathBuf {
+        self.folder.join(self.spec.store.as_deref().unwrap_or(Path::new(STORE)))
     }
 
     /// Returns the folder.
@@ -149,7 +178,12 @@ impl View {
     /// # Errors
     /// [`BatchError::Store`].
     pub fn progress(&self) -> Result<Progress, BatchError> {
-        Ok(self.database.read(tables::progress)?)
+        let mut progress = self.database.read(|file| tables::progress(file, &self.id))?;
+        if progress.in_flight > 0 && self.process().is_none() {
+            progress.uncertain += std::mem::take(&mut progress.in_flight);
+            progress.uncertain_micro_usd += std::mem::take(&mut progress.reserved_micro_usd);
+        }
+        Ok(progress)
     }
 
     /// Returns the value that was stored under this key; `None` if there is none.
@@ -203,9 +237,10 @@ impl View {
         Ok(self.database.read(|file| {
             let mut select = file.prepare(
                 "SELECT CASE WHEN count(*) = count(micro_usd) THEN sum(micro_usd) END, sum(input_tokens + output_tokens)
-                 FROM attempts JOIN rows USING (number) WHERE rows.state > 0 GROUP BY number",
+                 FROM rows JOIN answer ON answer.batch = ?1 AND row = key
+                 WHERE rows.state > 0 AND call IS NOT NULL GROUP BY number",
             )?;
-            let rows = select.query_map([], |row| {
+            let rows = select.query_map([&self.id], |row| {
                 Ok((row.get::<_, Option<i64>>(0)?.map(nat), nat(row.get(1)?)))
             })?;
             rows.collect()
@@ -221,31 +256,62 @@ impl View {
         Ok(self.database.read(|file| file.query_row(sql, [], |row| row.get(0).map(nat)))?)
     }
 
-    /// Writes the results in the order of the rows, one JSON object per line: the values, or the rejected rows. Returns the number of lines.
+    /// Gives each row to a function, in the order of the input.
     ///
     /// # Errors
-    /// [`BatchError::Store`], or [`BatchError::File`] if the output cannot be written.
-    pub fn export(&self, rejected: bool, output: &mut dyn Write) -> Result<u64, BatchError> {
-        let mut lines = 0;
+    /// [`BatchError::Store`], those of the function, or [`BatchError::Engine`] if results were pruned, after the others were given.
+    pub(crate) fn each_row(
+        &self,
+        mut each: impl FnMut(Found<'_>) -> Result<(), BatchError>,
+    ) -> Result<(), BatchError> {
+        let mut missing = 0_u64;
         let written = self.database.read(|file| {
             let mut select = file.prepare(
-                "SELECT rows.id, results.line FROM rows
-                 JOIN results ON results.number = coalesce(rows.leader, rows.number)
-                 WHERE rows.state = ?1 ORDER BY rows.number",
+                "SELECT rows.number, rows.id, rows.state, inputs.columns, answer.line FROM rows
+                 LEFT JOIN inputs USING (number) LEFT JOIN answer ON answer.id = rows.answer AND rows.state > 0
+                 ORDER BY rows.number",
             )?;
-            let mut rows = select.query([if rejected { 2 } else { 1 }])?;
+            let mut rows = select.query([])?;
             while let Some(row) = rows.next()? {
-                let (id, line) = (row.get_ref(0)?.as_str()?, row.get_ref(1)?.as_str()?);
-                if let Err(error) =
-                    writeln!(output, "{{\"id\":{id},{}", line.strip_prefix('{').unwrap_or(line))
-                {
+                let found = Found {
+                    number: nat(row.get(0)?),
+                    id: row.get_ref(1)?.as_str()?,
+                    is_accepted: match row.get(2)? {
+                        0 => None,
+                        state => Some(state == 1),
+                    },
+                    columns: row.get_ref(3)?.as_str_or_null()?,
+                    line: row.get_ref(4)?.as_str_or_null()?,
+                };
+                missing += u64::from(found.is_accepted.is_some() && found.line.is_none());
+                if let Err(error) = each(found) {
                     return Ok(Err(error));
                 }
-                lines += 1;
             }
             Ok(Ok(()))
         })?;
-        written.map_err(|error| BatchError::file(Path::new("the output"), &error))?;
-        Ok(lines)
+        written?;
+        if missing > 0 {
+            let store = self.store();
+            return Err(BatchError::Engine(format!(
+                "{missing} results are not in {} any more: `formwork store prune` deleted them",
+                store.display()
+            )));
+        }
+        Ok(())
     }
+}
+
+/// A row of a batch, for exports.
+pub(crate) struct Found<'a> {
+    /// The position in the input, from 0.
+    pub(crate) number: u64,
+    /// The id as JSON.
+    pub(crate) id: &'a str,
+    /// The further columns of the row, as a JSON object.
+    pub(crate) columns: Option<&'a str>,
+    /// Whether the row has a value; `None` if it has no result.
+    pub(crate) is_accepted: Option<bool>,
+    /// The result without its id: [`ResultLine`](crate::ResultLine) or [`RejectedLine`](crate::RejectedLine) as JSON.
+    pub(crate) line: Option<&'a str>,
 }

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use formwork_batch::{BatchError, MAX_INPUT, read_rows};
+use formwork_batch::{BatchError, Columns, MAX_INPUT, read_rows};
 use serde_json::{Value, json};
 
 /// The id of a row, with its input or the message of why it cannot be asked about.
@@ -12,7 +12,7 @@ fn read(name: &str, content: &[u8]) -> Result<Vec<Found>, BatchError> {
     let path = folder.path().join(name);
     std::fs::write(&path, content).unwrap();
     let place = format!("{}/", folder.path().display());
-    read_rows(&path)?
+    read_rows(&path, &Columns::default())?
         .map(|row| {
             Ok(match row? {
                 Ok(row) => (row.id, Ok(row.input)),
@@ -38,7 +38,8 @@ fn rows_are_read_and_each_bad_one_says_where_and_why() {
         ),
         (
             "a.jsonl",
-            "hello\n{\"id\": 1, \"input\": \"x\"\n[1]\n{\"id\": 2}\n{\"id\": 3, \"input\": {}}\n{\"input\": \"x\"}\n",
+            "hello\n{\"id\": 1, \"input\": \"x\"\n[1]\n{\"id\": 2}\n{\"id\": 3, \"input\": {}}\n{\"input\": \"x\"}\n\
+             {\"id\": 4, \"input\": \"x\", \"a\": 1, \"a\": 2}\n{\"id\": 5, \"input\": \"y\"}",
             vec![
                 bad(Value::Null, "a.jsonl:1: this line is not a JSON object"),
                 bad(json!(1), "a.jsonl:2: this line is not a JSON object: it breaks at column 22"),
@@ -46,6 +47,8 @@ fn rows_are_read_and_each_bad_one_says_where_and_why() {
                 bad(json!(2), "a.jsonl:4: the field `input` is missing"),
                 bad(json!(3), "a.jsonl:5: `input` is not a string"),
                 bad(Value::Null, "a.jsonl:6: the field `id` is missing"),
+                bad(json!(4), "a.jsonl:7: two members are called `a`: remove one"),
+                good(json!(5), "y"),
             ],
         ),
         (
@@ -97,12 +100,47 @@ fn rows_are_read_and_each_bad_one_says_where_and_why() {
 
 #[test]
 fn a_source_that_cannot_be_rows_is_an_error_with_its_place() {
-    let error = read("a.csv", b"name,text\n1,2\n").unwrap_err().to_string();
-    assert!(
-        error.ends_with("a.csv:1: the columns are `name`, `text`: rename two of them to `id` and `input`"),
-        "{error}"
-    );
-    let error = read_rows(Path::new("no/such/file")).err().unwrap().to_string();
+    let mut bad_rows = "x\n".repeat(10);
+    bad_rows.push_str(r#"{"id": 1, "input": "x"}"#);
+    for (name, content, says) in [
+        (
+            "a.csv",
+            "name,text\n1,2\n",
+            "a.csv:1: there is no column `id`; the columns are `name`, `text`: name them with --id",
+        ),
+        ("a.csv", "id,input,id\n1,2,3\n", "a.csv:1: two columns are called `id`: rename one"),
+        ("a.tsv", "id,input\n1,2\n", "a.tsv:1: there is no column `id`; the columns are `id,input`"),
+        (
+            "a.txt",
+            "id\tinput\n1\t2\n",
+            "a.txt:1: this line is not a JSON object; none of the first rows (2) can be used: rows are",
+        ),
+        (
+            "a.jsonl",
+            "{\"id\": 1}",
+            "a.jsonl:1: the field `input` is missing; none of the first rows (1) can be used",
+        ),
+        (
+            "a.jsonl",
+            &bad_rows,
+            "a.jsonl:1: this line is not a JSON object; none of the first rows (10) can be used",
+        ),
+        (
+            "a.xlsx",
+            "PK\x03\x04",
+            "a.xlsx: this is a ZIP archive or a spreadsheet: unpack it, or save it as CSV",
+        ),
+        ("a.jsonl", "{}\0", "a.jsonl: byte 2 is 0, so this is no text in UTF-8"),
+        ("a.jsonl", "PAR1", "a.jsonl: this is Parquet: name the file *.parquet"),
+        #[cfg(not(feature = "parquet"))]
+        ("a.parquet", "PAR1", "this build reads and writes no Parquet and Arrow (feature `parquet`)"),
+        #[cfg(feature = "parquet")]
+        ("a.parquet", "PAR1", "a.parquet: Parquet error: "),
+    ] {
+        let error = read(name, content.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains(says), "{name}: {error}");
+    }
+    let error = read_rows(Path::new("no/such/file"), &Columns::default()).err().unwrap().to_string();
     assert!(error.starts_with("no/such/file: "), "{error}");
 }
 
@@ -117,7 +155,7 @@ fn a_folder_has_a_row_for_each_file_in_the_order_of_their_paths() {
     write(".hidden", b"no");
     write("sub/latin.txt", b"caf\xe9");
     write("sub/long.txt", &vec![b'x'; MAX_INPUT + 1]);
-    let rows: Vec<_> = read_rows(folder.path()).unwrap().map(Result::unwrap).collect();
+    let rows: Vec<_> = read_rows(folder.path(), &Columns::default()).unwrap().map(Result::unwrap).collect();
     let ids: Vec<_> = rows.iter().map(|row| row.as_ref().map_or_else(|bad| &bad.id, |row| &row.id)).collect();
     assert_eq!(ids, ["a.txt", "b.txt", "sub/c.txt", "sub/latin.txt", "sub/long.txt"]);
     assert_eq!(rows[2].as_ref().unwrap().input, "three");

@@ -8,3 +8,5 @@ mod input;
 mod played;
 mod provider_batch;
 mod store;
+mod stored;
+mod tables;

@@ -1,11 +1,11 @@
 //! The leaves of a document, and their counterparts in another answer.
 
-use formwork_evidence::{Compare, assign};
 use formwork_json::{JsonPath, Segment};
 use serde_json::Value;
 
 use crate::pairing::Pairing;
-use crate::tally::is_stated;
+use crate::stated::is_stated;
+use crate::{Compare, assign};
 
 /// Returns whether two leaves say the same: equal values without case, white space and punctuation of texts, or no value on both sides.
 pub(crate) fn is_equal(one: Option<&Value>, other: Option<&Value>) -> bool {
@@ -40,7 +40,7 @@ impl Counterpart<'_> {
 /// so that as many leaves as possible are equal.
 ///
 /// ```
-/// use formwork_eval::counterparts;
+/// use formwork_evidence::counterparts;
 /// use serde_json::json;
 ///
 /// let (one, other) = (json!({"lines": [{"n": 1, "of": "a"}]}), json!({"lines": [{"n": 9}, {"n": 2, "of": "A"}]}));

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use formwork_evidence::{Evidence, Status, subschema};
 use formwork_json::{JsonPath, Segment};
 use serde_json::Value;
 
-use crate::leaves::counterparts;
-use crate::tally::is_stated;
+use crate::leaves::{Counterpart, counterparts};
+use crate::stated::is_stated;
+use crate::{Evidence, Status, subschema};
 
 /// The weights of a leaf's own agreement or evidence, of the mean of its member in all items, and of evidence beside agreement.
 const OWN: f64 = 0.55;
@@ -27,12 +27,11 @@ pub struct LeafScore {
 }
 
 /// Returns a score for each leaf of an answer: its agreement with other answers, that of all leaves of the same member, its form, and
-/// its evidence in the input ([`Index::evidence`](formwork_evidence::Index::evidence)). Without other answers and without evidence, every
+/// its evidence in the input ([`Index::evidence`](crate::Index::evidence)). Without other answers and without evidence, every
 /// score is 0.5.
 ///
 /// ```
-/// use formwork_eval::scores;
-/// use formwork_evidence::Index;
+/// use formwork_evidence::{Index, scores};
 /// use serde_json::json;
 ///
 /// let value = json!({"name": "Ada", "born": 1851});
@@ -69,7 +68,7 @@ pub fn scores(
         of_agreed.add(leaf, *agreed);
         found.iter().for_each(|found| of_found.add(leaf, *found));
     }
-    let score = |((leaf, agreed), found): ((&crate::Counterpart<'_>, &f64), &Option<f64>)| {
+    let score = |((leaf, agreed), found): ((&Counterpart<'_>, &f64), &Option<f64>)| {
         let by_others = of_agreed.beside(leaf, *agreed);
         let found = found.map(|found| of_found.beside(leaf, found));
         let found = found.unwrap_or(if others.is_empty() { 0.5 } else { by_others });
@@ -84,13 +83,13 @@ pub fn scores(
 struct Means(HashMap<String, (f64, f64)>);
 
 impl Means {
-    fn add(&mut self, leaf: &crate::Counterpart<'_>, figure: f64) {
+    fn add(&mut self, leaf: &Counterpart<'_>, figure: f64) {
         let (sum, count) = self.0.entry(member(&leaf.path)).or_default();
         (*sum, *count) = (*sum + figure, *count + 1.0);
     }
 
     /// Returns the figure of a leaf, drawn to the mean of its member.
-    fn beside(&self, leaf: &crate::Counterpart<'_>, own: f64) -> f64 {
+    fn beside(&self, leaf: &Counterpart<'_>, own: f64) -> f64 {
         let mean = self.0.get(&member(&leaf.path)).map_or(own, |(sum, count)| sum / count);
         (OWN * own + MEMBER * mean) / (OWN + MEMBER)
     }
@@ -106,7 +105,7 @@ fn member(path: &JsonPath) -> String {
 }
 
 /// Returns the factor for the form of a value: models copy a date without its year against `format`, and write 0 for what a text lacks.
-fn form(leaf: &crate::Counterpart<'_>, root: Option<&Value>) -> f64 {
+fn form(leaf: &Counterpart<'_>, root: Option<&Value>) -> f64 {
     let Some(root) = root else { return 1.0 };
     let schema = leaf.path.segments().iter().try_fold(root, |schema, step| subschema(root, schema, step));
     let format = schema.and_then(|schema| schema.get("format")).and_then(Value::as_str);
@@ -121,26 +120,4 @@ fn form(leaf: &crate::Counterpart<'_>, root: Option<&Value>) -> f64 {
         Value::Number(number) if number.as_f64() == Some(0.0) => ZERO,
         _ => 1.0,
     }
-}
-
-/// Returns the probability that a random right leaf has a higher score than a random wrong one (AUROC; equal scores count half); `None`
-/// without right or without wrong leaves.
-///
-/// ```
-/// use formwork_eval::auroc;
-///
-/// assert_eq!(auroc(&[(0.9, true), (0.2, false), (0.2, true)]), Some(0.75));
-/// assert_eq!(auroc(&[(0.9, true)]), None);
-/// ```
-pub fn auroc(scored: &[(f64, bool)]) -> Option<f64> {
-    let mut sorted = scored.to_vec();
-    sorted.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let (mut above, mut wrong, mut right) = (0.0, 0.0, 0.0);
-    for group in sorted.chunk_by(|one, other| one.0.total_cmp(&other.0).is_eq()) {
-        let rights = group.iter().filter(|(_, right)| *right).count() as f64;
-        let wrongs = group.len() as f64 - rights;
-        above += rights * (wrong + wrongs / 2.0);
-        (right, wrong) = (right + rights, wrong + wrongs);
-    }
-    (right * wrong > 0.0).then(|| above / (right * wrong))
 }

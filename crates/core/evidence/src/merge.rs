@@ -1,13 +1,13 @@
 //! One answer out of several, leaf by leaf.
 
-use formwork_evidence::Index;
+use crate::Index;
 use formwork_json::{JsonPath, Segment};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::leaves::{counterparts, is_equal, partners, similarity};
-use crate::tally::is_stated;
+use crate::stated::is_stated;
 
 /// The weight of completeness: of equal answers, the one that states more leaves is right more often, because models omit more than they
 /// invent.
@@ -42,7 +42,7 @@ pub struct Disputed {
 /// it for a single value, for example by its evidence in the input: it gets the number of the answer and the leaf.
 ///
 /// ```
-/// use formwork_eval::merge;
+/// use formwork_evidence::merge;
 /// use serde_json::json;
 ///
 /// let [a, b, c] = [json!({"n": 1, "of": "x"}), json!({"n": 2, "of": "X"}), json!({"n": 2, "of": "y"})];
@@ -75,8 +75,7 @@ pub fn merge(answers: &[&Value], support: impl Fn(usize, &Value) -> f64) -> Merg
 /// Merges answers to a question about a text: a value that stands in the text weighs more, and of equally frequent values it is chosen.
 ///
 /// ```
-/// use formwork_eval::merge_with;
-/// use formwork_evidence::Index;
+/// use formwork_evidence::{Index, merge_with};
 /// use serde_json::json;
 ///
 /// let (one, other) = (json!({"total": 21.0}), json!({"total": 12.0}));

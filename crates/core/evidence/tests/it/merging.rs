@@ -1,7 +1,6 @@
 //! Several answers: the merged value and the scores of leaves.
 
-use formwork_eval::{counterparts, merge, scores};
-use formwork_evidence::Index;
+use formwork_evidence::{Index, counterparts, merge, scores};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -8,17 +8,31 @@ use serde_json::Value;
 const MAX_PAIRS: usize = 4_000_000;
 
 /// The pairs of two lists, by index, and the items without a partner.
+///
+/// ```
+/// use formwork_evidence::{Pairing, assign};
+/// use serde_json::{Value, json};
+///
+/// let (expected, answer) = ([json!(1), json!("x")], [json!("y"), json!(1), json!(2)]);
+/// let best = |rows, columns, similar: &dyn Fn(usize, usize) -> f64| assign(rows, columns, similar);
+/// let texts = |one: &Value, other: &Value| f64::from(u8::from(one.is_string() && other.is_string()));
+/// let pairing = Pairing::of([&expected, &answer], Value::to_string, best, texts);
+/// assert_eq!((pairing.pairs, pairing.answer), (vec![(0, 1), (1, 0)], vec![2]));
+/// ```
 #[derive(Debug, Default)]
-pub(crate) struct Pairing {
-    pub(crate) pairs: Vec<(usize, usize)>,
-    pub(crate) expected: Vec<usize>,
-    pub(crate) answer: Vec<usize>,
+pub struct Pairing {
+    /// The paired items of the first and the second list.
+    pub pairs: Vec<(usize, usize)>,
+    /// The items of the first list without a partner.
+    pub expected: Vec<usize>,
+    /// The items of the second list without a partner.
+    pub answer: Vec<usize>,
 }
 
 impl Pairing {
     /// Pairs items with equal keys in their order, and the rest by `assign`, which gets the numbers of the remaining items of both
     /// lists and a similarity of two of them, and returns the item of the second list for each of the first.
-    pub(crate) fn of(
+    pub fn of(
         [expected, answer]: [&[Value]; 2],
         key: impl Fn(&Value) -> String,
         assign: impl FnOnce(usize, usize, &dyn Fn(usize, usize) -> f64) -> Vec<Option<usize>>,
