@@ -199,7 +199,7 @@ impl Access {
         &self,
         client: &Client,
         (least, most): (u64, u64),
-        run: RecordId,
+        run: Option<RecordId>,
         wait: Duration,
     ) -> Result<Option<Hold>, Problem> {
         /// The time between two attempts, because requests of other processes end without a notice.
@@ -211,7 +211,7 @@ impl Access {
         loop {
             // Created before the attempt, so that no settlement after it is missed.
             let settled = self.settled.notified();
-            let error = match ledger.reserve(key, amount, Some(run), now()).await {
+            let error = match ledger.reserve(key, amount, run, now()).await {
                 Ok(hold) => return Ok(Some(hold)),
                 Err(ReserveError::Exceeded(exceeded)) => exceeded,
                 Err(error @ ReserveError::KeyEnded) => {

@@ -90,6 +90,7 @@ mod metrics;
 mod names;
 mod openapi;
 mod options;
+mod outages;
 mod pass;
 mod problem;
 mod protocol;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use formwork_core::{Cost, Error, Outcome, Time, Usage, Violation};
-use formwork_ledger::{Hold, RunOutcome, RunRecord, StoredCall, ViolationRecord};
+use formwork_ledger::{Hold, RecordId, RunOutcome, RunRecord, StoredCall, ViolationRecord};
 
 use crate::access::{Client, Seat, now};
 use crate::meter::Answered;
@@ -56,6 +56,11 @@ impl Record {
     /// Keeps the reservation, to settle it.
     pub(crate) fn hold(&mut self, hold: Option<Hold>) {
         self.hold = hold;
+    }
+
+    /// Returns the identifier of the run; `None` once it is written.
+    pub(crate) fn id(&self) -> Option<RecordId> {
+        self.run.as_ref().map(|run| run.id)
     }
 
     pub(crate) const fn has_hold(&self) -> bool {

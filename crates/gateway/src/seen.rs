@@ -14,8 +14,8 @@ use formwork_serve::RequestId;
 use hyper::body::{Frame, SizeHint};
 
 use crate::access::{Client, now};
+use crate::metrics::Metrics;
 use crate::options::Options;
-use crate::service::Shared;
 
 tokio::task_local! {
     /// The request that the task works on.
@@ -27,7 +27,9 @@ const DISCONNECTED: u16 = 499;
 
 /// A request in progress. The log gets its line when the last part of the request is over: its response, and the record of its run.
 pub(crate) struct Seen {
-    shared: Arc<Shared>,
+    metrics: Arc<Metrics>,
+    /// Tells a collector of a request that came to no run.
+    refuse: Option<Box<Refused>>,
     pub(crate) run: RecordId,
     pub(crate) request: RequestId,
     protocol: &'static str,
@@ -38,6 +40,9 @@ pub(crate) struct Seen {
     started: Time,
     facts: Mutex<Facts>,
 }
+
+/// Gets a request that came to no run, and its status.
+pub(crate) type Refused = dyn Fn(&Seen, u16) + Send + Sync;
 
 /// The parts of a request that become known while it is answered.
 #[derive(Debug, Default)]
@@ -70,13 +75,15 @@ struct Ran {
 impl Seen {
     /// Returns a request that begins now.
     pub(crate) fn new(
-        shared: &Arc<Shared>,
+        metrics: &Arc<Metrics>,
+        refuse: Option<Box<Refused>>,
         request: RequestId,
         (protocol, method, path): (&'static str, &'static str, &str),
         trace: HeaderMap,
     ) -> Arc<Self> {
         Arc::new(Self {
-            shared: Arc::clone(shared),
+            metrics: Arc::clone(metrics),
+            refuse,
             run: RecordId::next(),
             request,
             protocol,
@@ -107,7 +114,7 @@ impl Seen {
     pub(crate) fn answered(self: Arc<Self>, response: Response, problem: Option<String>) -> Response {
         let status = response.status().as_u16();
         let head = self.start.elapsed();
-        self.shared.metrics.request(self.protocol, self.method, status);
+        self.metrics.request(self.protocol, self.method, status);
         self.note(|facts| (facts.status, facts.head, facts.problem) = (Some(status), Some(head), problem));
         response.map(|body| Body::new(Watched { body, seen: self }))
     }
@@ -165,12 +172,12 @@ impl Drop for Seen {
     fn drop(&mut self) {
         let facts = std::mem::take(self.facts.get_mut().unwrap_or_else(PoisonError::into_inner));
         let status = facts.status.unwrap_or_else(|| {
-            self.shared.metrics.request(self.protocol, self.method, DISCONNECTED);
+            self.metrics.request(self.protocol, self.method, DISCONNECTED);
             DISCONNECTED
         });
         let is_api = self.path.starts_with("/v1/") || self.path.starts_with("/api/");
-        if let (Some(telemetry), None, true) = (&self.shared.telemetry, &facts.ran, is_api) {
-            telemetry.refused(self, status);
+        if let (Some(refuse), None, true) = (&self.refuse, &facts.ran, is_api) {
+            refuse(self, status);
         }
         let ms = |duration: Duration| (duration.as_secs_f64() * 1e6).round() / 1e3;
         let took_ms = ms(facts.took.unwrap_or_else(|| self.start.elapsed()));
@@ -273,6 +280,6 @@ impl Drop for Watched {
         let took = seen.start.elapsed();
         let first = seen.first();
         seen.note(|facts| facts.took = Some(took));
-        seen.shared.metrics.ended(seen.protocol, first, took);
+        seen.metrics.ended(seen.protocol, first, took);
     }
 }

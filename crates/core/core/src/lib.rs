@@ -58,6 +58,7 @@ mod report;
 mod root;
 mod rule;
 mod run;
+mod sampling;
 mod schema;
 mod secret;
 mod setters;
@@ -75,7 +76,7 @@ pub use absence::declared::{Absent, KEYWORD as ABSENT, declares_absence, is_mark
 pub use absence::mistake::{absence_mistake, without_marks};
 pub use absence::settle::Settled;
 pub use answer::{Answer, Completion, Delta, End, Finish, ToolCall};
-pub use call::{Call, Sampling};
+pub use call::Call;
 pub use capabilities::{Capabilities, Enforcement};
 pub use coercion::change::Coerced;
 pub use coercion::declared::{Coerce, Coercion, KEYWORD as COERCE, coercion_mistake};
@@ -125,6 +126,7 @@ pub use reader::{Ended, Follower, Item, Outline, Outlook, Progress, Reader, Snap
 pub use report::Report;
 pub use rule::{Custom, CustomRule, Rule, Rules, Term};
 pub use run::{CallId, Event, External, Input, MAX_CALLS, Misuse, Run, Step};
+pub use sampling::Sampling;
 pub use schema::{Inline, Schema};
 pub use secret::{is_secret_name, looks_like_key};
 pub use settings::{Effort, ModelSettings, PromptCache, ServiceTier, Verbosity, within};

@@ -17,11 +17,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Shared;
-use super::asker::Asker;
+use super::asker::{Asker, Begun};
 use super::job::{calls, json as read_json, named, reserve, warnings};
+use super::open::Open;
 use super::refused::refused;
 use super::stream::body_of;
-use super::turns::Open;
 use crate::ask::{Ask, Sampling, Want};
 use crate::contracts::{Schema, Spec};
 use crate::document::Extent;
@@ -31,7 +31,6 @@ use crate::options::Options;
 use crate::problem::{Kind, Problem};
 use crate::protocol::{OpenAi, Protocol as _};
 use crate::record::Record;
-use crate::seen::begun;
 use crate::trace;
 
 /// A request for a value.
@@ -124,23 +123,17 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
         seed: extract_request.seed,
         max_tokens: extract_request.max_tokens.filter(|tokens| *tokens > 0),
     };
-    let turn = asker.turn(&shared).await?;
-    let Asker { client, seat, mut options, .. } = asker;
+    let begun = asker.begin(&shared, parts.uri.path(), Some(&text)).await?;
+    let Begun { client, mut options, mut record, id, turn, .. } = begun;
     let ask = Ask {
         want: Want::Json { name: String::new(), schema: Schema::default() },
         sampling,
         ..Ask::plain(model.clone())
     };
-    let run =
-        begun(parts.uri.path(), &client, &options).with_request(shared.keeps_bodies.then(|| text.clone()));
-    let id = run.id;
     let mut prompt = Extent::default();
     prompt.add(text.len());
-    let (hold, limit) =
-        reserve(&shared, &client, (&ask, prompt), &targets, options.bounds, id, false).await?;
-    options.bounds.budget = limit;
-    let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone(), (client.clone(), seat));
-    record.hold(hold);
+    let held = (&client, &mut record);
+    reserve(&shared, held, (&ask, prompt), &targets, &mut options.bounds, false).await?;
     let ready = shared.engine.ready(&spec, &targets, sampling, options.bounds).await;
     let ready = record.checked(ready).await?;
     shared.metrics.contract(ready.was_compiled);

@@ -5,17 +5,20 @@ mod batches;
 mod beside;
 mod chat;
 mod extract;
+mod html;
 mod job;
 mod judge;
 mod lists;
 mod native;
 mod once;
+mod open;
 mod page;
 mod pages;
 mod passed;
 mod ready;
 mod refused;
 mod routes;
+mod shared;
 mod stream;
 mod talk;
 mod turns;
@@ -30,7 +33,7 @@ use std::time::Duration;
 
 use formwork::config::Defaults;
 use formwork_ledger::Ledger;
-use formwork_serve::{Connections, Draining, Tls};
+use formwork_serve::{Connections, Tls};
 
 use crate::access::Access;
 use crate::contracts::{Cache, Folder, Known};
@@ -44,6 +47,7 @@ use crate::telemetry::Telemetry;
 use batches::Batches;
 pub(crate) use extract::ExtractRequest;
 use routes::Routes;
+pub(crate) use shared::Shared;
 use turns::Turns;
 
 /// Builds a [`Gateway`].
@@ -167,6 +171,7 @@ impl GatewayBuilder {
                 defaults: self.defaults,
                 cache: Cache::new(self.limits.max_contracts),
                 schemas: Known::new(self.limits.max_contracts),
+                outages: Default::default(),
                 limits: self.limits,
             },
             folder: self.contracts.map(Folder::new),
@@ -212,24 +217,6 @@ struct Service {
     first: Arc<Shared>,
     /// The routes of new requests, with the state of the last reload.
     routes: RwLock<Routes>,
-}
-
-pub(crate) struct Shared {
-    pub(crate) engine: Engine,
-    pub(crate) turns: Arc<Turns>,
-    pub(crate) folder: Option<Folder>,
-    pub(crate) guard: Guard,
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) draining: Draining,
-    pub(crate) access: Arc<Access>,
-    pub(crate) keeps_bodies: bool,
-    pub(crate) cache_ttl: Option<Duration>,
-    pub(crate) tls: Option<Tls>,
-    pub(crate) batches: Option<Batches>,
-    pub(crate) telemetry: Option<Telemetry>,
-    pub(crate) sessions: Arc<page::Sessions>,
-    pub(crate) once: Arc<once::Once>,
-    pub(crate) ready: Arc<ready::Checked>,
 }
 
 impl Gateway {

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes, to_bytes};
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, Request, response};
 use axum::response::Response;
 use formwork_ledger::KeyId;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
-use super::{Shared, job};
 use crate::problem::{Kind, Problem};
 
 /// The header with the idempotency key.
@@ -141,31 +141,30 @@ type Place = watch::Sender<Option<Answer>>;
 /// new request. A stream is sent when it is complete.
 ///
 /// # Errors
-/// [`Kind::Invalid`] for a wrong key, the problems of the client and of reading the body.
+/// [`Kind::Invalid`] for a wrong key.
 pub(super) async fn answer<F>(
-    shared: &Arc<Shared>,
-    request: Request<Body>,
+    all: &Arc<Once>,
+    client: Option<KeyId>,
+    (parts, text): (Parts, String),
     call: impl FnOnce(Request<Body>) -> F,
 ) -> Result<Response, Problem>
 where
     F: Future<Output = Response> + Send + 'static,
 {
-    let key = request.headers().get(KEY).and_then(|key| key.to_str().ok()).unwrap_or_default();
+    let key = parts.headers.get(KEY).and_then(|key| key.to_str().ok()).unwrap_or_default();
     if !(1..=255).contains(&key.len()) {
         return Err(Problem::invalid(KEY, "`Idempotency-Key` has 1 to 255 visible ASCII characters"));
     }
-    let name = (shared.access.client(request.headers())?.id(), key.to_owned());
-    let (parts, body) = request.into_parts();
-    let text = job::text(shared, &parts.headers, body).await?;
+    let name = (client, key.to_owned());
     let mut digest = Sha256::new();
     digest.update(parts.uri.path());
     digest.update([0]);
     digest.update(&text);
-    let (entry, place) = shared.once.entry(&name, digest.finalize().into(), Instant::now())?;
+    let (entry, place) = all.entry(&name, digest.finalize().into(), Instant::now())?;
     let is_replayed = place.is_none();
     if let Some(place) = place {
         let call = call(Request::from_parts(parts, Body::from(text)));
-        let (once, entry) = (Arc::clone(&shared.once), Arc::clone(&entry));
+        let (once, entry) = (Arc::clone(all), Arc::clone(&entry));
         // The task goes on if the client disconnects, so that the repetition finds its response.
         tokio::spawn(async move {
             let (head, body) = call.await.into_parts();

@@ -12,11 +12,11 @@ use formwork_serve::Turn;
 use futures_util::Stream;
 use tokio::runtime::Handle;
 
-use super::turns::Open;
+use super::open::Open;
 use crate::document::Extent;
 use crate::meter::Meter;
 use crate::pass;
-use crate::protocol::native::Events;
+use crate::protocol::events::Events;
 use crate::record::Record;
 
 /// Returns the response of a target. Its body is read as the client reads, and its usage is recorded at the end. Without a `prompt`

@@ -6,7 +6,8 @@ use formwork_core::RestrictionKind;
 use formwork_extract::ObservationStore;
 use tokio::sync::Mutex;
 
-use super::Shared;
+use crate::access::Access;
+use crate::engine::Engine;
 use crate::names::Target;
 
 /// The time for which a check of the ledger holds, so that probes, which need no key, cost nothing.
@@ -23,9 +24,9 @@ const MIN_FREE: u64 = 64 << 20;
 pub(crate) struct Checked(Mutex<Option<(Instant, Option<String>)>>);
 
 /// Returns the reasons for which requests would fail now; none if the service is ready. No target is called for it.
-pub(super) async fn lacks(shared: &Shared) -> Vec<String> {
-    let mut lacks: Vec<String> = ledger(shared).await.into_iter().collect();
-    let targets = shared.engine.names.targets();
+pub(super) async fn lacks(engine: &Engine, access: &Access, checked: &Checked) -> Vec<String> {
+    let mut lacks: Vec<String> = ledger(access, checked).await.into_iter().collect();
+    let targets = engine.names.targets();
     if !targets.is_empty() && targets.iter().all(is_down) {
         lacks.push(format!("none of {} targets answered its last calls", targets.len()));
     }
@@ -39,9 +40,9 @@ fn is_down(target: &Target) -> bool {
     found.iter().any(|one| one.target == own && one.kind == RestrictionKind::OutOfService)
 }
 
-async fn ledger(shared: &Shared) -> Option<String> {
-    let ledger = shared.access.ledger()?;
-    let mut checked = shared.ready.0.lock().await;
+async fn ledger(access: &Access, checked: &Checked) -> Option<String> {
+    let ledger = access.ledger()?;
+    let mut checked = checked.0.lock().await;
     if let Some((at, reason)) = &*checked
         && at.elapsed() < HOLDS
     {

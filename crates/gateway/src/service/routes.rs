@@ -15,11 +15,11 @@ use serde_json::Value;
 
 use super::beside::Beside;
 use super::refused::{Logged, refused};
-use super::{Shared, beside, chat, extract, lists, once, page, pages, ready};
+use super::{Shared, beside, chat, extract, job, lists, once, page, pages, ready};
 use crate::guard;
 use crate::problem::{Kind, Problem};
 use crate::protocol::{Anthropic, Ollama, OpenAi, Protocol, Responses};
-use crate::seen::Seen;
+use crate::seen::{Refused, Seen};
 use crate::trace;
 
 /// The state that answers requests.
@@ -66,7 +66,10 @@ impl Routes {
         let path = request.uri().path();
         let protocol = protocol_of(path, request.headers());
         let line = (protocol.name(), guard::known(request.method()), path);
-        let seen = Seen::new(&self.shared, id, line, trace::of(request.headers()));
+        let refuse = self.shared.telemetry.clone().map(|telemetry| {
+            Box::new(move |seen: &Seen, status| telemetry.refused(seen, status)) as Box<Refused>
+        });
+        let seen = Seen::new(&self.shared.metrics, refuse, id, line, trace::of(request.headers()));
         let is_draining = self.shared.draining.is_set();
         let mut response = match self.admitted(&request, is_draining) {
             Err(problem) => refused(protocol, &problem),
@@ -117,11 +120,21 @@ impl Routes {
             response
         };
         match is_once {
-            true => once::answer(&self.shared, request, call)
-                .await
-                .unwrap_or_else(|problem| refused(protocol, &problem)),
+            true => self.repeated(request, call).await.unwrap_or_else(|problem| refused(protocol, &problem)),
             false => call(request).await,
         }
+    }
+
+    /// Calls the handler of a request with an idempotency key, unless it was called before.
+    async fn repeated<F: Future<Output = Response> + Send + 'static>(
+        &self,
+        request: Request<Body>,
+        call: impl FnOnce(Request<Body>) -> F,
+    ) -> Result<Response, Problem> {
+        let client = self.shared.access.client(request.headers())?.id();
+        let (parts, body) = request.into_parts();
+        let text = job::text(&self.shared, &parts.headers, body).await?;
+        once::answer(&self.shared.once, client, (parts, text), call).await
     }
 
     fn admitted(
@@ -206,7 +219,7 @@ async fn ready(State(shared): State<Arc<Shared>>) -> Response {
     if shared.draining.is_set() {
         return (StatusCode::SERVICE_UNAVAILABLE, "stopping").into_response();
     }
-    let lacks = ready::lacks(&shared).await;
+    let lacks = ready::lacks(&shared.engine, &shared.access, &shared.ready).await;
     if lacks.is_empty() {
         return "ready".into_response();
     }

@@ -389,7 +389,6 @@ fn a_ledger_that_cannot_be_used_refuses_nobody_whose_spending_is_known() {
         json!({"model": "primary", "messages": [{"role": "user", "content": "Hi."}], "max_tokens": 80});
     let ask = || gate.post("/v1/chat/completions", &[("x-api-key", &secret)], &body);
     assert_eq!(ask().status, 200);
-    ledger.flush_blocking().unwrap();
     let other = rusqlite::Connection::open(&path).unwrap();
     let trigger = |table: &str, what: &str| {
         format!(

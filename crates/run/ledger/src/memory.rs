@@ -17,12 +17,14 @@ pub(crate) struct Memory(Mutex<HashMap<KeyId, Amounts>>);
 #[derive(Debug, Default, Clone, Copy)]
 struct Amounts {
     count: u64,
-    /// In millionths of a US dollar.
+    /// The reservations and costs, in millionths of a US dollar.
     sum: u64,
+    /// The reservations in the file whose calls have ended: their costs are part of `sum`.
+    released: u64,
 }
 
 impl Memory {
-    /// Keeps an amount, and returns `None`; or the sum in memory, if the budget of the key does not allow it.
+    /// Keeps an amount, and returns `None`; or all that is reserved, if the budget of the key does not allow it.
     ///
     /// # Errors
     /// The error of the file, if there is no room for another amount.
@@ -38,12 +40,10 @@ impl Memory {
             return Err(error);
         }
         let amounts = all.entry(key.id).or_default();
-        let is_over = key.budget.is_some_and(|budget| {
-            let taken = spent(key, now).saturating_add(key.held).saturating_add(amounts.sum);
-            amount > budget.saturating_sub(taken)
-        });
-        if is_over {
-            return Ok(Some(amounts.sum));
+        let held = key.held.saturating_sub(amounts.released).saturating_add(amounts.sum);
+        let taken = spent(key, now).saturating_add(held);
+        if key.budget.is_some_and(|budget| amount > budget.saturating_sub(taken)) {
+            return Ok(Some(held));
         }
         (amounts.count, amounts.sum) = (amounts.count + 1, amounts.sum.saturating_add(amount));
         Ok(None)
@@ -56,11 +56,21 @@ impl Memory {
         }
     }
 
-    /// Removes an amount that was written.
-    pub(crate) fn written(&self, key: KeyId, actual: u64) {
+    /// Keeps the cost of a call whose reservation is in the file, and cannot be settled there.
+    pub(crate) fn ended(&self, key: KeyId, reserved: u64, actual: u64) {
+        let mut all = self.lock();
+        let amounts = all.entry(key).or_default();
+        amounts.count += 1;
+        amounts.sum = amounts.sum.saturating_add(actual);
+        amounts.released = amounts.released.saturating_add(reserved);
+    }
+
+    /// Removes a cost that was written, and the reservation in the file that it replaces.
+    pub(crate) fn written(&self, key: KeyId, reserved: u64, actual: u64) {
         let mut all = self.lock();
         if let Some(amounts) = all.get_mut(&key) {
             amounts.sum = amounts.sum.saturating_sub(actual);
+            amounts.released = amounts.released.saturating_sub(reserved);
             amounts.count = amounts.count.saturating_sub(1);
             if amounts.count == 0 {
                 all.remove(&key);

@@ -89,6 +89,7 @@ pub struct BudgetExceeded {
 #[must_use = "a hold that is dropped is spent"]
 pub struct Hold {
     ledger: Ledger,
+    key: KeyId,
     place: Place,
     amount: u64,
     is_settled: bool,
@@ -100,7 +101,7 @@ enum Place {
     /// The number of its row in the file.
     File(i64),
     /// The memory, because the file could not be written.
-    Memory { key: KeyId, run: Option<RecordId>, at: Time },
+    Memory { run: Option<RecordId>, at: Time },
 }
 
 /// Spending.
@@ -124,8 +125,8 @@ impl Ledger {
                 Error::Invalid(format!("at most {most} US dollars can be reserved for one call")).into()
             );
         }
-        let hold = |place| Hold { ledger: self.clone(), place, amount, is_settled: false };
-        let in_memory = Place::Memory { key, run, at: now };
+        let hold = |place| Hold { ledger: self.clone(), key, place, amount, is_settled: false };
+        let in_memory = Place::Memory { run, at: now };
         if let Some(error) = self.core().failure() {
             return self.reserve_in_memory(key, amount, now, error).map(|()| hold(in_memory));
         }
@@ -151,7 +152,7 @@ impl Ledger {
             Some(pending) => Err(ReserveError::Exceeded(BudgetExceeded {
                 budget: key.budget.unwrap_or_default(),
                 spent: spent(&key, now),
-                held: key.held.saturating_add(pending),
+                held: pending,
                 name: key.name,
                 amount,
             })),
@@ -248,12 +249,17 @@ impl Hold {
         let (done, end) = oneshot::channel();
         let (core, actual) = (self.ledger.weak(), actual.min(MAX_AMOUNT));
         let mut done = Some(done);
-        if let Place::Memory { key, .. } = self.place {
-            self.ledger.core().memory.settle(key, self.amount, actual);
+        if let Place::Memory { .. } = self.place {
+            self.ledger.core().memory.settle(self.key, self.amount, actual);
             // The caller does not wait for a file that may stay as it is for long.
             done.take().map(|done| done.send(Ok(())));
         }
-        self.ledger.submit_job(Box::new(Settlement { place: self.place, actual, core, done }));
+        let reserved = (!matches!(self.place, Place::Memory { .. })).then_some(self.amount);
+        let is_in_memory = reserved.is_none();
+        let (key, place) = (self.key, self.place);
+        let settlement =
+            Settlement { key, place, reserved: reserved.unwrap_or(0), actual, is_in_memory, core, done };
+        self.ledger.submit_job(Box::new(settlement));
         Committed::new(end)
     }
 }
@@ -269,7 +275,12 @@ impl Drop for Hold {
 
 /// A settlement that is kept until it is written.
 struct Settlement {
+    key: KeyId,
     place: Place,
+    /// The amount that is reserved in the file.
+    reserved: u64,
+    /// Whether the memory has the cost.
+    is_in_memory: bool,
     actual: u64,
     core: std::sync::Weak<crate::core::Core>,
     done: Option<oneshot::Sender<Result<(), Error>>>,
@@ -279,7 +290,8 @@ impl Job for Settlement {
     fn run(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let id = match self.place {
             Place::File(id) => id,
-            Place::Memory { key: KeyId(key), run, at } => {
+            Place::Memory { run, at } => {
+                let KeyId(key) = self.key;
                 let (run, actual) = (run.map(|run| run.0), number(self.actual));
                 connection
                     .prepare_cached(
@@ -309,12 +321,19 @@ impl Job for Settlement {
         if let Some(done) = self.done.take() {
             let _ = done.send(committed.clone());
         }
-        if let (Ok(()), Place::Memory { key, .. }, Some(core)) = (&committed, self.place, self.core.upgrade())
-        {
-            core.memory.written(key, self.actual);
+        let core = self.core.upgrade();
+        match (&committed, &core) {
+            (Ok(()), Some(core)) if self.is_in_memory => {
+                core.memory.written(self.key, self.reserved, self.actual);
+            }
+            (Err(Error::Storage { .. }), Some(core)) if !self.is_in_memory => {
+                core.memory.ended(self.key, self.reserved, self.actual);
+                self.is_in_memory = true;
+            }
+            _ => {}
         }
         // A closed ledger does not try again: the amount stays reserved.
-        if let (Err(Error::Storage { .. }), Some(core)) = (committed, self.core.upgrade()) {
+        if let (Err(Error::Storage { .. }), Some(core)) = (committed, core) {
             core.push_unsettled(self);
         }
     }
