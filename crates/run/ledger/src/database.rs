@@ -33,6 +33,15 @@ impl Database {
         Ledger::start(Store::open(path.as_ref(), format)?, Settings::default(), None).map(Self)
     }
 
+    /// Opens a file of this format only for reading: neither the file nor its folder is written to, and they may be read-only. Writes
+    /// fail.
+    ///
+    /// # Errors
+    /// As [`Ledger::open`], and [`Error::File`] for a file of an older format, or with writes that were not brought into it.
+    pub fn open_read_only(path: impl AsRef<Path>, format: &Format) -> Result<Self, Error> {
+        Ledger::start(Store::open_read_only(path.as_ref(), format)?, Settings::default(), None).map(Self)
+    }
+
     /// Runs a write in the next transaction, together with the writes that wait by then. An error undoes only this write; a
     /// full disk undoes all writes of the transaction, and each of them reports it.
     pub fn write<T: Send + 'static>(
