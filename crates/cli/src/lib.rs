@@ -24,6 +24,7 @@ mod ledger;
 mod log;
 mod model;
 mod output;
+mod pool;
 #[cfg(feature = "local")]
 mod progress;
 pub mod rows;

@@ -1,4 +1,4 @@
-//! The signals that end a service.
+//! The signals that end a process.
 
 use crate::stderr::say;
 
@@ -36,20 +36,16 @@ impl Hangups {
     }
 }
 
-#[cfg(unix)]
-async fn signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let interrupt = tokio::signal::ctrl_c();
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminate) => tokio::select! {
-            _ = interrupt => {}
-            _ = terminate.recv() => {}
-        },
-        Err(_) => _ = interrupt.await,
+/// Waits for SIGINT or SIGTERM; forever if the system has neither.
+pub(crate) async fn signal() {
+    #[cfg(unix)]
+    if let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => return,
+            _ = terminate.recv() => return,
+        }
     }
-}
-
-#[cfg(not(unix))]
-async fn signal() {
-    _ = tokio::signal::ctrl_c().await;
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
 }

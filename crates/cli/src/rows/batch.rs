@@ -46,7 +46,7 @@ pub struct BatchOutput {
     /// The observations about the targets of the batch that are in force.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub in_force: Vec<Restriction>,
-    /// The estimate of `--estimate`.
+    /// The estimate of `status` while rows are open, and of `--estimate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate: Option<BatchEstimate>,
 }

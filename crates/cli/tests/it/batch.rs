@@ -381,7 +381,7 @@ fn an_estimate_asks_some_rows_and_keeps_them() {
 }
 
 /// A provider that sends correct completions after a delay.
-fn slow() -> Provider {
+pub(super) fn slow() -> Provider {
     Provider::start(Faults { wrong: 0, fail: 0, stall: 0, cut: 0, latency: Duration::from_millis(20) })
         .unwrap()
 }

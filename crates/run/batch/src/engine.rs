@@ -140,6 +140,8 @@ pub enum Stop {
     Cancelled,
     /// More rows were rejected than the user allows.
     TooManyFailures,
+    /// The process is to end.
+    Draining,
 }
 
 /// The reason why an engine ended.

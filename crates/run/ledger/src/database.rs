@@ -49,6 +49,24 @@ impl Database {
         Ledger::start(store, Settings::default(), Some(place)).map(Self)
     }
 
+    /// Opens both files as [`open`](Self::open) does, but only for reading: neither they nor their folders are written to, and may be
+    /// read-only. Writes fail.
+    ///
+    /// # Errors
+    /// As [`Ledger::open`], and [`Error::File`] for a file that does not exist, of an older format, or with writes that were not brought
+    /// into it.
+    pub fn open_read_only(
+        path: impl AsRef<Path>,
+        format: &Format,
+        name: &str,
+        ledger: impl FnOnce(&Connection) -> rusqlite::Result<(PathBuf, bool)>,
+    ) -> Result<Self, Error> {
+        let (place, _) = Store::open_read_only(path.as_ref(), format)?.read(ledger)?;
+        let store = Store::open_read_only(&place, &LEDGER)?;
+        store.attach(path.as_ref(), name)?;
+        Ledger::start(store, Settings::default(), None).map(Self)
+    }
+
     /// Runs a write in the next transaction, together with the writes that wait by then. An error undoes only this write; a
     /// full disk undoes all writes of the transaction, and each of them reports it.
     pub fn write<T: Send + 'static>(

@@ -66,6 +66,7 @@ pub(crate) struct Store {
     writer: Mutex<Connection>,
     /// `None` in memory, where the one connection does both.
     reader: Option<Mutex<Connection>>,
+    is_read_only: bool,
 }
 
 impl Store {
@@ -83,12 +84,14 @@ impl Store {
             functions(&reader)?;
             Ok(reader)
         });
-        Ok(Self { writer: Mutex::new(writer), reader: Some(Mutex::new(reader.map_err(wrong)?)) })
+        let reader = reader.map_err(wrong)?;
+        Ok(Self { writer: Mutex::new(writer), reader: Some(Mutex::new(reader)), is_read_only: false })
     }
 
     /// Attaches a file as the schema of this name to both connections, which wait for other processes from now on.
     pub(crate) fn attach(&self, path: &Path, name: &str) -> Result<(), Error> {
-        let (wrong, file) = (in_file(path), path.to_string_lossy());
+        let wrong = in_file(path);
+        let file = if self.is_read_only { read_only(path).0 } else { path.to_string_lossy().into_owned() };
         let sql = format!("ATTACH ?1 AS {name}");
         for connection in [Some(&self.writer), self.reader.as_ref()].into_iter().flatten() {
             let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,10 +101,46 @@ impl Store {
         Ok(())
     }
 
+    /// Opens a file without writing to it or to its folder. Another process may work on it, if the folder has SQLite's files for that.
+    pub(crate) fn open_read_only(path: &Path, format: &Format) -> Result<Self, Error> {
+        check(path)?;
+        let (uri, has_writes) = read_only(path);
+        let wrong = |error: rusqlite::Error| {
+            let hint = if has_writes { "; copy the folder to a place where it can be written" } else { "" };
+            Error::File { path: path.to_owned(), message: format!("{error}{hint}") }
+        };
+        let flags =
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connect = || {
+            let file = Connection::open_with_flags(&uri, flags)?;
+            file.busy_timeout(PATIENCE)?;
+            functions(&file)?;
+            Ok(file)
+        };
+        let writer: Connection = connect().map_err(wrong)?;
+        let found = |sql| writer.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(wrong);
+        let (application, version) = (found("PRAGMA application_id")?, found("PRAGMA user_version")?);
+        let known = format.steps.len() as i64;
+        if application != format.application {
+            let hint = Some("it is another program's database");
+            return Err(Error::NotALedger { path: path.to_owned(), hint });
+        }
+        if version > known {
+            return Err(Error::Newer { path: path.to_owned(), found: version, known });
+        }
+        if version < known {
+            let message =
+                "it has an older format: copy the folder to a place where it can be written".to_owned();
+            return Err(Error::File { path: path.to_owned(), message });
+        }
+        let reader = connect().map_err(wrong)?;
+        Ok(Self { writer: Mutex::new(writer), reader: Some(Mutex::new(reader)), is_read_only: true })
+    }
+
     pub(crate) fn in_memory() -> Result<Self, Error> {
         let mut writer = Connection::open_in_memory().map_err(|error| Error::write(&error))?;
         prepare(&mut writer, Path::new(":memory:"), &LEDGER)?;
-        Ok(Self { writer: Mutex::new(writer), reader: None })
+        Ok(Self { writer: Mutex::new(writer), reader: None, is_read_only: false })
     }
 
     pub(crate) fn writer(&self) -> MutexGuard<'_, Connection> {
@@ -114,6 +153,16 @@ impl Store {
             self.reader.as_ref().unwrap_or(&self.writer).lock().unwrap_or_else(PoisonError::into_inner);
         read(&reader).map_err(|error| Error::read(&error))
     }
+}
+
+/// Returns the address of a file that is only read, and whether it has writes that are not brought into it yet.
+fn read_only(path: &Path) -> (String, bool) {
+    let log = path.with_file_name(format!("{}-wal", path.file_name().unwrap_or_default().display()));
+    let has_writes = std::fs::metadata(log).is_ok_and(|file| file.len() > 0);
+    // An immutable file is read without SQLite's files beside it.
+    let mode = if has_writes { "mode=ro" } else { "mode=ro&immutable=1" };
+    let name = path.display().to_string().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    (format!("file:{name}?{mode}"), has_writes)
 }
 
 /// Returns the conversion of errors with a file.
@@ -211,6 +260,38 @@ fn functions(connection: &Connection) -> rusqlite::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_read_without_writing_beside_it() {
+        const FORMAT: Format =
+            Format { application: 7, steps: &["CREATE TABLE t (n); INSERT INTO t VALUES (1)"] };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a#b?.db");
+        drop(Store::open(&path, &FORMAT).unwrap());
+        let files = || {
+            let mut names: Vec<_> =
+                std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        let before = (files(), std::fs::read(&path).unwrap());
+        let store = Store::open_read_only(&path, &FORMAT).unwrap();
+        let count =
+            |file: &Connection| file.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0));
+        assert_eq!(store.read(count).unwrap(), 1);
+        assert!(store.writer().execute("INSERT INTO t VALUES (2)", []).is_err());
+        assert_eq!(before.0, ["a#b?.db"]);
+        assert_eq!(before, (files(), std::fs::read(&path).unwrap()));
+        drop(store);
+        for (format, says) in [
+            (Format { application: 8, ..FORMAT }, "another program's database"),
+            (Format { steps: &[], ..FORMAT }, "has format 1"),
+            (Format { steps: &["", ""], ..FORMAT }, "an older format: copy the folder"),
+        ] {
+            let error = Store::open_read_only(&path, &format).map(drop).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
 
     #[test]
     fn every_older_format_becomes_the_newest_and_keeps_its_rows() {

@@ -55,7 +55,9 @@ continues the batch.";
 const RESUME_HELP: &str = "\
 Examples:
   formwork batch resume letters
-  formwork batch resume letters --config other.toml --concurrency 8";
+  formwork batch resume letters --config other.toml --concurrency 8
+
+The options of the last `run`, `resume` or `retry` hold until others are named, except --limit, --estimate, --json and --verbose.";
 
 const RETRY_HELP: &str = "\
 Examples:
@@ -169,16 +171,26 @@ pub(crate) struct WorkArgs {
     /// Maximum number of rows per file of `--mode provider-batch` [default: as many as the provider accepts in 64 MiB]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..))]
     file_rows: Option<u32>,
-    /// Seconds between two requests for the state of the files of `--mode provider-batch`
-    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
-    poll: f64,
-    /// Process rows in this process, or in the workers of a Restate server (`formwork worker`), which have the
+    /// Seconds between two requests for the state of the files of `--mode provider-batch` [default: 30]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    poll: Option<f64>,
+    /// Process rows in this process, or in the workers of a Restate server (`formwork worker`) that have the same
     /// providers [default: in-process]
     #[arg(long, value_name = "ENGINE", value_enum)]
     engine: Option<Engine>,
     /// The address of Restate's ingress, such as http://127.0.0.1:8080; required by --engine restate
     #[arg(long, value_name = "URL")]
     ingress: Option<String>,
+    /// The pool of workers that gets the rows of --engine restate [default: the workers with the same providers and policies]
+    #[arg(long, value_name = "NAME")]
+    pool: Option<String>,
+    /// Maximum number of rows that are submitted to Restate and have no result; --concurrency of them, the oldest, are waited for
+    /// [default: 4096]
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    ahead: Option<u32>,
+    /// The environment variable with the bearer token for Restate's ingress [default: no token]
+    #[arg(long, value_name = "VARIABLE")]
+    token_env: Option<String>,
     /// Maximum number of rows in progress [default: as many as the targets sustain, at most 512; 1 for a model in this process]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u16).range(1..=4096))]
     concurrency: Option<u16>,
@@ -201,6 +213,10 @@ pub(crate) struct WorkArgs {
     /// Exit with 0 even if rows were rejected
     #[arg(long)]
     allow_failures: bool,
+    /// Seconds in which rows in progress are finished after the first Ctrl-C or SIGTERM; no further row is started. A second signal
+    /// drops their calls at once [default: 30]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    grace: Option<f64>,
     /// Print the numbers of the batch as one JSON object at the end
     #[arg(long)]
     json: bool,
@@ -303,7 +319,8 @@ pub(crate) fn run(command: &Command, providers: &Providers) -> Result<Status, Fa
 
 fn status(args: &StatusArgs) -> Result<Status, Failed> {
     let view = View::open(&args.folder).map_err(failed)?;
-    let numbers = numbers::of(&view).map_err(failed)?;
+    let mut numbers = numbers::of(&view).map_err(failed)?;
+    numbers.estimate = numbers::estimated(&view).map_err(failed)?.filter(|_| numbers.open > 0);
     output::either(args.json, &numbers, || numbers::page(&numbers))?;
     Ok(Status::Ok)
 }

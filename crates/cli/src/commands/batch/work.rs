@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use formwork::config::Section;
 use formwork::providers::Providers;
 use formwork_batch::{
     Batch, BatchError, Columns, Control, Engine as _, InProcess, MAX_INPUT, Pace, Question, Rows, Spec, Stop,
-    open_files, read_rows, start_anew,
+    open_files, read_rows,
 };
 use formwork_core::{Context, ErrorKind};
 use formwork_extract::CancellationToken;
@@ -16,13 +17,14 @@ use formwork_skill::Template;
 use serde_json::{Map, Value};
 
 use super::contract::New;
-use super::session::{MAX_ROWS, Settings, closed, limited, with_progress};
+use super::session::{MAX_ROWS, Settings, closed, limited, reopen, with_progress};
 use super::{Engine, Mode, ResumeArgs, RunArgs, WorkArgs, contract, failed, provider, restate};
 use crate::exit::{Failed, Status};
 use crate::flags::set;
+use crate::interrupt::{self, Drain};
 use crate::stderr::say;
 use crate::targets::Targets;
-use crate::{configuration, health, interrupt, log};
+use crate::{configuration, health, log};
 
 pub(super) fn start(args: &RunArgs, providers: &Providers) -> Result<Status, Failed> {
     let contract = contract::read(&args.contract, args.any)?;
@@ -83,7 +85,7 @@ pub(super) fn start(args: &RunArgs, providers: &Providers) -> Result<Status, Fai
             return Err(failed(BatchError::OtherContract { path, difference }));
         }
     };
-    work(batch, &args.work, providers, new)
+    work(batch, &args.work, providers, false, new)
 }
 
 /// Returns the columns of the rows that the command names.
@@ -139,24 +141,22 @@ fn is_within(inner: &Path, outer: &Path) -> bool {
 
 pub(super) fn resume(args: &ResumeArgs, providers: &Providers, retries: bool) -> Result<Status, Failed> {
     let batch = Batch::open(&args.folder).map_err(failed)?;
-    if retries {
-        start_anew(batch.view()).map_err(failed)?;
-        let rows = batch.retry().map_err(failed)?;
-        say!("{rows} rejected rows are processed again");
-    }
-    work(batch, &args.work, providers, None)
+    work(batch, &args.work, providers, retries, None)
 }
 
 fn work(
     mut batch: Batch,
     args: &WorkArgs,
     providers: &Providers,
+    reopened: bool,
     new: Option<New>,
 ) -> Result<Status, Failed> {
-    if batch.view().control().map_err(failed)? == Control::Stop(Stop::Cancelled) {
+    if !reopened && batch.view().control().map_err(failed)? == Control::Stop(Stop::Cancelled) {
         return Err(failed(BatchError::Cancelled(batch.view().folder().to_owned())));
     }
-    batch.view().set_control(Control::Run).map_err(failed)?;
+    if !reopened {
+        batch.view().set_control(Control::Run).map_err(failed)?;
+    }
     let (settings, named) = Settings::of(&batch, args).map_err(failed)?;
     let files = open_files(batch.view()).map_err(failed)?;
     if settings.mode == Mode::Direct && files > 0 {
@@ -166,7 +166,7 @@ fn work(
         );
     }
     if settings.engine == Engine::Restate {
-        return restate::work(batch, args, &settings, new);
+        return restate::work(batch, args, &settings, &named, providers, reopened, new);
     }
     // The pauses of a batch whose provider is down are lines of the log.
     log::start(false);
@@ -175,8 +175,17 @@ fn work(
     let spent =
         (progress.micro_usd + progress.uncertain_micro_usd + progress.reserved_micro_usd) as f64 / 1e6;
     let left = settings.budget.map(|budget| (budget - spent).max(0.0));
-    let cancel = CancellationToken::new();
-    interrupt::run(&cancel, async {
+    let (cancel, drain) = (CancellationToken::new(), CancellationToken::new());
+    batch.drain_on(drain.clone());
+    let grace = Duration::from_secs_f64(settings.grace);
+    let begin = move || {
+        say!(
+            "ending: rows in progress have {} s to finish; once more drops their calls",
+            grace.as_secs_f64()
+        );
+        drain.cancel();
+    };
+    interrupt::drained(&cancel, Some(Drain { grace, begin: Box::new(begin) }), async {
         let sections = RefCell::new(Vec::new());
         let noted = |section: Section| {
             sections.borrow_mut().push(section.clone());
@@ -203,6 +212,10 @@ fn work(
                 ErrorKind::Schema | ErrorKind::Config => Failed::usage(error),
                 kind => Failed::of(kind, false, error),
             })?;
+        // Whatever cannot be processed is left as it is.
+        if reopened {
+            reopen(&batch)?;
+        }
         let plan = Arc::clone(extractor.plan());
         let satisfies = |value: &Value| plan.contract().judge(value, &Context::EMPTY).is_accepted();
         let question = Question::of(&extractor).with_sample(settings.sample).with_models(models);
@@ -210,7 +223,7 @@ fn work(
         let batch = Arc::new(limited(batch, args, &settings)?);
         let ended = match files {
             Some(files) => {
-                let engine = files.engine(extractor, args);
+                let engine = files.engine(extractor, &settings);
                 with_progress(&batch, engine.run(Arc::clone(&batch) as _, &cancel)).await
             }
             None => {
@@ -221,6 +234,6 @@ fn work(
                 with_progress(&batch, engine.run(Arc::clone(&batch) as _, &cancel)).await
             }
         };
-        closed(&batch, ended, args)
+        closed(&batch, ended, args, &settings)
     })
 }

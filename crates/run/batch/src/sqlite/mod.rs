@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use formwork_core::{Clock as _, Cost};
-use formwork_extract::TokioClock;
+use formwork_extract::{CancellationToken, TokioClock};
 use formwork_ledger::Database;
 use rusqlite::{Connection, params};
 use serde_json::Value;
@@ -69,6 +69,8 @@ struct Session {
     only: Option<BTreeSet<u64>>,
     max_failures: Option<MaxFailures>,
     control: Option<(Instant, Control)>,
+    /// Stops the batch when it is cancelled.
+    drain: Option<CancellationToken>,
 }
 
 impl Batch {
@@ -190,6 +192,12 @@ impl Batch {
     /// Sets the maximum number or share of rejected rows, after which the batch stops (default: no limit).
     pub fn stop_at(&self, failures: MaxFailures) {
         self.session().max_failures = Some(failures);
+    }
+
+    /// Stops the batch with [`Stop::Draining`] when this token is cancelled: no further row is started, and rows in progress are
+    /// finished (default: never).
+    pub fn drain_on(&self, token: CancellationToken) {
+        self.session().drain = Some(token);
     }
 
     /// Hands out only these open rows in this process: the first `rows`, or a random sample of them with this seed. Returns how
@@ -349,6 +357,9 @@ impl Store for Batch {
 
     async fn control(&self) -> Result<Control, BatchError> {
         let mut session = self.session();
+        if session.drain.as_ref().is_some_and(CancellationToken::is_cancelled) {
+            return Ok(Control::Stop(Stop::Draining));
+        }
         if let Some(max) = session.max_failures {
             let progress = Progress {
                 rows: self.rows,

@@ -115,7 +115,7 @@ pub struct View {
 }
 
 impl View {
-    /// Opens the batch of a folder for reading.
+    /// Opens the batch of a folder for reading. A folder that cannot be written to is read as it is.
     ///
     /// # Errors
     /// [`BatchError::NoBatch`] if there is none, [`BatchError::Store`] if the file has another format.
@@ -125,12 +125,18 @@ impl View {
         if !path.exists() {
             return Err(BatchError::NoBatch(folder));
         }
-        let database = Database::open(path, &FORMAT, "folder", |file| {
+        let store = |file: &rusqlite::Connection| {
             // A folder of an earlier version has its answers still in the file.
             let is_older = tables::get(file, "id")?.is_none();
             let store = tables::get(file, "store")?;
             let store = store.as_ref().and_then(Value::as_str).unwrap_or(STORE);
             Ok((folder.join(store), !is_older))
+        };
+        let database = Database::open(&path, &FORMAT, "folder", store).or_else(|error| match error {
+            formwork_ledger::Error::File { .. } => {
+                Database::open_read_only(&path, &FORMAT, "folder", store).map_err(|_| error)
+            }
+            error => Err(error),
         })?;
         let is_older = database.read(|file| Ok(tables::get(file, "id")?.is_none()))?;
         if is_older {
@@ -228,23 +234,34 @@ impl View {
         Ok(self.database.write(move |file| tables::set(file, "control", &value)).wait()?)
     }
 
-    /// Returns the costs of the rows with a result, in millionths of a US dollar and in tokens; rows without a call are
-    /// omitted. The cost is `None` if a price is unknown.
+    /// Returns the costs of the rows with a result, in millionths of a US dollar and in tokens, and the lengths of their inputs in
+    /// bytes; rows without a call are omitted. The cost is `None` if a price is unknown.
     ///
     /// # Errors
     /// [`BatchError::Store`].
-    pub fn row_costs(&self) -> Result<Vec<(Option<u64>, u64)>, BatchError> {
+    pub fn row_costs(&self) -> Result<Vec<(Option<u64>, u64, u64)>, BatchError> {
         Ok(self.database.read(|file| {
             let mut select = file.prepare(
-                "SELECT CASE WHEN count(*) = count(micro_usd) THEN sum(micro_usd) END, sum(input_tokens + output_tokens)
-                 FROM rows JOIN answer ON answer.batch = ?1 AND row = key
+                "SELECT CASE WHEN count(*) = count(micro_usd) THEN sum(micro_usd) END, sum(input_tokens + output_tokens),
+                     octet_length(inputs.input)
+                 FROM rows JOIN answer ON answer.batch = ?1 AND row = key JOIN inputs USING (number)
                  WHERE rows.state > 0 AND call IS NOT NULL GROUP BY number",
             )?;
             let rows = select.query_map([&self.id], |row| {
-                Ok((row.get::<_, Option<i64>>(0)?.map(nat), nat(row.get(1)?)))
+                Ok((row.get::<_, Option<i64>>(0)?.map(nat), nat(row.get(1)?), nat(row.get(2)?)))
             })?;
             rows.collect()
         })?)
+    }
+
+    /// Returns the length of the inputs of the open rows that need a call, in bytes.
+    ///
+    /// # Errors
+    /// [`BatchError::Store`].
+    pub fn open_bytes(&self) -> Result<u64, BatchError> {
+        let sql = "SELECT coalesce(sum(octet_length(input)), 0) FROM rows JOIN inputs USING (number)
+                   WHERE state = 0 AND bad = 0 AND leader IS NULL";
+        Ok(self.database.read(|file| file.query_row(sql, [], |row| row.get(0).map(nat)))?)
     }
 
     /// Returns the number of rows that need a call: valid rows that do not share the result of another row.
