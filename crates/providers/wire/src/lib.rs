@@ -40,6 +40,7 @@ mod http_provider;
 mod prefill;
 mod request_info;
 mod settings;
+mod tool_input;
 mod transport;
 mod wire;
 
@@ -55,6 +56,7 @@ pub use framing::{Framing, Ndjson, Sse};
 pub use http_provider::Http;
 pub use request_info::RequestInfo;
 pub use settings::{Members, merge};
+pub use tool_input::ToolInput;
 pub use transport::{Body, Chunks, SharedTransport, Transport};
 pub use wire::{Auth, Wire};
 
