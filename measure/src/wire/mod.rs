@@ -64,8 +64,10 @@ const PROTOCOLS: &[Protocol] = &[
         path: ":streamGenerateContent",
         provider: |model, over| Arc::new(Http::new(Gemini::new(model), over)),
     },
-    Protocol { path: "/converse", provider: |model, over| Arc::new(Http::new(Bedrock::new(model), over)) },
-    // Only refused streams are decoded, because their framing is not supported.
+    Protocol {
+        path: "/converse",
+        provider: |model, over| Arc::new(Http::new(Bedrock::new(model).with_stream(false), over)),
+    },
     Protocol {
         path: "/converse-stream",
         provider: |model, over| Arc::new(Http::new(Bedrock::new(model), over)),

@@ -109,7 +109,7 @@ fn cases() -> Vec<Case> {
         },
         Case {
             kind: "bedrock",
-            section: "",
+            section: "stream = false",
             base: "",
             model: "anthropic.claude-sonnet-4-5-20250929-v1:0",
             key: bearer("AWS_BEARER_TOKEN_BEDROCK"),

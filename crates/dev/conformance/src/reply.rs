@@ -45,7 +45,7 @@ impl Reply {
 
     /// Returns whether the content type is that of a stream.
     pub(crate) fn is_stream(&self) -> bool {
-        let streams = ["text/event-stream", "application/x-ndjson"];
+        let streams = ["text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream"];
         self.headers
             .iter()
             .any(|(name, value)| name == "content-type" && streams.iter().any(|kind| value.starts_with(kind)))

@@ -43,7 +43,7 @@ pub struct Common {
     #[schemars(range(min = 1))]
     pub tpm: Option<NonZeroU64>,
     /// The proxy for all requests: `http://`, `https://` or `socks5h://`, a host, and optionally a user name and password (default:
-    /// `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` of the environment).
+    /// that of the environment).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
     /// A PEM file with additional trusted root certificates (default: none).
@@ -73,8 +73,7 @@ pub struct Common {
     /// Cloud credentials instead of an API key (default: none).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credentials: Option<CloudCredentials>,
-    /// The seconds after which `api_key_command` runs, or `api_key_file` is read, again (default: 300); also when the server rejects
-    /// the key.
+    /// The seconds after which `api_key_command` or `api_key_file` is read again (default: 300); also when the server rejects the key.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub api_key_lifetime_seconds: Option<f64>,
@@ -82,13 +81,11 @@ pub struct Common {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub connect_timeout_seconds: Option<f64>,
-    /// The time limit for the first chunk of an answer in seconds (default: the remaining time of the call, 300 without
-    /// a limit).
+    /// The time limit for the first chunk of an answer in seconds (default: the remaining time, else 300).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub first_timeout_seconds: Option<f64>,
-    /// The time limit between two chunks of an answer in seconds (default: the remaining time of the call, 300 without
-    /// a limit).
+    /// The time limit between two chunks of an answer in seconds (default: the remaining time, else 300).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub idle_timeout_seconds: Option<f64>,
@@ -104,8 +101,8 @@ pub struct Common {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "delays")]
     #[schemars(inner(range(min = 0, max = 86400)))]
     pub retry_delays: Option<Vec<f64>>,
-    /// The price of a million tokens in US dollars: `{ input = 0.15, output = 0.6 }` (default: the registry's price of
-    /// the model at its own vendor; otherwise unknown).
+    /// The price of a million tokens in US dollars: `{ input = 0.15, output = 0.6 }` (default: the registry's, at the model's own
+    /// vendor).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
     /// The settings of the model, such as `{ effort = "low" }` (default: those of `[defaults]`). Those that the server does not take

@@ -1,6 +1,4 @@
-use formwork_anthropic::{
-    API_KEY, Anthropic, AnthropicBatches, AnthropicConfig, DEFAULT_URL, Mode, Thinking,
-};
+use formwork_anthropic::{Anthropic, AnthropicBatches, AnthropicConfig, DEFAULT_URL, Mode, Thinking};
 use formwork_dialect::registry::{Entry, NativeMode};
 use formwork_wire::Wire as _;
 
@@ -17,17 +15,24 @@ pub(super) fn kind() -> Kind {
 }
 
 fn make(section: &Section) -> Result<Made, ConfigError> {
-    Ok(open(section)?.make(section)?.with_default_address(DEFAULT_URL))
+    let hosted = open(section)?;
+    let own = hosted.server.own_address.clone().unwrap_or_default();
+    let made = hosted.make(section)?.with_default_address(&own);
+    Ok(match own == DEFAULT_URL {
+        true => made,
+        false => made.with_system("gcp.vertex_ai").with_vendor("vertex_ai"),
+    })
 }
 
 fn open(section: &Section) -> Result<Hosted<Anthropic>, ConfigError> {
     let mut config: AnthropicConfig =
         section.clone().with_variable("base_url", "ANTHROPIC_BASE_URL").read()?;
-    let server = Server::new(config.base_url(), API_KEY)
+    let own = AnthropicConfig { base_url: DEFAULT_URL.to_owned(), ..config.clone() }.base_url();
+    let server = Server::new(config.base_url(), config.auth())
         .with_key_env(config.key_env())
         .with_headers(&config.headers)
-        .with_own_address(DEFAULT_URL);
-    let row = section.registry().lookup(&format!("anthropic/{}", config.model));
+        .with_own_address(own);
+    let row = section.registry().lookup(&format!("anthropic/{}", config.model.replace('@', "-")));
     let model = config.model.clone();
     let settings = section.settings();
     let budget = |budget_tokens| Thinking::Budget { budget_tokens };

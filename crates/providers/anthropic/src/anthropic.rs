@@ -24,6 +24,8 @@ pub const DEFAULT_MAX_TOKENS: u32 = 8192;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Anthropic {
     pub(crate) model: String,
+    /// The path of the model on Vertex AI.
+    pub(crate) resource: Option<String>,
     pub(crate) capabilities: Capabilities,
     pub(crate) mode: Mode,
     pub(crate) strict: bool,
@@ -45,6 +47,7 @@ impl Anthropic {
             .with_dialect("prompt");
         Self {
             model: model.into(),
+            resource: None,
             capabilities,
             mode: Mode::default(),
             strict: true,
@@ -108,6 +111,28 @@ impl Anthropic {
     /// [`DEFAULT_MAX_TOKENS`]).
     pub const fn with_max_tokens(mut self, tokens: u32) -> Self {
         self.capabilities.default_max_tokens = Some(tokens);
+        self
+    }
+
+    /// Sets the project and the location of Google Cloud whose Vertex AI has the model (default: Anthropic's own API).
+    ///
+    /// ```
+    /// use formwork_anthropic::Anthropic;
+    /// use formwork_core::{Call, Lowered, Message};
+    /// use formwork_wire::Wire;
+    ///
+    /// let wire = Anthropic::new("claude-sonnet-4-5@20250929").with_vertex("p-1", "global");
+    /// let request = wire.encode(&Call::new(vec![Message::user("Hello.")], Lowered::default()))?;
+    /// let path = "/v1/projects/p-1/locations/global/publishers/anthropic/models/claude-sonnet-4-5@20250929:streamRawPredict";
+    /// assert_eq!(request.uri().path(), path);
+    /// let body: serde_json::Value = serde_json::from_slice(request.body()).unwrap();
+    /// assert_eq!((&body["anthropic_version"], &body["model"]), (&"vertex-2023-10-16".into(), &serde_json::Value::Null));
+    /// # Ok::<(), formwork_core::Fault>(())
+    /// ```
+    pub fn with_vertex(mut self, project: &str, location: &str) -> Self {
+        let resource =
+            format!("/v1/projects/{project}/locations/{location}/publishers/anthropic/models/{}", self.model);
+        self.resource = Some(resource);
         self
     }
 

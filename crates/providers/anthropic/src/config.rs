@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use formwork_wire::Auth;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Anthropic, Mode, Thinking};
+use crate::{API_KEY, Anthropic, Mode, Thinking};
 
 /// The address of Anthropic's API.
 pub const DEFAULT_URL: &str = "https://api.anthropic.com";
@@ -31,7 +32,11 @@ pub const DEFAULT_KEY_ENV: &str = "ANTHROPIC_API_KEY";
 pub struct AnthropicConfig {
     /// The model's identifier, for example `claude-sonnet-4-6`.
     pub model: String,
-    /// The server's address, to which `/v1/messages` is appended (default: Anthropic's). A trailing `/v1` is removed.
+    /// The Google Cloud project, for Vertex AI (default: none).
+    pub project: Option<String>,
+    /// The location on Vertex AI (default: `global`).
+    pub location: Option<String>,
+    /// The server's address (default: the vendor's). A trailing `/v1` is removed.
     #[serde(default = "default_url")]
     pub base_url: String,
     /// The environment variable with the key (default: `ANTHROPIC_API_KEY`). Empty: no key is sent.
@@ -44,8 +49,8 @@ pub struct AnthropicConfig {
     pub mode: Option<Mode>,
     /// Whether the forced tool is strict. Default: the registry's value for the model, else `true`.
     pub strict: Option<bool>,
-    /// Whether the model thinks before it answers: `off`, `adaptive`, or `{ budget_tokens = 2048 }` (at least 1024).
-    /// Default: not sent, which leaves the model's default.
+    /// Whether the model thinks before it answers: `off`, `adaptive`, or `{ budget_tokens = 2048 }` (at least 1024). Default: not
+    /// sent.
     pub thinking: Option<Thinking>,
     /// The `effort` parameter: `low`, `medium`, `high`, and further values for some models. Default: not sent.
     pub effort: Option<String>,
@@ -73,6 +78,8 @@ impl AnthropicConfig {
     pub fn new(model: impl Into<String>) -> Self {
         Self {
             model: model.into(),
+            project: None,
+            location: None,
             base_url: default_url(),
             api_key_env: default_key_env(),
             headers: BTreeMap::new(),
@@ -91,13 +98,29 @@ impl AnthropicConfig {
 
     /// Returns the address to which `/v1/messages` is appended. A trailing `/v1` is removed, because the base URLs of other
     /// clients include it.
-    pub fn base_url(&self) -> &str {
+    ///
+    /// The default with a `project` is the address of Vertex AI in `location`.
+    pub fn base_url(&self) -> String {
         let url = self.base_url.trim_end_matches('/');
-        url.strip_suffix("/v1").unwrap_or(url).trim_end_matches('/')
+        match (&self.project, self.location.as_deref().unwrap_or("global")) {
+            (Some(_), "global") if url == DEFAULT_URL => "https://aiplatform.googleapis.com".to_owned(),
+            (Some(_), location) if url == DEFAULT_URL => {
+                format!("https://{location}-aiplatform.googleapis.com")
+            }
+            _ => url.strip_suffix("/v1").unwrap_or(url).trim_end_matches('/').to_owned(),
+        }
+    }
+
+    /// Returns the header of the key: `x-api-key`, or that of Google's access tokens with a `project`.
+    pub const fn auth(&self) -> Auth {
+        if self.project.is_some() { Auth::BEARER } else { API_KEY }
     }
 
     /// Returns the name of the environment variable with the key, or `None` if no key is sent.
     pub fn key_env(&self) -> Option<&str> {
+        if self.project.is_some() && self.api_key_env == DEFAULT_KEY_ENV {
+            return Some("GOOGLE_OAUTH_ACCESS_TOKEN");
+        }
         Some(self.api_key_env.as_str()).filter(|name| !name.is_empty())
     }
 
@@ -127,6 +150,22 @@ impl AnthropicConfig {
             return Err("a model cannot be forced to call a tool while it thinks: remove `mode = \"tool\"` or set `thinking = \"off\"`".to_owned());
         }
         let mut wire = Anthropic::new(&self.model);
+        if let Some(project) = &self.project {
+            let location = self.location.as_deref().unwrap_or("global");
+            let is_plain = |text: &str, more: &str| {
+                !text.is_empty() && text.chars().all(|one| one.is_ascii_alphanumeric() || more.contains(one))
+            };
+            // The location is part of the host's name, so that it must not choose another host.
+            let of_path = [
+                ("project", project.as_str(), "-.:"),
+                ("location", location, "-"),
+                ("model", &self.model, "-.@"),
+            ];
+            if let Some((name, ..)) = of_path.iter().find(|(_, text, more)| !is_plain(text, more)) {
+                return Err(format!("`{name}` contains a character that no {name} of Vertex AI has"));
+            }
+            wire = wire.with_vertex(project, location);
+        }
         let mut capabilities = wire.capabilities.clone();
         capabilities.temperature = self.temperature.unwrap_or(false);
         capabilities.default_max_tokens = self.max_tokens;

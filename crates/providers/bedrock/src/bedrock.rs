@@ -46,6 +46,7 @@ pub struct Bedrock {
     pub(crate) model: String,
     pub(crate) capabilities: Capabilities,
     pub(crate) mode: Mode,
+    pub(crate) stream: bool,
     /// The prompt cache that the settings ask for.
     pub(crate) prompt_cache: Option<PromptCache>,
     pub(crate) extra: Members,
@@ -64,6 +65,7 @@ impl Bedrock {
             model: model.into(),
             capabilities,
             mode: Mode::default(),
+            stream: true,
             prompt_cache: None,
             extra: Members::default(),
         }
@@ -75,6 +77,9 @@ impl Bedrock {
 
         /// Sets the API feature that enforces schemas (default: [`Mode::Schema`]).
         pub const fn with_mode(mode: Mode);
+
+        /// Sets whether answers are streamed (default: `true`).
+        pub const fn with_stream(stream: bool);
 
         /// Sets additional properties of the request body, for example `guardrailConfig` (default: none). They replace properties
         /// of the same name.

@@ -57,6 +57,9 @@ pub struct BedrockConfig {
     /// Whether the model continues a last message of the assistant (prefill). Default: the registry's value for the model, else
     /// `false`.
     pub prefill: Option<bool>,
+    /// Whether responses are streamed (default: `true`).
+    #[serde(default = "yes")]
+    pub stream: bool,
     /// Additional properties of the request body, for example `guardrailConfig`. They are merged into it.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
@@ -86,7 +89,10 @@ impl BedrockConfig {
         if self.base_url.is_none() && (self.region.is_empty() || !self.region.chars().all(is_name)) {
             return Err(format!("`region` is not the name of an AWS region: {:?}", self.region));
         }
-        let wire = Bedrock::new(&self.model).with_mode(self.mode).with_extra(self.extra.clone());
+        let wire = Bedrock::new(&self.model)
+            .with_mode(self.mode)
+            .with_stream(self.stream)
+            .with_extra(self.extra.clone());
         let mut capabilities = wire.capabilities.clone();
         capabilities.temperature = self.temperature.unwrap_or(true);
         capabilities.top_p = capabilities.temperature;
@@ -94,6 +100,10 @@ impl BedrockConfig {
         capabilities.prefill = self.prefill.unwrap_or(false);
         Ok(wire.with_capabilities(capabilities))
     }
+}
+
+const fn yes() -> bool {
+    true
 }
 
 fn default_region() -> String {

@@ -12,7 +12,8 @@ use crate::{API, Bedrock, Mode};
 
 /// Returns the HTTP request for a call.
 pub(crate) fn request(wire: &Bedrock, call: &Call) -> Result<Request<Bytes>, Fault> {
-    post(&format!("/model/{}/converse", encoded(&wire.model)), &body(wire, call)?, &wire.extra.of(call))
+    let operation = if wire.stream { "converse-stream" } else { "converse" };
+    post(&format!("/model/{}/{operation}", encoded(&wire.model)), &body(wire, call)?, &wire.extra.of(call))
 }
 
 /// Returns the name of the tool whose input is the document, or `None` if the document is sent as text.

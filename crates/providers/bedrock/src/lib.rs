@@ -16,7 +16,7 @@
 //! let schema = json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false});
 //! let call = Call::new(vec![Message::user("Hello.")], Lowered::new(Enforcement::Schema, schema)).with_schema_name("thing");
 //! let request = Bedrock::new("us.anthropic.claude-haiku-4-5-20251001-v1:0").encode(&call)?;
-//! assert_eq!(request.uri().path(), "/model/us.anthropic.claude-haiku-4-5-20251001-v1%3A0/converse");
+//! assert_eq!(request.uri().path(), "/model/us.anthropic.claude-haiku-4-5-20251001-v1%3A0/converse-stream");
 //! let body: Value = serde_json::from_slice(request.body()).unwrap();
 //! assert_eq!(body["outputConfig"]["textFormat"]["structure"]["jsonSchema"]["name"], "thing");
 //! # Ok::<(), formwork_core::Fault>(())
@@ -31,8 +31,8 @@
 //! Schemas must be lowered to the dialect `anthropic` of `formwork-dialect`.
 //!
 //! # Streams
-//! Responses are not streamed, because the crate does not implement the binary framing of `converse-stream`. The timeout for
-//! the first token (`first_timeout_seconds`) therefore applies to the whole response.
+//! Answers are streamed with `converse-stream`, whose messages are binary frames with checksums. An exception within a stream is a
+//! fault of its class.
 //!
 //! The crate is tested against recorded exchanges. It has not been tested against the vendor with a key.
 
@@ -40,6 +40,7 @@ mod bedrock;
 mod config;
 mod decode;
 mod encode;
+mod frames;
 mod wire;
 
 pub use bedrock::{Bedrock, Mode};

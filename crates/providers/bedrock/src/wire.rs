@@ -3,8 +3,9 @@
 use formwork_core::{Call, Capabilities, Fault};
 use formwork_wire::http::Request;
 use formwork_wire::http::response::Parts;
-use formwork_wire::{Bytes, Decoder, Deltas, RequestInfo, Whole, Wire};
+use formwork_wire::{Bytes, Decoder, Deltas, Framed, RequestInfo, Whole, Wire, media_type};
 
+use crate::frames::Frames;
 use crate::{API, Bedrock, decode, encode};
 
 impl Wire for Bedrock {
@@ -20,8 +21,11 @@ impl Wire for Bedrock {
         encode::request(self, call)
     }
 
-    fn decoder(&self, call: &Call, _: &Parts) -> Box<dyn Decoder> {
+    fn decoder(&self, call: &Call, head: &Parts) -> Box<dyn Decoder> {
         let request = self.request_info(call);
+        if media_type(head) == Some("application/vnd.amazon.eventstream") {
+            return Box::new(Framed::<Frames, _>::new(decode::StreamReader::new(request)));
+        }
         let read = move |body: &[u8], out: &mut Deltas| decode::document(request.clone(), body, out);
         Box::new(Whole::new(read))
     }

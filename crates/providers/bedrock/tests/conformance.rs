@@ -16,6 +16,60 @@ fn main() -> ExitCode {
         .run()
 }
 
+/// The name of an event that is an exception.
+const EXCEPTION: &str = "modelStreamErrorException";
+
+/// Returns the events of an answer whose text arrives in two pieces, up to the end of its content.
+fn begun(thoughts: Option<&str>, tool: Option<&str>, text: &str) -> Vec<(&'static str, Value)> {
+    let mut events = vec![("messageStart", json!({"role": "assistant"}))];
+    let index = usize::from(thoughts.is_some());
+    if let Some(thoughts) = thoughts {
+        let delta = json!({"reasoningContent": {"text": thoughts}});
+        events.push(("contentBlockDelta", json!({"contentBlockIndex": 0, "delta": delta})));
+        events.push(("contentBlockStop", json!({"contentBlockIndex": 0})));
+    }
+    if let Some(name) = tool {
+        let start = json!({"toolUse": {"toolUseId": "t", "name": name}});
+        events.push(("contentBlockStart", json!({"contentBlockIndex": index, "start": start})));
+    }
+    let (first, second) = text.split_at(text.floor_char_boundary(text.len() / 2));
+    for piece in [first, second] {
+        let delta = match tool {
+            Some(_) => json!({"toolUse": {"input": piece}}),
+            None => json!({"text": piece}),
+        };
+        events.push(("contentBlockDelta", json!({"contentBlockIndex": index, "delta": delta})));
+    }
+    events.push(("contentBlockStop", json!({"contentBlockIndex": index})));
+    events
+}
+
+/// Returns a stream of events in the frames of AWS.
+fn streamed(events: &[(&str, Value)]) -> Reply {
+    let body: Vec<u8> = events.iter().flat_map(|(name, payload)| frame(name, &payload.to_string())).collect();
+    Reply::new(200, "application/vnd.amazon.eventstream", body)
+}
+
+fn frame(name: &str, payload: &str) -> Vec<u8> {
+    let kind = if name == EXCEPTION { ":exception-type" } else { ":event-type" };
+    let mut head = Vec::new();
+    for (name, value) in [(kind, name), (":content-type", "application/json"), (":message-type", "event")] {
+        head.push(u8::try_from(name.len()).unwrap_or_default());
+        head.extend_from_slice(name.as_bytes());
+        head.push(7);
+        head.extend_from_slice(&u16::try_from(value.len()).unwrap_or_default().to_be_bytes());
+        head.extend_from_slice(value.as_bytes());
+    }
+    let number = |number: usize| u32::try_from(number).unwrap_or_default().to_be_bytes();
+    let mut out = number(12 + head.len() + payload.len() + 4).to_vec();
+    out.extend_from_slice(&number(head.len()));
+    out.extend_from_slice(&crc32fast::hash(&out).to_be_bytes());
+    out.extend_from_slice(&head);
+    out.extend_from_slice(payload.as_bytes());
+    out.extend_from_slice(&crc32fast::hash(&out).to_be_bytes());
+    out
+}
+
 struct Converse {
     mode: Mode,
 }
@@ -33,6 +87,7 @@ impl Protocol for Converse {
     }
 
     fn say(&self, completion: &ServerAnswer) -> Vec<Reply> {
+        let name = if self.mode == Mode::Tool { Some("thing") } else { None };
         let mut content = Vec::new();
         if !completion.reasoning.is_empty() {
             content.push(json!({"reasoningContent": {"reasoningText": {"text": completion.reasoning}}}));
@@ -54,15 +109,23 @@ impl Protocol for Converse {
             "stopReason": reason,
             "usage": {"inputTokens": completion.usage.input_tokens, "outputTokens": completion.usage.output_tokens},
         });
-        vec![Reply::new(200, "application/json", whole.to_string())]
+        let usage = whole["usage"].clone();
+        let thoughts = Some(completion.reasoning.as_str()).filter(|thoughts| !thoughts.is_empty());
+        let mut events = begun(thoughts, name, &completion.text);
+        events.push(("messageStop", json!({"stopReason": reason})));
+        events.push(("metadata", json!({"usage": usage, "metrics": {"latencyMs": 9}})));
+        vec![Reply::new(200, "application/json", whole.to_string()), streamed(&events)]
     }
 
     fn error(&self, status: u16, words: &str) -> Reply {
         Reply::new(status, "application/json", json!({"message": words}).to_string())
     }
 
-    fn error_within(&self, _: &str, _: &str) -> Option<Reply> {
-        None
+    fn error_within(&self, text: &str, words: &str) -> Option<Reply> {
+        let name = if self.mode == Mode::Tool { Some("thing") } else { None };
+        let mut events = begun(None, name, text);
+        events.push((EXCEPTION, json!({"message": words})));
+        Some(streamed(&events))
     }
 
     fn trouble(&self, trouble: Trouble) -> Vec<Reply> {
@@ -94,8 +157,7 @@ impl Protocol for Converse {
             Trouble::DoubleEncoded => {
                 answer(call(serde_json::from_str(text).unwrap_or_default()), "tool_use")
             }
-            // The crate does not read the API's streams.
-            _ => Vec::new(),
+            _ => self.error_within("{\"zulu\": ", text).into_iter().collect(),
         }
     }
 

@@ -42,7 +42,7 @@ use crate::{Credentials, HttpTransport};
 pub struct AwsCredentials {
     signer: Signer<Credential>,
     profile: Option<String>,
-    /// Why there is no role: the chain goes on with other sources.
+    /// The reason for which there is no role: the chain goes on with other sources.
     no_role: Arc<Mutex<Option<String>>>,
     /// Every session token that was ever sent.
     known: Mutex<Secrets>,

@@ -40,8 +40,7 @@ pub struct OllamaConfig {
     /// The context size in tokens (default: for each call a power of two from 4096 up to the model's context). The server reloads the
     /// model when it changes.
     pub num_ctx: Option<u32>,
-    /// The time for which the model stays loaded after a call: seconds, or a duration such as `30m` (default: the server's,
-    /// which is `5m`).
+    /// The time for which the model stays loaded after a call: seconds, or a duration such as `30m` (default: the server's).
     pub keep_alive: Option<KeepAlive>,
     /// Whether the model reasons before it answers: `true`, `false`, or a level (`low`, `medium`, `high`) (default: not sent). With
     /// reasoning, schemas may not be enforced.

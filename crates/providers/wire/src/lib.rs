@@ -41,6 +41,7 @@ mod prefill;
 mod request_info;
 mod settings;
 mod token;
+mod tool_input;
 mod transport;
 mod wire;
 
@@ -57,6 +58,7 @@ pub use http_provider::Http;
 pub use request_info::RequestInfo;
 pub use settings::{Members, merge};
 pub use token::TokenShape;
+pub use tool_input::ToolInput;
 pub use transport::{Body, Chunks, SharedTransport, Transport};
 pub use wire::{Auth, Wire};
 

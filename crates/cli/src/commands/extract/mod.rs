@@ -44,6 +44,7 @@ Examples:
   formwork extract --contract person.yaml \"...\"
   formwork extract -s person.schema.json --model qwen2.5-0.5b-instruct-q8_0.gguf --temperature 0.2 --seed 7 \"...\"
   formwork extract -s person.schema.json --provider ollama --model qwen3:8b \"...\"
+  formwork extract -s person.schema.json -m openai/gpt-5-mini --set effort=low --set prompt_cache=on \"...\"
   formwork extract -s person.schema.json --config production.toml --provider backup \"...\"
   formwork extract -s person.schema.json --jsonl --concurrency 4 --file rows.jsonl
       rows: {\"id\", \"input\", \"schema\"?} -> {\"id\", \"ok\", \"value\"?, \"error\"?, \"calls\", \"usage\", ...}

@@ -1,6 +1,6 @@
 use formwork_core::{Delta, Fault, FaultKind, Finish, Original, ToolCall};
 use formwork_wire::lenient::{Leaf, Object};
-use formwork_wire::{Collector, Deltas, Messages, Reader, RequestInfo, bad_wire, lenient};
+use formwork_wire::{Collector, Deltas, Messages, Reader, RequestInfo, ToolInput, bad_wire, lenient};
 use serde_json::{Value, json};
 
 use super::shape::{Block, Counts, Event, Message, Piece, StopDetails};
@@ -36,23 +36,12 @@ struct Open {
 enum Kind {
     Text,
     Thinking,
-    Input(Input),
+    Input(ToolInput),
     /// A call of another tool: its id, its name, and its input so far.
-    Call(String, String, Input),
+    Call(String, String, ToolInput),
     /// Encrypted thoughts.
     Redacted(String),
     Other,
-}
-
-/// The streamed input of the tool whose input is the document.
-#[derive(Default)]
-struct Input {
-    /// The input in `content_block_start`. Anthropic sends an empty one; compatible servers may send all of it here.
-    initial: String,
-    /// The text held back so far: white space, or the beginning of a JSON string.
-    held: String,
-    /// Whether text was passed on already.
-    is_passed: bool,
 }
 
 impl MessageReader {
@@ -125,9 +114,9 @@ impl MessageReader {
             }
             Kind::Input(input) => {
                 self.collector.is_carried = true;
-                input.initial = block.input.into_json();
+                *input = ToolInput::new(block.input.into_json());
             }
-            Kind::Call(_, _, input) => input.initial = block.input.into_json(),
+            Kind::Call(_, _, input) => *input = ToolInput::new(block.input.into_json()),
             Kind::Redacted(_) | Kind::Other => {}
         }
         let signature = words(block.signature);
@@ -160,7 +149,7 @@ impl MessageReader {
                 self.collector.answer(ready, out);
             }
             (Kind::Call(_, _, input), Some("input_json_delta")) => {
-                input.held.push_str(piece.partial_json.as_str().unwrap_or_default());
+                input.hold(piece.partial_json.as_str().unwrap_or_default());
             }
             _ => {}
         }
@@ -216,10 +205,10 @@ impl MessageReader {
             "tool_use"
                 if !self.collector.is_carried && carrier.is_some() && carrier == block.name.as_str() =>
             {
-                Kind::Input(Input::default())
+                Kind::Input(ToolInput::default())
             }
             "tool_use" if carrier.is_none() => {
-                Kind::Call(words(block.id.clone()), words(block.name.clone()), Input::default())
+                Kind::Call(words(block.id.clone()), words(block.name.clone()), ToolInput::default())
             }
             _ => Kind::Other,
         }
@@ -322,32 +311,6 @@ impl Reader for MessageReader {
         self.stop(message.stop_reason, message.stop_details);
         self.finish(out);
         Ok(())
-    }
-}
-
-impl Input {
-    /// Adds a piece of the input and returns the text that can be passed on. A JSON string is held back until it is complete,
-    /// because some models write the document as text inside a string.
-    fn push(&mut self, piece: &str) -> String {
-        if self.is_passed {
-            return piece.to_owned();
-        }
-        self.held.push_str(piece);
-        if self.held.trim_start().is_empty() || self.held.trim_start().starts_with('"') {
-            return String::new();
-        }
-        self.is_passed = true;
-        std::mem::take(&mut self.held)
-    }
-
-    /// Returns the text held back, at the end of the block.
-    fn rest(self) -> String {
-        match serde_json::from_str(&self.held) {
-            _ if self.is_passed => String::new(),
-            Ok(Value::String(text)) => text,
-            _ if self.held.trim().is_empty() => self.initial,
-            _ => self.held,
-        }
     }
 }
 

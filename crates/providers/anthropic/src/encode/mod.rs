@@ -17,7 +17,10 @@ use crate::{Anthropic, DEFAULT_MAX_TOKENS, Thinking};
 
 #[derive(Serialize)]
 struct Body<'a> {
-    model: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    anthropic_version: Option<&'static str>,
     max_tokens: u32,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
@@ -58,7 +61,9 @@ pub(crate) fn request(wire: &Anthropic, call: &Call) -> Result<Request<Bytes>, F
     let marked = if call.is_repeated || wire.prompt_cache.is_some() { task } else { 0 };
     let dialogue = messages::dialogue(&call.messages, mark, marked, thinks)?;
     let body = Body {
-        model: &wire.model,
+        // On Vertex AI the path names the model, and the body has the version.
+        model: wire.resource.is_none().then_some(&wire.model),
+        anthropic_version: wire.resource.as_ref().map(|_| "vertex-2023-10-16"),
         max_tokens,
         tools: format.tools,
         tool_choice: format.tool_choice,
@@ -70,6 +75,10 @@ pub(crate) fn request(wire: &Anthropic, call: &Call) -> Result<Request<Bytes>, F
         top_p: call.sampling.top_p.filter(|_| wire.capabilities.top_p),
         stream: wire.stream,
     };
+    if let Some(resource) = &wire.resource {
+        let operation = if wire.stream { "streamRawPredict" } else { "rawPredict" };
+        return post(&format!("{resource}:{operation}"), &body, &wire.extra.of(call));
+    }
     let mut request = post("/v1/messages", &body, &wire.extra.of(call))?;
     let version = HeaderValue::from_static("2023-06-01");
     request.headers_mut().insert(HeaderName::from_static("anthropic-version"), version);

@@ -14,7 +14,10 @@ fn read(fields: Value) -> Result<AnthropicConfig, String> {
 fn what_is_left_out_has_its_default() {
     let config = read(json!({})).unwrap();
     assert_eq!(config, AnthropicConfig::new("claude-test"));
-    assert_eq!((config.base_url(), config.key_env()), ("https://api.anthropic.com", Some(DEFAULT_KEY_ENV)));
+    assert_eq!(
+        (config.base_url().as_str(), config.key_env()),
+        ("https://api.anthropic.com", Some(DEFAULT_KEY_ENV))
+    );
     let wire = config.wire().unwrap();
     let promised = wire.capabilities();
     assert_eq!(promised.dialects, ["anthropic", "prompt"]);
@@ -71,5 +74,31 @@ fn what_the_api_refuses_is_refused_before_a_call() {
     ] {
         let error = read(fields.clone()).and_then(|config| config.wire()).unwrap_err();
         assert!(error.contains(words), "{fields}: {error}");
+    }
+}
+
+#[test]
+fn a_project_chooses_vertex_ai_and_no_name_chooses_another_server() {
+    let vertex = |more: Value| {
+        let mut config = json!({"model": "claude-sonnet-4-5@20250929", "project": "p-1"});
+        config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        read(config).unwrap()
+    };
+    let plain = vertex(json!({}));
+    assert_eq!(plain.base_url(), "https://aiplatform.googleapis.com");
+    assert_eq!((plain.key_env(), plain.auth().header), (Some("GOOGLE_OAUTH_ACCESS_TOKEN"), "authorization"));
+    let there = vertex(json!({"location": "europe-west1", "api_key_env": "MINE"}));
+    assert_eq!(there.base_url(), "https://europe-west1-aiplatform.googleapis.com");
+    assert_eq!(there.key_env(), Some("MINE"));
+    assert_eq!(vertex(json!({"base_url": "http://localhost:1"})).base_url(), "http://localhost:1");
+    for (name, value) in [
+        ("location", "h.example/"),
+        ("location", ""),
+        ("project", "p/../q"),
+        ("project", ""),
+        ("model", "m:rawPredict?x"),
+    ] {
+        let error = vertex(json!({name: value})).wire().unwrap_err();
+        assert!(error.contains(&format!("`{name}`")), "{error}");
     }
 }

@@ -1,6 +1,7 @@
 //! Classification of errors.
 
 mod envelope;
+mod limits;
 mod table;
 
 use std::time::{Duration, SystemTime};
@@ -88,9 +89,11 @@ impl RequestInfo {
             }
             _ => format!("{}: {}", status_words(head.status), quoted(&words(&document, body))),
         };
+        let pause = || limits::pause(head, now).filter(|_| head.status == StatusCode::TOO_MANY_REQUESTS);
+        let wait = || retry_after(head, now).or_else(|| retry_delay(&document)).or_else(pause);
         Fault::new(kind, advised(message, &advice))
             .with_status(head.status.as_u16())
-            .with_retry_after(retry_after(head, now).or_else(|| retry_delay(&document)))
+            .with_retry_after(wait())
             .with_request_id(request_id(head).or_else(|| request_id_in(&document)))
     }
 

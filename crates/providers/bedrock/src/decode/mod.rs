@@ -1,5 +1,7 @@
 //! Decodes a response into deltas.
 
+mod stream;
+
 use formwork_core::{Delta, Fault, FaultKind, Finish, Original, ToolCall, Usage};
 use formwork_wire::lenient::{Count, Leaf, List, Object};
 use formwork_wire::{Collector, Deltas, RequestInfo, bad_wire, lenient};
@@ -7,6 +9,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::API;
+
+pub(crate) use stream::StreamReader;
 
 /// A response. Leaf values have any JSON type.
 #[derive(Default, Deserialize)]
@@ -135,28 +139,37 @@ pub(crate) fn document(request: RequestInfo, body: &[u8], out: &mut Deltas) -> R
     let original = (has_reasoning && !calls.is_empty()).then(|| {
         let whole: Value = serde_json::from_slice(body).unwrap_or_default();
         let blocks = whole.pointer("/output/message/content").cloned().unwrap_or_default();
-        let ids: Vec<String> = calls.iter().map(|call: &ToolCall| call.id.clone()).collect();
-        Delta::Original(Box::new(Original::new(API, blocks, ids)))
+        original(blocks, calls.iter().map(|call: &ToolCall| call.id.clone()).collect())
     });
     calls.into_iter().for_each(|call| collector.call(call, out));
     out.extend(original);
-    collector.stopped(match response.stop_reason.as_str().unwrap_or_default() {
+    collector.stopped(finish(response.stop_reason.as_str().unwrap_or_default())?);
+    collector.usage = response.usage.0.and_then(|counts| counts.usage());
+    collector.end(out);
+    Ok(())
+}
+
+/// Returns the content of an answer with these calls, which is sent back unchanged.
+fn original(blocks: Value, calls: Vec<String>) -> Delta {
+    Delta::Original(Box::new(Original::new(API, blocks, calls)))
+}
+
+/// Returns the reason why the model stopped.
+fn finish(reason: &str) -> Result<Finish, Fault> {
+    Ok(match reason {
         "end_turn" => Finish::Stop,
         "max_tokens" | "model_context_window_exceeded" => Finish::Length,
         "guardrail_intervened" | "content_filtered" => Finish::Filtered,
         "refusal" => Finish::Refused,
         "tool_use" => Finish::ToolCall,
         // Whatever text came before it: the same call may succeed.
-        reason @ ("malformed_model_output" | "malformed_tool_use") => {
+        "malformed_model_output" | "malformed_tool_use" => {
             let message = format!("the service could not read the model's output: `stopReason` `{reason}`");
             return Err(Fault::new(FaultKind::Overloaded, message));
         }
         // For example `stop_sequence`: validation judges the text.
         other => Finish::other(other),
-    });
-    collector.usage = response.usage.0.and_then(|counts| counts.usage());
-    collector.end(out);
-    Ok(())
+    })
 }
 
 #[cfg(test)]

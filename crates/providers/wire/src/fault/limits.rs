@@ -1,0 +1,152 @@
+//! The headers in which vendors report what is left of their limits: `limits.json`.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use formwork_core::Time;
+use http::response::Parts;
+use serde::Deserialize;
+
+/// The table. Parsing cannot fail at run time, because a test parses the same file.
+static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| serde_json::from_str(TEXT).unwrap_or_default());
+
+const TEXT: &str = include_str!("limits.json");
+
+/// A limit of requests or tokens.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    /// The vendors that send these headers.
+    #[serde(rename = "vendor")]
+    _vendor: String,
+    /// The header with the number that is left.
+    remaining: String,
+    /// The header with the time at which the limit is full again.
+    reset: String,
+}
+
+/// Returns the time until a server accepts another call, by the limits of which nothing is left; `None` if something is left of
+/// each, or if the server reports no limits.
+pub(crate) fn pause(head: &Parts, now: Time) -> Option<Duration> {
+    let text = |name: &str| head.headers.get(name)?.to_str().ok().map(str::trim);
+    let is_empty = |row: &&Row| text(&row.remaining).and_then(|left| left.parse::<f64>().ok()) == Some(0.0);
+    TABLE.iter().filter(is_empty).filter_map(|row| until(text(&row.reset)?, now)).max()
+}
+
+/// Reads the time until a reset: seconds, milliseconds or seconds since 1970, a date (RFC 3339), or a duration such as `1m30.5s`.
+fn until(text: &str, now: Time) -> Option<Duration> {
+    /// No vendor's limit lasts longer than a day.
+    const LONGEST: f64 = 86_400.0;
+
+    let now = Duration::from_millis(now.0).as_secs_f64();
+    let seconds = match text.parse::<f64>() {
+        Ok(number) if number >= 1e12 => number / 1000.0 - now,
+        Ok(number) if number >= 1e9 => number - now,
+        Ok(number) => number,
+        Err(_) if text.contains(['T', 't']) => date(text)? - now,
+        Err(_) => duration(text)?,
+    };
+    Duration::try_from_secs_f64(seconds.clamp(0.0, LONGEST)).ok()
+}
+
+/// Reads a duration as Go prints it: numbers with the units `h`, `m`, `s` and `ms`.
+fn duration(text: &str) -> Option<f64> {
+    let (mut rest, mut seconds) = (text, 0.0);
+    while !rest.is_empty() {
+        let (number, after) = rest.split_at(rest.find(|letter: char| letter.is_ascii_alphabetic())?);
+        let end = after.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(after.len());
+        let (unit, after) = after.split_at(end);
+        let unit = match unit {
+            "h" => 3600.0,
+            "m" => 60.0,
+            "s" => 1.0,
+            "ms" => 0.001,
+            _ => return None,
+        };
+        seconds += number.parse::<f64>().ok()? * unit;
+        rest = after;
+    }
+    Some(seconds)
+}
+
+/// Returns the seconds since 1970 of a date such as `2026-11-24T13:00:05Z` or `2026-11-24T14:00:05.5+01:00`.
+fn date(text: &str) -> Option<f64> {
+    let (day, clock) = text.split_once(['T', 't'])?;
+    let (clock, offset) = match clock.strip_suffix(['Z', 'z']) {
+        Some(clock) => (clock, 0.0),
+        None => {
+            let (clock, offset) = clock.split_at(clock.rfind(['+', '-'])?);
+            let (hours, minutes) = offset.get(1..)?.split_once(':')?;
+            let size = hours.parse::<f64>().ok()? * 3600.0 + minutes.parse::<f64>().ok()? * 60.0;
+            (clock, if offset.starts_with('-') { -size } else { size })
+        }
+    };
+    let mut day = day.splitn(3, '-').map(|part| part.parse::<i64>().ok());
+    let (year, month, day) = (day.next()??, day.next()??, day.next()??);
+    if !(1970..10_000).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    let mut clock = clock.splitn(3, ':').map(|part| part.parse::<f64>().ok());
+    let (hours, minutes, seconds) = (clock.next()??, clock.next()??, clock.next()??);
+    // The days of years that begin in March, so that the day of a leap year is the last one.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1 - 719_468;
+    Some(days as f64 * 86_400.0 + hours * 3600.0 + minutes * 60.0 + seconds - offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Response;
+
+    use super::*;
+
+    /// 2026-11-24T13:00:00Z.
+    const NOW: Time = Time(1_795_525_200_000);
+
+    #[test]
+    fn an_empty_limit_says_when_it_is_full_again() {
+        let rows: Vec<Row> = serde_json::from_str(TEXT).unwrap();
+        assert!(rows.len() >= 10);
+        let (requests, tokens) = ("x-ratelimit-remaining-requests", "x-ratelimit-remaining-tokens");
+        let (again, tokens_again) = ("x-ratelimit-reset-requests", "x-ratelimit-reset-tokens");
+        let anthropic = "anthropic-ratelimit-input-tokens-";
+        let (left, reset) = (format!("{anthropic}remaining"), format!("{anthropic}reset"));
+        for (headers, expected) in [
+            (vec![], None),
+            (vec![(requests, "0"), (again, "6m0.5s")], Some(360_500)),
+            (vec![(requests, "1"), (again, "6m0s")], None),
+            (vec![(requests, "0"), (again, "20ms")], Some(20)),
+            // The longest of the empty limits counts.
+            (vec![(requests, "0"), (again, "1s"), (tokens, "0"), (tokens_again, "7.66s")], Some(7_660)),
+            (vec![(requests, "0"), (again, "1s"), (tokens, "9"), (tokens_again, "7.66s")], Some(1_000)),
+            (vec![(&left, "0"), (&reset, "2026-11-24T13:00:05Z")], Some(5_000)),
+            (vec![(&left, "0"), (&reset, "2026-11-24T14:00:05.5+01:00")], Some(5_500)),
+            (vec![(&left, "0"), (&reset, "2026-11-24T12:00:00Z")], Some(0)),
+            (vec![("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1795525203000")], Some(3_000)),
+            (vec![("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1795525203")], Some(3_000)),
+            (vec![("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "4")], Some(4_000)),
+            (vec![("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "soon")], None),
+            (vec![("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "2026-13-24T12:00:00Z")], None),
+            (vec![("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1e300")], Some(86_400_000)),
+            (vec![("x-ratelimit-remaining", "0")], None),
+        ] {
+            let response =
+                headers.iter().fold(Response::builder(), |all, (name, value)| all.header(*name, *value));
+            let (head, ()) = response.body(()).unwrap().into_parts();
+            let pause = pause(&head, NOW).map(|pause| pause.as_millis());
+            assert_eq!(pause, expected, "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (text, seconds) in [
+            ("1970-01-01T00:00:00Z", 0.0),
+            ("2000-02-29T00:00:00Z", 951_782_400.0),
+            ("2000-03-01T00:00:00Z", 951_868_800.0),
+            ("2026-11-24T13:00:00Z", 1_795_525_200.0),
+        ] {
+            assert_eq!(date(text), Some(seconds), "{text}");
+        }
+    }
+}
