@@ -86,7 +86,7 @@ impl Work<'_> {
                 } else if self.answered {
                     states.push((row, active.give_up(&message)));
                 } else {
-                    self.note(Outcome::Deferred(ErrorKind::Unavailable, message.clone()));
+                    self.note(Outcome::Deferred(ErrorKind::Unavailable, message.clone(), None));
                 }
             }
             self.save(states).await?;

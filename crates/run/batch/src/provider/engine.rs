@@ -329,7 +329,7 @@ impl Work<'_> {
     pub(super) fn note(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Finished(answered) => self.round.answered |= answered,
-            Outcome::Deferred(kind, message) => {
+            Outcome::Deferred(kind, message, _) => {
                 // An exhausted budget ends the batch, whatever the results of other rows are.
                 let is_budget = kind == ErrorKind::Budget;
                 if is_budget || self.round.deferred.is_none() {
