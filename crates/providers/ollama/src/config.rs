@@ -38,7 +38,7 @@ pub struct OllamaConfig {
     #[serde(default)]
     pub api: Api,
     /// The context size in tokens, for prompt and completion together (default: for each call a power of two from 4096 up to
-    /// the model's context, where a probe found it). The server reloads the model when the size changes.
+    /// the model's context, or 131072 if unknown). The server reloads the model when the size changes.
     pub num_ctx: Option<u32>,
     /// The time for which the model stays loaded after a call: seconds, or a duration such as `30m` (default: the server's,
     /// which is `5m`).
