@@ -35,8 +35,10 @@ pub enum FaultKind {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Connection {
-    /// No connection was made: it was refused, the name has no address, or TLS failed.
+    /// No connection was made: it was refused, or TLS failed.
     Failed,
+    /// The name of the server has no address.
+    NoAddress,
     /// The connection was made, and ended before the response was complete.
     Broken,
 }

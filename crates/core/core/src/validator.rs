@@ -121,6 +121,13 @@ pub trait Structure: Validator {
         None
     }
 
+    /// Returns the names of the members that a [text may lack](crate::Absent) and that the object at `path` lacks: a list for each variant
+    /// of a union there that the object may follow (default: none).
+    fn lacking(&self, path: &JsonPath, document: &Value) -> Vec<Vec<String>> {
+        let _ = (path, document);
+        Vec::new()
+    }
+
     /// Returns the reason why no value of the schema can have anything at this place, with the nearest existing place;
     /// `None` if a value can, or if that is unknown (default: `None`).
     fn missing(&self, place: &PathPattern) -> Option<String> {

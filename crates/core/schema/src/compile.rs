@@ -18,7 +18,7 @@ use crate::build::{Formats, build};
 use crate::error::SchemaError;
 use crate::places::missing;
 use crate::shape::shape;
-use crate::subschema::{member, subschema};
+use crate::subschema::{lacking, member, subschema};
 
 /// A compiled JSON Schema.
 ///
@@ -183,6 +183,10 @@ impl Structure for Compiled {
 
     fn member(&self, path: &JsonPath, document: &Value) -> Option<Member> {
         member(&self.normal, path, document)
+    }
+
+    fn lacking(&self, path: &JsonPath, document: &Value) -> Vec<Vec<String>> {
+        lacking(&self.normal, path, document)
     }
 
     fn missing(&self, place: &PathPattern) -> Option<String> {

@@ -53,6 +53,22 @@ pub(crate) fn member(normal: &Value, path: &JsonPath, document: &Value) -> Optio
     Some(Member { is_required: parts.iter().any(requires), allows_null, may_be_absent })
 }
 
+/// Returns the names of the marked members that the object at `path` lacks, for each variant of a union there that it may follow.
+pub(crate) fn lacking(normal: &Value, path: &JsonPath, document: &Value) -> Vec<Vec<String>> {
+    let (parts, value) = reached(normal, path, document, Variants::Fitting);
+    let Some(Value::Object(members)) = value else { return Vec::new() };
+    let parts = every_part(normal, parts, value, Variants::Fitting);
+    let unions = parts.iter().flat_map(|part| ["anyOf", "oneOf"].map(|keyword| part[keyword].as_array()));
+    let variants = unions.flatten().flatten().filter(|variant| fits(normal, variant, value, 0));
+    let lacking = |variant| {
+        let named = all_parts(normal, variant, value, Variants::One, 0);
+        let named = named.into_iter().filter_map(|part| part["properties"].as_object()).flatten();
+        let marked = named.filter(|(name, member)| is_marked(member) && !members.contains_key(*name));
+        marked.map(|(name, _)| name.clone()).collect::<Vec<_>>()
+    };
+    variants.map(lacking).filter(|names| !names.is_empty()).collect()
+}
+
 /// The variants of a union that describe a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Variants {

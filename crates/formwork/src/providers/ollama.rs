@@ -26,7 +26,10 @@ fn make(section: &Section) -> Result<Made, ConfigError> {
     let config = configured(section)?;
     let transport = transport(section, &server(&config))?;
     let settings = section.settings();
-    let probed = Asked { name: section.name.clone(), transport, config, settings };
+    let row = section.registry().lookup(&format!("ollama/{}", config.model));
+    let row = row.filter(|row| row.provider == "ollama" && config.num_ctx.is_none());
+    let context_tokens = row.and_then(|row| row.context_tokens);
+    let probed = Asked { name: section.name.clone(), transport, config, context_tokens, settings };
     let provider = probed.provider(probed.wire());
     let made = Made::new(provider, "ollama", &probed.config.model)
         .with_address(Some(probed.config.base_url.clone()));
@@ -45,13 +48,19 @@ fn make(section: &Section) -> Result<Made, ConfigError> {
 struct Asked {
     name: String,
     config: OllamaConfig,
+    /// The context of the model, as the registry has it.
+    context_tokens: Option<u32>,
     settings: ModelSettings,
     transport: SharedTransport,
 }
 
 impl Asked {
     fn wire(&self) -> Ollama {
-        self.config.wire().with_settings(&self.settings)
+        let wire = self.config.wire().with_settings(&self.settings);
+        match self.context_tokens {
+            Some(tokens) => wire.with_context_tokens(tokens),
+            None => wire,
+        }
     }
 
     fn provider(&self, wire: Ollama) -> SharedProvider {

@@ -71,6 +71,18 @@ fn rows_of_a_file_go_before_what_is_known() {
     let load = || Config::load(&folder.join("formwork.toml"));
     let made = Providers::builtin().make(&load().unwrap().sections()[0]).unwrap();
     assert_eq!(made.provider.capabilities().dialects, ["json-object", "prompt"]);
+    // The context of a model of Ollama's holds until a probe finds it; a setting replaces it.
+    let of_ollama = row.replace("openai", "ollama").replace("ours-*", "ollama/ours-*");
+    std::fs::write(folder.join("models.toml"), format!("{of_ollama}context_tokens = 40000\n")).unwrap();
+    for (more, context) in [("", Some(40_000)), ("num_ctx = 2048\n", Some(2_048)), ("model = \"x\"\n", None)]
+    {
+        let section = format!("registry = \"models.toml\"\n[providers.it]\nkind = \"ollama\"\n{more}");
+        let model = if more.contains("model") { "" } else { "model = \"ours-7b\"\n" };
+        std::fs::write(folder.join("ollama.toml"), section + model).unwrap();
+        let config = Config::load(&folder.join("ollama.toml")).unwrap();
+        let made = Providers::builtin().make(&config.sections()[0]).unwrap();
+        assert_eq!(made.provider.capabilities().context_tokens, context, "{more}");
+    }
     std::fs::write(folder.join("models.toml"), row.replace("native", "natve")).unwrap();
     let error = load().unwrap_err().to_string();
     assert!(error.contains("formwork.toml:1:12: the registry") && error.contains("natve"), "{error}");

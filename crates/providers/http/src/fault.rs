@@ -91,7 +91,7 @@ pub(crate) fn before_head(error: &Failure, host: &str, settings: &Settings) -> F
     }
     if error.is_dns() {
         let message = format!("there is no address for {host} ({why}): check the base URL and the network");
-        return Fault::new(FaultKind::Unreachable, message).with_connection(Connection::Failed);
+        return Fault::new(FaultKind::Unreachable, message).with_connection(Connection::NoAddress);
     }
     if error.is_timeout() {
         let message = if error.is_connect() {

@@ -37,8 +37,8 @@ pub struct OllamaConfig {
     /// The API: `chat` (the default), or `generate` for models without a chat template.
     #[serde(default)]
     pub api: Api,
-    /// The context size in tokens (default: for each call a power of two from 4096 up to the model's context). The server reloads the
-    /// model when it changes.
+    /// The context size in tokens (default: for each call a power of two from 4096 up to the model's context, or 131072 if unknown).
+    /// The server reloads the model when it changes.
     pub num_ctx: Option<u32>,
     /// The time for which the model stays loaded after a call: seconds, or a duration such as `30m` (default: the server's).
     pub keep_alive: Option<KeepAlive>,

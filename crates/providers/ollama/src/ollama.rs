@@ -78,8 +78,9 @@ impl Ollama {
     /// Sets the context size in tokens, for prompt and completion together (default: computed for each call).
     ///
     /// The default is an upper bound on the tokens of the prompt plus those of the completion (2048 without a token limit),
-    /// rounded up to a power of two, at least 4096, and at most the context of the model where a probe found it. Ollama reloads a model whenever this number changes: if short and
-    /// long prompts alternate, set the larger number here.
+    /// rounded up to a power of two, at least 4096, and at most the [context of the model](Self::with_context_tokens), or 131,072 where it
+    /// is not known. Ollama reloads a model whenever this number changes: if short and long prompts alternate, set the larger number
+    /// here.
     ///
     /// The upper bound is half the bytes of the prompt, plus half a token for each digit and punctuation mark, plus 16 for
     /// each message, 64 for the template and 2048 for each image. A word has about four bytes per token; digits and the
@@ -87,6 +88,20 @@ impl Ollama {
     /// message that names `num_ctx`, and the prompt is not truncated.
     pub const fn with_num_ctx(mut self, tokens: u32) -> Self {
         self.num_ctx = Some(tokens);
+        self.capabilities.context_tokens = Some(tokens);
+        self
+    }
+
+    /// Sets the context of the model in tokens (default: unknown; a probe finds it): the maximum that a call requests, and the limit
+    /// above which an input is refused before the call.
+    ///
+    /// ```
+    /// use formwork_ollama::Ollama;
+    ///
+    /// let ollama = Ollama::new("qwen3:8b").with_context_tokens(40_960);
+    /// assert_eq!(ollama.capabilities().context_tokens, Some(40_960));
+    /// ```
+    pub const fn with_context_tokens(mut self, tokens: u32) -> Self {
         self.capabilities.context_tokens = Some(tokens);
         self
     }

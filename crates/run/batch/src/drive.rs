@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use formwork_core::{CallRecord, ErrorKind, Time, is_answered};
+use formwork_core::{CallRecord, Connection, ErrorKind, Failure, Time, is_answered};
 use formwork_extract::CancellationToken;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(250);
 /// The maximum number of times that a row is deferred before it is rejected, if other rows are answered meanwhile.
 pub(crate) const MAX_DEFERRED: u32 = 3;
 
-/// The number of consecutive rows without a reachable provider that ends the batch, if no row was ever answered.
+/// The number of consecutive rows without a provider that ends the batch, if no row was ever answered and waiting does not help.
 const MAX_UNANSWERED: u32 = 3;
 
 /// The longest pause between two rows while no provider answers.
@@ -93,8 +93,8 @@ impl Drop for End<'_> {
 pub(crate) enum Outcome {
     /// It has a result. Whether a provider answered.
     Finished(bool),
-    /// It stays open, for this reason.
-    Deferred(ErrorKind, String),
+    /// It stays open, for this reason. Whether a later call may find a provider, if a call has shown that.
+    Deferred(ErrorKind, String, Option<bool>),
     /// It was cut off by the token, and stays open as it was stored last.
     Cut,
 }
@@ -137,7 +137,7 @@ pub(crate) async fn settle(
                 let state = RowState { history, run: None, stored: now, deferred: counted };
                 store.checkpoint(number, state).await?;
             }
-            return Ok(Outcome::Deferred(kind, message));
+            return Ok(Outcome::Deferred(kind, message, may_pass(&error.calls)));
         }
     }
     let answered = result.is_ok() || reason.is_none();
@@ -146,11 +146,23 @@ pub(crate) async fn settle(
     Ok(Outcome::Finished(answered))
 }
 
+/// Returns whether the failure of the last call may pass: a server that refuses connections or calls may be starting, but a wrong key or
+/// a name without an address stays wrong. `None` without a failed call.
+fn may_pass(calls: &[CallRecord]) -> Option<bool> {
+    let fault = calls.iter().rev().find_map(|call| match call.verdict.failure() {
+        Some(Failure::Fault(fault)) => Some(fault),
+        _ => None,
+    })?;
+    Some(fault.kind.is_transient() && fault.connection != Some(Connection::NoAddress))
+}
+
 /// The state of the providers, as far as an engine knows it.
 #[derive(Default)]
 struct Weather {
     /// Whether a provider has answered any row.
     answered: bool,
+    /// Whether the last failed call was one that stays wrong.
+    stays_wrong: bool,
     /// The rows that found no provider since the last answer.
     unanswered: u32,
     /// The rows that the configuration ruled out since the last answer.
@@ -169,8 +181,10 @@ impl Weather {
     }
 
     /// Counts a row without a reachable provider, for this reason; returns whether the engine has to end.
-    fn unanswered(&mut self, patience: Duration, reason: &str) -> bool {
-        if self.since.is_none() && self.answered {
+    fn unanswered(&mut self, patience: Duration, reason: &str, may_pass: Option<bool>) -> bool {
+        self.stays_wrong = may_pass.map_or(self.stays_wrong, |may_pass| !may_pass);
+        let waits = self.answered || !self.stays_wrong;
+        if self.since.is_none() && waits {
             tracing::warn!(
                 target: "formwork",
                 "no provider answers ({reason}): the batch pauses, and tries one row at a time for up to {} s",
@@ -182,7 +196,7 @@ impl Weather {
         let since = *self.since.get_or_insert(now);
         let pause = Duration::from_secs(1 << self.unanswered.saturating_sub(1).min(5)).min(MAX_PAUSE);
         self.pause = Some(now + pause);
-        if self.answered { since.elapsed() >= patience } else { self.unanswered >= MAX_UNANSWERED }
+        if waits { since.elapsed() >= patience } else { self.unanswered >= MAX_UNANSWERED }
     }
 }
 
@@ -256,11 +270,11 @@ pub(crate) async fn drive(
                     weather.answered();
                 }
             }
-            Some(Outcome::Deferred(kind, message)) => {
+            Some(Outcome::Deferred(kind, message, may_pass)) => {
                 deferred += 1;
                 match kind {
                     ErrorKind::Budget => drop(ended.get_or_insert(Ended::OverBudget(message))),
-                    ErrorKind::Unavailable if weather.unanswered(patience, &message) => {
+                    ErrorKind::Unavailable if weather.unanswered(patience, &message, may_pass) => {
                         ended.get_or_insert(Ended::Unavailable(message));
                     }
                     ErrorKind::Config | ErrorKind::Schema if !weather.answered => {

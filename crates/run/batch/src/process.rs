@@ -17,7 +17,8 @@ use crate::{BatchError, Ended, Engine, OpenRow, Pace, RowState, Store};
 /// The engine that asks models from this process, many rows at a time.
 ///
 /// While no provider answers it tries one row after the other with growing pauses, and ends after the
-/// [patience](Self::with_patience) with [`Ended::Unavailable`]; the rows stay open. A row that finds no provider three times
+/// [patience](Self::with_patience) with [`Ended::Unavailable`]; the rows stay open. If no row was answered before, a wrong key and a
+/// server name without an address end it after three rows. A row that finds no provider three times
 /// while other rows are answered is rejected.
 ///
 /// ```

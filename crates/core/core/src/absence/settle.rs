@@ -36,6 +36,9 @@ impl Settled {
 /// others are gone.
 const MAX_ROUNDS: usize = 4;
 
+/// The maximum number of variants of a union whose missing members are added.
+const MAX_VARIANTS: usize = 16;
+
 impl Contract {
     /// Judges a value like [`judge`](Self::judge), except for members without a value and for values that do not fit the schema.
     ///
@@ -82,28 +85,31 @@ impl Contract {
         let mut tried = BTreeSet::new();
         let mut found = self.schema_violations(&settled.value, cx);
         for _ in 0..MAX_ROUNDS {
-            let mut changes = self.changes(&settled.value, &found, &tried);
-            if changes.is_empty() {
+            let alternatives = self.alternatives(&settled.value, &found, &tried);
+            if alternatives.is_empty() {
                 return;
             }
-            tried.extend(changes.iter().map(|change| change.path.clone()));
-            let mut next = changed(&settled.value, &changes);
-            let mut after = self.schema_violations(&next, cx);
-            // A condition of the schema may require a member that is optional otherwise.
-            let is_missing = |change: &Change| {
-                change.is_removal
-                    && after.iter().any(|other| other.rule == "required" && other.path == change.path)
-            };
-            let count = changes.len();
-            changes.retain(|change| !is_missing(change));
-            if changes.len() < count {
-                next = changed(&settled.value, &changes);
-                after = self.schema_violations(&next, cx);
-            }
-            if after.len() < found.len() {
-                (settled.value, found) = (next, after);
-                for Change { path, is_removal } in changes {
-                    if is_removal { &mut settled.removed } else { &mut settled.added }.push(path);
+            tried.extend(alternatives.iter().flatten().map(|change| change.path.clone()));
+            for mut changes in alternatives {
+                let mut next = changed(&settled.value, &changes);
+                let mut after = self.schema_violations(&next, cx);
+                // A condition of the schema may require a member that is optional otherwise.
+                let is_missing = |change: &Change| {
+                    change.is_removal
+                        && after.iter().any(|other| other.rule == "required" && other.path == change.path)
+                };
+                let count = changes.len();
+                changes.retain(|change| !is_missing(change));
+                if changes.len() < count {
+                    next = changed(&settled.value, &changes);
+                    after = self.schema_violations(&next, cx);
+                }
+                if after.len() < found.len() {
+                    (settled.value, found) = (next, after);
+                    for Change { path, is_removal } in changes {
+                        if is_removal { &mut settled.removed } else { &mut settled.added }.push(path);
+                    }
+                    break;
                 }
             }
         }
@@ -125,9 +131,14 @@ impl Contract {
             }
     }
 
-    /// Returns the members without a value that explain violations: those at the violations, or, if there are none, those inside of
-    /// values that fit no variant of a union.
-    fn changes(&self, value: &Value, found: &[Violation], tried: &BTreeSet<JsonPath>) -> Vec<Change> {
+    /// Returns the members without a value that explain violations, as alternatives: those at the violations, or, if there are none,
+    /// those inside of values that fit no variant of a union, and with them those that one variant has and the value lacks.
+    fn alternatives(
+        &self,
+        value: &Value,
+        found: &[Violation],
+        tried: &BTreeSet<JsonPath>,
+    ) -> Vec<Vec<Change>> {
         let direct = |violation: &Violation| {
             let is_removal = violation.path.get(value).is_some_and(Value::is_null);
             let is_due = is_removal || violation.rule == "required";
@@ -136,16 +147,29 @@ impl Contract {
         let paths: BTreeSet<JsonPath> = found.iter().filter_map(direct).collect();
         let changes = self.allowed(paths, value, |_| true);
         if !changes.is_empty() {
-            return changes;
+            return vec![changes];
         }
-        let mut inside = Vec::new();
-        for violation in found.iter().filter(|violation| is_union(violation)) {
-            if let Some(within) = violation.path.get(value) {
-                null_members(within, &violation.path, &mut inside);
+        let (mut inside, mut lacking) = (Vec::new(), Vec::new());
+        for Violation { path, .. } in found.iter().filter(|violation| is_union(violation)) {
+            if let Some(within) = path.get(value) {
+                null_members(within, path, &mut inside);
+            }
+            if self.declares_absence() {
+                let variants = self.structure().lacking(path, value).into_iter().take(MAX_VARIANTS);
+                lacking.extend(variants.map(|names| names.into_iter().map(|name| path.key(name)).collect()));
             }
         }
-        let untried = inside.into_iter().filter(|path| !tried.contains(path)).collect();
-        self.allowed(untried, value, |member| !member.allows_null)
+        let untried = |paths: Vec<JsonPath>| paths.into_iter().filter(|path| !tried.contains(path)).collect();
+        let nulls = self.allowed(untried(inside), value, |member| !member.allows_null);
+        let mut alternatives = vec![nulls.clone()];
+        for paths in lacking {
+            let missing = self.allowed(untried(paths), value, |_| true);
+            if !missing.is_empty() {
+                alternatives.push([nulls.clone(), missing].concat());
+            }
+        }
+        alternatives.retain(|changes| !changes.is_empty());
+        alternatives
     }
 
     /// Returns the changes at these paths that the schema allows, of members that satisfy a condition.
@@ -169,6 +193,7 @@ impl Contract {
 }
 
 /// A member that is removed, or added as `null`.
+#[derive(Clone)]
 struct Change {
     path: JsonPath,
     is_removal: bool,

@@ -43,7 +43,7 @@ enum Weight {
 fn weight(fault: &Fault, thresholds: &Thresholds) -> Option<Weight> {
     let is_transient = fault.kind.is_transient();
     match (fault.kind, fault.connection, fault.retry_after) {
-        (_, Some(Connection::Failed), _) => Some(Weight::Down),
+        (_, Some(Connection::Failed | Connection::NoAddress), _) => Some(Weight::Down),
         (FaultKind::RateLimited, _, None) => Some(Weight::Busy(seconds(thresholds.busy_seconds))),
         (_, _, Some(wait)) if is_transient => Some(Weight::Busy(wait)),
         (FaultKind::Unreachable, None, _) => Some(Weight::Down),

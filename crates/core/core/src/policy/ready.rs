@@ -305,7 +305,7 @@ impl Policy {
             .filter(|_| fault.kind.is_transient());
         let is_left = self.leave_unreachable
             && seen.retries.retries.is_none()
-            && fault.connection == Some(Connection::Failed);
+            && matches!(fault.connection, Some(Connection::Failed | Connection::NoAddress));
         let own =
             own.filter(|_| !is_left).filter(|wait| seen.remaining.is_none_or(|remaining| *wait < remaining));
         match (own, seen.next_in) {

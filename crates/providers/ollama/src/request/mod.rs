@@ -134,8 +134,8 @@ fn options(wire: &Ollama, call: &Call) -> Map<String, Value> {
     set("num_ctx", wire.num_ctx.map(Value::from));
     if !options.contains_key("num_ctx") {
         let answer = options.get("num_predict").and_then(Value::as_u64);
-        let known = wire.capabilities.context_tokens.map_or(u64::MAX, u64::from);
-        options.insert("num_ctx".to_owned(), context::size(&call.messages, answer).min(known).into());
+        let known = wire.capabilities.context_tokens;
+        options.insert("num_ctx".to_owned(), context::size(&call.messages, answer, known).into());
     }
     options
 }

@@ -73,6 +73,12 @@ fn the_context_holds_the_prompt_unless_it_is_set() {
     let wire = Ollama::new("m");
     assert_eq!([1, 3000, 10_000, 24_000].map(|bytes| long(&wire, bytes)), [4096, 4096, 8192, 16_384]);
     assert_eq!(long(&wire.clone().with_num_ctx(6000), 24_000), 6000);
+    // No more is requested than the model has, or than large models have.
+    assert_eq!([24_000, 1_900_000].map(|bytes| long(&wire, bytes)), [16_384, 131_072]);
+    assert_eq!(
+        [24_000, 1_900_000].map(|bytes| long(&wire.clone().with_context_tokens(9000), bytes)),
+        [9000; 2]
+    );
     let options = |value: Value| value.as_object().unwrap().clone();
     assert_eq!(long(&wire.clone().with_options(options(json!({"num_ctx": 5000}))), 24_000), 5000);
     // A token limit in the configuration counts like one of the call.

@@ -87,7 +87,7 @@ impl Work<'_> {
                 } else if self.answered {
                     states.push((row, active.give_up(&message)));
                 } else {
-                    self.note(row, Outcome::Deferred(ErrorKind::Unavailable, message.clone()));
+                    self.note(row, Outcome::Deferred(ErrorKind::Unavailable, message.clone(), None));
                 }
             }
             self.save(states).await?;

@@ -337,7 +337,7 @@ impl Work<'_> {
     pub(super) fn note(&mut self, row: u64, outcome: Outcome) {
         match outcome {
             Outcome::Finished(answered) => self.round.answered |= answered,
-            Outcome::Deferred(kind, message) => {
+            Outcome::Deferred(kind, message, _) => {
                 self.round.held_back.insert(row);
                 // An exhausted budget ends the batch, whatever the results of other rows are.
                 let is_budget = kind == ErrorKind::Budget;

@@ -234,7 +234,7 @@ impl AsksRows for Session<'_> {
     async fn row(&self, store: &Arc<dyn Store>, row: OpenRow, turn: Turn) -> Result<Outcome, BatchError> {
         if let Some(budget) = self.engine.budget.filter(|budget| *held(&self.spent) >= *budget) {
             let message = format!("the batch has cost {:.2} US dollars", budget as f64 / 1e6);
-            return Ok(Outcome::Deferred(ErrorKind::Budget, message));
+            return Ok(Outcome::Deferred(ErrorKind::Budget, message, None));
         }
         let OpenRow { number, input, state, .. } = row;
         let mut state = state.unwrap_or_default();
@@ -260,7 +260,7 @@ impl AsksRows for Session<'_> {
             Ok(response) => understood(&response),
             Err(fault) => {
                 let message = self.engine.unreachable(&fault);
-                return Ok(Outcome::Deferred(ErrorKind::Unavailable, message));
+                return Ok(Outcome::Deferred(ErrorKind::Unavailable, message, None));
             }
         };
         if reply.restarted {

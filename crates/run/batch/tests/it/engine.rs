@@ -346,9 +346,11 @@ async fn without_a_provider_all_rows_stay_open_and_the_batch_says_so() {
     }
 }
 
-/// A provider that answers two calls, refuses the next sixty connections, and answers again.
-#[derive(Debug, Default)]
+/// A provider that answers some calls, fails the next sixty, and answers again.
+#[derive(Debug)]
 struct Outage {
+    answered: usize,
+    fault: Fault,
     capabilities: Capabilities,
     calls: AtomicUsize,
 }
@@ -364,29 +366,58 @@ impl Provider for Outage {
     }
 
     async fn call(&self, _: &Call) -> Result<Answer, Fault> {
-        if (2..62).contains(&self.calls.fetch_add(1, Ordering::SeqCst)) {
-            let fault = Fault::new(FaultKind::Unreachable, "nobody listens");
-            return Err(fault.with_connection(Connection::Failed));
+        if (self.answered..self.answered + 60).contains(&self.calls.fetch_add(1, Ordering::SeqCst)) {
+            return Err(self.fault.clone());
         }
         Ok(Answer::new(futures_util::stream::iter(Completion::new("{}").into_deltas().map(Ok))))
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_batch_waits_for_its_only_target_rejects_no_row_for_the_outage_and_continues() {
+/// Returns the end of a batch of three rows more than an outage's target answers before it, its accepted and open rows, and the calls.
+async fn through_an_outage(answered: usize, fault: Fault) -> (Ended, u64, u64, usize) {
     let folder = tempfile::tempdir().unwrap();
-    let batch = Arc::new(Batch::create(folder.path(), &spec(10), rows(5)).unwrap());
-    let provider = Arc::new(Outage::default());
+    let batch = Arc::new(Batch::create(folder.path(), &spec(10), rows(3 + answered as u64)).unwrap());
+    let (capabilities, calls) = (Capabilities::default(), AtomicUsize::new(0));
+    let provider = Arc::new(Outage { answered, fault, capabilities, calls });
     let extractor = Extractor::for_document("answer", json!({"type": "object"}))
         .with_target(Arc::clone(&provider) as SharedProvider)
         .build()
         .unwrap();
-    // Each of the three rows that are left is tried five times during the outage, with three retries each.
     let engine = InProcess::new(extractor, 1).with_patience(Duration::from_secs(86_400));
     let ended = engine.run(batch.clone(), &CancellationToken::new()).await.unwrap();
     let progress = batch.view().progress().unwrap();
-    assert_eq!((ended, progress.accepted, progress.rejected), (Ended::Done, 5, 0));
-    assert_eq!(provider.calls.load(Ordering::SeqCst), 65);
+    (ended, progress.accepted, progress.open(), provider.calls.load(Ordering::SeqCst))
+}
+
+/// The outage may be there from the start. A batch ends soon only if its first rows show what waiting does not mend.
+#[tokio::test(start_paused = true)]
+async fn a_batch_waits_for_its_only_target_rejects_no_row_for_the_outage_and_continues() {
+    for (kind, connection, waits) in [
+        (FaultKind::Unreachable, Some(Connection::Failed), true),
+        (FaultKind::Unreachable, Some(Connection::Broken), true),
+        (FaultKind::Unreachable, None, true),
+        (FaultKind::Overloaded, None, true),
+        (FaultKind::Timeout, None, true),
+        (FaultKind::RateLimited, None, true),
+        (FaultKind::Unreachable, Some(Connection::NoAddress), false),
+        (FaultKind::BadWire, Some(Connection::Failed), false),
+        (FaultKind::Auth, None, false),
+        (FaultKind::NoCredit, None, false),
+    ] {
+        let mut fault = Fault::new(kind, "nobody listens");
+        fault.connection = connection;
+        let (ended, accepted, open, calls) = through_an_outage(0, fault).await;
+        match waits {
+            true => assert_eq!((&ended, accepted, open), (&Ended::Done, 3, 0), "{kind:?} {connection:?}"),
+            false => {
+                assert!(matches!(ended, Ended::Unavailable(_)), "{kind:?} {connection:?}: {ended:?}");
+                assert!(accepted == 0 && open == 3 && calls <= 12, "{kind:?} {connection:?}: {calls}");
+            }
+        }
+    }
+    let refused = Fault::new(FaultKind::Unreachable, "nobody listens").with_connection(Connection::Failed);
+    // Each of the three rows that are left is tried five times during the outage, with three retries each.
+    assert_eq!(through_an_outage(2, refused).await, (Ended::Done, 5, 0, 65));
 }
 
 #[tokio::test]

@@ -200,6 +200,77 @@ proptest! {
     }
 }
 
+/// A union without tags: the missing members of the first variant that the object then satisfies are `null`.
+#[test]
+fn missing_members_of_untagged_unions_are_not_stated() {
+    let object = |members: &[(&str, Value)], required: &[&str]| {
+        let properties: Map<String, Value> =
+            members.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+        json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+    };
+    let (text, marked) = (json!({"type": "string"}), json!({"type": "string", "x-formwork-absent": true}));
+    let variants = json!([
+        object(
+            &[("name", text.clone()), ("birth", marked.clone()), ("nick", json!({"type": "string"}))],
+            &["name", "birth"]
+        ),
+        object(&[("name", text.clone()), ("founded", marked.clone())], &["name", "founded"]),
+        object(
+            &[("title", text.clone()), ("year", marked.clone()), ("note", marked)],
+            &["title", "year", "note"]
+        ),
+    ]);
+    for keyword in ["anyOf", "oneOf"] {
+        for (path, around) in
+            [("$", json!("HERE")), ("$.items[1]", json!({"items": [{"name": "a", "birth": "b"}, "HERE"]}))]
+        {
+            let union = json!({keyword: variants});
+            let schema = match around.is_object() {
+                true => json!({"type": "object", "properties": {"items": {"type": "array", "items": union}}}),
+                false => union,
+            };
+            let contract = contract(&schema);
+            for (given, expected, added) in [
+                (json!({"name": "M"}), json!({"name": "M", "birth": null}), &["birth"][..]),
+                (json!({"name": "M", "nick": null}), json!({"name": "M", "birth": null}), &["birth"]),
+                (json!({"name": "M", "founded": "1900"}), json!({"name": "M", "founded": "1900"}), &[]),
+                (json!({"title": "T"}), json!({"title": "T", "year": null, "note": null}), &["note", "year"]),
+                (
+                    json!({"title": "T", "note": "n"}),
+                    json!({"title": "T", "note": "n", "year": null}),
+                    &["year"],
+                ),
+                // No variant lacks only members that a text may lack.
+                (json!({"age": 3}), json!({"age": 3}), &["refused"]),
+                (json!({"name": 3}), json!({"name": 3}), &["refused"]),
+            ] {
+                let place = |value: &Value| {
+                    let mut document = around.clone();
+                    *path.parse::<JsonPath>().unwrap().get_mut(&mut document).unwrap() = value.clone();
+                    document
+                };
+                let settled = contract.settle(place(&given), &Context::EMPTY);
+                let is_refused = added == ["refused"];
+                assert_eq!(
+                    settled.judgement.is_accepted(),
+                    !is_refused,
+                    "{given} {keyword}: {:?}",
+                    settled.judgement
+                );
+                assert!(
+                    formwork_json::is_same(&settled.value, &place(&expected)),
+                    "{given}: {}",
+                    settled.value
+                );
+                let added: Vec<_> =
+                    added.iter().filter(|_| !is_refused).map(|name| format!("{path}.{name}")).collect();
+                assert_eq!(paths(&settled.added), added, "{given} {keyword}");
+                assert_eq!(paths(&contract.not_stated(&settled.value)), added, "{given} {keyword}");
+            }
+        }
+    }
+}
+
 fn extractor(schema: Value, model: &Arc<Scripted>, dialect: &str) -> ExtractorBuilder<Value> {
     let dialect = Dialects::builtin().get(dialect).unwrap();
     Extractor::for_document("answer", schema).with_target(Backend::from(Arc::clone(model)).with_mode(dialect))
