@@ -20,6 +20,9 @@ use crate::{BadRow, BatchError, Row};
 /// The number of rows that are decoded at a time.
 const BATCH: usize = 256;
 
+/// A row, or the id of one that cannot be used, and the reason.
+type Read = Result<Row, (Value, String)>;
+
 type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
 
 /// Returns the rows of a file whose ending says its format.
@@ -64,7 +67,7 @@ fn names(schema: &Schema) -> Vec<String> {
 }
 
 /// Returns the rows of a batch; a row that cannot be used has its id and the reason.
-fn of_batch(batch: &RecordBatch, columns: &Columns) -> Result<Vec<Result<Row, (Value, String)>>, ArrowError> {
+fn of_batch(batch: &RecordBatch, columns: &Columns) -> Result<Vec<Read>, ArrowError> {
     let mut lines = LineDelimitedWriter::new(Vec::new());
     lines.write(batch)?;
     lines.finish()?;

@@ -105,7 +105,7 @@ fn of_arrow(_: File, path: &Path, _: &Columns) -> Result<Rows, BatchError> {
 /// Reads the first rows of a table: if none of them is usable, the file is not the table that it is taken for.
 fn usable(mut rows: Rows, name: &str) -> Result<Rows, BatchError> {
     let mut first = Vec::new();
-    while let Some(row) = rows.next() {
+    for row in rows.by_ref() {
         let row = row?;
         let is_usable = row.is_ok();
         first.push(row);

@@ -22,9 +22,6 @@ const BATCH: (usize, usize) = (4096, 16 << 20);
 /// The size of a group of rows in Parquet, in bytes of memory.
 const GROUP: usize = 32 << 20;
 
-/// The largest integer up to which a 64-bit fraction holds every integer.
-const EXACT: u64 = 1 << 53;
-
 /// A column that is being filled.
 enum Column {
     Bool(BooleanBuilder),
@@ -65,11 +62,7 @@ impl Column {
             }
             Self::Float(column) => {
                 let number = json.map(|json| match json.parse::<f64>() {
-                    Ok(number)
-                        if number.is_finite() && !(is_integer(&json) && number.abs() > EXACT as f64) =>
-                    {
-                        Ok(number)
-                    }
+                    Ok(number) if number.is_finite() && is_exact(&json, number) => Ok(number),
                     _ => Err(misfit(&json, "a 64-bit floating-point number exactly")),
                 });
                 column.append_option(number.transpose()?);
@@ -88,6 +81,11 @@ impl Column {
             Self::Text(column) | Self::Json(column) => Arc::new(column.finish()),
         }
     }
+}
+
+/// Returns whether a number that is written as an integer is that integer.
+fn is_exact(json: &str, number: f64) -> bool {
+    !is_integer(json) || json.parse().is_ok_and(|exact: i128| exact == number as i128)
 }
 
 /// A file of one of the formats.

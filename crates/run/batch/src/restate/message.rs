@@ -23,6 +23,7 @@ pub(super) const CONTRACTS: &str = "FormworkContract";
 pub(super) const PACE: &str = "FormworkPace";
 
 /// The key of the state that holds a contract.
+#[cfg(feature = "restate")]
 pub(super) const CONTRACT: &str = "contract";
 
 /// A row for a worker.

@@ -16,6 +16,7 @@ mod pool;
 #[cfg(any(test, feature = "restate"))]
 mod row;
 #[cfg(feature = "restate")]
+#[expect(deprecated, reason = "services whose name is fixed when they are compiled have no pool")]
 mod services;
 #[cfg(any(test, feature = "restate"))]
 mod slots;

@@ -1,5 +1,4 @@
 //! The services of a pool. Their names are known when the worker starts, which the SDK allows only for services that are traits.
-#![expect(deprecated, reason = "services whose name is fixed when they are compiled have no pool")]
 
 use restate_sdk::discovery::ServiceName;
 use restate_sdk::prelude::Json;

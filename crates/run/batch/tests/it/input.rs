@@ -135,7 +135,7 @@ fn a_source_that_cannot_be_rows_is_an_error_with_its_place() {
         #[cfg(not(feature = "parquet"))]
         ("a.parquet", "PAR1", "this build reads and writes no Parquet and Arrow (feature `parquet`)"),
         #[cfg(feature = "parquet")]
-        ("a.parquet", "PAR1", "a.parquet: Parquet error: "),
+        ("a.parquet", "PAR1", "a.parquet: Parquet argument error: EOF"),
     ] {
         let error = read(name, content.as_bytes()).unwrap_err().to_string();
         assert!(error.contains(says), "{name}: {error}");

@@ -36,7 +36,10 @@ fn batch(folder: &Path, rows: Vec<Row>, completions: &[&str]) -> View {
     let batch = Arc::new(Batch::create(folder.join("batch"), &Spec::new(schema, "rows"), rows).unwrap());
     let engine = InProcess::new(extractor.build().unwrap(), 1);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(engine.run(Arc::clone(&batch) as _, &CancellationToken::new())).unwrap();
+    // Without a completion, the rows stay open.
+    if !completions.is_empty() {
+        runtime.block_on(engine.run(Arc::clone(&batch) as _, &CancellationToken::new())).unwrap();
+    }
     batch.close().unwrap();
     batch.view().clone()
 }
@@ -157,7 +160,7 @@ fn a_table_that_changes_while_it_is_read_or_is_damaged_stores_nothing() {
     let spec = Spec::new(json!({}), "rows");
     let error = Batch::create_fallible(folder.path().join("batch"), &spec, rows).unwrap_err().to_string();
     assert!(error.contains("rows.jsonl: the file was changed while it was read, after row 2500"), "{error}");
-    let view = batch(folder.path(), vec![row("a", ""), row("b", "")], &[]);
+    let view = batch(folder.path(), vec![row("a", ""), row("b", "")], &["no"; 2]);
     for ending in ["jsonl.gz", "jsonl.zst"] {
         let whole = folder.path().join(format!("whole.{ending}"));
         view.export_to(&whole, true).unwrap();
@@ -167,6 +170,7 @@ fn a_table_that_changes_while_it_is_read_or_is_damaged_stores_nothing() {
         fs::write(&damaged, bytes).unwrap();
         let columns = Columns::default().with_render([""; 0], Arc::new(|_| Ok("x".to_owned())));
         let found = read(&whole, &columns).unwrap();
+        assert_eq!(found.len(), 2, "{ending}");
         assert!(read(&damaged, &columns).is_err(), "{ending}: {} rows", found.len());
     }
 }
