@@ -8,8 +8,7 @@ use formwork::config::Section;
 use formwork::providers::Providers;
 use formwork_batch::{
     Batch, BatchError, Columns, Control, Engine as _, InProcess, MAX_INPUT, Pace, Question, Rows, Spec, Stop,
-    open_files,
-    read_rows, start_anew,
+    open_files, read_rows, start_anew,
 };
 use formwork_core::{Context, ErrorKind};
 use formwork_extract::CancellationToken;
