@@ -54,9 +54,10 @@ impl Batch {
             file.execute(
                 "INSERT INTO answer (batch, row, era, call, input, target, name, prompt, sampling, sample, contract, planned, ended,
                  verdict, micro_usd, state)
-                 SELECT ?1, key, rows.era, nullif(json_array_length(line, '$.calls'), 0) - 1, input, '', '', prompt, sampling, sample,
-                 contract, ended, ended, '', 0, json_object('history', json_extract(line, '$.calls'))
-                 FROM rows JOIN answer ON answer.id = rows.answer WHERE number IN (SELECT number FROM again)",
+                 SELECT ?1, key, rows.era, nullif(json_array_length(calls), 0) - 1, input, '', '', prompt, sampling, sample,
+                 contract, ended, ended, '', 0, json_object('history', json(calls))
+                 FROM rows JOIN (SELECT *, coalesce(line ->> '$.calls', line ->> '$.attempts', '[]') AS calls FROM answer) AS answer
+                 ON answer.id = rows.answer WHERE number IN (SELECT number FROM again)",
                 [&asked.batch],
             )?;
             reopen(file)
