@@ -110,6 +110,7 @@ enum Command {
     Runs(commands::runs::Args),
     Keys(commands::keys::Args),
     Serve(commands::serve::Args),
+    View(commands::view::Args),
 }
 
 /// Runs `formwork` with the arguments of the process, and returns its exit code.
@@ -196,6 +197,7 @@ pub fn run_with(providers: Providers, commands: impl IntoIterator<Item = Subcomm
         Command::Runs(args) => commands::runs::run(&args),
         Command::Keys(args) => commands::keys::run(&args),
         Command::Serve(args) => commands::serve::run(&args, providers),
+        Command::View(args) => commands::view::run(&args),
     };
     exit::code(done)
 }

@@ -72,6 +72,7 @@ pub struct GatewayBuilder {
     guard: Guard,
     ledger: Option<Ledger>,
     keeps_bodies: bool,
+    is_view: bool,
     cache_ttl: Option<Duration>,
     tls: Option<Tls>,
     batches: Option<PathBuf>,
@@ -144,6 +145,13 @@ impl GatewayBuilder {
         self
     }
 
+    /// Shows the pages of the ledger to every visitor, without forms, and serves nothing else (default: no): for a ledger of another
+    /// service, opened with [`Ledger::view`].
+    pub const fn as_view(mut self) -> Self {
+        self.is_view = true;
+        self
+    }
+
     /// Returns the service.
     pub fn build(self) -> Gateway {
         let shared = Arc::new(self.shared(None));
@@ -176,6 +184,7 @@ impl GatewayBuilder {
             access: running
                 .map_or_else(|| Arc::new(Access::new(self.ledger)), |running| Arc::clone(&running.access)),
             keeps_bodies: self.keeps_bodies,
+            is_view: self.is_view,
             cache_ttl: self.cache_ttl,
             tls: running.map_or(self.tls, |running| running.tls.clone()),
             batches: self.batches.map(Batches::new),
@@ -223,6 +232,7 @@ pub(crate) struct Shared {
     pub(crate) draining: Draining,
     pub(crate) access: Arc<Access>,
     pub(crate) keeps_bodies: bool,
+    pub(crate) is_view: bool,
     pub(crate) cache_ttl: Option<Duration>,
     pub(crate) tls: Option<Tls>,
     pub(crate) batches: Option<Batches>,
@@ -266,7 +276,7 @@ impl Gateway {
         shutdown: impl Future<Output = ()> + Send,
     ) -> io::Result<()> {
         let first = Arc::clone(&self.0.first);
-        if let Some(ledger) = first.access.ledger() {
+        if let Some(ledger) = first.access.ledger().filter(|_| !first.is_view) {
             release(ledger);
         }
         let limits = &first.engine.limits;

@@ -138,6 +138,9 @@ impl Routes {
         if is_draining && !is_probe {
             return Err(Problem::new(Kind::Busy, "the service is stopping"));
         }
+        if self.shared.is_view && !page::is_page(path) && !is_probe {
+            return Err(Problem::new(Kind::NotFound, "this is a view of a ledger: it has pages only"));
+        }
         if page::is_page(path) {
             // Pages and their forms check the session of their visitor.
             return Ok(origin);
