@@ -8,10 +8,10 @@ use crate::{servers, workspace};
 
 /// A Python environment: its folder below `target`, its packages, and the clients of `clients.py` that run in it. The frameworks
 /// have a separate environment, because they may require older versions of `openai`.
-struct Environment {
-    folder: &'static str,
-    packages: &'static [&'static str],
-    clients: &'static [&'static str],
+pub(crate) struct Environment {
+    pub(crate) folder: &'static str,
+    pub(crate) packages: &'static [&'static str],
+    pub(crate) clients: &'static [&'static str],
 }
 
 const OFFICIAL: Environment = Environment {
@@ -98,7 +98,7 @@ fn compared(args: &Args, program: &Path) -> Result<(), String> {
 }
 
 /// Returns the Python interpreter of an environment with the newest versions of its packages.
-fn installed(creator: &Path, environment: &Environment) -> Result<PathBuf, String> {
+pub(crate) fn installed(creator: &Path, environment: &Environment) -> Result<PathBuf, String> {
     let folder = workspace::target().join(environment.folder);
     let python = folder.join("bin").join("python");
     if !python.exists() {
@@ -109,7 +109,7 @@ fn installed(creator: &Path, environment: &Environment) -> Result<PathBuf, Strin
     Ok(python)
 }
 
-fn done(command: &mut Command, name: &str) -> Result<(), String> {
+pub(crate) fn done(command: &mut Command, name: &str) -> Result<(), String> {
     let status = command.status().map_err(|error| format!("{name} does not start: {error}"))?;
     if status.success() { Ok(()) } else { Err(format!("{name} failed")) }
 }

@@ -3,6 +3,7 @@
 mod clients;
 mod deny;
 mod nightly;
+mod pages;
 mod registry;
 mod schema;
 mod servers;
@@ -29,6 +30,9 @@ enum Chore {
     Deny(deny::Args),
     /// Run the slow checks: real servers, feature combinations, the README's commands in release builds
     Nightly(nightly::Args),
+    /// Drive Chromium through the service's pages, with axe-core on each (needs Debian's chromium and chromium-driver, Python and
+    /// Node with their package registries)
+    Pages(pages::Args),
     /// Check and update the registry of models, crates/core/dialect/registry/models.toml
     Registry(registry::Args),
     /// Generate schemas/*.json from the Rust types
@@ -44,6 +48,7 @@ fn main() -> ExitCode {
         Chore::Clients(args) => clients::run(&args),
         Chore::Deny(args) => deny::run(&args),
         Chore::Nightly(args) => nightly::run(&args),
+        Chore::Pages(args) => pages::run(&args),
         Chore::Registry(args) => registry::run(&args),
         Chore::Schema(args) => schema::run(&args),
         Chore::Servers(args) => servers::run(&args),

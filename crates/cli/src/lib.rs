@@ -112,6 +112,7 @@ enum Command {
     Store(commands::store::Args),
     Keys(commands::keys::Args),
     Serve(commands::serve::Args),
+    View(commands::view::Args),
 }
 
 /// Runs `formwork` with the arguments of the process, and returns its exit code.
@@ -199,6 +200,7 @@ pub fn run_with(providers: Providers, commands: impl IntoIterator<Item = Subcomm
         Command::Store(args) => commands::store::run(&args, providers),
         Command::Keys(args) => commands::keys::run(&args),
         Command::Serve(args) => commands::serve::run(&args, providers),
+        Command::View(args) => commands::view::run(&args),
     };
     exit::code(done)
 }

@@ -21,4 +21,5 @@ pub(crate) mod serve;
 pub(crate) mod shape;
 pub(crate) mod skill;
 pub(crate) mod store;
+pub(crate) mod view;
 pub(crate) mod worker;

@@ -175,6 +175,43 @@ fn each_request_is_one_line_of_json_in_the_log() {
 }
 
 #[test]
+fn a_view_shows_a_ledger_without_changing_it_and_serves_nothing_else() {
+    let ledger = folder().join("view.db").display().to_string();
+    let answer = formwork(&["keys", "add", "alice", "--ledger", &ledger], "");
+    assert_eq!(answer.code, 0, "{}", answer.stderr);
+    let before = std::fs::read(&ledger).unwrap();
+    let serving = Serving::of(&mut command(&["view", &ledger, "--listen", "127.0.0.1:0"]));
+    let address = serving.address.trim();
+    let page = |path: &str| {
+        let mut socket = TcpStream::connect(address).unwrap();
+        write!(
+            socket,
+            "GET {path} HTTP/1.1\r\nhost: localhost\r\naccept: text/html\r\nconnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut text = String::new();
+        socket.read_to_string(&mut text).unwrap();
+        text
+    };
+    for path in ["/", "/runs", "/contracts", "/runs.jsonl"] {
+        assert!(page(path).starts_with("HTTP/1.1 200 "), "{path}");
+    }
+    let keys = page("/keys");
+    assert!(keys.contains("alice") && !keys.contains("<form"), "{keys}");
+    assert!(page("/v1/models").starts_with("HTTP/1.1 404 "));
+    let chat = post(address, "/v1/chat/completions", "any", "", &json!({"model": "default", "messages": []}));
+    assert_eq!(chat.unwrap().0, 404);
+    drop(serving);
+    assert_eq!(std::fs::read(&ledger).unwrap(), before);
+    let text = temporary("no-ledger.db", "text".to_owned());
+    for args in
+        [["view", text.as_str(), "--listen", "127.0.0.1:0"], ["view", &ledger, "--listen", "0.0.0.0:0"]]
+    {
+        assert_eq!(formwork(&args, "").code, 2, "{args:?}");
+    }
+}
+
+#[test]
 #[cfg(unix)]
 fn a_hangup_reads_the_configuration_again_and_no_request_is_lost() {
     let server = upstream();

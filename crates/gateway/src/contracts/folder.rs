@@ -20,6 +20,8 @@ struct Entry {
     /// The modification time of the file, and its length in bytes.
     stamp: (Option<SystemTime>, u64),
     contract: Result<Arc<NamedContract>, ContractError>,
+    /// The version before the last change since the service started.
+    before: Option<Arc<NamedContract>>,
 }
 
 impl Folder {
@@ -40,8 +42,15 @@ impl Folder {
             return entry.contract.clone();
         }
         let contract = read_contract(&path).map(Arc::new);
-        read.insert(path, Entry { stamp, contract: contract.clone() });
+        let before = read.get(&path).and_then(|known| known.contract.clone().ok().or(known.before.clone()));
+        read.insert(path, Entry { stamp, contract: contract.clone(), before });
         contract
+    }
+
+    /// Returns the version of a contract before its last change, if it was read since the service started.
+    pub(crate) fn before(&self, name: &str) -> Option<Arc<NamedContract>> {
+        let path = self.file(name)?;
+        self.read.lock().unwrap_or_else(PoisonError::into_inner).get(&path)?.before.clone()
     }
 
     /// Returns the file of a name. A name has letters, digits, `_`, `-` and `.`, and does not begin with a dot, so it has no

@@ -76,6 +76,7 @@ pub struct GatewayBuilder {
     guard: Guard,
     ledger: Option<Ledger>,
     keeps_bodies: bool,
+    is_view: bool,
     cache_ttl: Option<Duration>,
     tls: Option<Tls>,
     batches: Option<PathBuf>,
@@ -148,6 +149,13 @@ impl GatewayBuilder {
         self
     }
 
+    /// Shows the pages of the ledger to every visitor, without forms, and serves nothing else (default: no): for a ledger of another
+    /// service, opened with [`Ledger::view`].
+    pub const fn as_view(mut self) -> Self {
+        self.is_view = true;
+        self
+    }
+
     /// Returns the service.
     pub fn build(self) -> Gateway {
         let shared = Arc::new(self.shared(None));
@@ -181,6 +189,7 @@ impl GatewayBuilder {
             access: running
                 .map_or_else(|| Arc::new(Access::new(self.ledger)), |running| Arc::clone(&running.access)),
             keeps_bodies: self.keeps_bodies,
+            is_view: self.is_view,
             cache_ttl: self.cache_ttl,
             tls: running.map_or(self.tls, |running| running.tls.clone()),
             batches: self.batches.map(Batches::new),
@@ -253,7 +262,7 @@ impl Gateway {
         shutdown: impl Future<Output = ()> + Send,
     ) -> io::Result<()> {
         let first = Arc::clone(&self.0.first);
-        if let Some(ledger) = first.access.ledger() {
+        if let Some(ledger) = first.access.ledger().filter(|_| !first.is_view) {
             release(ledger);
         }
         let limits = &first.engine.limits;

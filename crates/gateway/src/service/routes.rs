@@ -151,6 +151,9 @@ impl Routes {
         if is_draining && !is_probe {
             return Err(Problem::new(Kind::Busy, "the service is stopping"));
         }
+        if self.shared.is_view && !page::is_page(path) && !is_probe {
+            return Err(Problem::new(Kind::NotFound, "this is a view of a ledger: it has pages only"));
+        }
         if page::is_page(path) {
             // Pages and their forms check the session of their visitor.
             return Ok(origin);
@@ -219,7 +222,11 @@ async fn ready(State(shared): State<Arc<Shared>>) -> Response {
     if shared.draining.is_set() {
         return (StatusCode::SERVICE_UNAVAILABLE, "stopping").into_response();
     }
-    let lacks = ready::lacks(&shared.engine, &shared.access, &shared.ready).await;
+    // The pages of a saved ledger only read it.
+    let lacks = match shared.is_view {
+        true => Vec::new(),
+        false => ready::lacks(&shared.engine, &shared.access, &shared.ready).await,
+    };
     if lacks.is_empty() {
         return "ready".into_response();
     }

@@ -26,6 +26,7 @@ pub(crate) struct Shared {
     pub(crate) draining: Draining,
     pub(crate) access: Arc<Access>,
     pub(crate) keeps_bodies: bool,
+    pub(crate) is_view: bool,
     pub(crate) cache_ttl: Option<Duration>,
     pub(crate) tls: Option<Tls>,
     pub(crate) batches: Option<Batches>,

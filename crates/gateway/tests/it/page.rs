@@ -157,9 +157,13 @@ fn no_text_of_a_model_or_a_client_is_markup_on_any_page() {
         let one = get(&gate, &format!("/runs/{id}"), "").text();
         assert!(one.contains("alert(1)"), "{name} is not on the page");
         let query = "/runs?text=%3Cscript%3E%22%27%3E&tag=%3Cimg+src%3Dx%3E";
-        for page in
-            [one, get(&gate, "/", "").text(), get(&gate, "/runs", "").text(), get(&gate, query, "").text()]
-        {
+        for page in [
+            one,
+            get(&gate, "/", "").text(),
+            get(&gate, "/runs", "").text(),
+            get(&gate, query, "").text(),
+            get(&gate, "/contracts", "").text(),
+        ] {
             assert!(
                 !page.contains("<script>") && !page.contains("<img") && !page.contains("\"'>"),
                 "{name}: {page}"
@@ -178,6 +182,9 @@ fn lists_filter_page_and_export_the_runs_that_the_ledger_finds() {
     for nth in 0..60 {
         let mut run = RunRecord::new("extract", start).with_contract(Some(format!("c-{}", nth % 2)), None);
         let mut call = StoredCall::new("primary", "m-1", start, start);
+        if nth == 9 {
+            run.not_stated.push("$.birth".parse().unwrap());
+        }
         if nth == 7 {
             call.class = "invalid".into();
             let [class, path, message] = ["type", "$.items[3].price", "is no number"].map(str::to_owned);
@@ -196,6 +203,7 @@ fn lists_filter_page_and_export_the_runs_that_the_ledger_finds() {
         ("?class=type", 1),
         ("?class=type&path=%24.items%5B*%5D.price", 1),
         ("?retried=yes", 0),
+        ("?unsure=yes", 1),
         ("?until=1", 0),
     ] {
         let page = get(&gate, &format!("/runs{query}"), "").text();

@@ -114,6 +114,35 @@ impl Ledger {
         })
     }
 
+    /// Returns why calls failed since `since`, added up over its hours: at most `max` reasons, the most frequent first. With a
+    /// contract, those of it alone. `hour` is the first hour of a reason.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub fn reasons(
+        &self,
+        since: Time,
+        contract: Option<&str>,
+        max: usize,
+    ) -> Result<Vec<HourlyReason>, Error> {
+        let sql = "SELECT min(hour), class, path, model, contract, sum(count) AS n FROM hourly_reason
+            WHERE hour >= ?1 AND (?2 IS NULL OR contract = ?2) GROUP BY class, path, model, contract ORDER BY n DESC LIMIT ?3";
+        self.core().store.read(|connection| {
+            let values = params![number(since.0 / HOUR), contract, number(max as u64)];
+            let reason = |row: &Row<'_>| {
+                Ok(HourlyReason {
+                    hour: hour(row)?,
+                    class: row.get(1)?,
+                    path: row.get(2)?,
+                    model: row.get(3)?,
+                    contract: row.get(4)?,
+                    count: count(row, 5)?,
+                })
+            };
+            connection.prepare_cached(sql)?.query_map(values, reason)?.collect()
+        })
+    }
+
     fn hours<T>(
         &self,
         sql: &str,

@@ -20,7 +20,7 @@ const HOURLY_RUN: &str = "INSERT INTO hourly_run VALUES (?1, ?2, ?3, ?4, ?5, ?6,
     ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, attempts = attempts + excluded.attempts,
     input_tokens = input_tokens + excluded.input_tokens, output_tokens = output_tokens + excluded.output_tokens,
     micro_usd = micro_usd + excluded.micro_usd, unpriced = unpriced + excluded.unpriced, millis = millis + excluded.millis";
-const DAILY_RUN: &str = "INSERT INTO daily_run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+const DAILY_RUN: &str = "INSERT INTO daily_run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
     ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, first_try = first_try + excluded.first_try,
     failed = failed + excluded.failed, attempts = attempts + excluded.attempts, micro_usd = micro_usd + excluded.micro_usd,
     unpriced = unpriced + excluded.unpriced";
@@ -170,7 +170,7 @@ struct Rollups<'a> {
     /// The sums of the columns from `runs` to `millis`, in their order.
     runs: HashMap<(i64, &'a str, &'a str, &'static str), [i64; 7]>,
     /// The sums of the columns from `runs` to `unpriced`, in their order.
-    days: HashMap<(i64, &'a str, &'a str, i64, i64), [i64; 6]>,
+    days: HashMap<(i64, i64, Cow<'a, str>, i64), [i64; 6]>,
     reasons: HashMap<(i64, &'a str, Cow<'a, str>, &'a str, &'a str), i64>,
 }
 
@@ -193,9 +193,6 @@ impl<'a> Rollups<'a> {
             *sum = sum.saturating_add(number(more));
         }
         let class = if run.cached { -1 } else { bucket(millis) };
-        let key = run.key.map_or(0, |key| key.0);
-        let sums =
-            self.days.entry((number(run.started.0 / DAY), contract, &run.model, key, class)).or_default();
         let is_first = !run.cached && run.call_count() <= 1 && run.outcome == RunOutcome::Ok;
         let more = [
             1,
@@ -205,8 +202,14 @@ impl<'a> Rollups<'a> {
             run.micro_usd.unwrap_or(0),
             u64::from(run.micro_usd.is_none()),
         ];
-        for (sum, more) in sums.iter_mut().zip(more) {
-            *sum = sum.saturating_add(number(more));
+        let day = number(run.started.0 / DAY);
+        let key = run.key.map(|key| key.0.to_string()).unwrap_or_default();
+        let names = ["".into(), contract.into(), run.model.as_str().into(), key.into()];
+        for (dimension, name) in (0..).zip(names) {
+            let sums = self.days.entry((day, dimension, name, class)).or_default();
+            for (sum, more) in sums.iter_mut().zip(more) {
+                *sum = sum.saturating_add(number(more));
+            }
         }
         let is_rejected = |call: &&StoredCall| call.class != ACCEPTED && call.class != PROBE;
         for call in run.calls.iter().filter(is_rejected) {
@@ -242,10 +245,10 @@ impl<'a> Rollups<'a> {
             ])?;
         }
         let mut insert = connection.prepare_cached(DAILY_RUN)?;
-        for ((day, contract, model, key, class), sums) in self.days {
+        for ((day, dimension, name, class), sums) in self.days {
             let [runs, first_try, failed, calls, micro_usd, unpriced] = sums;
             insert.execute(params![
-                day, contract, model, key, class, runs, first_try, failed, calls, micro_usd, unpriced
+                day, dimension, name, class, runs, first_try, failed, calls, micro_usd, unpriced
             ])?;
         }
         let mut insert = connection.prepare_cached(HOURLY_REASON)?;

@@ -53,6 +53,14 @@ impl Ledger {
         Self::start(Store::open(path.as_ref(), &LEDGER)?, settings, Some(path.as_ref().to_owned()))
     }
 
+    /// Opens a ledger to read it. The file is not changed, and everything that is recorded is lost.
+    ///
+    /// # Errors
+    /// Those of [`Ledger::open`], also for a file that does not exist; [`Error::Invalid`] for one of an older version.
+    pub fn view(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::start(Store::view(path.as_ref(), &LEDGER)?, Settings::default(), Some(path.as_ref().to_owned()))
+    }
+
     /// Returns a ledger that is gone when it is closed: for tests, and for services that keep nothing.
     ///
     /// # Errors

@@ -73,7 +73,7 @@ pub use hourly::{HourlyReason, HourlyRuns};
 pub use id::RecordId;
 pub use key::{Key, KeyError, KeyId, KeyRole, NewKey, Secret};
 pub use ledger::Ledger;
-pub use overview::{Group, Overview};
+pub use overview::{Group, Overview, Version};
 pub use period::Period;
 pub use prune::{Answers, Prune, Pruned};
 pub use query::{Feedback, MAX_PAGE, Page, RunDetail, RunQuery, StoredRun};

@@ -97,6 +97,20 @@ impl Group {
     }
 }
 
+/// A version of a contract, by the digest of its schema.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Version {
+    /// The digest.
+    pub digest: String,
+    /// The number of runs.
+    pub runs: u64,
+    /// The start of the first run.
+    pub first: Time,
+    /// The start of the last run.
+    pub last: Time,
+}
+
 /// The sums of a row.
 struct Row {
     runs: u64,
@@ -108,51 +122,71 @@ struct Row {
 }
 
 impl Ledger {
+    /// Returns the versions of a contract among the last 20,000 runs, the newest first.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub fn versions(&self, contract: &str) -> Result<Vec<Version>, Error> {
+        let sql = "SELECT digest, count(*), min(started), max(started) FROM
+            (SELECT digest, contract, started FROM run ORDER BY id DESC LIMIT 20000)
+            WHERE contract = ?1 AND digest IS NOT NULL GROUP BY digest ORDER BY 4 DESC";
+        self.core().store.read(|connection| {
+            let mut rows = connection.prepare_cached(sql)?;
+            let version = |row: &rusqlite::Row<'_>| {
+                let (first, last) = (Time(count(row, 2)?), Time(count(row, 3)?));
+                Ok(Version { digest: row.get(0)?, runs: count(row, 1)?, first, last })
+            };
+            rows.query_map([contract], version)?.collect()
+        })
+    }
+
     /// Returns the runs of the days from the day of `since`. Runs that wait in memory are not among them.
     ///
     /// # Errors
     /// [`Error::Storage`].
     pub fn overview(&self, since: Time) -> Result<Overview, Error> {
         let sql =
-            "SELECT day, contract, model, key, bucket, runs, first_try, failed, attempts, micro_usd, unpriced
+            "SELECT day, dimension, name, bucket, runs, first_try, failed, attempts, micro_usd, unpriced
             FROM daily_run WHERE day >= ?1";
-        let keys: HashMap<i64, String> = self.keys()?.into_iter().map(|key| (key.id.0, key.name)).collect();
-        let mut all = Group::default();
-        let (mut contracts, mut models) = (HashMap::<String, Group>::new(), HashMap::<String, Group>::new());
-        let (mut of_keys, mut days) = (HashMap::<i64, Group>::new(), BTreeMap::<u64, Group>::new());
+        let keys: HashMap<String, String> =
+            self.keys()?.into_iter().map(|key| (key.id.0.to_string(), key.name)).collect();
+        let (mut all, mut days) = (Group::default(), BTreeMap::<u64, Group>::new());
+        let mut dimensions: [HashMap<String, Group>; 3] = Default::default();
         self.core().store.read(|connection| {
             let mut rows = connection.prepare_cached(sql)?;
             let mut rows = rows.query(params![number(since.0 / DAY)])?;
             while let Some(row) = rows.next()? {
-                let bucket = row.get(4)?;
+                let bucket = row.get(3)?;
                 let sums = Row {
-                    runs: count(row, 5)?,
-                    first_try: count(row, 6)?,
-                    failed: count(row, 7)?,
-                    calls: count(row, 8)?,
-                    micro_usd: count(row, 9)?,
-                    unpriced: count(row, 10)?,
+                    runs: count(row, 4)?,
+                    first_try: count(row, 5)?,
+                    failed: count(row, 6)?,
+                    calls: count(row, 7)?,
+                    micro_usd: count(row, 8)?,
+                    unpriced: count(row, 9)?,
                 };
-                all.add(&sums, bucket);
-                for (groups, column) in [(&mut contracts, 1), (&mut models, 2)] {
-                    let name = row.get_ref(column)?.as_str()?;
-                    match groups.get_mut(name) {
-                        Some(group) => group.add(&sums, bucket),
-                        None => groups.entry(name.to_owned()).or_default().add(&sums, bucket),
-                    }
+                let dimension = usize::try_from(count(row, 1)?).unwrap_or_default();
+                let Some(groups) = dimension.checked_sub(1).and_then(|nth| dimensions.get_mut(nth)) else {
+                    all.add(&sums, bucket);
+                    days.entry(count(row, 0)?).or_default().add(&sums, bucket);
+                    continue;
+                };
+                let name = row.get_ref(2)?.as_str()?;
+                match groups.get_mut(name) {
+                    Some(group) => group.add(&sums, bucket),
+                    None => groups.entry(name.to_owned()).or_default().add(&sums, bucket),
                 }
-                of_keys.entry(row.get(3)?).or_default().add(&sums, bucket);
-                days.entry(count(row, 0)?).or_default().add(&sums, bucket);
             }
             Ok(())
         })?;
+        let [contracts, models, of_keys] = dimensions;
         let named = |(name, group): (String, Group)| Group { name, ..group };
         let sorted = |mut groups: Vec<Group>| {
             groups.sort_by(|a, b| b.runs.cmp(&a.runs).then_with(|| a.name.cmp(&b.name)));
             groups
         };
         let of_keys = of_keys.into_iter().map(|(id, group)| {
-            let name = if id == 0 { String::new() } else { keys.get(&id).cloned().unwrap_or_default() };
+            let name = keys.get(&id).cloned().unwrap_or_default();
             Group { name, ..group }
         });
         let days = days.into_iter().map(|(day, group)| Group { day: Time(day.saturating_mul(DAY)), ..group });

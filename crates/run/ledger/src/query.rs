@@ -80,6 +80,9 @@ pub struct RunQuery {
     pub before: Option<RecordId>,
     /// The number of runs per page, at most [`MAX_PAGE`] (default: 0, which is 50).
     pub limit: usize,
+    /// The number of runs that are examined for a page (default: 0, which is no limit). A page that has fewer runs for it goes on with
+    /// [`Page::next`], so that a rare filter costs no more time than a frequent one.
+    pub scan: usize,
     /// Runs of this key.
     pub key: Option<KeyId>,
     /// Runs with this outcome.
@@ -359,12 +362,14 @@ impl Conditions {
 }
 
 impl RunQuery {
-    fn conditions(&self) -> Conditions {
+    /// Returns the conditions of the query on runs from the id `end` on.
+    fn conditions(&self, end: Option<i64>) -> Conditions {
         let mut all = Conditions::default();
         all.add("run.id < @", self.before.map(|id| id.0));
         all.add("run.started >= @", self.since.map(|time| number(time.0)));
-        // Ids grow with time, so older ones need not be examined.
-        all.add("run.id >= @", self.since.map(|time| RecordId::at(Time(time.0.saturating_sub(SKEW))).0));
+        // Ids grow with time, so older ones need not be examined. Of two bounds SQLite would end its scan at one only.
+        let since = self.since.map(|time| RecordId::at(Time(time.0.saturating_sub(SKEW))).0);
+        all.add("run.id >= @", since.max(end));
         all.add("run.started < @", self.until.map(|time| number(time.0)));
         all.add("run.key = @", self.key.map(|key| key.0));
         all.add("run.outcome = @", self.outcome.map(|outcome| outcome.name().to_owned()));
@@ -418,7 +423,8 @@ impl Ledger {
     /// [`Error::Storage`].
     pub fn runs(&self, query: &RunQuery) -> Result<Page, Error> {
         let limit = if query.limit == 0 { 50 } else { query.limit.min(MAX_PAGE) };
-        let Conditions { sql, mut values } = query.conditions();
+        let end = self.end_of_scan(query)?;
+        let Conditions { sql, mut values } = query.conditions(end);
         // One row more than the page shows whether there is a next page.
         values.push(number(limit as u64 + 1).into());
         let sql = format!("SELECT {COLUMNS}{sql} ORDER BY run.id DESC LIMIT ?{}", values.len());
@@ -427,8 +433,22 @@ impl Ledger {
         })?;
         let is_last = runs.len() <= limit;
         runs.truncate(limit);
-        let next = if is_last { None } else { runs.last().map(|run| run.id) };
+        let next = if is_last { end.map(RecordId) } else { runs.last().map(|run| run.id) };
         Ok(Page { runs, next })
+    }
+
+    /// Returns the last id that a query examines, if there are older ones.
+    fn end_of_scan(&self, query: &RunQuery) -> Result<Option<i64>, Error> {
+        if query.scan == 0 {
+            return Ok(None);
+        }
+        let before = query.before.map_or(i64::MAX, |id| id.0);
+        let sql = "SELECT id FROM run WHERE id < ?1 ORDER BY id DESC LIMIT 2 OFFSET ?2";
+        let ids: Vec<i64> = self.core().store.read(|connection| {
+            let values = params![before, number(query.scan as u64 - 1)];
+            connection.prepare_cached(sql)?.query_map(values, |row| row.get(0))?.collect()
+        })?;
+        Ok(ids.first().copied().filter(|_| ids.len() == 2))
     }
 
     /// Returns one run with its calls; `None` if the ledger has no such run, or it waits in memory still.

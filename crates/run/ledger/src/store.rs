@@ -137,6 +137,37 @@ impl Store {
         Ok(Self { writer: Mutex::new(writer), reader: Some(Mutex::new(reader)), is_read_only: true })
     }
 
+    /// Opens a file of the newest format that is never written.
+    pub(crate) fn view(path: &Path, newest: &Format) -> Result<Self, Error> {
+        check(path)?;
+        let wrong = in_file(path);
+        let connect = || {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            let connection = Connection::open_with_flags(path, flags)?;
+            connection.busy_timeout(PATIENCE)?;
+            functions(&connection)?;
+            Ok(connection)
+        };
+        let reader: Connection = connect().map_err(wrong)?;
+        let found =
+            |name: &str| reader.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(wrong);
+        let (application, format) = (found("application_id")?, found("user_version")?);
+        let (path, known) = (path.to_owned(), newest.steps.len() as i64);
+        if application != newest.application {
+            return Err(Error::NotALedger { path, hint: None });
+        }
+        if format > known {
+            return Err(Error::Newer { path, found: format, known });
+        }
+        if format < known {
+            let path = path.display();
+            return Err(Error::Invalid(format!(
+                "{path} is of an older version: `formwork runs list --ledger {path}` brings it up to date"
+            )));
+        }
+        Ok(Self { writer: Mutex::new(connect().map_err(in_file(&path))?), reader: Some(Mutex::new(reader)) })
+    }
+
     pub(crate) fn in_memory() -> Result<Self, Error> {
         let mut writer = Connection::open_in_memory().map_err(|error| Error::write(&error))?;
         prepare(&mut writer, Path::new(":memory:"), &LEDGER)?;

@@ -15,8 +15,11 @@ pub(super) struct Field {
     pub(super) options: Vec<&'static str>,
 }
 
+/// The number of runs that a page examines, so that it takes at most about 100 ms.
+const SCAN: usize = 50_000;
+
 /// All fields of the form, by name, with their labels.
-const FIELDS: [(&str, &str); 15] = [
+const FIELDS: [(&str, &str); 16] = [
     ("text", "Text"),
     ("since", "Since, in seconds (Unix time)"),
     ("until", "Before, in seconds (Unix time)"),
@@ -32,6 +35,7 @@ const FIELDS: [(&str, &str); 15] = [
     ("path", "Path of a violation"),
     ("feedback", "Feedback"),
     ("retried", "Retried"),
+    ("unsure", "Unsure or incomplete"),
 ];
 
 /// The members of a query.
@@ -67,7 +71,7 @@ impl Filter {
             options: match name {
                 "outcome" => RunOutcome::names().collect(),
                 "feedback" => vec![Feedback::Good.name(), Feedback::Bad.name()],
-                "retried" => vec!["yes"],
+                "retried" | "unsure" => vec!["yes"],
                 _ => Vec::new(),
             },
         };
@@ -102,6 +106,8 @@ impl Filter {
             path: text("path"),
             text: text("text"),
             retried: self.get("retried").is_some(),
+            unsure: self.get("unsure").is_some(),
+            scan: SCAN,
             ..RunQuery::default()
         };
         if let Some(id) = self.get("before") {

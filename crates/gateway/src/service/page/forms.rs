@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, Request, header};
 use axum::response::{IntoResponse as _, Response};
-use formwork_ledger::{Feedback, Key, KeyError, KeyRole, NewKey, RecordId, format_usd, parse_usd};
+use formwork_ledger::{Feedback, Key, KeyError, KeyRole, NewKey, Period, RecordId, format_usd, parse_usd};
 use formwork_serve::{media_type, read_body};
 
 use super::filter::Filter;
@@ -180,6 +180,24 @@ fn new_key(form: &Filter) -> Result<NewKey, Problem> {
     let models = form.get("models").unwrap_or_default().split(',').map(str::trim);
     Ok(NewKey {
         budget: budget.transpose()?,
+        period: match form.get("per") {
+            None => None,
+            Some(per) => {
+                let known =
+                    [Period::Day, Period::Week, Period::Month].into_iter().find(|known| known.name() == per);
+                Some(known.ok_or_else(|| invalid("the period has to be day, week or month"))?)
+            }
+        },
+        tpm: form
+            .get("tpm")
+            .map(str::parse)
+            .transpose()
+            .map_err(|_| invalid("the tokens a minute have to be a number"))?,
+        max_open: form
+            .get("max_open")
+            .map(str::parse)
+            .transpose()
+            .map_err(|_| invalid("the open requests have to be a number"))?,
         rpm: rpm.map_err(|_| invalid("the requests a minute have to be a number"))?,
         models: models.filter(|model| !model.is_empty()).map(str::to_owned).collect(),
         role: if form.get("role") == Some("admin") { KeyRole::Admin } else { KeyRole::Client },
@@ -216,14 +234,21 @@ async fn shown(shared: &Shared, visitor: Visitor, note: String, secret: String) 
             (None, None) => "valid".to_owned(),
         };
         let limit = |amount: Option<u64>| amount.map_or("no limit".to_owned(), format_usd);
+        let number = |limit: Option<u32>| limit.map_or("no limit".to_owned(), |limit| limit.to_string());
         vec![
             Cell::runs(&key.name, &[("key", &key.name)]),
             key.hint.as_str().into(),
             key.role.name().into(),
             format_usd(key.spent).into(),
             format_usd(key.held).into(),
-            limit(key.budget).into(),
-            key.rpm.map_or("no limit".to_owned(), |rpm| rpm.to_string()).into(),
+            match key.period {
+                Some(period) => format!("{} a {}", limit(key.budget), period.name()),
+                None => limit(key.budget),
+            }
+            .into(),
+            number(key.rpm).into(),
+            number(key.tpm).into(),
+            number(key.max_open).into(),
             if key.models.is_empty() { "all".to_owned() } else { key.models.join(", ") }.into(),
             state.into(),
         ]
@@ -238,6 +263,8 @@ async fn shown(shared: &Shared, visitor: Visitor, note: String, secret: String) 
             "reserved",
             "budget",
             "requests a minute",
+            "tokens a minute",
+            "open requests",
             "models",
             "state",
         ],

@@ -1,8 +1,10 @@
 //! Pages for admins: what happened, why, and what it costs. Templates escape every text; nothing is loaded from elsewhere.
 
+mod contracts;
 mod filter;
 mod forms;
 mod overview;
+mod run;
 mod runs;
 mod session;
 
@@ -33,7 +35,9 @@ pub(super) fn routes() -> Router<Arc<Shared>> {
         .route("/", get(overview::overview))
         .route("/runs", get(runs::runs))
         .route("/runs.jsonl", get(runs::export))
-        .route("/runs/{id}", get(runs::run))
+        .route("/runs/{id}", get(run::run))
+        .route("/contracts", get(contracts::contracts))
+        .route("/contracts/{name}", get(contracts::contract))
         .route("/runs/{id}/feedback", post(forms::feedback))
         .route("/keys", get(forms::keys).post(forms::add))
         .route("/keys/revoke", post(forms::revoke))
@@ -45,8 +49,9 @@ pub(super) fn routes() -> Router<Arc<Shared>> {
 
 /// Returns whether a path is a page's, which checks its visitor itself.
 pub(super) fn is_page(path: &str) -> bool {
-    const PATHS: [&str; 7] = ["/", "/runs", "/runs.jsonl", "/keys", "/keys/revoke", "/login", "/logout"];
-    PATHS.contains(&path) || path.starts_with("/runs/") || is_asset(path)
+    const PATHS: [&str; 8] =
+        ["/", "/runs", "/runs.jsonl", "/contracts", "/keys", "/keys/revoke", "/login", "/logout"];
+    PATHS.contains(&path) || path.starts_with("/runs/") || path.starts_with("/contracts/") || is_asset(path)
 }
 
 fn is_asset(path: &str) -> bool {
@@ -69,6 +74,9 @@ fn asset(text: &'static str, media: &'static str) -> impl Fn() -> std::future::R
 /// # Errors
 /// The response for others: for a browser the way to the login.
 fn visitor(shared: &Shared, headers: &HeaderMap) -> Result<Visitor, Box<Response>> {
+    if shared.is_view {
+        return Ok(Visitor::default());
+    }
     let session = shared.access.ledger().and_then(|ledger| shared.sessions.find(headers, ledger, now()));
     if let Some(visitor) = session {
         return Ok(visitor);
@@ -165,6 +173,8 @@ struct Bar {
     y: f64,
     width: f64,
     height: f64,
+    /// The class of its style; empty for none.
+    class: &'static str,
     title: String,
 }
 
@@ -174,4 +184,12 @@ fn time(time: formwork_core::Time) -> String {
 
 fn dollars(micro_usd: Option<u64>) -> String {
     micro_usd.map_or("unknown".to_owned(), formwork_ledger::format_usd)
+}
+
+/// Returns a share as a percentage.
+fn share(part: u64, of: u64) -> String {
+    match of {
+        0 => "-".to_owned(),
+        of => format!("{:.1} %", part as f64 * 100.0 / of as f64),
+    }
 }

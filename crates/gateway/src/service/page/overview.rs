@@ -1,6 +1,5 @@
 //! The overview of a period.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use askama::Template;
@@ -12,7 +11,7 @@ use formwork_extract::ObservationStore;
 use formwork_ledger::{Group, HourlyReason, Key, Ledger, Overview, format_usd};
 
 use super::filter::Filter;
-use super::{Bar, Cell, Table, Visitor, html, read, refused, time, visitor};
+use super::{Bar, Cell, Table, Visitor, html, read, refused, share, time, visitor};
 use crate::access::now;
 use crate::problem::Problem;
 use crate::protocol::OpenAi;
@@ -106,13 +105,6 @@ fn cells(group: &Group) -> [Cell; 7] {
     ]
 }
 
-fn share(part: u64, of: u64) -> String {
-    match of {
-        0 => "-".to_owned(),
-        of => format!("{:.1} %", part as f64 * 100.0 / of as f64),
-    }
-}
-
 fn cost(group: &Group) -> String {
     let known = format_usd(group.micro_usd);
     match group.unpriced {
@@ -125,7 +117,7 @@ impl Facts {
     fn read(ledger: &Ledger, since: Time) -> Result<Self, formwork_ledger::Error> {
         Ok(Self {
             overview: ledger.overview(since)?,
-            reasons: ledger.hourly_reasons(Some(since), None)?,
+            reasons: ledger.reasons(since, None, MAX_ROWS)?,
             keys: ledger.keys()?,
         })
     }
@@ -193,28 +185,34 @@ fn bars(days: &[Group]) -> Vec<Bar> {
     let bar = |group: &Group| {
         let height = group.runs as f64 * 76.0 / most;
         let title = format!("{}: {} runs, p95 {} ms", date(group.day), group.runs, group.percentile(95));
-        Bar { x: (nth(group) - first) as f64 * step, y: 80.0 - height, width: step * 0.8, height, title }
+        Bar {
+            x: (nth(group) - first) as f64 * step,
+            y: 80.0 - height,
+            width: step * 0.8,
+            height,
+            class: "",
+            title,
+        }
     };
     days.iter().map(bar).collect()
 }
 
 fn reasons(reasons: Vec<HourlyReason>, start: &str) -> Table {
-    let mut counts = BTreeMap::new();
-    for one in reasons {
-        *counts.entry((one.class, one.path, one.model, one.contract)).or_insert(0) += one.count;
-    }
-    let mut counts: Vec<_> = counts.into_iter().collect();
-    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let row = |((class, path, model, contract), count): ((String, String, String, String), u64)| {
+    let row = |one: HourlyReason| {
         // The model of a reason is the call's; that of a run is its last call's, so it is no filter here.
-        let filter = [("class", class.as_str()), ("path", &path), ("contract", &contract), ("since", start)];
-        let count = Cell::runs(count, &filter);
-        vec![class.into(), path.into(), model.into(), contract.into(), count]
+        let filter = [
+            ("class", one.class.as_str()),
+            ("path", &one.path),
+            ("contract", &one.contract),
+            ("since", start),
+        ];
+        let count = Cell::runs(one.count, &filter);
+        vec![one.class.into(), one.path.into(), one.model.into(), one.contract.into(), count]
     };
     Table {
         title: "Why calls were retried",
         head: &["class", "path", "model", "contract", "times"],
-        rows: counts.into_iter().take(MAX_ROWS).map(row).collect(),
+        rows: reasons.into_iter().map(row).collect(),
     }
 }
 

@@ -15,7 +15,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn pages_together_have_every_run_once_and_newest_first(runs in prop::collection::vec(run(), 0..60), limit in 1_usize..20) {
+    fn pages_together_have_every_run_once_and_newest_first(runs in prop::collection::vec(run(), 0..60), limit in 1_usize..20, scan in 0_usize..25) {
         let ledger = ledger();
         let mut ids: Vec<_> = runs.iter().map(|run| run.id).collect();
         runs.into_iter().for_each(|run| ledger.record(run));
@@ -23,8 +23,8 @@ proptest! {
         let mut found = Vec::new();
         let mut before = None;
         loop {
-            let page = ledger.runs(&RunQuery { limit, before, ..RunQuery::default() }).unwrap();
-            prop_assert!(page.runs.len() <= limit);
+            let page = ledger.runs(&RunQuery { limit, scan, before, ..RunQuery::default() }).unwrap();
+            prop_assert!(page.runs.len() <= limit && (scan == 0 || page.runs.len() <= scan));
             found.extend(page.runs.iter().map(|run| run.id));
             before = page.next;
             if before.is_none() {

@@ -1,0 +1,205 @@
+//! The contracts: what their schemas and dialects say, which versions ran, and where answers fail.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use formwork::contract::ContractError;
+use formwork_core::Time;
+use formwork_dialect::Dialects;
+use formwork_ledger::{Group, HourlyReason, Ledger, Version};
+use formwork_schema::{compare, lint};
+use serde_json::Value;
+
+use super::{Cell, Table, Visitor, html, read, refused, share, time, visitor};
+use crate::access::now;
+use crate::contracts::Folder;
+use crate::problem::{Kind, Problem};
+use crate::protocol::OpenAi;
+use crate::service::Shared;
+
+/// The period of the figures, in days.
+const DAYS: u64 = 30;
+
+/// The maximum number of rows of a table.
+const MAX_ROWS: usize = 100;
+
+#[derive(Template)]
+#[template(path = "page/contracts.html")]
+struct Page {
+    visitor: Visitor,
+    title: String,
+    note: &'static str,
+    tables: Vec<Table>,
+    schema: String,
+}
+
+fn start() -> Time {
+    Time(now().0.saturating_sub(DAYS * 86_400_000))
+}
+
+/// Answers `GET /contracts`.
+pub(super) async fn contracts(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
+    let visitor = match visitor(&shared, &headers) {
+        Ok(visitor) => visitor,
+        Err(response) => return *response,
+    };
+    let found = async {
+        let Some(ledger) = shared.access.ledger() else { return Ok(Vec::new()) };
+        read(ledger, |ledger| Ok(ledger.overview(start())?.contracts)).await
+    };
+    let groups = match found.await {
+        Ok(groups) => groups,
+        Err(problem) => return refused(&OpenAi, &problem),
+    };
+    let names = shared.folder.as_ref().map(Folder::names).unwrap_or_default();
+    let mut rows = Vec::new();
+    for group in groups.iter().filter(|group| !group.name.is_empty()).take(MAX_ROWS) {
+        rows.push(row(&group.name, group, names.contains(&group.name)));
+    }
+    for name in names.iter().filter(|name| !groups.iter().any(|group| group.name == **name)) {
+        rows.push(row(name, &Group::default(), true));
+    }
+    let head =
+        &["contract", "in the folder", "runs", "without an answer", "valid at the first try", "p95 ms"];
+    html(&Page {
+        visitor,
+        title: "Contracts".to_owned(),
+        note: "The last 30 days.",
+        tables: vec![Table { title: "All contracts", head, rows }],
+        schema: String::new(),
+    })
+}
+
+fn row(name: &str, group: &Group, is_file: bool) -> Vec<Cell> {
+    let encoded: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
+    vec![
+        Cell { text: name.to_owned(), href: format!("/contracts/{}", encoded.replace('+', "%20")) },
+        if is_file { "yes" } else { "" }.into(),
+        group.runs.into(),
+        group.failed.into(),
+        share(group.first_try, group.called).into(),
+        group.percentile(95).into(),
+    ]
+}
+
+/// Answers `GET /contracts/{name}`.
+pub(super) async fn contract(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    let visitor = match visitor(&shared, &headers) {
+        Ok(visitor) => visitor,
+        Err(response) => return *response,
+    };
+    let found = async {
+        let (mut tables, mut schema) = (Vec::new(), String::new());
+        match shared.folder.as_ref().map(|folder| folder.get(&name)) {
+            Some(Ok(contract)) => {
+                schema = serde_json::to_string_pretty(&contract.schema).unwrap_or_default();
+                let before = shared.folder.as_ref().and_then(|folder| folder.before(&name));
+                let own = contract.schema.clone();
+                // Comparing versions may take seconds.
+                let work = move || of_schema(&own, before.as_ref().map(|before| &before.schema));
+                let of_schema = tokio::task::spawn_blocking(work).await;
+                tables.extend(of_schema.map_err(|error| Problem::new(Kind::Internal, error.to_string()))?);
+            }
+            Some(Err(ContractError::Unusable(reason))) => {
+                let rows = vec![vec![Cell::from(reason)]];
+                tables.push(Table { title: "The file cannot be used", head: &["reason"], rows });
+            }
+            _ => {}
+        }
+        let Some(ledger) = shared.access.ledger() else { return Ok((tables, schema)) };
+        let of = name.clone();
+        let of_runs = move |ledger: &Ledger| {
+            let reasons = ledger.reasons(start(), Some(&of), 1_000)?;
+            let groups = ledger.overview(start())?.contracts;
+            Ok((reasons, groups, ledger.versions(&of)?))
+        };
+        let (reasons, groups, found) = read(ledger, of_runs).await?;
+        let runs = groups.iter().find(|group| group.name == name).map_or(0, |group| group.runs);
+        if tables.is_empty() && found.is_empty() && runs == 0 {
+            return Err(Problem::new(Kind::NotFound, "there is no such contract, and no run has it"));
+        }
+        tables.push(failures(reasons, &name, runs));
+        tables.push(versions(found));
+        Ok((tables, schema))
+    };
+    match found.await {
+        Ok((tables, schema)) => {
+            html(&Page { visitor, title: format!("Contract {name}"), note: "", tables, schema })
+        }
+        Err(problem) => refused(&OpenAi, &problem),
+    }
+}
+
+/// Returns what is known of a schema without a run.
+fn of_schema(schema: &Value, before: Option<&Value>) -> Vec<Table> {
+    let mut tables = Vec::new();
+    if let Some(before) = before {
+        let compared = compare(before, schema);
+        let mut rows = vec![vec![Cell::from("the whole"), compared.verdict.to_string().into()]];
+        let change =
+            |change: &formwork_schema::Change| vec![change.path.as_str().into(), change.to_string().into()];
+        rows.extend(compared.changes.iter().take(MAX_ROWS).map(change));
+        tables.push(Table { title: "Compared with the version before", head: &["place", "change"], rows });
+    }
+    let findings = lint(schema);
+    let rows = findings.iter().take(MAX_ROWS).map(|finding| vec![finding.to_string().into()]).collect();
+    tables.push(Table { title: "Lint", head: &["finding"], rows });
+    let dialects = Dialects::builtin();
+    let row = |dialect: &Arc<dyn formwork_dialect::Dialect>| {
+        let found = dialect.lint(schema);
+        let survives =
+            if found.is_empty() { "as it is".to_owned() } else { format!("without {} parts", found.len()) };
+        let first: Vec<String> = found.iter().take(3).map(ToString::to_string).collect();
+        vec![dialect.name().into(), survives.into(), first.join("; ").into()]
+    };
+    let rows = dialects.iter().map(row).collect();
+    tables.push(Table { title: "Dialects", head: &["dialect", "the schema survives", "parts"], rows });
+    tables
+}
+
+/// Returns how often calls failed at each path.
+fn failures(reasons: Vec<HourlyReason>, name: &str, runs: u64) -> Table {
+    let mut counts = BTreeMap::<(String, String), u64>::new();
+    for one in reasons {
+        *counts.entry((one.path, one.class)).or_default() += one.count;
+    }
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let since = (start().0 / 1000).to_string();
+    let row = |((path, class), count): ((String, String), u64)| {
+        let filter = [("class", class.as_str()), ("path", &path), ("contract", name), ("since", &since)];
+        let count_cell = Cell::runs(count, &filter);
+        let rate = match runs {
+            0 => "-".to_owned(),
+            runs => format!("{:.1}", count as f64 * 100.0 / runs as f64),
+        };
+        vec![path.into(), class.into(), count_cell, rate.into()]
+    };
+    let rows = counts.into_iter().take(MAX_ROWS).map(row).collect();
+    Table { title: "Failures by path, 30 days", head: &["path", "class", "times", "of 100 runs"], rows }
+}
+
+fn versions(found: Vec<Version>) -> Table {
+    let row = |one: Version| {
+        vec![
+            Cell::runs(one.digest.get(..12).unwrap_or(&one.digest), &[("contract", &one.digest)]),
+            one.runs.into(),
+            time(one.first).into(),
+            time(one.last).into(),
+        ]
+    };
+    let rows = found.into_iter().map(row).collect();
+    Table {
+        title: "Versions in the last 20,000 runs",
+        head: &["digest", "runs", "first run", "last run"],
+        rows,
+    }
+}

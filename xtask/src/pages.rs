@@ -1,0 +1,48 @@
+//! `cargo xtask pages`: drives Chromium through the pages for admins, with axe-core on each.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::clients::{Environment, done, installed};
+use crate::workspace;
+
+const BROWSER: Environment =
+    Environment { folder: "pages-python", packages: &["selenium", "pillow"], clients: &[] };
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The Python interpreter that creates the environment
+    #[arg(long, default_value = "python3")]
+    python: PathBuf,
+    /// Write screenshots to docs/images
+    #[arg(long)]
+    screenshots: bool,
+}
+
+/// Builds the example `pages` of formwork-gateway, installs selenium and axe-core below `target`, and runs the checks. Chromium and
+/// its driver come from Debian's packages.
+pub(crate) fn run(args: &Args) -> Result<(), String> {
+    if !std::path::Path::new("/usr/bin/chromedriver").exists() {
+        return Err(
+            "there is no /usr/bin/chromedriver: run `apt-get install chromium chromium-driver`".to_owned()
+        );
+    }
+    let target = workspace::target();
+    let example = ["build", "--package", "formwork-gateway", "--features", "otlp", "--example", "pages"];
+    done(workspace::cargo().args(example), "cargo build")?;
+    let node = target.join("pages-node");
+    std::fs::create_dir_all(&node).map_err(|error| format!("{}: {error}", node.display()))?;
+    let install = ["install", "--silent", "--no-audit", "--no-fund", "--prefix"];
+    done(Command::new("npm").args(install).arg(&node).arg("axe-core"), "npm install")?;
+    let shots = workspace::root().join("docs/images");
+    let mut command = Command::new(installed(&args.python, &BROWSER)?);
+    command
+        .arg(workspace::root().join("xtask/pages/pages.py"))
+        .arg(target.join("debug/examples/pages"))
+        .arg(node.join("node_modules/axe-core/axe.min.js"));
+    match args.screenshots {
+        true => command.arg(shots),
+        false => command.arg("-"),
+    };
+    done(&mut command, "a check of the pages")
+}
