@@ -5,8 +5,8 @@
 
 use std::path::PathBuf;
 
-use formwork_eval::{Calibration, Evaluation, Profile, Scored, auroc, counterparts, merge_with, scores};
-use formwork_evidence::{Evidence, Index};
+use formwork_eval::{Calibration, Evaluation, Profile, Scored, auroc};
+use formwork_evidence::{Evidence, Index, counterparts, merge_with, scores};
 use serde_json::{Value, json};
 
 use crate::bench::process::cpu;

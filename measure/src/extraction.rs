@@ -1,6 +1,6 @@
 //! `cargo evals extraction`: arguments of functions, extracted by a real model and compared with the values that people accept.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use formwork::config::{Config, Named, TargetList};
 use formwork::extract::{Backend, Extractor};
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     let mut rows = rows(&args.rows)?;
     rows.truncate(args.count);
     let score = runtime.block_on(async {
-        let backends = backends(args).await?;
+        let backends = backends(&args.config, &args.provider).await?;
         let mut score = Score::default();
         for row in &rows {
             score.row(args, &backends, row).await?;
@@ -63,15 +63,15 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the targets that the arguments name, with no memory of earlier runs.
-async fn backends(args: &Args) -> Result<Vec<Backend>, String> {
-    let config = Config::load(&args.config).map_err(|error| error.to_string())?;
-    let list = match config.named(&args.provider).map_err(|error| error.to_string())? {
+/// Returns the targets of a name in a configuration, with no memory of earlier runs.
+pub(crate) async fn backends(file: &Path, name: &str) -> Result<Vec<Backend>, String> {
+    let config = Config::load(file).map_err(|error| error.to_string())?;
+    let list = match config.named(name).map_err(|error| error.to_string())? {
         Named::Provider(section) => {
             TargetList { targets: vec![section.name.clone()], order: None, weights: None }
         }
         Named::List(list) => list.clone(),
-        named => return Err(format!("{named:?} is no provider or list of {}", args.config.display())),
+        named => return Err(format!("{named:?} is no provider or list of {}", file.display())),
     };
     let backends = Providers::builtin().probed_list(&config, &list).await;
     backends.map_err(|error| error.to_string())

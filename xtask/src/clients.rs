@@ -33,6 +33,9 @@ const VENDORS: Environment = Environment {
     clients: &[],
 };
 
+/// The data engine whose workers have `formwork extract --jsonl` as a coprocess.
+const ENGINE: Environment = Environment { folder: "clients-daft", packages: &["daft"], clients: &[] };
+
 /// The Node packages.
 const NODE: [&str; 4] = ["openai", "ai", "@ai-sdk/openai-compatible", "zod"];
 
@@ -47,6 +50,9 @@ pub(crate) struct Args {
     /// Only extract by three protocols through LiteLLM's proxy, behind which `formwork serve` answers with the model in its process
     #[arg(long, conflicts_with = "short")]
     litellm: bool,
+    /// Only run examples/engines/daft_letters.py with Daft from PyPI, against a simulated model
+    #[arg(long, conflicts_with_all = ["short", "litellm"])]
+    daft: bool,
 }
 
 /// Builds `formwork`, installs the clients from their package registries below `target`, runs the checks, and compares requests.
@@ -57,6 +63,11 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     if args.litellm {
         let script = workspace::root().join("xtask/clients/litellm.py");
         return done(servers::litellm()?.arg(script).arg(program), "an extraction");
+    }
+    if args.daft {
+        let script = workspace::root().join("xtask/clients/daft_rows.py");
+        let python = installed(&args.python, &ENGINE)?;
+        return done(Command::new(python).arg(script).arg(program), "Daft");
     }
     let script: PathBuf =
         [workspace::root().as_path(), Path::new("xtask/clients/clients.py")].iter().collect();

@@ -111,8 +111,14 @@ pub(crate) fn contract(path: &Path) -> Result<NamedContract, Failed> {
     Ok(contract)
 }
 
-/// Parses the text of a shape, or of a list of fields, and prints what its linter finds.
-pub(crate) fn shape(name: &str, text: &str, is_fields: bool) -> Result<Shape, Failed> {
+/// Parses the text of a shape, or of a list of fields, and prints what its linter finds. A text without a bracket at its start is a list
+/// of fields; in a file it may also be a type.
+pub(crate) fn shape(name: &str, text: &str, is_argument: bool) -> Result<Shape, Failed> {
+    let mut begun = text.trim_start();
+    while begun.starts_with("//") || begun.starts_with('#') {
+        begun = begun.split_once('\n').map_or("", |(_, after)| after.trim_start());
+    }
+    let is_fields = !begun.starts_with(['{', '[']) && (is_argument || Shape::parse(text).is_err());
     let shape = if is_fields { Shape::parse_fields(text) } else { Shape::parse(text) };
     let shape = shape.map_err(|error| Failed::usage(error.pointed(name).trim_end()))?;
     shape.lint().iter().for_each(|finding| say!("warning: {name}: {finding}"));

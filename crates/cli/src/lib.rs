@@ -24,6 +24,7 @@ mod ledger;
 mod log;
 mod model;
 mod output;
+mod pool;
 #[cfg(feature = "local")]
 mod progress;
 pub mod rows;
@@ -108,6 +109,7 @@ enum Command {
     Models(commands::models::Args),
     Oracle(commands::oracle::Args),
     Runs(commands::runs::Args),
+    Store(commands::store::Args),
     Keys(commands::keys::Args),
     Serve(commands::serve::Args),
 }
@@ -194,6 +196,7 @@ pub fn run_with(providers: Providers, commands: impl IntoIterator<Item = Subcomm
         Command::Models(args) => commands::models::run(&args, providers),
         Command::Oracle(args) => commands::oracle::run(&args, providers),
         Command::Runs(args) => commands::runs::run(&args),
+        Command::Store(args) => commands::store::run(&args, providers),
         Command::Keys(args) => commands::keys::run(&args),
         Command::Serve(args) => commands::serve::run(&args, providers),
     };

@@ -2,7 +2,10 @@
 
 use std::io;
 
+use tracing_subscriber::Registry;
 use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::Layer;
+use tracing_subscriber::fmt::format::{DefaultFields, Format};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -25,18 +28,34 @@ impl io::Write for Lines {
 
 /// Starts the log of warnings, and of every request if `verbose`.
 pub(crate) fn start(verbose: bool) {
-    let level = if verbose { LevelFilter::INFO } else { LevelFilter::WARN };
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(|| Lines)
+    init(verbose, lines().without_time());
+}
+
+/// Starts the log of a service that writes every request as a line of JSON with its time if `verbose`, and only warnings, as text,
+/// if not.
+pub(crate) fn start_json(verbose: bool) {
+    match verbose {
+        true => init(true, lines().json().flatten_event(true).with_current_span(false).with_span_list(false)),
+        false => start(false),
+    }
+}
+
+fn lines<S>() -> Layer<S, DefaultFields, Format, fn() -> Lines> {
+    let writer: fn() -> Lines = || Lines;
+    tracing_subscriber::fmt::layer()
+        .with_writer(writer)
         // The default handler of write errors uses a macro that panics if standard error is closed.
         .log_internal_errors(false)
         .with_ansi(false)
         .with_target(false)
-        .without_time();
+}
+
+fn init(verbose: bool, lines: impl tracing_subscriber::Layer<Registry> + Send + Sync) {
+    let level = if verbose { LevelFilter::INFO } else { LevelFilter::WARN };
     let of_ours = Targets::new()
         .with_target("formwork_oracle", level)
         .with_target("formwork_gateway", level)
         .with_target("formwork", LevelFilter::WARN);
     // A program with a subscriber of its own keeps it.
-    _ = tracing_subscriber::registry().with(lines).with(of_ours).try_init();
+    _ = tracing_subscriber::registry().with(lines.with_filter(of_ours)).try_init();
 }

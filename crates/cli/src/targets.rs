@@ -310,6 +310,11 @@ impl Targets {
 }
 
 impl Named {
+    /// Returns whether there is any name.
+    pub(crate) const fn is_given(&self) -> bool {
+        self.config.is_some() || self.provider.is_some() || self.model.is_some()
+    }
+
     /// Returns the names as they are kept for a later process: the configuration's file by its whole path.
     pub(crate) fn kept(&self) -> [Option<String>; 3] {
         let whole = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
@@ -317,12 +322,27 @@ impl Named {
         [config, self.provider.clone(), self.model.clone()]
     }
 
-    /// Returns these names, or those that were kept if the command line has none.
+    /// Returns the configuration file that the command line names.
+    pub(crate) fn config(&self) -> Option<&Path> {
+        self.config.as_deref()
+    }
+
+    /// Returns these names with those that were kept: a model keeps the provider and the configuration, a provider keeps the
+    /// configuration, and a configuration or a local model keeps nothing.
     pub(crate) fn or_kept(self, [config, provider, model]: [Option<String>; 3]) -> Self {
-        if self.config.is_some() || self.provider.is_some() || self.model.is_some() {
+        let is_local =
+            self.provider.is_none() && self.model.as_ref().is_some_and(|model| model::is_known(model));
+        if self.config.is_some() || is_local {
             return self;
         }
-        Self { config: config.map(PathBuf::from), provider, model }
+        let config = config.map(PathBuf::from);
+        match (self.provider, self.model) {
+            (None, None) => Self { config, provider, model },
+            (None, Some(model)) => {
+                Self { config, provider: provider.filter(|_| !model.contains('/')), model: Some(model) }
+            }
+            (provider, model) => Self { config, provider, model },
+        }
     }
 
     /// Returns the selection of one provider by its name or kind.

@@ -68,6 +68,7 @@ pub mod golden;
 pub mod providers;
 
 mod setup;
+pub mod store;
 
 #[cfg(feature = "anthropic")]
 pub use formwork_anthropic as anthropic;

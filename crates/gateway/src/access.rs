@@ -116,7 +116,7 @@ impl Access {
     pub(crate) fn client(&self, headers: &HeaderMap) -> Result<Client, Problem> {
         let Some(ledger) = &self.ledger else { return Ok(Client::default()) };
         let now = now();
-        if !ledger.has_keys(now).map_err(|error| Problem::new(Kind::Internal, error.to_string()))? {
+        if !ledger.has_keys(now).map_err(|error| unknown(&error))? {
             return Ok(Client::default());
         }
         let presented = presented_key(headers).ok_or_else(|| {
@@ -124,9 +124,7 @@ impl Access {
         })?;
         match ledger.find_key(presented, now) {
             Ok(key) => Ok(Client(Some(key))),
-            Err(formwork_ledger::KeyError::Ledger(error)) => {
-                Err(Problem::new(Kind::Internal, error.to_string()))
-            }
+            Err(formwork_ledger::KeyError::Ledger(error)) => Err(unknown(&error)),
             Err(error) => Err(Problem::new(Kind::Unauthorized, error.to_string())),
         }
     }
@@ -196,12 +194,12 @@ impl Access {
     ///
     /// # Errors
     /// [`Kind::OutOfBudget`], [`Kind::RateLimited`] if open requests still reserve too much, [`Kind::Unauthorized`] for a key that ended
-    /// meanwhile, [`Kind::Internal`] if it cannot be written.
+    /// meanwhile, [`Kind::Busy`] if it cannot be written, and the spending of the key is not known.
     pub(crate) async fn reserve(
         &self,
         client: &Client,
         (least, most): (u64, u64),
-        run: RecordId,
+        run: Option<RecordId>,
         wait: Duration,
     ) -> Result<Option<Hold>, Problem> {
         /// The time between two attempts, because requests of other processes end without a notice.
@@ -213,13 +211,13 @@ impl Access {
         loop {
             // Created before the attempt, so that no settlement after it is missed.
             let settled = self.settled.notified();
-            let error = match ledger.reserve(key, amount, Some(run), now()).await {
+            let error = match ledger.reserve(key, amount, run, now()).await {
                 Ok(hold) => return Ok(Some(hold)),
                 Err(ReserveError::Exceeded(exceeded)) => exceeded,
                 Err(error @ ReserveError::KeyEnded) => {
                     return Err(Problem::new(Kind::Unauthorized, error.to_string()));
                 }
-                Err(error) => return Err(Problem::new(Kind::Internal, error.to_string())),
+                Err(error) => return Err(unknown(&error)),
             };
             let possible = error.budget.saturating_sub(error.spent);
             if least > possible {
@@ -235,6 +233,11 @@ impl Access {
             }
         }
     }
+}
+
+/// Returns the problem of a ledger that cannot be used, where neither the key nor its spending is known from before.
+fn unknown(error: &impl std::fmt::Display) -> Problem {
+    Problem::new(Kind::Busy, format!("the API key cannot be checked now: {error}"))
 }
 
 /// Returns the present time.

@@ -15,6 +15,7 @@ use crate::contracts::{Cache, Key, Known, Spec};
 use crate::document::Extent;
 use crate::limits::Limits;
 use crate::names::{Names, Target};
+use crate::outages::Outages;
 use crate::problem::{self, Kind, Problem, Unaccepted};
 use crate::reply::{Choice, Content, Finish, Reply};
 use crate::tools;
@@ -28,6 +29,7 @@ pub(crate) struct Engine {
     pub(crate) cache: Cache,
     /// The schemas that requests had.
     pub(crate) schemas: Known,
+    pub(crate) outages: Outages,
 }
 
 /// The limits of one request, beside those of the service.
@@ -70,6 +72,17 @@ impl Engine {
     pub(crate) fn deadline(&self, bounds: Bounds) -> Duration {
         let own = self.defaults.timeout();
         [bounds.deadline, own].into_iter().flatten().fold(self.limits.timeout, Duration::min)
+    }
+
+    /// Returns the targets of a model, those in service first.
+    ///
+    /// # Errors
+    /// [`Kind::UnknownModel`](crate::problem::Kind::UnknownModel).
+    pub(crate) fn resolve(&self, model: &str) -> Result<Vec<usize>, Problem> {
+        let mut targets = self.names.resolve(model)?;
+        let all = self.names.targets();
+        self.outages.sort(&mut targets, |nth| all.get(nth).map_or("", Target::name));
+        Ok(targets)
     }
 
     /// Returns the most attempts of a request.

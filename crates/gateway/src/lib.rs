@@ -66,6 +66,7 @@
 //! | `x-formwork-budget` | the most that the request may cost, in US dollars |
 //! | `x-formwork-deadline` | the most seconds that it may take |
 //! | `x-formwork-stream` | `certain` (default): a stream shows the answer once it holds; `eager`: the first completion as it comes, and an error at the end if it does not hold |
+//! | `x-formwork-evidence` | `on`: `evidence` (the places of the values in the messages) and `confidence` of each value, in `formwork` of the usage |
 //! | `x-formwork-absent` | the members of the schema that the text may lack: `all`, or paths (`$.birth, $.items[*].note`) |
 //! | `x-formwork-coerce` | what is done with values that do not fit the schema: `strict`, `ask`, `fix`, `drop`, `default` or `guess`, or a path before it (`$.note=drop`) |
 //! | `x-formwork-tags`, `x-formwork-user` | labels of the run in the ledger |
@@ -89,11 +90,13 @@ mod metrics;
 mod names;
 mod openapi;
 mod options;
+mod outages;
 mod pass;
 mod problem;
 mod protocol;
 mod record;
 mod reply;
+mod seen;
 mod service;
 #[cfg_attr(not(feature = "otlp"), path = "telemetry/absent.rs")]
 mod telemetry;

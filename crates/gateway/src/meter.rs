@@ -8,8 +8,8 @@ use crate::document::Extent;
 /// The maximum number of bytes that are kept of a member `usage`.
 const MAX_USAGE: usize = 8 << 10;
 
-/// The longest name of a member that means anything here.
-const MAX_NAME: usize = 24;
+/// The longest name of a member or a model that means anything here.
+const MAX_NAME: usize = 64;
 
 /// Reads a body as it passes, in any chunking: a document, lines or Server-Sent Events. Nothing of it is kept but the counts.
 #[derive(Debug, Default)]
@@ -34,6 +34,14 @@ pub(crate) struct Meter {
     usage: Option<(Vec<u8>, u32)>,
     /// The digits of a count of Ollama's.
     digits: Vec<u8>,
+    answered: Answered,
+}
+
+/// The model that answered and its reason to stop, as the target names them.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Answered {
+    pub(crate) model: Option<String>,
+    pub(crate) finish: Option<String>,
 }
 
 /// The state of the string that is read.
@@ -46,10 +54,16 @@ enum Text {
 }
 
 /// The beginning of a string.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Name {
     bytes: [u8; MAX_NAME],
     length: usize,
+}
+
+impl Default for Name {
+    fn default() -> Self {
+        Self { bytes: [0; MAX_NAME], length: 0 }
+    }
 }
 
 impl Name {
@@ -158,9 +172,31 @@ impl Meter {
             }
             // No string of JSON has a line break: this was text between the documents.
             Some(b'\n') => (self.text, self.depth, self.name) = (Text::None, 0, Name::default()),
-            Some(_) => self.text = Text::None,
+            Some(_) => {
+                self.text = Text::None;
+                self.note();
+            }
         }
         end + 1
+    }
+
+    /// Notes the string that ended, if it is the model's name or its reason to stop.
+    fn note(&mut self) {
+        let place = match self.name.get() {
+            _ if self.arguments.is_some() => return,
+            b"model" if self.answered.model.is_none() => &mut self.answered.model,
+            b"finish_reason" | b"stop_reason" | b"done_reason" => &mut self.answered.finish,
+            _ => return,
+        };
+        // A longer word is empty here.
+        if let Some(word) = std::str::from_utf8(self.word.get()).ok().filter(|word| !word.is_empty()) {
+            *place = Some(word.to_owned());
+        }
+    }
+
+    /// Returns the model and its reason to stop, as far as the body has named them.
+    pub(crate) fn answered(&mut self) -> Answered {
+        std::mem::take(&mut self.answered)
     }
 
     /// Reads a byte outside of strings.

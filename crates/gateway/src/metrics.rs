@@ -1,9 +1,9 @@
 //! Metrics of the service. Every label has few values: clients cannot make up more.
 
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use formwork_core::{CallRecord, CallResult};
-use formwork_ledger::Health;
+use formwork_ledger::{Health, StoredCall};
 use formwork_serve::Queue;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
@@ -31,9 +31,14 @@ struct Protocol {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Target {
+    target: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Called {
     target: String,
-    result: &'static str,
+    result: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -47,6 +52,8 @@ struct Tokens {
 pub(crate) struct Metrics {
     requests: Family<Request, Counter>,
     durations: Family<Protocol, Histogram, fn() -> Histogram>,
+    firsts: Family<Protocol, Histogram, fn() -> Histogram>,
+    cost: Family<Target, Counter<f64, AtomicU64>>,
     calls: Family<Called, Counter>,
     tokens: Family<Tokens, Counter>,
     contracts: Counters,
@@ -60,6 +67,8 @@ impl Metrics {
         let mut metrics = Self {
             requests: Family::default(),
             durations: Family::new_with_constructor(|| Histogram::new(BOUNDS)),
+            firsts: Family::new_with_constructor(|| Histogram::new(BOUNDS)),
+            cost: Family::default(),
             calls: Family::default(),
             tokens: Family::default(),
             contracts: Family::default(),
@@ -72,7 +81,12 @@ impl Metrics {
         let requests = metrics.requests.clone();
         registry.register("formwork_requests", "Responses by protocol, method and status", requests);
         let durations = metrics.durations.clone();
-        registry.register("formwork_request_seconds", "Time until the head of the response", durations);
+        registry.register("formwork_request_seconds", "Time until the end of the response", durations);
+        let firsts = metrics.firsts.clone();
+        let help = "Time until the first part of the response's body";
+        registry.register("formwork_first_part_seconds", help, firsts);
+        let help = "Known cost by target, in US dollars";
+        registry.register("formwork_cost_usd", help, metrics.cost.clone());
         let calls = metrics.calls.clone();
         registry.register("formwork_calls", "Calls of models by target and result", calls);
         registry.register("formwork_tokens", "Tokens by target and kind", metrics.tokens.clone());
@@ -85,23 +99,34 @@ impl Metrics {
     }
 
     /// Counts a response.
-    pub(crate) fn request(&self, protocol: &'static str, method: &'static str, status: u16, took: Duration) {
+    pub(crate) fn request(&self, protocol: &'static str, method: &'static str, status: u16) {
         self.requests.get_or_create(&Request { protocol, method, status }).inc();
-        self.durations.get_or_create(&Protocol { protocol }).observe(took.as_secs_f64());
     }
 
-    /// Counts the calls of a run, by target and result.
-    pub(crate) fn calls(&self, calls: &[CallRecord]) {
+    /// Counts the end of a response's body: after the time until its first part, if it had one, and its whole time.
+    pub(crate) fn ended(&self, protocol: &'static str, first: Option<Duration>, took: Duration) {
+        self.durations.get_or_create(&Protocol { protocol }).observe(took.as_secs_f64());
+        if let Some(first) = first {
+            self.firsts.get_or_create(&Protocol { protocol }).observe(first.as_secs_f64());
+        }
+    }
+
+    /// Counts the calls of a run, by target and result; its tokens by kind, and its cost.
+    pub(crate) fn calls(&self, calls: &[StoredCall]) {
         for call in calls {
-            let result = match &call.verdict {
-                CallResult::Accepted => "accepted",
-                CallResult::Cancelled => "cancelled",
-                CallResult::Probe => "probe",
-                CallResult::Failed { failure } => failure.class(),
-            };
-            self.calls.get_or_create(&Called { target: call.target.clone(), result }).inc();
-            for (kind, tokens) in [("input", call.usage.input_tokens), ("output", call.usage.output_tokens)] {
-                self.tokens.get_or_create(&Tokens { target: call.target.clone(), kind }).inc_by(tokens);
+            let (target, result) = (&call.target, call.class.to_string());
+            self.calls.get_or_create(&Called { target: target.clone(), result }).inc();
+            for (kind, tokens) in [
+                ("input", call.usage.input_tokens),
+                ("output", call.usage.output_tokens),
+                ("cached", call.usage.cached_tokens),
+                ("reasoning", call.usage.reasoning_tokens),
+            ] {
+                self.tokens.get_or_create(&Tokens { target: target.clone(), kind }).inc_by(tokens);
+            }
+            if let Some(micro_usd) = call.micro_usd {
+                let cost = self.cost.get_or_create(&Target { target: target.clone() });
+                cost.inc_by(micro_usd as f64 / 1e6);
             }
         }
     }

@@ -139,11 +139,15 @@ const RESOURCES: &[Resource] = &[
 ];
 
 /// The headers of requests for an answer.
-const OPTIONS: [(&str, &str); 9] = [
+const OPTIONS: [(&str, &str); 10] = [
     ("x-formwork-contract", "The name of a contract of the folder."),
     ("x-formwork-budget", "The most that the request may cost, in US dollars."),
     ("x-formwork-deadline", "The most seconds that the request may take."),
     ("x-formwork-stream", "`certain` (default) or `eager`."),
+    (
+        "x-formwork-evidence",
+        "`on`: the places of the values in the messages, and the confidence in each value, in `formwork` of the usage.",
+    ),
     (
         "x-formwork-absent",
         "The members of the schema that the text may lack: `all`, or paths with commas between.",

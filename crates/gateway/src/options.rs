@@ -18,6 +18,8 @@ pub(crate) struct Options {
     /// The members of the schema that a text may lack, besides those that the schema marks itself.
     pub(crate) absent: Option<Absent>,
     pub(crate) coerce: Option<Coerce>,
+    /// Whether the response has the places of the values and the confidence in them.
+    pub(crate) evidence: bool,
     /// Whether the first attempt is sent as it comes.
     pub(crate) is_eager: bool,
     /// The caller's labels, and the trace that the request belongs to.
@@ -33,7 +35,7 @@ const MAX_NAME: usize = 128;
 
 impl Options {
     /// Reads the headers `x-formwork-contract`, `-budget` (US dollars), `-deadline` (seconds), `-stream` (`eager`), `-absent` (`all`, or
-    /// paths with commas between), `-tags` (names with commas between) and `-user`.
+    /// paths with commas between), `-evidence` (`on`), `-tags` (names with commas between) and `-user`.
     ///
     /// # Errors
     /// [`Problem`] that names the header.
@@ -56,6 +58,11 @@ impl Options {
             None | Some("certain") => false,
             Some("eager") => true,
             Some(_) => return Err(wrong("x-formwork-stream", "`certain` or `eager`")),
+        };
+        let evidence = match text("x-formwork-evidence")?.as_deref() {
+            None | Some("off") => false,
+            Some("on") => true,
+            Some(_) => return Err(wrong("x-formwork-evidence", "`on` or `off`")),
         };
         let name = |header: &str, name: &str| match name.chars().count() {
             1..=MAX_NAME => Ok(name.to_owned()),
@@ -81,6 +88,7 @@ impl Options {
             coerce: text("x-formwork-coerce")?
                 .map(|text| text.parse().map_err(|_| wrong("x-formwork-coerce", COERCE)))
                 .transpose()?,
+            evidence,
             is_eager,
             tags,
             trace: trace::of(headers),

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, Method, Request, Response, Uri, header, response};
 use formwork::providers::{Protocol, Raw};
-use formwork_core::{Time, Usage};
+use formwork_core::{Fault, Time, Usage};
 use formwork_wire::{Bytes, fault_of};
 use serde_json::{Map, Value};
 
 use crate::engine::Engine;
+use crate::names::Target;
 use crate::problem::{Kind, Problem};
 use crate::record::Record;
 
@@ -69,6 +70,7 @@ impl Pass<'_> {
             let target = targets.first().and_then(|nth| self.engine.names.targets().get(*nth));
             let raw = target.and_then(|target| target.raw.as_ref());
             let Some(raw) = raw.filter(|raw| self.protocols.contains(&raw.protocol)) else { return Ok(None) };
+            let name = target.map_or("", Target::name);
             let body = write(raw, adds_usage).map_err(|problem| (Usage::default(), problem))?;
             let left = self.until.saturating_duration_since(Instant::now());
             match send(raw, self.path, body, self.headers, left).await {
@@ -83,8 +85,13 @@ impl Pass<'_> {
                     let response = Response::from_parts(head, formwork_wire::Body::from(bytes));
                     return Ok(Some(Passed { response, raw: raw.clone(), adds_usage: false }));
                 }
-                Ok(response) => return Ok(Some(Passed { response, raw: raw.clone(), adds_usage })),
-                Err(problem) => {
+                Ok(response) => {
+                    self.engine.outages.answered(name);
+                    return Ok(Some(Passed { response, raw: raw.clone(), adds_usage }));
+                }
+                Err(fault) => {
+                    self.engine.outages.failed(name, &fault);
+                    let problem = problem(&fault);
                     let is_late = problem.kind == Kind::Deadline;
                     let usage = if is_late { self.unanswered } else { Usage::default() };
                     if targets.len() == 1 {
@@ -115,7 +122,7 @@ pub(crate) fn written(body: &mut Value, raw: &Raw, asks_usage: bool) -> Bytes {
 /// Sends a request to a target and returns its response with the body unread.
 ///
 /// # Errors
-/// [`Problem`] for a target that does not answer or refuses us. What is wrong with the request itself (400, 413, 422) is the
+/// [`Fault`] for a target that does not answer or refuses us; see [`problem`]. What is wrong with the request itself (400, 413, 422) is the
 /// target's own response.
 pub(crate) async fn send(
     raw: &Raw,
@@ -123,7 +130,7 @@ pub(crate) async fn send(
     body: Bytes,
     headers: &HeaderMap,
     deadline: Duration,
-) -> Result<Response<formwork_wire::Body>, Problem> {
+) -> Result<Response<formwork_wire::Body>, Fault> {
     let mut request = Request::new(body);
     *request.method_mut() = Method::POST;
     *request.uri_mut() = Uri::from_static(path);
@@ -134,8 +141,7 @@ pub(crate) async fn send(
         }
     }
     let until: Time = raw.transport.now().after(deadline);
-    let sent = raw.transport.send(request, Some(until)).await;
-    let response = sent.map_err(|fault| Problem::of_fault(&fault))?;
+    let response = raw.transport.send(request, Some(until)).await?;
     let (head, body) = response.into_parts();
     if head.status.is_success() || matches!(head.status.as_u16(), 400 | 413 | 422) {
         return Ok(Response::from_parts(head, body));
@@ -143,9 +149,14 @@ pub(crate) async fn send(
     let body = body.beginning(MAX_ERROR).await;
     let mut fault = fault_of(&head, &body, false, raw.transport.now());
     fault.message = raw.transport.redact(&fault.message);
-    let problem = Problem::of_fault(&fault);
-    // A model that the target lacks is a mistake of the gateway's configuration; a bad request was handled above.
-    Err(if problem.kind == Kind::Invalid { Problem { kind: Kind::Upstream, ..problem } } else { problem })
+    Err(fault)
+}
+
+/// Returns the problem of a target that does not answer or refuses us.
+pub(crate) fn problem(fault: &Fault) -> Problem {
+    let problem = Problem::of_fault(fault);
+    // A model that the target lacks is a mistake of the gateway's configuration; a bad request is the target's own response.
+    if problem.kind == Kind::Invalid { Problem { kind: Kind::Upstream, ..problem } } else { problem }
 }
 
 /// Returns the response for the client: the status and the headers of the target's, with a body.

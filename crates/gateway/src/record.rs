@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use formwork_core::{Cost, Error, Outcome, Time, Usage, Violation};
-use formwork_ledger::{Hold, RunOutcome, RunRecord, StoredCall, ViolationRecord};
+use formwork_ledger::{Hold, RecordId, RunOutcome, RunRecord, StoredCall, ViolationRecord};
 
 use crate::access::{Client, Seat, now};
+use crate::meter::Answered;
 use crate::names::Names;
 use crate::problem::{Kind, Problem};
+use crate::seen::Seen;
 use crate::service::Shared;
 
 /// The record of a request, written when it is finished; dropped before, it is written as cancelled.
@@ -23,6 +25,10 @@ pub(crate) struct Record {
     failed: Vec<Made>,
     /// The headers of the caller's trace.
     trace: HeaderMap,
+    /// The request, whose line of the log waits for this record.
+    seen: Option<Arc<Seen>>,
+    /// The model of the last call and its reason to stop, as the target names them.
+    answered: Answered,
 }
 
 impl Record {
@@ -33,12 +39,28 @@ impl Record {
         trace: HeaderMap,
         (client, seat): (Client, Option<Seat>),
     ) -> Self {
-        Self { client, _seat: seat, shared, run: Some(run), hold: None, failed: Vec::new(), trace }
+        let (seen, answered) = (Seen::current(), Answered::default());
+        Self {
+            client,
+            _seat: seat,
+            shared,
+            run: Some(run),
+            hold: None,
+            failed: Vec::new(),
+            trace,
+            seen,
+            answered,
+        }
     }
 
     /// Keeps the reservation, to settle it.
     pub(crate) fn hold(&mut self, hold: Option<Hold>) {
         self.hold = hold;
+    }
+
+    /// Returns the identifier of the run; `None` once it is written.
+    pub(crate) fn id(&self) -> Option<RecordId> {
+        self.run.as_ref().map(|run| run.id)
     }
 
     pub(crate) const fn has_hold(&self) -> bool {
@@ -56,8 +78,7 @@ impl Record {
 
     /// Writes the runs of a request, as one.
     pub(crate) async fn runs(mut self, results: &[Result<Outcome<serde_json::Value>, Error>]) {
-        // Without a ledger there is no reservation to settle either.
-        let Some(mut run) = self.run.take().filter(|_| self.is_kept()) else { return };
+        let Some(mut run) = self.run.take() else { return };
         let names = &self.shared.engine.names;
         let failed = std::mem::take(&mut self.failed);
         let failed: Vec<_> = failed.into_iter().filter_map(|made| stored(names, made)).collect();
@@ -107,6 +128,11 @@ impl Record {
         self.calls(vec![made], problem).await;
     }
 
+    /// Sets the model of the last call and its reason to stop, as the target names them (default: unknown).
+    pub(crate) fn answered(&mut self, answered: Answered) {
+        self.answered = answered;
+    }
+
     /// Writes calls; `problem` is the failure of the last one.
     pub(crate) async fn calls(mut self, made: Vec<Made>, problem: Option<&Problem>) {
         let Some(mut run) = self.run.take() else { return };
@@ -120,6 +146,10 @@ impl Record {
             run.usage = run.usage.plus(call.usage);
             run.micro_usd = run.micro_usd.zip(call.micro_usd).map(|(sum, call)| sum.saturating_add(call));
             run.calls.push(call);
+        }
+        if let Some(call) = run.calls.last_mut() {
+            let Answered { model, finish } = std::mem::take(&mut self.answered);
+            (call.answered, call.finish) = (model, finish);
         }
         if let Some(problem) = problem {
             run.outcome = outcome_of(problem.kind);
@@ -175,8 +205,13 @@ impl Record {
         if let Some(key) = &self.client.0 {
             self.shared.access.used(key, run.usage.input_tokens.saturating_add(run.usage.output_tokens));
         }
+        self.shared.metrics.calls(&run.calls);
+        if let Some(seen) = &self.seen {
+            seen.ran(&run);
+        }
         if let Some(telemetry) = &self.shared.telemetry {
-            telemetry.run(&run, &self.trace, |target| provider_of(&self.shared.engine.names, target));
+            let provider = |target: &str| provider_of(&self.shared.engine.names, target);
+            telemetry.run(&run, &self.trace, self.seen.as_deref(), provider);
         }
         if let Some(ledger) = self.shared.access.ledger() {
             ledger.record(run);

@@ -1,7 +1,9 @@
 //! The outcome of a request, in the words of no protocol.
 
-use formwork_core::{Cost, JsonPath, Trust, Usage, Warning};
+use formwork_core::evidence::Evidence;
+use formwork_core::{Confidence, Cost, JsonPath, Outcome, Trust, Usage, Warning};
 use serde::Serialize;
+use serde_json::Value;
 
 /// The answers to a request, and their cost.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -20,6 +22,21 @@ pub(crate) struct Reply {
     pub(crate) not_stated: Vec<JsonPath>,
     /// The history of the leaves of the only value; `None` for several answers, texts, and values from the cache.
     pub(crate) trust: Option<Trust>,
+    /// The places of the values of the only answer and the confidence in them, if the request asks for them.
+    pub(crate) support: Option<Support>,
+}
+
+/// The support of the values of an answer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Support {
+    evidence: Vec<Evidence>,
+    confidence: Vec<Confidence>,
+}
+
+impl Support {
+    pub(crate) fn of(outcome: &Outcome<Value>) -> Self {
+        Self { evidence: outcome.evidence().to_vec(), confidence: outcome.confidence() }
+    }
 }
 
 /// One answer.
@@ -102,6 +119,7 @@ impl Reply {
             cached: self.is_cached.then_some(true),
             not_stated: &self.not_stated,
             trust: self.trust.as_ref(),
+            support: self.support.as_ref(),
         }
     }
 }
@@ -118,6 +136,8 @@ pub(crate) struct Extension<'m> {
     not_stated: &'m [JsonPath],
     #[serde(skip_serializing_if = "Option::is_none")]
     trust: Option<&'m Trust>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    support: Option<&'m Support>,
 }
 
 impl Meta {

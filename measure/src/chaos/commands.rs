@@ -40,7 +40,7 @@ impl Commands<'_> {
         command.arg("--listen").arg(listen.to_string());
         command.arg("--register").arg(format!("http://127.0.0.1:{}", self.ingress + 1));
         command.arg("--advertise").arg(format!("http://{advertise}"));
-        command.arg("--config").arg(&files.config).args(arguments);
+        command.args(["--pool", "chaos"]).arg("--config").arg(&files.config).args(arguments);
         spawned(&mut command, &self.folder.join(format!("worker-{}.log", listen.port())))
     }
 
@@ -49,8 +49,9 @@ impl Commands<'_> {
         let mut command = self.command("batch");
         command.arg("run").arg(&files.rows).arg("--contract").arg(&files.contract);
         command.arg("--out").arg(&files.out).args(["--engine", "restate", "--json"]);
+        command.arg("--store").arg(files.out.join("store.db"));
         command.arg("--ingress").arg(format!("http://127.0.0.1:{}", self.ingress));
-        command.args(["--concurrency", &open.to_string()]);
+        command.args(["--pool", "chaos", "--concurrency", &open.to_string()]);
         spawned(&mut command, &self.folder.join("batch.log"))
     }
 }

@@ -320,10 +320,10 @@ fn worked(
 /// folder.
 fn long_faults(out: &Path, time: Duration) -> Result<HashMap<u64, usize>, String> {
     let text = |error: rusqlite::Error| error.to_string();
-    let file = rusqlite::Connection::open(out.join("ledger.db")).map_err(text)?;
+    let file = rusqlite::Connection::open(out.join("store.db")).map_err(text)?;
     let mut rows = file
         .prepare(
-            "SELECT number, COUNT(*) FROM attempts WHERE result = 'fault' AND ended - started >= ? GROUP BY number",
+            "SELECT row, COUNT(*) FROM answer WHERE verdict = 'fault' AND ended - planned >= ? GROUP BY row",
         )
         .map_err(text)?;
     let found =

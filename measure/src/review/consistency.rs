@@ -11,12 +11,13 @@ use formwork_review::{
 use serde_json::json;
 
 use super::judges::{Errs, reviewer};
-use super::{patient, share};
+use super::patient;
+use super::tally::Tally;
 
 /// The temperature of the documented target.
 const TEMPERATURE: f64 = 0.7;
 
-const VOTING: [(&str, Votes); 4] = [
+pub(super) const VOTING: [(&str, Votes); 4] = [
     ("no votes", Votes { extra: 0, near: 0 }),
     ("up to 2 more within 10 of the threshold", Votes { extra: 2, near: 10 }),
     ("up to 6 more within 15 of the threshold", Votes { extra: 6, near: 15 }),
@@ -36,7 +37,7 @@ const JUDGES: [(&str, f64, Errs); 8] = [
 ];
 
 /// A reviewed text, and the criteria with their correct verdicts.
-struct Case {
+pub(super) struct Case {
     name: &'static str,
     output: &'static str,
     rubric: ReviewRubric,
@@ -53,7 +54,7 @@ impl Case {
     }
 
     /// Returns a case whose criteria contain their correct verdict as a word.
-    fn scripted() -> Self {
+    pub(super) fn scripted() -> Self {
         let holds = |n: usize| n.is_multiple_of(2);
         let ids: Vec<String> = (0..20).map(|n| format!("c{n}")).collect();
         let word = |n| if holds(n) { "holds" } else { "fails" };
@@ -95,147 +96,82 @@ impl Case {
 
 pub(super) async fn scripted(seeds: u64) -> Result<(), String> {
     println!(
-        "reviews at temperature {TEMPERATURE}, {seeds} seeds, criteria reordered with each, half of them true; \
-         target: consistency > 95 %"
+        "scripted judges at temperature {TEMPERATURE}, {seeds} seeds, criteria reordered with each, half of them true"
     );
     for (title, accuracy, errs) in JUDGES {
         for (name, votes) in VOTING {
-            let judge = reviewer(accuracy, errs, 11);
-            let measured = measure(&[Backend::from(judge)], &[Case::scripted()], votes, seeds).await?;
-            println!("  scripted judge, {title}, {name}: {}", measured.words());
+            let mut tally = Tally::default();
+            let judge = [Backend::from(reviewer(accuracy, errs, 11))];
+            measure(&mut tally, &judge, &[Case::scripted()], votes, seeds).await?;
+            let rows = tally.rows();
+            println!("  {title}, {name}\n    {}\n    {}", rows[2], rows[3]);
+            println!("    calls a verdict: {:.2}", tally.calls() as f64 / rows[2].of.max(1) as f64);
         }
     }
     Ok(())
 }
 
-pub(super) async fn real(backends: &[Backend], seeds: u64) -> Result<(), String> {
-    for (name, votes) in [VOTING[0], VOTING[1], VOTING[3]] {
-        let measured = measure(backends, &Case::replies(), votes, seeds).await?;
-        println!("  the model, {name}: {}", measured.words());
-        for row in &measured.rows {
-            println!("    {}", row.words());
-        }
-    }
-    Ok(())
+/// Adds the verdicts of a real judge.
+pub(super) async fn real(
+    tally: &mut Tally,
+    backends: &[Backend],
+    votes: Votes,
+    seeds: u64,
+) -> Result<(), String> {
+    measure(tally, backends, &Case::replies(), votes, seeds).await
 }
 
-/// The verdicts of a judge on one criterion, and the correct verdict.
-#[derive(Debug, Default)]
-struct Row {
-    name: String,
-    holds: bool,
-    verdicts: Vec<Verdict>,
-    unanswered: usize,
-}
-
-impl Row {
-    fn add(&mut self, result: &CriterionResult) {
-        // A missing verdict counts as neither consistent nor correct.
-        match result.reason {
-            Some(Indeterminate::NoAnswer | Indeterminate::NotReviewed) => self.unanswered += 1,
-            _ => self.verdicts.push(result.verdict),
-        }
-    }
-
-    fn of(&self, verdict: Verdict) -> usize {
-        self.verdicts.iter().filter(|other| **other == verdict).count()
-    }
-
-    fn all(&self) -> usize {
-        self.verdicts.len() + self.unanswered
-    }
-
-    fn right(&self) -> usize {
-        self.of(if self.holds { Verdict::Pass } else { Verdict::Fail })
-    }
-
-    /// Returns the number of occurrences of the most frequent verdict.
-    fn same(&self) -> usize {
-        let counts = [Verdict::Pass, Verdict::Fail, Verdict::Indeterminate].map(|verdict| self.of(verdict));
-        counts.into_iter().max().unwrap_or_default()
-    }
-
-    fn words(&self) -> String {
-        format!(
-            "{}, {}: pass {}, fail {}, indeterminate {}, no answer {}",
-            self.name,
-            if self.holds { "true" } else { "false" },
-            self.of(Verdict::Pass),
-            self.of(Verdict::Fail),
-            self.of(Verdict::Indeterminate),
-            self.unanswered
-        )
+/// Returns the verdict of a judge; `None` without a usable answer.
+fn given(result: &CriterionResult) -> Option<Verdict> {
+    match result.reason {
+        Some(Indeterminate::NoAnswer | Indeterminate::NotReviewed) => None,
+        _ => Some(result.verdict),
     }
 }
 
-#[derive(Debug, Default)]
-struct Measured {
-    rows: Vec<Row>,
-    calls: u32,
-    extra: u32,
-}
-
-impl Measured {
-    fn sum(&self, of: impl Fn(&Row) -> usize) -> usize {
-        self.rows.iter().map(of).sum()
-    }
-
-    fn words(&self) -> String {
-        let all = self.sum(Row::all);
-        let each = f64::from(self.calls) / (all.max(1) as f64);
-        format!(
-            "consistent {}, right {}, {each:.2} calls a verdict ({} of {} for votes)",
-            share(self.sum(Row::same), all),
-            share(self.sum(Row::right), all),
-            self.extra,
-            self.calls
-        )
-    }
-}
-
-async fn measure(backends: &[Backend], cases: &[Case], votes: Votes, seeds: u64) -> Result<Measured, String> {
-    let mut measured = Measured::default();
+pub(super) async fn measure(
+    tally: &mut Tally,
+    backends: &[Backend],
+    cases: &[Case],
+    votes: Votes,
+    seeds: u64,
+) -> Result<(), String> {
     for case in cases {
-        let mut rows: BTreeMap<String, Row> = BTreeMap::new();
         for seed in 1..=seeds {
             let mut turned = ReviewRubric { votes, ..case.rubric.clone() };
             let by = seed as usize % turned.criteria.len();
             turned.criteria.rotate_left(by);
             let agent = patient(backends.iter().cloned()).with_seed(seed.wrapping_mul(7919));
-            let mut service = LlmReviewService::new(agent);
+            let mut service = LlmReviewService::new(agent.with_observer(tally.watch.clone()));
             service.temperature = TEMPERATURE;
             let review = service.review(Material::new(json!(case.output)), &turned).await;
             let review = review.map_err(|error| format!("{error:#}"))?;
-            measured.calls += review.price.calls;
-            measured.extra += review.price.extra_calls;
             for result in &review.criteria_results {
                 let id = &result.criterion_id;
-                let row = rows.entry(id.clone()).or_insert_with(|| Row {
-                    name: format!("{}, {id}", case.name),
-                    holds: case.holds.get(id).copied().unwrap_or_default(),
-                    ..Row::default()
-                });
-                row.add(result);
+                let verdicts = tally.verdicts.entry(format!("{}, {id}", case.name)).or_default();
+                verdicts.holds = case.holds.get(id).copied().unwrap_or_default();
+                verdicts.given.push(given(result));
             }
         }
-        measured.rows.extend(rows.into_values());
     }
-    Ok(measured)
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::runtime;
 
-    fn run(errs: Errs, accuracy: f64, votes: Votes) -> Measured {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let judge = reviewer(accuracy, errs, 11);
-        runtime.block_on(measure(&[Backend::from(judge)], &[Case::scripted()], votes, 20)).unwrap()
+    fn run(errs: Errs, accuracy: f64, votes: Votes) -> Tally {
+        let mut tally = Tally::default();
+        let (judge, cases) = ([Backend::from(reviewer(accuracy, errs, 11))], [Case::scripted()]);
+        runtime().unwrap().block_on(measure(&mut tally, &judge, &cases, votes, 20)).unwrap();
+        tally
     }
 
-    fn shares(measured: &Measured) -> (f64, f64) {
-        let all = measured.sum(Row::all) as f64;
-        (measured.sum(Row::same) as f64 / all, measured.sum(Row::right) as f64 / all)
+    fn shares(errs: Errs, accuracy: f64, votes: Votes) -> (f64, f64) {
+        let rows = run(errs, accuracy, votes).rows();
+        (rows[2].share(), rows[3].share())
     }
 
     #[test]
@@ -250,37 +186,30 @@ mod tests {
     #[test]
     fn a_judge_that_does_not_judge_is_seen() {
         for (_, votes) in VOTING {
-            assert_eq!(shares(&run(Errs::Sure, 1.0, votes)), (1.0, 1.0));
+            assert_eq!(shares(Errs::Sure, 1.0, votes), (1.0, 1.0));
             // A constant verdict is perfectly consistent and correct for half of the criteria.
-            assert_eq!(shares(&run(Errs::Passing, 0.5, votes)), (1.0, 0.5));
-            let (consistent, right) = shares(&run(Errs::Systematically, 0.8, votes));
+            let constant = run(Errs::Passing, 0.5, votes);
+            let rows = constant.rows();
+            assert_eq!((rows[2].share(), rows[3].share()), (1.0, 0.5));
+            assert_eq!((rows[2].met, rows[3].met), (Some(true), Some(false)));
+            assert_eq!(
+                constant.remarks(),
+                ["the judge said `pass` 400 times of 400: it does not distinguish texts"]
+            );
+            let (consistent, right) = shares(Errs::Systematically, 0.8, votes);
             assert!(consistent == 1.0 && right < 1.0, "voting mends nothing that is wrong every time");
         }
-        let mut row = Row { holds: true, ..Row::default() };
-        let result = |reason| CriterionResult {
-            criterion_id: "a".into(),
-            verdict: Verdict::Indeterminate,
-            reasoning: String::new(),
-            confidence: 0,
-            reason: Some(reason),
-            suggested_fix: None,
-            votes: 0,
-        };
-        (0..5).for_each(|_| row.add(&result(Indeterminate::NoAnswer)));
-        assert_eq!((row.all(), row.same(), row.right()), (5, 0, 0));
-        row.add(&result(Indeterminate::LowConfidence));
-        assert_eq!((row.all(), row.same(), row.right()), (6, 1, 0));
     }
 
     #[test]
     fn voting_on_everything_makes_a_judge_right_that_errs_seldom_and_wrong_one_that_errs_often() {
         let many = Votes { extra: 20, near: 50 };
         let none = Votes { extra: 0, near: 0 };
-        let (_, before) = shares(&run(Errs::Sure, 0.8, none));
-        let (_, after) = shares(&run(Errs::Sure, 0.8, many));
+        let (_, before) = shares(Errs::Sure, 0.8, none);
+        let (_, after) = shares(Errs::Sure, 0.8, many);
         assert!(after > before && after > 0.97, "{before} {after}");
-        let (_, before) = shares(&run(Errs::Sure, 0.3, none));
-        let (consistent, after) = shares(&run(Errs::Sure, 0.3, many));
+        let (_, before) = shares(Errs::Sure, 0.3, none);
+        let (consistent, after) = shares(Errs::Sure, 0.3, many);
         assert!(after < before && consistent > 0.9, "{before} {after} {consistent}");
     }
 }

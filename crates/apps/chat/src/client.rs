@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use formwork_core::{Clock, Error, Input, Message, Outcome, Part};
+use formwork_core::{Clock, Error, Input, Message, Outcome, Part, Trust};
 use formwork_extract::{CancellationToken, Extractor, block_on};
 use futures_util::FutureExt as _;
 use futures_util::future::{Either, select};
@@ -90,7 +90,9 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
             Asker::Plain(extractor) => {
                 let history = History::default();
                 match extractor.extraction(dialogue(messages)).with_cancel(cancel.clone()).run().await {
-                    Ok(Outcome { value, calls, .. }) => History { calls, ..history }.reply(value),
+                    Ok(Outcome { value, trust, calls, .. }) => {
+                        History { calls, ..history }.reply((value, trust))
+                    }
                     Err(error) => ChatResult::Failed(history.error(&error)),
                 }
             }
@@ -139,13 +141,13 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
         mut messages: Vec<Arc<Message>>,
         cancel: &CancellationToken,
         history: &mut History,
-    ) -> Result<A, Stop> {
+    ) -> Result<(A, Trust), Stop> {
         loop {
             let extraction = extractor.extraction(dialogue(messages.clone())).with_cancel(cancel.clone());
-            let Outcome { value, calls, .. } = extraction.run().await.map_err(Stop::Error)?;
+            let Outcome { value, trust, calls, .. } = extraction.run().await.map_err(Stop::Error)?;
             history.calls.extend(calls);
             let calls = match value {
-                Turn::Answer(answer) => return Ok(answer),
+                Turn::Answer(answer) => return Ok((answer, trust)),
                 Turn::Tools(calls) => calls,
             };
             if let Some(message) = looped(&calls, &history.tools, toolbox.most) {

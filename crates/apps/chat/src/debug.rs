@@ -47,11 +47,13 @@ impl Observer for Debug {
                 self.line(&format!("{place}: the model declined: {reason}"));
             }
             CallResult::Failed { failure } => {
-                let errors = failure.violations();
-                let plural = if errors.len() == 1 { "error" } else { "errors" };
-                self.line(&format!("{place}: {}, {} {plural}", content_code(failure), errors.len()));
-                for error in errors {
+                let plural = if failure.total() == 1 { "error" } else { "errors" };
+                self.line(&format!("{place}: {}, {} {plural}", content_code(failure), failure.total()));
+                for error in failure.violations() {
                     self.line(&format!("  {error}"));
+                }
+                if failure.left_out() > 0 {
+                    self.line(&format!("  and {} more", failure.left_out()));
                 }
             }
         }

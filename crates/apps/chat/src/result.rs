@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use formwork_core::{CallRecord, CallResult, Error, ErrorKind, Failure, FaultKind, Usage, Violation};
+use formwork_core::{CallRecord, CallResult, Error, ErrorKind, Failure, FaultKind, Trust, Usage, Violation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -44,12 +44,16 @@ pub enum ChatResult<A> {
 /// let reply = client.ask_blocking("What is JSON?").into_result()?;
 /// assert_eq!(reply.answer.answer.text, "A text format.");
 /// assert_eq!((reply.attempts, reply.calls.len(), reply.tools.len()), (1, 1, 0));
+/// assert_eq!((reply.trust.leaves, reply.trust.free), (8, 8));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reply<A> {
     /// The answer.
     pub answer: A,
+    /// The history of the answer's leaves: how many the model wrote freely, and which it did not.
+    #[serde(default)]
+    pub trust: Trust,
     /// The number of answers, including the accepted one.
     pub attempts: u32,
     /// The tools that were called, in order.
@@ -245,10 +249,10 @@ pub(crate) struct History {
 }
 
 impl History {
-    pub(crate) fn reply<A>(self, answer: A) -> ChatResult<A> {
+    pub(crate) fn reply<A>(self, (answer, trust): (A, Trust)) -> ChatResult<A> {
         let (attempts, usage, warnings) = (self.attempts(), self.usage(), self.warnings());
         let Self { tools, calls, .. } = self;
-        ChatResult::Answered(Reply { answer, attempts, tools, calls, usage, warnings })
+        ChatResult::Answered(Reply { answer, trust, attempts, tools, calls, usage, warnings })
     }
 
     pub(crate) fn failure(
@@ -264,19 +268,13 @@ impl History {
 
     /// Returns the failure of a run without an answer.
     pub(crate) fn error(mut self, error: &Error) -> ChatFailure {
-        let errors = match error.kind() {
-            ErrorKind::Rejected => last_content(error.calls()).map_or(&[][..], Failure::violations).to_vec(),
-            _ => Vec::new(),
-        };
+        let last = last_content(error.calls()).filter(|_| error.kind() == ErrorKind::Rejected);
+        let (errors, total) = last.map(|last| (last.violations().to_vec(), last.total())).unwrap_or_default();
         self.calls.extend_from_slice(error.calls());
         let code = code(error);
         let message = match errors.as_slice() {
             [] => error.message().to_owned(),
-            errors => format!(
-                "the last answer has {} {}",
-                errors.len(),
-                if errors.len() == 1 { "error" } else { "errors" }
-            ),
+            _ => format!("the last answer has {total} {}", if total == 1 { "error" } else { "errors" }),
         };
         self.failure(code, message, errors)
     }

@@ -32,7 +32,10 @@ impl Log {
         let Self { request_id, max_attempts, .. } = self;
         let temperature = call.sampling.temperature;
         let at = temperature.map(|temperature| format!(" at {temperature}")).unwrap_or_default();
-        let violations = failure.violations().iter().map(in_log).collect::<Vec<_>>().join("; ");
+        let mut violations = failure.violations().iter().map(in_log).collect::<Vec<_>>().join("; ");
+        if failure.left_out() > 0 {
+            violations.push_str(&format!("; and {} more", failure.left_out()));
+        }
         warn!(
             target: "formwork_oracle",
             request_id = &**request_id,
@@ -42,6 +45,7 @@ impl Log {
             temperature,
             class = failure.class(),
             violations,
+            total = failure.total(),
             "attempt {}/{max_attempts}{at} rejected", call.attempt
         );
     }

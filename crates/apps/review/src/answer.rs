@@ -1,6 +1,6 @@
 //! The prompt about one criterion, and the judge's answer.
 
-use formwork_core::{Contract, Error, Input, JsonPath, Message, Report, Stage, Violation, spaced};
+use formwork_core::{Contract, Error, Input, JsonPath, Message, Report, Stage, Trust, Violation, spaced};
 use serde_json::{Value, json};
 
 use crate::Material;
@@ -99,8 +99,8 @@ pub(crate) fn as_text(value: &Value) -> String {
     value.as_str().map_or_else(|| spaced(value), ToOwned::to_owned)
 }
 
-/// Returns the vote in an answer that satisfies the contract.
-pub(crate) fn vote(answer: &Value) -> Vote {
+/// Returns the vote in an answer that satisfies the contract, with the history of its leaves.
+pub(crate) fn vote(answer: &Value, trust: Trust) -> Vote {
     let text = |key: &str, most: u32| sentences(answer[key].as_str().unwrap_or_default(), most as usize);
     Vote {
         pass: answer["verdict"] == "pass",
@@ -108,6 +108,7 @@ pub(crate) fn vote(answer: &Value) -> Vote {
         confidence: answer["confidence"].as_f64().unwrap_or_default().clamp(0.0, 100.0) as u8,
         reasoning: text("reasoning", MAX_REASONING),
         fix: text("suggested_fix", MAX_FIX),
+        trust,
     }
 }
 
@@ -127,8 +128,14 @@ mod tests {
         let answer = json!({"reasoning": "It is short.", "verdict": "pass", "confidence": 85.0, "more": 1});
         assert!(found(answer.clone()).is_empty());
         assert_eq!(
-            vote(&answer),
-            Vote { pass: true, confidence: 85, reasoning: "It is short.".into(), fix: String::new() }
+            vote(&answer, Trust::default()),
+            Vote {
+                pass: true,
+                confidence: 85,
+                reasoning: "It is short.".into(),
+                fix: String::new(),
+                trust: Trust::default()
+            }
         );
         let found = found(json!({"reasoning": "", "verdict": "maybe", "confidence": 101}));
         assert_eq!(found.len(), 3, "{found:?}");

@@ -1,6 +1,6 @@
 //! Compares two outputs for one task.
 
-use formwork_core::{Contract, Error, Input, Message};
+use formwork_core::{Contract, Error, Input, Message, Trust};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -59,7 +59,8 @@ pub enum Preferred {
 /// ```
 /// use formwork_review::{Preference, Preferred};
 ///
-/// let verdict = Preference { preferred: Preferred::B, confidence: 75, reasoning: "It is polite.".into() };
+/// let trust = formwork_core::Trust::default();
+/// let verdict = Preference { preferred: Preferred::B, confidence: 75, reasoning: "It is polite.".into(), trust };
 /// assert_eq!(serde_json::to_value(&verdict)?["preferred"], "b");
 /// # Ok::<(), serde_json::Error>(())
 /// ```
@@ -71,6 +72,9 @@ pub struct Preference {
     pub confidence: u8,
     /// The judge's reasoning, at most 400 characters.
     pub reasoning: String,
+    /// The history of the leaves of the judge's answer: how many the judge wrote freely.
+    #[serde(default)]
+    pub trust: Trust,
 }
 
 /// The judge's verdicts on a [`Pair`] in both orders.
@@ -137,7 +141,7 @@ impl LlmReviewService {
             _ => Preferred::Indeterminate,
         };
         let reasoning = sentences(outcome.value["reasoning"].as_str().unwrap_or_default(), 400);
-        Ok(Preference { preferred, confidence, reasoning })
+        Ok(Preference { preferred, confidence, reasoning, trust: outcome.trust })
     }
 }
 

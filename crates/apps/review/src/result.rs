@@ -1,4 +1,4 @@
-use formwork_core::{Cost, Usage};
+use formwork_core::{Cost, Trust, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +51,19 @@ impl ReviewResult {
     pub const fn passes(&self, strict: bool) -> bool {
         self.pass && (!strict || self.indeterminate.is_empty())
     }
+
+    /// Returns the sum of the histories of the judge's answers; without leaves if no model was called.
+    ///
+    /// ```
+    /// use formwork_review::ReviewResult;
+    ///
+    /// assert_eq!(ReviewResult::default().trust().leaves, 0);
+    /// ```
+    pub fn trust(&self) -> Trust {
+        let mut sum = Trust::default();
+        self.criteria_results.iter().filter_map(|result| result.trust.as_ref()).for_each(|one| sum.add(one));
+        sum
+    }
 }
 
 /// The result of one criterion.
@@ -89,13 +102,26 @@ pub struct CriterionResult {
     /// The number of a model's votes behind the verdict; 0 if no model was called.
     #[serde(default)]
     pub votes: u32,
+    /// The history of the leaves of the judge's answers, of all votes together, with paths of the first one: how many the
+    /// judge wrote freely. Absent if no model was called, or if it gave no usable answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust: Option<Trust>,
 }
 
 impl CriterionResult {
     /// Returns the result of a criterion that no vote decided.
     pub(crate) fn new(id: &str, verdict: Verdict, reasoning: String, confidence: u8) -> Self {
-        let (reason, suggested_fix, votes) = (None, None, 0);
-        Self { criterion_id: id.to_owned(), verdict, reasoning, confidence, reason, suggested_fix, votes }
+        let (reason, suggested_fix, votes, trust) = (None, None, 0, None);
+        Self {
+            criterion_id: id.to_owned(),
+            verdict,
+            reasoning,
+            confidence,
+            reason,
+            suggested_fix,
+            votes,
+            trust,
+        }
     }
 }
 

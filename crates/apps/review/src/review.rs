@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use formwork_core::{CallRecord, Cost, Error, ErrorKind, Outcome, Usage};
+use formwork_core::{CallRecord, Cost, Error, ErrorKind, Outcome, Trust, Usage};
 use futures_util::{StreamExt as _, stream};
 use tracing::info_span;
 
@@ -189,9 +189,9 @@ impl LlmReviewService {
             .ask(span, contract()?, self.agent.policy_at(temperature), Some(max_tokens), input)
             .await;
         match call {
-            Ok(Outcome { value, calls, usage, cost, .. }) => {
+            Ok(Outcome { value, trust, calls, usage, cost, .. }) => {
                 spend(price, &calls, usage, cost);
-                Ok(Ok(answer::vote(&value)))
+                Ok(Ok(answer::vote(&value, trust)))
             }
             Err(error) => {
                 spend(price, error.calls(), error.usage(), error.cost());
@@ -267,7 +267,7 @@ fn unusable(error: &Error) -> (Indeterminate, String) {
             && best.violations.iter().all(|violation| violation.rule == answer::CONTRADICTION)
     });
     match best {
-        Some(best) => (Indeterminate::Contradiction, answer::vote(&best.value).reasoning),
+        Some(best) => (Indeterminate::Contradiction, answer::vote(&best.value, Trust::default()).reasoning),
         None => (Indeterminate::NoAnswer, sentences(&error.to_string(), MAX_REASON)),
     }
 }
@@ -276,10 +276,15 @@ fn counted(criterion: &Criterion, votes: &[Vote]) -> CriterionResult {
     let count = count(votes);
     let speaker = count.speaker;
     let reasoning = speaker.map(|vote| vote.reasoning.clone()).unwrap_or_default();
+    let trust = votes.iter().map(|vote| vote.trust.clone()).reduce(|mut sum, vote| {
+        sum.add(&vote);
+        sum
+    });
     CriterionResult {
         reason: count.reason,
         suggested_fix: speaker.filter(|vote| !vote.pass && !vote.fix.is_empty()).map(|vote| vote.fix.clone()),
         votes: u32::try_from(votes.len()).unwrap_or(u32::MAX),
+        trust,
         ..CriterionResult::new(&criterion.id, count.verdict, reasoning, count.confidence)
     }
 }

@@ -1,5 +1,7 @@
 //! Counts the votes of a model on a criterion. Pure.
 
+use formwork_core::Trust;
+
 use crate::{Indeterminate, Verdict};
 
 /// The minimum confidence of a verdict that counts: 50 counts, 49 is indeterminate.
@@ -16,6 +18,8 @@ pub(crate) struct Vote {
     pub(crate) confidence: u8,
     pub(crate) reasoning: String,
     pub(crate) fix: String,
+    /// The history of the answer's leaves.
+    pub(crate) trust: Trust,
 }
 
 /// The result of counting all votes.
@@ -76,7 +80,7 @@ mod tests {
     use super::*;
 
     fn vote(pass: bool, confidence: u8) -> Vote {
-        Vote { pass, confidence, reasoning: String::new(), fix: String::new() }
+        Vote { pass, confidence, reasoning: String::new(), fix: String::new(), trust: Trust::default() }
     }
 
     fn counted(votes: &[(bool, u8)]) -> (Verdict, u8, Option<Indeterminate>) {

@@ -41,8 +41,9 @@ pub struct Tally {
     verdicts: BTreeMap<(String, String), Vec<Option<Verdict>>>,
     /// The outcomes of generations that have a rubric; `None` for one without an output.
     gates: Vec<Option<Gate>>,
-    /// The histories of the leaves of all outputs.
+    /// The histories of the leaves of all outputs, and of the judges' answers.
     trust: Trust,
+    judged: Trust,
     failed: usize,
     unavailable: usize,
     unreviewed: usize,
@@ -72,6 +73,9 @@ pub struct SkillReport {
     /// The histories of the leaves of all outputs: how many the models wrote freely, and which they did not.
     #[serde(default)]
     pub trust: Trust,
+    /// The histories of the leaves of the judges' answers.
+    #[serde(default)]
+    pub judged: Trust,
     /// The number of runs.
     pub runs: usize,
     /// The number of runs without an output. They are misses of the targets that concern them.
@@ -154,6 +158,7 @@ impl Tally {
                 }
             }
         }
+        review.iter().for_each(|review| self.judged.add(&review.trust()));
         self.unreviewed += usize::from(error.is_some());
         self.unavailable += usize::from(is_unavailable(result));
         let Ok(outcome) = result else {
@@ -256,6 +261,7 @@ impl Tally {
             skills: self.skills.clone(),
             remarks: self.remarks(undecided),
             trust: self.trust.clone(),
+            judged: self.judged.clone(),
             runs: self.millis.len(),
             failed: self.failed,
             unavailable: self.unavailable,

@@ -20,4 +20,5 @@ pub(crate) mod runs;
 pub(crate) mod serve;
 pub(crate) mod shape;
 pub(crate) mod skill;
+pub(crate) mod store;
 pub(crate) mod worker;

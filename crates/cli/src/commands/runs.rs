@@ -20,6 +20,7 @@ Examples:
   formwork extract --ledger runs.db -s \"name, age: int\" \"Maria Lindqvist, 34\"
   formwork runs list --ledger runs.db
   formwork runs list --retried --class type --since 24h
+  formwork runs list --unsure
   formwork runs show run_06x4d2k8w2m4q
   formwork runs export --since 7d > runs.jsonl
   formwork runs feedback run_06x4d2k8w2m4q good
@@ -183,6 +184,9 @@ struct Filter {
     /// Runs with more than one call
     #[arg(long)]
     retried: bool,
+    /// Runs with a value that was not found in the text, was converted or finished, or is the fallback's
+    #[arg(long)]
+    unsure: bool,
 }
 
 fn outcome(text: &str) -> Result<RunOutcome, String> {
@@ -212,6 +216,7 @@ impl Filter {
             text: self.text.clone(),
             feedback: self.feedback,
             retried: self.retried,
+            unsure: self.unsure,
             ..RunQuery::default()
         })
     }
@@ -249,6 +254,7 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
                 runs: before.filter(|_| !bodies),
                 bodies: before.filter(|_| *bodies),
                 rollups: before.filter(|_| *rollups),
+                ..Prune::default()
             };
             let pruned = ledger.prune(prune).map_err(failed)?;
             if args.json {
@@ -315,6 +321,9 @@ fn pages(detail: &RunDetail) -> String {
     }
     if let Some(trust) = &detail.run.trust {
         add(2, &format!("history: {trust}"));
+    }
+    if let Some(evidence) = &detail.run.evidence {
+        add(2, &format!("evidence: {evidence}"));
     }
     for call in &detail.calls {
         let took = call.ended.since(call.started).as_secs_f64();

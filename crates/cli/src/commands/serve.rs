@@ -25,7 +25,9 @@ Examples:
 
 Clients keep their library and change its base URL: http://127.0.0.1:8190/v1 for OpenAI's, http://127.0.0.1:8190 for
 Anthropic's and Ollama's. `model` is the name of a provider of the configuration, an alias, or `default`. SIGINT and SIGTERM end the
-service when open requests have their answers, within 15 seconds.
+service when open requests have their answers, within --drain and one second. SIGHUP reads the configuration, the contracts and the
+certificate again; open requests end as they began, and a wrong file changes nothing. The address, the ledger and [telemetry] need a
+new start.
 
 Traces and metrics are sent to the collector in `endpoint` of the configuration's [telemetry], or in OTEL_EXPORTER_OTLP_ENDPOINT, such
 as http://localhost:4318 (OTLP, protobuf over HTTP). OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_TIMEOUT and OTEL_SERVICE_NAME
@@ -68,22 +70,17 @@ pub(crate) struct Args {
     /// Accept schemas that say nothing about values, such as `{}`: every JSON value is valid
     #[arg(long)]
     any: bool,
-    /// Log every request on standard error
+    /// The seconds that open requests have to end once the service stops
+    #[arg(long, value_name = "SECONDS", default_value_t = 14, value_parser = clap::value_parser!(u64).range(..=86_400))]
+    drain: u64,
+    /// Log every request on standard error, as one line of JSON when it is over
     #[arg(long, short)]
     verbose: bool,
 }
 
 pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
-    log::start(args.verbose);
-    let config = configuration::find(args.config.as_deref(), providers).map_err(Failed::usage)?;
-    let config = match config {
-        Some(config) => config,
-        None if cfg!(feature = "local") => Config::in_process().map_err(Failed::usage)?,
-        None => {
-            let message = "there is no configuration, and this build has no model in it (feature `local`): write a formwork.toml";
-            return Err(Failed::usage(message));
-        }
-    };
+    log::start_json(args.verbose);
+    let config = find(args, providers)?;
     let is_loopback = args.listen.ip().is_loopback();
     let ledger = args.recording.open_for_service(is_loopback)?;
     if !is_loopback && !ledger.as_ref().is_some_and(|ledger| ledger.has_keys(now()).unwrap_or(false)) {
@@ -98,26 +95,71 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     let listener = service::listen(args.listen)?;
     let address = listener.local_addr().map_err(Failed::usage)?;
     service::run(Builder::new_multi_thread(), async {
-        let builder = gateway(args, &config, providers, ledger, is_loopback).await?;
+        let builder = gateway(args, &config, providers, ledger.as_ref(), is_loopback).await?;
         let scheme = if tls.is_some() { "https" } else { "http" };
+        let has_tls = tls.is_some();
         let gateway = set(builder, tls, GatewayBuilder::with_tls).build();
         let names: Vec<&str> = gateway.names().collect();
+        let mut hangups = signals::Hangups::new();
         say!("listening at {scheme}://{address}, models: {}", names.join(", "));
-        gateway.clone().serve(listener, signals::ended()).await.map_err(service::failed)
+        let reloads = async {
+            loop {
+                hangups.next().await;
+                match reloaded(args, providers, ledger.as_ref(), has_tls).await {
+                    Ok(builder) => {
+                        gateway.reload(builder);
+                        say!("read the configuration again");
+                    }
+                    Err(error) => say!("the configuration is not read again: {error}"),
+                }
+            }
+        };
+        tokio::select! {
+            served = gateway.clone().serve(listener, signals::ended()) => served.map_err(service::failed),
+            () = reloads => Ok(()),
+        }
     })
+}
+
+/// Finds the configuration, or the one of the local model.
+fn find(args: &Args, providers: &Providers) -> Result<Config, Failed> {
+    match configuration::find(args.config.as_deref(), providers).map_err(Failed::usage)? {
+        Some(config) => Ok(config),
+        None if cfg!(feature = "local") => Config::in_process().map_err(Failed::usage),
+        None => {
+            let message = "there is no configuration, and this build has no model in it (feature `local`): write a formwork.toml";
+            Err(Failed::usage(message))
+        }
+    }
+}
+
+/// Reads configuration, contracts and certificate again, for a running service.
+async fn reloaded(
+    args: &Args,
+    providers: &Providers,
+    ledger: Option<&Ledger>,
+    has_tls: bool,
+) -> Result<GatewayBuilder, Failed> {
+    let config = find(args, providers)?;
+    let tls = tls(args, config.serve())?;
+    if tls.is_some() != has_tls {
+        return Err(Failed::usage("[serve]: TLS cannot be switched while the service runs: start it again"));
+    }
+    let builder = gateway(args, &config, providers, ledger, args.listen.ip().is_loopback()).await?;
+    Ok(set(builder, tls, GatewayBuilder::with_tls))
 }
 
 async fn gateway(
     args: &Args,
     config: &Config,
     providers: &Providers,
-    ledger: Option<Ledger>,
+    ledger: Option<&Ledger>,
     is_loopback: bool,
 ) -> Result<GatewayBuilder, Failed> {
     let Serve { hosts, origins, .. } = config.serve().clone();
     let mut builder = Gateway::builder()
         .with_defaults(config.defaults())
-        .with_limits(limits(config.serve(), args.any))
+        .with_limits(limits(config.serve(), args))
         .with_hosts(hosts)
         .with_origins(origins);
     // An invalid setting is reported before a model is loaded.
@@ -164,7 +206,7 @@ async fn gateway(
     builder = set(builder, folder("batches", args.batches.as_deref())?, GatewayBuilder::with_batches);
     let has_ledger = ledger.is_some();
     if let Some(ledger) = ledger {
-        builder = builder.with_ledger(ledger);
+        builder = builder.with_ledger(ledger.clone());
         if args.recording.keeps_bodies(is_loopback) {
             builder = builder.with_bodies();
         }
@@ -178,7 +220,6 @@ async fn gateway(
     Ok(builder)
 }
 
-/// Returns the certificate that the arguments or the configuration name; `None` for connections that are not encrypted.
 /// Checks that a folder of a setting exists.
 fn folder<'p>(of: &str, path: Option<&'p Path>) -> Result<Option<&'p Path>, Failed> {
     match path {
@@ -189,6 +230,7 @@ fn folder<'p>(of: &str, path: Option<&'p Path>) -> Result<Option<&'p Path>, Fail
     }
 }
 
+/// Returns the certificate that the arguments or the configuration name; `None` for connections that are not encrypted.
 fn tls(args: &Args, serve: &Serve) -> Result<Option<Tls>, Failed> {
     let (certificate, key) = match (&args.tls_cert, &args.tls_key) {
         (Some(certificate), Some(key)) => (certificate, key),
@@ -227,9 +269,10 @@ async fn target(section: &Section, providers: &Providers, retries: &RetryArgs) -
     Ok(Target::new(backend, providers.raw(section).map_err(Failed::usage)?, model))
 }
 
-fn limits(serve: &Serve, any: bool) -> Limits {
+fn limits(serve: &Serve, args: &Args) -> Limits {
     let mut limits = Limits::default();
-    limits.any = any;
+    limits.any = args.any;
+    limits.drain = Duration::from_secs(args.drain);
     let Serve { max_body_bytes, max_schema_bytes, max_attempts, concurrency, queue, streams_per_key, .. } =
         serve;
     limits.max_body = max_body_bytes.unwrap_or(limits.max_body);

@@ -14,9 +14,10 @@ Examples:
   formwork batch run letters.jsonl --contract person.schema.json --out letters --engine restate --ingress http://127.0.0.1:8080
 
 Restate (https://restate.dev, a separate server) stores the rows, and calls the worker over HTTP/2 at the advertised address. Several
-workers can share one address behind a load balancer for HTTP/2. Workers with other settings, or of another version, need a separate
-address: Restate assigns new rows to the workers that were registered last, and the older workers finish their rows. Requests to the
-listening address are not authenticated and cause costs, so allow only Restate to connect to it.
+workers can share one address behind a load balancer for HTTP/2. A worker gets the rows of its pool only: by default those of batches
+with the same providers and policies, with --pool those of batches with the same --pool. Workers with other settings, or of another
+version, need a separate address. Requests to the listening address cause costs: allow only Restate to connect to it, or check
+their signatures with --identity-key.
 
 SIGINT and SIGTERM end the worker. Calls in flight have 10 seconds to finish; another worker repeats the others.
 
@@ -42,13 +43,23 @@ pub(crate) struct Args {
     named: Named,
     #[command(flatten)]
     retries: RetryArgs,
+    /// The pool of this worker: only batches of the same pool get here [default: a digest of the providers and policies]
+    #[arg(long, value_name = "NAME")]
+    pool: Option<String>,
+    /// A public key of the Restate server, such as publickeyv1_...; requests without a signature by one of the keys are refused
+    /// (repeatable) [default: requests need no signature]
+    #[arg(long = "identity-key", value_name = "KEY")]
+    identity_keys: Vec<String>,
+    /// The environment variable with the bearer token for Restate's administration and ingress [default: no token]
+    #[arg(long, value_name = "VARIABLE")]
+    token_env: Option<String>,
     /// Maximum number of concurrent calls of this worker
     #[arg(long, value_name = "CALLS", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     concurrency: u16,
     /// Maximum number of calls per second of all workers together to each target; the same for every worker [default: no limit]
     #[arg(long, value_name = "CALLS", value_parser = rate)]
     calls_per_second: Option<f64>,
-    /// The address of Restate's ingress, for --calls-per-second [default: the address that Restate's administration reports]
+    /// The address of Restate's ingress, which has the contracts [default: the address that Restate's administration reports]
     #[arg(long, value_name = "URL")]
     ingress: Option<String>,
     /// Print the source of the configuration on standard error
@@ -63,9 +74,10 @@ fn rate(text: &str) -> Result<f64, String> {
 
 #[cfg(not(feature = "restate"))]
 pub(crate) fn run(args: &Args, _providers: &Providers) -> Result<Status, Failed> {
-    let Args { listen, register, advertise, named, retries, concurrency, calls_per_second, ingress, verbose } =
-        args;
+    let Args { listen, register, advertise, named, retries, concurrency, calls_per_second, .. } = args;
+    let Args { pool, identity_keys, token_env, ingress, verbose, .. } = args;
     let _ = (listen, register, advertise, named, retries, concurrency, calls_per_second, ingress, verbose);
+    let _ = (pool, identity_keys, token_env, crate::pool::pool);
     Err(Failed::usage(
         "this build has no worker (feature `restate`): install one with `cargo install formwork-cli --features restate`",
     ))
@@ -84,11 +96,11 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
 async fn serve(args: &Args, providers: &Providers, listener: std::net::TcpListener) -> Result<(), Failed> {
     use std::sync::Arc;
 
-    use formwork::http::HttpTransport;
     use formwork_batch::{Admin, AdminError, Worker};
     use serde_json::Value;
 
     use crate::commands::batch::contract::extractor_of;
+    use crate::pool;
     use crate::stderr::say;
     use crate::targets::Targets;
 
@@ -96,8 +108,10 @@ async fn serve(args: &Args, providers: &Providers, listener: std::net::TcpListen
         AdminError::Unreachable { .. } => Failed::unavailable(error),
         error => Failed::usage(error),
     };
-    let transport = HttpTransport::new(&args.register).map_err(Failed::usage)?;
-    let admin = Admin::new(Arc::new(transport), &args.register);
+    let token = args.token_env.as_deref();
+    let admin = Admin::new(pool::transport(&args.register, token)?, &args.register);
+    let pool = pool::pool(args.pool.as_deref(), &args.named, &args.retries, providers, true)?;
+    let name = pool.name().to_owned();
     // Restate is contacted before the model is loaded, so that a missing server is reported at once.
     let (version, ingress) = admin.version().await.map_err(failed)?;
     let opened = Targets::limited(args.named.clone(), args.retries.clone(), None)
@@ -106,14 +120,16 @@ async fn serve(args: &Args, providers: &Providers, listener: std::net::TcpListen
     let names: Vec<String> = opened.backends.iter().map(|backend| backend.name().to_owned()).collect();
     let (defaults, backends) = (opened.defaults, opened.backends);
     let make = move |contract: &Value| extractor_of(contract, defaults, backends.iter().cloned());
-    let mut worker =
-        Worker::new(admin.clone(), Arc::new(make)).with_concurrency(usize::from(args.concurrency));
+    let ingress = args.ingress.clone().or(ingress);
+    let ingress =
+        ingress.ok_or_else(|| Failed::usage("Restate does not say where its ingress is: add --ingress"))?;
+    let worker = Worker::new(pool, pool::transport(&ingress, token)?, Arc::new(make));
+    let mut worker = worker.with_concurrency(usize::from(args.concurrency));
     if let Some(calls) = args.calls_per_second {
-        let ingress = args.ingress.clone().or(ingress);
-        let ingress = ingress
-            .ok_or_else(|| Failed::usage("Restate does not say where its ingress is: add --ingress"))?;
-        let ingress = HttpTransport::new(&ingress).map_err(Failed::usage)?;
-        worker = worker.with_calls_per_second(calls, Arc::new(ingress));
+        worker = worker.with_calls_per_second(calls);
+    }
+    for key in &args.identity_keys {
+        worker = worker.with_identity_key(key).map_err(Failed::usage)?;
     }
     let listener = tokio::net::TcpListener::from_std(listener).map_err(Failed::usage)?;
     let (stop, mut stopped) = tokio::sync::oneshot::channel::<()>();
@@ -128,7 +144,7 @@ async fn serve(args: &Args, providers: &Providers, listener: std::net::TcpListen
         return Err(failed(error));
     }
     say!(
-        "listening at {}, registered at Restate {version} as {}, targets: {}",
+        "listening at {}, registered at Restate {version} as {} in the pool {name}, targets: {}",
         args.listen,
         args.advertise,
         names.join(", ")

@@ -36,12 +36,17 @@ pub struct BatchOutput {
     /// The cost of all rows in US dollars, if the open rows cost as much as the others; absent if it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_cost_usd: Option<f64>,
+    /// The calls whose results are not known, because their process died or was interrupted.
+    pub uncertain: u64,
+    /// The most that these calls have cost in US dollars, as far as prices are known. It is not part of `cost_usd`, and counts against
+    /// `--budget`.
+    pub uncertain_cost_usd: f64,
     /// The number of rejected rows by reason.
     pub reasons: BTreeMap<String, u64>,
     /// The observations about the targets of the batch that are in force.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub in_force: Vec<Restriction>,
-    /// The estimate of `--estimate`.
+    /// The estimate of `status` while rows are open, and of `--estimate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate: Option<BatchEstimate>,
 }

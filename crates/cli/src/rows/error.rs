@@ -1,4 +1,4 @@
-use formwork_core::Violation;
+use formwork_core::{Report, Violation};
 use formwork_json::ReadError;
 use formwork_schema::SchemaError;
 use schemars::JsonSchema;
@@ -61,6 +61,8 @@ impl From<Vec<Violation>> for RowError {
         let first = violations.first().map(ToString::to_string).unwrap_or_default();
         let message = match violations.len() {
             0 | 1 => first,
+            // A report does not keep more.
+            n if n >= Report::CAP => format!("{first} (and at least {} more)", n - 1),
             n => format!("{first} (and {} more)", n - 1),
         };
         Self::Invalid { message, violations }

@@ -1,8 +1,7 @@
 use formwork_core::{
-    CallRecord, Error, ErrorKind, JsonPath, Origin, Outcome, Provenance, Trust, Usage, Warning,
+    CallRecord, Confidence, Error, ErrorKind, JsonPath, Origin, Outcome, Provenance, Trust, Usage, Warning,
 };
-use formwork_eval::{Confidence, Disputed};
-use formwork_evidence::Evidence;
+use formwork_evidence::{Disputed, Evidence};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -85,6 +85,14 @@ fn a_batch_is_limited_continued_exported_and_never_called_twice() {
     assert_eq!(values.iter().map(|line| line["id"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 1, 2, 3]);
     assert_eq!(values[1]["value"], json!({"name": "Jon", "age": 41, "city": "Bergen"}));
     assert_eq!((&values[1]["calls"], &values[1]["usage"]["input_tokens"]), (&json!(2), &json!(18)));
+    // Each row counts its values by their support, and names the most doubtful one.
+    let evidence = &values[1]["evidence"];
+    let found = ["exact", "normalised", "not_found"].map(|name| evidence[name].as_u64().unwrap());
+    assert_eq!(found.iter().sum::<u64>(), 3, "{evidence}");
+    assert!(
+        values[1]["confidence"]["path"].is_string() && values[1]["confidence"]["score"].is_number(),
+        "{evidence}"
+    );
     let exported = batch(&["export", &out]);
     assert_eq!((exported.code, exported.rows()), (0, values));
     assert!(batch(&["status", &out]).stdout.contains("4 with a value, 0 rejected, 0 open"));
@@ -185,7 +193,8 @@ fn bad_input_is_one_message_each_and_the_batch_stays_as_it_is() {
     // The restrictions that are in force depend on the time.
     let of_batch = |status: &str| status.split("in force").next().unwrap_or_default().to_owned();
     let after = batch(&["status", &mine]).stdout;
-    assert_eq!((of_batch(&after), server.received().len()), (of_batch(&before), 4));
+    // The second batch found the answers of the first in the store.
+    assert_eq!((of_batch(&after), server.received().len()), (of_batch(&before), 2));
     assert_eq!(std::fs::read_dir(&strange).unwrap().count(), 1);
 }
 
@@ -231,7 +240,7 @@ fn a_new_contract_keeps_the_values_that_satisfy_it() {
     refused(&ran, 2, "/schema/properties/age/minimum was 0 and is 18");
     let ages = || lines(&out, "part-").iter().map(|line| line["value"]["age"].clone()).collect::<Vec<_>>();
     let ran = work(&["run", &input, "-c", &adults, "-o", &out, "--new-contract"], &config);
-    refused(&ran, 2, "1 values satisfy it, 0 earlier ones return, 1 violate it; 1 rows are processed");
+    refused(&ran, 2, "1 values satisfy it, 0 stored ones return, 1 violate it; 1 rows are processed");
     assert_eq!((ages(), server.received().len()), (vec![34.into(), 17.into()], 2));
     let ran = work(&["run", &input, "-c", &adults, "-o", &out, "--new-contract", "--yes"], &config);
     assert_eq!((ran.code, server.received().len()), (0, 3), "{}", ran.stderr);
@@ -349,7 +358,8 @@ fn a_contract_that_says_nothing_is_refused_unless_any_value_is_wanted_and_a_wrap
         "{}",
         ran.stderr
     );
-    assert_eq!(server.received().len(), 5, "the inner schema refuses an object without `name`");
+    // The first answer is in the store and satisfies the inner schema, which refuses the second one and an object without `name`.
+    assert_eq!(server.received().len(), 4, "{}", ran.stderr);
 }
 
 #[test]
@@ -371,7 +381,7 @@ fn an_estimate_asks_some_rows_and_keeps_them() {
 }
 
 /// A provider that sends correct completions after a delay.
-fn slow() -> Provider {
+pub(super) fn slow() -> Provider {
     Provider::start(Faults { wrong: 0, fail: 0, stall: 0, cut: 0, latency: Duration::from_millis(20) })
         .unwrap()
 }
@@ -465,4 +475,53 @@ fn kills_between_any_two_steps_of_a_file_lose_nothing_and_submit_nothing_twice()
     assert_eq!(seen.faults(), Vec::<String>::new(), "{seen:?}");
     assert_eq!((seen.kills, seen.found.accepted + seen.found.rejected), ([2; 3], 120), "{seen:?}");
     assert!(seen.accepted > 10 && seen.seconds > 0.0, "{seen:?}");
+}
+
+#[test]
+fn the_same_rows_are_paid_for_once_and_only_changed_ones_again() {
+    let server = chat(&[MARIA; 9]);
+    let (input, person, config) =
+        (rows("batch-once.jsonl", 3), example("person.schema.json"), config(&server));
+    let (first, second) = (out("once"), out("twice"));
+    let store = folder().join("once").join("store.db").display().to_string();
+    let run = |out: &str, input: &str, more: &[&str]| {
+        let ran = work(&[&["run", input, "-c", &*person, "-o", out], more].concat(), &config);
+        (ran.code, server.received().len(), ran.stderr)
+    };
+    let stored = ["--store", &*store];
+    assert_eq!(run(&first, &input, &stored).1, 3);
+    let (code, calls, says) = run(&second, &input, &stored);
+    assert_eq!((code, calls), (0, 3), "{says}");
+    assert!(
+        says.contains("3 rows have a valid answer in") && says.contains("0 rows are processed"),
+        "{says}"
+    );
+    assert_eq!(lines(&first, "part-")[1]["value"], lines(&second, "part-")[1]["value"]);
+    // Another sample asks anew, and one row is new.
+    assert_eq!(run(&out("sample"), &input, &[&stored[..], &["--sample", "1"]].concat()).1, 6);
+    let more = temporary(
+        "batch-once-more.jsonl",
+        "{\"id\": \"new\", \"input\": \"Maria, 34\"}\n{\"id\": 1, \"input\": \"Maria, 34, No. 1\"}\n",
+    );
+    let (code, _, says) = run(&first, &more, &[]);
+    assert!(code == 2 && says.contains("row 1 had the id"), "{says}");
+    let (code, calls, says) = run(&first, &more, &["--new-rows"]);
+    assert_eq!((code, calls), (0, 7), "{says}");
+    assert!(says.contains("1 rows are the same as before, 1 are new"), "{says}");
+    let ids: Vec<_> = lines(&first, "part-").iter().map(|line| line["id"].clone()).collect();
+    assert_eq!(ids, [json!("new"), json!(1)]);
+    let (code, _, says) = run(&first, &more, &["--store", "other.db"]);
+    assert!(code == 2 && says.contains("the answers of this batch are in"), "{says}");
+
+    let store = |args: &[&str]| formwork(&[&["store"], args, &["--store", &*store]].concat(), "");
+    let shown = store(&["show", "--json"]).rows().swap_remove(0);
+    assert_eq!((&shown["batches"], &shown["calls"], &shown["open"]), (&json!(2), &json!(7), &json!(0)));
+    assert_eq!(store(&["prune", "--older-than", "90d"]).stdout, "deleted 0 answers\n");
+    let file = rusqlite::Connection::open(folder().join("once").join("store.db")).unwrap();
+    file.execute_batch("UPDATE answer SET planned = 0").unwrap();
+    drop(file);
+    let dry = store(&["prune", "--older-than", "90d", "--dry-run"]);
+    assert_eq!((dry.code, &*dry.stdout), (0, "would delete 7 answers\n"), "{}", dry.stderr);
+    assert_eq!(store(&["prune", "--older-than", "90d"]).stdout, "deleted 7 answers\n");
+    refused(&batch(&["export", &second]), 2, "`formwork store prune` deleted them");
 }

@@ -1,5 +1,6 @@
 //! Calibrations of the oracle.
 
+use formwork_testkit::server::{Reply, Server};
 use serde_json::json;
 
 use super::oracle::{answer, config, ollama, printed, wallet};
@@ -71,4 +72,56 @@ fn a_model_without_scores_is_not_calibrated() {
         ran.stderr
     );
     assert!(!file.exists());
+}
+
+#[test]
+fn an_interrupted_calibration_does_not_ask_again_for_what_it_has() {
+    let folder = super::folder().join("calibrate-resume");
+    _ = std::fs::remove_dir_all(&folder);
+    let file = folder.join("calibrations.jsonl");
+    let row = |nth: usize| {
+        let wallet = json!({"address": format!("0x{nth:040x}"), "transactions": []});
+        json!({"wallet": wallet, "expected": [600, 620]}).to_string()
+    };
+    let rows = (0..30).map(row).collect::<Vec<_>>().join("\n");
+    let unfinished = || {
+        let files = std::fs::read_dir(&folder).into_iter().flatten().map(|file| file.unwrap().path());
+        files.filter(|path| path.to_string_lossy().ends_with(".unfinished.jsonl")).collect::<Vec<_>>()
+    };
+    // The server answers 12 times, then it rejects the key, so that the fallback scores the rest without an answer of a model.
+    let answers = || std::iter::repeat_n(super::oracle::generated(&answer(610)), 12);
+    let calibrate = |server: &Server, more: &[&str]| {
+        let config = config("calibrate-resume.toml", server);
+        let file = file.display().to_string();
+        let line = ["oracle", "calibrate", "--config", &config, "--calibrations", &file, "--retries", "0"];
+        formwork(&[&line[..], more, &["-"]].concat(), rows.clone())
+    };
+    let server = Server::start(answers().chain([Reply::status(401)])).unwrap();
+    let ran = calibrate(&server, &[]);
+    assert!(ran.code == 1 && ran.stderr.contains("it scored 12 wallets"), "{}", ran.stderr);
+    assert_eq!(unfinished().len(), 1, "too few scores are kept for a later run");
+    // The end of a process can cut the last line.
+    let path = unfinished().remove(0);
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, &text[..text.len() - 40]).unwrap();
+
+    // Another prompt is another calibration.
+    let server = ollama([answer(610)]);
+    let ran = calibrate(&server, &["--prompt", "v2"]);
+    assert_eq!((ran.code, server.received().len()), (0, 30), "{}", ran.stderr);
+    let ran = calibrate(&server, &[]);
+    assert_eq!((ran.code, server.received().len()), (0, 30 + 19), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("note: 11 of 30 wallets were scored by an earlier calibration"),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stdout.contains("30 wallets: better than counting"), "{}", ran.stdout);
+    assert!(unfinished().is_empty(), "a stored result needs no scores");
+
+    let server = Server::start(answers().chain([Reply::status(401)])).unwrap();
+    calibrate(&server, &[]);
+    let server = ollama([answer(610)]);
+    let ran = calibrate(&server, &["--restart"]);
+    assert_eq!((ran.code, server.received().len()), (0, 30), "{}", ran.stderr);
 }

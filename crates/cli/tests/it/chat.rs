@@ -151,6 +151,8 @@ fn wrong_usage() {
 #[test]
 fn the_model_in_this_process_needs_no_setup() {
     let ran = formwork(&["chat", "--debug", "--seed", "1", "--temperature", "0", "What is JSON?"], "");
+    let note = "note: smollm2-135m-instruct, the default model, is very small";
+    assert_eq!(ran.stderr.lines().filter(|line| line.starts_with(note)).count(), 1, "{}", ran.stderr);
     if ran.code == 1 && ran.stderr.contains("found the example's answer") {
         assert!(ran.stdout.is_empty() && ran.stderr.contains("[chat] did not converge"), "{}", ran.stderr);
         return;

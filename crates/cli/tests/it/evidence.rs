@@ -60,6 +60,9 @@ fn config(servers: &[(&str, &Server)]) -> String {
     temporary(&format!("ensemble-{}.toml", servers[0].1.address().port()), text)
 }
 
+/// The choice between the candidates of disputed values, by the first target. The other targets are not asked for it.
+const CHOICE: &str = r#"{"age": "34", "city": "none of these"}"#;
+
 #[test]
 fn several_targets_are_merged_and_values_on_which_they_differ_are_doubtful() {
     let servers = [
@@ -67,7 +70,7 @@ fn several_targets_are_merged_and_values_on_which_they_differ_are_doubtful() {
         r#"{"name": "maria lindqvist", "age": 34, "city": "Lisbon"}"#,
         r#"{"name": "Maria Lindqvist", "age": 34, "city": "Oslo"}"#,
     ]
-    .map(|text| chat(&[text, text, text]));
+    .map(|text| chat(&[text, CHOICE, text, CHOICE, text]));
     let [a, b, c] = &servers;
     let config = config(&[("a", a), ("b", b), ("c", c)]);
     let (schema, text) = (example("person.schema.json"), "Maria Lindqvist, 34, moved to Lisbon last spring.");
@@ -89,10 +92,16 @@ fn several_targets_are_merged_and_values_on_which_they_differ_are_doubtful() {
     let against = against_schema("extract-output.json", &row);
     assert!(against.is_empty(), "{against:?}");
     assert_eq!(row["value"], json!({"name": "Maria Lindqvist", "age": 34, "city": "Lisbon"}));
-    assert_eq!((&row["origin"]["target"], row["calls"].as_array().unwrap().len()), (&json!("a, b, c"), 3));
+    assert_eq!((&row["origin"]["target"], row["calls"].as_array().unwrap().len()), (&json!("a, b, c"), 4));
     let disputed: Vec<&str> =
         row["disputed"].as_array().unwrap().iter().map(|it| it["path"].as_str().unwrap()).collect();
-    assert_eq!(disputed, ["$.age", "$.city"]);
+    assert_eq!(disputed, ["$.city"]);
+    let asked: Value = serde_json::from_slice(&a.received()[1].body).unwrap();
+    let shown = asked.to_string();
+    assert!(
+        shown.contains(r#"["34","43","none of these"]"#) && !shown.contains("Lindqvist\",\"maria"),
+        "{shown}"
+    );
     let doubtful: Vec<&Value> =
         row["confidence"].as_array().unwrap().iter().map(|it| &it["doubtful"]).collect();
     assert_eq!(doubtful, [&Value::Null, &json!(true), &json!(true)]);
@@ -162,4 +171,102 @@ fn a_calibration_makes_probabilities_for_the_configuration_that_it_was_fitted_on
         "has no calibration with evidence for b beside 0 others; it has a beside 0 others",
     );
     refused(&run("a", &schema), 2, "is no file of `formwork eval --calibrate`");
+}
+
+/// A configured calibration counts for each row; for other targets it is a warning, and the confidence is a score.
+#[test]
+fn rows_have_their_confidence_by_the_calibration_of_the_configuration() {
+    let fitted = json!({"calibrations": [{"configuration": "a", "others": 0, "evidence": true, "documents": 9, "leaves": 99, "error": 0.01,
+        "points": [[0.0, 0.25], [1.0, 0.75]]}]});
+    temporary("configured-calibration.json", fitted.to_string());
+    let answer = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Oslo"}"#;
+    let server = chat(&[answer; 4]);
+    let sections = std::fs::read_to_string(config(&[("a", &server), ("b", &server)])).unwrap();
+    let text = format!("[defaults]\ncalibration = \"configured-calibration.json\"\n{sections}");
+    let config = &temporary("configured-calibration.toml", text);
+    let schema = &example("person.schema.json");
+    let rows =
+        format!("{}\n", json!({"id": 1, "input": "Maria Lindqvist, 34, moved to Lisbon last spring."}));
+    let run = |provider: &str, more: &[&str]| {
+        let args = ["extract", "--schema", schema, "--jsonl", "--config", config, "--provider", provider];
+        formwork(&[&args[..], more].concat(), &rows)
+    };
+    let ran = run("a", &["--flag-below", "0.5"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let row = ran.rows().remove(0);
+    let against = against_schema("extract-output.json", &row);
+    assert!(against.is_empty(), "{against:?}");
+    let city = &row["confidence"][2];
+    assert_eq!((&city["probability"], &city["doubtful"]), (&json!(0.25), &json!(true)), "{row}");
+    assert_eq!(row["confidence"][0].get("doubtful"), None, "{row}");
+    let ran = run("b", &[]);
+    assert!(ran.stderr.contains("warning: ") && ran.stderr.contains("has no calibration"), "{}", ran.stderr);
+    assert_eq!(ran.rows()[0].get("confidence"), None, "{}", ran.stdout);
+    let ran = run("b", &["--flag-below", "0.5"]);
+    assert_eq!(ran.rows()[0]["confidence"][2].get("probability"), None, "{}", ran.stdout);
+}
+
+#[test]
+fn a_second_opinion_is_asked_for_only_below_a_confidence() {
+    let right = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Lisbon"}"#;
+    let wrong = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Oslo"}"#;
+    for (first, calls) in [(right, 1), (wrong, 3)] {
+        let (a, b) = (chat(&[first, r#"{"city": "Lisbon"}"#]), chat(&[right]));
+        let config = config(&[("a", &a), ("b", &b)]);
+        let schema = example("person.schema.json");
+        let args = ["extract", "--schema", &schema, "--config", &config, "--ensemble", "a,b", "--json"];
+        let more = ["--second-opinion-below", "0.5", "Maria Lindqvist, 34, moved to Lisbon last spring."];
+        let ran = formwork(&[&args[..], &more].concat(), "");
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let row = ran.rows().remove(0);
+        assert_eq!(
+            (&row["value"]["city"], row["calls"].as_array().unwrap().len()),
+            (&json!("Lisbon"), calls)
+        );
+        assert_eq!(b.received().len(), usize::from(calls > 1));
+    }
+}
+
+#[test]
+fn values_that_were_not_found_are_asked_for_their_quotes_in_one_call() {
+    let answer = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Lissabon"}"#;
+    let text = "Maria Lindqvist is thirty-four and moved to the capital of Portugal.";
+    let schema = example("person.schema.json");
+    for (quotes, statuses) in [
+        (r#"{"age": "thirty-four", "city": "capital of Portugal"}"#, ["exact", "quoted", "quoted"]),
+        (r#"{"age": "thirty-five", "city": null}"#, ["exact", "not_found", "not_found"]),
+    ] {
+        let server = chat(&[answer, quotes]);
+        let config = config(&[("a", &server)]);
+        let args = ["extract", "--schema", &schema, "--config", &config, "--evidence=quote"];
+        let ran = formwork(&[&args[..], &["--json", text]].concat(), "");
+        assert_eq!((ran.code, server.received().len()), (0, 2), "{}", ran.stderr);
+        let row = ran.rows().remove(0);
+        let against = against_schema("extract-output.json", &row);
+        assert!(against.is_empty(), "{against:?}");
+        let found: Vec<&str> =
+            row["evidence"].as_array().unwrap().iter().map(|it| it["status"].as_str().unwrap()).collect();
+        assert_eq!(found, statuses, "{row}");
+        assert_eq!(row["usage"]["input_tokens"], 18, "{row}");
+        // The question is about the two values alone.
+        let asked: Value = serde_json::from_slice(&server.received()[1].body).unwrap();
+        assert_eq!(
+            asked.pointer("/response_format/json_schema/schema/required"),
+            Some(&json!(["age", "city"])),
+            "{asked}"
+        );
+    }
+    // Without a value that was not found, nothing is asked.
+    let server = chat(&[answer]);
+    let config = config(&[("a", &server)]);
+    let args = [
+        "extract",
+        "--schema",
+        &schema,
+        "--config",
+        &config,
+        "--evidence=quote",
+        "Maria Lindqvist, 34, Lissabon",
+    ];
+    assert_eq!((formwork(&args, "").code, server.received().len()), (0, 1));
 }

@@ -25,6 +25,29 @@ fn keys(ledger: &str, args: &[&str]) -> Ran {
     formwork(&[&["keys"], args, &["--ledger", ledger]].concat(), "")
 }
 
+/// A run counts as unsure by a value that its text does not state, and `show` counts the values by their support.
+#[test]
+fn unsure_runs_are_those_with_values_that_were_not_found() {
+    let person = example("person.schema.json");
+    let ledger = fresh("unsure.db");
+    for (nth, text) in ["Maria Lindqvist, 34, Lisbon", "Maria Lindqvist, 43, Lisbon"].iter().enumerate() {
+        let server = server(&[RIGHT]);
+        let config = temporary(&format!("unsure-{nth}.toml"), of(&server));
+        let args = ["extract", "--schema", &person, "--config", &config, "--ledger", &ledger, text];
+        let ran = formwork(&args, "");
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+    assert_eq!(runs(&ledger, &["list", "--json"]).rows().len(), 2);
+    let unsure = runs(&ledger, &["list", "--unsure", "--json"]).rows();
+    assert_eq!(unsure.len(), 1, "{unsure:?}");
+    assert_eq!(
+        (&unsure[0]["evidence"]["exact"], &unsure[0]["evidence"]["not_found"]),
+        (&json!(2), &json!(1))
+    );
+    let shown = runs(&ledger, &["show", unsure[0]["id"].as_str().unwrap()]);
+    assert!(shown.stdout.contains("evidence: 2 exact, 1 not found"), "{}", shown.stdout);
+}
+
 #[test]
 fn every_command_that_calls_a_model_records_its_runs() {
     let person = example("person.schema.json");

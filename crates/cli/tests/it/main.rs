@@ -5,6 +5,7 @@
 mod absence;
 mod batch;
 mod batch_api;
+mod batch_ends;
 mod batch_tables;
 mod calibrate;
 #[path = "../../../../measure/src/chaos/play/mod.rs"]
@@ -86,6 +87,7 @@ fn command(args: &[&str]) -> Command {
     // The evidence of one test about a target must not count in another test, nor in the user's own commands.
     let test = std::thread::current().name().unwrap_or("thread").replace("::", "-");
     command.env("FORMWORK_OBSERVATIONS", folder().join(format!("observations-{test}.jsonl")));
+    command.env("FORMWORK_STORE", folder().join(format!("store-{test}.db")));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

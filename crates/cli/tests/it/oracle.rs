@@ -8,7 +8,7 @@ pub(super) fn ollama(answers: impl IntoIterator<Item = String>) -> Server {
     Server::start(answers.into_iter().map(|text| generated(&text)).collect::<Vec<_>>()).unwrap()
 }
 
-fn generated(text: &str) -> Reply {
+pub(super) fn generated(text: &str) -> Reply {
     let body = json!({
         "model": "m", "response": text, "done": true, "done_reason": "stop",
         "prompt_eval_count": 700, "eval_count": 120,

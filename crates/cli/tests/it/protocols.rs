@@ -177,6 +177,64 @@ fn one_extraction_over_each_protocol() {
     }
 }
 
+/// Log probabilities that a server returns count for the confidence in each value.
+#[test]
+fn the_log_probabilities_of_each_protocol_that_has_them_count_for_the_confidence() {
+    let pieces = [
+        ("{\"name\": ", 0.0),
+        ("\"Maria", -0.105),
+        (" Lindqvist\"", -0.223),
+        (", \"age\": ", 0.0),
+        ("34", -1.204),
+        (", \"city\": \"Lisbon\"}", 0.0),
+    ];
+    assert_eq!(pieces.map(|(piece, _)| piece).concat(), MARIA);
+    let tokens = |name: &str| {
+        let of = |(piece, log): &(&str, f64)| json!({"token": piece, name: log, "bytes": piece.as_bytes()});
+        Value::from(pieces.iter().map(of).collect::<Vec<_>>())
+    };
+    let places = [
+        ("/choices/0", "logprobs", json!({"content": tokens("logprob")})),
+        ("/output/0/content/0", "logprobs", tokens("logprob")),
+        ("", "logprobs", tokens("logprob")),
+        ("/candidates/0", "logprobsResult", json!({"chosenCandidates": tokens("logProbability")})),
+    ];
+    let mut seen = 0;
+    for (index, Case { kind, section, base, model, answer, .. }) in cases().into_iter().enumerate() {
+        let has = |(parent, _, _): &&(&str, &str, Value)| match *parent {
+            "" => kind == "ollama",
+            parent => answer.pointer(parent).is_some(),
+        };
+        let Some((parent, name, log_probs)) = places.iter().find(has) else { continue };
+        seen += 1;
+        let mut answer = answer.clone();
+        answer.pointer_mut(parent).unwrap()[name] = log_probs.clone();
+        let server = Server::start([Reply::json(answer.to_string())]).unwrap();
+        let text = format!(
+            "[providers.{kind}]\nkind = \"{kind}\"\nmodel = \"other\"\nbase_url = \"{}{base}\"\napi_key_env = \"\"\n{section}\n",
+            server.url()
+        );
+        let text = if kind == "ollama" { text.replace("api_key_env = \"\"\n", "") } else { text };
+        let config = temporary(&format!("log-probs-{index}.toml"), text);
+        let (target, person) = (format!("{kind}/{model}"), example("person.schema.json"));
+        let args = ["extract", "--config", &config, "-m", &target, "--schema", &person, "--json"];
+        let more =
+            ["--set", "top_logprobs=0", "--flag-below", "0.7", "Maria Lindqvist, 34, moved to Lisbon."];
+        let ran = run(command(&[&args[..], &more].concat()), "");
+        assert_eq!(ran.code, 0, "{kind}: {}", ran.stderr);
+        let row = ran.rows().remove(0);
+        let rounded = |leaf: usize| {
+            let tokens =
+                row["confidence"][leaf]["tokens"].as_array().unwrap_or_else(|| panic!("{kind}: {row}"));
+            tokens.iter().map(|one| (one.as_f64().unwrap() * 100.0).round() as i64).collect::<Vec<_>>()
+        };
+        assert_eq!([rounded(0), rounded(1), rounded(2)], [[72, 90], [30, 30], [100, 100]], "{kind}: {row}");
+        let doubtful: Vec<_> = (0..3).map(|leaf| row["confidence"][leaf]["doubtful"] == true).collect();
+        assert_eq!(doubtful, [false, true, false], "{kind}: {row}");
+    }
+    assert!(seen >= 4, "{seen} protocols");
+}
+
 /// The same extraction with a forced tool: the places of its schema and of the choice in the request.
 #[test]
 fn one_extraction_by_a_forced_tool_over_each_protocol_that_has_tools() {

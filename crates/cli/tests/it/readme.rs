@@ -209,13 +209,15 @@ fn every_command_of_the_pages_runs_or_says_what_it_needs() {
                 continue;
             }
             let mut shell = shell(line, &folder);
+            // A query of the page is for the store in the folder of the batch.
+            shell.env("FORMWORK_STORE", folder.join("letters").join("store.db"));
             shell.env("FORMWORK_CONFIG", folder.join("refused.toml")).env("OLLAMA_HOST", server.url());
             let ran = run(shell, "");
             assert!(command.expected().contains(&ran.code), "{name}: {line}\n{}: {}", ran.code, ran.stderr);
         }
         // A query is for the batch that the commands of the page made.
         for query in blocks(text).into_iter().filter(|block| block.language == "sql") {
-            let ledger = rusqlite::Connection::open(folder.join("letters").join("ledger.db")).unwrap();
+            let ledger = rusqlite::Connection::open(folder.join("letters").join("store.db")).unwrap();
             ledger
                 .execute_batch(&query.text)
                 .unwrap_or_else(|error| panic!("{name}: {error}\n{}", query.text));
@@ -271,8 +273,13 @@ fn every_block_of_the_pages_has_a_check() {
                 "text" => {
                     assert!(name == "docs/ARCHITECTURE.md" || block.text.starts_with("$ formwork "), "{name}")
                 }
-                // `cargo xtask clients` runs the same client.
-                "python" => assert!(block.text.contains("base_url=\"http://127.0.0.1:8190/v1\""), "{name}"),
+                // `cargo xtask clients` runs the same client, and `--daft` the file that has these lines.
+                "python" => {
+                    let engines =
+                        ["daft", "ray"].map(|name| text_of(&format!("examples/engines/{name}_letters.py")));
+                    let is_client = block.text.contains("base_url=\"http://127.0.0.1:8190/v1\"");
+                    assert!(is_client || engines.iter().any(|file| file.contains(&block.text)), "{name}");
+                }
                 // `every_command_of_the_pages_runs_or_says_what_it_needs`
                 "sql" => assert!(text.contains(" --out letters\n"), "{name}"),
                 language => panic!("{name}: a block in the language `{language}` has no check"),

@@ -53,6 +53,11 @@ fn wrong(shown_by: &str) -> Vec<String> {
             wrong.push(format!("`{name}` does not exist"));
         }
     }
+    // Three words between quotation marks are a sentence.
+    let sentences = shown_by.split('"').skip(1).step_by(2).filter(|one| one.split_whitespace().count() > 2);
+    if shown_by.contains("cannot hold") && sentences.count() == 0 {
+        wrong.push("no sentence of the document that cannot hold".to_owned());
+    }
     if named == 0 && !shown_by.contains("`cargo ") && !shown_by.contains("cannot hold") {
         wrong.push("neither a test nor a command".to_owned());
     }
@@ -95,6 +100,7 @@ fn a_row_without_evidence_or_with_a_test_that_does_not_exist_is_found() {
         ),
         ("`flow::the_policy_is_the_document_s`", "`flow::the_policy_is_the_document_s` names no crate"),
         ("somebody says so", "neither a test nor a command"),
+        ("cannot hold for \"some\" reason", "no sentence of the document that cannot hold"),
     ] {
         assert!(wrong(by).contains(&says.to_owned()), "{by}: {:?}", wrong(by));
     }

@@ -56,6 +56,26 @@ fail, 2 of 4 undecided (3 calls, 27 tokens in, 15 out)
 }
 
 #[test]
+fn a_review_says_which_verdicts_the_judge_did_not_write_freely() {
+    // The text ends with a comma that JSON does not have, so that it is repaired.
+    let broken = r#"{"reasoning": "So it is.", "verdict": "pass", "confidence": 90,}"#;
+    let good = verdict("pass", 90);
+    let rubric = "name: r\ncriteria: [{id: a, description: x}, {id: b, description: y}]\n";
+    let history = |answers: &[&str]| {
+        let ran = review(&chat(answers), rubric, &[]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.stdout
+            .lines()
+            .find_map(|line| line.strip_prefix("history of the judge's answers: ").map(str::to_owned))
+    };
+    assert_eq!(history(&[&good, &good]), None);
+    let found = history(&[broken, &good]);
+    assert_eq!(found.as_deref(), Some("6 leaves, 3 written freely, 3 repaired"));
+    let printed: Value = serde_json::from_str(&review(&chat(&[broken]), rubric, &["--json"]).stdout).unwrap();
+    assert_eq!(printed["criteria_results"][0]["trust"]["other"]["repaired"]["count"], 3);
+}
+
+#[test]
 fn a_verdict_says_how_many_criteria_are_undecided() {
     let short = "  - {id: short, description: x, schema: {maxLength: 400}}\n";
     let long = "  - {id: long, description: x, schema: {minLength: 400}}\n";

@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use formwork_testkit::server::{Reply, Server};
@@ -15,6 +16,8 @@ use super::{command, folder, formwork, refused, temporary};
 struct Serving {
     child: Child,
     address: String,
+    /// The rest of its standard error.
+    errors: Option<JoinHandle<String>>,
 }
 
 impl Serving {
@@ -30,8 +33,19 @@ impl Serving {
         let address = line.strip_prefix("listening at http://").and_then(|rest| rest.split(',').next());
         let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
         // The output is read to its end, so that a full pipe never blocks the service.
-        std::thread::spawn(move || errors.read_to_string(&mut String::new()));
-        Self { child, address }
+        let errors = std::thread::spawn(move || {
+            let mut rest = Vec::new();
+            _ = errors.read_to_end(&mut rest);
+            String::from_utf8_lossy(&rest).into_owned()
+        });
+        Self { child, address, errors: Some(errors) }
+    }
+
+    /// Ends it with a signal; returns its standard error.
+    fn ended(&mut self) -> String {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        self.errors.take().unwrap().join().unwrap()
     }
 
     fn post(&self, path: &str, key: &str, body: &Value) -> (u16, String) {
@@ -111,6 +125,100 @@ fn answers_to_a_schema_are_valid_and_keys_hold_once_there_are_any() {
     let runs = || formwork(&["runs", "list", "--ledger", &ledger], "").stdout.lines().count();
     while runs() < 2 {}
     assert_eq!(runs(), 2);
+}
+
+#[test]
+fn each_request_is_one_line_of_json_in_the_log() {
+    let server = upstream();
+    let ledger = folder().join("serve-log.db").display().to_string();
+    let added = formwork(&["keys", "add", "alice", "--ledger", &ledger], "");
+    let key = added.stdout.split_whitespace().find(|word| word.starts_with("fw_")).unwrap().to_owned();
+    let config = config(&server);
+    let mut serving = Serving::start(&["--config", &config, "--ledger", &ledger, "--verbose"]);
+    let body = json!({
+        "model": "fast", "messages": [{"role": "user", "content": "Maria, 34"}],
+        "response_format": {"type": "json_schema", "json_schema": {"name": "person", "schema": {
+            "type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"],
+        }}},
+    });
+    let headers = "x-request-id: order-7\r\n";
+    for (key, status) in [(key.as_str(), 200), ("wrong", 401)] {
+        assert_eq!(post(&serving.address, "/v1/chat/completions", key, headers, &body).unwrap().0, status);
+    }
+    let log = serving.ended();
+    let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let lines: Vec<Value> = lines.filter(|line| line["request_id"].is_string()).collect();
+    let [answered, refused] = &lines[..] else { panic!("{log}") };
+    for (member, value) in [
+        ("level", json!("INFO")),
+        ("message", json!("answered")),
+        ("request_id", json!("order-7")),
+        ("key", json!("alice")),
+        ("contract", json!("person")),
+        ("asked", json!("fast")),
+        ("model", json!("m")),
+        ("status", json!(200)),
+        ("outcome", json!("ok")),
+        ("calls", json!(2)),
+    ] {
+        assert_eq!(answered[member], value, "{member}: {answered}");
+    }
+    assert!(answered["run"].as_str().unwrap().starts_with("run_"), "{answered}");
+    assert!(answered["took_ms"].as_f64() >= answered["head_ms"].as_f64(), "{answered}");
+    assert!(["timestamp", "input_tokens", "output_tokens"].iter().all(|member| !answered[member].is_null()));
+    assert_eq!(
+        (&refused["level"], &refused["status"], &refused["calls"]),
+        (&json!("WARN"), &json!(401), &Value::Null)
+    );
+    assert!(refused["problem"].as_str().unwrap().starts_with("invalid_api_key"), "{refused}");
+    assert!(!log.contains("Maria") && !log.contains(&key), "{log}");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_hangup_reads_the_configuration_again_and_no_request_is_lost() {
+    let server = upstream();
+    let text = |url: &str, alias: &str| {
+        format!(
+            "[providers.primary]\nkind = \"openai\"\nmodel = \"m\"\nstream = false\napi_key_env = \"\"\nbase_url = \"{url}\"\n\
+             [aliases]\n{alias} = \"primary\"\n"
+        )
+    };
+    let path = temporary("serve-reload.toml", text(&server.url(), "before"));
+    let mut serving = Serving::start(&["--config", &path]);
+    let hangup = || {
+        let id = serving.child.id().to_string();
+        assert!(Command::new("kill").args(["-HUP", &id]).status().unwrap().success());
+    };
+    let asked = |model: &str| {
+        let body = json!({"model": model, "messages": [{"role": "user", "content": "Hello"}]});
+        post(&serving.address, "/v1/chat/completions", "any", "", &body).unwrap().0
+    };
+    assert_eq!((asked("before"), asked("after")), (200, 404));
+    // Requests without end run while the configuration is read: none of them fails.
+    let is_done = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        let requests = scope.spawn(|| {
+            let mut count = 0;
+            while is_done.load(Ordering::Relaxed) == 0 {
+                assert_eq!(asked("primary"), 200);
+                count += 1;
+            }
+            count
+        });
+        std::fs::write(&path, text(&server.url(), "after")).unwrap();
+        hangup();
+        while asked("after") != 200 {}
+        assert_eq!(asked("before"), 404);
+        is_done.store(1, Ordering::Relaxed);
+        assert!(requests.join().unwrap() > 0);
+    });
+    std::fs::write(&path, "[providers.primary]\nkind = \"nothing\"\n").unwrap();
+    hangup();
+    assert_eq!(asked("after"), 200);
+    let log = serving.ended();
+    assert!(log.contains("read the configuration again"), "{log}");
+    assert!(log.contains("the configuration is not read again: ") && log.contains("nothing"), "{log}");
 }
 
 #[test]

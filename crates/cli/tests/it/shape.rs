@@ -62,6 +62,51 @@ fn the_documents_three_answers() {
 }
 
 #[test]
+fn a_list_of_fields_means_the_same_as_text_as_a_file_and_on_standard_input() {
+    let fields = "# an invoice\nvendor # who sells\nitems: [{name, qty: int, due: date}]\npaid?: bool";
+    let bracketed = "{\n# an invoice\nvendor: string, # who sells\nitems: [{name: string, qty: integer, due: date}], paid?: boolean}";
+    let schema = |argument: &str, stdin: &str| {
+        let ran = formwork(&["shape", "to-schema", argument], stdin);
+        assert_eq!(ran.code, 0, "{argument}: {}", ran.stderr);
+        serde_json::from_str::<Value>(&ran.stdout).unwrap()
+    };
+    let expected = schema("-", bracketed);
+    assert_eq!(expected["properties"]["items"]["items"]["properties"]["due"]["format"], "date");
+    assert_eq!(expected["properties"]["vendor"]["description"], "an invoice who sells");
+    let file = temporary("fields.shape", fields);
+    for (argument, stdin) in [(fields, ""), (bracketed, ""), (&file, ""), ("-", fields)] {
+        assert_eq!(schema(argument, stdin), expected, "{argument}");
+    }
+    // A file may have a type without brackets; the text of an argument is a field.
+    assert_eq!(schema("-", "string # a title")["type"], "string");
+    assert_eq!(schema("string", "")["type"], "object");
+
+    let wrong = temporary("wrong-fields.shape", "vendor\nitems: [{name, qty: nit}]");
+    for argument in [&wrong, "vendor\nitems: [{name, qty: nit}]"] {
+        for command in ["to-schema", "check"] {
+            let ran = formwork(&["shape", command, argument], "");
+            assert!(ran.code == 2 && ran.stderr.contains(":2:21: there is no type `nit`"), "{}", ran.stderr);
+        }
+    }
+    let document = temporary("fields.json", r#"{"age": "x"}"#);
+    let ran = formwork(&["shape", "check", "age: int", "--document", &document], "");
+    assert!(ran.code == 1 && ran.stdout.contains("expected integer"), "{} {}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn the_number_of_errors_of_an_attempt_is_that_of_all() {
+    let server = server(&[&json!({"xs": vec!["x"; 600]}).to_string()]);
+    let config = temporary("shape-many.toml", of(&server));
+    let line = ["shape", "run", "--config", &config, "--max-retries", "0", "-s", "xs: [int]", "-i", "-"];
+    let ran = formwork(&line, "x");
+    assert!(
+        ran.stderr.contains("attempt 1/1: 600 errors\n") && ran.stderr.contains("\n  and 88 more\n"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
 fn three_bad_answers_are_exit_code_1() {
     let server = server(&[FIRST, "no JSON", SECOND]);
     let ran = shape_run("bad", &server, &["--json"]);

@@ -348,6 +348,8 @@ fn a_skill_and_a_review_run_without_any_setup() {
     ]);
     let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((ran.code, &printed["city"]), (0, &json!("Lisbon")), "{}", ran.stderr);
+    let note = "note: smollm2-135m-instruct, the default model, is very small";
+    assert_eq!(ran.stderr.lines().filter(|line| line.starts_with(note)).count(), 1, "{}", ran.stderr);
     let rubric =
         temporary("live.yaml", "name: r\ncriteria: [{id: polite, description: The reply is polite.}]\n");
     let ran = formwork(&["review", "--rubric", &rubric, "--seed", "1", "--json"], "Thank you very much!");

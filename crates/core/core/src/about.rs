@@ -31,9 +31,22 @@ impl About {
             if self.text.is_empty() {
                 return Vec::new();
             }
-            let schema = self.schema.0.as_deref().map(Schema::document);
-            Index::new(&self.text).evidence(&value(), schema)
+            Index::new(&self.text).evidence(&value(), self.schema())
         })
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the schema of the value; `None` after the outcome was stored.
+    pub(crate) fn schema(&self) -> Option<&Value> {
+        self.schema.0.as_deref().map(Schema::document)
+    }
+
+    /// Replaces the evidence.
+    pub(crate) fn replace(&mut self, evidence: Vec<Evidence>) {
+        self.found = OnceLock::from(evidence);
     }
 
     /// Returns the same text for a value that was changed.

@@ -6,7 +6,7 @@ use futures_core::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Fault, Original, Usage};
+use crate::{Fault, LogProb, Original, Usage};
 
 /// The reason why a model stopped.
 ///
@@ -144,6 +144,9 @@ pub struct Completion {
     /// Remarks of layers and providers on this call, one sentence each: a weaker mode, a part of the answer that was not used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// The tokens of the text with their log probabilities; empty if the provider does not return them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log_probs: Vec<LogProb>,
     /// The reason why the model stopped.
     pub finish: Finish,
     /// The tokens of the call.
@@ -192,6 +195,7 @@ impl Completion {
             Delta::ToolCall(call) => self.tool_calls.push(call),
             Delta::Original(original) => self.original = Some(original),
             Delta::Note(note) => self.notes.push(note),
+            Delta::LogProbs(more) => self.log_probs.extend(more),
             Delta::Probe { usage } => {
                 self.probe = Some(Box::new(self.probe.take().map_or(usage, |before| before.plus(usage))));
             }
@@ -213,6 +217,7 @@ impl Completion {
             tool_calls,
             original,
             notes,
+            log_probs,
             finish,
             usage,
             closed_at,
@@ -226,8 +231,17 @@ impl Completion {
         let calls = tool_calls.into_iter().map(Delta::ToolCall);
         let original = original.map(Delta::Original);
         let notes = notes.into_iter().map(Delta::Note);
+        let log_probs = (!log_probs.is_empty()).then_some(Delta::LogProbs(log_probs));
         let end = Delta::End(End { finish, usage, closed_at, restrained, model });
-        probe.into_iter().chain(reasoning).chain(text).chain(calls).chain(original).chain(notes).chain([end])
+        probe
+            .into_iter()
+            .chain(reasoning)
+            .chain(text)
+            .chain(calls)
+            .chain(original)
+            .chain(notes)
+            .chain(log_probs)
+            .chain([end])
     }
 }
 
@@ -256,6 +270,8 @@ pub enum Delta {
     Text(String),
     /// More of the model's reasoning.
     Reasoning(String),
+    /// More tokens of the text with their log probabilities, which may come after the text.
+    LogProbs(Vec<LogProb>),
     /// A whole call of a tool.
     ToolCall(ToolCall),
     /// The whole turn with its tool calls, after the last of them; see [`Completion::original`].

@@ -179,6 +179,9 @@ impl fmt::Display for Error {
                     for violation in failure.violations() {
                         write!(f, "\n    {}", violation.masked())?;
                     }
+                    if failure.left_out() > 0 {
+                        write!(f, "\n    and {} more", failure.left_out())?;
+                    }
                 }
             }
             // A refusal of the schema is already printed: it is the fault of the call.

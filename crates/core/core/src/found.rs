@@ -1,6 +1,6 @@
 //! The evidence for an accepted value.
 
-use formwork_evidence::{Evidence, Summary};
+use formwork_evidence::{Evidence, Index, Question, Summary};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -28,12 +28,42 @@ impl<T: Serialize> Outcome<T> {
         self.about.evidence(|| self.json())
     }
 
+    /// Returns the question for quotes of the values that were not found; `None` if there are none. See [`quote`](Self::quote).
+    pub fn unquoted(&self) -> Option<Question> {
+        Question::for_quotes(&self.json(), self.evidence())
+    }
+
+    /// Adds quotes to the evidence: a value that was not found is [`Quoted`](formwork_evidence::Status::Quoted) if its quote stands in
+    /// the text. Returns how many are.
+    ///
+    /// ```
+    /// use formwork_core::Outcome;
+    /// use serde_json::Value;
+    ///
+    /// /// `ask` makes one call with the schema and the instructions of the question.
+    /// fn quoted(outcome: &mut Outcome<Value>, ask: impl Fn(&Value, &str) -> Value) -> usize {
+    ///     let Some(question) = outcome.unquoted() else { return 0 };
+    ///     outcome.quote(&question, &ask(question.schema(), question.instructions()))
+    /// }
+    /// ```
+    pub fn quote(&mut self, question: &Question, answer: &Value) -> usize {
+        let mut evidence = self.evidence().to_vec();
+        let count = question.quote(answer, &Index::new(self.source()), &mut evidence);
+        self.about.replace(evidence);
+        count
+    }
+
+    /// Returns the text that the value is about; empty for an outcome that was read from JSON.
+    pub fn source(&self) -> &str {
+        self.about.text()
+    }
+
     /// Returns the number of leaves with each status in [`evidence`](Self::evidence).
     pub fn evidence_summary(&self) -> Summary {
         Summary::of(self.evidence(), &self.json())
     }
 
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::to_value(&self.value).unwrap_or(Value::Null)
     }
 }

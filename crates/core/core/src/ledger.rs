@@ -4,6 +4,7 @@ use formwork_json::{Edit, JsonPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::log_prob::LogProbs;
 use crate::{Cost, Enforcement, Fault, Finish, Observation, Original, Sampling, Time, Usage, Violation};
 
 /// The reason why a call did not bring an acceptable answer.
@@ -18,13 +19,19 @@ pub enum Failure {
     },
     /// The document violates the contract.
     Invalid {
-        /// All violations.
+        /// All violations, up to [`Report::CAP`](crate::Report::CAP).
         violations: Vec<Violation>,
+        /// The number of violations beyond it.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        left_out: usize,
     },
     /// The token limit cut the answer off.
     Truncated {
         /// The values that are incomplete, as violations.
         violations: Vec<Violation>,
+        /// The number of violations beyond [`Report::CAP`](crate::Report::CAP).
+        #[serde(default, skip_serializing_if = "is_zero")]
+        left_out: usize,
     },
     /// The driver stopped the answer, because it ran away or could no longer become valid.
     Stopped {
@@ -47,18 +54,32 @@ impl Failure {
     /// use formwork_core::{Failure, Fault, FaultKind, Stage, Violation};
     ///
     /// let violations = vec![Violation::new("$.age".parse()?, "required", Stage::Schema)];
-    /// let failure = Failure::Invalid { violations: violations.clone() };
+    /// let failure = Failure::Invalid { violations: violations.clone(), left_out: 2 };
     /// assert_eq!((failure.violations(), failure.class()), (&violations[..], "invalid"));
+    /// assert_eq!(failure.total(), 3);
     /// assert!(Failure::Fault(Fault::new(FaultKind::Timeout, "no response in 30 s")).violations().is_empty());
     /// # Ok::<(), formwork_core::PathError>(())
     /// ```
     pub fn violations(&self) -> &[Violation] {
         match self {
             Self::NotJson { violations }
-            | Self::Invalid { violations }
-            | Self::Truncated { violations }
+            | Self::Invalid { violations, .. }
+            | Self::Truncated { violations, .. }
             | Self::Stopped { violations } => violations,
             Self::Refused { .. } | Self::Fault(_) => &[],
+        }
+    }
+
+    /// Returns the number of violations of the answer, including those that are left out.
+    pub fn total(&self) -> usize {
+        self.violations().len() + self.left_out()
+    }
+
+    /// Returns the number of violations that are left out because there are too many.
+    pub const fn left_out(&self) -> usize {
+        match self {
+            Self::Invalid { left_out, .. } | Self::Truncated { left_out, .. } => *left_out,
+            _ => 0,
         }
     }
 
@@ -74,6 +95,11 @@ impl Failure {
             Self::Fault(_) => "fault",
         }
     }
+}
+
+/// Returns whether there is nothing to write. serde passes a reference.
+const fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// The result of a call.
@@ -138,6 +164,9 @@ pub struct CallRecord {
     pub ended: Time,
     /// The text of the answer; empty if there is none.
     pub text: Arc<str>,
+    /// The log probabilities of its tokens, which are not stored.
+    #[serde(skip)]
+    pub(crate) log_probs: LogProbs,
     /// The model's turn with tool calls in the API's own form, if the API requires it back with the results of the calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original: Option<Box<Original>>,

@@ -22,6 +22,7 @@ mod answer;
 mod call;
 mod capabilities;
 mod coercion;
+mod confidence;
 mod contract;
 mod cost;
 mod decode;
@@ -38,6 +39,7 @@ mod judgement;
 
 mod ledger;
 mod lift;
+mod log_prob;
 mod lower;
 mod lower_value;
 mod message;
@@ -56,6 +58,7 @@ mod report;
 mod root;
 mod rule;
 mod run;
+mod sampling;
 mod schema;
 mod secret;
 mod setters;
@@ -73,10 +76,11 @@ pub use absence::declared::{Absent, KEYWORD as ABSENT, declares_absence, is_mark
 pub use absence::mistake::{absence_mistake, without_marks};
 pub use absence::settle::Settled;
 pub use answer::{Answer, Completion, Delta, End, Finish, ToolCall};
-pub use call::{Call, Sampling};
+pub use call::Call;
 pub use capabilities::{Capabilities, Enforcement};
 pub use coercion::change::Coerced;
 pub use coercion::declared::{Coerce, Coercion, KEYWORD as COERCE, coercion_mistake};
+pub use confidence::Confidence;
 pub use contract::Contract;
 pub use cost::{Cost, LongPrice, Price};
 pub use decode::decode;
@@ -99,6 +103,7 @@ pub use judgement::Judgement;
 pub use ledger::{CallRecord, CallResult, Failure, Origin, Provenance, Source, is_answered, is_compliant};
 pub use lift::lift;
 pub use lift::op::{Lift, LiftOp};
+pub use log_prob::LogProb;
 pub use lower::{
     AddedBound, Dependency, Loss, LossKind, Lower, LowerRequest, Lowered, Refused, SchemaText, Tighten,
 };
@@ -121,6 +126,7 @@ pub use reader::{Ended, Follower, Item, Outline, Outlook, Progress, Reader, Snap
 pub use report::Report;
 pub use rule::{Custom, CustomRule, Rule, Rules, Term};
 pub use run::{CallId, Event, External, Input, MAX_CALLS, Misuse, Run, Step};
+pub use sampling::Sampling;
 pub use schema::{Inline, Schema};
 pub use secret::{is_secret_name, looks_like_key};
 pub use settings::{Effort, ModelSettings, PromptCache, ServiceTier, Verbosity, within};

@@ -68,6 +68,23 @@ impl<T> Outcome<T> {
         is_restrained(&self.calls)
     }
 
+    /// Adds the calls, the tokens and the cost of another run for the same answer, such as a second opinion.
+    ///
+    /// ```
+    /// use formwork_core::Outcome;
+    /// use serde_json::Value;
+    ///
+    /// fn together(mut first: Outcome<Value>, second: Outcome<Value>) -> Outcome<Value> {
+    ///     first.absorb(second);
+    ///     first
+    /// }
+    /// ```
+    pub fn absorb<U>(&mut self, other: Outcome<U>) {
+        self.usage = self.usage.plus(other.usage);
+        self.cost = self.cost.plus(other.cost);
+        self.calls.extend(other.calls);
+    }
+
     /// Changes the value and keeps the history.
     ///
     /// ```

@@ -49,7 +49,7 @@ pub struct ModelSettings {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "threshold")]
     #[schemars(range(min = 0, max = 1))]
     pub top_p: Option<f64>,
-    /// The number of most probable tokens to which sampling is limited, from 1 to 1,000,000 (default: the model's).
+    /// The number of most probable tokens to which sampling is limited, at least 1 (default: the model's).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "budget")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub top_k: Option<u32>,
@@ -61,8 +61,8 @@ pub struct ModelSettings {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "penalty")]
     #[schemars(range(min = -2, max = 2))]
     pub presence_penalty: Option<f64>,
-    /// The number of most probable tokens whose log probabilities the response includes, from 0 to 20 (default: none).
-    /// Formwork does not read them.
+    /// The number of alternatives with log probabilities, from 0 to 20 (default: no log probabilities). Those of the answer count for the
+    /// confidence.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "alternatives")]
     #[schemars(range(min = 0, max = 20))]
     pub top_logprobs: Option<u32>,

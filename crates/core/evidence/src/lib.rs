@@ -21,31 +21,44 @@
 //! ```
 //!
 //! [`Index::states`] says whether a value stands in the input, and [`Index::nearest`] finds the most similar text.
-//! [`Compare`] compares two values, and [`assign`] aligns the items of two lists.
+//! [`Compare`] compares two values, and [`assign`] aligns the items of two lists. [`merge`] makes one answer of several, and [`scores`] orders
+//! the leaves of an answer by doubt.
 
 mod align;
 mod choose;
 mod compare;
 mod date;
 mod decimal;
+mod doubt;
 mod evidence;
 mod find;
 mod grounded;
 mod html;
 mod index;
 mod label;
+mod leaves;
+mod merge;
 mod page;
+mod pairing;
+mod question;
 mod record;
+mod stated;
 mod status;
 mod summary;
 mod text;
 
 pub use align::{assign, greedy};
 pub use compare::{Compare, KEYWORD, subschema};
+pub use doubt::{LeafScore, scores};
 pub use evidence::{Evidence, Span};
 pub use html::{html_text, html_value};
 pub use index::Index;
+pub use leaves::{Counterpart, counterparts};
+pub use merge::{Disputed, Merged, merge, merge_with};
 pub use page::page;
+pub use pairing::Pairing;
+pub use question::Question;
+pub use stated::is_stated;
 pub use status::Status;
 pub use summary::Summary;
 pub use text::plain;

@@ -13,7 +13,7 @@ main{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:2em}@med
 pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;font:14px/1.6 ui-monospace,monospace}\
 table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.25em .6em;border-bottom:1px solid #ddd;vertical-align:top;\
 overflow-wrap:anywhere}mark{background:#cfe8cf;color:inherit;scroll-margin:4em}mark.normalised{background:#fff1b8}\
-mark.computed{background:#d6e4ff}mark:target,mark.several{outline:2px solid #06c}tr.not_found td{color:#b00020}code{font-size:.92em}\
+mark.computed,mark.quoted{background:#d6e4ff}mark:target,mark.several{outline:2px solid #06c}tr.not_found td{color:#b00020}code{font-size:.92em}\
 .values{position:sticky;top:1em;max-height:95vh;overflow:auto;align-self:start}";
 
 /// Returns a page with the input text, in which the chosen place of each leaf is marked, and with the values beside it. Texts and
@@ -104,6 +104,7 @@ const fn name(status: Status) -> &'static str {
         Status::Exact => "exact",
         Status::Normalised => "normalised",
         Status::Computed => "computed",
+        Status::Quoted => "quoted",
         Status::NotFound => "not_found",
     }
 }

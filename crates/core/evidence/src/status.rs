@@ -14,6 +14,8 @@ pub enum Status {
     Normalised,
     /// The value is not in the input, but a rule of the schema derives it from other values.
     Computed,
+    /// The value is not in the input, but a quote that the model gave for it is.
+    Quoted,
     /// The value was not found. `null` and empty texts are never found.
     NotFound,
 }

@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::time::Duration;
 
 use formwork_core::{Cost, ModelSettings, Policy, Retries, Temperature, within};
@@ -8,20 +9,19 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::common::{delays, is_default, retries, retry_settings, seconds};
 
-/// The default settings of extractions. Each field replaces the application's own default, for all applications and
-/// commands.
+/// The default settings of extractions, in place of those of each application and command.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    /// The maximum number of attempts over all targets, from 1 to 100 (default: that of the application).
+    /// The maximum number of attempts over all targets (default: that of the application).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "attempts")]
     #[schemars(range(min = 1, max = 100))]
     pub max_attempts: Option<u32>,
-    /// The maximum number of attempts of one target, from 1 to 100 (default: an equal share, rounded up).
+    /// The maximum number of attempts of one target (default: an equal share, rounded up).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "attempts")]
     #[schemars(range(min = 1, max = 100))]
     pub attempts_per_target: Option<u32>,
-    /// The temperature of the first attempt, from 0 to 2 (default: that of the application). Later attempts never have a higher
+    /// The temperature of the first attempt (default: that of the application). Later attempts never have a higher
     /// one.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "temperature")]
     #[schemars(range(min = 0, max = 2))]
@@ -53,6 +53,9 @@ pub struct Defaults {
     /// `max_attempts`, `attempts_per_target` and `temperature` have no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_policy: Option<String>,
+    /// The file of `formwork eval --calibrate` for `extract` (default: none), relative to this file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<PathBuf>,
     /// The settings of all models, such as `{ effort = "low" }` (default: none). Those of a provider have precedence.
     #[serde(default, skip_serializing_if = "is_default")]
     pub settings: ModelSettings,
@@ -82,6 +85,7 @@ impl Defaults {
             retries: self.retries.or(other.retries),
             retry_delays: self.retry_delays.or(other.retry_delays),
             retry_policy: self.retry_policy.or(other.retry_policy),
+            calibration: self.calibration.or(other.calibration),
             settings: self.settings.or(other.settings),
         }
     }

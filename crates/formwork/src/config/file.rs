@@ -231,6 +231,8 @@ impl Config {
             targets.unwrap_or_else(|| sections.iter().map(|section| section.name.clone()).collect());
         let targets = TargetList { targets, order, weights };
         let contracts = contracts.map(|contracts| folder.join(contracts));
+        let calibration = defaults.calibration.as_ref().map(|file| folder.join(file));
+        let defaults = Defaults { calibration, ..defaults };
         let serve = Serve {
             tls_cert: serve.tls_cert.map(|file| folder.join(file)),
             tls_key: serve.tls_key.map(|file| folder.join(file)),

@@ -72,6 +72,11 @@ pub(super) fn user_folder() -> Option<PathBuf> {
     Some(found?.join("formwork"))
 }
 
+/// Returns whether a file is in the user's configuration folder.
+pub(crate) fn is_of_user(file: &Path) -> bool {
+    user_folder().is_some_and(|folder| file.starts_with(folder))
+}
+
 fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }

@@ -20,6 +20,7 @@ pub use common::{CloudCredentials, Common};
 pub use defaults::Defaults;
 pub use error::ConfigError;
 pub use file::{Config, Named};
+pub(crate) use find::is_of_user;
 pub use lists::{TargetList, TargetOrder};
 pub use redaction::Redaction;
 #[cfg(feature = "golden")]

@@ -1,27 +1,21 @@
-//! The protocols: pure translation of requests into an [`Ask`], and of replies and problems back.
+//! The protocols: pure translation of requests into an `Ask`, and of replies and problems back.
 
 mod anthropic;
+mod base;
+pub(crate) mod events;
 mod fields;
+pub(crate) mod given;
 mod ignored;
-pub(crate) mod native;
 mod ollama;
 mod openai;
 mod parts;
 mod responses;
 #[cfg(test)]
 mod tests;
-
-use formwork::providers::Protocol as RawProtocol;
-use serde::Serialize;
-use serde_json::Value;
-
-use crate::ask::Ask;
-use crate::contracts::Known;
-use crate::document::{Document, Node};
-use crate::problem::Problem;
-use crate::reply::{Choice, Meta, Reply};
+pub(crate) mod turn;
 
 pub(crate) use anthropic::Anthropic;
+pub(crate) use base::{Frames, LINES, Protocol, written};
 pub(crate) use ollama::{Ollama, timestamp};
 pub(crate) use openai::OpenAi;
 pub(crate) use responses::Responses;
@@ -35,100 +29,4 @@ pub(crate) fn fields_of(protocol: &str) -> &'static [&'static str] {
         "ollama-generate" => ollama::GENERATE,
         _ => openai::FIELDS,
     }
-}
-
-/// The media type of streams of lines.
-const LINES: &str = "application/x-ndjson";
-
-/// A protocol that clients use.
-pub(crate) trait Protocol: Send + Sync {
-    /// Returns its name in metrics and logs.
-    fn name(&self) -> &'static str;
-
-    /// Returns the protocol of servers that take its requests as they are, and the path there.
-    fn own(&self) -> (RawProtocol, &'static str);
-
-    /// Returns whether a request asks for nothing that would be validated.
-    fn is_plain(&self, body: &Document<'_>) -> bool;
-
-    /// Returns whether a request asks for a stream.
-    fn is_stream(&self, body: &Document<'_>) -> bool {
-        body.get(["stream"]) == Some(&Node::Scalar(Value::Bool(true)))
-    }
-
-    /// Reads the body of a request. Schemas whose texts are known are not parsed again.
-    ///
-    /// # Errors
-    /// [`Problem`] that names the member that is wrong.
-    fn ask(&self, body: Document<'_>, known: &Known) -> Result<Ask, Problem>;
-
-    /// Returns the body of a response.
-    fn reply(&self, ask: &Ask, reply: &Reply, meta: &Meta) -> Vec<u8>;
-
-    /// Returns the body of an error.
-    fn problem(&self, problem: &Problem) -> Value;
-
-    /// Returns the writer of a streamed response.
-    fn frames(&self, ask: &Ask, meta: &Meta) -> Box<dyn Frames>;
-
-    /// Returns the place of the object with the parameters of sampling, with a dot behind it; empty for the body itself.
-    fn sampling_at(&self) -> &'static str {
-        ""
-    }
-
-    /// Returns the media type of streams.
-    fn stream_type(&self) -> &'static str {
-        "text/event-stream"
-    }
-}
-
-/// Writes a response as a stream: [`open`](Self::open), any number of [`text`](Self::text), and [`close`](Self::close) or
-/// [`fail`](Self::fail).
-pub(crate) trait Frames: Send + Sync {
-    /// Returns the events that are sent before the answer begins.
-    fn open(&mut self) -> Vec<Value> {
-        Vec::new()
-    }
-
-    /// Returns the event that keeps the connection alive while there is nothing to send; `None` for a comment.
-    fn keep_alive(&self) -> Option<Value> {
-        None
-    }
-
-    /// Returns a piece of the answer.
-    fn text(&mut self, text: &str) -> Vec<Value>;
-
-    /// Returns the rest: the answer, unless its text was sent in pieces before, and the end.
-    fn close(&mut self, choice: &Choice, reply: &Reply) -> Vec<Value>;
-
-    /// Returns the protocol's error, which ends the stream.
-    fn fail(&mut self, problem: &Problem) -> Vec<Value>;
-}
-
-/// Returns a document as text.
-fn to_json(document: &impl Serialize) -> Vec<u8> {
-    /// Most responses fit, which saves reallocations.
-    const BYTES: usize = 1024;
-
-    let mut text = Vec::with_capacity(BYTES);
-    // Neither the writer nor the types of responses fail.
-    _ = serde_json::to_writer(&mut text, document);
-    text
-}
-
-/// Returns the events of a stream of a media type as bytes: as lines, or as Server-Sent Events with the name that is their `type`.
-pub(crate) fn written(events: &[Value], media_type: &str) -> Vec<u8> {
-    let mut out = Vec::new();
-    for event in events {
-        if media_type == LINES {
-            out.extend([to_json(event).as_slice(), b"\n"].concat());
-            continue;
-        }
-        if let Some(name) = event["type"].as_str() {
-            out.extend_from_slice(format!("event: {name}\n").as_bytes());
-        }
-        let data = event.as_str().map_or_else(|| to_json(event), |mark| mark.as_bytes().to_vec());
-        out.extend([b"data: ", data.as_slice(), b"\n\n"].concat());
-    }
-    out
 }

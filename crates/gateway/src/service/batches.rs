@@ -10,7 +10,7 @@ use std::time::Instant;
 use formwork_batch::{BatchError, Control, Progress, Stop, View};
 use formwork_ledger::format_usd;
 
-use super::pages::row;
+use super::html::row;
 
 /// The maximum number of batches on the page: the last ones by name.
 const MAX: usize = 100;
@@ -123,7 +123,7 @@ mod tests {
     use formwork_batch::{Batch, Row, Spec};
     use serde_json::json;
 
-    use super::super::pages::escaped;
+    use super::super::html::escaped;
     use super::*;
 
     #[test]

@@ -1,7 +1,6 @@
 //! Requests beside dialogues, which targets of their own protocol answer: embeddings, and the counting of tokens.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::Json;
 use axum::body::Body;
@@ -9,20 +8,17 @@ use axum::http::Request;
 use axum::response::{IntoResponse as _, Response};
 use formwork::providers::{Protocol as RawProtocol, Raw};
 use formwork_http::with_trace;
-use formwork_ledger::RunRecord;
 use serde_json::json;
 
-use super::asker::Asker;
+use super::asker::{Asker, Begun};
 use super::job::{no_json, reserve, text};
 use super::refused::refused;
 use super::{Shared, passed};
-use crate::access;
 use crate::ask::Ask;
 use crate::document::Document;
 use crate::pass::Pass;
 use crate::problem::{Kind, Problem};
 use crate::protocol::{Anthropic, Ollama, OpenAi, Protocol};
-use crate::record::Record;
 use crate::trace;
 
 /// A resource that targets answer in their own protocol.
@@ -92,22 +88,15 @@ async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Re
         let message = format!("no target of this model is a server with the embeddings of {name}");
         return Err(Problem::invalid("model", message));
     };
-    let until = Instant::now() + shared.engine.deadline(asker.options.bounds);
-    let turn = asker.turn(&shared).await?;
-    let Asker { client, seat, options, .. } = asker;
+    let begun = asker.begin(&shared, parts.uri.path(), None).await?;
+    let Begun { client, mut options, mut record, id, turn, until } = begun;
     // There are no tokens of an answer.
     let mut ask = Ask::plain(model);
     ask.sampling.max_tokens = Some(0);
-    let run = RunRecord::new(parts.uri.path().to_owned(), access::now())
-        .with_key(client.id())
-        .with_labels(options.user.clone(), options.tags.clone());
-    let id = run.id;
     let is_free = beside == Beside::CountTokens;
-    let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone(), (client.clone(), seat));
     if !is_free {
-        let held = reserve(&shared, &client, (&ask, prompt), &targets, options.bounds, id, true).await;
-        let (hold, _) = record.checked(held).await?;
-        record.hold(hold);
+        let held = (&client, &mut record);
+        reserve(&shared, held, (&ask, prompt), &targets, &mut options.bounds, true).await?;
     }
     let unanswered = shared.engine.unanswered(&ask, prompt, 1);
     let pass = Pass {
@@ -115,7 +104,7 @@ async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Re
         protocols: beside.targets(),
         path: beside.path(),
         headers: &parts.headers,
-        until,
+        until: until.into_std(),
         unanswered: if is_free { Default::default() } else { unanswered },
     };
     let write = |raw: &Raw, _| document.with_model(&raw.model, false).map_err(|error| no_json(&error));

@@ -7,25 +7,21 @@ use axum::http::{HeaderMap, Request};
 use axum::response::Response;
 use formwork::providers::{Protocol as RawProtocol, Raw};
 use formwork_http::with_trace;
-use formwork_ledger::{RecordId, RunRecord};
 use serde_json::Value;
-use tokio::time::Instant;
 
-use super::asker::Asker;
+use super::asker::{Asker, Begun};
 use super::job::{Job, exact, no_json, now, reserve, text};
 use super::native::Given;
+use super::open::Open;
 use super::refused::refused;
-use super::turns::Open;
 use super::{Shared, native, passed, stream, talk};
-use crate::access;
 use crate::ask::{Ask, Want};
 use crate::document::Document;
 use crate::options::Options;
 use crate::pass::Pass;
 use crate::problem::Problem;
 use crate::protocol::Protocol;
-use crate::protocol::native::reduced;
-use crate::record::Record;
+use crate::protocol::given::reduced;
 use crate::reply::Meta;
 use crate::trace;
 
@@ -53,15 +49,8 @@ async fn work(
     let model = document.word(["model"]).map(str::to_owned);
     let model = model.ok_or_else(|| Problem::invalid("model", "missing field `model`"))?;
     let mut targets = asker.targets(&shared, &model)?;
-    let until = Instant::now() + shared.engine.deadline(asker.options.bounds);
-    let turn = asker.turn(&shared).await?;
-    let Asker { client, seat, options, .. } = asker;
-    let run = RunRecord::new(parts.uri.path().to_owned(), access::now())
-        .with_key(client.id())
-        .with_labels(options.user.clone(), options.tags.clone())
-        .with_request(shared.keeps_bodies.then(|| document.text().to_owned()));
-    let id = run.id;
-    let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone(), (client.clone(), seat));
+    let begun = asker.begin(&shared, parts.uri.path(), Some(document.text())).await?;
+    let Begun { client, mut options, mut record, id, turn, until } = begun;
     let prompt = document.extent();
     let ask = plain(model.clone(), &document);
     let (own, path) = protocol.own();
@@ -72,9 +61,8 @@ async fn work(
         if is_stream {
             open = Some(Box::pin(record.checked(Open::new(&shared, client.name()))).await?);
         }
-        let held = reserve(&shared, &client, (&ask, prompt), &targets, options.bounds, id, true).await;
-        let (hold, _) = Box::pin(record.checked(held)).await?;
-        record.hold(hold);
+        let held = (&client, &mut record);
+        Box::pin(reserve(&shared, held, (&ask, prompt), &targets, &mut options.bounds, true)).await?;
         let asks_usage = is_stream
             && own == RawProtocol::OpenAi
             && record.is_kept()
@@ -105,7 +93,7 @@ async fn work(
     }
     let meta = Meta { run: id.to_string(), model: model.clone(), created: now() };
     let job = Job { shared, protocol, ask, prompt, targets, options, meta, client, record, until, turn };
-    Box::pin(understood(job, document, parts.headers, id)).await
+    Box::pin(understood(job, document, parts.headers)).await
 }
 
 /// Returns the limits of a request that is passed on as it is.
@@ -122,16 +110,11 @@ fn plain(model: String, document: &Document<'_>) -> Ask {
 }
 
 /// Answers a request that is not passed on as it is.
-async fn understood(
-    mut job: Job,
-    document: Document<'_>,
-    headers: HeaderMap,
-    id: RecordId,
-) -> Result<Response, Problem> {
+async fn understood(mut job: Job, document: Document<'_>, headers: HeaderMap) -> Result<Response, Problem> {
     let understood = read(&job, document);
     let (ask, given) = job.record.checked(understood).await?;
     job.ask = ask;
-    let prepared = Box::pin(job.prepared(id, given.is_some())).await;
+    let prepared = Box::pin(job.prepared(given.is_some())).await;
     let spec = job.record.checked(prepared).await?;
     if let Some(given) = given {
         job = match Box::pin(native::answer(job, given, headers)).await {

@@ -10,19 +10,18 @@ use axum::response::{IntoResponse as _, Response};
 use formwork_core::{Absent, Coerce, Error, Input, Outcome, Rule};
 use formwork_extract::{CancellationToken, Update};
 use formwork_http::with_trace;
-use formwork_ledger::{RecordId, RunRecord};
+use formwork_ledger::RecordId;
 use formwork_serve::{Kept, Turn};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Shared;
-use super::asker::Asker;
+use super::asker::{Asker, Begun};
 use super::job::{calls, json as read_json, named, reserve, warnings};
+use super::open::Open;
 use super::refused::refused;
 use super::stream::body_of;
-use super::turns::Open;
-use crate::access;
 use crate::ask::{Ask, Sampling, Want};
 use crate::contracts::{Schema, Spec};
 use crate::document::Extent;
@@ -77,6 +76,9 @@ pub(crate) struct ExtractRequest {
     seed: Option<u64>,
     #[serde(default)]
     max_tokens: Option<u32>,
+    /// Whether the result has `evidence`, the places of the values in the input, and `confidence` in each of them (default: no).
+    #[serde(default)]
+    evidence: bool,
     /// Whether every step is sent as an event (default: no).
     #[serde(default)]
     stream: bool,
@@ -92,6 +94,7 @@ struct Prepared {
     client: String,
     turn: Turn,
     trace: HeaderMap,
+    evidence: bool,
 }
 
 /// Answers a request with the value and its history, or with every step as an event.
@@ -120,25 +123,17 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
         seed: extract_request.seed,
         max_tokens: extract_request.max_tokens.filter(|tokens| *tokens > 0),
     };
-    let turn = asker.turn(&shared).await?;
-    let Asker { client, seat, mut options, .. } = asker;
+    let begun = asker.begin(&shared, parts.uri.path(), Some(&text)).await?;
+    let Begun { client, mut options, mut record, id, turn, .. } = begun;
     let ask = Ask {
         want: Want::Json { name: String::new(), schema: Schema::default() },
         sampling,
         ..Ask::plain(model.clone())
     };
-    let run = RunRecord::new("/v1/extract", access::now())
-        .with_key(client.id())
-        .with_labels(options.user.clone(), options.tags.clone())
-        .with_request(shared.keeps_bodies.then(|| text.clone()));
-    let id = run.id;
     let mut prompt = Extent::default();
     prompt.add(text.len());
-    let (hold, limit) =
-        reserve(&shared, &client, (&ask, prompt), &targets, options.bounds, id, false).await?;
-    options.bounds.budget = limit;
-    let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone(), (client.clone(), seat));
-    record.hold(hold);
+    let held = (&client, &mut record);
+    reserve(&shared, held, (&ask, prompt), &targets, &mut options.bounds, false).await?;
     let ready = shared.engine.ready(&spec, &targets, sampling, options.bounds).await;
     let ready = record.checked(ready).await?;
     shared.metrics.contract(ready.was_compiled);
@@ -147,7 +142,9 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     let mut input = Input::from(extract_request.input);
     input.seed = extract_request.seed;
     let client = client.name().to_owned();
-    let prepared = Prepared { shared, ready, input, record, id, client, turn, trace: options.trace };
+    let evidence = extract_request.evidence || options.evidence;
+    let prepared =
+        Prepared { shared, ready, input, record, id, client, turn, trace: options.trace, evidence };
     if extract_request.stream { steps(prepared).await } else { whole(prepared).await }
 }
 
@@ -194,10 +191,14 @@ fn limit(extract_request: &ExtractRequest, options: &mut Options) -> Result<(), 
 }
 
 /// Returns the body of a result, or the problem of one without a value.
-fn body(id: RecordId, result: &Result<Outcome<Value>, Error>) -> Result<Value, Problem> {
+fn body(id: RecordId, result: &Result<Outcome<Value>, Error>, evidence: bool) -> Result<Value, Problem> {
     if let Ok(outcome) = result {
         let mut body = serde_json::to_value(outcome).unwrap_or_default();
         body["run"] = id.to_string().into();
+        if evidence {
+            body["evidence"] = json!(outcome.evidence());
+            body["confidence"] = json!(outcome.confidence());
+        }
         return Ok(body);
     }
     let want = Want::Json { name: String::new(), schema: Schema::default() };
@@ -212,15 +213,14 @@ fn body(id: RecordId, result: &Result<Outcome<Value>, Error>) -> Result<Value, P
 }
 
 async fn whole(prepared: Prepared) -> Result<Response, Problem> {
-    let Prepared { shared, ready, input, record, id, turn, .. } = prepared;
+    let Prepared { ready, input, record, id, turn, evidence, .. } = prepared;
     let cancel = CancellationToken::new();
     let extraction = ready.extraction(input, 0, &cancel);
     let run = async move {
         let _turn = turn;
         let result = extraction.run().await;
-        shared.metrics.calls(calls(&result));
         let warned = warnings(result.as_ref().map(|outcome| &*outcome.warnings).unwrap_or_default());
-        let body = body(id, &result).map(|body| (body, calls(&result).len(), warned));
+        let body = body(id, &result, evidence).map(|body| (body, calls(&result).len(), warned));
         record.runs(&[result]).await;
         body
     };
@@ -231,7 +231,7 @@ async fn whole(prepared: Prepared) -> Result<Response, Problem> {
 }
 
 async fn steps(prepared: Prepared) -> Result<Response, Problem> {
-    let Prepared { shared, ready, input, mut record, id, client, turn, trace } = prepared;
+    let Prepared { shared, ready, input, mut record, id, client, turn, trace, evidence } = prepared;
     let open = record.checked(Open::new(&shared, &client)).await?;
     let cancel = CancellationToken::new();
     let mut updates = ready.extraction(input, 0, &cancel).stream();
@@ -267,8 +267,7 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
                 None => break Err(Error::new(formwork_core::ErrorKind::Cancelled, "the run ended early")),
             }
         };
-        shared.metrics.calls(calls(&result));
-        let last = match body(id, &result) {
+        let last = match body(id, &result, evidence) {
             Ok(body) => event("done", &body),
             Err(problem) => event("error", &OpenAi.problem(&problem)),
         };

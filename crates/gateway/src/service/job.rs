@@ -23,7 +23,7 @@ use crate::options::Options;
 use crate::problem::{Kind, Problem};
 use crate::protocol::Protocol;
 use crate::record::Record;
-use crate::reply::{Meta, Reply};
+use crate::reply::{Meta, Reply, Support};
 
 /// A valid request that is allowed.
 pub(super) struct Job {
@@ -43,18 +43,34 @@ pub(super) struct Job {
     pub(super) turn: Turn,
 }
 
-/// Reserves the maximum cost of a request. Returns the hold, and the limit for the run. A request that is `passed` on as it is has to
-/// keep its own limit from the start, because nothing ends it later.
+/// Reserves the maximum cost of a request, and limits its runs to what was reserved. A request that is `passed` on as it is has to keep
+/// its own limit from the start, because nothing ends it later. A request that is refused is recorded.
 ///
 /// # Errors
 /// [`Kind::OutOfBudget`], [`Kind::Invalid`] or [`Kind::Forbidden`] for a target whose price is not known, and the problems of the key.
 pub(super) async fn reserve(
     shared: &Shared,
+    (client, record): (&Client, &mut Record),
+    ask: (&Ask, Extent),
+    targets: &[usize],
+    bounds: &mut Bounds,
+    is_passed: bool,
+) -> Result<(), Problem> {
+    let held = reserved(shared, client, ask, targets, *bounds, record.id(), is_passed).await;
+    let (hold, limit) = record.checked(held).await?;
+    record.hold(hold);
+    bounds.budget = limit;
+    Ok(())
+}
+
+/// Returns the hold, and the limit for the run.
+async fn reserved(
+    shared: &Shared,
     client: &Client,
     (ask, prompt): (&Ask, Extent),
     targets: &[usize],
     bounds: Bounds,
-    run: RecordId,
+    run: Option<RecordId>,
     is_passed: bool,
 ) -> Result<(Option<Hold>, Option<u64>), Problem> {
     let own = bounds.budget.filter(|_| is_passed);
@@ -114,7 +130,6 @@ impl Job {
     /// Returns the contract of the request, and reserves its maximum cost.
     pub(super) async fn prepared(
         &mut self,
-        run: RecordId,
         is_passed: bool,
     ) -> Result<Option<(Spec, Option<formwork_core::Message>)>, Problem> {
         let mut spec = self.spec().await?;
@@ -139,11 +154,8 @@ impl Job {
             prompt.add(spec.schema.length());
         }
         let ask = (&self.ask, prompt);
-        let bounds = self.options.bounds;
-        let (hold, limit) =
-            reserve(&self.shared, &self.client, ask, &self.targets, bounds, run, is_passed).await?;
-        self.record.hold(hold);
-        self.options.bounds.budget = limit;
+        let record = (&self.client, &mut self.record);
+        reserve(&self.shared, record, ask, &self.targets, &mut self.options.bounds, is_passed).await?;
         Ok(spec)
     }
 
@@ -233,9 +245,6 @@ impl Job {
 
     /// Records the contract.
     pub(super) fn note(&mut self, spec: &Spec, ready: &Ready) {
-        if !self.record.is_kept() {
-            return;
-        }
         let name = Some(spec.name.clone());
         let digest = Some(ready.extractor.plan().schema_digest().to_owned());
         self.record.change(|run| run.with_contract(name, digest));
@@ -279,10 +288,11 @@ impl Job {
 
     /// Counts the runs of the request, and puts their results together.
     pub(super) fn finish(&self, results: &[Result<Outcome<Value>, Error>]) -> Result<Reply, Problem> {
-        for result in results {
-            self.shared.metrics.calls(calls(result));
+        let mut reply = engine::reply(&self.ask.want, results)?;
+        if let [Ok(outcome)] = results {
+            reply.support = self.options.evidence.then(|| Support::of(outcome));
         }
-        engine::reply(&self.ask.want, results)
+        Ok(reply)
     }
 
     /// Returns the response that a reply is.

@@ -1,6 +1,5 @@
 //! Turns of a model, judged: the arguments of every call against the schema of its tool, each answer without a call against the format.
 
-use formwork::providers::Protocol;
 use formwork_core::{Context, JsonPath, Stage, Usage, Violation, precision};
 use formwork_extract::Extractor;
 use formwork_json::{Level, read};
@@ -11,7 +10,8 @@ use crate::ask::Want;
 use crate::contracts::Spec;
 use crate::engine::Bounds;
 use crate::problem::{Kind, Problem};
-use crate::protocol::native::{Called, Turn, set_text};
+use crate::protocol::Protocol;
+use crate::protocol::turn::{Called, Turn};
 use crate::record::Made;
 
 /// The maximum number of bytes of a call's arguments that are repeated to the model.
@@ -165,7 +165,7 @@ impl Judge {
     }
 
     /// Returns a whole response with the values that were found in its texts; `None` if they are the texts.
-    pub(super) fn repaired(&self, protocol: Protocol, turn: &Turn, bytes: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn repaired(&self, protocol: &dyn Protocol, turn: &Turn, bytes: &[u8]) -> Option<Vec<u8>> {
         if turn.is_unfinished || self.format.is_none() {
             return None;
         }
@@ -175,7 +175,7 @@ impl Judge {
                 if body.is_none() {
                     body = Some(serde_json::from_slice::<Value>(bytes).ok()?);
                 }
-                set_text(protocol, body.as_mut()?, answer, value.to_string());
+                protocol.set_text(body.as_mut()?, answer, &value.to_string());
             }
         }
         serde_json::to_vec(&body?).ok()

@@ -5,15 +5,20 @@ mod batches;
 mod beside;
 mod chat;
 mod extract;
+mod html;
 mod job;
 mod judge;
 mod lists;
 mod native;
+mod once;
+mod open;
 mod page;
 mod pages;
 mod passed;
+mod ready;
 mod refused;
 mod routes;
+mod shared;
 mod stream;
 mod talk;
 mod turns;
@@ -23,12 +28,12 @@ use std::future::Future;
 use std::io;
 use std::net::TcpListener;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use formwork::config::Defaults;
 use formwork_ledger::Ledger;
-use formwork_serve::{Connections, Draining, Tls};
+use formwork_serve::{Connections, Tls};
 
 use crate::access::Access;
 use crate::contracts::{Cache, Folder, Known};
@@ -41,12 +46,14 @@ use crate::telemetry::Telemetry;
 
 use batches::Batches;
 pub(crate) use extract::ExtractRequest;
+use routes::Routes;
+pub(crate) use shared::Shared;
 use turns::Turns;
 
 /// Builds a [`Gateway`].
 ///
 /// ```
-/// use std::sync::Arc;
+/// use std::sync::{Arc, PoisonError, RwLock};
 ///
 /// use formwork_extract::Backend;
 /// use formwork_gateway::{Gateway, Target};
@@ -142,33 +149,46 @@ impl GatewayBuilder {
     }
 
     /// Returns the service.
-    pub fn build(mut self) -> Gateway {
+    pub fn build(self) -> Gateway {
+        let shared = Arc::new(self.shared(None));
+        Gateway(Arc::new(Service { routes: RwLock::new(Routes::new(Arc::clone(&shared))), first: shared }))
+    }
+
+    /// Returns the state of a service; of one that runs already, it keeps what its requests share.
+    fn shared(mut self, running: Option<&Shared>) -> Shared {
         if !self.names.all().any(|name| name == DEFAULT) {
             let all: Vec<String> =
                 self.names.targets().iter().map(|target| target.name().to_owned()).collect();
             self.names.alias(DEFAULT, &all);
         }
-        Gateway(Arc::new(Shared {
-            turns: Turns::new(&self.limits),
+        let bounds = |limits: &Limits| (limits.max_concurrent, limits.max_waiting);
+        let same = running.filter(|running| bounds(&running.engine.limits) == bounds(&self.limits));
+        Shared {
+            turns: same
+                .map_or_else(|| Arc::new(Turns::new(&self.limits)), |running| Arc::clone(&running.turns)),
             engine: Engine {
                 names: self.names,
                 defaults: self.defaults,
                 cache: Cache::new(self.limits.max_contracts),
                 schemas: Known::new(self.limits.max_contracts),
+                outages: Default::default(),
                 limits: self.limits,
             },
             folder: self.contracts.map(Folder::new),
             guard: self.guard,
-            metrics: Metrics::new(),
-            draining: Draining::new(),
-            access: Access::new(self.ledger),
+            metrics: running.map_or_else(|| Arc::new(Metrics::new()), |running| Arc::clone(&running.metrics)),
+            draining: running.map(|running| running.draining.clone()).unwrap_or_default(),
+            access: running
+                .map_or_else(|| Arc::new(Access::new(self.ledger)), |running| Arc::clone(&running.access)),
             keeps_bodies: self.keeps_bodies,
             cache_ttl: self.cache_ttl,
-            tls: self.tls,
+            tls: running.map_or(self.tls, |running| running.tls.clone()),
             batches: self.batches.map(Batches::new),
-            telemetry: self.telemetry,
-            sessions: page::Sessions::default(),
-        }))
+            telemetry: running.map_or(self.telemetry, |running| running.telemetry.clone()),
+            sessions: running.map(|running| Arc::clone(&running.sessions)).unwrap_or_default(),
+            ready: running.map(|running| Arc::clone(&running.ready)).unwrap_or_default(),
+            once: running.map(|running| Arc::clone(&running.once)).unwrap_or_default(),
+        }
     }
 }
 
@@ -190,22 +210,13 @@ impl GatewayBuilder {
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Gateway(Arc<Shared>);
+pub struct Gateway(Arc<Service>);
 
-pub(crate) struct Shared {
-    pub(crate) engine: Engine,
-    pub(crate) turns: Turns,
-    pub(crate) folder: Option<Folder>,
-    pub(crate) guard: Guard,
-    pub(crate) metrics: Metrics,
-    pub(crate) draining: Draining,
-    pub(crate) access: Access,
-    pub(crate) keeps_bodies: bool,
-    pub(crate) cache_ttl: Option<Duration>,
-    pub(crate) tls: Option<Tls>,
-    pub(crate) batches: Option<Batches>,
-    pub(crate) telemetry: Option<Telemetry>,
-    pub(crate) sessions: page::Sessions,
+struct Service {
+    /// The state that the service was built with.
+    first: Arc<Shared>,
+    /// The routes of new requests, with the state of the last reload.
+    routes: RwLock<Routes>,
 }
 
 impl Gateway {
@@ -214,9 +225,21 @@ impl Gateway {
         GatewayBuilder::default()
     }
 
-    /// Returns every name that clients may ask for.
+    /// Returns every name that clients may ask for, as the service was built.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.engine.names.all()
+        self.0.first.engine.names.all()
+    }
+
+    /// Answers requests that arrive from now on with the targets, defaults, limits, contracts, hosts and origins of another builder, and
+    /// connections that begin from now on with its certificate. Open requests end as they began. The ledger, the telemetry, the limits of
+    /// connections and whether there is TLS stay those that the service was built with; keys are read from the ledger anyway.
+    pub fn reload(&self, builder: GatewayBuilder) {
+        let first = &self.0.first;
+        if let (Some(own), Some(new)) = (&first.tls, &builder.tls) {
+            own.replace(new);
+        }
+        let routes = Routes::new(Arc::new(builder.shared(Some(first))));
+        *self.0.routes.write().unwrap_or_else(PoisonError::into_inner) = routes;
     }
 
     /// Serves until `shutdown` is done, then refuses new requests with 503 and ends when the open ones have their responses, or
@@ -229,10 +252,11 @@ impl Gateway {
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send,
     ) -> io::Result<()> {
-        if let Some(ledger) = self.0.access.ledger() {
+        let first = Arc::clone(&self.0.first);
+        if let Some(ledger) = first.access.ledger() {
             release(ledger);
         }
-        let limits = &self.0.engine.limits;
+        let limits = &first.engine.limits;
         let connections = Connections {
             read_timeout: limits.head_timeout,
             write_timeout: limits.write_timeout,
@@ -240,17 +264,20 @@ impl Gateway {
             max_per_address: limits.max_per_address,
             drain: limits.drain,
             accept_while_draining: true,
-            tls: self.0.tls.clone(),
+            tls: first.tls.clone(),
         };
-        let draining = self.0.draining.clone();
-        let routes = routes::Routes::new(Arc::clone(&self.0));
-        let answer = move |request| routes.clone().answer(request);
+        let draining = first.draining.clone();
+        let service = Arc::clone(&self.0);
+        let answer = move |request| {
+            let routes = service.routes.read().unwrap_or_else(PoisonError::into_inner).clone();
+            routes.answer(request)
+        };
         let serving = formwork_serve::serve(listener, answer, connections, draining, shutdown);
-        let served = match &self.0.telemetry {
+        let served = match &first.telemetry {
             Some(telemetry) => telemetry.export_while(serving).await,
             None => serving.await,
         };
-        if let Some(ledger) = self.0.access.ledger() {
+        if let Some(ledger) = first.access.ledger() {
             // The ledger counts records that it cannot write, so the error is ignored here.
             _ = ledger.flush().await;
         }
@@ -276,6 +303,6 @@ fn release(ledger: &Ledger) {
 
 impl fmt::Debug for Gateway {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gateway").field("engine", &self.0.engine).finish_non_exhaustive()
+        f.debug_struct("Gateway").field("engine", &self.0.first.engine).finish_non_exhaustive()
     }
 }

@@ -23,7 +23,10 @@ use crate::ask::Want;
 use crate::meter::Meter;
 use crate::pass::{self, Pass};
 use crate::problem::{Kind, Problem};
-use crate::protocol::native::{Events, Turn, add_message, document, is_usage, tool_names};
+use crate::protocol::LINES;
+use crate::protocol::events::{Events, document, is_usage};
+use crate::protocol::given::tool_names;
+use crate::protocol::turn::Turn;
 use crate::record::Made;
 
 /// The longest response that is read, in bytes.
@@ -123,10 +126,6 @@ pub(super) async fn answer(
 }
 
 impl Native {
-    const fn protocol(&self) -> Protocol {
-        self.raw.protocol
-    }
-
     /// Answers with a whole response.
     async fn whole(
         mut self,
@@ -141,7 +140,11 @@ impl Native {
             };
             self.meter.see(&bytes);
             let turn = match serde_json::from_slice(&bytes) {
-                Ok(document) if head.status.is_success() => Turn::whole(self.protocol(), &document),
+                Ok(document) if head.status.is_success() => {
+                    let mut turn = Turn::default();
+                    self.job.protocol.read_whole(&mut turn, &document);
+                    turn
+                }
                 // An error of the target, or a body that is not JSON, is passed through as well.
                 _ => Turn::unread(),
             };
@@ -153,7 +156,7 @@ impl Native {
                 made.end(Usage::default(), None);
             }
             let Some(wrong) = wrong else {
-                let mut response = match self.judge.repaired(self.protocol(), &turn, &bytes) {
+                let mut response = match self.judge.repaired(self.job.protocol, &turn, &bytes) {
                     Some(repaired) => {
                         head.headers.remove(header::CONTENT_LENGTH);
                         pass::returned(&head, Body::from(repaired))
@@ -199,7 +202,8 @@ impl Native {
 
     /// Sends the events of a stream. Returns whether the client is still there.
     async fn relay(&mut self, line: &mut Line, mut body: formwork_wire::Body) -> Result<bool, Problem> {
-        let protocol = self.protocol();
+        let protocol = self.job.protocol;
+        let is_lines = protocol.stream_type() == LINES;
         let mut is_shown = false;
         loop {
             let (mut turn, mut events, mut held) = (Turn::default(), Events::default(), Vec::new());
@@ -219,11 +223,11 @@ impl Native {
                 let piece = piece.map_err(|fault| Problem::of_fault(&fault))?;
                 self.meter.see(&piece);
                 events.push(&piece);
-                while let Some(event) = events.next(protocol) {
+                while let Some(event) = events.next(is_lines) {
                     if self.adds_usage && is_usage(&event) {
                         continue;
                     }
-                    turn.event(protocol, &document(&event));
+                    protocol.read_event(&mut turn, &document(&event));
                     held.extend(event);
                     if held.len() > MAX_RESPONSE {
                         return Err(Problem::new(Kind::Upstream, "the response of the target is too long"));
@@ -250,11 +254,12 @@ impl Native {
     /// Sends the request again, with the violations.
     async fn again(&mut self, wrong: Wrong) -> Result<HttpResponse<formwork_wire::Body>, Problem> {
         let message = self.judge.again(&self.job, &self.made, wrong)?;
-        add_message(self.raw.protocol, &mut self.body, &message);
+        self.job.protocol.add_message(&mut self.body, &message);
         let left = self.until.saturating_duration_since(Instant::now());
         self.made.push(Made::new(self.target, now()));
         let body = pass::written(&mut self.body, &self.raw, self.adds_usage);
-        let response = pass::send(&self.raw, self.path, body, &self.headers, left).await?;
+        let response = pass::send(&self.raw, self.path, body, &self.headers, left).await;
+        let response = response.map_err(|fault| pass::problem(&fault))?;
         if response.status().is_success() {
             return Ok(response);
         }

@@ -12,11 +12,11 @@ use formwork_serve::Turn;
 use futures_util::Stream;
 use tokio::runtime::Handle;
 
-use super::turns::Open;
+use super::open::Open;
 use crate::document::Extent;
 use crate::meter::Meter;
 use crate::pass;
-use crate::protocol::native::Events;
+use crate::protocol::events::Events;
 use crate::record::Record;
 
 /// Returns the response of a target. Its body is read as the client reads, and its usage is recorded at the end. Without a `prompt`
@@ -32,7 +32,7 @@ pub(super) fn response(
 ) -> Response {
     let (head, body) = sent.response.into_parts();
     let held = Held {
-        record: record.is_kept().then_some(record),
+        record: Some(record),
         meter: Meter::default(),
         target,
         prompt: prompt.unwrap_or_default(),
@@ -122,7 +122,8 @@ impl Held {
 
     /// Records the call.
     fn end(&mut self) {
-        let Some(record) = self.record.take() else { return };
+        let Some(mut record) = self.record.take() else { return };
+        record.answered(self.meter.answered());
         let target = self.target;
         let usage = match self.is_free {
             true => Usage::default(),

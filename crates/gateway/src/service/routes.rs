@@ -1,6 +1,5 @@
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::State;
@@ -16,10 +15,12 @@ use serde_json::Value;
 
 use super::beside::Beside;
 use super::refused::{Logged, refused};
-use super::{Shared, beside, chat, extract, lists, page, pages};
+use super::{Shared, beside, chat, extract, job, lists, once, page, pages, ready};
 use crate::guard;
 use crate::problem::{Kind, Problem};
 use crate::protocol::{Anthropic, Ollama, OpenAi, Protocol, Responses};
+use crate::seen::{Refused, Seen};
+use crate::trace;
 
 /// The state that answers requests.
 #[derive(Clone)]
@@ -61,11 +62,14 @@ impl Routes {
 
     /// Responds to one request: assigns its identifier, rejects it early if possible, counts and logs it.
     pub(super) async fn answer(self, request: Request<Incoming>) -> Result<Response, Infallible> {
-        let start = Instant::now();
         let id = RequestId::of(request.headers());
-        let method = guard::known(request.method());
-        let path = request.uri().path().to_owned();
-        let protocol = protocol_of(&path, request.headers());
+        let path = request.uri().path();
+        let protocol = protocol_of(path, request.headers());
+        let line = (protocol.name(), guard::known(request.method()), path);
+        let refuse = self.shared.telemetry.clone().map(|telemetry| {
+            Box::new(move |seen: &Seen, status| telemetry.refused(seen, status)) as Box<Refused>
+        });
+        let seen = Seen::new(&self.shared.metrics, refuse, id, line, trace::of(request.headers()));
         let is_draining = self.shared.draining.is_set();
         let mut response = match self.admitted(&request, is_draining) {
             Err(problem) => refused(protocol, &problem),
@@ -73,7 +77,7 @@ impl Routes {
                 let is_preflight = request.method() == Method::OPTIONS && origin.is_some();
                 let mut response = match is_preflight {
                     true => preflight(request.headers()),
-                    false => self.router.call(request).await?,
+                    false => self.called(&seen, protocol, request).await,
                 };
                 if let Some(origin) = origin {
                     let headers = response.headers_mut();
@@ -87,22 +91,50 @@ impl Routes {
         if is_draining {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
-        id.write_to(response.headers_mut());
-        let (status, took) = (response.status(), start.elapsed());
-        self.shared.metrics.request(protocol.name(), method, status.as_u16(), took);
-        let problem = response.extensions().get::<Logged>().map(|logged| logged.0.as_str());
-        let path = path.get(..64).unwrap_or(&path);
-        let (status, took_ms) = (status.as_u16(), took.as_secs_f64() * 1000.0);
-        let (request_id, protocol) = (id.as_str(), protocol.name());
-        match problem {
-            Some(problem) => {
-                tracing::warn!(target: "formwork_gateway", request_id, protocol, method, path, status, took_ms, problem);
-            }
-            None => {
-                tracing::info!(target: "formwork_gateway", request_id, protocol, method, path, status, took_ms, "answered");
-            }
+        seen.request.write_to(response.headers_mut());
+        if let Ok(run) = HeaderValue::from_str(&seen.run.to_string()) {
+            // A response that is given again names the run that it came from.
+            response.headers_mut().entry(RUN).or_insert(run);
         }
-        Ok(response)
+        let problem = response.extensions_mut().remove::<Logged>().map(|logged| logged.0);
+        Ok(seen.answered(response, problem))
+    }
+
+    /// Calls the handler of a request; once, if it has an idempotency key.
+    async fn called(
+        &self,
+        seen: &Arc<Seen>,
+        protocol: &dyn Protocol,
+        request: Request<Incoming>,
+    ) -> Response {
+        let (router, own) = (self.router.clone(), Arc::clone(seen));
+        let is_once = request.method() == Method::POST
+            && request.headers().contains_key(once::KEY)
+            && !page::is_page(request.uri().path());
+        let request = request.map(Body::new);
+        let call = move |request| async move {
+            let Ok(mut response) = own.scope(router.call(request)).await;
+            if let Ok(run) = HeaderValue::from_str(&own.run.to_string()) {
+                response.headers_mut().insert(RUN, run);
+            }
+            response
+        };
+        match is_once {
+            true => self.repeated(request, call).await.unwrap_or_else(|problem| refused(protocol, &problem)),
+            false => call(request).await,
+        }
+    }
+
+    /// Calls the handler of a request with an idempotency key, unless it was called before.
+    async fn repeated<F: Future<Output = Response> + Send + 'static>(
+        &self,
+        request: Request<Body>,
+        call: impl FnOnce(Request<Body>) -> F,
+    ) -> Result<Response, Problem> {
+        let client = self.shared.access.client(request.headers())?.id();
+        let (parts, body) = request.into_parts();
+        let text = job::text(&self.shared, &parts.headers, body).await?;
+        once::answer(&self.shared.once, client, (parts, text), call).await
     }
 
     fn admitted(
@@ -134,6 +166,9 @@ impl Routes {
     }
 }
 
+/// The header with the identifier of the run.
+const RUN: &str = "x-formwork-run";
+
 /// Returns the protocol whose errors a path has.
 fn protocol_of(path: &str, headers: &HeaderMap) -> &'static dyn Protocol {
     match path {
@@ -146,7 +181,7 @@ fn protocol_of(path: &str, headers: &HeaderMap) -> &'static dyn Protocol {
 
 /// The headers of responses that web pages may read.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
-    "retry-after, x-formwork-calls, x-formwork-ignored, x-formwork-run, x-formwork-warnings, x-request-id, x-should-retry",
+    "idempotent-replayed, retry-after, x-formwork-calls, x-formwork-ignored, x-formwork-run, x-formwork-warnings, x-request-id, x-should-retry",
 );
 
 /// Responds to the question whether a page of an allowed origin may send a request: with the headers that it asks for, because the
@@ -181,10 +216,14 @@ async fn healthy() -> &'static str {
 }
 
 async fn ready(State(shared): State<Arc<Shared>>) -> Response {
-    match shared.draining.is_set() {
-        true => (StatusCode::SERVICE_UNAVAILABLE, "stopping").into_response(),
-        false => "ready".into_response(),
+    if shared.draining.is_set() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "stopping").into_response();
     }
+    let lacks = ready::lacks(&shared.engine, &shared.access, &shared.ready).await;
+    if lacks.is_empty() {
+        return "ready".into_response();
+    }
+    (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {}", lacks.join("; "))).into_response()
 }
 
 async fn metrics(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::job::Job;
-use super::turns::Open;
+use super::open::Open;
 use crate::contracts::Spec;
 use crate::engine;
 use crate::problem::{Kind, Problem};

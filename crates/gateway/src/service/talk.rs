@@ -21,7 +21,7 @@ use crate::access::now;
 use crate::ask::{Tool, Want};
 use crate::names::Target;
 use crate::problem::{Kind, Problem};
-use crate::protocol::native::Turn;
+use crate::protocol::turn::Turn;
 use crate::record::Made;
 use crate::reply::{Called, Choice, Content, Finish, Reply};
 
@@ -261,7 +261,13 @@ impl Talk<'_> {
             },
             None => answer.await,
         };
-        let mut answer = answer.map_err(|fault| Problem::of_fault(&fault))?;
+        let outages = &self.job.shared.engine.outages;
+        let failed = |fault| {
+            outages.failed(target.name(), &fault);
+            Problem::of_fault(&fault)
+        };
+        let mut answer = answer.map_err(failed)?;
+        outages.answered(target.name());
         let mut probed = Usage::default();
         let mut due = Instant::now() + self.job.shared.engine.limits.keep_alive;
         loop {
@@ -301,7 +307,7 @@ impl Talk<'_> {
                 }
                 Some(Ok(Delta::Probe { usage })) => probed = probed.plus(usage),
                 Some(Ok(_)) => {}
-                Some(Err(fault)) => return Err(Problem::of_fault(&fault)),
+                Some(Err(fault)) => return Err(failed(fault)),
                 None => {
                     let usage = self.heard().unwrap_or_else(|| estimate(self.job, 0));
                     return Ok(End::new(ModelFinish::Stop, usage.plus(probed)));

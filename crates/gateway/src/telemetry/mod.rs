@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::http::HeaderMap;
 use formwork::config::Config;
-use formwork_core::Time;
+use formwork_core::{Time, Usage};
 use formwork_http::HttpTransport;
 use formwork_ledger::{RunOutcome, RunRecord, StoredCall};
 use opentelemetry::metrics::{AsyncInstrument, Histogram, MeterProvider as _};
@@ -21,7 +21,7 @@ use opentelemetry::propagation::TextMapPropagator as _;
 use opentelemetry::trace::{
     Span as _, SpanBuilder, SpanKind, Status, TraceContextExt as _, TracerProvider as _,
 };
-use opentelemetry::{Context, InstrumentationScope, KeyValue};
+use opentelemetry::{Array, Context, InstrumentationScope, KeyValue, Value};
 use opentelemetry_http::HeaderExtractor;
 use opentelemetry_otlp::{MetricExporter, Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
@@ -31,6 +31,8 @@ use opentelemetry_sdk::trace::{
     BatchConfigBuilder, BatchSpanProcessor, Sampler, SdkTracer, SdkTracerProvider, Span,
 };
 
+use crate::access::now;
+use crate::seen::Seen;
 use export::{Bounded, Client, Counted, Runtime, Spans};
 
 /// The maximum number of spans that wait for the collector.
@@ -41,10 +43,18 @@ const FLUSH: Duration = Duration::from_secs(5);
 
 // The names of the conventions. The constants of the crate `opentelemetry-semantic-conventions` are deprecated.
 const DURATION: &str = "gen_ai.client.operation.duration";
+const SERVER_DURATION: &str = "gen_ai.server.request.duration";
+const FIRST_TOKEN: &str = "gen_ai.server.time_to_first_token";
 const USAGE: &str = "gen_ai.client.token.usage";
 const OPERATION: &str = "gen_ai.operation.name";
 const PROVIDER: &str = "gen_ai.provider.name";
 const MODEL: &str = "gen_ai.request.model";
+const ANSWERED: &str = "gen_ai.response.model";
+const FINISH: &str = "gen_ai.response.finish_reasons";
+const CACHED_TOKENS: &str = "gen_ai.usage.cache_read.input_tokens";
+const REASONING_TOKENS: &str = "gen_ai.usage.reasoning.output_tokens";
+const COST: &str = "formwork.cost.usd";
+const REQUEST: &str = "formwork.request";
 const INPUT_TOKENS: &str = "gen_ai.usage.input_tokens";
 const OUTPUT_TOKENS: &str = "gen_ai.usage.output_tokens";
 const TOKEN_TYPE: &str = "gen_ai.token.type";
@@ -143,6 +153,16 @@ impl TelemetryBuilder {
         Ok(Telemetry(Arc::new(Inner {
             tracer: tracers.tracer_with_scope(scope),
             duration: meter.f64_histogram(DURATION).with_unit("s").with_boundaries(bounds(0.01, 2.0)).build(),
+            requests: meter
+                .f64_histogram(SERVER_DURATION)
+                .with_unit("s")
+                .with_boundaries(bounds(0.01, 2.0))
+                .build(),
+            firsts: meter
+                .f64_histogram(FIRST_TOKEN)
+                .with_unit("s")
+                .with_boundaries(bounds(0.001, 2.5))
+                .build(),
             usage: meter.u64_histogram(USAGE).with_unit("{token}").with_boundaries(bounds(1.0, 4.0)).build(),
             spans,
             tracers,
@@ -183,6 +203,9 @@ struct Inner {
     meters: SdkMeterProvider,
     tracer: SdkTracer,
     duration: Histogram<f64>,
+    /// The whole time of requests, and the time until the first part of a stream.
+    requests: Histogram<f64>,
+    firsts: Histogram<f64>,
     usage: Histogram<u64>,
     spans: Arc<Spans>,
     runtime: Runtime,
@@ -217,29 +240,80 @@ impl Telemetry {
         builder.map(TelemetryBuilder::build).transpose()
     }
 
-    /// Notes a run that has ended: a span for it, one for each call, and the metrics of the calls. `trace` has the valid headers of the
+    /// Notes a run that has ended: a span for it, one for each call, and the metrics of both. `trace` has the valid headers of the
     /// caller's trace; `provider` names the protocol of a target.
-    pub(crate) fn run(&self, run: &RunRecord, trace: &HeaderMap, provider: impl Fn(&str) -> &'static str) {
+    pub(crate) fn run(
+        &self,
+        run: &RunRecord,
+        trace: &HeaderMap,
+        seen: Option<&Seen>,
+        provider: impl Fn(&str) -> &'static str,
+    ) {
         let is_error = matches!(run.outcome, RunOutcome::Failed(_));
-        let mut attributes = vec![
-            KeyValue::new(OPERATION, "chat"),
-            KeyValue::new("url.path", run.source.clone()),
+        let operation = operation(&run.source);
+        let mut labels = vec![KeyValue::new(OPERATION, operation)];
+        labels.extend((!run.model.is_empty()).then(|| KeyValue::new(ANSWERED, run.model.clone())));
+        labels.extend(is_error.then(|| KeyValue::new(ERROR, run.outcome.name())));
+        self.0.requests.record(run.ended.since(run.started).as_secs_f64(), &labels);
+        let mut attributes = labels.clone();
+        attributes.extend([
+            KeyValue::new("url.path", run.source.to_string()),
             KeyValue::new("formwork.run", run.id.to_string()),
             KeyValue::new("formwork.outcome", run.outcome.name()),
-            number(INPUT_TOKENS, run.usage.input_tokens),
-            number(OUTPUT_TOKENS, run.usage.output_tokens),
-        ];
+            number("formwork.calls", run.calls.len() as u64),
+        ]);
+        attributes.extend(used(run.usage, run.micro_usd));
         attributes.extend(run.contract.clone().map(|contract| KeyValue::new("formwork.contract", contract)));
-        attributes.extend(is_error.then(|| KeyValue::new(ERROR, run.outcome.name())));
-        let parent =
-            TraceContextPropagator::new().extract_with_context(&Context::new(), &HeaderExtractor(trace));
-        let span = SpanBuilder::from_name(format!("POST {}", run.source)).with_kind(SpanKind::Server);
-        let mut span = self.span(span.with_attributes(attributes), run.started, is_error, &parent);
+        if let Some(seen) = seen {
+            let asked = Some(seen.asked()).filter(|asked| !asked.is_empty());
+            attributes.extend(asked.map(|asked| KeyValue::new(MODEL, asked)));
+            attributes.push(KeyValue::new(REQUEST, seen.request.as_str().to_owned()));
+            if let Some(first) = seen.first() {
+                self.0.firsts.record(first.as_secs_f64(), &labels);
+                attributes.push(KeyValue::new("formwork.time_to_first_token", first.as_secs_f64()));
+            }
+        }
+        let mut span = self.server(&run.source, attributes, (run.started, is_error), trace);
         let own = Context::new().with_remote_span_context(span.span_context().clone());
         for call in &run.calls {
-            self.call(&own, call, provider(&call.target));
+            self.call(&own, operation, call, provider(&call.target));
         }
         span.end_with_timestamp(system(run.ended));
+    }
+
+    /// Notes a request that came to no run, such as one without a valid key.
+    pub(crate) fn refused(&self, seen: &Seen, status: u16) {
+        let labels = [
+            KeyValue::new(OPERATION, operation(seen.path())),
+            KeyValue::new(ERROR, status.to_string()),
+            KeyValue::new("http.response.status_code", i64::from(status)),
+        ];
+        let ended = now();
+        let is_error = status >= 400;
+        let labels = if is_error { &labels[..] } else { &labels[..1] };
+        self.0.requests.record(ended.since(seen.started()).as_secs_f64(), labels);
+        let mut attributes = labels.to_vec();
+        attributes.extend([
+            KeyValue::new("url.path", seen.path().to_owned()),
+            KeyValue::new("formwork.run", seen.run.to_string()),
+            KeyValue::new(REQUEST, seen.request.as_str().to_owned()),
+        ]);
+        let mut span = self.server(seen.path(), attributes, (seen.started(), is_error), seen.trace());
+        span.end_with_timestamp(system(ended));
+    }
+
+    /// Starts the span of a request.
+    fn server(
+        &self,
+        path: &str,
+        attributes: Vec<KeyValue>,
+        (started, is_error): (Time, bool),
+        trace: &HeaderMap,
+    ) -> Span {
+        let parent =
+            TraceContextPropagator::new().extract_with_context(&Context::new(), &HeaderExtractor(trace));
+        let span = SpanBuilder::from_name(format!("POST {path}")).with_kind(SpanKind::Server);
+        self.span(span.with_attributes(attributes), started, is_error, &parent)
     }
 
     /// Starts a span.
@@ -252,9 +326,9 @@ impl Telemetry {
     }
 
     /// Exports the span of a call, and adds the call to the metrics.
-    fn call(&self, parent: &Context, call: &StoredCall, provider: &'static str) {
+    fn call(&self, parent: &Context, operation: &'static str, call: &StoredCall, provider: &'static str) {
         let labels = [
-            KeyValue::new(OPERATION, "chat"),
+            KeyValue::new(OPERATION, operation),
             KeyValue::new(PROVIDER, provider),
             KeyValue::new(MODEL, call.model.clone()),
         ];
@@ -268,11 +342,16 @@ impl Telemetry {
 
         let is_error = error.is_some();
         let mut attributes = with(error);
+        attributes.extend(used(call.usage, call.micro_usd));
+        attributes.extend(call.answered.clone().map(|model| KeyValue::new(ANSWERED, model)));
+        attributes.extend(
+            call.finish
+                .clone()
+                .map(|finish| KeyValue::new(FINISH, Value::Array(Array::String(vec![finish.into()])))),
+        );
         attributes.extend([
-            number(INPUT_TOKENS, call.usage.input_tokens),
-            number(OUTPUT_TOKENS, call.usage.output_tokens),
             KeyValue::new("formwork.target", call.target.clone()),
-            number("formwork.violations", call.violations.len() as u64),
+            number("formwork.violations", call.violations.len() as u64 + call.left_out),
         ]);
         let span = SpanBuilder::from_name(format!("chat {}", call.model)).with_kind(SpanKind::Client);
         let mut span = self.span(span.with_attributes(attributes), call.started, is_error, parent);
@@ -314,13 +393,35 @@ impl fmt::Debug for Telemetry {
     }
 }
 
-/// OTLP has signed integers.
 /// Sets how an exporter sends: to the base URL of the client's transport, and not to one that it would read from the environment.
 fn over<B: WithExportConfig + WithHttpConfig>(exporter: B, client: Client, timeout: Duration) -> B {
     let exporter = exporter.with_http_client(client).with_endpoint("/");
     exporter.with_protocol(Protocol::HttpBinary).with_timeout(timeout)
 }
 
+/// Returns the name of the operation of a resource.
+fn operation(path: &str) -> &'static str {
+    match path {
+        "/v1/embeddings" | "/api/embed" | "/api/embeddings" => "embeddings",
+        "/api/generate" => "text_completion",
+        "/v1/messages/count_tokens" => "count_tokens",
+        _ => "chat",
+    }
+}
+
+/// Returns the attributes of tokens by kind, and of the cost, if it is known.
+fn used(usage: Usage, micro_usd: Option<u64>) -> impl Iterator<Item = KeyValue> {
+    let tokens = [
+        number(INPUT_TOKENS, usage.input_tokens),
+        number(OUTPUT_TOKENS, usage.output_tokens),
+        number(CACHED_TOKENS, usage.cached_tokens),
+        number(REASONING_TOKENS, usage.reasoning_tokens),
+    ];
+    let cost = micro_usd.map(|micro_usd| KeyValue::new(COST, micro_usd as f64 / 1e6));
+    tokens.into_iter().chain(cost)
+}
+
+/// OTLP has signed integers.
 fn number(key: &'static str, value: u64) -> KeyValue {
     KeyValue::new(key, i64::try_from(value).unwrap_or(i64::MAX))
 }
@@ -348,7 +449,7 @@ mod tests {
         let mut run = RunRecord::new("/v1/chat/completions", Time(1_000));
         run.calls = vec![StoredCall::new("a", "m", Time(1_000), Time(2_000)); calls];
         let trace = HeaderMap::from_iter([("traceparent".parse().unwrap(), parent.parse().unwrap())]);
-        telemetry.run(&run, &trace, |_| "openai");
+        telemetry.run(&run, &trace, None, |_| "openai");
     }
 
     #[tokio::test(flavor = "multi_thread")]

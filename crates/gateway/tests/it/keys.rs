@@ -283,7 +283,12 @@ fn runs_are_recorded_and_belong_to_their_key() {
     let admin = add(&ledger, NewKey { role: KeyRole::Admin, ..NewKey::new("root") });
     let gate = gate(&server.url(), &ledger);
     let way = ways()[0];
-    let headers = [("x-api-key", alice.as_str()), ("x-formwork-tags", "a, <b>"), ("x-formwork-user", "u-1")];
+    let headers = [
+        ("x-api-key", alice.as_str()),
+        ("x-formwork-tags", "a, <b>"),
+        ("x-formwork-user", "u-1"),
+        ("x-request-id", "order-7"),
+    ];
     let got = gate.post(way.path, &headers, &way.body("primary", false));
     let run = got.header("x-formwork-run").unwrap().to_owned();
     let body = got.json();
@@ -303,7 +308,7 @@ fn runs_are_recorded_and_belong_to_their_key() {
     let detail = get(&path, &alice).json();
     assert_eq!(
         (&detail["user"], &detail["tags"], &detail["model"]),
-        (&json!("u-1"), &json!(["a", "<b>"]), &json!("m-1"))
+        (&json!("u-1"), &json!(["a", "<b>", "request:order-7"]), &json!("m-1"))
     );
     assert_eq!(detail["calls"].as_array().unwrap().len(), 2);
     assert!(detail["request"].as_str().unwrap().contains("Maria, 34"));
@@ -369,4 +374,38 @@ fn a_value_that_held_is_answered_from_the_cache_for_the_same_key_alone() {
         assert_eq!(ask(&bob, &body).header("x-formwork-calls"), Some("1"));
         assert_eq!(server.received().len(), before + 2, "{}", way.name);
     }
+}
+
+#[test]
+fn a_ledger_that_cannot_be_used_refuses_nobody_whose_spending_is_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    let ledger = Ledger::open(&path, Settings::default()).unwrap();
+    // A request costs 0.015 dollars and may cost 0.09.
+    let secret = add(&ledger, NewKey { budget: Some(160_000), ..NewKey::new("alice") });
+    let server = Server::start([completion("Hello.")]).unwrap();
+    let gate = gate(&server.url(), &ledger);
+    let body =
+        json!({"model": "primary", "messages": [{"role": "user", "content": "Hi."}], "max_tokens": 80});
+    let ask = || gate.post("/v1/chat/completions", &[("x-api-key", &secret)], &body);
+    assert_eq!(ask().status, 200);
+    let other = rusqlite::Connection::open(&path).unwrap();
+    let trigger = |table: &str, what: &str| {
+        format!(
+            "CREATE TRIGGER {table}_{what} BEFORE {what} ON {table} BEGIN SELECT RAISE(FAIL, 'disk I/O error'); END;"
+        )
+    };
+    let broken = [trigger("key", "UPDATE"), trigger("spending", "INSERT"), trigger("run", "INSERT")].concat();
+    other.execute_batch(&broken).unwrap();
+    let statuses: Vec<u16> = (0..8).map(|_| ask().status).collect();
+    // The budget holds: after four more, the next may cost more than is left.
+    assert_eq!(statuses, [200, 200, 200, 200, 429, 429, 429, 429]);
+    other
+        .execute_batch("DROP TRIGGER key_UPDATE; DROP TRIGGER spending_INSERT; DROP TRIGGER run_INSERT")
+        .unwrap();
+    drop(ledger.reserve_blocking(ledger.key("alice").unwrap().id, 0, None, now()).unwrap());
+    ledger.flush_blocking().unwrap();
+    let runs = ledger.runs(&RunQuery::default()).unwrap().runs.len();
+    assert_eq!((ledger.key("alice").unwrap().spent, ledger.health().shed_runs), (5 * 15_000, 0));
+    assert_eq!(runs, 9, "those that were refused have a record, too");
 }

@@ -164,6 +164,33 @@ fn members_that_the_text_does_not_state_are_listed_in_every_protocol() {
     assert_eq!((got.status, &got.json()["error"]["code"]), (422, &json!("not_stated")), "{}", got.text());
 }
 
+/// The usage has the place of each value if the request asks for it, and the ledger counts the values that were not found.
+#[test]
+fn evidence_is_in_the_usage_of_every_protocol_that_is_asked_for_it() {
+    for way in ways() {
+        let server = Server::start([completion(r#"{"age": 34}"#), completion(r#"{"age": 34}"#)]).unwrap();
+        let gate = Gate::new(&openai(&server.url()));
+        for (headers, is_there) in [(&[("x-formwork-evidence", "on")][..], true), (&[], false)] {
+            let got = gate.post(way.path, headers, &way.body("primary", false));
+            let body = got.json();
+            assert_eq!(got.status, 200, "{}: {body}", way.name);
+            let text = body.to_string();
+            assert_eq!(text.contains(r#""evidence":[{"path":"$.age","#), is_there, "{}: {text}", way.name);
+            assert_eq!(text.contains(r#""confidence":[{"path":"$.age","#), is_there, "{}: {text}", way.name);
+        }
+        let got = gate.post(way.path, &[("x-formwork-evidence", "yes")], &way.body("primary", false));
+        assert_eq!(got.status, 400, "{}: {}", way.name, got.text());
+    }
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+    let gate = Gate::new(&openai(&server.url()));
+    for (input, status) in [("Maria is 34.", "exact"), ("Maria is 43.", "not_found")] {
+        let body = json!({"input": input, "schema": super::support::schema(), "evidence": true});
+        let got = gate.post("/v1/extract", &[], &body).json();
+        assert_eq!(got["evidence"][0]["status"], status, "{got}");
+        assert_eq!(got["confidence"][0]["path"], "$.age", "{got}");
+    }
+}
+
 fn check(case: &str, way: Way, got: &Received, seen: &Expected) {
     let body = got.json();
     match seen {

@@ -31,6 +31,132 @@ fn each_protocol_lists_the_names() {
 }
 
 #[test]
+fn every_response_names_its_run_and_its_request() {
+    let gate = Gate::new(&openai("http://127.0.0.1:9"));
+    let mut runs = std::collections::BTreeSet::new();
+    let paths = ["/healthz", "/metrics", "/v1/models", "/v1/nothing", "/v1/chat/completions", "/v1/runs/x"];
+    for path in paths {
+        let got = gate.get(path);
+        assert!(got.header("x-request-id").unwrap().starts_with("req-"), "{path}");
+        assert!(runs.insert(got.header("x-formwork-run").unwrap().to_owned()), "{path}");
+    }
+    for (id, is_echoed) in [("order-7", true), ("a b", false), (&*"x".repeat(129), false)] {
+        for (path, body, status) in [
+            ("/v1/chat/completions", json!({}), 400),
+            ("/v1/extract", json!({}), 400),
+            ("/v1/embeddings", json!({"model": "none"}), 404),
+            ("/v1/chat/completions", json!({"model": "primary", "messages": []}), 503),
+        ] {
+            let got = gate.post(path, &[("x-request-id", id)], &body);
+            assert_eq!(got.status, status, "{path}");
+            assert_eq!(got.header("x-request-id") == Some(id), is_echoed, "{path} {id}");
+            assert!(runs.insert(got.header("x-formwork-run").unwrap().to_owned()), "{path} {id}");
+        }
+    }
+}
+
+#[test]
+fn a_repeated_request_with_an_idempotency_key_gets_the_first_response_and_no_second_call() {
+    let server = Server::start([completion(r#"{"age": 34}"#), completion(r#"{"age": 35}"#)]).unwrap();
+    let gate = Gate::new(&openai(&server.url()));
+    for way in ways() {
+        let before = server.received().len();
+        for is_stream in [false, true] {
+            let key = format!("{} {is_stream}", way.name);
+            let headers = [("idempotency-key", key.as_str())];
+            let body = way.body("primary", is_stream);
+            let [first, second] = [(); 2].map(|()| gate.post(way.path, &headers, &body));
+            assert_eq!((first.status, first.text()), (second.status, second.text()), "{key}");
+            assert_eq!(first.header("x-formwork-run"), second.header("x-formwork-run"));
+            assert_ne!(first.header("x-request-id"), second.header("x-request-id"));
+            assert_eq!(
+                (first.header("idempotent-replayed"), second.header("idempotent-replayed")),
+                (None, Some("true"))
+            );
+            let other = gate.post(way.path, &headers, &way.body("default", is_stream));
+            assert_eq!(other.status, 400, "{}", other.text());
+        }
+        assert_eq!(server.received().len(), before + 2, "{}", way.name);
+    }
+    for key in ["", &"x".repeat(256)] {
+        let got = gate.post("/v1/chat/completions", &[("idempotency-key", key)], &json!({}));
+        assert_eq!(got.status, 400);
+    }
+}
+
+#[test]
+fn a_client_that_disconnects_and_repeats_its_request_with_the_key_gets_the_response_of_the_first_call() {
+    let server =
+        Server::start([completion(r#"{"age": 34}"#).with_pause(std::time::Duration::from_millis(300))])
+            .unwrap();
+    let gate = Gate::new(&openai(&server.url()));
+    let way = ways()[0];
+    let headers = [("idempotency-key", "order-7")];
+    let body = way.body("primary", false);
+    let mut socket = gate.connect();
+    socket.write_all(&request(way.path, &headers, body.to_string().as_bytes())).unwrap();
+    while server.received().is_empty() {
+        std::thread::yield_now();
+    }
+    drop(socket);
+    let got = gate.post(way.path, &headers, &body);
+    assert_eq!((got.status, got.header("idempotent-replayed")), (200, Some("true")), "{}", got.text());
+    assert_eq!(server.received().len(), 1);
+}
+
+#[test]
+fn a_service_whose_ledger_cannot_be_written_or_whose_targets_are_down_is_not_ready() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let ledger = formwork_ledger::Ledger::open(&path, formwork_ledger::Settings::default()).unwrap();
+    // Observations are shared in the process, so that the address is one of its own.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gate =
+        Gate::start(targets(&openai(&format!("http://{free}"))).with_limits(limits()).with_ledger(ledger));
+    assert_eq!(gate.get("/readyz").text(), "ready");
+    let lock = rusqlite::Connection::open(&path).unwrap();
+    lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let ready = |wanted: u16| {
+        let mut got = gate.get("/readyz");
+        while got.status != wanted {
+            got = gate.get("/readyz");
+        }
+        got.text()
+    };
+    assert_eq!(ready(503), "not ready: the ledger is locked by another process");
+    lock.execute_batch("COMMIT").unwrap();
+    assert_eq!(ready(200), "ready");
+    let body = json!({"model": "primary", "messages": [{"role": "user", "content": "Hello"}], "response_format": {"type": "json_object"}});
+    while gate.post("/v1/chat/completions", &[], &body).status == 503 && gate.get("/readyz").status == 200 {}
+    assert_eq!(ready(503), "not ready: none of 1 targets answered its last calls");
+}
+
+#[test]
+fn metrics_cover_requests_that_are_passed_on() {
+    let usage =
+        json!({"prompt_tokens": 12, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 4}});
+    let body = json!({"model": "m-1-2026", "choices": [{"finish_reason": "stop"}], "usage": usage});
+    let server = Server::start([Reply::json(body.to_string())]).unwrap();
+    let gate = Gate::new(&openai(&server.url()));
+    let body = json!({"model": "primary", "messages": [{"role": "user", "content": "Hello"}]});
+    assert_eq!(gate.post("/v1/chat/completions", &[], &body).status, 200);
+    let counted = "formwork_calls_total{target=\"primary\",result=\"accepted\"} 1";
+    // The call is recorded a moment after its response.
+    let mut page = gate.get("/metrics").text();
+    while !page.contains(counted) {
+        page = gate.get("/metrics").text();
+    }
+    for line in [
+        "formwork_tokens_total{target=\"primary\",kind=\"input\"} 12",
+        "formwork_tokens_total{target=\"primary\",kind=\"cached\"} 4",
+        "formwork_first_part_seconds_count{protocol=\"openai\"}",
+        "formwork_request_seconds_count{protocol=\"openai\"}",
+    ] {
+        assert!(page.contains(line), "{line}\n{page}");
+    }
+}
+
+#[test]
 fn a_contract_is_compiled_once_and_counted() {
     let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
     let gate = Gate::new(&openai(&server.url()));

@@ -166,3 +166,56 @@ fn requests_do_not_wait_for_a_collector_that_is_gone_or_silent_and_the_end_waits
         assert!(stopped.elapsed() < Duration::from_secs(10), "{:?}", stopped.elapsed());
     }
 }
+
+#[test]
+fn spans_of_refused_and_passed_requests_follow_the_conventions() {
+    let collector = Server::start([Reply::status(200)]).unwrap();
+    let stream = "data: {\"model\":\"m-1-2026\",\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":null}]}\n\n\
+                  data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"length\"}],\"usage\":{\"prompt_tokens\":9,\
+                  \"completion_tokens\":2,\"completion_tokens_details\":{\"reasoning_tokens\":1}}}\n\ndata: [DONE]\n\n";
+    let server = Server::start([Reply::status(200)
+        .with_header("content-type", "text/event-stream")
+        .with_body(stream)])
+    .unwrap();
+    let telemetry = telemetry(&collector.url()).build().unwrap();
+    let gate = Gate::start(targets(&openai(&server.url())).with_telemetry(telemetry));
+    let mut body =
+        json!({"model": "default", "stream": true, "messages": [{"role": "user", "content": "Hi"}]});
+    let headers = [("x-request-id", "order-7")];
+    assert_eq!(gate.post("/v1/chat/completions", &headers, &body).status, 200);
+    body["model"] = json!("none");
+    assert_eq!(gate.post("/v1/chat/completions", &headers, &body).status, 404);
+    gate.join();
+    let received = collector.received();
+    let spans = spans(&received);
+    let server = |is_error: bool| {
+        let code = if is_error { StatusCode::Error as i32 } else { StatusCode::Unset as i32 };
+        let is = |span: &&Span| {
+            span.kind == SpanKind::Server as i32
+                && span.status.as_ref().map_or(0, |status| status.code) == code
+        };
+        spans.iter().find(is).unwrap_or_else(|| panic!("{spans:#?}"))
+    };
+    let refused = server(true);
+    assert!(
+        has(&refused.attributes, "error.type", "404")
+            && has(&refused.attributes, "formwork.request", "order-7")
+    );
+    let passed = server(false);
+    for (key, value) in [
+        ("gen_ai.operation.name", "chat"),
+        ("gen_ai.request.model", "default"),
+        ("gen_ai.response.model", "m-1"),
+        ("gen_ai.usage.reasoning.output_tokens", "1"),
+        ("formwork.request", "order-7"),
+    ] {
+        assert!(has(&passed.attributes, key, value), "{key}: {:?}", passed.attributes);
+    }
+    assert!(passed.attributes.iter().any(|own| own.key == "formwork.time_to_first_token"));
+    let call = spans.iter().find(|span| span.kind == SpanKind::Client as i32).unwrap();
+    assert!(has(&call.attributes, "gen_ai.response.model", "m-1-2026"), "{call:?}");
+    let finish = call.attributes.iter().find(|own| own.key == "gen_ai.response.finish_reasons").unwrap();
+    assert!(format!("{finish:?}").contains("length"), "{finish:?}");
+    let count = |name| points(&received, name).iter().map(|point| point.count).sum::<u64>();
+    assert_eq!((count("gen_ai.server.request.duration"), count("gen_ai.server.time_to_first_token")), (2, 1));
+}

@@ -1,6 +1,6 @@
 //! Requests with tools and settings for targets of other protocols: translated, with tools of the target's own.
 
-use formwork_testkit::server::Server;
+use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
 use super::support::{Gate, completion, section};
@@ -189,5 +189,32 @@ fn each_of_several_answers_is_one_of_its_own_in_streams_too() {
         // The last reply of the server repeats.
         let expected = if stream { ["Two.", "Two."] } else { ["One.", "Two."] };
         assert_eq!((got.status, texts), (200, expected.map(str::to_owned).to_vec()), "{}", got.text());
+    }
+}
+
+#[test]
+fn a_target_that_says_when_to_come_back_is_left_to_another_until_then() {
+    // Passed on as it is, judged, and translated.
+    let tools =
+        json!([{"type": "function", "function": {"name": "save", "parameters": super::support::schema()}}]);
+    for (path, more) in [
+        ("/v1/chat/completions", json!({})),
+        ("/v1/chat/completions", json!({"tools": tools})),
+        ("/v1/messages", json!({"max_tokens": 9})),
+    ] {
+        let busy = Reply::json("{}").with_status(429).with_header("retry-after", "600");
+        let (busy, free) = (Server::start([busy]).unwrap(), Server::start([completion("Hello.")]).unwrap());
+        let config = [section("a", "openai", &busy.url()), section("b", "openai", &free.url())].concat();
+        let gate = Gate::new(&config);
+        let mut body = json!({"model": "a,b", "messages": [{"role": "user", "content": "Hi."}]});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        for _ in 0..3 {
+            let got = gate.post(path, &[], &body);
+            assert_eq!(got.status, 200, "{path} {more}: {}", got.text());
+        }
+        assert_eq!((busy.received().len(), free.received().len()), (1, 3), "{path} {more}");
+        // Without another one it is asked in any case.
+        body["model"] = "a".into();
+        assert_eq!(gate.post(path, &[], &body).status, 429, "{path} {more}");
     }
 }

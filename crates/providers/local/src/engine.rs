@@ -1,7 +1,9 @@
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use formwork_core::{Call, End, Enforcement, Fault, FaultKind, Lift, LiftOp, Part, Rule, Time, Usage};
+use formwork_core::{
+    Call, End, Enforcement, Fault, FaultKind, Lift, LiftOp, LogProb, Part, Rule, Time, Usage,
+};
 use serde_json::{Value, json};
 use toktrie::{TokEnv, TokenizerEnv};
 
@@ -40,6 +42,9 @@ pub(crate) struct Engine {
 pub(crate) trait Listener {
     /// Receives text.
     fn text(&mut self, text: String);
+
+    /// Receives all tokens of the text, at its end.
+    fn log_probs(&mut self, tokens: Vec<LogProb>);
 
     /// Returns whether the receiver dropped the answer.
     fn is_gone(&self) -> bool;
@@ -147,8 +152,9 @@ impl Engine {
             Ok((cached, ended?))
         });
         match ended {
-            Ok((cached, Ended { finish, tokens, closed_at, restrained })) => {
-                let mut usage = Usage::new(prompt.len() as u64, tokens as u64);
+            Ok((cached, Ended { finish, closed_at, restrained, log_probs })) => {
+                let mut usage = Usage::new(prompt.len() as u64, log_probs.len() as u64);
+                listener.log_probs(log_probs);
                 usage.cached_tokens = cached as u64;
                 let end = End::new(finish, usage).with_model(Some(self.name.clone()));
                 Ok(Some(end.with_closed_at(closed_at).with_restrained(restrained)))

@@ -2,7 +2,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use formwork_core::{Call, Delta, Fault, FaultKind};
+use formwork_core::{Call, Delta, Fault, FaultKind, LogProb};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::engine::{Engine, Listener};
@@ -104,6 +104,10 @@ struct Stream<'s> {
 impl Listener for Stream<'_> {
     fn text(&mut self, text: String) {
         drop(self.sink.send(Ok(Delta::Text(text))));
+    }
+
+    fn log_probs(&mut self, tokens: Vec<LogProb>) {
+        drop(self.sink.send(Ok(Delta::LogProbs(tokens))));
     }
 
     fn is_gone(&self) -> bool {

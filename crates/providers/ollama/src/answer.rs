@@ -3,7 +3,9 @@
 use formwork_core::{Delta, End, Fault, FaultKind, Finish, ToolCall, Usage};
 use formwork_wire::http::response::Parts;
 use formwork_wire::lenient::{Count, Flag, Leaf, List, Object};
-use formwork_wire::{Decoder, Deltas, Messages, Ndjson, Reader, RequestInfo, bad_wire, lenient, media_type};
+use formwork_wire::{
+    Decoder, Deltas, Messages, Ndjson, Reader, RequestInfo, TokenShape, bad_wire, lenient, media_type,
+};
 use serde::Deserialize;
 
 /// Returns the decoder of a successful response: lines, or one document if no stream was requested.
@@ -23,6 +25,7 @@ struct Line<'a> {
     message: Object<ResponseMessage<'a>>,
     response: Leaf<'a>,
     thinking: Leaf<'a>,
+    logprobs: List<Object<TokenShape>>,
     done: Flag,
     done_reason: Leaf<'a>,
     prompt_eval_count: Count,
@@ -131,6 +134,7 @@ impl Messages for Lines {
             self.text += content.len();
             out.push_back(Delta::Text(content));
         }
+        TokenShape::push(line.logprobs.0.take(), out);
         for call in calls {
             self.calls_tools = true;
             let Call { id, function } = call.0.unwrap_or_default();

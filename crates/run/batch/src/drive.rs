@@ -6,15 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use formwork_core::{CallRecord, ErrorKind, Outcome as Success, Time, is_answered};
+use formwork_core::{CallRecord, ErrorKind, Time, is_answered};
 use formwork_extract::CancellationToken;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::row::RunError;
+use crate::row::{Accepted, RunError};
 use crate::{BatchError, Control, Ended, OpenRow, RowEnd, RowState, Stop, Store};
 
 /// The number of rows that are read from the store at a time.
@@ -106,7 +105,7 @@ pub(crate) async fn settle(
     number: u64,
     history: Vec<CallRecord>,
     deferred: u32,
-    result: Result<Success<Value>, RunError>,
+    result: Result<Accepted, RunError>,
     turn: &Turn,
     now: Time,
 ) -> Result<Outcome, BatchError> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use formwork_core::Cost;
 use formwork_extract::CancellationToken;
 use serde_json::Value;
 
@@ -84,6 +85,12 @@ pub trait Store: Send + Sync {
     /// Stores the state of an open row. Each call in it is counted once, even if it is stored several times.
     async fn checkpoint(&self, row: u64, state: RowState) -> Result<(), BatchError>;
 
+    /// Stores that a row is about to call a target, for at most this cost (default: does nothing). After a crash the call is uncertain
+    /// until its result is stored.
+    async fn intend(&self, _row: u64, _target: &str, _reserve: Cost) -> Result<(), BatchError> {
+        Ok(())
+    }
+
     /// Stores the result of a row, which is then no longer open. The first result of a row counts: a second one is ignored, but its
     /// calls are counted.
     async fn finish(&self, row: u64, end: RowEnd) -> Result<(), BatchError>;
@@ -133,6 +140,8 @@ pub enum Stop {
     Cancelled,
     /// More rows were rejected than the user allows.
     TooManyFailures,
+    /// The process is to end.
+    Draining,
 }
 
 /// The reason why an engine ended.

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use formwork_extract::{CancellationToken, Extractor};
 use serde_json::{Value, json};
 
-use crate::{Batch, BatchError, Ended, Engine as _, InProcess, Progress, Row, Spec};
+use crate::{Batch, BatchError, Ended, Engine as _, InProcess, Progress, Question, Row, Spec};
 
 /// The number of rows in progress at the same time.
 const ROWS: usize = 64;
@@ -52,7 +52,7 @@ impl ExtractorBatch for Extractor<Value> {
     async fn batch(&self, rows: Vec<Row>, folder: &Path) -> Result<(Ended, Progress), BatchError> {
         let contract = json!({"digest": self.plan().contract().digest()});
         let rows = rows.into_iter().map(|row| Ok(Ok(row)));
-        let batch = match Batch::open(folder) {
+        let mut batch = match Batch::open(folder) {
             Ok(batch) => {
                 batch.check_rows(rows)?;
                 batch
@@ -66,6 +66,9 @@ impl ExtractorBatch for Extractor<Value> {
             let difference = "its digest is another one".to_owned();
             return Err(BatchError::OtherContract { path: folder.to_owned(), difference });
         }
+        let question = Question::of(self);
+        let judged = batch.judge(&contract, &question, |_| false)?;
+        batch.ask(contract, question, judged)?;
         let batch = Arc::new(batch);
         let engine = InProcess::new(self.clone(), ROWS);
         let ended = engine.run(Arc::clone(&batch) as _, &CancellationToken::new()).await;

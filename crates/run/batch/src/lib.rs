@@ -27,6 +27,7 @@ mod pace;
 mod process;
 mod progress;
 mod provider;
+mod question;
 mod restate;
 mod row;
 mod sqlite;
@@ -38,14 +39,15 @@ pub(crate) const NO_PARQUET: &str = "this build reads and writes no Parquet and 
 
 pub use engine::{Control, Ended, Engine, Stop, Store};
 pub use error::BatchError;
-pub use estimate::{Estimate, estimate};
+pub use estimate::{Estimate, Known, estimate};
 pub use extractor::ExtractorBatch;
 pub use input::{Columns, Render, Rows, read_rows};
 pub use pace::Pace;
 pub use process::InProcess;
 pub use progress::Progress;
 pub use provider::{ProviderBatch, open_files};
-pub use restate::{Admin, AdminError, Restate, start_anew};
+pub use question::Question;
+pub use restate::{Admin, AdminError, Pool, Restate, start_anew};
 #[cfg(feature = "restate")]
 pub use restate::{MakeExtractor, Worker};
 pub use row::{

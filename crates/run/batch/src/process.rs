@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use formwork_core::{CallRecord, Clock as _, Error, ErrorKind, Run};
+use formwork_core::{CallRecord, Clock as _, Cost, Error, ErrorKind, Run};
 use formwork_extract::{CancellationToken, Extractor, Journal, TokioClock};
 use serde_json::Value;
 
 use crate::drive::{AsksRows, Outcome, Turn, drive, settle};
 use crate::pace::Coming;
-use crate::row::RunError;
+use crate::row::{Accepted, RunError};
 use crate::{BatchError, Ended, Engine, OpenRow, Pace, RowState, Store};
 
 /// The engine that asks models from this process, many rows at a time.
@@ -100,11 +100,20 @@ impl Journal for RowJournal {
             stored: self.clock.now(),
             deferred: self.deferred,
         };
-        self.store.checkpoint(self.row, state).await.map_err(|error| {
-            let message = error.to_string();
-            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-            Error::new(ErrorKind::Cancelled, message)
-        })
+        self.store.checkpoint(self.row, state).await.map_err(|error| self.fails(error))
+    }
+
+    async fn calling(&self, target: &str, reserve: Cost) -> Result<(), Error> {
+        self.store.intend(self.row, target, reserve).await.map_err(|error| self.fails(error))
+    }
+}
+
+impl RowJournal {
+    /// Keeps the error of the store, and ends the run.
+    fn fails(&self, error: BatchError) -> Error {
+        let message = error.to_string();
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        Error::new(ErrorKind::Cancelled, message)
     }
 }
 
@@ -156,7 +165,7 @@ impl InProcess {
         if let Some(error) = failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Err(error);
         }
-        let result = result.map_err(RunError::from);
+        let result = result.map(Accepted::from).map_err(RunError::from);
         settle(store.as_ref(), number, history, deferred, result, &turn, now).await
     }
 }

@@ -32,6 +32,14 @@ pub struct Progress {
     pub micro_usd: u64,
     /// The calls whose price is not known.
     pub unpriced: u64,
+    /// The calls that a process makes now.
+    pub in_flight: u64,
+    /// The most that they cost in millionths of a US dollar, as far as prices are known.
+    pub reserved_micro_usd: u64,
+    /// The calls that left and whose results are not known, because their process died or was interrupted. They may have been paid for.
+    pub uncertain: u64,
+    /// The most that they have cost in millionths of a US dollar, as far as prices are known. It is not part of `micro_usd`.
+    pub uncertain_micro_usd: u64,
     /// The number of rejected rows by reason.
     pub reasons: BTreeMap<String, u64>,
 }

@@ -1,7 +1,9 @@
 //! Rows, from their input to their end.
 
+use formwork_core::evidence::Summary;
 use formwork_core::{
-    CallRecord, Cost, Error, ErrorKind, JsonPath, Origin, Outcome, Run, Time, Trust, Usage, Warning,
+    CallRecord, Confidence, Cost, Error, ErrorKind, JsonPath, Origin, Outcome, Run, Time, Trust, Usage,
+    Warning,
 };
 use formwork_extract::{Extraction, Extractor};
 use schemars::JsonSchema;
@@ -137,20 +139,40 @@ impl RowState {
 pub struct RowEnd {
     calls: Vec<CallRecord>,
     /// Without the calls of the last run, which are among those of the row.
-    result: Result<Outcome<Value>, RunError>,
+    result: Result<Accepted, RunError>,
+}
+
+/// An accepted value with the support of its leaves, which is found where the text is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Accepted {
+    #[serde(flatten)]
+    pub(crate) outcome: Outcome<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    evidence: Option<Summary>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    confidence: Option<Confidence>,
+}
+
+impl From<Outcome<Value>> for Accepted {
+    fn from(outcome: Outcome<Value>) -> Self {
+        let has_text = !outcome.source().is_empty();
+        let evidence = has_text.then(|| outcome.evidence_summary());
+        let confidence = outcome.least_sure().filter(|_| has_text);
+        Self { outcome, evidence, confidence }
+    }
 }
 
 impl RowEnd {
     /// Creates the end of a row from the calls of its earlier runs and the result of the last one.
     pub fn new(history: Vec<CallRecord>, result: Result<Outcome<Value>, Error>) -> Self {
-        Self::of(history, result.map_err(RunError::from))
+        Self::of(history, result.map(Accepted::from).map_err(RunError::from))
     }
 
     /// Creates the end of a row whose run may have ended on another machine.
-    pub(crate) fn of(history: Vec<CallRecord>, mut result: Result<Outcome<Value>, RunError>) -> Self {
+    pub(crate) fn of(history: Vec<CallRecord>, mut result: Result<Accepted, RunError>) -> Self {
         let mut calls = history;
         calls.append(match &mut result {
-            Ok(outcome) => &mut outcome.calls,
+            Ok(accepted) => &mut accepted.outcome.calls,
             Err(error) => &mut error.calls,
         });
         Self { calls, result }
@@ -237,6 +259,12 @@ pub struct ResultLine<'a> {
     pub not_stated: &'a [JsonPath],
     /// The history of the value's leaves: how many the model wrote freely, and which it did not.
     pub trust: &'a Trust,
+    /// The number of the value's leaves by their support in the text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<&'a Summary>,
+    /// The confidence in the most doubtful leaf.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<&'a Confidence>,
     /// The number of calls that the row took.
     pub calls: usize,
     /// The tokens of all calls together.
@@ -287,8 +315,11 @@ impl RowEnd {
     pub(crate) fn line(&self) -> String {
         let (usage, cost) = total(&self.calls);
         let line = match &self.result {
-            Ok(Outcome { value, origin, warnings, not_stated, trust, .. }) => {
+            Ok(Accepted { outcome, evidence, confidence }) => {
+                let Outcome { value, origin, warnings, not_stated, trust, .. } = outcome;
                 serde_json::to_string(&ResultLine {
+                    evidence: evidence.as_ref(),
+                    confidence: confidence.as_ref(),
                     value,
                     origin,
                     warnings,

@@ -1,5 +1,6 @@
 //! From scores to probabilities.
 
+use formwork_core::Confidence;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,7 @@ const BINS: usize = 10;
 pub struct Scored {
     /// The number of the document. The leaves of a document are never in both parts of a split.
     pub document: usize,
-    /// The score; see [`scores`](crate::scores).
+    /// The score; see [`scores`](formwork_evidence::scores).
     pub score: f64,
     /// Whether the leaf is right.
     pub right: bool,
@@ -83,6 +84,23 @@ impl Calibration {
         })
     }
 
+    /// Adds the probability of each leaf.
+    ///
+    /// ```
+    /// use formwork_core::Outcome;
+    /// use formwork_eval::Calibration;
+    /// use serde_json::Value;
+    ///
+    /// fn unsure(outcome: &Outcome<Value>, calibration: &Calibration) -> usize {
+    ///     let mut all = outcome.confidence();
+    ///     calibration.apply(&mut all);
+    ///     all.iter().filter(|it| it.is_below(0.9)).count()
+    /// }
+    /// ```
+    pub fn apply(&self, confidence: &mut [Confidence]) {
+        confidence.iter_mut().for_each(|it| it.probability = Some(self.probability(it.score)));
+    }
+
     /// Returns the probability that a leaf with this score is right.
     pub fn probability(&self, score: f64) -> f64 {
         at(&self.points, score)
@@ -114,6 +132,28 @@ pub fn calibration_error(tested: &[(f64, bool)]) -> f64 {
         }
     }
     bins.iter().map(|(sum, right)| (sum - right).abs()).sum::<f64>() / tested.len().max(1) as f64
+}
+
+/// Returns the probability that a random right leaf has a higher score than a random wrong one (AUROC; equal scores count half); `None`
+/// without right or without wrong leaves.
+///
+/// ```
+/// use formwork_eval::auroc;
+///
+/// assert_eq!(auroc(&[(0.9, true), (0.2, false), (0.2, true)]), Some(0.75));
+/// assert_eq!(auroc(&[(0.9, true)]), None);
+/// ```
+pub fn auroc(scored: &[(f64, bool)]) -> Option<f64> {
+    let mut sorted = scored.to_vec();
+    sorted.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let (mut above, mut wrong, mut right) = (0.0, 0.0, 0.0);
+    for group in sorted.chunk_by(|one, other| one.0.total_cmp(&other.0).is_eq()) {
+        let rights = group.iter().filter(|(_, right)| *right).count() as f64;
+        let wrongs = group.len() as f64 - rights;
+        above += rights * (wrong + wrongs / 2.0);
+        (right, wrong) = (right + rights, wrong + wrongs);
+    }
+    (right * wrong > 0.0).then(|| above / (right * wrong))
 }
 
 /// A range of scores with one probability.

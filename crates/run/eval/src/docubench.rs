@@ -8,12 +8,11 @@
 //! - Of several lists below one member of the root, the scorer counts the last one only, because it stores them by that member.
 
 use formwork_core::keywords::target;
-use formwork_evidence::{greedy, plain};
+use formwork_evidence::{Pairing, greedy, is_stated, plain};
 use formwork_json::is_same;
 use serde_json::{Map, Number, Value};
 
-use crate::pairing::Pairing;
-use crate::tally::{Place, Sink, is_stated, verdict};
+use crate::tally::{Place, Sink, verdict};
 
 /// Compares a document with its gold, reports each leaf, and returns the score of the document.
 pub(crate) fn compare(

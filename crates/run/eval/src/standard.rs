@@ -1,11 +1,10 @@
 //! The default profile: every leaf counts the same.
 
-use formwork_evidence::{Compare, assign, subschema};
+use formwork_evidence::{Compare, Pairing, assign, is_stated, subschema};
 use formwork_json::Segment;
 use serde_json::Value;
 
-use crate::pairing::Pairing;
-use crate::tally::{Place, Sink, Tally, is_stated, verdict};
+use crate::tally::{Place, Sink, Tally, verdict};
 
 /// Compares a document with its gold, and reports each leaf.
 ///

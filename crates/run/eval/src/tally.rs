@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use formwork_evidence::is_stated;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -103,17 +104,6 @@ impl Paths {
         self.names.push(name.clone());
         self.index.insert(name, self.names.len() - 1);
         self.names.len() - 1
-    }
-}
-
-/// Returns whether a value states something: not null, and not an empty text, list or object.
-pub(crate) fn is_stated(value: Option<&Value>) -> bool {
-    match value {
-        None | Some(Value::Null) => false,
-        Some(Value::String(text)) => !text.is_empty(),
-        Some(Value::Array(items)) => !items.is_empty(),
-        Some(Value::Object(members)) => !members.is_empty(),
-        Some(_) => true,
     }
 }
 

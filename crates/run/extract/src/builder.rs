@@ -420,7 +420,7 @@ fn checked(
         let output = output.map_err(|error| refuse(error.to_string()))?;
         let judgement = contract.judge(&output, &Context { source: &input, data });
         if let Some(first) = judgement.violations.first() {
-            return Err(refuse(match judgement.violations.len() - 1 {
+            return Err(refuse(match judgement.violations.len() - 1 + judgement.left_out {
                 0 => first.to_string(),
                 more => format!("{first} (and {more} more)"),
             }));

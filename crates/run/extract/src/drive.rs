@@ -133,6 +133,9 @@ impl Drive<'_> {
             ));
         };
         let name = self.target(target);
+        if let Some(journal) = self.journal {
+            journal.calling(name, reserve).await?;
+        }
         self.observers.notify(|observer, run_id| {
             let started = Started { attempt: run.attempt(), target: name, ask: run.ask(), call };
             observer.call_started(run_id, &started);

@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use formwork_core::{Error, Run};
+use formwork_core::{Cost, Error, Run};
 
 /// Stores runs between their steps, so that another process can continue them.
 ///
@@ -30,4 +30,13 @@ pub trait Journal: Send + Sync {
     /// # Errors
     /// The error that the drive ends with, because the run could not be stored.
     async fn store(&self, run: &Run) -> Result<(), Error>;
+
+    /// Stores that the run is about to call this target, for at most this cost, and returns when that is durable (default: does
+    /// nothing).
+    ///
+    /// # Errors
+    /// The error that the drive ends with, without the call.
+    async fn calling(&self, _target: &str, _reserve: Cost) -> Result<(), Error> {
+        Ok(())
+    }
 }

@@ -1,6 +1,6 @@
 //! The tracing span of a run. The spans of its calls are its children.
 
-use formwork_core::{CallRecord, Error, ErrorKind, Origin, Outcome, Plan, Usage};
+use formwork_core::{CallRecord, Error, ErrorKind, Failure, Origin, Outcome, Plan, Usage};
 use serde_json::Value;
 use tracing::{Span, field};
 
@@ -42,7 +42,7 @@ pub(crate) fn record(span: &Span, result: &Result<Outcome<Value>, Error>) {
 
 fn history(span: &Span, calls: &[CallRecord], usage: Usage) {
     let failures = calls.iter().filter_map(|call| call.verdict.failure());
-    let violations: usize = failures.map(|failure| failure.violations().len()).sum();
+    let violations: usize = failures.map(Failure::total).sum();
     span.record("formwork.calls", calls.len() as u64);
     span.record("formwork.violations", violations as u64);
     span.record("gen_ai.usage.input_tokens", usage.input_tokens);

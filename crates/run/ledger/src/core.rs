@@ -6,11 +6,12 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use serde::Serialize;
 
 use crate::known::Known;
+use crate::memory::Memory;
 use crate::process::Process;
 use crate::queue::Queue;
 use crate::store::Store;
 use crate::task::Job;
-use crate::{RunRecord, Settings};
+use crate::{Error, RunRecord, Settings};
 
 pub(crate) struct Core {
     pub(crate) store: Store,
@@ -24,6 +25,10 @@ pub(crate) struct Core {
     process: OnceLock<Option<Process>>,
     /// Settlements that could not be written.
     unsettled: Mutex<Vec<Box<dyn Job>>>,
+    /// Spending that is not in the file yet.
+    pub(crate) memory: Memory,
+    /// The error of the last write; `None` after one that succeeded.
+    failure: Mutex<Option<Error>>,
     /// Without the number of queued runs.
     health: Mutex<Health>,
 }
@@ -71,6 +76,8 @@ impl Core {
             settings,
             known: Known::default(),
             unsettled: Mutex::default(),
+            memory: Memory::default(),
+            failure: Mutex::default(),
             health: Mutex::default(),
         }
     }
@@ -117,6 +124,16 @@ impl Core {
             tracing::error!(%error, "the ledger cannot be written: runs are shed until it can");
         }
         health.last_error = Some(error.to_string());
+    }
+
+    /// Returns the error of the last write; `None` after one that succeeded.
+    pub(crate) fn failure(&self) -> Option<Error> {
+        lock(&self.failure).clone()
+    }
+
+    /// Notes how a write ended.
+    pub(crate) fn wrote(&self, failure: Option<Error>) {
+        *lock(&self.failure) = failure;
     }
 
     pub(crate) fn push_unsettled(&self, job: Box<dyn Job>) {

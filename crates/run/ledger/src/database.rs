@@ -1,12 +1,14 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
-use crate::store::{Format, Store};
+use crate::store::{Format, LEDGER, Store};
 use crate::{Committed, Error, Ledger, Settings};
 
-/// A SQLite file with tables of another crate, written as the ledger is: by one thread, in groups, with `synchronous=FULL`,
-/// and with mode 0600.
+/// A ledger with a SQLite file of another crate attached to it. Both are written as a ledger is: by one thread, in groups, with
+/// `synchronous=FULL`, and with mode 0600. A write waits for other processes for up to five minutes, and says so.
+///
+/// A transaction that writes to both files is atomic in each of them, and the ledger is committed first.
 ///
 /// ```
 /// use formwork_ledger::{Database, Format};
@@ -14,8 +16,9 @@ use crate::{Committed, Error, Ledger, Settings};
 /// const FORMAT: Format = Format { application: 0x1234, steps: &["CREATE TABLE fruit (name TEXT)"] };
 ///
 /// let folder = tempfile::tempdir()?;
-/// let database = Database::open(folder.path().join("fruit.db"), &FORMAT)?;
-/// database.write(|file| file.execute("INSERT INTO fruit VALUES ('pear')", [])).wait()?;
+/// let store = folder.path().join("store.db");
+/// let database = Database::open(folder.path().join("fruit.db"), &FORMAT, "other", |_| Ok((store, false)))?;
+/// database.write(|file| file.execute("INSERT INTO other.fruit VALUES ('pear')", [])).wait()?;
 /// let count: i64 = database.read(|file| file.query_row("SELECT count(*) FROM fruit", [], |row| row.get(0)))?;
 /// assert_eq!(count, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -24,13 +27,44 @@ use crate::{Committed, Error, Ledger, Settings};
 pub struct Database(Ledger);
 
 impl Database {
-    /// Opens a file of this format, creates it if it does not exist, and brings a file of an older version to the newest
-    /// format.
+    /// Opens a file of this format, and attaches it as the schema `name` to a ledger. `ledger` reads the path of the ledger from the
+    /// file, and says whether the ledger must exist. Files that do not exist are created, and files of an older version are brought to
+    /// the newest format.
     ///
     /// # Errors
-    /// As [`Ledger::open`].
-    pub fn open(path: impl AsRef<Path>, format: &Format) -> Result<Self, Error> {
-        Ledger::start(Store::open(path.as_ref(), format)?, Settings::default(), None).map(Self)
+    /// As [`Ledger::open`], and [`Error::File`] if the ledger must exist and does not.
+    pub fn open(
+        path: impl AsRef<Path>,
+        format: &Format,
+        name: &str,
+        ledger: impl FnOnce(&Connection) -> rusqlite::Result<(PathBuf, bool)>,
+    ) -> Result<Self, Error> {
+        let (place, must_exist) = Store::open(path.as_ref(), format)?.read(ledger)?;
+        if must_exist && !place.exists() {
+            let message = format!("the answers of {} are in this file: put it back", path.as_ref().display());
+            return Err(Error::File { path: place, message });
+        }
+        let store = Store::open(&place, &LEDGER)?;
+        store.attach(path.as_ref(), name)?;
+        Ledger::start(store, Settings::default(), Some(place)).map(Self)
+    }
+
+    /// Opens both files as [`open`](Self::open) does, but only for reading: neither they nor their folders are written to, and may be
+    /// read-only. Writes fail.
+    ///
+    /// # Errors
+    /// As [`Ledger::open`], and [`Error::File`] for a file that does not exist, of an older format, or with writes that were not brought
+    /// into it.
+    pub fn open_read_only(
+        path: impl AsRef<Path>,
+        format: &Format,
+        name: &str,
+        ledger: impl FnOnce(&Connection) -> rusqlite::Result<(PathBuf, bool)>,
+    ) -> Result<Self, Error> {
+        let (place, _) = Store::open_read_only(path.as_ref(), format)?.read(ledger)?;
+        let store = Store::open_read_only(&place, &LEDGER)?;
+        store.attach(path.as_ref(), name)?;
+        Ledger::start(store, Settings::default(), None).map(Self)
     }
 
     /// Runs a write in the next transaction, together with the writes that wait by then. An error undoes only this write; a

@@ -6,24 +6,32 @@ use std::collections::HashMap;
 use formwork_core::Usage;
 use rusqlite::{CachedStatement, Connection, Row, params};
 
+use crate::bucket::bucket;
 use crate::paths::general;
-use crate::record::{ACCEPTED, PROBE, RunRecord, StoredCall, ViolationRecord};
+use crate::record::{ACCEPTED, PROBE, RunOutcome, RunRecord, StoredCall, ViolationRecord};
 
 const RUN: &str = "INSERT OR IGNORE INTO run VALUES
-    (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, NULL, ?22, ?23, ?24)";
+    (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, NULL, ?22, ?23, ?24, ?25)";
 const CALL: &str = "INSERT INTO attempt VALUES
-    (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
+    (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
 const VIOLATION: &str = "INSERT INTO violation VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 const BODY: &str = "INSERT INTO body VALUES (?1, ?2, ?3)";
 const HOURLY_RUN: &str = "INSERT INTO hourly_run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
     ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, attempts = attempts + excluded.attempts,
     input_tokens = input_tokens + excluded.input_tokens, output_tokens = output_tokens + excluded.output_tokens,
     micro_usd = micro_usd + excluded.micro_usd, unpriced = unpriced + excluded.unpriced, millis = millis + excluded.millis";
+const DAILY_RUN: &str = "INSERT INTO daily_run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+    ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, first_try = first_try + excluded.first_try,
+    failed = failed + excluded.failed, attempts = attempts + excluded.attempts, micro_usd = micro_usd + excluded.micro_usd,
+    unpriced = unpriced + excluded.unpriced";
 const HOURLY_REASON: &str = "INSERT INTO hourly_reason VALUES (?1, ?2, ?3, ?4, ?5, ?6)
     ON CONFLICT DO UPDATE SET count = count + excluded.count";
 
 /// Milliseconds in an hour.
 pub(crate) const HOUR: u64 = 3_600_000;
+
+/// Milliseconds in a day.
+pub(crate) const DAY: u64 = 24 * HOUR;
 
 /// Returns a count, a time or an amount as SQLite keeps it: at most 2^43, which is nearly nine million dollars or the year 2248.
 pub(crate) fn number(count: u64) -> i64 {
@@ -99,6 +107,7 @@ impl Statements<'_> {
             list(&run.warnings),
             list(&run.not_stated),
             run.trust.as_ref().map(json),
+            run.evidence.as_ref().map(json),
         ])?;
         if rows == 0 {
             return Ok(false);
@@ -134,6 +143,8 @@ impl Statements<'_> {
             estimated,
             call.micro_usd.map(number),
             list(&call.patched),
+            call.finish,
+            call.answered,
         ])?;
         for (nth, violation) in (1_i64..).zip(&call.violations) {
             let ViolationRecord { class, path, message } = violation;
@@ -158,6 +169,8 @@ fn json<T: serde::Serialize + ?Sized>(value: &T) -> String {
 struct Rollups<'a> {
     /// The sums of the columns from `runs` to `millis`, in their order.
     runs: HashMap<(i64, &'a str, &'a str, &'static str), [i64; 7]>,
+    /// The sums of the columns from `runs` to `unpriced`, in their order.
+    days: HashMap<(i64, &'a str, &'a str, i64, i64), [i64; 6]>,
     reasons: HashMap<(i64, &'a str, Cow<'a, str>, &'a str, &'a str), i64>,
 }
 
@@ -166,6 +179,7 @@ impl<'a> Rollups<'a> {
         let hour = number(run.started.0 / HOUR);
         let contract = run.contract_label();
         let sums = self.runs.entry((hour, contract, &run.model, run.outcome.name())).or_default();
+        let millis = run.ended.0.saturating_sub(run.started.0);
         let more = [
             1,
             run.call_count(),
@@ -173,7 +187,23 @@ impl<'a> Rollups<'a> {
             run.usage.output_tokens,
             run.micro_usd.unwrap_or(0),
             u64::from(run.micro_usd.is_none()),
-            run.ended.0.saturating_sub(run.started.0),
+            millis,
+        ];
+        for (sum, more) in sums.iter_mut().zip(more) {
+            *sum = sum.saturating_add(number(more));
+        }
+        let class = if run.cached { -1 } else { bucket(millis) };
+        let key = run.key.map_or(0, |key| key.0);
+        let sums =
+            self.days.entry((number(run.started.0 / DAY), contract, &run.model, key, class)).or_default();
+        let is_first = !run.cached && run.call_count() <= 1 && run.outcome == RunOutcome::Ok;
+        let more = [
+            1,
+            u64::from(is_first),
+            u64::from(matches!(run.outcome, RunOutcome::Failed(_))),
+            run.call_count(),
+            run.micro_usd.unwrap_or(0),
+            u64::from(run.micro_usd.is_none()),
         ];
         for (sum, more) in sums.iter_mut().zip(more) {
             *sum = sum.saturating_add(number(more));
@@ -209,6 +239,13 @@ impl<'a> Rollups<'a> {
                 micro_usd,
                 unpriced,
                 millis
+            ])?;
+        }
+        let mut insert = connection.prepare_cached(DAILY_RUN)?;
+        for ((day, contract, model, key, class), sums) in self.days {
+            let [runs, first_try, failed, calls, micro_usd, unpriced] = sums;
+            insert.execute(params![
+                day, contract, model, key, class, runs, first_try, failed, calls, micro_usd, unpriced
             ])?;
         }
         let mut insert = connection.prepare_cached(HOURLY_REASON)?;

@@ -159,7 +159,8 @@ impl Ledger {
     }
 
     /// Returns the key with this secret, if it may be used now. A key that was found is remembered for a second, so what
-    /// [`Key::spent`] and [`Key::held`] say may be as old; revoking and rotating in this process work at once.
+    /// [`Key::spent`] and [`Key::held`] say may be as old; revoking and rotating in this process work at once. While the file cannot be
+    /// read, a key is what it was within the last hour.
     ///
     /// # Errors
     /// [`KeyError`] says why the request must be refused. Its message names the key, never the secret.
@@ -177,9 +178,14 @@ impl Ledger {
                 let found = core
                     .store
                     .read(|connection| connection.prepare_cached(&sql)?.query_row([hashed], key).optional());
-                let key = found?.ok_or(KeyError::Unknown)?;
-                core.known.put(hashed, key.clone(), now, changes);
-                key
+                match found {
+                    Ok(key) => {
+                        let key = key.ok_or(KeyError::Unknown)?;
+                        core.known.put(hashed, key.clone(), now, changes);
+                        key
+                    }
+                    Err(error) => core.known.stale(&hashed, now).ok_or(error)?,
+                }
             }
         };
         if key.revoked.is_some() {
@@ -189,6 +195,14 @@ impl Ledger {
             return Err(KeyError::Expired(key.name));
         }
         Ok(key)
+    }
+
+    /// Returns a key by its number, as far as it is known.
+    pub(crate) fn known_key(&self, id: KeyId) -> Option<Key> {
+        let sql = format!("SELECT {COLUMNS} FROM key WHERE id = ?1");
+        let read =
+            |connection: &Connection| connection.prepare_cached(&sql)?.query_row([id.0], key).optional();
+        self.core().store.read(read).unwrap_or_else(|_| self.core().known.by_id(id))
     }
 
     /// Writes, and forgets the keys that were looked up before anybody hears of it.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use formwork_core::Time;
 
-use crate::key::{Hash, Key};
+use crate::key::{Hash, Key, KeyId};
 
 /// For how long a key that was found is not looked up again, in milliseconds, and that there is none: another process that revokes
 /// a key, or adds the first one, is noticed within this time.
@@ -32,6 +32,20 @@ impl Known {
         let known = self.lock();
         let (key, found) = known.get(hash)?;
         is_fresh(*found, now).then(|| key.clone())
+    }
+
+    /// Returns a key that was found within the last hour, for a file that cannot be read.
+    pub(crate) fn stale(&self, hash: &Hash, now: Time) -> Option<Key> {
+        const HOUR: u64 = 3_600_000;
+
+        let known = self.lock();
+        let (key, found) = known.get(hash)?;
+        (now.0.saturating_sub(found.0) < HOUR).then(|| key.clone())
+    }
+
+    /// Returns a key by its number, as it was found last.
+    pub(crate) fn by_id(&self, id: KeyId) -> Option<Key> {
+        self.lock().values().map(|(key, _)| key).find(|key| key.id == id).cloned()
     }
 
     pub(crate) fn has_keys(&self, now: Time) -> Option<bool> {

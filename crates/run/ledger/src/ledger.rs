@@ -103,6 +103,27 @@ impl Ledger {
         block_on(self.submit_flush())
     }
 
+    /// Writes the file without changing it, to find out whether it can be written: not with a full disk, a damaged file, or another
+    /// process that locks it, for which the write waits up to five seconds.
+    ///
+    /// # Errors
+    /// [`Error::Storage`], [`Error::Closed`].
+    pub async fn probe(&self) -> Result<(), Error> {
+        self.submit(|connection| connection.pragma_update(None, "user_version", LEDGER.steps.len() as i64))
+            .await
+    }
+
+    /// Returns the number of bytes that are free on the disk of the file; `None` in memory, and where the system does not tell.
+    pub fn free_bytes(&self) -> Option<u64> {
+        #[cfg(unix)]
+        {
+            let disk = rustix::fs::statvfs(self.0.core.place()?).ok()?;
+            Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+        }
+        #[cfg(not(unix))]
+        None
+    }
+
     /// Writes the queue and ends the writer, also for other handles. Runs that are recorded afterwards are counted as
     /// shed, and writes fail; reading still works. Blocks the thread.
     pub fn close(&self) {

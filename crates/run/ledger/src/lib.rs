@@ -1,10 +1,10 @@
 //! Runs, calls, spending and API keys of Formwork in one SQLite file, which any SQL tool opens.
 //!
 //! - **Runs** are recorded off the hot path: [`Ledger::record`] puts a [`RunRecord`] into a bounded queue, and one thread commits groups. It never
-//!   fails its caller. If the disk or the queue is full, requests and answers are left out first and then runs, and
-//!   [`Ledger::health`] counts both.
-//! - **Spending** is exact: [`Ledger::reserve`] and [`Hold::settle`] return when they are on the disk, and nothing of it is ever
-//!   left out.
+//!   fails its caller. While the file cannot be written, runs wait in the queue; if it is full, requests and answers are left out first and
+//!   then runs, and [`Ledger::health`] counts both.
+//! - **Spending** is exact: [`Ledger::reserve`] and [`Hold::settle`] return when they are on the disk. While the file is full, locked or
+//!   damaged, spending is counted in memory, from what is known of the key, and written later.
 //! - **Keys** ([`Ledger::add_key`], [`Ledger::find_key`]) are 256 random bits, of which the file has the SHA-256.
 //! - **Values** that satisfied a contract can be cached ([`Ledger::cache_get`]).
 //!
@@ -30,9 +30,10 @@
 //! ```
 //!
 //! Times are given by the caller, in milliseconds; money is millionths of a US dollar, never a float. The tables may change with a version; the
-//! views `runs`, `attempts`, `violations`, `reasons`, `hours` and `spend` are for people and their tools, and the crate's README
+//! views `runs`, `attempts`, `violations`, `reasons`, `hours`, `spend` and `answers` are for people and their tools, and the crate's README
 //! documents them.
 
+mod bucket;
 mod cache;
 mod cache_size;
 mod core;
@@ -46,13 +47,14 @@ mod key;
 mod keys;
 mod known;
 mod ledger;
+mod memory;
+mod overview;
 mod paths;
 mod period;
 mod process;
 mod prune;
 mod query;
 mod queue;
-mod recent;
 mod record;
 mod recorder;
 mod redaction;
@@ -71,10 +73,10 @@ pub use hourly::{HourlyReason, HourlyRuns};
 pub use id::RecordId;
 pub use key::{Key, KeyError, KeyId, KeyRole, NewKey, Secret};
 pub use ledger::Ledger;
+pub use overview::{Group, Overview};
 pub use period::Period;
-pub use prune::{Prune, Pruned};
+pub use prune::{Answers, Prune, Pruned};
 pub use query::{Feedback, MAX_PAGE, Page, RunDetail, RunQuery, StoredRun};
-pub use recent::Recent;
 pub use record::{RunOutcome, RunRecord, StoredCall, ViolationRecord};
 pub use recorder::Recorder;
 pub use redaction::{REDACTED, Redaction};

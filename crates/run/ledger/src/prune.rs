@@ -4,7 +4,7 @@ use formwork_core::Time;
 use rusqlite::Connection;
 use serde::Serialize;
 
-use crate::insert::{HOUR, number};
+use crate::insert::{DAY, HOUR, count, number};
 use crate::{Error, Ledger};
 
 /// The number of runs that are deleted in one transaction; between transactions others can write.
@@ -31,8 +31,10 @@ pub struct Prune {
     pub runs: Option<Time>,
     /// Requests and answers of runs that ended before this time.
     pub bodies: Option<Time>,
-    /// Rollups of hours that began before this time.
+    /// Rollups of hours and days that began before this time.
     pub rollups: Option<Time>,
+    /// Answers of batches that were asked for before this time. The sums of their batches stay.
+    pub answers: Option<Time>,
 }
 
 /// The number of rows that were deleted.
@@ -45,6 +47,28 @@ pub struct Pruned {
     pub bodies: u64,
     /// Rows of rollups.
     pub rollups: u64,
+    /// Answers of batches.
+    pub answers: u64,
+}
+
+/// The answers of batches in a store.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Answers {
+    /// The batches that made calls.
+    pub batches: u64,
+    /// The calls whose results are known.
+    pub calls: u64,
+    /// The rows that ended with a value.
+    pub values: u64,
+    /// The cost of these calls in millionths of a US dollar, as far as prices are known, pruned ones included.
+    pub micro_usd: u64,
+    /// The calls without a result: open ones, and those whose process died.
+    pub open: u64,
+    /// The most that these cost in millionths of a US dollar, as far as prices are known.
+    pub open_micro_usd: u64,
+    /// The answers that were asked for before the time of [`Ledger::answers`].
+    pub older: u64,
 }
 
 impl Ledger {
@@ -61,14 +85,55 @@ impl Ledger {
             pruned.bodies = self.delete(before, delete_bodies)?;
         }
         if let Some(before) = prune.rollups {
-            let hour = number(before.0 / HOUR);
+            let (hour, day) = (number(before.0 / HOUR), number(before.0 / DAY));
             let deleted = self.submit(move |connection| {
                 let runs = connection.execute("DELETE FROM hourly_run WHERE hour < ?1", [hour])?;
-                Ok(runs + connection.execute("DELETE FROM hourly_reason WHERE hour < ?1", [hour])?)
+                let days = connection.execute("DELETE FROM daily_run WHERE day < ?1", [day])?;
+                Ok(runs + days + connection.execute("DELETE FROM hourly_reason WHERE hour < ?1", [hour])?)
             });
             pruned.rollups = deleted.wait()? as u64;
         }
+        if let Some(before) = prune.answers {
+            pruned.answers = self.delete(before, |connection, before| {
+                let sql =
+                    "DELETE FROM answer WHERE id IN (SELECT id FROM answer WHERE planned < ?1 LIMIT ?2)";
+                connection.prepare_cached(sql)?.execute([before, PRUNED])
+            })?;
+        }
         Ok(pruned)
+    }
+
+    /// Counts the answers of batches, and those that were asked for before a time.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    ///
+    /// ```
+    /// use formwork_core::Time;
+    /// use formwork_ledger::{Ledger, Settings};
+    ///
+    /// let ledger = Ledger::in_memory(Settings::default())?;
+    /// assert_eq!(ledger.answers(Time(0))?.calls, 0);
+    /// # Ok::<(), formwork_ledger::Error>(())
+    /// ```
+    pub fn answers(&self, before: Time) -> Result<Answers, Error> {
+        let sql = "SELECT (SELECT count(*) FROM spent), count(call), count(*) FILTER (WHERE outcome = 1),
+            (SELECT coalesce(sum(micro_usd), 0) FROM spent), count(*) - count(ended),
+            coalesce(sum(reserved) FILTER (WHERE ended IS NULL), 0), count(*) FILTER (WHERE planned < ?1) FROM answer";
+        self.core().store.read(|connection| {
+            connection.query_row(sql, [number(before.0)], |row| {
+                let [batches, calls, values, micro_usd, open, open_micro_usd, older] = [
+                    count(row, 0)?,
+                    count(row, 1)?,
+                    count(row, 2)?,
+                    count(row, 3)?,
+                    count(row, 4)?,
+                    count(row, 5)?,
+                    count(row, 6)?,
+                ];
+                Ok(Answers { batches, calls, values, micro_usd, open, open_micro_usd, older })
+            })
+        })
     }
 
     fn delete(

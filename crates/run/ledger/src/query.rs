@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::io;
 
+use formwork_core::evidence::Summary;
 use formwork_core::{JsonPath, Time, Trust, Usage, Warning};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
@@ -105,6 +106,8 @@ pub struct RunQuery {
     pub feedback: Option<Feedback>,
     /// Runs with more than one call.
     pub retried: bool,
+    /// Runs with a value that was not found in the text, was converted or finished, or is the fallback's.
+    pub unsure: bool,
 }
 
 /// A stored run, without its calls.
@@ -166,6 +169,9 @@ pub struct StoredRun {
     /// The history of the value's leaves; `None` without a value, and for values that came from the cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trust: Option<Trust>,
+    /// The number of the value's leaves by their support in the text; `None` without a value and for values that came from the cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Summary>,
 }
 
 /// A stored run with its calls, violations and bodies.
@@ -226,7 +232,7 @@ pub struct Page {
 const COLUMNS: &str = "run.id, run.started, run.ended, run.outcome, run.message, run.source, run.key, key.name, run.user,
     run.contract, run.digest, run.target, run.model, run.tags, run.attempts, run.input_tokens, run.output_tokens,
     run.cached_tokens, run.reasoning_tokens, run.estimated, run.micro_usd, run.cached, run.feedback, run.warnings,
-    run.not_stated, run.trust
+    run.not_stated, run.trust, run.evidence
     FROM run LEFT JOIN key ON key.id = run.key";
 
 /// Reads five columns: tokens, and whether they were estimated.
@@ -236,6 +242,10 @@ fn usage(row: &Row<'_>, from: usize) -> rusqlite::Result<Usage> {
     usage.reasoning_tokens = count(row, from + 3)?;
     usage.estimated = row.get(from + 4)?;
     Ok(usage)
+}
+
+fn object<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<T>> {
+    Ok(row.get::<_, Option<String>>(column)?.and_then(|text| serde_json::from_str(&text).ok()))
 }
 
 fn list<T: serde::de::DeserializeOwned>(text: Option<String>) -> Vec<T> {
@@ -265,7 +275,8 @@ fn stored(row: &Row<'_>) -> rusqlite::Result<StoredRun> {
         feedback: row.get(22)?,
         warnings: list(row.get(23)?),
         not_stated: list(row.get(24)?),
-        trust: row.get::<_, Option<String>>(25)?.and_then(|text| serde_json::from_str(&text).ok()),
+        trust: object(row, 25)?,
+        evidence: object(row, 26)?,
     })
 }
 
@@ -279,7 +290,7 @@ fn detail(connection: &Connection, run: StoredRun) -> rusqlite::Result<RunDetail
     let mut answers: Vec<Option<String>> = serde_json::from_str(&answers).unwrap_or_default();
     let mut rows = connection.prepare_cached(
         "SELECT number, target, model, mode, class, message, started, ended, input_tokens, output_tokens, cached_tokens,
-         reasoning_tokens, estimated, micro_usd, patched FROM attempt WHERE run = ?1 ORDER BY call",
+         reasoning_tokens, estimated, micro_usd, patched, finish, answered FROM attempt WHERE run = ?1 ORDER BY call",
     )?;
     let calls = rows.query_map([id], |row| {
         Ok(StoredCall {
@@ -295,6 +306,9 @@ fn detail(connection: &Connection, run: StoredRun) -> rusqlite::Result<RunDetail
             micro_usd: amount(row, 13)?,
             patched: list(row.get(14)?),
             violations: Vec::new(),
+            left_out: 0,
+            finish: row.get(15)?,
+            answered: row.get(16)?,
             answer: None,
         })
     })?;
@@ -318,6 +332,10 @@ fn detail(connection: &Connection, run: StoredRun) -> rusqlite::Result<RunDetail
     }
     Ok(RunDetail { run, request, calls })
 }
+
+/// Runs with a value that is likelier to be wrong than others.
+const UNSURE: &str = "(run.evidence ->> '$.not_found' > 0
+    OR EXISTS (SELECT 1 FROM json_each(run.trust, '$.other') WHERE json_each.key IN ('coerced', 'finished', 'fallback')))";
 
 /// Conditions with the values that they are about.
 #[derive(Default)]
@@ -361,6 +379,9 @@ impl RunQuery {
             "instr(lower(concat_ws(char(10), run.message, run.user, run.tags, run.contract, run.model, run.target)), lower(@)) > 0",
             self.text.clone(),
         );
+        if self.unsure {
+            all.also(UNSURE);
+        }
         if self.retried {
             all.also("run.attempts > 1");
         }

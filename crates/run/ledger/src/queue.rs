@@ -1,7 +1,7 @@
 //! The queue of the writer. Runs and cached values may be shed, tasks never are.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use formwork_core::Time;
 use tokio::sync::oneshot;
@@ -32,6 +32,8 @@ struct State {
     bytes: usize,
     /// The time by which the oldest run or value must be written.
     due: Option<Instant>,
+    /// The time before which runs are not written, because the last attempt failed.
+    not_before: Option<Instant>,
     tasks: Vec<Task>,
     /// Whether the writer sleeps until it is woken.
     is_idle: bool,
@@ -61,6 +63,9 @@ pub(crate) enum Queued {
     Not,
 }
 
+/// The time after which runs that could not be written are tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -81,6 +86,20 @@ impl Queue {
         state.runs.push(run);
         self.wake(state, settings);
         if is_whole { Queued::Whole } else { Queued::WithoutBodies }
+    }
+
+    /// Takes runs back that could not be written, before those that came after them. Returns the number of those that are shed, because
+    /// the queue has no room.
+    pub(crate) fn put_back(&self, mut runs: Vec<RunRecord>, settings: &Settings) -> usize {
+        let mut state = self.lock();
+        let room = if state.is_closed { 0 } else { settings.max_queued.saturating_sub(state.runs.len()) };
+        let shed = runs.len().saturating_sub(room);
+        runs.drain(..shed);
+        state.bytes += runs.iter().map(RunRecord::body_bytes).sum::<usize>();
+        state.runs.splice(0..0, runs);
+        let again = Instant::now() + AGAIN;
+        (state.due, state.not_before) = (Some(again), Some(again));
+        shed
     }
 
     /// Returns whether there was room.
@@ -145,10 +164,11 @@ impl Queue {
             let now = Instant::now();
             let is_flush = state.is_closed || state.tasks.iter().any(|task| matches!(task, Task::Flush(_)));
             let is_due = is_flush
-                || state.runs.len() + state.puts.len() >= settings.group_size.max(1)
-                || state.due.is_some_and(|due| due <= now);
+                || state.not_before.is_none_or(|at| at <= now)
+                    && (state.runs.len() + state.puts.len() >= settings.group_size.max(1)
+                        || state.due.is_some_and(|due| due <= now));
             if is_due {
-                (state.bytes, state.due, state.is_idle) = (0, None, false);
+                (state.bytes, state.due, state.not_before, state.is_idle) = (0, None, None, false);
                 return Batch {
                     tasks: std::mem::take(&mut state.tasks),
                     runs: std::mem::take(&mut state.runs),
@@ -160,7 +180,7 @@ impl Queue {
                 state.is_idle = false;
                 return Batch { tasks: std::mem::take(&mut state.tasks), ..Batch::default() };
             }
-            state = if let Some(due) = state.due {
+            state = if let Some(due) = state.due.max(state.not_before) {
                 state.is_idle = false;
                 let wait = self.wake.wait_timeout(state, due.saturating_duration_since(now));
                 wait.unwrap_or_else(PoisonError::into_inner).0

@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 
+use formwork_core::evidence::Summary;
 use formwork_core::{
     CallRecord, CallResult, Enforcement, ErrorKind, Failure, JsonPath, Origin, Outcome, Time, Trust, Usage,
     Violation, Warning,
@@ -123,6 +124,8 @@ pub struct RunRecord {
     pub not_stated: Vec<JsonPath>,
     /// The history of the value's leaves; `None` without a value of a model or a fallback.
     pub trust: Option<Trust>,
+    /// The number of the value's leaves by their support in the text; `None` without a value, without a text, and for texts above 1 MiB.
+    pub evidence: Option<Summary>,
     /// All calls, in order.
     pub calls: Vec<StoredCall>,
     /// The request's text. It is stored only with [`Settings::bodies`](crate::Settings::bodies).
@@ -153,6 +156,7 @@ impl RunRecord {
             warnings: Vec::new(),
             not_stated: Vec::new(),
             trust: None,
+            evidence: None,
             calls: Vec::new(),
             request: None,
         }
@@ -160,7 +164,11 @@ impl RunRecord {
 
     /// Sets the fields that a run of Formwork knows: the outcome, the calls with their answers, target, model, usage and cost. The
     /// model is the target's name; [`RunRecord::with_models`] replaces it.
-    pub fn of<T>(mut self, result: &Result<Outcome<T>, formwork_core::Error>, ended: Time) -> Self {
+    pub fn of<T: Serialize>(
+        mut self,
+        result: &Result<Outcome<T>, formwork_core::Error>,
+        ended: Time,
+    ) -> Self {
         (self.outcome, self.ended) = (RunOutcome::from(result), ended);
         let calls = match result {
             Ok(outcome) => {
@@ -168,6 +176,8 @@ impl RunRecord {
                 self.warnings.clone_from(&outcome.warnings);
                 self.not_stated.clone_from(&outcome.not_stated);
                 self.trust = Some(outcome.trust.clone());
+                let has_text = (1..=MAX_TEXT).contains(&outcome.source().len());
+                self.evidence = has_text.then(|| outcome.evidence_summary());
                 &outcome.calls[..]
             }
             Err(error) => {
@@ -264,9 +274,21 @@ pub struct StoredCall {
     pub patched: Vec<String>,
     /// The violations of the answer.
     pub violations: Vec<ViolationRecord>,
+    /// The number of violations beyond those, for telemetry; it is not stored.
+    #[serde(skip)]
+    pub left_out: u64,
+    /// The reason why the model stopped, such as `stop` or `length`; `None` if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish: Option<String>,
+    /// The model that answered, as the provider names it; `None` if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<String>,
     /// The answer. It is stored only with [`Settings::bodies`](crate::Settings::bodies).
     pub answer: Option<String>,
 }
+
+/// The maximum length of a text whose values are searched for the ledger, in bytes. An index of 1 MiB takes about 80 ms.
+const MAX_TEXT: usize = 1 << 20;
 
 /// The class of a call whose answer was accepted.
 pub(crate) const ACCEPTED: &str = "accepted";
@@ -290,6 +312,9 @@ impl StoredCall {
             micro_usd: Some(0),
             patched: Vec::new(),
             violations: Vec::new(),
+            left_out: 0,
+            finish: None,
+            answered: None,
             answer: None,
         }
     }
@@ -321,6 +346,8 @@ impl From<&CallRecord> for StoredCall {
                 .iter()
                 .map(ViolationRecord::from)
                 .collect(),
+            left_out: failure.map_or(0, |failure| failure.left_out() as u64),
+            finish: call.finish.as_ref().map(|finish| name(finish).into_owned()),
             answer: (!call.text.is_empty()).then(|| call.text.to_string()),
             ..Self::new(&call.target, &call.target, call.started, call.ended)
         }

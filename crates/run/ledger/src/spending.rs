@@ -3,12 +3,17 @@
 //! Both are on the disk when the call returns (`synchronous=FULL`); all reservations and settlements that wait at the same time share one
 //! commit. What is reserved counts as spent until it is settled. So a process that dies, and a disk that is full, leave an upper
 //! bound: a budget is never exceeded by more than what calls cost beyond their reservations, which is the caller's estimate.
+//!
+//! While the file cannot be written, reservations and settlements are kept in memory (at most 16,384) and written once it can. Other
+//! processes do not see them, and they are lost if the process ends before. Without room, or if nothing is known of the key, a reservation is
+//! an error.
 
 use formwork_core::Time;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use tokio::sync::oneshot;
 
 use crate::insert::{self, number};
+use crate::memory::spent;
 use crate::task::{Committed, Job, block_on};
 use crate::usd::{self, MAX_AMOUNT};
 use crate::{Error, KeyId, Ledger, Period, RecordId};
@@ -36,7 +41,7 @@ pub enum ReserveError {
     /// The key was removed, revoked, or has expired.
     #[error("the API key may not be used any more")]
     KeyEnded,
-    /// The reservation cannot be written.
+    /// The reservation cannot be written, and the spending of the key is not known.
     #[error(transparent)]
     Ledger(#[from] Error),
 }
@@ -64,7 +69,8 @@ pub struct BudgetExceeded {
 /// An amount that is reserved for one call.
 ///
 /// [`Hold::settle`] replaces it by the actual cost of the call. A dropped hold is settled at its full amount, because the actual cost
-/// is unknown. If the process dies, the amount stays reserved and counts as spent.
+/// is unknown. If the process dies, the amount stays reserved and counts as spent. While the file cannot be written, reservations are kept
+/// in memory, and their settlements are written once it can; if the process dies before, they are lost.
 ///
 /// ```
 /// use formwork_core::Time;
@@ -83,9 +89,19 @@ pub struct BudgetExceeded {
 #[must_use = "a hold that is dropped is spent"]
 pub struct Hold {
     ledger: Ledger,
-    id: i64,
+    key: KeyId,
+    place: Place,
     amount: u64,
     is_settled: bool,
+}
+
+/// The place of a reservation.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// The number of its row in the file.
+    File(i64),
+    /// The memory, because the file could not be written.
+    Memory { run: Option<RecordId>, at: Time },
 }
 
 /// Spending.
@@ -109,10 +125,38 @@ impl Ledger {
                 Error::Invalid(format!("at most {most} US dollars can be reserved for one call")).into()
             );
         }
+        let hold = |place| Hold { ledger: self.clone(), key, place, amount, is_settled: false };
+        let in_memory = Place::Memory { run, at: now };
+        if let Some(error) = self.core().failure() {
+            return self.reserve_in_memory(key, amount, now, error).map(|()| hold(in_memory));
+        }
         let process = self.core().process().map(str::to_owned);
         let reserve = move |connection: &Connection| reserve(connection, key, amount, (run, process), now);
-        let id = self.submit(reserve).await??;
-        Ok(Hold { ledger: self.clone(), id, amount, is_settled: false })
+        match self.submit(reserve).await {
+            Ok(reserved) => Ok(hold(Place::File(reserved?))),
+            Err(error @ Error::Storage { .. }) => {
+                self.reserve_in_memory(key, amount, now, error).map(|()| hold(in_memory))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Reserves an amount in memory, by what is known of the key.
+    fn reserve_in_memory(&self, id: KeyId, amount: u64, now: Time, error: Error) -> Result<(), ReserveError> {
+        let Some(key) = self.known_key(id) else { return Err(error.into()) };
+        if key.revoked.is_some() || key.expires.is_some_and(|expires| expires <= now) {
+            return Err(ReserveError::KeyEnded);
+        }
+        match self.core().memory.reserve(&key, amount, now, error)? {
+            None => Ok(()),
+            Some(pending) => Err(ReserveError::Exceeded(BudgetExceeded {
+                budget: key.budget.unwrap_or_default(),
+                spent: spent(&key, now),
+                held: pending,
+                name: key.name,
+                amount,
+            })),
+        }
     }
 
     /// The same as [`Ledger::reserve`] for callers without a runtime: blocks the thread.
@@ -203,9 +247,19 @@ impl Hold {
     fn submit(&mut self, actual: u64) -> Committed<()> {
         self.is_settled = true;
         let (done, end) = oneshot::channel();
-        let core = self.ledger.weak();
-        let job = Settlement { id: self.id, actual: actual.min(MAX_AMOUNT), core, done: Some(done) };
-        self.ledger.submit_job(Box::new(job));
+        let (core, actual) = (self.ledger.weak(), actual.min(MAX_AMOUNT));
+        let mut done = Some(done);
+        if let Place::Memory { .. } = self.place {
+            self.ledger.core().memory.settle(self.key, self.amount, actual);
+            // The caller does not wait for a file that may stay as it is for long.
+            done.take().map(|done| done.send(Ok(())));
+        }
+        let reserved = (!matches!(self.place, Place::Memory { .. })).then_some(self.amount);
+        let is_in_memory = reserved.is_none();
+        let (key, place) = (self.key, self.place);
+        let settlement =
+            Settlement { key, place, reserved: reserved.unwrap_or(0), actual, is_in_memory, core, done };
+        self.ledger.submit_job(Box::new(settlement));
         Committed::new(end)
     }
 }
@@ -221,7 +275,12 @@ impl Drop for Hold {
 
 /// A settlement that is kept until it is written.
 struct Settlement {
-    id: i64,
+    key: KeyId,
+    place: Place,
+    /// The amount that is reserved in the file.
+    reserved: u64,
+    /// Whether the memory has the cost.
+    is_in_memory: bool,
     actual: u64,
     core: std::sync::Weak<crate::core::Core>,
     done: Option<oneshot::Sender<Result<(), Error>>>,
@@ -229,10 +288,26 @@ struct Settlement {
 
 impl Job for Settlement {
     fn run(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let id = match self.place {
+            Place::File(id) => id,
+            Place::Memory { run, at } => {
+                let KeyId(key) = self.key;
+                let (run, actual) = (run.map(|run| run.0), number(self.actual));
+                connection
+                    .prepare_cached(
+                        "INSERT INTO spending (key, run, reserved, actual, reserved_at) VALUES (?1, ?2, ?3, ?3, ?4)",
+                    )?
+                    .execute(params![key, run, actual, number(at.0)])?;
+                connection
+                    .prepare_cached("UPDATE key SET spent = spent + ?2 WHERE id = ?1")?
+                    .execute(params![key, actual])?;
+                return Ok(());
+            }
+        };
         let sql = "UPDATE spending SET actual = ?2 WHERE id = ?1 AND actual IS NULL RETURNING key, reserved";
         let settled: Option<(i64, i64)> = connection
             .prepare_cached(sql)?
-            .query_row(params![self.id, number(self.actual)], |row| Ok((row.get(0)?, row.get(1)?)))
+            .query_row(params![id, number(self.actual)], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
         if let Some((key, reserved)) = settled {
             connection
@@ -246,8 +321,19 @@ impl Job for Settlement {
         if let Some(done) = self.done.take() {
             let _ = done.send(committed.clone());
         }
+        let core = self.core.upgrade();
+        match (&committed, &core) {
+            (Ok(()), Some(core)) if self.is_in_memory => {
+                core.memory.written(self.key, self.reserved, self.actual);
+            }
+            (Err(Error::Storage { .. }), Some(core)) if !self.is_in_memory => {
+                core.memory.ended(self.key, self.reserved, self.actual);
+                self.is_in_memory = true;
+            }
+            _ => {}
+        }
         // A closed ledger does not try again: the amount stays reserved.
-        if let (Err(Error::Storage { .. }), Some(core)) = (committed, self.core.upgrade()) {
+        if let (Err(Error::Storage { .. }), Some(core)) = (committed, core) {
             core.push_unsettled(self);
         }
     }

@@ -10,6 +10,7 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::Error;
+use crate::bucket::bucket;
 use crate::paths::general;
 
 /// The format of a file: its tables, and the number that distinguishes it from other SQLite files.
@@ -28,7 +29,7 @@ pub(crate) const LEDGER: Format = Format { application: 0x6677_6c67, steps: &STE
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// The steps of the ledger of runs.
-const STEPS: [&str; 7] = [
+const STEPS: [&str; 11] = [
     include_str!("schema/0001_runs.sql"),
     include_str!("schema/0002_keys.sql"),
     include_str!("schema/0003_views.sql"),
@@ -36,10 +37,28 @@ const STEPS: [&str; 7] = [
     include_str!("schema/0005_not_stated.sql"),
     include_str!("schema/0006_limits.sql"),
     include_str!("schema/0007_trust.sql"),
+    include_str!("schema/0008_finish.sql"),
+    include_str!("schema/0009_daily.sql"),
+    include_str!("schema/0010_answers.sql"),
+    include_str!("schema/0011_evidence.sql"),
 ];
 
 /// The time for which a connection waits for another process that writes.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The time between two looks at a file that another process writes, and the number of looks in five seconds and in five minutes.
+const LOOK: Duration = Duration::from_millis(20);
+const LOOKS: (i32, i32) = (250, 15_000);
+
+/// Waits while another process writes, for up to five minutes; returns whether to look again.
+fn wait_for_others(looks: i32) -> bool {
+    if looks > 0 && looks % LOOKS.0 == 0 {
+        let seconds = looks / LOOKS.0 * 5;
+        tracing::warn!(target: "formwork", "another process writes to the store for {seconds} s: this one waits for it");
+    }
+    std::thread::sleep(LOOK);
+    looks < LOOKS.1
+}
 
 /// The connections of one process: one writes, one reads.
 #[derive(Debug)]
@@ -47,6 +66,7 @@ pub(crate) struct Store {
     writer: Mutex<Connection>,
     /// `None` in memory, where the one connection does both.
     reader: Option<Mutex<Connection>>,
+    is_read_only: bool,
 }
 
 impl Store {
@@ -64,14 +84,63 @@ impl Store {
             functions(&reader)?;
             Ok(reader)
         });
-        Ok(Self { writer: Mutex::new(writer), reader: Some(Mutex::new(reader.map_err(wrong)?)) })
+        let reader = reader.map_err(wrong)?;
+        Ok(Self { writer: Mutex::new(writer), reader: Some(Mutex::new(reader)), is_read_only: false })
+    }
+
+    /// Attaches a file as the schema of this name to both connections, which wait for other processes from now on.
+    pub(crate) fn attach(&self, path: &Path, name: &str) -> Result<(), Error> {
+        let wrong = in_file(path);
+        let file = if self.is_read_only { read_only(path).0 } else { path.to_string_lossy().into_owned() };
+        let sql = format!("ATTACH ?1 AS {name}");
+        for connection in [Some(&self.writer), self.reader.as_ref()].into_iter().flatten() {
+            let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
+            connection.busy_handler(Some(wait_for_others)).map_err(wrong)?;
+            connection.execute(&sql, [&file]).map_err(wrong)?;
+        }
+        Ok(())
+    }
+
+    /// Opens a file without writing to it or to its folder. Another process may work on it, if the folder has SQLite's files for that.
+    pub(crate) fn open_read_only(path: &Path, format: &Format) -> Result<Self, Error> {
+        check(path)?;
+        let (uri, has_writes) = read_only(path);
+        let wrong = |error: rusqlite::Error| {
+            let hint = if has_writes { "; copy the folder to a place where it can be written" } else { "" };
+            Error::File { path: path.to_owned(), message: format!("{error}{hint}") }
+        };
+        let flags =
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connect = || {
+            let file = Connection::open_with_flags(&uri, flags)?;
+            file.busy_timeout(PATIENCE)?;
+            functions(&file)?;
+            Ok(file)
+        };
+        let writer: Connection = connect().map_err(wrong)?;
+        let found = |sql| writer.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(wrong);
+        let (application, version) = (found("PRAGMA application_id")?, found("PRAGMA user_version")?);
+        let known = format.steps.len() as i64;
+        if application != format.application {
+            let hint = Some("it is another program's database");
+            return Err(Error::NotALedger { path: path.to_owned(), hint });
+        }
+        if version > known {
+            return Err(Error::Newer { path: path.to_owned(), found: version, known });
+        }
+        if version < known {
+            let message =
+                "it has an older format: copy the folder to a place where it can be written".to_owned();
+            return Err(Error::File { path: path.to_owned(), message });
+        }
+        let reader = connect().map_err(wrong)?;
+        Ok(Self { writer: Mutex::new(writer), reader: Some(Mutex::new(reader)), is_read_only: true })
     }
 
     pub(crate) fn in_memory() -> Result<Self, Error> {
         let mut writer = Connection::open_in_memory().map_err(|error| Error::write(&error))?;
         prepare(&mut writer, Path::new(":memory:"), &LEDGER)?;
-        functions(&writer).map_err(|error| Error::write(&error))?;
-        Ok(Self { writer: Mutex::new(writer), reader: None })
+        Ok(Self { writer: Mutex::new(writer), reader: None, is_read_only: false })
     }
 
     pub(crate) fn writer(&self) -> MutexGuard<'_, Connection> {
@@ -84,6 +153,16 @@ impl Store {
             self.reader.as_ref().unwrap_or(&self.writer).lock().unwrap_or_else(PoisonError::into_inner);
         read(&reader).map_err(|error| Error::read(&error))
     }
+}
+
+/// Returns the address of a file that is only read, and whether it has writes that are not brought into it yet.
+fn read_only(path: &Path) -> (String, bool) {
+    let log = path.with_file_name(format!("{}-wal", path.file_name().unwrap_or_default().display()));
+    let has_writes = std::fs::metadata(log).is_ok_and(|file| file.len() > 0);
+    // An immutable file is read without SQLite's files beside it.
+    let mode = if has_writes { "mode=ro" } else { "mode=ro&immutable=1" };
+    let name = path.display().to_string().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    (format!("file:{name}?{mode}"), has_writes)
 }
 
 /// Returns the conversion of errors with a file.
@@ -129,7 +208,9 @@ fn prepare(connection: &mut Connection, path: &Path, newest: &Format) -> Result<
     (|| {
         connection.busy_timeout(PATIENCE)?;
         // Both must be set before the first table is created, and have no effect on an existing file.
-        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+        // Steps use them, too.
+        functions(connection)
     })()
     .map_err(wrong)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(wrong)?;
@@ -165,11 +246,14 @@ fn prepare(connection: &mut Connection, path: &Path, newest: &Format) -> Result<
     .map_err(wrong)
 }
 
-/// Adds `general(path)`, which queries compare paths by.
+/// Adds `general(path)`, which queries compare paths by, and `bucket(millis)`, the class of a duration.
 fn functions(connection: &Connection) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     connection.create_scalar_function("general", 1, flags, |context| {
         context.get::<String>(0).map(|path| general(&path).into_owned())
+    })?;
+    connection.create_scalar_function("bucket", 1, flags, |context| {
+        context.get::<i64>(0).map(|millis| bucket(millis.max(0).unsigned_abs()))
     })
 }
 
@@ -178,11 +262,44 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_file_is_read_without_writing_beside_it() {
+        const FORMAT: Format =
+            Format { application: 7, steps: &["CREATE TABLE t (n); INSERT INTO t VALUES (1)"] };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a#b?.db");
+        drop(Store::open(&path, &FORMAT).unwrap());
+        let files = || {
+            let mut names: Vec<_> =
+                std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        let before = (files(), std::fs::read(&path).unwrap());
+        let store = Store::open_read_only(&path, &FORMAT).unwrap();
+        let count =
+            |file: &Connection| file.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0));
+        assert_eq!(store.read(count).unwrap(), 1);
+        assert!(store.writer().execute("INSERT INTO t VALUES (2)", []).is_err());
+        assert_eq!(before.0, ["a#b?.db"]);
+        assert_eq!(before, (files(), std::fs::read(&path).unwrap()));
+        drop(store);
+        for (format, says) in [
+            (Format { application: 8, ..FORMAT }, "another program's database"),
+            (Format { steps: &[], ..FORMAT }, "has format 1"),
+            (Format { steps: &["", ""], ..FORMAT }, "an older format: copy the folder"),
+        ] {
+            let error = Store::open_read_only(&path, &format).map(drop).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+
+    #[test]
     fn every_older_format_becomes_the_newest_and_keeps_its_rows() {
         let folder = tempfile::tempdir().unwrap();
         for format in 0..=STEPS.len() {
             let path = folder.path().join(format!("{format}.db"));
             let old = Connection::open(&path).unwrap();
+            functions(&old).unwrap();
             for step in &STEPS[..format] {
                 old.execute_batch(step).unwrap();
             }

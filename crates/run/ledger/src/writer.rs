@@ -54,7 +54,7 @@ fn write(core: &Core, batch: Batch, cache: &mut Size) {
         run_writes(core, all);
     }
     if !batch.runs.is_empty() {
-        write_runs(core, batch.runs);
+        write_runs(core, batch.runs, batch.is_last);
     }
     if !batch.puts.is_empty() {
         let mut connection = core.store.writer();
@@ -125,13 +125,14 @@ fn run_writes(core: &Core, jobs: Vec<Box<dyn Job>>) {
         core.note(&error);
         Error::write(&error)
     });
+    core.wrote(committed.clone().err());
     for job in done.into_iter().chain(rest) {
         job.report(committed.clone());
     }
 }
 
 /// Commits runs; sheds first their bodies and then the runs if there is no room.
-fn write_runs(core: &Core, mut runs: Vec<RunRecord>) {
+fn write_runs(core: &Core, mut runs: Vec<RunRecord>, is_last: bool) {
     for run in &mut runs {
         core.counts().shed_bodies += u64::from(run.redact(&core.settings.redaction));
     }
@@ -145,6 +146,8 @@ fn write_runs(core: &Core, mut runs: Vec<RunRecord>) {
                 counts.recorded += (runs.len() - duplicates) as u64;
                 counts.shed_runs += duplicates as u64;
                 counts.last_error = None;
+                drop(counts);
+                core.wrote(None);
                 return;
             }
             Err(error) => {
@@ -160,7 +163,17 @@ fn write_runs(core: &Core, mut runs: Vec<RunRecord>) {
                     runs.iter_mut().for_each(RunRecord::drop_bodies);
                     continue;
                 }
-                core.counts().shed_runs += runs.len() as u64;
+                // A file at its configured size stays so. All else may pass: the runs are kept, as many as the queue has room for.
+                let is_at_limit = is_full(&error) && core.settings.max_bytes.is_some();
+                if !is_at_limit {
+                    core.wrote(Some(Error::write(&error)));
+                }
+                let shed = if is_at_limit || is_last {
+                    runs.len()
+                } else {
+                    core.queue.put_back(runs, &core.settings)
+                };
+                core.counts().shed_runs += shed as u64;
                 return;
             }
         }

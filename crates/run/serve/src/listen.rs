@@ -234,7 +234,7 @@ async fn talk<F, R>(
     // Responses are written in large pieces already, so Nagle's algorithm would only delay them.
     let _ = socket.set_nodelay(true);
     let socket = Impatient::new(socket, limits.write_timeout);
-    let Some(Tls(acceptor)) = limits.tls else {
+    let Some(acceptor) = limits.tls.as_ref().map(Tls::acceptor) else {
         return speak(socket, answer, limits.read_timeout, ended).await;
     };
     // A failed TLS handshake ends only the client's own connection.

@@ -1,6 +1,6 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use rustls::ServerConfig;
 use rustls::crypto::ring::default_provider;
@@ -19,7 +19,7 @@ use tokio_rustls::TlsAcceptor;
 /// assert!(matches!(error, Some(TlsError::File(file, _)) if file == Path::new("no-such.pem")));
 /// ```
 #[derive(Clone)]
-pub struct Tls(pub(crate) TlsAcceptor);
+pub struct Tls(Arc<RwLock<TlsAcceptor>>);
 
 /// The reason why files cannot be used for TLS.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +72,17 @@ impl Tls {
                 error => unusable(error),
             })?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self(TlsAcceptor::from(Arc::new(config))))
+        Ok(Self(Arc::new(RwLock::new(TlsAcceptor::from(Arc::new(config))))))
+    }
+
+    /// Replaces the certificate and the key by those of another value, for the connections of all clones that begin later.
+    pub fn replace(&self, by: &Self) {
+        let by = by.acceptor();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = by;
+    }
+
+    pub(crate) fn acceptor(&self) -> TlsAcceptor {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

@@ -63,7 +63,8 @@ impl Files {
         }
         command.args(["batch", if is_first { "run" } else { "resume" }]);
         if is_first {
-            command.arg(&self.rows).arg("--contract").arg(&self.contract).arg("--out");
+            command.arg(&self.rows).arg("--contract").arg(&self.contract);
+            command.arg("--store").arg(self.out.join("store.db")).arg("--out");
         }
         command.arg(&self.out).arg("--config").arg(&self.config).arg("--json");
         command.env_remove("FORMWORK_MODEL").env_remove("FORMWORK_CONFIG");
@@ -76,8 +77,11 @@ impl Files {
     /// Returns SQLite's report on the state of the batch: `ok`.
     pub(crate) fn integrity(&self) -> Result<String, String> {
         let text = |error: rusqlite::Error| error.to_string();
-        let file = rusqlite::Connection::open(self.out.join("ledger.db")).map_err(text)?;
-        file.query_row("PRAGMA integrity_check", [], |row| row.get(0)).map_err(text)
+        let of = |name: &str| -> Result<String, String> {
+            let file = rusqlite::Connection::open(self.out.join(name)).map_err(text)?;
+            file.query_row("PRAGMA integrity_check", [], |row| row.get(0)).map_err(text)
+        };
+        of("store.db").and_then(|store| if store == "ok" { of("ledger.db") } else { Ok(store) })
     }
 }
 

@@ -35,6 +35,21 @@ fn one_request_in_json_mode_with_the_contracts_bytes() {
 }
 
 #[test]
+fn the_number_of_errors_is_that_of_all() {
+    let mut wrong = good();
+    wrong["quality"]["risks"] = json!(vec![1; 600]);
+    let server = server(&[&wrong.to_string()]);
+    let lines = Arc::new(Mutex::new(Vec::<String>::new()));
+    let sink = Arc::clone(&lines);
+    let client = client_of(&server).with_debug_log(move |line| sink.lock().unwrap().push(line.to_owned()));
+    let failure = client.build().unwrap().ask_blocking("What?").into_result().unwrap_err();
+    assert_eq!(failure.message, "the last answer has 600 errors");
+    let lines = lines.lock().unwrap();
+    assert_eq!(lines[1], "[chat] attempt 1/2: SCHEMA_VALIDATION_FAILED, 600 errors");
+    assert!(lines.iter().any(|line| line == "[chat]   and 88 more"), "{lines:#?}");
+}
+
+#[test]
 fn a_forced_tool_takes_the_place_of_json_mode_and_is_corrected_like_it() {
     let replies = ["{}".to_owned(), good().to_string()].map(|arguments| {
         let function = json!({"name": "StructuredAnswerLite", "arguments": arguments});

@@ -38,6 +38,26 @@ fn wants(name: &str, arguments: Value) -> String {
 }
 
 #[test]
+fn a_reply_says_how_much_of_its_answer_the_model_wrote_freely() {
+    let call = wants("add", json!({"numbers": [2, 3]}));
+    for (restrained, free) in [([false, false], 8), ([true, false], 8), ([false, true], 0)] {
+        let answers = [call.clone(), good().to_string()].into_iter().zip(restrained);
+        let model = model(answers.map(|(text, restrained)| {
+            let mut completion = Completion::new(text);
+            completion.restrained = restrained;
+            Reply::completion(completion)
+        }));
+        let client = client(&model).with_tool(adding(&Arc::default())).build().unwrap();
+        let trust = client.ask_blocking("2 + 3?").into_result().unwrap().trust;
+        assert_eq!(
+            (trust.leaves, trust.free),
+            (8, free),
+            "the tool call is no part of the answer: {restrained:?}"
+        );
+    }
+}
+
+#[test]
 fn a_tool_is_called_with_arguments_that_its_contract_accepts() {
     let calls = Arc::new(AtomicU32::new(0));
     let wrong = wants("add", json!({"numbers": ["two"], "carry": true}));

@@ -70,6 +70,25 @@ async fn a_score_out_of_range_is_requested_again_and_never_clamped() {
 }
 
 #[tokio::test]
+async fn a_line_of_the_log_has_the_number_of_all_violations() {
+    let log = Log::default();
+    let model = documents(&[
+        {
+            let mut wrong = answer(610);
+            wrong["risk_factors"] = json!(vec![1; 600]);
+            wrong
+        },
+        answer(610),
+    ]);
+    let guard = log.listen(FmtSpan::NONE);
+    builder(&model).build().unwrap().score(&wallet()).await.unwrap();
+    drop(guard);
+    let log = log.text();
+    let line = log.lines().find(|line| line.contains("rejected")).unwrap();
+    assert!(line.contains("total=600") && line.contains("; and 88 more"), "{line}");
+}
+
+#[tokio::test]
 async fn a_way_of_asking_that_is_refused_uses_no_attempt() {
     let capabilities = Capabilities::new(Enforcement::Schema)
         .with_dialect("ollama")

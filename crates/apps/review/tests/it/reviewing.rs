@@ -53,6 +53,28 @@ async fn a_review_has_a_verdict_for_each_criterion() {
 }
 
 #[tokio::test]
+async fn verdicts_say_how_much_of_them_the_judge_wrote_freely() {
+    // The second vote on the first criterion is restrained; the second criterion is decided without a model.
+    let judge = Says::new(|_, nth| verdict("pass", 55) + if nth == 1 { RESTRAINED } else { "" });
+    let rubric = ReviewRubric { votes: Votes { extra: 2, near: 10 }, ..ReviewRubric::new("trust") }
+        .with_criterion(Criterion::new("kind", "It is kind."))
+        .with_criterion(Criterion { schema: Some(json!({})), ..Criterion::new("any", "It is anything.") });
+    let review = LlmReviewService::new(agent(judge).0).review(json!("…"), &rubric).await.unwrap();
+    let [asked, decided] = review.criteria_results.as_slice() else { panic!("{review:?}") };
+    assert_eq!((asked.votes, decided.trust.as_ref()), (2, None));
+    assert_eq!(review.trust().to_string(), "6 leaves, 3 written freely, 3 restrained");
+    assert_eq!(asked.trust.as_ref(), Some(&review.trust()));
+
+    let once = Says::new(|_, nth| {
+        let answer = json!({"reasoning": "It answers.", "better": "tie", "confidence": 90}).to_string();
+        answer + if nth == 1 { RESTRAINED } else { "" }
+    });
+    let pair = Pair { task: String::new(), a: "a".into(), b: "b".into() };
+    let comparison = LlmReviewService::new(agent(once).0).compare(&pair).await.unwrap();
+    assert_eq!((comparison.forward.trust.free, comparison.swapped.trust.free), (3, 0));
+}
+
+#[tokio::test]
 async fn the_documents_interface_is_what_is_written() {
     let (agent, _) = agent(judge());
     let review = LlmReviewService::new(agent).review(json!("…"), &rubric()).await.unwrap();

@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 
 type Script = Box<dyn Fn(&Call, usize) -> String + Send + Sync>;
 
+/// The end of an answer whose values the provider ended early.
+pub(crate) const RESTRAINED: &str = " (restrained)";
+
 /// A model whose answers a function computes from the call.
 pub(crate) struct Says {
     capabilities: Capabilities,
@@ -57,7 +60,10 @@ impl Provider for Says {
             calls.push(call.clone());
             calls.len() - 1
         };
-        Ok(Completion::new((self.answer)(call, nth)).into())
+        let answer = (self.answer)(call, nth);
+        let mut completion = Completion::new(answer.trim_end_matches(RESTRAINED));
+        completion.restrained = answer.ends_with(RESTRAINED);
+        Ok(completion.into())
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use formwork::config::Defaults;
 use formwork::contract::NamedContract;
-use formwork_batch::{Batch, Pace};
+use formwork_batch::{Batch, Pace, Question};
 use formwork_core::{Error, Layer};
 use formwork_extract::{Backend, Extractor, ExtractorBuilder};
 use serde_json::Value;
@@ -79,36 +79,42 @@ pub(super) struct New {
     pub(super) yes: bool,
 }
 
-/// Replaces the contract of a batch, after it said what that changes.
-pub(super) fn replace(
+/// Asks a question about the rows of a batch, maybe under a new contract, after it said what the stored answers spare.
+pub(super) fn ask(
     batch: &mut Batch,
-    new: &New,
+    question: Question,
+    new: Option<&New>,
     satisfies: impl Fn(&Value) -> bool,
 ) -> Result<(), Failed> {
-    let judged =
-        batch.judge(|old, value| asks_alike(old, &new.contract) && satisfies(value)).map_err(failed)?;
+    let contract = new.map_or_else(|| batch.view().spec().contract.clone(), |new| new.contract.clone());
+    let question = question.with_prompt_of(&contract);
+    let judged = batch.judge(&contract, &question, satisfies).map_err(failed)?;
     let cost = numbers::cost_of(batch.view(), judged.open).map_err(failed)?;
     let cost = cost.map(|cost| format!(", for about {cost}")).unwrap_or_default();
-    let found = format!(
-        "the new contract: {} values satisfy it, {} earlier ones return, {} violate it; {} rows are processed{cost}",
-        judged.valid,
-        judged.returned(),
-        judged.changed(),
-        judged.open
-    );
-    if judged.changed() > 0 && !new.yes {
-        return Err(Failed::usage(format!(
-            "{found}; nothing was changed: add --yes to set the values aside that violate the contract"
-        )));
+    if let Some(new) = new {
+        let found = format!(
+            "the new contract: {} values satisfy it, {} stored ones return, {} violate it; {} rows are processed{cost}",
+            judged.valid,
+            judged.returned(),
+            judged.changed(),
+            judged.open
+        );
+        if judged.changed() > 0 && !new.yes {
+            return Err(Failed::usage(format!(
+                "{found}; nothing was changed: add --yes to set the values aside that violate the contract"
+            )));
+        }
+        say!("{found}");
+    } else if judged.returned() > 0 {
+        let (rows, store) = (judged.returned(), batch.view().store());
+        say!(
+            "{rows} rows have a valid answer in {} and take no call; {} rows are processed{cost} (--sample 1 asks anew)",
+            store.display(),
+            judged.open.saturating_sub(batch.view().progress().map_err(failed)?.rejected)
+        );
     }
-    say!("{found}");
-    batch.replace_contract(new.contract.clone(), judged).map_err(failed)?;
+    batch.ask(contract, question, judged).map_err(failed)?;
     Ok(())
-}
-
-/// Returns whether two contracts ask the same question, so that a value of one may stay where it satisfies the other.
-fn asks_alike(old: &Value, new: &Value) -> bool {
-    ["instructions", "examples"].iter().all(|part| old.get(part) == new.get(part))
 }
 
 /// Returns the extractor of a contract, with a pace around each target.

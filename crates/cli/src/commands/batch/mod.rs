@@ -49,13 +49,15 @@ Rows are JSON Lines ({\"id\": ..., \"input\": \"...\"}), a table with the column
 folder of files. `batch export` repeats the other columns. The contract is a JSON Schema, a shape, or YAML with `schema`, `rules`, `instructions` and `examples`.
 
 The folder receives part-*.jsonl with the values ({\"id\", \"value\", ...}), rejected-*.jsonl with the rows without a valid value and
-their calls, and ledger.db with the state. If the process ends early, `formwork batch resume FOLDER` or the same `run` command
+their calls, and ledger.db with the rows. The answers are in the store (--store). If the process ends early, `formwork batch resume FOLDER` or the same `run` command
 continues the batch.";
 
 const RESUME_HELP: &str = "\
 Examples:
   formwork batch resume letters
-  formwork batch resume letters --config other.toml --concurrency 8";
+  formwork batch resume letters --config other.toml --concurrency 8
+
+The options of the last `run`, `resume` or `retry` hold until others are named, except --limit, --estimate, --json and --verbose.";
 
 const RETRY_HELP: &str = "\
 Examples:
@@ -127,6 +129,14 @@ pub(crate) struct RunArgs {
     /// Rows per file of results
     #[arg(long, value_name = "ROWS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     part_rows: u64,
+    /// The file for the answers of a new batch, which batches share: rows with a valid answer to the same question take no call. Name
+    /// DIR/store.db to keep the batch in one folder that can be moved [default: FORMWORK_STORE, else .formwork/store.db beside
+    /// the configuration, else formwork/store.db in the user's data folder]
+    #[arg(long, value_name = "FILE")]
+    store: Option<PathBuf>,
+    /// Take the rows of a changed input over: rows with the same id and text keep their results, others are processed
+    #[arg(long)]
+    new_rows: bool,
     /// Replace the contract of an existing batch, after a line says what it changes. Values that satisfy it stay, and earlier ones
     /// return; rows whose value violates it (with --yes), rejected rows and open rows are processed again
     #[arg(long)]
@@ -151,6 +161,9 @@ pub(crate) struct ResumeArgs {
 pub(crate) struct WorkArgs {
     #[command(flatten)]
     named: Named,
+    /// The number of the sample: stored answers of another sample are not used, so each new number asks anew [default: 0]
+    #[arg(long, value_name = "NUMBER")]
+    sample: Option<u32>,
     /// Call models directly, or through the batch API of OpenAI or Anthropic, which costs half and takes up to a day for each
     /// round of calls [default: direct]
     #[arg(long, value_name = "MODE", value_enum)]
@@ -158,16 +171,26 @@ pub(crate) struct WorkArgs {
     /// Maximum number of rows per file of `--mode provider-batch` [default: as many as the provider accepts in 64 MiB]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..))]
     file_rows: Option<u32>,
-    /// Seconds between two requests for the state of the files of `--mode provider-batch`
-    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
-    poll: f64,
-    /// Process rows in this process, or in the workers of a Restate server (`formwork worker`), which have the
+    /// Seconds between two requests for the state of the files of `--mode provider-batch` [default: 30]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    poll: Option<f64>,
+    /// Process rows in this process, or in the workers of a Restate server (`formwork worker`) that have the same
     /// providers [default: in-process]
     #[arg(long, value_name = "ENGINE", value_enum)]
     engine: Option<Engine>,
     /// The address of Restate's ingress, such as http://127.0.0.1:8080; required by --engine restate
     #[arg(long, value_name = "URL")]
     ingress: Option<String>,
+    /// The pool of workers that gets the rows of --engine restate [default: the workers with the same providers and policies]
+    #[arg(long, value_name = "NAME")]
+    pool: Option<String>,
+    /// Maximum number of rows that are submitted to Restate and have no result; --concurrency of them, the oldest, are waited for
+    /// [default: 4096]
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    ahead: Option<u32>,
+    /// The environment variable with the bearer token for Restate's ingress [default: no token]
+    #[arg(long, value_name = "VARIABLE")]
+    token_env: Option<String>,
     /// Maximum number of rows in progress [default: as many as the targets sustain, at most 512; 1 for a model in this process]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u16).range(1..=4096))]
     concurrency: Option<u16>,
@@ -190,6 +213,10 @@ pub(crate) struct WorkArgs {
     /// Exit with 0 even if rows were rejected
     #[arg(long)]
     allow_failures: bool,
+    /// Seconds in which rows in progress are finished after the first Ctrl-C or SIGTERM; no further row is started. A second signal
+    /// drops their calls at once [default: 30]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    grace: Option<f64>,
     /// Print the numbers of the batch as one JSON object at the end
     #[arg(long)]
     json: bool,
@@ -292,7 +319,8 @@ pub(crate) fn run(command: &Command, providers: &Providers) -> Result<Status, Fa
 
 fn status(args: &StatusArgs) -> Result<Status, Failed> {
     let view = View::open(&args.folder).map_err(failed)?;
-    let numbers = numbers::of(&view).map_err(failed)?;
+    let mut numbers = numbers::of(&view).map_err(failed)?;
+    numbers.estimate = numbers::estimated(&view).map_err(failed)?.filter(|_| numbers.open > 0);
     output::either(args.json, &numbers, || numbers::page(&numbers))?;
     Ok(Status::Ok)
 }

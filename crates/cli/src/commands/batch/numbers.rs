@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use formwork_batch::{BatchError, Control, Stop, View, estimate};
+use formwork_batch::{BatchError, Control, Known, Stop, View, estimate};
 use indicatif::HumanCount;
 
 use crate::rows::{BatchEstimate, BatchOutput, BatchState};
@@ -41,6 +41,8 @@ pub(super) fn of(view: &View) -> Result<BatchOutput, BatchError> {
         output_tokens: progress.output_tokens,
         cost_usd,
         expected_cost_usd,
+        uncertain: progress.uncertain,
+        uncertain_cost_usd: progress.uncertain_micro_usd as f64 / 1e6,
         reasons: progress.reasons,
         in_force: health::of_batch(view)?,
         estimate: None,
@@ -51,12 +53,14 @@ pub(super) fn of(view: &View) -> Result<BatchOutput, BatchError> {
 pub(super) fn estimated(view: &View) -> Result<Option<BatchEstimate>, BatchError> {
     let costs = view.row_costs()?;
     let money: Option<Vec<f64>> =
-        costs.iter().map(|(micro_usd, _)| micro_usd.map(|micro_usd| micro_usd as f64 / 1e6)).collect();
+        costs.iter().map(|(micro_usd, ..)| micro_usd.map(|micro_usd| micro_usd as f64 / 1e6)).collect();
     // A cost of 0 means that the price of the model is unknown.
     let money = money.filter(|money| money.iter().any(|cost| *cost > 0.0));
     let unit = if money.is_some() { "usd" } else { "tokens" };
-    let sample = money.unwrap_or_else(|| costs.iter().map(|(_, tokens)| *tokens as f64).collect());
-    Ok(estimate(&sample, view.askable()?).map(|found| BatchEstimate {
+    let known = money.unwrap_or_else(|| costs.iter().map(|(_, tokens, _)| *tokens as f64).collect());
+    let sample: Vec<Known> =
+        costs.iter().zip(known).map(|((.., bytes), cost)| Known { length: *bytes as f64, cost }).collect();
+    Ok(estimate(&sample, view.askable()?, view.open_bytes()? as f64).map(|found| BatchEstimate {
         sampled: found.sampled,
         rows: found.rows,
         unit,
@@ -115,6 +119,23 @@ pub(super) fn page(numbers: &BatchOutput) -> String {
         HumanCount(numbers.calls),
         costs(numbers),
     );
+    if numbers.uncertain > 0 {
+        text.push_str(&format!(
+            "uncertain {} calls whose process died or was interrupted; they cost at most {}, which is not in the cost above\n",
+            HumanCount(numbers.uncertain),
+            amount(numbers.uncertain_cost_usd, "usd")
+        ));
+    }
+    if let Some(estimate) = &numbers.estimate {
+        text.push_str(&format!(
+            "estimate  {} for all {} rows (90 %: {} to {}), from {} of them\n",
+            amount(estimate.expected, estimate.unit),
+            HumanCount(estimate.rows),
+            amount(estimate.low, estimate.unit),
+            amount(estimate.high, estimate.unit),
+            HumanCount(estimate.sampled),
+        ));
+    }
     for (nth, (reason, rows)) in numbers.reasons.iter().enumerate() {
         let label = if nth == 0 { "rejected" } else { "" };
         text.push_str(&format!("{label:<9} {}: {reason}\n", HumanCount(*rows)));

@@ -10,7 +10,7 @@ use formwork_batch::ProviderBatch;
 use formwork_extract::{Budget, Extractor};
 use serde_json::Value;
 
-use super::WorkArgs;
+use super::session::Settings;
 use crate::exit::Failed;
 use crate::targets::Opened;
 
@@ -55,9 +55,9 @@ pub(super) fn files(
 
 impl Files {
     /// Returns the engine for these APIs.
-    pub(super) fn engine(self, extractor: Extractor<Value>, args: &WorkArgs) -> ProviderBatch {
-        let engine = ProviderBatch::new(extractor).with_interval(Duration::from_secs_f64(args.poll));
-        let engine = match args.file_rows.and_then(|rows| usize::try_from(rows).ok()) {
+    pub(super) fn engine(self, extractor: Extractor<Value>, settings: &Settings) -> ProviderBatch {
+        let engine = ProviderBatch::new(extractor).with_interval(Duration::from_secs_f64(settings.poll));
+        let engine = match settings.file_rows.and_then(|rows| usize::try_from(rows).ok()) {
             Some(requests) => engine.with_file_limits(FileLimits { requests, ..FileLimits::default() }),
             None => engine,
         };

@@ -3,24 +3,31 @@
 use std::sync::Arc;
 
 use formwork::contract::NamedContract;
-use formwork::http::HttpTransport;
-use formwork_batch::{Batch, Engine as _, Restate};
+use formwork::providers::Providers;
+use formwork_batch::{Batch, Engine as _, Question, Restate};
 use formwork_core::{Context, Contract, Inline};
 use formwork_extract::CancellationToken;
 use serde_json::Value;
 
 use super::contract::New;
-use super::session::{MAX_ROWS, Settings, closed, limited, with_progress};
+use super::session::{Settings, closed, limited, reopen, with_progress};
 use super::{Mode, WorkArgs, contract};
 use crate::exit::{Failed, Status};
 use crate::flags::set;
-use crate::interrupt;
+use crate::targets::Named;
+use crate::{interrupt, pool};
+
+/// The number of rows whose results are waited for at a time (default).
+const WAITED: u16 = 1024;
 
 /// Works on a batch with an engine on Restate.
 pub(super) fn work(
     mut batch: Batch,
     args: &WorkArgs,
     settings: &Settings,
+    named: &Named,
+    providers: &Providers,
+    reopened: bool,
     new: Option<New>,
 ) -> Result<Status, Failed> {
     if settings.mode == Mode::ProviderBatch {
@@ -33,20 +40,27 @@ pub(super) fn work(
             "--engine restate needs the address of Restate's ingress: add --ingress, for example --ingress http://127.0.0.1:8080",
         ));
     };
-    let transport = HttpTransport::new(url).map_err(Failed::usage)?;
-    if let Some(new) = new {
-        let satisfies = satisfies(&new.contract)?;
-        contract::replace(&mut batch, &new, satisfies)?;
+    let transport = pool::transport(url, settings.token_env.as_deref())?;
+    // The workers of a named pool are checked against the configuration that the command names, if it names one.
+    let pool = pool::pool(settings.pool.as_deref(), named, &settings.retries, providers, named.is_given())?;
+    let current = new.as_ref().map_or(&batch.view().spec().contract, |new| &new.contract);
+    let satisfies = satisfies(current)?;
+    if reopened {
+        reopen(&batch)?;
     }
+    // The workers have the targets, so only answers of this batch are found again.
+    contract::ask(&mut batch, Question::default(), new.as_ref(), satisfies)?;
     let contract = batch.view().spec().contract.clone();
-    let rows = usize::from(settings.concurrency.unwrap_or(MAX_ROWS));
+    let rows = usize::from(settings.concurrency.unwrap_or(WAITED));
     let budget = settings.budget.map(|budget| (budget * 1e6) as u64);
-    let engine = set(Restate::new(Arc::new(transport), url, contract, rows), budget, Restate::with_budget);
+    let engine = set(Restate::new(transport, url, pool, contract, rows), budget, Restate::with_budget);
+    let ahead = settings.ahead.and_then(|rows| usize::try_from(rows).ok());
+    let engine = set(engine, ahead, Restate::with_ahead);
     let batch = Arc::new(limited(batch, args, settings)?);
     let cancel = CancellationToken::new();
     interrupt::run(&cancel, async {
         let ended = with_progress(&batch, engine.run(Arc::clone(&batch) as _, &cancel)).await;
-        closed(&batch, ended, args)
+        closed(&batch, ended, args, settings)
     })
 }
 

@@ -3,8 +3,8 @@
 use std::future::Future;
 use std::time::Duration;
 
-use formwork_batch::{Batch, BatchError, Ended, MaxFailures, Stop};
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use formwork_batch::{Batch, BatchError, Ended, MaxFailures, Stop, start_anew};
+use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use super::{Engine, Mode, WorkArgs, failed, numbers};
@@ -34,12 +34,23 @@ pub(super) struct Settings {
     pub(super) budget: Option<f64>,
     pub(super) max_failures: Option<MaxFailures>,
     pub(super) retries: RetryArgs,
+    pub(super) sample: u32,
+    pub(super) file_rows: Option<u32>,
+    /// In seconds.
+    pub(super) poll: f64,
+    /// In seconds.
+    pub(super) grace: f64,
+    allow_failures: bool,
+    pub(super) pool: Option<String>,
+    pub(super) ahead: Option<u32>,
+    pub(super) token_env: Option<String>,
 }
 
 impl Settings {
     /// Returns the settings of the command line, else those that an earlier command stored, and stores them.
     pub(super) fn of(batch: &Batch, args: &WorkArgs) -> Result<(Self, crate::targets::Named), BatchError> {
         let kept = batch.view().note(SETTINGS)?.unwrap_or_default();
+        let number = |key: &str| kept.get(key).and_then(Value::as_f64);
         let text = |key: &str| kept.get(key).and_then(Value::as_str).map(str::to_owned);
         let named = args.named.clone().or_kept([text("config"), text("provider"), text("model")]);
         let failures = kept.get("max_failures");
@@ -65,9 +76,17 @@ impl Settings {
             engine: args.engine.unwrap_or(kept_engine),
             ingress: args.ingress.clone().or_else(|| text("ingress")),
             concurrency: args.concurrency.or(concurrency),
-            budget: args.budget.or_else(|| kept.get("budget").and_then(Value::as_f64)),
+            budget: args.budget.or_else(|| number("budget")),
             max_failures: args.max_failures.or(kept_failures),
             retries: args.retries.clone().or_kept(&kept),
+            sample: args.sample.or_else(|| kept.get("sample")?.as_u64()?.try_into().ok()).unwrap_or_default(),
+            file_rows: args.file_rows.or_else(|| kept.get("file_rows")?.as_u64()?.try_into().ok()),
+            poll: args.poll.or_else(|| number("poll")).unwrap_or(30.0),
+            grace: args.grace.or_else(|| number("grace")).unwrap_or(30.0),
+            allow_failures: args.allow_failures || kept.get("allow_failures") == Some(&Value::Bool(true)),
+            pool: args.pool.clone().or_else(|| text("pool")),
+            ahead: args.ahead.or_else(|| kept.get("ahead")?.as_u64()?.try_into().ok()),
+            token_env: args.token_env.clone().or_else(|| text("token_env")),
         };
         let [config, provider, model] = &settings.named;
         let failures = match settings.max_failures {
@@ -81,11 +100,21 @@ impl Settings {
             "mode": if settings.mode == Mode::ProviderBatch { "provider-batch" } else { "direct" },
             "engine": if settings.engine == Engine::Restate { "restate" } else { "in-process" },
             "ingress": settings.ingress, "retries": settings.retries.retries,
-            "retry_delays": settings.retries.retry_delays,
+            "retry_delays": settings.retries.retry_delays, "sample": settings.sample, "file_rows": settings.file_rows,
+            "poll": settings.poll, "grace": settings.grace, "allow_failures": settings.allow_failures, "pool": settings.pool,
+            "ahead": settings.ahead, "token_env": settings.token_env,
         });
         batch.view().set_note(SETTINGS, stored)?;
         Ok((settings, named))
     }
+}
+
+/// Opens the rejected rows of a batch, and the open rows of a cancelled one.
+pub(super) fn reopen(batch: &Batch) -> Result<(), Failed> {
+    start_anew(batch.view()).map_err(failed)?;
+    let rows = batch.retry().map_err(failed)?;
+    say!("{rows} rejected rows are processed again");
+    Ok(())
 }
 
 /// Returns the batch with the limits of this process.
@@ -106,11 +135,12 @@ pub(super) fn closed(
     batch: &Batch,
     ended: Result<Ended, BatchError>,
     args: &WorkArgs,
+    settings: &Settings,
 ) -> Result<Status, Failed> {
     let closed = batch.close();
     let ended = ended.map_err(failed)?;
     closed.map_err(failed)?;
-    report(batch, ended, args)
+    report(batch, ended, args, settings)
 }
 
 /// Shows the progress on a terminal while the engine works.
@@ -133,7 +163,7 @@ pub(super) async fn with_progress<T>(batch: &Batch, work: impl Future<Output = T
 }
 
 /// Reports the outcome.
-fn report(batch: &Batch, ended: Ended, args: &WorkArgs) -> Result<Status, Failed> {
+fn report(batch: &Batch, ended: Ended, args: &WorkArgs, settings: &Settings) -> Result<Status, Failed> {
     let view = batch.view();
     let mut found: BatchOutput = numbers::of(view).map_err(failed)?;
     // The stored state still names this process, which is about to end.
@@ -153,21 +183,10 @@ fn report(batch: &Batch, ended: Ended, args: &WorkArgs) -> Result<Status, Failed
         output::row(&found)?;
     } else {
         say!("{}", numbers::page(&found).trim_end());
-        if let Some(estimate) = &found.estimate {
-            let amount = |number| numbers::amount(number, estimate.unit);
-            say!(
-                "estimate  {} for all {} rows (90 %: {} to {}), from {} of them",
-                amount(estimate.expected),
-                HumanCount(estimate.rows),
-                amount(estimate.low),
-                amount(estimate.high),
-                HumanCount(estimate.sampled),
-            );
-        }
     }
     let folder = view.folder().display();
     match ended {
-        Ended::Done => Ok(Status::of(found.rejected == 0 || args.allow_failures)),
+        Ended::Done => Ok(Status::of(found.rejected == 0 || settings.allow_failures)),
         Ended::Stopped(Stop::TooManyFailures) => Err(Failed::no_answer(format!(
             "{} rows were rejected, which is more than --max-failures allows: see rejected-*.jsonl in {folder}; `formwork batch \
              resume {folder} --max-failures 100%` goes on",
@@ -176,11 +195,11 @@ fn report(batch: &Batch, ended: Ended, args: &WorkArgs) -> Result<Status, Failed
         Ended::Stopped(Stop::Cancelled) => {
             Err(Failed::stopped(format!("cancelled; `formwork batch retry {folder}` takes it back")))
         }
+        Ended::Interrupted | Ended::Stopped(Stop::Draining) => {
+            Err(Failed::stopped(format!("interrupted; `formwork batch resume {folder}` goes on")))
+        }
         Ended::Stopped(_) => {
             Err(Failed::stopped(format!("paused; `formwork batch resume {folder}` goes on")))
-        }
-        Ended::Interrupted => {
-            Err(Failed::stopped(format!("interrupted; `formwork batch resume {folder}` goes on")))
         }
         Ended::OverBudget(message) => Err(Failed::no_answer(format!(
             "{message}; `formwork batch resume {folder} --budget USD` goes on with more"

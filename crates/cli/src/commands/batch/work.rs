@@ -1,14 +1,15 @@
 //! Working on a batch: `run`, `resume` and `retry`.
 
 use std::cell::RefCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use formwork::config::Section;
 use formwork::providers::Providers;
 use formwork_batch::{
-    Batch, BatchError, Columns, Control, Engine as _, InProcess, MAX_INPUT, Pace, Spec, Stop, open_files,
-    read_rows, start_anew,
+    Batch, BatchError, Columns, Control, Engine as _, InProcess, MAX_INPUT, Pace, Question, Rows, Spec, Stop,
+    open_files, read_rows,
 };
 use formwork_core::{Context, ErrorKind};
 use formwork_extract::CancellationToken;
@@ -16,13 +17,14 @@ use formwork_skill::Template;
 use serde_json::{Map, Value};
 
 use super::contract::New;
-use super::session::{MAX_ROWS, Settings, closed, limited, with_progress};
+use super::session::{MAX_ROWS, Settings, closed, limited, reopen, with_progress};
 use super::{Engine, Mode, ResumeArgs, RunArgs, WorkArgs, contract, failed, provider, restate};
 use crate::exit::{Failed, Status};
 use crate::flags::set;
+use crate::interrupt::{self, Drain};
 use crate::stderr::say;
 use crate::targets::Targets;
-use crate::{health, interrupt, log};
+use crate::{configuration, health, log};
 
 pub(super) fn start(args: &RunArgs, providers: &Providers) -> Result<Status, Failed> {
     let contract = contract::read(&args.contract, args.any)?;
@@ -36,9 +38,21 @@ pub(super) fn start(args: &RunArgs, providers: &Providers) -> Result<Status, Fai
     let source = crate::files::name(&args.source);
     let columns = columns(args)?;
     let batch = match Batch::open(&args.out) {
-        Ok(batch) => {
+        Ok(mut batch) => {
             let rows = read_rows(&args.source, &columns).map_err(failed)?;
-            batch.check_rows(rows).map_err(failed)?;
+            if args.new_rows {
+                new_rows(&mut batch, rows)?;
+            } else {
+                batch.check_rows(rows).map_err(failed)?;
+            }
+            if let Some(store) = &args.store
+                && std::path::absolute(store).ok() != std::path::absolute(batch.view().store()).ok()
+            {
+                return Err(Failed::usage(format!(
+                    "the answers of this batch are in {}: leave out --store, or name another folder",
+                    batch.view().store().display()
+                )));
+            }
             batch
         }
         Err(BatchError::NoBatch(_)) => {
@@ -50,6 +64,7 @@ pub(super) fn start(args: &RunArgs, providers: &Providers) -> Result<Status, Fai
             let spec = Spec {
                 part_rows: args.part_rows,
                 dedupe: args.dedupe,
+                store: store_of(args, providers)?,
                 ..Spec::new(contract.clone(), &source)
             };
             let rows = read_rows(&args.source, &columns).map_err(failed)?;
@@ -70,7 +85,7 @@ pub(super) fn start(args: &RunArgs, providers: &Providers) -> Result<Status, Fai
             return Err(failed(BatchError::OtherContract { path, difference }));
         }
     };
-    work(batch, &args.work, providers, new)
+    work(batch, &args.work, providers, false, new)
 }
 
 /// Returns the columns of the rows that the command names.
@@ -94,6 +109,30 @@ fn columns(args: &RunArgs) -> Result<Columns, Failed> {
     Ok(columns.with_render(reads, Arc::new(render)))
 }
 
+/// Returns the file for the answers of a new batch; `None` for one in the folder of the batch.
+fn store_of(args: &RunArgs, providers: &Providers) -> Result<Option<PathBuf>, Failed> {
+    if let Some(store) = &args.store {
+        let is_own = std::path::absolute(store).ok() == std::path::absolute(args.out.join("store.db")).ok();
+        return Ok(Some(store.clone()).filter(|_| !is_own));
+    }
+    let config = configuration::find(args.work.named.config(), providers).map_err(Failed::usage)?;
+    formwork::store::default(config.as_ref()).map_err(Failed::usage)
+}
+
+/// Replaces the rows of a batch by those of its input.
+fn new_rows(batch: &mut Batch, rows: Rows) -> Result<(), Failed> {
+    let files = open_files(batch.view()).map_err(failed)?;
+    if files > 0 {
+        return Err(Failed::usage(format!(
+            "{files} files of this batch are open at a provider: continue it without --new-rows until their results are there"
+        )));
+    }
+    let kept = batch.replace_rows(rows).map_err(failed)?;
+    let rows = batch.view().progress().map_err(failed)?.rows;
+    say!("{kept} rows are the same as before, {} are new", rows.saturating_sub(kept));
+    Ok(())
+}
+
 /// Whether a folder is another one or lies in it.
 fn is_within(inner: &Path, outer: &Path) -> bool {
     let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -102,24 +141,22 @@ fn is_within(inner: &Path, outer: &Path) -> bool {
 
 pub(super) fn resume(args: &ResumeArgs, providers: &Providers, retries: bool) -> Result<Status, Failed> {
     let batch = Batch::open(&args.folder).map_err(failed)?;
-    if retries {
-        start_anew(batch.view()).map_err(failed)?;
-        let rows = batch.retry().map_err(failed)?;
-        say!("{rows} rejected rows are processed again");
-    }
-    work(batch, &args.work, providers, None)
+    work(batch, &args.work, providers, retries, None)
 }
 
 fn work(
     mut batch: Batch,
     args: &WorkArgs,
     providers: &Providers,
+    reopened: bool,
     new: Option<New>,
 ) -> Result<Status, Failed> {
-    if batch.view().control().map_err(failed)? == Control::Stop(Stop::Cancelled) {
+    if !reopened && batch.view().control().map_err(failed)? == Control::Stop(Stop::Cancelled) {
         return Err(failed(BatchError::Cancelled(batch.view().folder().to_owned())));
     }
-    batch.view().set_control(Control::Run).map_err(failed)?;
+    if !reopened {
+        batch.view().set_control(Control::Run).map_err(failed)?;
+    }
     let (settings, named) = Settings::of(&batch, args).map_err(failed)?;
     let files = open_files(batch.view()).map_err(failed)?;
     if settings.mode == Mode::Direct && files > 0 {
@@ -129,14 +166,26 @@ fn work(
         );
     }
     if settings.engine == Engine::Restate {
-        return restate::work(batch, args, &settings, new);
+        return restate::work(batch, args, &settings, &named, providers, reopened, new);
     }
     // The pauses of a batch whose provider is down are lines of the log.
     log::start(false);
     let progress = batch.view().progress().map_err(failed)?;
-    let left = settings.budget.map(|budget| (budget - progress.micro_usd as f64 / 1e6).max(0.0));
-    let cancel = CancellationToken::new();
-    interrupt::run(&cancel, async {
+    // A call whose result is not known may have been paid for.
+    let spent =
+        (progress.micro_usd + progress.uncertain_micro_usd + progress.reserved_micro_usd) as f64 / 1e6;
+    let left = settings.budget.map(|budget| (budget - spent).max(0.0));
+    let (cancel, drain) = (CancellationToken::new(), CancellationToken::new());
+    batch.drain_on(drain.clone());
+    let grace = Duration::from_secs_f64(settings.grace);
+    let begin = move || {
+        say!(
+            "ending: rows in progress have {} s to finish; once more drops their calls",
+            grace.as_secs_f64()
+        );
+        drain.cancel();
+    };
+    interrupt::drained(&cancel, Some(Drain { grace, begin: Box::new(begin) }), async {
         let sections = RefCell::new(Vec::new());
         let noted = |section: Section| {
             sections.borrow_mut().push(section.clone());
@@ -150,6 +199,7 @@ fn work(
             Mode::Direct => None,
             Mode::ProviderBatch => Some(provider::files(&mut opened, &sections.into_inner(), providers)?),
         };
+        let models = opened.models();
         let fixed = settings.concurrency.or(opened.is_in_process.then_some(1));
         let rows = fixed.unwrap_or(MAX_ROWS);
         let old = batch.view().spec().contract.clone();
@@ -162,15 +212,18 @@ fn work(
                 ErrorKind::Schema | ErrorKind::Config => Failed::usage(error),
                 kind => Failed::of(kind, false, error),
             })?;
-        if let Some(new) = &new {
-            let plan = Arc::clone(extractor.plan());
-            let satisfies = |value: &Value| plan.contract().judge(value, &Context::EMPTY).is_accepted();
-            contract::replace(&mut batch, new, satisfies)?;
+        // Whatever cannot be processed is left as it is.
+        if reopened {
+            reopen(&batch)?;
         }
+        let plan = Arc::clone(extractor.plan());
+        let satisfies = |value: &Value| plan.contract().judge(value, &Context::EMPTY).is_accepted();
+        let question = Question::of(&extractor).with_sample(settings.sample).with_models(models);
+        contract::ask(&mut batch, question, new.as_ref(), satisfies)?;
         let batch = Arc::new(limited(batch, args, &settings)?);
         let ended = match files {
             Some(files) => {
-                let engine = files.engine(extractor, args);
+                let engine = files.engine(extractor, &settings);
                 with_progress(&batch, engine.run(Arc::clone(&batch) as _, &cancel)).await
             }
             None => {
@@ -181,6 +234,6 @@ fn work(
                 with_progress(&batch, engine.run(Arc::clone(&batch) as _, &cancel)).await
             }
         };
-        closed(&batch, ended, args)
+        closed(&batch, ended, args, &settings)
     })
 }

@@ -13,11 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use formwork::providers::Providers;
-use formwork_eval::{
-    Baseline, Comparison, Evaluation, Gate, Profile, Report, RowScore, Scored, Spent, counterparts,
-    merge_with, page, scores,
-};
-use formwork_evidence::Index;
+use formwork_eval::{Baseline, Comparison, Evaluation, Gate, Profile, Report, RowScore, Scored, Spent, page};
+use formwork_evidence::{Index, counterparts, merge_with, scores};
 use formwork_schema::{Compiled, Formats, compile_with};
 use serde_json::Value;
 

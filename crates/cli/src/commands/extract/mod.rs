@@ -1,6 +1,5 @@
 //! `formwork extract`: extracts valid JSON from a text.
 
-mod ensemble;
 pub(crate) mod one;
 pub(crate) mod report;
 mod rows;
@@ -12,8 +11,10 @@ use std::path::{Path, PathBuf};
 
 use formwork::config::Defaults;
 use formwork::providers::Providers;
-use formwork_core::{Error, ErrorKind, Input, PathPattern, Rule};
-use formwork_extract::{CancellationToken, Extraction, Extractor, ExtractorBuilder};
+use formwork_core::evidence::Question;
+use formwork_core::{Error, ErrorKind, Input, Outcome, PathPattern, Rule};
+use formwork_eval::Calibration;
+use formwork_extract::{Backend, CancellationToken, Ensemble, Extraction, Extractor, ExtractorBuilder};
 use formwork_ledger::Ledger;
 use serde_json::Value;
 
@@ -22,9 +23,10 @@ use self::schema::{Given, Marks};
 use crate::argument::Source;
 use crate::commands::eval::calibration;
 use crate::exit::{Failed, Status};
-use crate::flags::{Sampling, seconds, set};
+use crate::flags::{Sampling, one_of, seconds, set};
 use crate::ledger::Recording;
 use crate::rules::Placed;
+use crate::stderr::say;
 use crate::targets::{Opened, Targets};
 use crate::{files, interrupt, rules};
 
@@ -37,6 +39,7 @@ Examples:
   formwork extract -s \"items: [{name, count: int}]\" --file order.txt --stream
   formwork extract -s person.schema.json --file letter.txt --html letter.html
   formwork extract -s person.schema.json --file letter.txt --ensemble openai/gpt-4o-mini,ollama/qwen3:8b --flag-below 0.6
+  formwork extract -s person.schema.json --file letter.txt --evidence=quote
   cat letter.txt | formwork extract -s person.schema.json -v --max-attempts 3
   formwork extract --contract person.yaml \"...\"
   formwork extract -s person.schema.json --model qwen2.5-0.5b-instruct-q8_0.gguf --temperature 0.2 --seed 7 \"...\"
@@ -126,18 +129,23 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["argument", "text"])]
     jsonl: bool,
     /// Print the place of each value in the text on standard error; with --jsonl, add it to the rows (--json always has it), see
-    /// `formwork evidence --help`
-    #[arg(long)]
-    evidence: bool,
-    /// Ask each of these targets (KIND/MODEL, or a provider of the configuration), and merge their answers value by value. `disputed` of
-    /// --json lists the values on which they differ
+    /// `formwork evidence --help`. `--evidence=quote` asks for verbatim quotes of the values that were not found, in one more call
+    #[arg(long, value_name = "quote", num_args = 0..=1, require_equals = true, default_missing_value = "find")]
+    #[arg(value_parser = one_of::<Places, 2>(["find", "quote"]), hide_possible_values = true)]
+    evidence: Option<Places>,
+    /// Ask each of these targets (KIND/MODEL, or a provider of the configuration), and merge their answers value by value. In one more call,
+    /// the first target chooses between the candidates of values on which they differ; `disputed` of --json lists the undecided ones
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',', conflicts_with_all = ["jsonl", "model", "provider"])]
     ensemble: Vec<String>,
-    /// Mark values whose confidence is below X, from 0 to 1, on standard error and in `confidence` of --json
-    #[arg(long, value_name = "X", value_parser = share, conflicts_with = "jsonl")]
+    /// Ask the targets after the first one only if a value of its answer has a confidence below X, from 0 to 1
+    #[arg(long, value_name = "X", value_parser = share, requires = "ensemble")]
+    second_opinion_below: Option<f64>,
+    /// Mark values whose confidence is below X, from 0 to 1, on standard error and in `confidence` of --json and of the rows
+    #[arg(long, value_name = "X", value_parser = share)]
     flag_below: Option<f64>,
-    /// File of `formwork eval --calibrate`, by which the confidence is a probability. Without it, it is a score that orders values
-    #[arg(long, value_name = "FILE", conflicts_with = "jsonl")]
+    /// File of `formwork eval --calibrate`, by which the confidence is a probability [default: `calibration` of the configuration].
+    /// Without it, it is a score that orders values
+    #[arg(long, value_name = "FILE")]
     calibration: Option<PathBuf>,
     /// Write a page with the text, in which the places of the values are marked, and the values beside it
     #[arg(long, value_name = "FILE", conflicts_with = "jsonl")]
@@ -178,49 +186,124 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
     let Given { name, usable } =
         given.ok_or_else(|| Failed::usage("there is no schema: name one with --schema or --contract"))?;
     let text = text(args)?;
-    let calibration = args.calibration.as_deref().map(|file| match args.ensemble.len() {
-        0 => calibration::read(file, args.targets.name(), 0),
-        count => calibration::read(file, calibration::MERGED, count),
-    });
-    let calibration = calibration.transpose()?;
     let of = |error: &Error| failed(error, Some(&name));
-    let mut asked = Vec::new();
+    let (mut asked, mut defaults, mut arbiter) = (Vec::new(), Defaults::default(), None);
     for (target, targets) in args.targets.split(&args.ensemble) {
         let requests = Requests::of(args, &targets, providers).await?;
         let extractor = requests.extractor(usable.clone()).map_err(|error| of(&error))?;
+        defaults = defaults.or(requests.opened.defaults.clone());
+        arbiter.get_or_insert_with(|| requests.follow_up());
         asked.push((target, requests.extraction(&extractor, text.clone(), Some(&name)), extractor));
     }
     let requests = match asked.is_empty() {
         true => Some(Requests::new(args, providers).await?),
         false => None,
     };
+    let defaults = requests.as_ref().map_or(defaults, |requests| requests.opened.defaults.clone());
+    let calibration = calibration(args, &defaults)?;
     let single = requests.as_ref().map(|requests| requests.extractor(usable)).transpose();
     let single = single.map_err(|error| of(&error))?;
     let title = args.file.as_deref().filter(|file| *file != Path::new("-"));
     let title = title.map_or_else(|| name.clone(), |file| file.display().to_string());
-    let input = (args.evidence || args.html.is_some()).then(|| text.clone());
+    let input = (args.evidence.is_some() || args.html.is_some()).then(|| text.clone());
     let shown = input.as_deref().map(|text| Shown {
         text,
         title: &title,
-        table: args.evidence,
+        table: args.evidence.is_some(),
         html: args.html.as_deref(),
     });
     let extractor = single.as_ref().or(asked.first().map(|(_, _, extractor)| extractor));
     let Some(extractor) = extractor.cloned() else { return Err(Failed::usage("no target was named")) };
-    let schema = extractor.plan().contract().schema().document();
-    let doubts = args.flag_below.is_some() || calibration.is_some() || !args.ensemble.is_empty();
-    let doubt =
-        doubts.then_some(Doubt { schema, calibration: calibration.as_ref(), flag_below: args.flag_below });
+    let doubt = doubt(args, calibration.as_ref());
     let output = one::Output { verbose: args.verbose, json: args.json, stream: args.stream, shown, doubt };
     match requests {
         Some(requests) => {
-            one::run(requests.extraction(&extractor, text, Some(&name)), cancel, output, of).await
+            let extraction = requests.extraction(&extractor, text, Some(&name));
+            let mut result = one::answered(extraction, cancel, output).await?;
+            if args.evidence == Some(Places::Quote) {
+                requests.follow_up().quote(&mut result, cancel).await;
+            }
+            one::show(result, &[], Vec::new(), output, of)
         }
         None => {
             let asked = asked.into_iter().map(|(target, extraction, _)| (target, extraction)).collect();
-            let ensemble =
-                ensemble::run(&extractor, asked, &text, cancel).await.map_err(|error| of(&error))?;
-            one::show(Ok(ensemble.outcome), &ensemble.answers, ensemble.disputed, output, of)
+            let arbiter = arbiter.unwrap_or_default();
+            let ensemble = Ensemble::new(extractor.plan().contract(), &text, asked)
+                .with_second_opinion_below(args.second_opinion_below)
+                .with_arbiter(|question| arbiter.extractor(question));
+            let opinions = ensemble.run(cancel).await.map_err(|error| of(&error))?;
+            opinions.notes.iter().for_each(|note| say!("warning: {note}"));
+            let mut result = Ok(opinions.outcome);
+            if args.evidence == Some(Places::Quote) {
+                arbiter.quote(&mut result, cancel).await;
+            }
+            one::show(result, &opinions.answers, opinions.disputed, output, of)
+        }
+    }
+}
+
+/// Reads the calibration of the command line, or else that of the configuration file. A configured file without the targets of this
+/// command is a warning, because other commands may use other targets.
+fn calibration(args: &Args, defaults: &Defaults) -> Result<Option<Calibration>, Failed> {
+    let (name, others) = match args.ensemble.len() {
+        0 => (args.targets.name(), 0),
+        count => (calibration::MERGED, count),
+    };
+    match (&args.calibration, &defaults.calibration) {
+        (Some(file), _) => calibration::read(file, name, others).map(Some),
+        (None, Some(file)) => Ok(calibration::read(file, name, others)
+            .map_err(|failed| say!("warning: {failed}; confidence is a score"))
+            .ok()),
+        (None, None) => Ok(None),
+    }
+}
+
+/// Returns the settings of the confidence, if the output has it.
+fn doubt<'a>(args: &Args, calibration: Option<&'a Calibration>) -> Option<Doubt<'a>> {
+    let doubts = args.flag_below.is_some() || calibration.is_some() || !args.ensemble.is_empty();
+    doubts.then_some(Doubt { calibration, flag_below: args.flag_below })
+}
+
+/// The values of `--evidence`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Places {
+    /// The values are searched in the text.
+    Find,
+    /// A model is asked for quotes of those that were not found.
+    Quote,
+}
+
+/// The targets of further calls about some values of an answer.
+#[derive(Debug, Default)]
+struct FollowUp {
+    backends: Vec<Backend>,
+    defaults: Defaults,
+}
+
+impl FollowUp {
+    fn extractor(&self, question: &Question) -> Result<Extractor<Value>, Error> {
+        let builder = Extractor::for_document("values", question.schema().clone());
+        let builder = self.defaults.apply(builder).with_system(question.instructions());
+        self.backends.iter().cloned().fold(builder, ExtractorBuilder::with_target).build()
+    }
+
+    /// Asks for quotes of the values that were not found. Without an answer, the evidence stays as it is.
+    async fn quote(&self, result: &mut Result<Outcome<Value>, Error>, cancel: &CancellationToken) {
+        let Ok(outcome) = result else { return };
+        let Some(question) = outcome.unquoted() else { return };
+        let text = outcome.source().to_owned();
+        let asked = self.extractor(&question).map(|extractor| extractor.extraction(text));
+        let answered = match asked {
+            Ok(extraction) => extraction.with_cancel(cancel.clone()).run().await,
+            Err(error) => Err(error),
+        };
+        match answered {
+            Ok(answer) => {
+                outcome.quote(&question, &answer.value);
+                outcome.absorb(answer);
+            }
+            Err(error) => say!("warning: there are no quotes: {error}"),
         }
     }
 }
@@ -318,6 +401,17 @@ impl<'a> Requests<'a> {
         let opened = targets.open(providers, args.verbose).await?;
         opened.say_how_small_the_default_model_is();
         Ok(Self { args, opened, ledger })
+    }
+
+    /// Returns the same targets for further calls about some values.
+    fn follow_up(&self) -> FollowUp {
+        let flags = Defaults {
+            temperature: self.args.sampling.temperature.or(Some(0.0)),
+            timeout_seconds: self.args.timeout,
+            max_attempts: Some(2),
+            ..Defaults::default()
+        };
+        FollowUp { backends: self.opened.backends.clone(), defaults: flags.or(self.opened.defaults.clone()) }
     }
 
     /// Returns the extraction of one input, recorded if there is a ledger. `name` is the name of the schema, unless the schema is

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use formwork_core::{Error, Outcome, cut, spaced};
-use formwork_eval::{Calibration, Confidence, Disputed, confidence};
+use formwork_core::{Confidence, Error, Outcome, cut, spaced};
+use formwork_eval::Calibration;
+use formwork_evidence::Disputed;
 use formwork_extract::{CancellationToken, Extraction};
 use serde::Serialize;
 use serde_json::Value;
@@ -38,9 +39,18 @@ pub(crate) struct Output<'a> {
 /// The settings of the confidence in values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Doubt<'a> {
-    pub(crate) schema: &'a Value,
     pub(crate) calibration: Option<&'a Calibration>,
     pub(crate) flag_below: Option<f64>,
+}
+
+impl Doubt<'_> {
+    /// Returns the confidence in each value beside the answers of all targets.
+    pub(super) fn of(self, outcome: &Outcome<Value>, answers: &[&Value]) -> Vec<Confidence> {
+        let mut all = outcome.confidence_beside(answers);
+        self.calibration.into_iter().for_each(|calibration| calibration.apply(&mut all));
+        all.iter_mut().for_each(|it| it.doubtful = self.flag_below.is_some_and(|limit| it.is_below(limit)));
+        all
+    }
 }
 
 /// The last line of a stream.
@@ -64,21 +74,30 @@ pub(crate) struct Shown<'a> {
     pub(crate) html: Option<&'a Path>,
 }
 
-/// Runs the extraction. `failed` returns the failure for an error, with its exit code.
+/// Runs the extraction and prints its result. `failed` returns the failure for an error, with its exit code.
 pub(crate) async fn run(
     extraction: Extraction<Value>,
     cancel: &CancellationToken,
     output_as: Output<'_>,
     failed: impl FnOnce(&Error) -> Failed,
 ) -> Result<Status, Failed> {
+    let result = answered(extraction, cancel, output_as).await?;
+    show(result, &[], Vec::new(), output_as, failed)
+}
+
+/// Runs the extraction.
+pub(super) async fn answered(
+    extraction: Extraction<Value>,
+    cancel: &CancellationToken,
+    output_as: Output<'_>,
+) -> Result<Result<Outcome<Value>, Error>, Failed> {
     let extraction = extraction.with_cancel(cancel.clone());
     let extraction = if output_as.verbose {
         extraction.with_observer(Report)
     } else {
         extraction.with_observer(Spinner::new())
     };
-    let result = if output_as.stream { stream::run(extraction).await? } else { extraction.run().await };
-    show(result, &[], Vec::new(), output_as, failed)
+    Ok(if output_as.stream { stream::run(extraction).await? } else { extraction.run().await })
 }
 
 /// Prints a result. `answers` are those of all targets, if there are several.
@@ -89,10 +108,11 @@ pub(crate) fn show(
     output_as: Output<'_>,
     failed: impl FnOnce(&Error) -> Failed,
 ) -> Result<Status, Failed> {
-    let confidence = result.as_ref().ok().zip(output_as.doubt).map(|(outcome, doubt)| {
-        let Doubt { schema, calibration, flag_below } = doubt;
-        confidence(outcome, &answers.iter().collect::<Vec<_>>(), Some(schema), calibration, flag_below)
-    });
+    let confidence = result
+        .as_ref()
+        .ok()
+        .zip(output_as.doubt)
+        .map(|(outcome, doubt)| doubt.of(outcome, &answers.iter().collect::<Vec<_>>()));
     let is_json = output_as.json || output_as.stream;
     if is_json {
         let output = ExtractOutput::new(Value::Null, &result).with_evidence(&result);

@@ -11,7 +11,7 @@ use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
 
 use super::schema::Given;
-use super::{Args, EMPTY, Requests, report, schema, source};
+use super::{Args, EMPTY, Places, Requests, report, schema, source};
 use crate::exit::{Failed, Status};
 use crate::jsonl::BadRow;
 use crate::rows::{ExtractInput, ExtractOutput};
@@ -31,6 +31,9 @@ pub(super) async fn run(
     let common = super::given(args, &rules, providers)?;
     let mut rows = jsonl::incoming::<ExtractInput>(source(args))?;
     let requests = Requests::new(args, providers).await?;
+    let calibration = super::calibration(args, &requests.opened.defaults)?;
+    let doubt = super::doubt(args, calibration.as_ref());
+    let follow_up = &requests.follow_up();
     let name = common.as_ref().map(|common| common.name.clone());
     let common = match common {
         Some(Given { name, usable }) => {
@@ -48,12 +51,17 @@ pub(super) async fn run(
         let prepared = row.map(|row| prepare(&mut extractors, row, cancel));
         async move {
             let (id, extraction) = prepared?;
-            let result = match extraction {
+            let mut result = match extraction {
                 Ok(extraction) => extraction.run().await,
                 Err(error) => Err(error),
             };
+            if args.evidence == Some(Places::Quote) {
+                follow_up.quote(&mut result, cancel).await;
+            }
             let row = ExtractOutput::new(id, &result);
-            Ok::<_, Failed>(if args.evidence { row.with_evidence(&result) } else { row })
+            let row = if args.evidence.is_some() { row.with_evidence(&result) } else { row };
+            let confidence = result.as_ref().ok().zip(doubt).map(|(outcome, doubt)| doubt.of(outcome, &[]));
+            Ok::<_, Failed>(ExtractOutput { confidence, ..row })
         }
     });
     let mut answers = std::pin::pin!(answers.buffered(usize::from(args.concurrency)));

@@ -148,12 +148,8 @@ pub(crate) fn file_of(argument: &str) -> Option<&Path> {
 pub(crate) fn shape_of(argument: &str) -> Result<Shape, Failed> {
     match file_of(argument) {
         Some(path) => files::shape(&files::name(path), &files::text(path)?, false),
-        None => files::shape("--shape", argument, !is_bracketed(argument)),
+        None => files::shape("--shape", argument, true),
     }
-}
-
-fn is_bracketed(text: &str) -> bool {
-    text.trim_start().starts_with(['{', '['])
 }
 
 fn of_file(path: &Path) -> Result<Value, Failed> {
@@ -185,11 +181,11 @@ fn of_text(text: &str) -> Result<Value, Failed> {
     if serde_json::from_str::<IgnoredAny>(text).is_ok() {
         return files::json_of_text("--schema", text.as_bytes());
     }
-    shape("--schema", text, !is_bracketed(text))
+    shape("--schema", text, true)
 }
 
-fn shape(name: &str, text: &str, is_fields: bool) -> Result<Value, Failed> {
-    files::shape(name, text, is_fields).map(|shape| shape.document().clone())
+fn shape(name: &str, text: &str, is_argument: bool) -> Result<Value, Failed> {
+    files::shape(name, text, is_argument).map(|shape| shape.document().clone())
 }
 
 /// Returns whether a document is an example of an object rather than a schema: no member is a keyword, and all

@@ -78,6 +78,12 @@ impl Asking {
         self.calibrations.clone().or_else(own)
     }
 
+    /// Returns the settings that scores depend on, to compare them with those of another run.
+    pub(super) fn settings(&self, opened: &Opened) -> String {
+        let Self { formula, patches, max_tokens, check_texts, .. } = self;
+        format!("{:?}", (formula, patches, max_tokens, check_texts, &opened.defaults))
+    }
+
     /// Checks all arguments before a model is opened.
     pub(super) fn checked(&self) -> Result<Checked<'_>, Failed> {
         let check = CrossCheck { formula: self.formula, ..CrossCheck::default() };

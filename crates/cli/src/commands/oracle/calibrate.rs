@@ -1,12 +1,15 @@
 //! `formwork oracle calibrate`: measures whether a model's scores are nearer to those of people than counting is.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 use formwork::providers::Providers;
 use formwork_extract::CancellationToken;
 use formwork_oracle::ScoreEvent;
 use formwork_oracle::calibration::{self, Calibration, Calibrations, MIN_WALLETS};
-use futures_util::{StreamExt as _, stream};
+use futures_util::{FutureExt as _, StreamExt as _, stream};
+use sha2::{Digest as _, Sha256};
 
 use super::asking::{Asking, Version, failed};
 use crate::exit::{Failed, Status};
@@ -23,8 +26,10 @@ to high. The distance of a score is 0 within this range, else the points to its 
 (the fallback, which scores without a model) if the paired 95 % interval of the difference of their distances is below 0.
 
 The result is stored for this model and this version of the prompt, and printed. Scores of the model are marked by it from
-then on: by --json, in ledgers, and by `oracle serve` in the header x-formwork-calibration. An interrupted calibration stores
-nothing.
+then on: by --json, in ledgers, and by `oracle serve` in the header x-formwork-calibration.
+
+Each score is kept beside the file of calibrations until a model has answered about all wallets. A calibration that was
+interrupted continues with the wallets that are left, if file, prompt, models and settings are the same.
 
 Exit codes:
   0    measured and stored, whatever the result
@@ -42,6 +47,9 @@ pub(super) struct Args {
     /// Maximum number of wallets in progress at a time
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     concurrency: u16,
+    /// Score all wallets again, also those that an interrupted calibration has scored
+    #[arg(long)]
+    restart: bool,
     #[command(flatten)]
     version: Version,
     #[command(flatten)]
@@ -63,17 +71,44 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     interrupt::run(&cancel, async {
         let opened = checked.open(providers).await?;
         let oracle = checked.oracle(&opened, prompt, |builder| builder)?;
-        let progress = terminal::count("wallets", u64::try_from(wallets.len()).ok());
-        let scores = wallets.iter().map(|wallet| oracle.request(wallet).with_cancel(cancel.clone()).run());
-        let mut scores = std::pin::pin!(stream::iter(scores).buffered(usize::from(args.concurrency)));
-        let mut events: Vec<ScoreEvent> = Vec::with_capacity(wallets.len());
-        while let Some(scored) = scores.next().await {
-            events.push(*scored.map_err(|error| failed(&error))?.event);
+        let key = [
+            String::from_utf8_lossy(&bytes).into_owned(),
+            oracle.prompt().hash.clone(),
+            format!("{:?}", opened.models().into_iter().collect::<BTreeMap<_, _>>()),
+            args.asking.settings(&opened),
+        ];
+        let unfinished = Unfinished::beside(&stored, &key);
+        if args.restart {
+            unfinished.remove();
+        }
+        let (mut events, of) = (unfinished.read()?, wallets.len());
+        let mut done = events.len();
+        if done > 0 {
+            say!("note: {done} of {of} wallets were scored by an earlier calibration that did not end");
+        }
+        let open: Vec<usize> = (0..wallets.len()).filter(|nth| !events.contains_key(nth)).collect();
+        let progress = terminal::count("wallets", u64::try_from(open.len()).ok());
+        let scores = open.into_iter().map(|nth| {
+            let request = oracle.request(&wallets[nth]).with_cancel(cancel.clone());
+            request.run().map(move |scored| (nth, scored))
+        });
+        let mut scores = std::pin::pin!(stream::iter(scores).buffer_unordered(usize::from(args.concurrency)));
+        while let Some((nth, scored)) = scores.next().await {
+            let event = *scored.map_err(|error| failed(&error))?.event;
+            // Without an answer of a model, as when no server is reachable, the wallet stays open.
+            if event.answers().next().is_some() {
+                unfinished.append(nth, &event)?;
+                done += 1;
+            }
+            events.insert(nth, event);
             progress.iter().for_each(|bar| bar.inc(1));
         }
         drop(progress);
+        if done == of {
+            unfinished.remove();
+        }
         let mut is_stored = false;
-        for (model, measured) in calibration::calibrate(&events) {
+        for (model, measured) in calibration::calibrate(events.values()) {
             match measured {
                 Ok(calibration) => {
                     Calibrations::append(&stored, &calibration).map_err(Failed::usage)?;
@@ -86,8 +121,7 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
             }
         }
         if !is_stored {
-            let fallbacks = events.iter().filter(|event| event.is_fallback()).count();
-            let of = events.len();
+            let fallbacks = events.values().filter(|event| event.is_fallback()).count();
             return Err(Failed::no_answer(format!(
                 "not calibrated: {fallbacks} of {of} scores are the fallback's; use another model, or more wallets"
             )));
@@ -108,4 +142,57 @@ fn text(calibration: &Calibration) -> String {
         prompt.hash.get(..12).unwrap_or(&prompt.hash),
         calibration.standing(),
     )
+}
+
+/// The scores of a calibration that has no result yet: a file beside the calibrations, each line a wallet's position with its score.
+struct Unfinished(PathBuf);
+
+impl Unfinished {
+    /// Returns the file for what the key identifies: the wallets, the prompt, the models and the settings.
+    fn beside(stored: &Path, key: &[String]) -> Self {
+        let mut hash = Sha256::new();
+        for part in key {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        let hash = format!("{:x}", hash.finalize());
+        let hash = hash.get(..12).unwrap_or(&hash);
+        Self(stored.with_extension(format!("{hash}.unfinished.jsonl")))
+    }
+
+    /// Reads the scores. A line that is cut, as by the end of a process that was killed, is no score.
+    fn read(&self) -> Result<BTreeMap<usize, ScoreEvent>, Failed> {
+        match std::fs::read(&self.0) {
+            Ok(bytes) => Ok(bytes
+                .split(|byte| *byte == b'\n')
+                .filter_map(|line| serde_json::from_slice(line).ok())
+                .collect()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(BTreeMap::new()),
+            Err(error) => Err(self.failed(&error)),
+        }
+    }
+
+    /// Appends the score of a wallet.
+    fn append(&self, nth: usize, event: &ScoreEvent) -> Result<(), Failed> {
+        // Only a resumed calibration reads the line, and it needs no calls.
+        let event = ScoreEvent { calls: Vec::new(), ..event.clone() };
+        // A line break before the line ends one that was cut.
+        let line = serde_json::to_string(&(nth, event)).map(|line| format!("\n{line}\n"));
+        if let Some(folder) = self.0.parent() {
+            // Opening the file reports errors of the folder.
+            _ = std::fs::create_dir_all(folder);
+        }
+        let opened = std::fs::OpenOptions::new().append(true).create(true).open(&self.0);
+        let written = opened.and_then(|mut file| file.write_all(line?.as_bytes()));
+        written.map_err(|error| self.failed(&error))
+    }
+
+    fn remove(&self) {
+        // A file that remains is only read by the same calibration.
+        _ = std::fs::remove_file(&self.0);
+    }
+
+    fn failed(&self, error: &std::io::Error) -> Failed {
+        Failed::usage(format!("{}: {error}", self.0.display()))
+    }
 }

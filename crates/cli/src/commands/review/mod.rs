@@ -205,6 +205,10 @@ pub(super) fn words(review: &ReviewResult) -> String {
     if let Some(error) = &review.error {
         text.push_str(&format!("not carried out: {}\n", plain(&error.message)));
     }
+    let trust = review.trust();
+    if trust.free < trust.leaves {
+        text.push_str(&format!("history of the judge's answers: {trust}\n"));
+    }
     let count =
         review.criteria_results.iter().filter(|result| result.verdict == Verdict::Indeterminate).count();
     let verdict = match review.gate {

@@ -28,11 +28,13 @@ impl Observer for Attempts {
             Failure::Fault(fault) => say!("{place}: the call failed: {fault}"),
             Failure::Refused { reason } => say!("{place}: refused: {}", indented(reason)),
             content => {
-                let errors = content.violations();
-                let plural = if errors.len() == 1 { "error" } else { "errors" };
-                say!("{place}: {} {plural}", errors.len());
-                for error in errors {
+                let total = content.total();
+                say!("{place}: {total} {}", if total == 1 { "error" } else { "errors" });
+                for error in content.violations() {
                     say!("  {}", indented(&error.to_string()));
+                }
+                if content.left_out() > 0 {
+                    say!("  and {} more", content.left_out());
                 }
             }
         }

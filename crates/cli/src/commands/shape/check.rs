@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::commands::extract::schema::shape_of;
 use crate::exit::{Failed, Status};
 use crate::{files, output, snippet};
 
@@ -9,6 +10,7 @@ const AFTER_HELP: &str = "\
 Examples:
   formwork shape check *.shape
   formwork shape check feature-design.shape --document answer.json
+  formwork shape check \"name, age: int\" --document answer.json
 
 Exit codes: 0 everything is valid, 1 a document does not have the shape, 2 a shape or a file is invalid.";
 
@@ -16,24 +18,25 @@ Exit codes: 0 everything is valid, 1 a document does not have the shape, 2 a sha
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The shapes; `-` is standard input
+    /// The shapes, each as a file or as text; `-` is standard input
     #[arg(required = true)]
-    shapes: Vec<PathBuf>,
+    shapes: Vec<String>,
     /// A document to check against the shape; can be repeated
     #[arg(long, short)]
     document: Vec<PathBuf>,
 }
 
 pub(super) fn run(args: &Args) -> Result<Status, Failed> {
-    let inputs: Vec<&Path> = args.shapes.iter().chain(&args.document).map(PathBuf::as_path).collect();
+    let inputs: Vec<&Path> =
+        args.shapes.iter().map(Path::new).chain(args.document.iter().map(PathBuf::as_path)).collect();
     files::one_standard_input(&inputs)?;
-    let [path] = args.shapes.as_slice() else {
+    let [argument] = args.shapes.as_slice() else {
         if !args.document.is_empty() {
             return Err(Failed::usage("--document is checked against one shape: name one"));
         }
         return each(&args.shapes);
     };
-    let shape = super::shape(path)?;
+    let shape = shape_of(argument)?;
     let mut done = Status::Ok;
     for document in &args.document {
         let text = files::text(document)?;
@@ -47,8 +50,11 @@ pub(super) fn run(args: &Args) -> Result<Status, Failed> {
 }
 
 /// Checks all shapes, and reports the errors of each.
-fn each(shapes: &[PathBuf]) -> Result<Status, Failed> {
-    let mistakes: Vec<String> =
-        shapes.iter().filter_map(|path| super::shape(path).err()).map(|error| error.to_string()).collect();
+fn each(shapes: &[String]) -> Result<Status, Failed> {
+    let mistakes: Vec<String> = shapes
+        .iter()
+        .filter_map(|argument| shape_of(argument).err())
+        .map(|error| error.to_string())
+        .collect();
     if mistakes.is_empty() { Ok(Status::Ok) } else { Err(Failed::usage(mistakes.join("\n"))) }
 }

@@ -6,6 +6,7 @@ use formwork_core::Schema as _;
 use formwork_shape::Shape;
 use serde_json::{Map, Value};
 
+use crate::commands::extract::schema::shape_of;
 use crate::exit::{Failed, Status};
 use crate::stderr::say;
 use crate::{files, output};
@@ -13,6 +14,7 @@ use crate::{files, output};
 const TO_HELP: &str = "\
 Examples:
   formwork shape to-schema examples/feature-design.shape
+  formwork shape to-schema \"vendor, items: [{name, qty: int}]\"
   echo '{\"name\": string, \"age\"?: integer}' | formwork shape to-schema
 
 Exit codes: 0 the schema is printed, 2 the shape or the file is invalid.";
@@ -28,9 +30,9 @@ Exit codes: 0 the shape is printed, 2 the schema or the file is invalid.";
 #[derive(clap::Args)]
 #[command(after_help = TO_HELP)]
 pub(crate) struct ToSchema {
-    /// The shape; `-` is standard input
+    /// The shape, as a file or as text, or a list of fields such as "name, age: int"; `-` is standard input
     #[arg(default_value = "-")]
-    shape: PathBuf,
+    shape: String,
 }
 
 /// Convert a JSON Schema to a shape; print the keywords that a shape cannot express on standard error
@@ -43,7 +45,7 @@ pub(crate) struct FromSchema {
 }
 
 pub(super) fn to_schema(args: &ToSchema) -> Result<Status, Failed> {
-    let shape = super::shape(&args.shape)?;
+    let shape = shape_of(&args.shape)?;
     let draft = ("$schema".to_owned(), Value::from("https://json-schema.org/draft/2020-12/schema"));
     let keywords = shape.document().as_object().into_iter().flatten();
     let keywords = keywords.map(|(keyword, value)| (keyword.clone(), value.clone()));

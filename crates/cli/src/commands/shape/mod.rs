@@ -5,8 +5,6 @@ mod check;
 mod convert;
 mod run;
 
-use std::path::Path;
-
 use clap::Parser as _;
 use formwork::providers::Providers;
 use formwork_shape::Shape;
@@ -14,7 +12,6 @@ use formwork_shape::Shape;
 use crate::color::Color;
 use crate::commands::extract::schema::shape_of;
 use crate::exit::{Failed, Status};
-use crate::files;
 
 const AFTER_HELP: &str = "\
 A shape is JSON with types in the places of values:
@@ -95,11 +92,6 @@ pub(crate) const FEATURE_DESIGN: &str = r#"{
   "risks": [string]         // Required array of strings
 }
 "#;
-
-/// Reads the shape of a file. Errors show their line; probable mistakes are warnings.
-fn shape(path: &Path) -> Result<Shape, Failed> {
-    files::shape(&files::name(path), &files::text(path)?, false)
-}
 
 #[cfg(test)]
 mod tests {

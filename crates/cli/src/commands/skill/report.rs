@@ -138,8 +138,10 @@ fn table(report: &SkillReport) -> String {
     let listed = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(", ");
     text.push_str(&format!("model: {}; skills: {}\n", listed(&report.models), listed(&report.skills)));
     report.remarks.iter().for_each(|remark| text.push_str(&format!("{remark}\n")));
-    if report.trust.leaves > 0 {
-        text.push_str(&format!("history of the outputs: {}\n", report.trust));
+    for (of, trust) in [("outputs", &report.trust), ("verdicts", &report.judged)] {
+        if trust.leaves > 0 {
+            text.push_str(&format!("history of the {of}: {trust}\n"));
+        }
     }
     let SkillReport { runs, failed, unavailable, unreviewed, .. } = report;
     if failed + unreviewed > 0 {

@@ -10,6 +10,7 @@ use super::question::Question;
 use super::sampling::refused as refused_sampling;
 use super::step::External;
 use super::{Run, State};
+use crate::log_prob::LogProbs;
 use crate::{
     Ask, CallResult, Completion, Connection, Cost, ErrorKind, Failure, Fault, FaultKind, Finish, Plan,
     Severity, Time, Usage, Violation, Warning,
@@ -86,9 +87,11 @@ impl Run {
         }
         let verdict = failure.map_or(CallResult::Accepted, |failure| CallResult::Failed { failure });
         let closed = draft.iter().flat_map(|draft| draft.closed.paths().cloned()).collect();
-        let Completion { original, notes, finish, restrained, usage, .. } = completion;
+        let Completion { original, notes, log_probs, finish, restrained, usage, .. } = completion;
         let (finish, of_answer) = (Some(finish), Arc::clone(&text));
-        let answer = Answered { text: of_answer, original, notes, finish, edits, closed, restrained };
+        let log_probs = LogProbs(log_probs.into());
+        let answer =
+            Answered { text: of_answer, log_probs, original, notes, finish, edits, closed, restrained };
         self.enter(plan, now, verdict, usage, answer);
         if let Some(proof) = ignored {
             self.was_ignored(plan, proof);
@@ -245,7 +248,7 @@ impl Run {
             return;
         }
         if let Some(last) = self.ledger.last_mut() {
-            last.verdict = CallResult::Failed { failure: Failure::Invalid { violations } };
+            last.verdict = CallResult::Failed { failure: Failure::Invalid { violations, left_out: 0 } };
         }
         self.drafts.reject_current(self.ledger.len().checked_sub(1));
         self.decide(plan, now, false, false);

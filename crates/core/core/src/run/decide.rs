@@ -302,7 +302,7 @@ impl Run {
         let is_last = matches!(self.failure(), Some(Failure::Invalid { .. }));
         let Some(draft) = self.drafts.current().filter(|_| is_last) else { return Vec::new() };
         let mut judged = self.ledger.iter().rev().filter_map(|call| match call.verdict.failure() {
-            Some(Failure::Invalid { violations }) => Some(violations),
+            Some(Failure::Invalid { violations, .. }) => Some(violations),
             _ => None,
         });
         let (Some(last), Some(before)) = (judged.next(), judged.next()) else { return Vec::new() };

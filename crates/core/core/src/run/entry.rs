@@ -5,12 +5,14 @@ use std::sync::Arc;
 use formwork_json::{Edit, JsonPath};
 
 use super::{Run, State};
+use crate::log_prob::LogProbs;
 use crate::{Ask, CallRecord, CallResult, Finish, Original, Plan, Time, Usage};
 
 /// The parts of a ledger entry that come from the answer; the default is a call without an answer.
 #[derive(Default)]
 pub(super) struct Answered {
     pub(super) text: Arc<str>,
+    pub(super) log_probs: LogProbs,
     pub(super) original: Option<Box<Original>>,
     pub(super) notes: Vec<String>,
     pub(super) finish: Option<Finish>,
@@ -31,7 +33,7 @@ impl Run {
     ) {
         let State::Calling { call, skipped, since, .. } = &self.state else { return };
         let Some(target) = self.position.target_of(plan) else { return };
-        let Answered { text, original, notes, finish, edits, closed, restrained } = answer;
+        let Answered { text, log_probs, original, notes, finish, edits, closed, restrained } = answer;
         let usage = match (&finish, &verdict) {
             (None, CallResult::Cancelled) => Usage::estimate(call, 0),
             _ => usage,
@@ -51,6 +53,7 @@ impl Run {
             started: *since,
             ended: now,
             text,
+            log_probs,
             original,
             notes,
             finish,

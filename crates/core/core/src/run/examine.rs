@@ -56,6 +56,8 @@ impl Examined {
 struct Document {
     draft: Draft,
     violations: Vec<Violation>,
+    /// The number of violations that a report does not keep.
+    left_out: usize,
     /// The violations before values were changed to fit the schema; empty if none was.
     before: Vec<Violation>,
     /// Whether a value exceeds a bound that lowering added.
@@ -129,7 +131,7 @@ impl Question<'_> {
         let Some((fit, document, candidate)) = nearest else {
             return Examined::failed(self.truncated());
         };
-        let Document { mut draft, violations, before, exceeds_bound } = document;
+        let Document { mut draft, violations, left_out, before, exceeds_bound } = document;
         draft.warnings.extend(fit.and_then(|fit| warnings::of_documents(&candidate, &fit, &ranked)));
         // The server is judged by the document that it sent.
         let is_coerced = !before.is_empty();
@@ -145,7 +147,7 @@ impl Question<'_> {
                 .is_some_and(|at| at != candidate.span.start && opening(at) == opening(candidate.span.start))
             // A sequence that was stopped may have had further documents.
             || completion.finish == Finish::Stopped && candidate.is_sequence();
-        let failure = if is_cut { Some(self.truncated()) } else { failure(violations) };
+        let failure = if is_cut { Some(self.truncated()) } else { failure(violations, left_out) };
         let (begun, edits) = (Some(completion).filter(|_| is_cut), candidate.all_edits());
         let (draft, read) = match begun.and_then(|completion| self.begun(completion)) {
             Some(begun) => (Some(begun), Some(draft)),
@@ -164,7 +166,7 @@ impl Question<'_> {
 
     fn truncated(&self) -> Failure {
         let violation = of_answer(CUT, "a complete document", self.cut_by);
-        Failure::Truncated { violations: vec![violation] }
+        Failure::Truncated { violations: vec![violation], left_out: 0 }
     }
 
     /// Returns the call, if the provider promised that its answer follows the schema of the whole document.
@@ -188,7 +190,7 @@ impl Question<'_> {
         let mut closed = closed(completion, candidate).lifted(lowered, &value);
         let problems = closed.take_full(problems, self.plan.policy.accepts_incomplete());
         let source = Some(&*text).filter(|_| untouched);
-        let Judged { value, mut violations, warnings, decoded, is_changed, before } =
+        let Judged { value, mut violations, left_out, warnings, decoded, is_changed, before } =
             self.judge(value, source, &rounded, problems);
         self.add_incomplete(&mut violations, &closed);
         if untouched {
@@ -204,7 +206,7 @@ impl Question<'_> {
         let entry = self.entry;
         let (rest, wrong) = (Vec::new(), Vec::new());
         let draft = Draft { text, value, provenance, warnings, rounded, closed, entry, decoded, rest, wrong };
-        Document { draft, violations, before, exceeds_bound }
+        Document { draft, violations, left_out, before, exceeds_bound }
     }
 
     /// Splices the values of a patch into the draft and judges the whole document.
@@ -232,7 +234,7 @@ impl Question<'_> {
         let problems = cut.take_full(problems, self.plan.policy.accepts_incomplete());
         let (mut draft, given) = self.patched(before, paths, &answer, &rounded, &cut);
         let unended = unended(paths, &given, &before.value);
-        let Judged { value, mut violations, warnings, decoded, is_changed, .. } =
+        let Judged { value, mut violations, left_out, warnings, decoded, is_changed, .. } =
             self.judge(Value::clone(&draft.value), None, &draft.rounded, problems);
         self.add_incomplete(&mut violations, &draft.closed);
         if is_changed {
@@ -249,7 +251,7 @@ impl Question<'_> {
             // The answer does not say that the list has no further items.
             return Examined { draft: self.unfinished(draft, Vec::new(), unended), edits, ..failed };
         }
-        Examined { draft: Some(draft), edits, failure: failure(violations), ..failed }
+        Examined { draft: Some(draft), edits, failure: failure(violations, left_out), ..failed }
     }
 
     /// Splices the values that an unfinished patch has given into the draft. The rest stays to be requested.
@@ -341,7 +343,7 @@ impl Question<'_> {
     ) -> Judged {
         let mut settled = self.plan.contract.settle_text(value, text, &self.context);
         let (is_changed, decoded) = (settled.is_changed(), settled.judgement.take_decoded());
-        let mut violations = settled.judgement.violations;
+        let (mut violations, left_out) = (settled.judgement.violations, settled.judgement.left_out);
         let soft = settled.judgement.warnings.into_iter().map(Warning::from);
         let mut warnings: Vec<Warning> = soft
             .chain(warnings::of_absent(&settled.removed))
@@ -358,7 +360,15 @@ impl Question<'_> {
             warnings.extend(were_rounded);
         }
         violations.splice(0..0, problems);
-        Judged { value: settled.value, violations, warnings, decoded, is_changed, before: settled.before }
+        Judged {
+            value: settled.value,
+            violations,
+            left_out,
+            warnings,
+            decoded,
+            is_changed,
+            before: settled.before,
+        }
     }
 }
 
@@ -367,6 +377,8 @@ struct Judged {
     /// The document, without members that count as absent.
     value: Value,
     violations: Vec<Violation>,
+    /// The number of violations that a report does not keep.
+    left_out: usize,
     warnings: Vec<Warning>,
     decoded: Decoded,
     /// Whether the document is another than the answer's.
@@ -438,13 +450,13 @@ fn append(text: &str, list: &JsonPath, items: &[Value]) -> Option<String> {
 }
 
 /// Returns the failure of a document with these violations; `None` if there are none.
-fn failure(violations: Vec<Violation>) -> Option<Failure> {
+fn failure(violations: Vec<Violation>, left_out: usize) -> Option<Failure> {
     if violations.is_empty() {
         None
     } else if violations.iter().any(is_incomplete) {
-        Some(Failure::Truncated { violations })
+        Some(Failure::Truncated { violations, left_out })
     } else {
-        Some(Failure::Invalid { violations })
+        Some(Failure::Invalid { violations, left_out })
     }
 }
 

@@ -44,7 +44,7 @@ fn wherever_the_limit_falls_the_attempt_is_truncated_and_called_again_with_more_
     for at in 0..=GOOD.len() {
         let driven = drive(&plan, input(), &[Reply::Closes(GOOD, at), Reply::Says(GOOD)]);
         let first = driven.run.ledger()[0].clone();
-        let CallResult::Failed { failure: Failure::Truncated { violations } } = &first.verdict else {
+        let CallResult::Failed { failure: Failure::Truncated { violations, .. } } = &first.verdict else {
             panic!("{at}: {:?}", first.verdict);
         };
         assert_eq!(paths(violations.iter().map(|violation| &violation.path)), paths(&first.closed), "{at}");

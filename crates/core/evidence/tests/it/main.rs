@@ -6,5 +6,6 @@ mod alignment;
 mod comparison;
 mod documents;
 mod generated;
+mod merging;
 mod notations;
 mod untrusted;

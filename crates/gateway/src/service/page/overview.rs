@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use formwork_core::Time;
 use formwork_extract::ObservationStore;
-use formwork_ledger::{HourlyReason, HourlyRuns, Key, Ledger, Recent, format_usd};
+use formwork_ledger::{Group, HourlyReason, Key, Ledger, Overview, format_usd};
 
 use super::filter::Filter;
 use super::{Bar, Cell, Table, Visitor, html, read, refused, time, visitor};
@@ -52,7 +52,8 @@ pub(super) async fn overview(State(shared): State<Arc<Shared>>, uri: Uri, header
 }
 
 async fn page(shared: &Shared, visitor: Visitor, days: u64) -> Result<Page, Problem> {
-    let since = Time(now().0.saturating_sub(days * DAY));
+    // Whole days, as the rollups have them.
+    let since = Time((now().0 / DAY).saturating_sub(days) * DAY);
     let mut page = Page {
         visitor,
         periods: [1, 7, 30, 90],
@@ -76,97 +77,94 @@ async fn page(shared: &Shared, visitor: Visitor, days: u64) -> Result<Page, Prob
 }
 
 struct Facts {
-    hours: Vec<HourlyRuns>,
+    overview: Overview,
     reasons: Vec<HourlyReason>,
-    recent: Recent,
     keys: Vec<Key>,
 }
 
-/// Runs, calls, runs without an answer, the known cost and the milliseconds of a group.
-#[derive(Default, Clone, Copy)]
-struct Sum {
-    runs: u64,
-    calls: u64,
-    failed: u64,
-    micro_usd: u64,
-    unpriced: u64,
-    millis: u64,
+const GROUPS: [&str; 8] = [
+    "name",
+    "runs",
+    "without an answer",
+    "valid at the first try",
+    "calls",
+    "p50 ms",
+    "p95 ms",
+    "US dollars",
+];
+
+/// Returns the cells of a group, after the one of its name.
+fn cells(group: &Group) -> [Cell; 7] {
+    [
+        group.runs.into(),
+        group.failed.into(),
+        share(group.first_try, group.called).into(),
+        group.calls.into(),
+        group.percentile(50).into(),
+        group.percentile(95).into(),
+        cost(group).into(),
+    ]
 }
 
-impl Sum {
-    fn add(&mut self, hour: &HourlyRuns) {
-        self.runs += hour.runs;
-        self.calls += hour.calls;
-        self.failed += if matches!(hour.outcome.as_str(), "ok" | "fallback") { 0 } else { hour.runs };
-        self.micro_usd += hour.micro_usd;
-        self.unpriced += hour.unpriced;
-        self.millis += hour.millis;
-    }
-
-    fn cost(self) -> String {
-        let known = format_usd(self.micro_usd);
-        if self.unpriced == 0 {
-            known
-        } else {
-            format!("{known}, and {} runs without a price", self.unpriced)
-        }
-    }
-
-    fn cells(self) -> [Cell; 5] {
-        let mean = self.millis.checked_div(self.runs).unwrap_or_default();
-        [self.runs.into(), self.failed.into(), self.calls.into(), mean.into(), self.cost().into()]
+fn share(part: u64, of: u64) -> String {
+    match of {
+        0 => "-".to_owned(),
+        of => format!("{:.1} %", part as f64 * 100.0 / of as f64),
     }
 }
 
-const SUMS: [&str; 6] = ["name", "runs", "without an answer", "calls", "mean ms", "US dollars"];
+fn cost(group: &Group) -> String {
+    let known = format_usd(group.micro_usd);
+    match group.unpriced {
+        0 => known,
+        unpriced => format!("{known}, and {unpriced} runs without a price"),
+    }
+}
 
 impl Facts {
     fn read(ledger: &Ledger, since: Time) -> Result<Self, formwork_ledger::Error> {
         Ok(Self {
-            hours: ledger.hourly_runs(Some(since), None)?,
+            overview: ledger.overview(since)?,
             reasons: ledger.hourly_reasons(Some(since), None)?,
-            recent: ledger.recent(since)?,
             keys: ledger.keys()?,
         })
     }
 
     fn fill(self, page: &mut Page, since: Time) {
         let start = (since.0 / 1000).to_string();
-        let mut all = Sum::default();
-        self.hours.iter().for_each(|hour| all.add(hour));
-        let Recent { runs, first_try, median_ms, p95_ms, .. } = self.recent;
-        let share = |part: u64, of: u64| match of {
-            0 => "-".to_owned(),
-            of => format!("{:.1} %", part as f64 * 100.0 / of as f64),
-        };
+        let Overview { all, contracts, models, keys, days, .. } = self.overview;
         page.figures = vec![
             ("Runs", all.runs.to_string()),
             ("Without an answer", format!("{} ({})", all.failed, share(all.failed, all.runs))),
+            ("Valid at the first try", share(all.first_try, all.called)),
             ("Calls", all.calls.to_string()),
-            ("US dollars", all.cost()),
-            ("Valid at the first try, last 10,000 runs", share(first_try, runs)),
-            ("Latency p50, last 10,000 runs", format!("{median_ms} ms")),
-            ("Latency p95, last 10,000 runs", format!("{p95_ms} ms")),
+            ("US dollars", cost(&all)),
+            ("Latency p50", format!("{} ms", all.percentile(50))),
+            ("Latency p95", format!("{} ms", all.percentile(95))),
         ];
-        page.bars = bars(&self.hours);
+        page.bars = bars(&days);
         page.tables.push(reasons(self.reasons, &start));
-        let by = |title, name: fn(&HourlyRuns) -> &str, field: &'static str| {
-            let mut groups = BTreeMap::<&str, Sum>::new();
-            self.hours.iter().for_each(|hour| groups.entry(name(hour)).or_default().add(hour));
-            let mut groups: Vec<_> = groups.into_iter().collect();
-            groups.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.runs));
-            let row = |(name, sum): (&str, Sum)| {
-                let name = if name.is_empty() {
-                    "none".into()
-                } else {
-                    Cell::runs(name, &[(field, name), ("since", &start)])
+        let by = |title, groups: Vec<Group>, field: &'static str| {
+            let row = |group: Group| {
+                let name = match group.name.as_str() {
+                    "" => "none".into(),
+                    name => Cell::runs(name, &[(field, name), ("since", &start)]),
                 };
-                std::iter::once(name).chain(sum.cells()).collect()
+                std::iter::once(name).chain(cells(&group)).collect()
             };
-            Table { title, head: &SUMS, rows: groups.into_iter().take(MAX_ROWS).map(row).collect() }
+            Table { title, head: &GROUPS, rows: groups.into_iter().take(MAX_ROWS).map(row).collect() }
         };
-        page.tables.push(by("By contract", |hour| &hour.contract, "contract"));
-        page.tables.push(by("By model", |hour| &hour.model, "model"));
+        page.tables.push(by("By contract", contracts, "contract"));
+        page.tables.push(by("By model", models, "model"));
+        page.tables.push(by("By key", keys, "key"));
+        let day = |group: &Group| {
+            let (since, until) = (group.day.0 / 1000, (group.day.0 + DAY) / 1000);
+            let (since, until) = (since.to_string(), until.to_string());
+            let name = Cell::runs(date(group.day), &[("since", &since), ("until", &until)]);
+            std::iter::once(name).chain(cells(group)).collect()
+        };
+        let rows = days.iter().rev().take(MAX_ROWS).map(day).collect();
+        page.tables.push(Table { title: "By day (UTC)", head: &GROUPS, rows });
         let row = |key: Key| {
             let runs = Cell::runs(&key.name, &[("key", &key.name), ("since", &start)]);
             let left = key.left().map_or("no limit".to_owned(), format_usd);
@@ -180,21 +178,24 @@ impl Facts {
     }
 }
 
+fn date(day: Time) -> String {
+    time(day).get(..10).unwrap_or_default().to_owned()
+}
+
 /// Returns a bar for each day of the period that has runs.
-fn bars(hours: &[HourlyRuns]) -> Vec<Bar> {
-    let mut days = BTreeMap::<u64, u64>::new();
-    hours.iter().for_each(|hour| *days.entry(hour.hour.0 / DAY).or_default() += hour.runs);
-    let (Some((&first, _)), Some((&last, _))) = (days.first_key_value(), days.last_key_value()) else {
+fn bars(days: &[Group]) -> Vec<Bar> {
+    let nth = |group: &Group| group.day.0 / DAY;
+    let (Some(first), Some(last)) = (days.first().map(nth), days.last().map(nth)) else {
         return Vec::new();
     };
     let step = 600.0 / (last - first + 1) as f64;
-    let most = days.values().copied().max().unwrap_or(1).max(1) as f64;
-    let bar = |(day, runs): (u64, u64)| {
-        let height = runs as f64 * 76.0 / most;
-        let title = format!("{}: {runs} runs", time(Time(day * DAY)).get(..10).unwrap_or_default());
-        Bar { x: (day - first) as f64 * step, y: 80.0 - height, width: step * 0.8, height, title }
+    let most = days.iter().map(|group| group.runs).max().unwrap_or(1).max(1) as f64;
+    let bar = |group: &Group| {
+        let height = group.runs as f64 * 76.0 / most;
+        let title = format!("{}: {} runs, p95 {} ms", date(group.day), group.runs, group.percentile(95));
+        Bar { x: (nth(group) - first) as f64 * step, y: 80.0 - height, width: step * 0.8, height, title }
     };
-    days.into_iter().map(bar).collect()
+    days.iter().map(bar).collect()
 }
 
 fn reasons(reasons: Vec<HourlyReason>, start: &str) -> Table {

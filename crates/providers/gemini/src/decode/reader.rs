@@ -1,5 +1,7 @@
 use formwork_core::{Delta, Fault, FaultKind, Finish, Original, ToolCall};
-use formwork_wire::{Collector, Deltas, Messages, Reader, RequestInfo, bad_wire, error_in, lenient};
+use formwork_wire::{
+    Collector, Deltas, Messages, Reader, RequestInfo, TokenShape, bad_wire, error_in, lenient,
+};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -47,6 +49,7 @@ impl ContentReader {
         // Requests ask for a single candidate.
         let candidate = response.candidates.0.get_or_insert_default().drain(..).next();
         let candidate = candidate.and_then(|candidate| candidate.0).unwrap_or_default();
+        TokenShape::push(candidate.logprobs_result.0.and_then(|chosen| chosen.chosen_candidates.0), out);
         for part in candidate.content.0.and_then(|content| content.parts.0).into_iter().flatten() {
             self.part(part.0.unwrap_or_default(), out);
         }

@@ -1,6 +1,7 @@
 //! The members of responses that the decoder reads. Leaf values have any JSON type, because proxies differ.
 
 use formwork_core::Usage;
+use formwork_wire::TokenShape;
 use formwork_wire::lenient::{Count, Flag, Leaf, List, Object};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -38,6 +39,15 @@ pub(super) struct Candidate<'a> {
     #[serde(borrow)]
     pub(super) content: Object<Content<'a>>,
     pub(super) finish_reason: Leaf<'a>,
+    /// The log probabilities of the text's tokens, if the request asks for them.
+    pub(super) logprobs_result: Object<Box<Chosen>>,
+}
+
+/// The `logprobsResult` of a candidate.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Chosen {
+    pub(super) chosen_candidates: List<Object<TokenShape>>,
 }
 
 /// The `content` of a candidate.

@@ -14,12 +14,13 @@ mod rules;
 mod sampler;
 mod utf8;
 
-use formwork_core::{Fault, FaultKind, Finish};
+use formwork_core::{Fault, FaultKind, Finish, LogProb};
 use toktrie::{TokTrie, TokenId};
 
 pub(crate) use grammar::Grammar;
 pub(crate) use guide::{Guide, Unguided};
 pub(crate) use sampler::Sampler;
+use sampler::log_prob;
 
 use guide::Taken;
 use utf8::Utf8;
@@ -48,12 +49,12 @@ pub(crate) trait Host {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub(crate) finish: Finish,
-    /// The number of tokens of the answer.
-    pub(crate) tokens: usize,
     /// The byte from which on the decoder completed the answer without the model.
     pub(crate) closed_at: Option<usize>,
     /// Whether the restraint for tiny models excluded a token that the model would have chosen.
     pub(crate) restrained: bool,
+    /// The tokens of the answer; those that the constraint forced are certain.
+    pub(crate) log_probs: Vec<LogProb>,
 }
 
 /// Decodes one answer.
@@ -70,18 +71,23 @@ pub(crate) struct Decoder<'d> {
 impl Decoder<'_> {
     /// Decodes the answer to a dialogue; `pending` are the last tokens of the prompt, which are not computed yet.
     pub(crate) fn run(mut self, mut pending: Vec<TokenId>, host: &mut impl Host) -> Result<Ended, Halt> {
-        let mut answer =
-            Answer { trie: self.trie, text: Utf8::default(), tokens: 0, chosen: 0, restrained: false };
+        let mut answer = Answer {
+            trie: self.trie,
+            text: Utf8::default(),
+            log_probs: Vec::new(),
+            chosen: 0,
+            restrained: false,
+        };
         if let Some(guide) = &mut self.guide {
             let forced = guide.forced();
-            answer.push(&forced, host);
+            answer.push(&forced, 0.0, host);
             pending.extend(forced);
         }
         loop {
             if self.guide.as_ref().is_some_and(Guide::is_done) {
                 return Ok(answer.end(Finish::Stop, None, host));
             }
-            let left = self.room.saturating_sub(answer.tokens);
+            let left = self.room.saturating_sub(answer.log_probs.len());
             if left == 0 {
                 return Ok(self.close(answer, host));
             }
@@ -90,7 +96,7 @@ impl Decoder<'_> {
                 Err(Halt::Late) if answer.chosen > 0 => return Ok(self.close(answer, host)),
                 logits => logits?,
             };
-            let token = self.choose(&logits, left, &mut answer)?;
+            let (token, log) = self.choose(&logits, left, &mut answer)?;
             answer.chosen += 1;
             if self.ends.contains(&token) {
                 return Ok(answer.end(Finish::Stop, None, host));
@@ -102,19 +108,31 @@ impl Decoder<'_> {
                     Taken::NoRoom => return Ok(self.close(answer, host)),
                 },
             };
-            answer.push(&pending, host);
+            answer.push(&pending, log, host);
         }
     }
 
-    /// Chooses the next token of an answer that has room for `left` more.
-    fn choose(&mut self, logits: &[f32], left: usize, answer: &mut Answer<'_>) -> Result<TokenId, Halt> {
+    /// Chooses the next token of an answer that has room for `left` more. Returns it with the logarithm of its probability among the
+    /// tokens that the schema allows.
+    fn choose(
+        &mut self,
+        logits: &[f32],
+        left: usize,
+        answer: &mut Answer<'_>,
+    ) -> Result<(TokenId, f32), Halt> {
         let none = || failed("no token may come next".to_owned());
-        let Some(guide) = &mut self.guide else { return self.sampler.pick(logits, None).ok_or_else(none) };
+        let Some(guide) = &mut self.guide else {
+            let token = self.sampler.pick(logits, None).ok_or_else(none)?;
+            return Ok((token, log_prob(logits, None, token)));
+        };
         let mask = guide.mask().map_err(failed)?;
         let token = self.sampler.pick(logits, Some(&mask)).ok_or_else(none)?;
-        let Some(mask) = guide.restrain(token, &mask, left) else { return Ok(token) };
+        let Some(narrow) = guide.restrain(token, &mask, left) else {
+            return Ok((token, log_prob(logits, Some(&mask), token)));
+        };
         answer.restrained = true;
-        self.sampler.pick(logits, Some(&mask)).ok_or_else(none)
+        let token = self.sampler.pick(logits, Some(&narrow)).ok_or_else(none)?;
+        Ok((token, log_prob(logits, Some(&mask), token)))
     }
 
     /// Completes the answer without the model.
@@ -124,7 +142,7 @@ impl Decoder<'_> {
         let at = answer.text.len();
         match way {
             Some(way) => {
-                answer.push(&way, host);
+                answer.push(&way, 0.0, host);
                 answer.end(Finish::Length, Some(at), host)
             }
             None => answer.end(Finish::Length, None, host),
@@ -136,15 +154,18 @@ impl Decoder<'_> {
 struct Answer<'a> {
     trie: &'a TokTrie,
     text: Utf8,
-    /// The number of tokens, and how many of them the model chose.
-    tokens: usize,
+    /// The tokens, and how many of them the model chose.
+    log_probs: Vec<LogProb>,
     chosen: usize,
     restrained: bool,
 }
 
 impl Answer<'_> {
-    fn push(&mut self, tokens: &[TokenId], host: &mut impl Host) {
-        self.tokens += tokens.len();
+    /// Appends tokens: a chosen one with the logarithm of its probability, and those that follow from it.
+    fn push(&mut self, tokens: &[TokenId], log: f32, host: &mut impl Host) {
+        let logs = std::iter::once(f64::from(log)).chain(std::iter::repeat(0.0));
+        let length = |token: &TokenId| self.trie.decode_ext(std::slice::from_ref(token), false).len();
+        self.log_probs.extend(tokens.iter().zip(logs).map(|(token, log)| LogProb::new(length(token), log)));
         let text = self.text.push(&self.trie.decode_ext(tokens, false));
         if !text.is_empty() {
             host.emit(text);
@@ -156,7 +177,7 @@ impl Answer<'_> {
         if !rest.is_empty() {
             host.emit(rest);
         }
-        Ended { finish, tokens: self.tokens, closed_at, restrained: self.restrained }
+        Ended { finish, closed_at, restrained: self.restrained, log_probs: self.log_probs }
     }
 }
 

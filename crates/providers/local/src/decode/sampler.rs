@@ -113,6 +113,20 @@ fn best(logits: &[f32], mask: Option<&SimpleVob>) -> Option<(u32, f32)> {
     best
 }
 
+/// Returns the natural logarithm of the probability of a token among those that the mask allows, at temperature 1.
+pub(crate) fn log_prob(logits: &[f32], mask: Option<&SimpleVob>, token: u32) -> f32 {
+    let Some(own) = logits.get(token as usize) else { return f32::NEG_INFINITY };
+    let Some((_, highest)) = best(logits, mask) else { return f32::NEG_INFINITY };
+    let (threshold, mut sum) = (highest - NEGLIGIBLE, 0.0);
+    allowed(logits, mask, threshold, |_, logit| {
+        if logit >= threshold {
+            sum += (logit - highest).exp();
+        }
+        threshold
+    });
+    own - highest - sum.ln()
+}
+
 /// Calls `each` for the allowed tokens in order. `each` returns the minimum logit of relevant tokens from there on;
 /// `threshold` is the first minimum. Runs of irrelevant tokens, which are most, are skipped at once.
 fn allowed(
@@ -203,6 +217,16 @@ mod tests {
         for (count, expected) in counts.iter().zip([10_000i64, 20_000, 40_000, 0]) {
             assert!((i64::from(*count) - expected).abs() < 600, "{counts:?}");
         }
+    }
+
+    #[test]
+    fn the_probabilities_of_allowed_tokens_add_up() {
+        let logits = [0f32, 2f32.ln(), 4f32.ln(), f32::NEG_INFINITY, 3f32.ln()];
+        let mask = SimpleVob::from_slice(&[true, true, false, true, true]);
+        let of = |token: u32, mask: Option<&SimpleVob>| (log_prob(&logits, mask, token).exp() * 10.0).round();
+        assert_eq!([0, 1, 2, 3, 4].map(|token| of(token, None)), [1.0, 2.0, 4.0, 0.0, 3.0]);
+        let sum: f32 = [0, 1, 3, 4].map(|token| log_prob(&logits, Some(&mask), token).exp()).iter().sum();
+        assert!((sum - 1.0).abs() < 1e-5, "{sum}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 use formwork_core::{Delta, Fault, FaultKind, Finish, ToolCall};
-use formwork_wire::{Collector, Deltas, Messages, Reader, RequestInfo, bad_wire, error_in, lenient};
+use formwork_wire::{
+    Collector, Deltas, Messages, Reader, RequestInfo, TokenShape, bad_wire, error_in, lenient,
+};
 use serde_json::{Value, json};
 
 use super::content::{calls, content_of, reasoning};
@@ -55,6 +57,7 @@ impl ChatReader {
         self.collector.usage = usage.or(self.collector.usage);
         let Some((position, choice)) = choice else { return Ok(false) };
         self.has_choice = true;
+        TokenShape::push(choice.logprobs.0.take().and_then(|logprobs| logprobs.content.0), out);
         if let Some(error) = choice.error.value().filter(|error| error.is_object()) {
             return broken(&mut self.collector, &json!({"error": error}), out).map(|()| true);
         }

@@ -1,6 +1,7 @@
 //! The members of documents and chunks that the decoder reads. Leaf values have any JSON type, because servers differ.
 
 use formwork_core::Usage;
+use formwork_wire::TokenShape;
 use formwork_wire::lenient::{Amount, Count, Leaf, List, Object};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -50,10 +51,19 @@ pub(super) struct Choice<'a> {
     pub(super) delta: Object<Message<'a>>,
     pub(super) message: Object<Box<Message<'a>>>,
     pub(super) finish_reason: Leaf<'a>,
+    /// The log probabilities of the text's tokens, if the request asks for them.
+    pub(super) logprobs: Object<Box<LogProbs>>,
     /// An error of an upstream host (OpenRouter).
     pub(super) error: Leaf<'a>,
     /// The usage of a stream (Moonshot).
     pub(super) usage: Object<Box<Counts>>,
+}
+
+/// The `logprobs` of a choice.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct LogProbs {
+    pub(super) content: List<Object<TokenShape>>,
 }
 
 /// A document of a server that puts the properties of a message directly into its choice.

@@ -1,5 +1,7 @@
 use formwork_core::{Delta, Fault, FaultKind, Finish, ToolCall};
-use formwork_wire::{Collector, Deltas, Messages, Reader, RequestInfo, bad_wire, error_in, lenient};
+use formwork_wire::{
+    Collector, Deltas, Messages, Reader, RequestInfo, TokenShape, bad_wire, error_in, lenient,
+};
 use serde_json::{Value, json};
 
 use super::shape::{Counts, Event, Item, Part, Response};
@@ -167,7 +169,10 @@ impl ResponsesReader {
                             self.collector.refusal(refusal.unwrap_or_default(), out);
                         }
                         (_, Kind::Aside) => self.collector.aside(&text),
-                        _ => self.collector.answer(text, out),
+                        _ => {
+                            self.collector.answer(text, out);
+                            TokenShape::push(part.logprobs.0.take(), out);
+                        }
                     }
                 }
             }
@@ -262,7 +267,7 @@ impl Messages for ResponsesReader {
         if matches!(text.trim(), "" | "[DONE]") {
             return Ok(());
         }
-        let event: Event<'_> = lenient::from_str(text)
+        let mut event: Event<'_> = lenient::from_str(text)
             .map_err(|_| bad("an event of the stream is not one of the Responses API"))?;
         let place = Place { index: event.output_index.0, id: event.item_id.as_str() };
         let delta = event.delta.as_str().unwrap_or_default();
@@ -276,7 +281,10 @@ impl Messages for ResponsesReader {
             Some("response.output_item.done") => {
                 self.close(place, &mut event.item.0.unwrap_or_default(), out);
             }
-            Some("response.output_text.delta") => self.text_delta(place, delta, out),
+            Some("response.output_text.delta") => {
+                self.text_delta(place, delta, out);
+                TokenShape::push(event.logprobs.0.take(), out);
+            }
             Some("response.refusal.delta") => self.refusal_delta(place, delta, out),
             Some("response.reasoning_summary_text.delta") => {
                 let part = Thought::Summary(event.summary_index.0);

@@ -1,6 +1,7 @@
 //! The members of responses and events that the decoder reads. Leaf values have any JSON type, because servers differ.
 
 use formwork_core::Usage;
+use formwork_wire::TokenShape;
 use formwork_wire::lenient::{Count, Leaf, List, Object};
 use serde::Deserialize;
 
@@ -58,6 +59,7 @@ pub(super) struct Part<'a> {
     pub(super) kind: Leaf<'a>,
     pub(super) text: Leaf<'a>,
     pub(super) refusal: Leaf<'a>,
+    pub(super) logprobs: List<Object<TokenShape>>,
 }
 
 /// A `usage` object.
@@ -97,6 +99,7 @@ pub(super) struct Event<'a> {
     pub(super) content_index: Count,
     pub(super) summary_index: Count,
     pub(super) delta: Leaf<'a>,
+    pub(super) logprobs: List<Object<TokenShape>>,
     /// In a box, like the response, because few events have them.
     pub(super) item: Object<Box<Item<'a>>>,
     pub(super) response: Object<Box<Response<'a>>>,

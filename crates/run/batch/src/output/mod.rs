@@ -35,17 +35,25 @@ impl View {
     /// of lines.
     ///
     /// # Errors
-    /// [`BatchError::Store`], or [`BatchError::File`] if the output cannot be written.
+    /// [`BatchError::Store`], [`BatchError::Engine`] if results were pruned, after the others are written, or [`BatchError::File`] if the
+    /// output cannot be written.
     pub fn export(&self, rejected: bool, output: &mut dyn Write) -> Result<u64, BatchError> {
-        let mut lines = 0;
+        let (mut lines, mut pruned) = (0, 0);
         self.each_row(|row| {
-            let (Some(line), true) = (row.line, row.is_accepted == Some(!rejected)) else { return Ok(()) };
+            if row.is_accepted != Some(!rejected) {
+                return Ok(());
+            }
+            let Some(line) = row.line else {
+                pruned += 1;
+                return Ok(());
+            };
             lines += 1;
             let columns = row.columns.map(|columns| format!("\"columns\":{columns},")).unwrap_or_default();
             let rest = line.strip_prefix('{').unwrap_or(line);
             writeln!(output, "{{\"id\":{},{columns}{rest}", row.id)
                 .map_err(|error| BatchError::file(Path::new("the output"), &error))
         })?;
+        self.none_pruned(pruned)?;
         Ok(lines)
     }
 
@@ -156,14 +164,16 @@ impl View {
         mut each: impl FnMut(&Found<'_>, Vec<Cell>) -> Result<(), BatchError>,
     ) -> Result<u64, BatchError> {
         let contract = format!("{:x}", Sha256::digest(self.spec().contract.to_string()));
-        let mut lines = 0;
+        let (mut lines, mut pruned) = (0, 0);
         self.each_row(|row| {
             if rejected && row.is_accepted != Some(false) {
                 return Ok(());
             }
             lines += 1;
+            pruned += u64::from(row.is_accepted.is_some() && row.line.is_none());
             each(&row, cells(&row, &contract)?)
         })?;
+        self.none_pruned(pruned)?;
         Ok(lines)
     }
 }

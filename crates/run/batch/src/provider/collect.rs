@@ -13,7 +13,7 @@ use super::record::{File, FileRows, custom_id};
 use super::rows::{Next, event};
 use crate::BatchError;
 use crate::drive::{MAX_DEFERRED, Outcome, READ, Turn, settle};
-use crate::row::RunError;
+use crate::row::{Accepted, RunError};
 
 impl Work<'_> {
     /// Joins the results of a file with its rows, and removes the file. A crash in between is harmless: a row that has its answer does
@@ -81,12 +81,13 @@ impl Work<'_> {
                 let row = active.number;
                 self.book(row, Cost::default());
                 active.deferred += 1;
+                self.round.held_back.insert(row);
                 if active.deferred < MAX_DEFERRED {
                     states.push((row, Next::Call(Box::new(active), next)));
                 } else if self.answered {
                     states.push((row, active.give_up(&message)));
                 } else {
-                    self.note(Outcome::Deferred(ErrorKind::Unavailable, message.clone()));
+                    self.note(row, Outcome::Deferred(ErrorKind::Unavailable, message.clone()));
                 }
             }
             self.save(states).await?;
@@ -98,16 +99,17 @@ impl Work<'_> {
     pub(super) async fn save(&mut self, states: Vec<(u64, Next)>) -> Result<(), BatchError> {
         let (store, now, may_reject) = (self.store.as_ref(), self.engine.clock.now(), self.answered);
         let saved = states.into_iter().map(|(row, after)| async move {
-            match after {
+            let outcome = match after {
                 Next::Call(active, _) => store.checkpoint(row, active.state()).await.map(|()| Outcome::Cut),
                 Next::Done(history, deferred, result) => {
-                    let result = result.map_err(RunError::from);
+                    let result = result.map(Accepted::from).map_err(RunError::from);
                     settle(store, row, history, deferred, result, &Turn::alone(may_reject), now).await
                 }
-            }
+            };
+            outcome.map(|outcome| (row, outcome))
         });
         let outcomes = try_join_all(saved).await?;
-        outcomes.into_iter().for_each(|outcome| self.note(outcome));
+        outcomes.into_iter().for_each(|(row, outcome)| self.note(row, outcome));
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! The rounds of a batch: files are planned, submitted and polled.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// The engine that calls models through the batch APIs of their providers, within a day and at half the price.
 ///
-/// It works in rounds: a round is one call of each open run. The calls are written to files, and the files are submitted. Rows with
-/// an invalid answer, and rows that the provider did not process, get their next call in the next round. A row that the provider
-/// did not process in three files is rejected, if other rows are answered.
+/// It works in rounds: a round begins with one call of each open run. The calls are written to files, and the files are submitted.
+/// When a file has ended, its rows with an invalid answer get their next call in a further file at once, while other files are open.
+/// Rows that the provider did not process wait for the next round; after three files they are rejected, if other rows are answered.
 ///
 /// Each file is recorded before it is submitted, with its id before it is waited for. If the process dies between the provider's acceptance and
 /// the record, the next engine looks for the file in the provider's listing before it submits it again. A process that ends while
@@ -129,6 +129,7 @@ impl Engine for ProviderBatch {
             answered: false,
             round: Round::default(),
             trouble: None,
+            has_results: false,
         };
         // Every step is stored before the next one, so this future can be dropped at any point.
         tokio::select! {
@@ -172,6 +173,8 @@ pub(super) struct Round {
     pub(super) answered: bool,
     /// A reason why rows stay open that is not their own.
     pub(super) deferred: Option<(ErrorKind, String)>,
+    /// The rows that wait for the next round.
+    pub(super) held_back: HashSet<u64>,
 }
 
 /// The state of the engine in this process.
@@ -186,6 +189,8 @@ pub(super) struct Work<'e> {
     pub(super) round: Round,
     /// The time of the first of the requests that failed since the last success.
     trouble: Option<Time>,
+    /// Whether results were read since the last plan.
+    has_results: bool,
 }
 
 /// The progress of the plan of a round.
@@ -212,11 +217,14 @@ impl Work<'_> {
                     self.check_control().await?;
                     is_idle &= !self.advance(number).await?;
                 }
+                if std::mem::take(&mut self.has_results) && !self.files.is_empty() {
+                    self.plan().await?;
+                }
                 if is_idle {
                     self.wait().await?;
                 }
             }
-            let Round { answered, deferred } = std::mem::take(&mut self.round);
+            let Round { answered, deferred, .. } = std::mem::take(&mut self.round);
             match (deferred, planned) {
                 (Some((ErrorKind::Budget, message)), _) => return Ok(Ended::OverBudget(message)),
                 // Rows of files that were already open at the start have their next calls in the next round.
@@ -326,10 +334,11 @@ impl Work<'_> {
     }
 
     /// Notes the end of a row in this round.
-    pub(super) fn note(&mut self, outcome: Outcome) {
+    pub(super) fn note(&mut self, row: u64, outcome: Outcome) {
         match outcome {
             Outcome::Finished(answered) => self.round.answered |= answered,
             Outcome::Deferred(kind, message) => {
+                self.round.held_back.insert(row);
                 // An exhausted budget ends the batch, whatever the results of other rows are.
                 let is_budget = kind == ErrorKind::Budget;
                 if is_budget || self.round.deferred.is_none() {
@@ -399,6 +408,7 @@ impl Work<'_> {
                     }
                     FileStatus::Ended => {
                         self.collect(number, file, id).await?;
+                        self.has_results = true;
                         Ok(true)
                     }
                     FileStatus::Refused { message, is_transient: true } => {

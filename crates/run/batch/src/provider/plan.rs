@@ -28,7 +28,7 @@ impl Work<'_> {
     /// Writes the next call of each open row that no file has into files, and submits these.
     pub(super) async fn plan(&mut self) -> Result<Planned, Halted> {
         let mut planned = Planned::default();
-        let mut taken: HashSet<u64> = HashSet::new();
+        let mut taken: HashSet<u64> = self.round.held_back.clone();
         for number in self.files.numbers() {
             taken.extend(self.files.rows(number).await?.keys());
         }

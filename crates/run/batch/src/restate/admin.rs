@@ -1,4 +1,4 @@
-//! Restate's administration: its version, its deployments, and the contracts that batches have put there.
+//! Restate's administration: its version and its deployments.
 
 use std::time::Duration;
 
@@ -7,10 +7,9 @@ use formwork_wire::SharedTransport;
 use serde_json::{Value, json};
 
 use super::ingress::Client;
-use super::message::{CONTRACT, CONTRACTS, digest};
 
-/// The oldest version of Restate that the worker's protocol is tested with.
-const OLDEST: (u64, u64) = (1, 6);
+/// The oldest version of Restate that the workers are tested with.
+const OLDEST: (u64, u64) = (1, 7);
 
 /// The time that an answer may take.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -74,16 +73,6 @@ pub enum AdminError {
         /// The remedy.
         remedy: &'static str,
     },
-    /// No batch has put the contract there.
-    #[error(
-        "Restate at {url} has no contract with the digest {digest}: go on with its batch (`formwork batch resume`), which puts it there"
-    )]
-    NoContract {
-        /// The address.
-        url: String,
-        /// The digest.
-        digest: String,
-    },
 }
 
 impl Admin {
@@ -133,29 +122,5 @@ impl Admin {
         };
         let (url, advertised) = (self.url.clone(), advertised.to_owned());
         Err(AdminError::NotRegistered { url, advertised, message: response.message(), remedy })
-    }
-
-    /// Returns the contract with a digest.
-    ///
-    /// # Errors
-    /// [`AdminError::NoContract`] or [`AdminError::Unreachable`].
-    pub async fn contract(&self, expected: &str) -> Result<Value, AdminError> {
-        // The digest becomes part of the text of a query, so it must not contain anything else.
-        let is_digest = expected.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let missing = || AdminError::NoContract { url: self.url.clone(), digest: expected.to_owned() };
-        if !is_digest {
-            return Err(missing());
-        }
-        let query = format!(
-            "SELECT value_utf8 FROM state WHERE service_name = '{CONTRACTS}' AND service_key = '{expected}' AND key = '{CONTRACT}'"
-        );
-        let body = json!({"query": query}).to_string();
-        let response = self.client.post("/query", None, body, Some(LIMIT)).await;
-        let response = response.map_err(|fault| self.unreachable(&fault))?;
-        let found = response.read().and_then(|found: Value| {
-            let text = found.get("rows")?.as_array()?.first()?.get("value_utf8")?.as_str()?;
-            serde_json::from_str::<Value>(text).ok()
-        });
-        found.filter(|contract| digest(contract) == expected).ok_or_else(missing)
     }
 }

@@ -11,10 +11,12 @@ use formwork_wire::SharedTransport;
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::ingress::{Client, Response};
 use super::message::{CONTRACTS, Hello, PROTOCOL, ROWS, RowReply, RowRequest, digest, key};
+use super::pool::Pool;
 use crate::drive::{AsksRows, Outcome, Turn, drive, settle};
 use crate::row::{RunError, total};
 use crate::{BatchError, Ended, Engine, OpenRow, RowState, Stop, Store, View};
@@ -36,14 +38,17 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 /// ```
 /// use std::time::Duration;
 ///
-/// use formwork_batch::Restate;
+/// use formwork_batch::{Pool, Restate};
 /// use formwork_wire::SharedTransport;
 /// use serde_json::json;
 ///
 /// /// `transport` sends to Restate's ingress.
 /// fn engine(transport: SharedTransport) -> Restate {
 ///     let contract = json!({"schema": {"type": "object", "properties": {"age": {"type": "integer"}}}});
-///     Restate::new(transport, "http://127.0.0.1:8080", contract, 256)
+///     // The settings of the providers and policies, as the workers have them.
+///     let pool = Pool::of(&json!({"model": "gpt-4o-mini"}));
+///     Restate::new(transport, "http://127.0.0.1:8080", pool, contract, 256)
+///         .with_ahead(10_000)
 ///         .with_budget(5_000_000) // 5 US dollars
 ///         .with_patience(Duration::from_secs(60))
 /// }
@@ -53,8 +58,10 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 pub struct Restate {
     ingress: Client,
     url: String,
+    pool: Pool,
     contract: Value,
     rows: usize,
+    ahead: usize,
     /// In millionths of a US dollar.
     budget: Option<u64>,
     patience: Duration,
@@ -62,14 +69,22 @@ pub struct Restate {
 }
 
 impl Restate {
-    /// Creates an engine for a contract, with `rows` rows in progress at the same time (at least 1). `url` is the address of Restate's
-    /// ingress that `transport` sends to, for messages.
-    pub fn new(transport: SharedTransport, url: impl Into<String>, contract: Value, rows: usize) -> Self {
+    /// Creates an engine for a contract and the workers of a pool, which waits for the results of `rows` rows at the same time (at
+    /// least 1), the oldest first. `url` is the address of Restate's ingress that `transport` sends to, for messages.
+    pub fn new(
+        transport: SharedTransport,
+        url: impl Into<String>,
+        pool: Pool,
+        contract: Value,
+        rows: usize,
+    ) -> Self {
         Self {
             ingress: Client(transport),
             url: url.into(),
+            pool,
             contract,
             rows: rows.max(1),
+            ahead: 4096,
             budget: None,
             patience: Duration::from_secs(300),
             clock: TokioClock::new(),
@@ -77,6 +92,10 @@ impl Restate {
     }
 
     formwork_core::setters! {
+        /// Sets the number of rows that are submitted and have no result (default: 4,096; at least the number of
+        /// [`new`](Self::new)).
+        pub const fn with_ahead(ahead: usize);
+
         /// Sets the cost in millionths of a US dollar from which on no further row is submitted (default: no limit). Rows in progress are
         /// finished, and may exceed it.
         pub const fn with_budget(Some(budget): u64);
@@ -99,12 +118,14 @@ impl Restate {
             Ok(_) => return Err(not_restate()),
             Err(fault) => return Ok(Err(Ended::Unavailable(self.unreachable(&fault)))),
         }
-        let response = self.ingress.post(&format!("/{ROWS}/hello"), None, "null", Some(HELLO)).await;
+        let path = format!("/{}/hello", self.pool.service(ROWS));
+        let response = self.ingress.post(&path, None, "null", Some(HELLO)).await;
         let response = match response {
             Ok(response) if response.status.as_u16() == 404 => {
                 return Err(BatchError::Engine(format!(
-                    "no worker is registered with Restate at {url}: start one with `formwork worker --listen ADDR --register \
-                     ADMIN_URL --advertise URL`"
+                    "no worker of the pool `{}` is registered with Restate at {url}: start one with the same configuration, or the same \
+                     --pool, by `formwork worker --listen ADDR --register ADMIN_URL --advertise URL`",
+                    self.pool.name()
                 )));
             }
             Ok(response) => response,
@@ -124,7 +145,16 @@ impl Restate {
                 env!("CARGO_PKG_VERSION")
             )));
         }
-        let path = format!("/{CONTRACTS}/{}/put", digest(&self.contract));
+        if let (Some(own), Some(found)) = (self.pool.target(), &hello.target)
+            && own != found
+        {
+            return Err(BatchError::Engine(format!(
+                "the workers of the pool `{}` at {url} have other providers or policies ({found}) than this command ({own}): name the \
+                 pool of other workers with --pool, or start workers with this configuration",
+                self.pool.name()
+            )));
+        }
+        let path = format!("/{}/{}/put", self.pool.service(CONTRACTS), digest(&self.contract));
         match self.ingress.post(&path, None, self.contract.to_string(), Some(HELLO)).await {
             Ok(response) if response.status.is_success() => Ok(Ok(())),
             Ok(response) => Err(BatchError::Engine(format!(
@@ -187,6 +217,8 @@ struct Session<'a> {
     spent: Mutex<u64>,
     /// The keys and bodies of rows that were cut off.
     cut: Mutex<Vec<(String, String)>>,
+    /// The permits to wait for results, given in the order of the rows.
+    waits: Semaphore,
 }
 
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -196,7 +228,7 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[async_trait]
 impl AsksRows for Session<'_> {
     fn room(&self, open: usize) -> usize {
-        self.engine.rows.saturating_sub(open)
+        self.engine.ahead.max(self.engine.rows).saturating_sub(open)
     }
 
     async fn row(&self, store: &Arc<dyn Store>, row: OpenRow, turn: Turn) -> Result<Outcome, BatchError> {
@@ -209,6 +241,7 @@ impl AsksRows for Session<'_> {
         let request = RowRequest {
             protocol: PROTOCOL,
             contract: self.digest.clone(),
+            target: self.engine.pool.target().map(str::to_owned),
             input,
             run: state.run.clone(),
             stored: state.stored,
@@ -253,9 +286,21 @@ impl AsksRows for Session<'_> {
 }
 
 impl Session<'_> {
-    /// Submits a row until Restate gives its result, however often the connection breaks.
+    /// Submits a row at once, and waits for its result when it is one of the oldest.
     async fn answered(&self, key: &str, body: &str) -> Result<Response, Fault> {
-        let path = format!("/{ROWS}/run");
+        let path = format!("/{}/run", self.engine.pool.service(ROWS));
+        let submitted = async {
+            // A failure is that of the request for the result.
+            if self.waits.available_permits() == 0 {
+                _ = self
+                    .engine
+                    .ingress
+                    .post(&format!("{path}/send"), Some(key), body.to_owned(), Some(HELLO))
+                    .await;
+            }
+        };
+        // Both begin here, so that rows wait for a permit in their order. The semaphore is never closed.
+        let ((), _permit) = tokio::join!(submitted, self.waits.acquire());
         let (mut pause, mut since) = (PAUSES.0, None);
         loop {
             let begun = Instant::now();
@@ -281,13 +326,13 @@ impl Session<'_> {
     async fn cancel(&self) {
         let cut = std::mem::take(&mut *held(&self.cut));
         let ids = cut.iter().map(|(key, body)| async move {
-            let path = format!("/{ROWS}/run/send");
+            let path = format!("/{}/run/send", self.engine.pool.service(ROWS));
             let sent = self.engine.ingress.post(&path, Some(key), body.clone(), Some(HELLO)).await.ok()?;
             sent.read::<Value>()?.get("invocationId").and_then(Value::as_str).map(str::to_owned)
         });
         let ids: Vec<String> = join_all(ids).await.into_iter().flatten().collect();
         if !ids.is_empty() {
-            let path = format!("/{ROWS}/cancel");
+            let path = format!("/{}/cancel", self.engine.pool.service(ROWS));
             let sent = self.engine.ingress.post(&path, None, json!(ids).to_string(), Some(HELLO)).await;
             if let Err(fault) = sent {
                 tracing::warn!(target: "formwork", "{} rows go on in Restate: {}", ids.len(), fault.message);
@@ -336,6 +381,7 @@ impl Engine for Restate {
             digest: digest(&self.contract),
             spent: Mutex::new(spent),
             cut: Mutex::default(),
+            waits: Semaphore::new(self.rows.min(Semaphore::MAX_PERMITS)),
         };
         let ended = drive(&session, &store, cancel, self.patience).await?;
         if ended == Ended::Stopped(Stop::Cancelled) {

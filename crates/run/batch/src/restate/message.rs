@@ -1,20 +1,26 @@
 //! Messages between the side that submits rows and the workers.
 
-use formwork_core::{CallRecord, Outcome, Run, Time};
+#[cfg(any(test, feature = "restate"))]
+use formwork_core::Outcome;
+use formwork_core::{CallRecord, Run, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::row::RunError;
+use crate::row::{Accepted, RunError};
 
 /// The version of these messages. A worker understands those of its own version and of older ones.
-pub(super) const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 2;
 
 /// The name of the service that takes rows to their results.
 pub(super) const ROWS: &str = "FormworkRow";
 
 /// The name of the keyed service that keeps contracts, by their digests.
 pub(super) const CONTRACTS: &str = "FormworkContract";
+
+/// The name of the keyed service that gives the calls to a target their times.
+#[cfg(any(test, feature = "restate"))]
+pub(super) const PACE: &str = "FormworkPace";
 
 /// The key of the state that holds a contract.
 pub(super) const CONTRACT: &str = "contract";
@@ -25,6 +31,9 @@ pub(super) struct RowRequest {
     pub(super) protocol: u32,
     /// The digest of the contract.
     pub(super) contract: String,
+    /// The digest of the providers and policies that the row is for; absent for those of any worker of the pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) target: Option<String>,
     /// The text to extract from.
     pub(super) input: String,
     /// The run to continue, if another engine began one.
@@ -48,7 +57,7 @@ pub(super) struct RowReply {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RunEnd {
-    Accepted(Box<Outcome<Value>>),
+    Accepted(Box<Accepted>),
     Failed(RunError),
 }
 
@@ -56,14 +65,14 @@ impl RunEnd {
     /// Returns every call of the run, in order.
     pub(super) fn calls(&self) -> &[CallRecord] {
         match self {
-            Self::Accepted(outcome) => &outcome.calls,
+            Self::Accepted(accepted) => &accepted.outcome.calls,
             Self::Failed(error) => &error.calls,
         }
     }
 
-    pub(super) fn into_result(self) -> Result<Outcome<Value>, RunError> {
+    pub(super) fn into_result(self) -> Result<Accepted, RunError> {
         match self {
-            Self::Accepted(outcome) => Ok(*outcome),
+            Self::Accepted(accepted) => Ok(*accepted),
             Self::Failed(error) => Err(error),
         }
     }
@@ -73,7 +82,7 @@ impl RunEnd {
 impl From<Result<Outcome<Value>, formwork_core::Error>> for RunEnd {
     fn from(result: Result<Outcome<Value>, formwork_core::Error>) -> Self {
         match result {
-            Ok(outcome) => Self::Accepted(Box::new(outcome)),
+            Ok(outcome) => Self::Accepted(Box::new(outcome.into())),
             Err(error) => Self::Failed(error.into()),
         }
     }
@@ -84,13 +93,17 @@ impl From<Result<Outcome<Value>, formwork_core::Error>> for RunEnd {
 pub(super) struct Hello {
     pub(super) protocol: u32,
     pub(super) version: String,
+    /// The digest of the worker's providers and policies.
+    #[serde(default)]
+    pub(super) target: Option<String>,
 }
 
 #[cfg(any(test, feature = "restate"))]
 impl Hello {
-    /// Returns the version message of this version.
-    pub(super) fn own() -> Self {
-        Self { protocol: PROTOCOL, version: env!("CARGO_PKG_VERSION").to_owned() }
+    /// Returns the version message of this version, for a worker with these providers.
+    pub(super) fn own(target: Option<&str>) -> Self {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Self { protocol: PROTOCOL, version, target: target.map(str::to_owned) }
     }
 }
 
@@ -118,6 +131,7 @@ mod tests {
         let request = |contract: &str, input: &str, stored| RowRequest {
             protocol: PROTOCOL,
             contract: contract.to_owned(),
+            target: None,
             input: input.to_owned(),
             run: None,
             stored: Time(stored),

@@ -2,16 +2,21 @@
 //!
 //! `engine` submits rows and stores their results; it needs no feature. `worker`, with the feature `restate`, answers Restate's
 //! requests. `row` processes a row in a worker, with any durable journal; `entry` is the journal entry of a
-//! step. `message` defines the messages of the two sides; `ingress` and `admin` are clients of Restate's two APIs.
+//! step. `message` defines the messages of the two sides, `pool` the workers that get the rows; `ingress` and `admin` are clients of Restate's two APIs.
 
 mod admin;
 mod engine;
 #[cfg(any(test, feature = "restate"))]
 mod entry;
+#[cfg(feature = "restate")]
+mod identity;
 mod ingress;
 mod message;
+mod pool;
 #[cfg(any(test, feature = "restate"))]
 mod row;
+#[cfg(feature = "restate")]
+mod services;
 #[cfg(any(test, feature = "restate"))]
 mod slots;
 #[cfg(test)]
@@ -21,5 +26,6 @@ mod worker;
 
 pub use admin::{Admin, AdminError};
 pub use engine::{Restate, start_anew};
+pub use pool::Pool;
 #[cfg(feature = "restate")]
 pub use worker::{MakeExtractor, Worker};

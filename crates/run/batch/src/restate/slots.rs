@@ -8,6 +8,8 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::ingress::Client;
+use super::message::PACE;
+use super::pool::Pool;
 
 /// The age up to which unused slots of the past are still used.
 const STALE: Duration = Duration::from_secs(1);
@@ -29,6 +31,7 @@ pub(super) struct Take {
 #[derive(Debug)]
 pub(super) struct Slots {
     ingress: Client,
+    service: String,
     calls_per_second: f64,
     taken: Mutex<HashMap<String, Lease>>,
 }
@@ -40,8 +43,13 @@ struct Lease {
 }
 
 impl Slots {
-    pub(super) fn new(ingress: Client, calls_per_second: f64) -> Self {
-        Self { ingress, calls_per_second: calls_per_second.max(1e-3), taken: Mutex::default() }
+    pub(super) fn new(ingress: Client, pool: &Pool, calls_per_second: f64) -> Self {
+        Self {
+            ingress,
+            service: pool.service(PACE),
+            calls_per_second: calls_per_second.max(1e-3),
+            taken: Mutex::default(),
+        }
     }
 
     /// Waits until the time of the next slot of a target.
@@ -65,7 +73,7 @@ impl Slots {
         let count = (self.calls_per_second / 10.0).clamp(1.0, 1000.0) as u32;
         let take = Take { calls_per_second: self.calls_per_second, count };
         let body = serde_json::to_string(&take).unwrap_or_default();
-        let path = format!("/FormworkPace/{}/take", encoded(target));
+        let path = format!("/{}/{}/take", self.service, encoded(target));
         loop {
             let taken = self.ingress.post(&path, None, body.clone(), Some(LIMIT)).await;
             if let Some(wait) = taken.ok().and_then(|response| response.read()) {

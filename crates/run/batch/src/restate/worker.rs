@@ -14,18 +14,22 @@ use futures_util::future::BoxFuture;
 use restate_sdk::endpoint::Endpoint;
 use restate_sdk::prelude::{
     Context, ContextClient as _, ContextReadState as _, ContextSideEffects as _, ContextTimers as _,
-    ContextWriteState as _, HandlerError, HandlerResult, HttpServer, IntoServiceDefinition as _, Json,
-    ObjectContext, RunFuture as _, ServiceOptions, TerminalError,
+    ContextWriteState as _, HandlerError, HandlerResult, HttpServer, Json, ObjectContext, RunFuture as _,
+    ServiceOptions, SharedObjectContext, TerminalError,
 };
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, Semaphore};
 
-use super::admin::Admin;
 use super::entry::Entry;
+use super::identity;
 use super::ingress::Client;
-use super::message::{CONTRACT, Hello, PROTOCOL, RowReply, RowRequest, RunEnd, digest};
+use super::message::{
+    CONTRACT, CONTRACTS, Hello, PACE, PROTOCOL, ROWS, RowReply, RowRequest, RunEnd, digest,
+};
+use super::pool::Pool;
 use super::row::{Calls, Durable, row};
+use super::services::{Contracts, Paces, Rows, named};
 use super::slots::{Slots, Take};
 
 /// The time for which Restate keeps the result of a row (7 days), so that a restarted submitter can fetch it.
@@ -41,6 +45,14 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Restate pauses a row after an hour until it is resumed by hand.
 const ATTEMPTS: u64 = 2_000_000;
 
+/// The time in which Restate gives a contract to a worker.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The reason why a worker has no contract. Restate gives the row to a worker again.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct NoContract(String);
+
 /// A function that creates the extractor of a contract.
 pub type MakeExtractor = Arc<dyn Fn(&Value) -> Result<Extractor<Value>, Error> + Send + Sync>;
 
@@ -49,27 +61,31 @@ pub type MakeExtractor = Arc<dyn Fn(&Value) -> Result<Extractor<Value>, Error> +
 /// ```
 /// use std::sync::Arc;
 ///
-/// use formwork_batch::{Admin, MakeExtractor, Worker};
+/// use formwork_batch::{MakeExtractor, Pool, Worker};
+/// use formwork_wire::SharedTransport;
 ///
-/// /// Serves rows until Ctrl-C; `make` builds the extractor of a contract.
-/// async fn work(admin: Admin, make: MakeExtractor) -> std::io::Result<()> {
+/// /// Serves the rows of a pool until Ctrl-C; `make` builds the extractor of a contract, and `ingress` sends to Restate's ingress.
+/// async fn work(pool: Pool, ingress: SharedTransport, make: MakeExtractor) -> std::io::Result<()> {
 ///     let listener = tokio::net::TcpListener::bind("127.0.0.1:9080").await?;
-///     Worker::new(admin, make).with_concurrency(16).serve(listener, std::future::pending::<()>()).await;
+///     Worker::new(pool, ingress, make).with_concurrency(16).serve(listener, std::future::pending::<()>()).await;
 ///     Ok(())
 /// }
 /// ```
 #[must_use]
 pub struct Worker {
-    admin: Admin,
+    pool: Pool,
+    ingress: Client,
     make: MakeExtractor,
     concurrency: usize,
     slots: Option<Arc<Slots>>,
+    keys: Vec<String>,
 }
 
 impl Worker {
-    /// Creates a worker with at most 64 concurrent calls. It reads the contracts of batches from `admin`.
-    pub fn new(admin: Admin, make: MakeExtractor) -> Self {
-        Self { admin, make, concurrency: 64, slots: None }
+    /// Creates a worker of a pool with at most 64 concurrent calls. `ingress` sends to Restate's ingress, where the worker fetches the
+    /// contracts of batches.
+    pub fn new(pool: Pool, ingress: SharedTransport, make: MakeExtractor) -> Self {
+        Self { pool, ingress: Client(ingress), make, concurrency: 64, slots: None, keys: Vec::new() }
     }
 
     /// Sets how many calls the worker makes at the same time (default: 64; at least 1). Further rows wait; that does not count towards their
@@ -79,19 +95,35 @@ impl Worker {
         self
     }
 
-    /// Sets how many calls all workers together make to each target per second (default: no limit). Every worker needs the same
-    /// number. `ingress` sends to Restate's ingress, where the worker takes slots for its calls.
-    pub fn with_calls_per_second(mut self, calls: f64, ingress: SharedTransport) -> Self {
-        self.slots = Some(Arc::new(Slots::new(Client(ingress), calls)));
+    /// Sets how many calls all workers of the pool together make to each target per second (default: no limit). Every worker needs the
+    /// same number.
+    pub fn with_calls_per_second(mut self, calls: f64) -> Self {
+        self.slots = Some(Arc::new(Slots::new(self.ingress.clone(), &self.pool, calls)));
         self
+    }
+
+    /// Adds a public key of the Restate server, such as `publickeyv1_...` (default: none, and requests need no signature). With one,
+    /// requests that none of the keys has signed are refused.
+    ///
+    /// # Errors
+    /// The message for a text that is no key.
+    pub fn with_identity_key(mut self, key: &str) -> Result<Self, String> {
+        identity::install();
+        Endpoint::builder()
+            .identity_key(key)
+            .map_err(|error| format!("the identity key {key:?}: {error}"))?;
+        self.keys.push(key.to_owned());
+        Ok(self)
     }
 
     /// Answers requests until `end` is done; calls that are in flight then have 10 s.
     pub async fn serve(self, listener: TcpListener, end: impl Future) {
-        let Self { admin, make, concurrency, slots } = self;
+        let Self { pool, ingress, make, concurrency, slots, keys } = self;
         let permits = Arc::new(Semaphore::new(concurrency.clamp(1, Semaphore::MAX_PERMITS)));
+        let names = [ROWS, CONTRACTS, PACE].map(|service| pool.service(service));
         let rows = FormworkRow {
-            admin,
+            pool,
+            ingress,
             make,
             calls: Calls { clock: TokioClock::new(), permits, slots },
             extractors: Mutex::default(),
@@ -106,24 +138,28 @@ impl Worker {
             .retry_policy_max_interval(LONGEST_PAUSE)
             .retry_policy_max_attempts(ATTEMPTS);
         let short = ServiceOptions::new().journal_retention(Duration::ZERO);
+        let [row, contract, pace] = names;
         let endpoint = Endpoint::builder()
-            .bind(rows.into_service_definition().options(options))
-            .bind(FormworkContract.into_service_definition().options(short.clone()))
-            .bind(FormworkPace.into_service_definition().options(short))
-            .build();
+            .bind(named(rows.serve(), row).options(options))
+            .bind(named(FormworkContract.serve(), contract).options(short.clone()))
+            .bind(named(FormworkPace.serve(), pace).options(short));
+        // The keys were read once.
+        let endpoint = keys.iter().try_fold(endpoint, |endpoint, key| endpoint.identity_key(key));
+        let Ok(endpoint) = endpoint.map(restate_sdk::endpoint::Builder::build) else { return };
         HttpServer::new(endpoint).serve_with_cancel(listener, end).await;
     }
 }
 
 impl fmt::Debug for Worker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker").field("admin", &self.admin).finish_non_exhaustive()
+        f.debug_struct("Worker").field("pool", &self.pool).finish_non_exhaustive()
     }
 }
 
 /// The service that takes rows to their results.
 struct FormworkRow {
-    admin: Admin,
+    pool: Pool,
+    ingress: Client,
     make: MakeExtractor,
     calls: Calls,
     /// By the digests of their contracts. A contract that cannot be used has its error.
@@ -137,23 +173,39 @@ impl FormworkRow {
         if let Some(extractor) = extractors.get(digest) {
             return Ok(extractor.clone());
         }
-        let contract = self.admin.contract(digest).await?;
+        let path = format!("/{}/{digest}/get", self.pool.service(CONTRACTS));
+        let found = self.ingress.post(&path, None, "null", Some(LIMIT)).await;
+        let found = found.map(|response| response.read::<Value>());
+        let contract = match found {
+            Ok(Some(contract)) if self::digest(&contract) == digest => contract,
+            Ok(_) => {
+                return Err(NoContract(format!("no batch has given Restate the contract {digest}")).into());
+            }
+            Err(fault) => {
+                return Err(NoContract(format!("Restate's ingress does not answer: {fault}")).into());
+            }
+        };
         let extractor = (self.make)(&contract);
         extractors.insert(digest.to_owned(), extractor.clone());
         Ok(extractor)
     }
 }
 
-#[restate_sdk::service]
-impl FormworkRow {
-    /// Takes a row to its result.
-    #[handler]
+impl Rows for FormworkRow {
     async fn run(&self, ctx: Context<'_>, request: Json<RowRequest>) -> HandlerResult<Json<RowReply>> {
         let request = request.into_inner();
         if request.protocol > PROTOCOL {
             let message = format!(
                 "the worker has version {}, which is older than the batch: start workers of the batch's version",
                 env!("CARGO_PKG_VERSION")
+            );
+            return Err(TerminalError::new_with_code(422, message).into());
+        }
+        let own = self.pool.target();
+        if let Some(target) = request.target.as_deref().filter(|target| Some(*target) != own) {
+            let message = format!(
+                "the row is for workers with the providers and policies {target}, and this worker has {}",
+                own.unwrap_or("others")
             );
             return Err(TerminalError::new_with_code(422, message).into());
         }
@@ -166,14 +218,10 @@ impl FormworkRow {
         }
     }
 
-    /// Says which version this is.
-    #[handler]
     async fn hello(&self, _ctx: Context<'_>, _nothing: Json<Value>) -> HandlerResult<Json<Hello>> {
-        Ok(Json(Hello::own()))
+        Ok(Json(Hello::own(self.pool.target())))
     }
 
-    /// Cancels rows by the ids of their invocations.
-    #[handler]
     async fn cancel(&self, ctx: Context<'_>, ids: Json<Vec<String>>) -> HandlerResult<()> {
         for id in ids.into_inner() {
             ctx.invocation_handle(id).cancel();
@@ -185,10 +233,7 @@ impl FormworkRow {
 /// The service that keeps contracts, by their digests.
 struct FormworkContract;
 
-#[restate_sdk::object]
-impl FormworkContract {
-    /// Keeps a contract.
-    #[handler]
+impl Contracts for FormworkContract {
     async fn put(&self, ctx: ObjectContext<'_>, contract: Json<Value>) -> HandlerResult<()> {
         let contract = contract.into_inner();
         if digest(&contract) != ctx.key() {
@@ -197,15 +242,17 @@ impl FormworkContract {
         ctx.set(CONTRACT, Json(contract));
         Ok(())
     }
+
+    async fn get(&self, ctx: SharedObjectContext<'_>, _nothing: Json<Value>) -> HandlerResult<Json<Value>> {
+        let contract: Option<Json<Value>> = ctx.get(CONTRACT).await?;
+        Ok(Json(contract.map(Json::into_inner).unwrap_or_default()))
+    }
 }
 
 /// The service that gives the calls to one target their times.
 struct FormworkPace;
 
-#[restate_sdk::object]
-impl FormworkPace {
-    /// Takes slots that follow each other. Returns the milliseconds until the first one.
-    #[handler]
+impl Paces for FormworkPace {
     async fn take(&self, ctx: ObjectContext<'_>, take: Json<Take>) -> HandlerResult<u64> {
         let Take { calls_per_second, count } = take.into_inner();
         let now = ctx.run(|| async { Ok(now()) }).name("now").await?;

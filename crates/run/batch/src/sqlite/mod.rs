@@ -1,10 +1,10 @@
 //! The store on SQLite: a folder with one database, and the files of results.
 
-mod columns;
-mod contract;
 mod import;
 mod lock;
+mod older;
 mod parts;
+mod stored;
 mod tables;
 mod view;
 
@@ -12,20 +12,23 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use formwork_core::{Clock as _, Cost};
+use formwork_extract::{CancellationToken, TokioClock};
 use formwork_ledger::Database;
-use rusqlite::params;
+use rusqlite::{Connection, params};
 use serde_json::Value;
 
-pub use self::contract::Judged;
 use self::lock::Lock;
-use self::tables::{int, nat, numbers};
+pub use self::stored::Judged;
+use self::tables::{Asked, int, nat, numbers};
 pub(crate) use self::view::Found;
-use self::view::{FORMAT, LEDGER};
+use self::view::{FORMAT, LEDGER, STORE};
 pub use self::view::{MaxFailures, Spec, View};
+use crate::question::Question;
 use crate::{BadRow, BatchError, Control, OpenRow, Progress, Row, RowEnd, RowState, Stop, Store};
 
 /// The maximum number of bytes of inputs that [`Store::open_rows`] returns, beside one row.
@@ -61,10 +64,13 @@ pub struct Batch {
 /// The settings and caches of one process.
 #[derive(Debug, Default)]
 struct Session {
+    asked: Option<Arc<Asked>>,
     /// The only rows that are handed out.
     only: Option<BTreeSet<u64>>,
     max_failures: Option<MaxFailures>,
     control: Option<(Instant, Control)>,
+    /// Stops the batch when it is cancelled.
+    drain: Option<CancellationToken>,
 }
 
 impl Batch {
@@ -95,7 +101,7 @@ impl Batch {
         let folder = folder.as_ref();
         let wrong = |error: std::io::Error| BatchError::file(folder, &error);
         fs::create_dir_all(folder).map_err(wrong)?;
-        let own = |name: &str| name.starts_with(LEDGER) || name == lock::NAME;
+        let own = |name: &str| name.starts_with(LEDGER) || name.starts_with(STORE) || name == lock::NAME;
         for entry in fs::read_dir(folder).map_err(wrong)? {
             let entry = entry.map_err(wrong)?;
             if !own(&entry.file_name().to_string_lossy()) {
@@ -111,8 +117,25 @@ impl Batch {
                 return Err(BatchError::OtherBatch { path: folder.to_owned(), difference });
             }
         }
-        let database = Database::open(folder.join(LEDGER), &FORMAT)?;
-        import::import(&database, spec, rows)?;
+        let place = match &spec.store {
+            Some(store) => std::path::absolute(store).map_err(wrong)?,
+            None => STORE.into(),
+        };
+        if let Some(above) = folder.join(&place).parent() {
+            fs::create_dir_all(above).map_err(wrong)?;
+        }
+        let store = Value::from(place.to_string_lossy());
+        let database =
+            Database::open(folder.join(LEDGER), &FORMAT, "folder", |_| Ok((folder.join(place), false)))?;
+        let new = move |file: &Connection| {
+            older::import(file)?;
+            tables::set(file, "store", &store)
+        };
+        database.write(new).wait()?;
+        let id = database.read(|file| tables::get(file, "id"))?.unwrap_or_default();
+        let question = Question::default().with_prompt_of(&spec.contract);
+        let asked = Asked::new(id.as_str().unwrap_or_default().to_owned(), question, &spec.contract);
+        import::import(&database, spec, asked, rows)?;
         database.close();
         Self::with_lock(View::open(folder)?, lock)
     }
@@ -131,6 +154,8 @@ impl Batch {
     }
 
     fn with_lock(view: View, lock: Lock) -> Result<Self, BatchError> {
+        let (id, part_rows) = (view.id.clone(), view.spec.part_rows);
+        view.database.write(move |file| tables::derive(file, &id, part_rows)).wait()?;
         let progress = view.progress()?;
         let parts = parts::Writer::start(view.database.clone(), view.folder.clone(), view.spec.part_rows)?;
         let batch = Self {
@@ -167,6 +192,12 @@ impl Batch {
     /// Sets the maximum number or share of rejected rows, after which the batch stops (default: no limit).
     pub fn stop_at(&self, failures: MaxFailures) {
         self.session().max_failures = Some(failures);
+    }
+
+    /// Stops the batch with [`Stop::Draining`] when this token is cancelled: no further row is started, and rows in progress are
+    /// finished (default: never).
+    pub fn drain_on(&self, token: CancellationToken) {
+        self.session().drain = Some(token);
     }
 
     /// Hands out only these open rows in this process: the first `rows`, or a random sample of them with this seed. Returns how
@@ -223,8 +254,8 @@ impl Batch {
         max: usize,
     ) -> Result<Vec<OpenRow>, BatchError> {
         const SELECT: &str =
-            "SELECT rows.number, id, input, states.state FROM rows JOIN inputs USING (number)
-             LEFT JOIN states ON states.number = rows.number WHERE rows.state = 0 AND leader IS NULL";
+            "SELECT number, id, input, (SELECT answer.state FROM answer WHERE batch = ?3 AND row = key AND answer.state IS NOT NULL)
+             FROM rows JOIN inputs USING (number) WHERE rows.state = 0 AND leader IS NULL";
         Ok(self.view.database.read(|file| {
             let (mut found, mut bytes) = (Vec::new(), 0);
             let mut add = |row: &rusqlite::Row<'_>| -> rusqlite::Result<bool> {
@@ -238,10 +269,10 @@ impl Batch {
                 Ok(bytes < MAX_READ)
             };
             if let Some(only) = only {
-                let mut select = file.prepare_cached(&format!("{SELECT} AND rows.number = ?1"))?;
+                let mut select = file.prepare_cached(&format!("{SELECT} AND number = ?1 AND ?2 > 0"))?;
                 let mut count = 0;
                 for number in only {
-                    let mut rows = select.query([int(number)])?;
+                    let mut rows = select.query(params![int(number), 1, self.view.id])?;
                     let Some(row) = rows.next()? else { continue };
                     count += 1;
                     if !add(row)? || count == max {
@@ -249,10 +280,9 @@ impl Batch {
                     }
                 }
             } else {
-                let mut select = file.prepare_cached(&format!(
-                    "{SELECT} AND rows.number >= ?1 ORDER BY rows.number LIMIT ?2"
-                ))?;
-                let mut rows = select.query(params![int(from), int(max as u64)])?;
+                let mut select =
+                    file.prepare_cached(&format!("{SELECT} AND number >= ?1 ORDER BY number LIMIT ?2"))?;
+                let mut rows = select.query(params![int(from), int(max as u64), self.view.id])?;
                 while let Some(row) = rows.next()? {
                     if !add(row)? {
                         break;
@@ -261,6 +291,20 @@ impl Batch {
             }
             Ok(found)
         })?)
+    }
+
+    /// Returns what is asked: the question of [`ask`](Self::ask), else one that the contract alone gives.
+    fn asked(&self) -> Arc<Asked> {
+        let View { id, spec, .. } = &self.view;
+        let of_contract = || {
+            let question = Question::default().with_prompt_of(&spec.contract);
+            Arc::new(Asked::new(id.clone(), question, &spec.contract))
+        };
+        Arc::clone(self.session().asked.get_or_insert_with(of_contract))
+    }
+
+    fn set_asked(&self, asked: Asked) {
+        self.session().asked = Some(Arc::new(asked));
     }
 
     fn session(&self) -> MutexGuard<'_, Session> {
@@ -291,17 +335,20 @@ impl Store for Batch {
     async fn checkpoint(&self, row: u64, state: RowState) -> Result<(), BatchError> {
         let text = serde_json::to_string(&state)
             .map_err(|error| BatchError::Engine(format!("the state of a row cannot be written: {error}")))?;
-        Ok(self.view.database.write(move |file| tables::checkpoint(file, row, &state, &text)).await?)
+        let asked = self.asked();
+        Ok(self.view.database.write(move |file| asked.checkpoint(file, row, &state, &text)).await?)
+    }
+
+    async fn intend(&self, row: u64, target: &str, reserve: Cost) -> Result<(), BatchError> {
+        let (asked, target, now) = (self.asked(), target.to_owned(), TokioClock::new().now());
+        Ok(self.view.database.write(move |file| asked.intend(file, row, &target, reserve, now)).await?)
     }
 
     async fn finish(&self, row: u64, end: RowEnd) -> Result<(), BatchError> {
         let (is_accepted, line) = (end.is_accepted(), end.line());
-        let Spec { part_rows, dedupe, .. } = self.view.spec;
-        let finished = self
-            .view
-            .database
-            .write(move |file| tables::finish(file, row, &end, &line, part_rows, dedupe))
-            .await?;
+        let (asked, part_rows, now) = (self.asked(), self.view.spec.part_rows, TokioClock::new().now());
+        let finish = move |file: &Connection| asked.finish(file, row, &end, &line, now, part_rows);
+        let finished = self.view.database.write(finish).await?;
         let count = if is_accepted { &self.accepted } else { &self.rejected };
         count.fetch_add(finished.rows, Ordering::Relaxed);
         finished.whole.into_iter().for_each(|part| self.parts.push(part));
@@ -310,6 +357,9 @@ impl Store for Batch {
 
     async fn control(&self) -> Result<Control, BatchError> {
         let mut session = self.session();
+        if session.drain.as_ref().is_some_and(CancellationToken::is_cancelled) {
+            return Ok(Control::Stop(Stop::Draining));
+        }
         if let Some(max) = session.max_failures {
             let progress = Progress {
                 rows: self.rows,

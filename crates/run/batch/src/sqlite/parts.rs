@@ -68,8 +68,7 @@ pub(super) fn write(database: &Database, folder: &Path, part: u64, part_rows: u6
     let (from, to) = (int(part * part_rows), int((part + 1) * part_rows));
     let written = database.read(|file| {
         let mut select = file.prepare_cached(
-            "SELECT rows.id, rows.state, results.line FROM rows
-             JOIN results ON results.number = coalesce(rows.leader, rows.number)
+            "SELECT rows.id, rows.state, line FROM rows JOIN answer ON answer.id = rows.answer
              WHERE rows.number >= ?1 AND rows.number < ?2 AND rows.state > 0 ORDER BY rows.number",
         )?;
         let mut rows = select.query(params![from, to])?;
@@ -92,6 +91,19 @@ pub(super) fn write(database: &Database, folder: &Path, part: u64, part_rows: u6
             file.execute("UPDATE parts SET written = 1 WHERE part = ?1 AND open = 0", [int(part)])
         })
         .wait()?;
+    Ok(())
+}
+
+/// Removes the files of results, whose rows are others now.
+pub(super) fn remove_all(folder: &Path) -> Result<(), BatchError> {
+    let wrong = |error: io::Error| BatchError::file(folder, &error);
+    for entry in fs::read_dir(folder).map_err(wrong)? {
+        let entry = entry.map_err(wrong)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if (name.starts_with("part-") || name.starts_with("rejected-")) && name.ends_with(".jsonl") {
+            fs::remove_file(entry.path()).map_err(wrong)?;
+        }
+    }
     Ok(())
 }
 

@@ -1,11 +1,12 @@
-//! The statements on the tables of a batch. Each function runs inside of a transaction of the writer, or on the reader.
+//! The statements on the tables of a batch and of the store. Each function runs inside of a transaction of the writer, or on the reader.
 
 use std::collections::BTreeMap;
 
-use formwork_core::{CallRecord, Usage};
+use formwork_core::{CallRecord, Cost, Time, Usage};
 use rusqlite::{Connection, OptionalExtension as _, Params, Statement, params};
 use serde_json::Value;
 
+use crate::question::{Question, digest};
 use crate::{Progress, RowEnd, RowState};
 
 /// Returns the column type for a number that never exceeds it in practice.
@@ -22,67 +23,249 @@ pub(super) fn numbers(select: &mut Statement<'_>, params: impl Params) -> rusqli
     select.query_map(params, |row| row.get(0).map(nat))?.collect()
 }
 
-/// Adds the calls of a row that are not there yet, and counts them.
-fn add_calls<'c>(
-    file: &Connection,
-    number: u64,
-    calls: impl Iterator<Item = &'c CallRecord>,
-) -> rusqlite::Result<()> {
-    let (mut new, mut usage, mut micro_usd, mut unpriced) = (0_i64, Usage::default(), 0_u64, 0_i64);
-    let mut insert = file.prepare_cached(
-        "INSERT OR IGNORE INTO attempts
-         VALUES (?1, (SELECT era FROM rows WHERE number = ?1), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-    )?;
-    for (nth, call) in (0_i64..).zip(calls) {
-        let failure = call.verdict.failure();
-        let violation = failure.and_then(|failure| failure.violations().first());
-        let added = insert.execute(params![
+/// The columns that all answers of a batch in one process share.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    /// The id of the batch.
+    pub(super) batch: String,
+    pub(super) question: Question,
+    /// The digest of the contract.
+    pub(super) contract: String,
+    /// The version of the prompt, if the contract names one.
+    version: Option<String>,
+}
+
+impl Asked {
+    pub(super) fn new(batch: String, question: Question, contract: &Value) -> Self {
+        let version = contract
+            .get("version")
+            .map(|version| version.as_str().map_or(version.to_string(), str::to_owned));
+        Self { batch, question, contract: digest(&contract.to_string()), version }
+    }
+
+    /// Adds an attempt for a row: one whose call is about to leave, or one that made no call. Returns its id.
+    fn insert(
+        &self,
+        file: &Connection,
+        number: u64,
+        target: &str,
+        planned: Time,
+        reserved: Option<u64>,
+    ) -> rusqlite::Result<i64> {
+        let Question { prompt, sampling, sample, .. } = &self.question;
+        file.prepare_cached(
+            "INSERT INTO answer (batch, row, era, input, target, name, prompt, sampling, sample, contract, version, planned, reserved,
+                 model)
+             SELECT ?1, key, era, coalesce(digest, x''), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12 FROM rows WHERE number = ?2",
+        )?
+        .execute(params![
+            self.batch,
             int(number),
-            nth,
-            int(call.started.0),
-            int(call.ended.0),
-            call.target,
-            failure.map_or("accepted", |failure| failure.class()),
-            violation.map(|violation| &violation.rule),
-            int(call.usage.input_tokens),
-            int(call.usage.output_tokens),
-            call.cost.micro_usd.map(int),
+            self.question.identity(target),
+            target,
+            prompt,
+            sampling,
+            sample,
+            self.contract,
+            self.version,
+            int(planned.0),
+            reserved.map(int),
+            self.question.model(target)
         ])?;
-        if added > 0 {
-            new += 1;
+        Ok(file.last_insert_rowid())
+    }
+
+    /// Adds an attempt that made no call, and whose end is therefore known.
+    fn insert_ended(&self, file: &Connection, number: u64, now: Time) -> rusqlite::Result<i64> {
+        let id = self.insert(file, number, "", now, None)?;
+        file.prepare_cached("UPDATE answer SET ended = planned, verdict = '' WHERE id = ?1")?
+            .execute([id])?;
+        Ok(id)
+    }
+
+    /// Stores that a row is about to call a target. An earlier call of the row without an end stays uncertain.
+    pub(super) fn intend(
+        &self,
+        file: &Connection,
+        number: u64,
+        target: &str,
+        reserve: Cost,
+        now: Time,
+    ) -> rusqlite::Result<()> {
+        file.prepare_cached(
+            "UPDATE answer SET verdict = 'uncertain' WHERE batch = ?1 AND row = (SELECT key FROM rows WHERE number = ?2)
+             AND ended IS NULL AND verdict IS NULL",
+        )?
+        .execute(params![self.batch, int(number)])?;
+        self.insert(file, number, target, now, reserve.micro_usd).map(|_| ())
+    }
+
+    /// Completes the open call of a row with the last of these calls, adds the others that are not there yet, and counts them. Returns
+    /// the last attempt of the row that has an end.
+    fn add_calls<'c>(
+        &self,
+        file: &Connection,
+        number: u64,
+        calls: impl Iterator<Item = &'c CallRecord>,
+    ) -> rusqlite::Result<Option<i64>> {
+        let (key, era): (i64, i64) = file
+            .prepare_cached("SELECT key, era FROM rows WHERE number = ?1")?
+            .query_row([int(number)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let of_row = params![self.batch, key, era];
+        let known: i64 = file
+            .prepare_cached(
+                "SELECT coalesce(max(call) + 1, 0) FROM answer WHERE batch = ?1 AND row = ?2 AND era = ?3",
+            )?
+            .query_row(of_row, |row| row.get(0))?;
+        let mut new = (0_i64..).zip(calls).filter(|(nth, _)| *nth >= known).peekable();
+        let (mut count, mut usage, mut micro_usd, mut unpriced) = (0_i64, Usage::default(), 0_u64, 0_i64);
+        while let Some((nth, call)) = new.next() {
+            let open = file
+                .prepare_cached("SELECT id FROM answer WHERE batch = ?1 AND row = ?2 AND ended IS NULL AND verdict IS NULL")?
+                .query_row(params![self.batch, key], |row| row.get(0))
+                .optional()?
+                .filter(|_| new.peek().is_none());
+            let id: i64 = match open {
+                Some(id) => id,
+                None => self.insert(file, number, &call.target, call.started, None)?,
+            };
+            let failure = call.verdict.failure();
+            file.prepare_cached(
+                "UPDATE answer SET call = ?2, ended = ?3, verdict = ?4, rule = ?5, input_tokens = ?6, output_tokens = ?7,
+                 micro_usd = ?8, text = ?9, target = ?10, name = ?11, model = ?12 WHERE id = ?1",
+            )?
+            .execute(params![
+                id,
+                nth,
+                int(call.ended.0),
+                failure.map_or("accepted", |failure| failure.class()),
+                failure.and_then(|failure| failure.violations().first()).map(|violation| &violation.rule),
+                int(call.usage.input_tokens),
+                int(call.usage.output_tokens),
+                call.cost.micro_usd.map(int),
+                Some(&*call.text).filter(|text| !text.is_empty()),
+                self.question.identity(&call.target),
+                call.target,
+                self.question.model(&call.target)
+            ])?;
+            count += 1;
             usage = usage.plus(call.usage);
             micro_usd = micro_usd.saturating_add(call.cost.micro_usd.unwrap_or_default());
             unpriced += i64::from(call.cost.micro_usd.is_none());
         }
+        if count > 0 {
+            file.prepare_cached(
+                "INSERT INTO spent VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET calls = calls + excluded.calls,
+                 input_tokens = input_tokens + excluded.input_tokens, output_tokens = output_tokens + excluded.output_tokens,
+                 micro_usd = micro_usd + excluded.micro_usd, unpriced = unpriced + excluded.unpriced",
+            )?
+            .execute(params![
+                self.batch,
+                count,
+                int(usage.input_tokens),
+                int(usage.output_tokens),
+                int(micro_usd),
+                unpriced
+            ])?;
+        }
+        file.prepare_cached(
+            "SELECT max(id) FROM answer WHERE batch = ?1 AND row = ?2 AND era = ?3 AND ended IS NOT NULL AND outcome IS NULL",
+        )?
+        .query_row(of_row, |row| row.get(0))
     }
-    if new > 0 {
-        let mut update = file.prepare_cached(
-            "UPDATE totals SET calls = calls + ?1, input_tokens = input_tokens + ?2, output_tokens = output_tokens + ?3,
-             micro_usd = micro_usd + ?4, unpriced = unpriced + ?5",
-        )?;
-        update.execute(params![
-            new,
-            int(usage.input_tokens),
-            int(usage.output_tokens),
-            int(micro_usd),
-            unpriced
-        ])?;
-    }
-    Ok(())
-}
 
-/// Stores the state of an open row.
-pub(super) fn checkpoint(
-    file: &Connection,
-    number: u64,
-    state: &RowState,
-    text: &str,
-) -> rusqlite::Result<()> {
-    add_calls(file, number, state.calls())?;
-    let mut insert = file.prepare_cached(
-        "INSERT OR REPLACE INTO states SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM rows WHERE number = ?1 AND state = 0)",
-    )?;
-    insert.execute(params![int(number), text]).map(|_| ())
+    /// Forgets the runs of a row that is open no more, or whose run went on.
+    fn clear(&self, file: &Connection, number: u64) -> rusqlite::Result<()> {
+        file.prepare_cached(
+            "UPDATE answer SET state = NULL WHERE batch = ?1 AND row = (SELECT key FROM rows WHERE number = ?2) AND state IS NOT NULL",
+        )?
+        .execute(params![self.batch, int(number)])
+        .map(|_| ())
+    }
+
+    /// Stores the state of an open row.
+    pub(super) fn checkpoint(
+        &self,
+        file: &Connection,
+        number: u64,
+        state: &RowState,
+        text: &str,
+    ) -> rusqlite::Result<()> {
+        let last = self.add_calls(file, number, state.calls())?;
+        let open = file
+            .prepare_cached("SELECT 1 FROM rows WHERE number = ?1 AND state = 0")?
+            .exists([int(number)])?;
+        if !open {
+            return Ok(());
+        }
+        self.clear(file, number)?;
+        let id = last.map_or_else(|| self.insert_ended(file, number, state.stored), Ok)?;
+        file.prepare_cached("UPDATE answer SET state = ?2 WHERE id = ?1")?
+            .execute(params![id, text])
+            .map(|_| ())
+    }
+
+    /// Adds an attempt with the result of a row to the row's last call.
+    pub(super) fn end(
+        &self,
+        file: &Connection,
+        number: u64,
+        end: &RowEnd,
+        line: &str,
+        now: Time,
+    ) -> rusqlite::Result<(i64, i64)> {
+        let outcome = if end.is_accepted() { 1 } else { 2 };
+        let last = self.add_calls(file, number, end.calls().iter())?;
+        let id = last.map_or_else(|| self.insert_ended(file, number, now), Ok)?;
+        file.prepare_cached("UPDATE answer SET outcome = ?2, line = ?3 WHERE id = ?1")?
+            .execute(params![id, outcome, line])?;
+        Ok((id, outcome))
+    }
+
+    /// Stores the result of a row, and with it that of the rows with the same input.
+    pub(super) fn finish(
+        &self,
+        file: &Connection,
+        number: u64,
+        end: &RowEnd,
+        line: &str,
+        now: Time,
+        part_rows: u64,
+    ) -> rusqlite::Result<Finished> {
+        let (id, state) = self.end(file, number, end, line, now)?;
+        self.clear(file, number)?;
+        let changed = file
+            .prepare_cached("UPDATE rows SET state = ?2, answer = ?3 WHERE number = ?1 AND state = 0")?
+            .execute(params![int(number), state, id])?;
+        if changed == 0 {
+            return Ok(Finished::default());
+        }
+        let mut numbers = vec![number];
+        let mut followers = file.prepare_cached(
+            "UPDATE rows SET state = ?2, answer = ?3 WHERE leader = ?1 AND state = 0 RETURNING number",
+        )?;
+        numbers.extend(self::numbers(&mut followers, params![int(number), state, id])?);
+        let rows = numbers.len() as u64;
+        let (accepted, rejected) = if end.is_accepted() { (rows, 0) } else { (0, rows) };
+        file.prepare_cached("UPDATE totals SET accepted = accepted + ?1, rejected = rejected + ?2")?
+            .execute(params![int(accepted), int(rejected)])?;
+        if let Some(reason) = end.reason() {
+            add_reason(file, &reason, rows)?;
+        }
+        let mut whole = Vec::new();
+        for number in numbers {
+            let part = number / part_rows;
+            let open: i64 = file
+                .prepare_cached(
+                    "UPDATE parts SET open = open - 1, written = 0 WHERE part = ?1 RETURNING open",
+                )?
+                .query_row([int(part)], |row| row.get(0))?;
+            if open == 0 {
+                whole.push(part);
+            }
+        }
+        Ok(Finished { rows, whole })
+    }
 }
 
 /// The changes that the result of a row made.
@@ -94,55 +277,9 @@ pub(super) struct Finished {
     pub(super) whole: Vec<u64>,
 }
 
-/// Stores the result of a row, and with it that of the rows with the same input.
-pub(super) fn finish(
-    file: &Connection,
-    number: u64,
-    end: &RowEnd,
-    line: &str,
-    part_rows: u64,
-    has_followers: bool,
-) -> rusqlite::Result<Finished> {
-    add_calls(file, number, end.calls().iter())?;
-    let state = if end.is_accepted() { 1 } else { 2 };
-    let changed = file
-        .prepare_cached("UPDATE rows SET state = ?2 WHERE number = ?1 AND state = 0")?
-        .execute(params![int(number), state])?;
-    if changed == 0 {
-        return Ok(Finished::default());
-    }
-    file.prepare_cached("INSERT OR REPLACE INTO results VALUES (?1, ?2)")?
-        .execute(params![int(number), line])?;
-    file.prepare_cached("DELETE FROM states WHERE number = ?1")?.execute([int(number)])?;
-    let mut numbers = vec![number];
-    if has_followers {
-        let mut followers = file
-            .prepare_cached("UPDATE rows SET state = ?2 WHERE leader = ?1 AND state = 0 RETURNING number")?;
-        numbers.extend(self::numbers(&mut followers, params![int(number), state])?);
-    }
-    let rows = numbers.len() as u64;
-    let (accepted, rejected) = if end.is_accepted() { (rows, 0) } else { (0, rows) };
-    file.prepare_cached("UPDATE totals SET accepted = accepted + ?1, rejected = rejected + ?2")?
-        .execute(params![int(accepted), int(rejected)])?;
-    if let Some(reason) = end.reason() {
-        add_reason(file, &reason, rows)?;
-    }
-    let mut whole = Vec::new();
-    for number in numbers {
-        let part = number / part_rows;
-        let open: i64 = file
-            .prepare_cached("UPDATE parts SET open = open - 1, written = 0 WHERE part = ?1 RETURNING open")?
-            .query_row([int(part)], |row| row.get(0))?;
-        if open == 0 {
-            whole.push(part);
-        }
-    }
-    Ok(Finished { rows, whole })
-}
-
 pub(super) fn add_reason(file: &Connection, reason: &str, rows: u64) -> rusqlite::Result<()> {
     file.prepare_cached(
-        "INSERT INTO reasons VALUES (?1, ?2) ON CONFLICT (reason) DO UPDATE SET count = count + ?2",
+        "INSERT INTO folder.reasons VALUES (?1, ?2) ON CONFLICT (reason) DO UPDATE SET count = count + ?2",
     )?
     .execute(params![reason, int(rows)])
     .map(|_| ())
@@ -157,30 +294,93 @@ pub(super) fn count_parts(file: &Connection, part_rows: u64) -> rusqlite::Result
     .map(|_| ())
 }
 
-pub(super) fn progress(file: &Connection) -> rusqlite::Result<Progress> {
-    let mut progress = file.query_row(
-        "SELECT rows, accepted, rejected, calls, input_tokens, output_tokens, micro_usd, unpriced,
-         (SELECT count(*) FROM states) FROM totals",
-        [],
-        |row| {
-            let nat = |nth| row.get::<_, i64>(nth).map(nat);
-            Ok(Progress {
-                rows: nat(0)?,
-                accepted: nat(1)?,
-                rejected: nat(2)?,
-                calls: nat(3)?,
-                input_tokens: nat(4)?,
-                output_tokens: nat(5)?,
-                micro_usd: nat(6)?,
-                unpriced: nat(7)?,
-                begun: nat(8)?,
-                reasons: BTreeMap::new(),
-            })
-        },
+/// Brings rows that follow others, sums and files of results up to the states of rows. Returns the files that have to be written
+/// again, if `again` has the numbers of the rows that changed.
+pub(super) fn recount(file: &Connection, part_rows: u64) -> rusqlite::Result<Vec<u64>> {
+    file.execute_batch(
+        "UPDATE rows SET (state, answer) = (SELECT state, answer FROM rows AS lead WHERE lead.number = rows.leader)
+         WHERE leader IS NOT NULL;
+         UPDATE totals SET accepted = (SELECT count(*) FROM rows WHERE state = 1),
+         rejected = (SELECT count(*) FROM rows WHERE state = 2);
+         DELETE FROM folder.reasons;
+         INSERT INTO folder.reasons SELECT iif(bad, 'input', json_extract(line, '$.error.class')
+             || iif(rule IS NOT NULL AND json_extract(line, '$.error.class') = 'rejected', ' (' || rule || ')', '')), count(*)
+         FROM rows JOIN answer ON answer.id = rows.answer WHERE rows.state = 2 GROUP BY 1",
     )?;
-    let mut reasons = file.prepare("SELECT reason, count FROM reasons")?;
+    let mut select = file.prepare(
+        "SELECT DISTINCT number / ?1 FROM rows WHERE number IN (SELECT number FROM again) OR leader IN (SELECT number FROM again)",
+    )?;
+    let parts = numbers(&mut select, [int(part_rows)])?;
+    for part in &parts {
+        file.execute(
+            "UPDATE parts SET written = 0, open = (SELECT count(*) FROM rows WHERE state = 0
+             AND number >= part * ?2 AND number < (part + 1) * ?2) WHERE part = ?1",
+            params![int(*part), int(part_rows)],
+        )?;
+    }
+    Ok(parts)
+}
+
+/// Makes the temporary table of rows that change.
+pub(super) fn begin_again(file: &Connection) -> rusqlite::Result<()> {
+    file.execute_batch(
+        "CREATE TEMP TABLE IF NOT EXISTS again (number INTEGER PRIMARY KEY); DELETE FROM again",
+    )
+}
+
+/// Gives rows the results that the store has and a process did not come to note, because it died between the commits of both files.
+pub(super) fn derive(file: &Connection, batch: &str, part_rows: u64) -> rusqlite::Result<()> {
+    begin_again(file)?;
+    let found = file.execute(
+        "INSERT INTO again SELECT number FROM rows JOIN answer ON answer.batch = ?1 AND row = key AND answer.era = rows.era
+         WHERE rows.state = 0 AND bad = 0 AND outcome IS NOT NULL GROUP BY number",
+        [batch],
+    )?;
+    if found > 0 {
+        file.execute(
+            "UPDATE rows SET (state, answer) = (SELECT outcome, id FROM answer WHERE batch = ?1 AND row = key
+             AND answer.era = rows.era AND outcome IS NOT NULL ORDER BY id LIMIT 1) WHERE number IN (SELECT number FROM again)",
+            [batch],
+        )?;
+        recount(file, part_rows)?;
+    }
+    Ok(())
+}
+
+pub(super) fn progress(file: &Connection, batch: &str) -> rusqlite::Result<Progress> {
+    let mut progress = file.query_row("SELECT rows, accepted, rejected FROM totals", [], |row| {
+        let nat = |nth| row.get::<_, i64>(nth).map(nat);
+        Ok(Progress { rows: nat(0)?, accepted: nat(1)?, rejected: nat(2)?, ..Progress::default() })
+    })?;
+    let spent = file
+        .prepare_cached(
+            "SELECT calls, input_tokens, output_tokens, micro_usd, unpriced FROM spent WHERE batch = ?1",
+        )?
+        .query_row([batch], |row| {
+            let nat = |nth| row.get::<_, i64>(nth).map(nat);
+            Ok([nat(0)?, nat(1)?, nat(2)?, nat(3)?, nat(4)?])
+        })
+        .optional()?;
+    [progress.calls, progress.input_tokens, progress.output_tokens, progress.micro_usd, progress.unpriced] =
+        spent.unwrap_or_default();
+    progress.begun = file
+        .prepare_cached("SELECT count(*) FROM answer WHERE batch = ?1 AND state IS NOT NULL")?
+        .query_row([batch], |row| row.get(0).map(nat))?;
+    let mut open = file.prepare_cached(
+        "SELECT verdict IS NULL, count(*), coalesce(sum(reserved), 0) FROM answer WHERE batch = ?1 AND ended IS NULL GROUP BY 1",
+    )?;
+    let mut rows = open.query([batch])?;
+    while let Some(row) = rows.next()? {
+        let (calls, reserved) = (nat(row.get(1)?), nat(row.get(2)?));
+        if row.get(0)? {
+            (progress.in_flight, progress.reserved_micro_usd) = (calls, reserved);
+        } else {
+            (progress.uncertain, progress.uncertain_micro_usd) = (calls, reserved);
+        }
+    }
+    let mut reasons = file.prepare("SELECT reason, count FROM folder.reasons")?;
     let found = reasons.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1).map(nat)?)))?;
-    progress.reasons = found.collect::<Result<_, _>>()?;
+    progress.reasons = found.collect::<Result<BTreeMap<_, _>, _>>()?;
     Ok(progress)
 }
 

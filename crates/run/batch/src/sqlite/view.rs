@@ -3,19 +3,26 @@ use std::path::{Path, PathBuf};
 use formwork_ledger::{Database, Format};
 use serde_json::Value;
 
-use super::columns;
 use super::lock::Lock;
+use super::older;
 use super::tables::{self, nat};
 use crate::{BatchError, Control, Progress, Stop};
 
 /// `fwbt`.
 pub(super) const FORMAT: Format = Format {
     application: 0x6677_6274,
-    steps: &[include_str!("0001_batch.sql"), include_str!("0002_earlier.sql")],
+    steps: &[
+        include_str!("0001_batch.sql"),
+        include_str!("0002_earlier.sql"),
+        include_str!("0003_store.sql"),
+    ],
 };
 
 /// The name of the database in the folder of a batch.
 pub(super) const LEDGER: &str = "ledger.db";
+
+/// The name of the store of a batch that has its own.
+pub(super) const STORE: &str = "store.db";
 
 /// The fixed parts of a batch.
 ///
@@ -37,12 +44,15 @@ pub struct Spec {
     pub part_rows: u64,
     /// Whether rows with the same input are processed only once (default: no). Each still has its own result.
     pub dedupe: bool,
+    /// The file with the answers: a ledger, which batches may share (default: `store.db` in the folder of the batch, which can be moved
+    /// with it).
+    pub store: Option<PathBuf>,
 }
 
 impl Spec {
     /// Creates a description with the defaults.
     pub fn new(contract: Value, source: impl Into<String>) -> Self {
-        Self { contract, source: source.into(), part_rows: 1000, dedupe: false }
+        Self { contract, source: source.into(), part_rows: 1000, dedupe: false, store: None }
     }
 }
 
@@ -80,7 +90,7 @@ impl MaxFailures {
 
 /// Reads the state of a batch in a folder, also while another process works on it.
 ///
-/// The folder has `ledger.db`, the state; `part-*.jsonl`, the values; `rejected-*.jsonl`, the rejected rows; and `lock`.
+/// The folder has `ledger.db`, the rows; `store.db`, the answers, unless they are elsewhere ([`Spec::store`]); `part-*.jsonl`, the values; `rejected-*.jsonl`, the rejected rows; and `lock`.
 ///
 /// ```
 /// use formwork_batch::{Batch, Row, Spec, View};
@@ -100,10 +110,12 @@ pub struct View {
     pub(super) folder: PathBuf,
     pub(super) database: Database,
     pub(super) spec: Spec,
+    /// The id of the batch in the store.
+    pub(super) id: String,
 }
 
 impl View {
-    /// Opens the batch of a folder for reading.
+    /// Opens the batch of a folder for reading. A folder that cannot be written to is read as it is.
     ///
     /// # Errors
     /// [`BatchError::NoBatch`] if there is none, [`BatchError::Store`] if the file has another format.
@@ -113,20 +125,43 @@ impl View {
         if !path.exists() {
             return Err(BatchError::NoBatch(folder));
         }
-        let database = Database::open(path, &FORMAT)?;
+        let store = |file: &rusqlite::Connection| {
+            // A folder of an earlier version has its answers still in the file.
+            let is_older = tables::get(file, "id")?.is_none();
+            let store = tables::get(file, "store")?;
+            let store = store.as_ref().and_then(Value::as_str).unwrap_or(STORE);
+            Ok((folder.join(store), !is_older))
+        };
+        let database = Database::open(&path, &FORMAT, "folder", store).or_else(|error| match error {
+            formwork_ledger::Error::File { .. } => {
+                Database::open_read_only(&path, &FORMAT, "folder", store).map_err(|_| error)
+            }
+            error => Err(error),
+        })?;
+        let is_older = database.read(|file| Ok(tables::get(file, "id")?.is_none()))?;
+        if is_older {
+            database.write(older::import).wait()?;
+        }
         let spec = database.read(|file| {
             let value = |key| tables::get(file, key).map(Option::unwrap_or_default);
             let Some(contract) = tables::get(file, "contract")? else { return Ok(None) };
-            Ok(Some(Spec {
+            let spec = Spec {
                 contract,
                 source: value("source")?.as_str().unwrap_or_default().to_owned(),
                 part_rows: value("part_rows")?.as_u64().unwrap_or(1000).max(1),
                 dedupe: value("dedupe")?.as_bool().unwrap_or_default(),
-            }))
+                store: value("store")?.as_str().map(PathBuf::from),
+            };
+            Ok(Some((spec, value("id")?.as_str().unwrap_or_default().to_owned())))
         })?;
         // A process that died while it read the input leaves a file without a batch.
-        let spec = spec.ok_or_else(|| BatchError::NoBatch(folder.clone()))?;
-        Ok(Self { folder, database, spec })
+        let (spec, id) = spec.ok_or_else(|| BatchError::NoBatch(folder.clone()))?;
+        Ok(Self { folder, database, spec, id })
+    }
+
+    /// Returns the file with the answers.
+    pub fn store(&self) -> PathBuf {
+        self.folder.join(self.spec.store.as_deref().unwrap_or(Path::new(STORE)))
     }
 
     /// Returns the folder.
@@ -149,7 +184,12 @@ impl View {
     /// # Errors
     /// [`BatchError::Store`].
     pub fn progress(&self) -> Result<Progress, BatchError> {
-        Ok(self.database.read(tables::progress)?)
+        let mut progress = self.database.read(|file| tables::progress(file, &self.id))?;
+        if progress.in_flight > 0 && self.process().is_none() {
+            progress.uncertain += std::mem::take(&mut progress.in_flight);
+            progress.uncertain_micro_usd += std::mem::take(&mut progress.reserved_micro_usd);
+        }
+        Ok(progress)
     }
 
     /// Returns the value that was stored under this key; `None` if there is none.
@@ -194,22 +234,34 @@ impl View {
         Ok(self.database.write(move |file| tables::set(file, "control", &value)).wait()?)
     }
 
-    /// Returns the costs of the rows with a result, in millionths of a US dollar and in tokens; rows without a call are
-    /// omitted. The cost is `None` if a price is unknown.
+    /// Returns the costs of the rows with a result, in millionths of a US dollar and in tokens, and the lengths of their inputs in
+    /// bytes; rows without a call are omitted. The cost is `None` if a price is unknown.
     ///
     /// # Errors
     /// [`BatchError::Store`].
-    pub fn row_costs(&self) -> Result<Vec<(Option<u64>, u64)>, BatchError> {
+    pub fn row_costs(&self) -> Result<Vec<(Option<u64>, u64, u64)>, BatchError> {
         Ok(self.database.read(|file| {
             let mut select = file.prepare(
-                "SELECT CASE WHEN count(*) = count(micro_usd) THEN sum(micro_usd) END, sum(input_tokens + output_tokens)
-                 FROM attempts JOIN rows USING (number) WHERE rows.state > 0 GROUP BY number",
+                "SELECT CASE WHEN count(*) = count(micro_usd) THEN sum(micro_usd) END, sum(input_tokens + output_tokens),
+                     octet_length(inputs.input)
+                 FROM rows JOIN answer ON answer.batch = ?1 AND row = key JOIN inputs USING (number)
+                 WHERE rows.state > 0 AND call IS NOT NULL GROUP BY number",
             )?;
-            let rows = select.query_map([], |row| {
-                Ok((row.get::<_, Option<i64>>(0)?.map(nat), nat(row.get(1)?)))
+            let rows = select.query_map([&self.id], |row| {
+                Ok((row.get::<_, Option<i64>>(0)?.map(nat), nat(row.get(1)?), nat(row.get(2)?)))
             })?;
             rows.collect()
         })?)
+    }
+
+    /// Returns the length of the inputs of the open rows that need a call, in bytes.
+    ///
+    /// # Errors
+    /// [`BatchError::Store`].
+    pub fn open_bytes(&self) -> Result<u64, BatchError> {
+        let sql = "SELECT coalesce(sum(octet_length(input)), 0) FROM rows JOIN inputs USING (number)
+                   WHERE state = 0 AND bad = 0 AND leader IS NULL";
+        Ok(self.database.read(|file| file.query_row(sql, [], |row| row.get(0).map(nat)))?)
     }
 
     /// Returns the number of rows that need a call: valid rows that do not share the result of another row.
@@ -226,15 +278,12 @@ impl View {
         &self,
         mut each: impl FnMut(Found<'_>) -> Result<(), BatchError>,
     ) -> Result<(), BatchError> {
-        let sql = format!(
-            "SELECT rows.number, rows.id, rows.state, batch.value, results.line FROM rows
-             LEFT JOIN batch ON batch.key = {}
-             LEFT JOIN results ON results.number = coalesce(rows.leader, rows.number) AND rows.state > 0
-             ORDER BY rows.number",
-            columns::KEY
-        );
         self.database.read(|file| {
-            let mut select = file.prepare(&sql)?;
+            let mut select = file.prepare(
+                "SELECT rows.number, rows.id, rows.state, inputs.columns, answer.line FROM rows
+                 LEFT JOIN inputs USING (number) LEFT JOIN answer ON answer.id = rows.answer AND rows.state > 0
+                 ORDER BY rows.number",
+            )?;
             let mut rows = select.query([])?;
             while let Some(row) = rows.next()? {
                 let found = Found {
@@ -253,6 +302,18 @@ impl View {
             }
             Ok(Ok(()))
         })?
+    }
+
+    /// Returns an error if results were pruned.
+    pub(crate) fn none_pruned(&self, pruned: u64) -> Result<(), BatchError> {
+        if pruned == 0 {
+            return Ok(());
+        }
+        let store = self.store();
+        Err(BatchError::Engine(format!(
+            "{pruned} results are not in {} any more: `formwork store prune` deleted them",
+            store.display()
+        )))
     }
 }
 

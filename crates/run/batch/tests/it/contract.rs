@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use formwork_batch::{Batch, Ended, Engine as _, InProcess, Row, Spec};
+use formwork_batch::{Batch, Ended, Engine as _, InProcess, Question, Row, Spec};
 use formwork_extract::CancellationToken;
 use serde_json::json;
 
@@ -20,8 +20,9 @@ async fn a_run_of_another_contract_starts_over_and_its_calls_stay_counted() {
     drop(engine);
     drop(batch);
     let mut batch = Batch::open(folder.path()).unwrap();
-    let judged = batch.judge(|_, value| value["number"] == 0).unwrap();
-    let opened = batch.replace_contract(json!(2), judged).unwrap();
+    let question = Question::default().with_prompt_of(&json!(2));
+    let judged = batch.judge(&json!(2), &question, |value| value["number"] == 0).unwrap();
+    let opened = batch.ask(json!(2), question, judged).unwrap();
     assert_eq!((opened, batch.view().spec().contract.clone()), (2, json!(2)));
     let before = batch.view().progress().unwrap();
     assert_eq!((before.calls, before.accepted, before.rejected), (6, 1, 0));
@@ -56,16 +57,17 @@ async fn values_that_a_wrong_contract_set_aside_return_without_a_call() {
     };
     let (before, values) = (batch.view().progress().unwrap(), exported(batch));
     assert!(before.accepted > 20);
+    let question = Question::default().with_prompt_of(&right);
     for wrong in [json!("a typo"), json!("another")] {
-        let judged = batch.judge(|_, _| false).unwrap();
+        let judged = batch.judge(&wrong, &question, |_| false).unwrap();
         assert_eq!((judged.valid, judged.changed() as u64), (0, batch.view().progress().unwrap().accepted));
-        batch.replace_contract(wrong, judged).unwrap();
+        batch.ask(wrong, question.clone(), judged).unwrap();
         assert_eq!(exported(batch), b"");
     }
-    // Only a value that was made under the right contract satisfies it.
-    let judged = batch.judge(|contract, _| *contract == right).unwrap();
+    // A value that was made under the right contract satisfies it.
+    let judged = batch.judge(&right, &question, |_| false).unwrap();
     assert_eq!((judged.returned() as u64, judged.open), (before.accepted, before.rows - before.accepted));
-    let open = batch.replace_contract(right.clone(), judged).unwrap();
+    let open = batch.ask(right.clone(), question, judged).unwrap();
     let after = batch.view().progress().unwrap();
     assert_eq!(
         (after.accepted, after.calls, open),

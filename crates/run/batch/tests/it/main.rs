@@ -8,4 +8,5 @@ mod input;
 mod played;
 mod provider_batch;
 mod store;
+mod stored;
 mod tables;

@@ -64,11 +64,13 @@ pub(crate) struct Faults {
     pub(crate) expired: (usize, fn(u64) -> bool),
     /// The number of polls before a batch is done.
     pub(crate) polls: u32,
+    /// A batch that takes this number of polls more.
+    pub(crate) slow: Option<(usize, u32)>,
 }
 
 impl Default for Faults {
     fn default() -> Self {
-        Self { death: None, refusal: None, failed: Vec::new(), expired: (0, |_| true), polls: 2 }
+        Self { death: None, refusal: None, failed: Vec::new(), expired: (0, |_| true), polls: 2, slow: None }
     }
 }
 
@@ -209,7 +211,8 @@ impl Played {
     fn go_on(&self, state: &mut State, nth: usize, faults: &Faults) {
         let is_failed = faults.failed.len() > nth;
         let batch = &state.batches[nth];
-        let is_done = (batch.polls >= faults.polls || batch.is_cancelled) && !is_failed;
+        let slow = faults.slow.filter(|(slow, _)| *slow == nth).map_or(0, |(_, polls)| polls);
+        let is_done = (batch.polls >= faults.polls + slow || batch.is_cancelled) && !is_failed;
         if is_done && batch.results.is_none() {
             let results = self.process(&batch.clone(), faults, &mut state.calls, &mut state.lost);
             if self.api == Api::OpenAi {

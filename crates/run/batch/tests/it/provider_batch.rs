@@ -127,6 +127,21 @@ async fn rows_are_answered_in_rounds_at_half_the_price() {
 }
 
 #[tokio::test]
+async fn repairs_start_when_the_results_of_their_file_arrive() {
+    for api in APIS {
+        let played = Played::new(api, answer, Faults { slow: Some((1, 50)), ..Faults::default() });
+        let (folder, ended) = whole(40, 20, &played).await;
+        assert_eq!(ended, Ended::Done, "{api:?}");
+        check(folder.path(), 40);
+        assert_eq!(played.calls(), (0..40).map(|row| (row, expected_calls(row))).collect());
+        // The second file takes longer than the repairs of the first one.
+        let submitted = played.submitted();
+        let of_first: Vec<bool> = submitted.iter().map(|rows| rows.iter().all(|row| *row < 20)).collect();
+        assert_eq!(of_first, [true, false, true, true, false, false], "{api:?}: {submitted:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_file_has_no_more_bytes_than_it_may() {
     for api in APIS {
         let played = Played::new(api, right, Faults::default());

@@ -2,6 +2,5 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
-mod merging;
 mod profiles;
 mod reports;

@@ -50,3 +50,18 @@ fn a_changed_value_has_its_own_evidence_and_a_stored_outcome_has_none() {
     let evidence = total.evidence();
     assert!(evidence.len() == 1 && evidence[0].path.is_root() && evidence[0].status == Status::Normalised);
 }
+
+#[test]
+fn the_confidence_in_values_is_that_of_their_evidence_and_of_other_answers() {
+    let outcome = extractor().extract_blocking(TEXT).unwrap();
+    let scores = |all: &[formwork_core::Confidence]| all.iter().map(|it| it.score).collect::<Vec<_>>();
+    let alone = scores(&outcome.confidence());
+    assert!(alone[0] > 0.9 && alone[1] > 0.9 && alone[2] < 0.1, "{alone:?}");
+    assert_eq!(outcome.least_sure().unwrap().path.to_string(), "$.buyer");
+    let other = serde_json::json!({"subtotal": 12, "total": 21, "buyer": "Ada"});
+    let beside = scores(&outcome.confidence_beside(&[&other]));
+    assert!(beside[1] < beside[2] && beside[2] < beside[0], "{beside:?}");
+    // A stored outcome has neither text nor schema.
+    let stored: Outcome<Bill> = serde_json::from_value(serde_json::to_value(&outcome).unwrap()).unwrap();
+    assert_eq!(scores(&stored.confidence()), [0.5; 3]);
+}

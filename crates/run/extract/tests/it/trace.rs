@@ -50,6 +50,24 @@ async fn a_run_is_a_span_and_its_calls_are_inside() {
 }
 
 #[tokio::test]
+async fn all_violations_of_an_answer_are_counted_also_those_that_a_report_does_not_keep() {
+    let log = Log::default();
+    let schema = json!({"type": "array", "items": {"type": "integer"}});
+    let extractor = formwork_extract::Extractor::<serde_json::Value>::for_document("list", schema)
+        .with_target(traced([used(&json!(vec!["x"; Report::CAP + 88]).to_string(), 1)]))
+        .with_policy(Policy::new(1))
+        .build()
+        .unwrap();
+    let guard = log.listen(FmtSpan::CLOSE);
+    let error = extractor.extract(TEXT).await.unwrap_err();
+    drop(guard);
+    let (lines, failure) = (log.lines(), error.calls()[0].verdict.failure().unwrap());
+    assert!(lines.last().unwrap().contains("formwork.violations=600"), "{lines:?}");
+    assert_eq!((failure.violations().len(), failure.left_out(), failure.total()), (Report::CAP, 88, 600));
+    assert!(format!("{error:#}").ends_with("\n    and 88 more"), "{error:#}");
+}
+
+#[tokio::test]
 async fn a_stream_and_a_driver_are_traced_alike() {
     let log = Log::default();
     let extractor = extractor(traced([used(MARIA, 1)])).build().unwrap();

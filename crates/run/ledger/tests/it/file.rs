@@ -1,7 +1,8 @@
 use std::fs;
 use std::path::Path;
 
-use formwork_core::{Trust, Warning, WarningKind};
+use formwork_core::evidence::{Index, Summary};
+use formwork_core::{Time, Trust, Warning, WarningKind};
 use formwork_ledger::{Error, Ledger, NewKey, Prune, RunQuery, Settings, StoredRun};
 use rusqlite::Connection;
 
@@ -98,10 +99,12 @@ fn a_file_without_warnings_is_brought_up_to_date_and_keeps_its_runs() {
         ("key", "tpm"),
         ("key", "max_open"),
         ("spending", "process"),
+        ("attempt", "finish"),
+        ("attempt", "answered"),
     ] {
         file.execute_batch(&format!("ALTER TABLE {table} DROP COLUMN {column}")).unwrap();
     }
-    file.execute_batch("DROP VIEW runs; ALTER TABLE run DROP COLUMN trust; ALTER TABLE run DROP COLUMN not_stated; ALTER TABLE run DROP COLUMN warnings; CREATE VIEW runs AS SELECT id FROM run; PRAGMA user_version = 3")
+    file.execute_batch("DROP TABLE daily_run; DROP VIEW answers; DROP TABLE answer; DROP TABLE spent; DROP VIEW runs; ALTER TABLE run DROP COLUMN evidence; ALTER TABLE run DROP COLUMN trust; ALTER TABLE run DROP COLUMN not_stated; ALTER TABLE run DROP COLUMN warnings; CREATE VIEW runs AS SELECT id FROM run; PRAGMA user_version = 3")
         .unwrap();
     drop(file);
     let ledger = open(&path).unwrap();
@@ -112,15 +115,23 @@ fn a_file_without_warnings_is_brought_up_to_date_and_keeps_its_runs() {
     warned.not_stated.push("$.birth".parse().unwrap());
     let trust = Trust::of(&serde_json::json!({"birth": null, "age": 3}), &[], &[], &warned.not_stated, &[]);
     warned.trust = Some(trust.clone());
+    let evidence = Index::new("aged 3").evidence(&serde_json::json!({"age": 3}), None);
+    let evidence = Summary::of(&evidence, &serde_json::json!({"age": 3}));
+    warned.evidence = Some(evidence);
     let id = warned.id;
     ledger.record(warned);
     ledger.flush_blocking().unwrap();
     let runs = ledger.runs(&RunQuery::default()).unwrap().runs;
     let expected = |run: &StoredRun| if run.id == id { vec![warning.clone()] } else { Vec::new() };
-    let histories = |run: &StoredRun| run.trust == (run.id == id).then(|| trust.clone());
+    let histories = |run: &StoredRun| {
+        run.trust == (run.id == id).then(|| trust.clone())
+            && run.evidence == (run.id == id).then_some(evidence)
+    };
     assert!(runs.iter().all(histories), "{runs:?}");
     let not_stated = |run: &StoredRun| run.not_stated.iter().map(ToString::to_string).collect::<Vec<_>>();
     assert!(runs.iter().all(|run| not_stated(run).len() == usize::from(run.id == id)), "{runs:?}");
+    // Runs of older files are in the sums of their days.
+    assert_eq!(ledger.overview(Time(0)).unwrap().all.runs, 2);
     assert!(runs.len() == 2 && runs.iter().all(|run| run.warnings == expected(run)), "{runs:?}");
 }
 

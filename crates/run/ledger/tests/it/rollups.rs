@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use formwork_core::Time;
-use formwork_ledger::{HourlyReason, RunDetail, RunQuery};
+use formwork_ledger::{HourlyReason, RunDetail, RunQuery, StoredRun};
 use proptest::prelude::*;
 use regex::Regex;
 
@@ -52,6 +52,40 @@ proptest! {
         let flat = |row: HourlyReason| ((row.hour.0, row.class, row.path, row.model, row.contract), row.count);
         let kept: BTreeMap<_, _> = ledger.hourly_reasons(None, None).unwrap().into_iter().map(flat).collect();
         prop_assert_eq!(&kept, &reasons);
+
+        // The overview has the same runs, and percentiles that differ by 10 % at most.
+        let overview = ledger.overview(Time(0)).unwrap();
+        for (groups, name) in [
+            (&overview.contracts, (|run| run.contract.clone().or(run.digest.clone()).unwrap_or_default()) as fn(&StoredRun) -> String),
+            (&overview.models, |run| run.model.clone()),
+            (&overview.days, |run| run.started.0.div_euclid(24 * HOUR).to_string()),
+        ] {
+            let mut expected = BTreeMap::<String, Vec<&StoredRun>>::new();
+            stored.iter().for_each(|one| expected.entry(name(&one.run)).or_default().push(&one.run));
+            prop_assert_eq!(groups.len(), expected.len());
+            for group in groups {
+                let key = if group.day.0 > 0 { (group.day.0 / (24 * HOUR)).to_string() } else { group.name.clone() };
+                let runs = &expected[&key];
+                let called: Vec<_> = runs.iter().filter(|run| !run.cached).collect();
+                let first = called.iter().filter(|run| run.calls <= 1 && run.outcome == "ok").count();
+                let failed = runs.iter().filter(|run| run.outcome != "ok" && run.outcome != "fallback").count();
+                let sum = |of: fn(&StoredRun) -> u64| runs.iter().map(|run| of(run)).sum::<u64>();
+                prop_assert_eq!(
+                    (group.runs, group.called, group.first_try, group.failed, group.calls),
+                    (runs.len() as u64, called.len() as u64, first as u64, failed as u64, sum(|run| run.calls.into()))
+                );
+                prop_assert_eq!(group.micro_usd, sum(|run| run.micro_usd.unwrap_or(0)));
+                prop_assert_eq!(group.unpriced, sum(|run| run.micro_usd.is_none().into()));
+                let mut millis: Vec<_> = called.iter().map(|run| run.ended.0 - run.started.0).collect();
+                millis.sort_unstable();
+                for percent in [50, 95] {
+                    let rank = (millis.len() * percent).div_ceil(100).saturating_sub(1);
+                    let exact = millis.get(rank).copied().unwrap_or(0) as f64;
+                    let found = group.percentile(percent as u64) as f64;
+                    prop_assert!((found - exact).abs() <= exact * 0.1 + 1.0, "{} {}", found, exact);
+                }
+            }
+        }
 
         // A window includes exactly the hours that overlap it.
         let (since, until) = (Time(1_795_000_000_000 + 20 * HOUR), Time(1_795_000_000_000 + 30 * HOUR));

@@ -95,7 +95,7 @@ fn a_body_that_is_too_long_is_omitted_and_counted() {
 }
 
 #[test]
-fn a_file_without_room_for_spending_refuses_calls_and_settles_later() {
+fn while_spending_cannot_be_written_it_is_counted_in_memory_and_written_later() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.db");
     let ledger = Ledger::open(&path, Settings::default()).unwrap();
@@ -106,15 +106,67 @@ fn a_file_without_room_for_spending_refuses_calls_and_settles_later() {
     other
         .execute_batch("CREATE TRIGGER broken BEFORE UPDATE ON key BEGIN SELECT RAISE(FAIL, 'broken'); END")
         .unwrap();
-    let refused = ledger.reserve_blocking(key.id, 1, None, NOW);
-    assert!(matches!(refused, Err(ReserveError::Ledger(Error::Storage { .. }))), "{refused:?}");
     assert!(matches!(hold.settle_blocking(15), Err(Error::Storage { is_write: true, .. })));
     assert_eq!(ledger.keys().unwrap()[0].held, 40, "the upper bound stands");
+    // The rest of the budget is known: 85, of which 50 are reserved in memory.
+    let in_memory = ledger.reserve_blocking(key.id, 50, None, NOW).unwrap();
+    let refused = ledger.reserve_blocking(key.id, 36, None, NOW);
+    let Err(ReserveError::Exceeded(exceeded)) = refused else { panic!("{refused:?}") };
+    assert_eq!((exceeded.spent, exceeded.held), (0, 65));
+    in_memory.settle_blocking(30).unwrap();
+    drop(ledger.reserve_blocking(key.id, 30, None, NOW).unwrap());
+    assert!(matches!(ledger.reserve_blocking(key.id, 26, None, NOW), Err(ReserveError::Exceeded(_))));
     other.execute_batch("DROP TRIGGER broken").unwrap();
     drop(ledger.reserve_blocking(key.id, 0, None, NOW).unwrap());
     ledger.flush_blocking().unwrap();
     let key = &ledger.keys().unwrap()[0];
-    assert_eq!((key.spent, key.held), (15, 0), "the settlement was tried again");
+    // What was dropped without a settlement has cost all that was reserved.
+    assert_eq!((key.spent, key.held), (15 + 30 + 30, 0), "the settlements were tried again");
+    assert!(matches!(ledger.reserve_blocking(key.id, 26, None, NOW), Err(ReserveError::Exceeded(_))));
+}
+
+#[test]
+fn runs_that_cannot_be_written_wait_in_the_queue_as_many_as_it_has_room_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    let ledger = Ledger::open(&path, Settings { max_queued: 5, ..Settings::default() }).unwrap();
+    let other = Connection::open(&path).unwrap();
+    other
+        .execute_batch("CREATE TRIGGER broken BEFORE INSERT ON run BEGIN SELECT RAISE(FAIL, 'broken'); END")
+        .unwrap();
+    for _ in 0..2 {
+        for _ in 0..4 {
+            ledger.record(retried(NOW));
+        }
+        ledger.flush_blocking().unwrap();
+    }
+    let health = ledger.health();
+    assert_eq!((health.queued, health.shed_runs, health.recorded), (5, 3, 0));
+    assert!(health.last_error.as_deref().is_some_and(|error| error.contains("broken")), "{health:?}");
+    other.execute_batch("DROP TRIGGER broken").unwrap();
+    ledger.flush_blocking().unwrap();
+    let health = ledger.health();
+    assert_eq!((health.queued, health.recorded, health.last_error), (0, 5, None));
+}
+
+#[test]
+fn a_key_is_found_and_bounded_while_the_file_cannot_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    let ledger = Ledger::open(&path, Settings::default()).unwrap();
+    let (key, secret) = ledger.add_key(NewKey { budget: Some(100), ..NewKey::new("k") }, NOW).unwrap();
+    assert_eq!(ledger.find_key(secret.reveal(), NOW).unwrap().id, key.id);
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("ALTER TABLE key RENAME TO gone").unwrap();
+    let later = formwork_core::Time(NOW.0 + 60_000);
+    assert_eq!(ledger.find_key(secret.reveal(), later).unwrap().id, key.id);
+    assert!(ledger.find_key(secret.reveal(), formwork_core::Time(NOW.0 + 3_600_000)).is_err());
+    let hold = ledger.reserve_blocking(key.id, 70, None, later).unwrap();
+    assert!(matches!(ledger.reserve_blocking(key.id, 31, None, later), Err(ReserveError::Exceeded(_))));
+    hold.settle_blocking(60).unwrap();
+    other.execute_batch("ALTER TABLE gone RENAME TO key").unwrap();
+    drop(ledger.reserve_blocking(key.id, 0, None, later).unwrap());
+    assert_eq!(ledger.keys().unwrap()[0].spent, 60);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,10 +23,28 @@ fn certificate(folder: &Path, name: &str) -> (PathBuf, PathBuf) {
     files
 }
 
+/// Sends a request of a client that trusts one certificate.
+fn asked(address: SocketAddr, trusted: &Path) -> std::io::Result<String> {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(trusted).unwrap()).unwrap();
+    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let connection = ClientConnection::new(Arc::new(config), "localhost".try_into().unwrap()).unwrap();
+    let mut stream = StreamOwned::new(connection, TcpStream::connect(address).unwrap());
+    stream.write_all(b"GET /secret HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    Ok(text)
+}
+
 #[test]
 fn a_client_that_trusts_the_certificate_is_answered_and_others_end_alone() {
     let folder = tempfile::tempdir().unwrap();
     let (chain, key) = certificate(folder.path(), "own");
+    let tls = Tls::from_files(&chain, &key).unwrap();
     let limits = Connections {
         read_timeout: Duration::from_secs(30),
         write_timeout: Duration::from_secs(30),
@@ -34,7 +52,7 @@ fn a_client_that_trusts_the_certificate_is_answered_and_others_end_alone() {
         max_per_address: 10,
         drain: Duration::from_secs(10),
         accept_while_draining: false,
-        tls: Some(Tls::from_files(&chain, &key).unwrap()),
+        tls: Some(tls.clone()),
     };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -56,20 +74,13 @@ fn a_client_that_trusts_the_certificate_is_answered_and_others_end_alone() {
     _ = plain.read_to_end(&mut text);
     assert!(!String::from_utf8_lossy(&text).contains("HTTP/1.1"), "{text:?}");
 
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(&chain).unwrap()).unwrap();
-    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let connection = ClientConnection::new(Arc::new(config), "localhost".try_into().unwrap()).unwrap();
-    let mut stream = StreamOwned::new(connection, TcpStream::connect(address).unwrap());
-    stream.write_all(b"GET /secret HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
-    let mut text = Vec::new();
-    stream.read_to_end(&mut text).unwrap();
-    let text = String::from_utf8(text).unwrap();
+    let text = asked(address, &chain).unwrap();
     assert!(text.starts_with("HTTP/1.1 200 ") && text.ends_with("/secret"), "{text}");
+    // A renewed certificate holds for connections that begin later.
+    let (renewed, renewed_key) = certificate(folder.path(), "renewed");
+    assert!(asked(address, &renewed).is_err());
+    tls.replace(&Tls::from_files(&renewed, &renewed_key).unwrap());
+    assert!(asked(address, &renewed).unwrap().ends_with("/secret") && asked(address, &chain).is_err());
     stop.send(()).unwrap();
     service.join().unwrap();
 }

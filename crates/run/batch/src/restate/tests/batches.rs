@@ -5,16 +5,20 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use formwork_extract::CancellationToken;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::provider::{Played, contract, extractor};
 use super::server::{Nowhere, Server};
 use crate::restate::admin::{Admin, AdminError};
-use crate::restate::{Restate, start_anew};
+use crate::restate::{Pool, Restate, start_anew};
 use crate::{Batch, BatchError, Control, Ended, Engine as _, InProcess, Row, Spec, Stop};
 
 fn engine(server: &Arc<Server>) -> Restate {
-    Restate::new(Arc::clone(server) as _, "http://restate:8080", contract(), 4)
+    of(server, Pool::named("own", None).unwrap())
+}
+
+fn of(server: &Arc<Server>, pool: Pool) -> Restate {
+    Restate::new(Arc::clone(server) as _, "http://restate:8080", pool, contract(), 4).with_ahead(4)
 }
 
 fn batch(folder: &std::path::Path, count: u64) -> Arc<Batch> {
@@ -101,7 +105,8 @@ async fn bad_input_is_one_message_each_with_its_remedy() {
     };
     let message = replies(Server { has_worker: false, ..Server::new() }).await;
     assert!(
-        message.contains("no worker is registered") && message.contains("formwork worker --listen"),
+        message.contains("no worker of the pool `own` is registered")
+            && message.contains("formwork worker --listen"),
         "{message}"
     );
     let message = replies(Server { protocol: 0, ..Server::new() }).await;
@@ -110,18 +115,79 @@ async fn bad_input_is_one_message_each_with_its_remedy() {
     let admin = Admin::new(Arc::new(Server::new()), "http://restate:9070");
     let error = admin.version().await.unwrap_err();
     assert!(matches!(error, AdminError::TooOld { .. }), "{error}");
-    assert!(error.to_string().ends_with("older than 1.6: update the server"), "{error}");
+    assert!(error.to_string().ends_with("older than 1.7: update the server"), "{error}");
     let error = admin.register("http://workers:9080").await.unwrap_err().to_string();
     assert!(error.contains("behind an address of their own"), "{error}");
-    let error = admin.contract("1 OR 1").await.unwrap_err();
-    assert!(matches!(error, AdminError::NoContract { .. }), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn rows_reach_no_workers_of_another_pool_or_with_other_providers() {
+    let own = json!({"model": "a"});
+    for (pool, target, says) in [
+        (Pool::named("other", None).unwrap(), None, "no worker of the pool `other` is registered"),
+        (Pool::of(&own), None, "no worker of the pool `"),
+        (
+            Pool::named("own", Some(&own)).unwrap(),
+            Some("x"),
+            "the workers of the pool `own` at http://restate:8080 have other providers",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Arc::new(Server { target: target.map(str::to_owned), ..Server::new() });
+        let batch = batch(folder.path(), 3);
+        let error =
+            of(&server, pool).run(batch.clone(), &CancellationToken::new()).await.unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+        assert_eq!((server.provider.calls(), batch.view().progress().unwrap().open()), (0, 3));
+    }
+    // The workers with the settings of the batch take its rows, which carry the digest.
+    let folder = tempfile::tempdir().unwrap();
+    let pool = Pool::named("own", Some(&own)).unwrap();
+    let server = Arc::new(Server { target: pool.target().map(str::to_owned), ..Server::new() });
+    assert_eq!(
+        of(&server, pool).run(batch(folder.path(), 3), &CancellationToken::new()).await.unwrap(),
+        Ended::Done
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn rows_are_submitted_ahead_and_the_oldest_are_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Arc::new(Server::new());
+    let batch = batch(folder.path(), 60);
+    let engine = engine(&server).with_ahead(20);
+    server.holds.store(true, Ordering::SeqCst);
+    let submitted = async {
+        while server.sent.lock().unwrap().len() < 16 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert_eq!(server.sent.lock().unwrap().len(), 16, "20 rows are ahead, and 4 of them are waited for");
+        let rows = |key: &String| key.rsplit('-').nth(1).unwrap().parse::<u64>().unwrap();
+        assert_eq!(
+            server.sent.lock().unwrap().iter().map(rows).collect::<Vec<_>>(),
+            (4..20).collect::<Vec<_>>()
+        );
+        server.holds.store(false, Ordering::SeqCst);
+    };
+    let none = CancellationToken::new();
+    let (ended, ()) = tokio::join!(engine.run(batch.clone(), &none), submitted);
+    assert_eq!(ended.unwrap(), Ended::Done);
+    assert_eq!(server.waited.lock().unwrap().0, 4);
+    assert_eq!(server.done.lock().await.len(), 60, "each row has one key");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_not_there_leaves_all_rows_open() {
     let folder = tempfile::tempdir().unwrap();
     let batch = batch(folder.path(), 3);
-    let engine = Restate::new(Arc::new(Nowhere), "http://restate:8080", contract(), 4);
+    let engine = Restate::new(
+        Arc::new(Nowhere),
+        "http://restate:8080",
+        Pool::named("own", None).unwrap(),
+        contract(),
+        4,
+    );
     let ended = engine.run(batch.clone(), &CancellationToken::new()).await.unwrap();
     assert!(matches!(&ended, Ended::Unavailable(message) if message.contains("--ingress")), "{ended:?}");
     assert_eq!(batch.view().progress().unwrap().finished(), 0);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::server::Server;
 use crate::restate::ingress::Client;
+use crate::restate::pool::Pool;
 use crate::restate::slots::Slots;
 
 #[tokio::test(start_paused = true)]
@@ -13,8 +14,9 @@ async fn workers_share_the_pace_of_a_target() {
         let server = Arc::new(Server::new());
         let begun = tokio::time::Instant::now();
         let calls = 5 * (rate as usize) + 10;
-        let slots: Vec<_> =
-            (0..workers).map(|_| Slots::new(Client(Arc::clone(&server) as _), rate)).collect();
+        let slots: Vec<_> = (0..workers)
+            .map(|_| Slots::new(Client(Arc::clone(&server) as _), &Pool::named("own", None).unwrap(), rate))
+            .collect();
         let mut times = Vec::new();
         let waits = (0..calls).map(|call| {
             let slots = slots.get(call % workers).unwrap();

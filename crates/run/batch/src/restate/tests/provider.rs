@@ -84,5 +84,12 @@ pub(super) fn calls() -> Calls {
 
 pub(super) fn request(number: u64) -> RowRequest {
     let contract = digest(&contract());
-    RowRequest { protocol: PROTOCOL, contract, input: format!("text {number}"), run: None, stored: Time(0) }
+    RowRequest {
+        protocol: PROTOCOL,
+        contract,
+        target: None,
+        input: format!("text {number}"),
+        run: None,
+        stored: Time(0),
+    }
 }

@@ -17,7 +17,7 @@ use crate::restate::row::row;
 /// The value, or the class of the error.
 fn result_of(end: &RunEnd) -> Result<Value, ErrorKind> {
     match end {
-        RunEnd::Accepted(outcome) => Ok(outcome.value.clone()),
+        RunEnd::Accepted(accepted) => Ok(accepted.outcome.value.clone()),
         RunEnd::Failed(error) => Err(error.kind),
     }
 }

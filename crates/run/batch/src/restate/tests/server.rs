@@ -22,6 +22,12 @@ use crate::restate::slots::Take;
 pub(super) struct Server {
     pub(super) provider: Arc<Played>,
     pub(super) protocol: u32,
+    /// The digest of the worker's providers.
+    pub(super) target: Option<String>,
+    /// The largest number of rows that were waited for at a time, and their number now.
+    pub(super) waited: Mutex<(usize, usize)>,
+    /// The keys of the rows that were submitted without a wait.
+    pub(super) sent: Mutex<Vec<String>>,
     pub(super) has_worker: bool,
     pub(super) done: tokio::sync::Mutex<HashMap<String, String>>,
     pub(super) requests: AtomicUsize,
@@ -38,6 +44,9 @@ impl Server {
         Self {
             provider: Arc::default(),
             protocol: PROTOCOL,
+            target: None,
+            waited: Mutex::default(),
+            sent: Mutex::default(),
             has_worker: true,
             done: tokio::sync::Mutex::default(),
             requests: AtomicUsize::new(0),
@@ -52,11 +61,15 @@ impl Server {
         match path {
             "/restate/health" => (200, "{}".to_owned()),
             _ if !self.has_worker => (404, json!({"message": "service not found"}).to_string()),
-            "/FormworkRow/hello" => {
-                let hello = Hello { protocol: self.protocol, ..Hello::own() };
+            _ if !path.contains("_own/") && path.starts_with("/Formwork") => {
+                (404, json!({"message": "service not found"}).to_string())
+            }
+            "/FormworkRow_own/hello" => {
+                let hello = Hello { protocol: self.protocol, ..Hello::own(self.target.as_deref()) };
                 (200, serde_json::to_string(&hello).unwrap())
             }
-            "/FormworkRow/run" => {
+            "/FormworkRow_own/run" => {
+                let _wait = Wait::new(&self.waited);
                 if self.requests.fetch_add(1, Ordering::SeqCst) % 5 == 4 {
                     return (503, json!({"message": "not yet"}).to_string());
                 }
@@ -76,28 +89,50 @@ impl Server {
                 done.insert(key, reply.clone());
                 (200, reply)
             }
-            "/FormworkRow/run/send" => (202, json!({"invocationId": key}).to_string()),
-            "/FormworkRow/cancel" => {
+            "/FormworkRow_own/run/send" => {
+                self.sent.lock().unwrap().extend(key.clone());
+                (202, json!({"invocationId": key}).to_string())
+            }
+            "/FormworkRow_own/cancel" => {
                 let ids: Vec<String> = serde_json::from_slice(body).unwrap();
                 self.cancelled.fetch_add(ids.len(), Ordering::SeqCst);
                 (200, "null".to_owned())
             }
-            "/FormworkPace/played/take" => {
+            "/FormworkPace_own/played/take" => {
                 let take: Take = serde_json::from_slice(body).unwrap();
                 let (mut next, now) = (self.next.lock().await, tokio::time::Instant::now());
                 let slot = next.unwrap_or(now).max(now);
                 *next = Some(slot + Duration::from_secs_f64(f64::from(take.count) / take.calls_per_second));
                 (200, (slot - now).as_millis().to_string())
             }
-            "/version" => (200, json!({"version": "1.5.9"}).to_string()),
+            "/version" => (200, json!({"version": "1.6.9"}).to_string()),
             "/deployments" => (409, json!({"message": "exists"}).to_string()),
             path => {
-                let digest = path.trim_start_matches("/FormworkContract/").trim_end_matches("/put");
+                let digest = path.trim_start_matches("/FormworkContract_own/").trim_end_matches("/put");
                 assert_eq!(digest, digest_of(&serde_json::from_slice(body).unwrap()));
                 self.contracts.lock().unwrap().push(digest.to_owned());
                 (200, "null".to_owned())
             }
         }
+    }
+}
+
+/// A request for the result of a row.
+struct Wait<'s>(&'s Mutex<(usize, usize)>);
+
+impl<'s> Wait<'s> {
+    fn new(waited: &'s Mutex<(usize, usize)>) -> Self {
+        let mut counts = waited.lock().unwrap();
+        counts.1 += 1;
+        counts.0 = counts.0.max(counts.1);
+        drop(counts);
+        Self(waited)
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        self.0.lock().unwrap().1 -= 1;
     }
 }
 

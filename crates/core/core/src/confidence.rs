@@ -1,0 +1,127 @@
+//! The confidence in each value of an outcome.
+
+use std::collections::HashMap;
+
+use formwork_evidence::{LeafScore, scores};
+use formwork_json::JsonPath;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::log_prob::Tokens;
+use crate::{CallResult, History, Outcome};
+
+/// The factor for a value that the model did not write as it stands: it was converted or finished, or is the fallback's.
+const NOT_WRITTEN: f64 = 0.5;
+
+/// The weight of the probability of a value's tokens: the share of the score that tokens of probability 0 take away.
+const TOKENS: f64 = 0.5;
+
+/// The confidence in a leaf of a value.
+///
+/// ```
+/// use formwork_core::{Confidence, JsonPath};
+///
+/// let one = Confidence::new(JsonPath::root().key("total"), 0.4);
+/// assert!(one.is_below(0.5) && one.probability.is_none());
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Confidence {
+    /// The path of the leaf.
+    pub path: JsonPath,
+    /// The score, from 0 (doubtful) to 1. It orders leaves and is no probability.
+    pub score: f64,
+    /// The probability that the leaf is right, by a calibration; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
+    /// The probability of the tokens of the leaf: their product, and that of the first token at which another value could have begun;
+    /// absent unless the provider returned log probabilities and the accepted answer is whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<[f64; 2]>,
+    /// Whether the probability, or else the score, is below the limit of the caller.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub doubtful: bool,
+}
+
+impl Confidence {
+    /// Creates the confidence in a leaf, without a probability and without a limit.
+    pub const fn new(path: JsonPath, score: f64) -> Self {
+        Self { path, score, probability: None, tokens: None, doubtful: false }
+    }
+
+    /// Returns whether the probability, or else the score, is below a limit.
+    pub fn is_below(&self, limit: f64) -> bool {
+        self.probability.unwrap_or(self.score) < limit
+    }
+}
+
+impl<T: Serialize> Outcome<T> {
+    /// Returns the confidence in each leaf of the value, as a score: from the [`evidence`](Self::evidence), the form and the history of the
+    /// leaf, and the probabilities of its tokens if the provider returned them. No model is called. Without a text, leaves have the score 0.5 or less.
+    ///
+    /// ```
+    /// use formwork_core::Outcome;
+    /// use serde_json::Value;
+    ///
+    /// /// Returns the paths that a person should look at.
+    /// fn doubtful(outcome: &Outcome<Value>) -> Vec<String> {
+    ///     let all = outcome.confidence().into_iter();
+    ///     all.filter(|it| it.is_below(0.5)).map(|it| it.path.to_string()).collect()
+    /// }
+    /// ```
+    pub fn confidence(&self) -> Vec<Confidence> {
+        self.confidence_beside(&[])
+    }
+
+    /// Returns the confidence in the most doubtful leaf, the first one of equals; `None` for a value without leaves.
+    ///
+    /// ```
+    /// use formwork_core::Outcome;
+    /// use serde_json::Value;
+    ///
+    /// fn is_for_a_person(outcome: &Outcome<Value>) -> bool {
+    ///     outcome.least_sure().is_some_and(|it| it.is_below(0.5))
+    /// }
+    /// ```
+    pub fn least_sure(&self) -> Option<Confidence> {
+        self.confidence().into_iter().min_by(|one, other| one.score.total_cmp(&other.score))
+    }
+
+    /// Returns the confidence in each leaf of the value beside other answers to the same question: their agreement counts, too.
+    ///
+    /// ```
+    /// use formwork_core::{Confidence, Outcome};
+    /// use serde_json::Value;
+    ///
+    /// fn compared(outcome: &Outcome<Value>, second: &Outcome<Value>) -> Vec<Confidence> {
+    ///     outcome.confidence_beside(&[&second.value])
+    /// }
+    /// ```
+    pub fn confidence_beside(&self, others: &[&Value]) -> Vec<Confidence> {
+        let not_written = [History::Coerced, History::Finished, History::Fallback];
+        let not_written: HashMap<&JsonPath, f64> = not_written
+            .iter()
+            .filter_map(|history| self.trust.other.get(history))
+            .flat_map(|leaves| leaves.paths.iter().map(|path| (path, NOT_WRITTEN)))
+            .collect();
+        let evidence = Some(self.evidence()).filter(|evidence| !evidence.is_empty());
+        let leaves = scores(&self.json(), others, evidence, self.about.schema());
+        let factor = |path: &JsonPath| not_written.get(path).copied().unwrap_or(1.0);
+        let answer = self.calls.iter().rev().find(|call| call.verdict == CallResult::Accepted);
+        // A patch has other paths.
+        let answer = answer.filter(|call| call.patched.is_empty() && !call.log_probs.0.is_empty());
+        let tokens =
+            answer.map(|call| call.log_probs.of_leaves(&call.text, leaves.iter().map(|leaf| &leaf.path)));
+        let mut tokens = tokens.unwrap_or_default().into_iter();
+        let of = |leaf: LeafScore| {
+            let mut one = Confidence::new(leaf.path.clone(), leaf.score * factor(&leaf.path));
+            if let Some(Tokens { product, first }) = tokens.next().flatten() {
+                one.tokens = Some([product, first]);
+                one.score *= (1.0 - TOKENS) + TOKENS * (product * first).sqrt();
+            }
+            one
+        };
+        leaves.into_iter().map(of).collect()
+    }
+}

@@ -1,0 +1,230 @@
+//! One answer out of several, leaf by leaf.
+
+use crate::Index;
+use formwork_json::{JsonPath, Segment};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::leaves::{counterparts, is_equal, partners, similarity};
+use crate::stated::is_stated;
+
+/// The weight of completeness: of equal answers, the one that states more leaves is right more often, because models omit more than they
+/// invent.
+const COMPLETE: f64 = 0.2;
+/// The weight of a value that stands in the input, beside 1 to 2.2 for each answer that has it.
+const FOUND: f64 = 0.3;
+
+/// The answer that several answers give together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Merged {
+    /// The value.
+    pub value: Value,
+    /// The leaves on which the answers differ, in the order of the value.
+    pub disputed: Vec<Disputed>,
+}
+
+/// A leaf on which answers differ.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Disputed {
+    /// The path in the merged value.
+    pub path: JsonPath,
+    /// The different values, the chosen one first; null for none.
+    pub candidates: Vec<Value>,
+    /// The weight of the answers with the chosen value, as a share of all, from 0 to 1.
+    pub support: f64,
+}
+
+/// Merges answers to the same question. Items of lists are aligned; an item stays if at least half of the weight has it, and each leaf
+/// is the value with the largest weight, the earliest of equals.
+///
+/// The weight of an answer grows with its mean agreement with the others and with the number of leaves that it states. `support` adds to
+/// it for a single value, for example by its evidence in the input: it gets the number of the answer and the leaf.
+///
+/// ```
+/// use formwork_evidence::merge;
+/// use serde_json::json;
+///
+/// let [a, b, c] = [json!({"n": 1, "of": "x"}), json!({"n": 2, "of": "X"}), json!({"n": 2, "of": "y"})];
+/// let merged = merge(&[&a, &b, &c], |_, _| 0.0);
+/// assert_eq!(merged.value, json!({"n": 2, "of": "x"}));
+/// assert_eq!(merged.disputed[0].candidates, [json!(2), json!(1)]);
+/// ```
+pub fn merge(answers: &[&Value], support: impl Fn(usize, &Value) -> f64) -> Merged {
+    let stated = |answer: &&Value| {
+        counterparts(answer, &Value::Null).iter().filter(|it| is_stated(Some(it.value))).count()
+    };
+    let stated: Vec<usize> = answers.iter().map(stated).collect();
+    let max = stated.iter().copied().max().unwrap_or_default().max(1) as f64;
+    let weight = |(one, stated): (usize, &usize)| {
+        let others = answers.iter().enumerate().filter(|(other, _)| *other != one);
+        let of = |(_, other): (usize, &&Value)| {
+            answers.get(one).map_or(0.0, |one| shared(one, other).min(shared(other, one)))
+        };
+        let agreement = others.map(of).sum::<f64>() / (answers.len().max(2) - 1) as f64;
+        1.0 + agreement + COMPLETE * *stated as f64 / max
+    };
+    let weights = stated.iter().enumerate().map(weight).collect();
+    let votes: Vec<Vote<'_>> =
+        answers.iter().enumerate().map(|(from, value)| Vote { from, value: Some(value) }).collect();
+    let mut merge = Merge { weights, support: &support, disputed: Vec::new() };
+    let value = merge.values(&JsonPath::root(), &votes).unwrap_or_default();
+    Merged { value, disputed: merge.disputed }
+}
+
+/// Merges answers to a question about a text: a value that stands in the text weighs more, and of equally frequent values it is chosen.
+///
+/// ```
+/// use formwork_evidence::{Index, merge_with};
+/// use serde_json::json;
+///
+/// let (one, other) = (json!({"total": 21.0}), json!({"total": 12.0}));
+/// assert_eq!(merge_with(&[&one, &other], Some(&Index::new("Total: 12.00"))).value, other);
+/// ```
+pub fn merge_with(answers: &[&Value], index: Option<&Index<'_>>) -> Merged {
+    let found = |value: &Value| index.is_some_and(|index| index.states(value, 1));
+    merge(answers, |_, value| if found(value) { FOUND } else { 0.0 })
+}
+
+/// Returns the share of the leaves of an answer that another one has, too.
+fn shared(one: &Value, other: &Value) -> f64 {
+    let all = counterparts(one, other);
+    all.iter().filter(|it| it.is_equal()).count() as f64 / all.len().max(1) as f64
+}
+
+/// The value of an answer at a place.
+#[derive(Clone, Copy)]
+struct Vote<'v> {
+    from: usize,
+    value: Option<&'v Value>,
+}
+
+struct Merge<'s> {
+    weights: Vec<f64>,
+    support: &'s dyn Fn(usize, &Value) -> f64,
+    disputed: Vec<Disputed>,
+}
+
+impl Merge<'_> {
+    fn weight(&self, vote: &Vote<'_>) -> f64 {
+        self.weights.get(vote.from).copied().unwrap_or(1.0)
+    }
+
+    fn total<'v>(&self, votes: impl IntoIterator<Item = &'v Vote<'v>>) -> f64 {
+        votes.into_iter().map(|vote| self.weight(vote)).sum()
+    }
+
+    /// Returns the merged value at a place; `None` if it has none.
+    fn values(&mut self, path: &JsonPath, votes: &[Vote<'_>]) -> Option<Value> {
+        let of = |is: fn(&Value) -> bool| {
+            votes.iter().copied().filter(|vote| vote.value.is_some_and(is)).collect::<Vec<_>>()
+        };
+        let half = self.total(votes) / 2.0;
+        let objects = of(|value| value.as_object().is_some_and(|members| !members.is_empty()));
+        if self.total(&objects) > half {
+            return Some(self.objects(path, &objects));
+        }
+        let lists = of(|value| value.as_array().is_some_and(|items| !items.is_empty()));
+        if self.total(&lists) > half {
+            return Some(self.lists(path, &lists));
+        }
+        self.leaf(path, votes)
+    }
+
+    fn objects(&mut self, path: &JsonPath, votes: &[Vote<'_>]) -> Value {
+        let members = |vote: &Vote<'_>| {
+            vote.value.and_then(Value::as_object).into_iter().flat_map(Map::keys).cloned().collect::<Vec<_>>()
+        };
+        let mut names: Vec<String> = Vec::new();
+        for name in votes.iter().flat_map(members) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let mut merged = Map::new();
+        for name in names {
+            let inner: Vec<_> = votes
+                .iter()
+                .map(|vote| Vote { value: vote.value.and_then(|value| value.get(&name)), ..*vote })
+                .collect();
+            if let Some(value) = self.values(&path.child(Segment::Key(name.clone())), &inner) {
+                merged.insert(name, value);
+            }
+        }
+        merged.into()
+    }
+
+    fn lists(&mut self, path: &JsonPath, votes: &[Vote<'_>]) -> Value {
+        let mut order: Vec<Vote<'_>> = votes.to_vec();
+        let closeness = |vote: &Vote<'_>| {
+            let others = votes.iter().filter(|other| other.from != vote.from);
+            others
+                .map(|other| vote.value.zip(other.value).map_or(0.0, |(a, b)| similarity(a, b)))
+                .sum::<f64>()
+        };
+        // The list that is most similar to the others gives the order.
+        order.sort_by(|one, other| closeness(other).total_cmp(&closeness(one)));
+        let mut groups: Vec<Vec<Vote<'_>>> = Vec::new();
+        for list in order {
+            let own = list.value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            let known: Vec<Value> = groups
+                .iter()
+                .map(|group| group.first().and_then(|vote| vote.value).cloned().unwrap_or_default())
+                .collect();
+            for (item, partner) in own.iter().zip(partners(own, &known)) {
+                let vote = Vote { from: list.from, value: Some(item) };
+                match partner.and_then(|partner| groups.get_mut(partner)) {
+                    Some(group) => group.push(vote),
+                    None => groups.push(vec![vote]),
+                }
+            }
+        }
+        let half = self.total(votes) / 2.0;
+        let mut merged = Vec::new();
+        for group in groups {
+            let support: f64 = group.iter().map(|vote| self.found(vote)).fold(0.0, f64::max);
+            if self.total(&group) + support >= half * (1.0 - f64::EPSILON)
+                && let Some(item) = self.values(&path.child(Segment::Index(merged.len())), &group)
+            {
+                merged.push(item);
+            }
+        }
+        merged.into()
+    }
+
+    /// Returns the mean support of the leaves of a value.
+    fn found(&self, vote: &Vote<'_>) -> f64 {
+        let Some(value) = vote.value else { return 0.0 };
+        let leaves = counterparts(value, &Value::Null);
+        let stated: Vec<f64> = leaves
+            .iter()
+            .filter(|it| is_stated(Some(it.value)))
+            .map(|it| (self.support)(vote.from, it.value))
+            .collect();
+        stated.iter().sum::<f64>() / stated.len().max(1) as f64
+    }
+
+    fn leaf(&mut self, path: &JsonPath, votes: &[Vote<'_>]) -> Option<Value> {
+        let mut groups: Vec<(f64, Option<&Value>, usize)> = Vec::new();
+        for vote in votes {
+            let weight = self.weight(vote);
+            match groups.iter_mut().find(|(_, value, _)| is_equal(*value, vote.value)) {
+                Some(group) => group.0 += weight,
+                None => groups.push((
+                    weight + (self.support)(vote.from, vote.value.unwrap_or(&Value::Null)),
+                    vote.value,
+                    vote.from,
+                )),
+            }
+        }
+        let total: f64 = groups.iter().map(|group| group.0).sum();
+        // Stable: of equal weights, the earliest answer.
+        groups.sort_by(|one, other| other.0.total_cmp(&one.0));
+        let (weight, value, _) = groups.first().copied()?;
+        if groups.len() > 1 {
+            let candidates = groups.iter().map(|(_, value, _)| value.cloned().unwrap_or_default()).collect();
+            self.disputed.push(Disputed { path: path.clone(), candidates, support: weight / total });
+        }
+        value.cloned()
+    }
+}

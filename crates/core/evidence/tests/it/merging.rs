@@ -1,0 +1,95 @@
+//! Several answers: the merged value and the scores of leaves.
+
+use formwork_evidence::{Index, counterparts, merge, scores};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn merged(answers: &[Value]) -> Value {
+    merge(&answers.iter().collect::<Vec<_>>(), |_, _| 0.0).value
+}
+
+#[test]
+fn the_majority_decides_each_leaf_and_each_item() {
+    let answers = [
+        json!({"n": 1, "of": "a", "lines": [{"id": "x", "n": 1}, {"id": "y", "n": 2}]}),
+        json!({"n": 1, "of": "b", "lines": [{"id": "y", "n": 3}, {"id": "x", "n": 1}]}),
+        json!({"n": 2, "of": "a", "lines": [{"id": "x", "n": 1}, {"id": "y", "n": 2}, {"id": "z", "n": 9}]}),
+    ];
+    let expected = json!({"n": 1, "of": "a", "lines": [{"id": "x", "n": 1}, {"id": "y", "n": 2}]});
+    assert_eq!(merged(&answers), expected);
+    let disputed = merge(&answers.iter().collect::<Vec<_>>(), |_, _| 0.0).disputed;
+    let paths: Vec<String> = disputed.iter().map(|it| it.path.to_string()).collect();
+    assert_eq!(paths, ["$.n", "$.of", "$.lines[1].n"]);
+    assert!(disputed.iter().all(|it| it.candidates.len() == 2 && it.support > 0.5));
+}
+
+#[test]
+fn evidence_decides_between_two_answers_and_nothing_is_made_of_nothing() {
+    let (one, other) = (json!({"total": 12.5}), json!({"total": 13}));
+    for found in [json!(12.5), json!(13)] {
+        let merged = merge(&[&one, &other], |_, value| if *value == found { 0.5 } else { 0.0 });
+        assert_eq!(merged.value["total"], found);
+    }
+    assert_eq!(merged(&[]), Value::Null);
+    assert_eq!(merged(&[json!(null), json!(null)]), Value::Null);
+    assert_eq!(merged(&[json!({"a": [1]}), json!([])]), json!({"a": [1]}));
+}
+
+#[test]
+fn doubtful_leaves_have_lower_scores_than_certain_ones() {
+    let schema = json!({"properties": {"due": {"type": "string", "format": "date"}}});
+    let index = Index::new("Ada, 7/15, 1815, total 12");
+    let score = |value: Value, others: &[Value]| {
+        let others: Vec<&Value> = others.iter().collect();
+        scores(
+            &json!({"due": value}),
+            &others,
+            Some(&index.evidence(&json!({"due": value}), Some(&schema))),
+            Some(&schema),
+        )[0]
+        .score
+    };
+    let agreed = |value: &str| [json!({"due": value}), json!({"due": value})];
+    assert!(score(json!("Ada"), &[]) < score(json!(12), &[]), "a date without its year");
+    assert!(score(json!(99), &[]) < score(json!(12), &[]), "no evidence");
+    let lines =
+        json!({"lines": [{"n": 12, "of": "zebra"}, {"n": 99, "of": "Ada"}, {"n": 1815, "of": "yak"}]});
+    let of = |path: &str| {
+        let all = scores(&lines, &[], Some(&index.evidence(&lines, None)), None);
+        all.iter().find(|it| it.path.to_string() == path).unwrap().score
+    };
+    assert!(of("$.lines[1].of") < of("$.lines[0].n"), "the other items of its member have no evidence");
+    assert!(score(json!(0), &[]) <= score(json!(12), &[]), "a zero");
+    assert!(score(json!(12), &agreed("x")) < score(json!("x"), &agreed("x")));
+    assert!(score(json!("7/15"), &agreed("7/15")) < 0.5);
+    let none = scores(&json!({"a": "x"}), &[], None, None);
+    assert_eq!(none[0].score, 0.5);
+}
+
+fn document() -> impl Strategy<Value = Value> {
+    let item = ("[a-c]{1,2}", 0_u8..3).prop_map(|(of, n)| json!({"of": of, "n": n}));
+    ("[a-c]{0,2}", prop::collection::vec(item, 0..5))
+        .prop_map(|(of, lines)| json!({"of": of, "lines": lines}))
+}
+
+proptest! {
+    #[test]
+    fn equal_answers_merge_to_themselves_in_any_number(one in document(), count in 1_usize..5) {
+        let answers = vec![one.clone(); count];
+        prop_assert_eq!(merged(&answers), one);
+    }
+
+    #[test]
+    fn a_leaf_on_which_all_agree_is_kept_and_scores_are_shares(one in document(), two in document(), three in document()) {
+        let answers = [one, two, three];
+        let value = merged(&answers);
+        let of = |answer: &Value| answer["of"].as_str().unwrap().to_owned();
+        if of(&answers[0]) == of(&answers[1]) {
+            prop_assert_eq!(value["of"].as_str().unwrap(), of(&answers[0]));
+        }
+        let others: Vec<&Value> = answers.iter().skip(1).collect();
+        let scores = scores(&answers[0], &others, None, None);
+        prop_assert_eq!(scores.len(), counterparts(&answers[0], &answers[1]).len());
+        prop_assert!(scores.iter().all(|it| (0.0..=1.0).contains(&it.score)));
+    }
+}

@@ -1,0 +1,41 @@
+//! The targets that are out of service, by the rules of the runs: a target that refuses calls is left to others for a time.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use formwork_core::{Evidence, Fault, Health, RestrictionKind, Shown, Thresholds};
+
+use crate::access::now;
+
+/// The health of the targets, for requests that are no runs. Runs have their own observations.
+#[derive(Debug, Default)]
+pub(crate) struct Outages(Mutex<Health>);
+
+impl Outages {
+    /// Puts the targets that are out of service behind the others.
+    pub(crate) fn sort<'n>(&self, targets: &mut [usize], name: impl Fn(usize) -> &'n str) {
+        if targets.len() < 2 {
+            return;
+        }
+        let mut out = self.lock().in_force(&Thresholds::default(), now());
+        out.retain(|restriction| restriction.kind == RestrictionKind::OutOfService);
+        targets.sort_by_key(|nth| out.iter().any(|restriction| restriction.target == name(*nth)));
+    }
+
+    /// Notes that a target answered.
+    pub(crate) fn answered(&self, name: &str) {
+        self.record(name, Shown::Answered);
+    }
+
+    /// Notes a failed call.
+    pub(crate) fn failed(&self, name: &str, fault: &Fault) {
+        self.record(name, Shown::Failed { fault: fault.clone() });
+    }
+
+    fn record(&self, name: &str, shown: Shown) {
+        self.lock().record(&Evidence::new(name, "", now(), shown), &Thresholds::default());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Health> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

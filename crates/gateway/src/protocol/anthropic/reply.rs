@@ -1,0 +1,76 @@
+//! Responses of the Messages API.
+
+use serde_json::{Value, json};
+
+use crate::problem::{Kind, Problem};
+use crate::protocol::base::to_json;
+use crate::reply::{Called, Content, Finish, Meta, Reply};
+
+/// Returns the body of a response.
+pub(super) fn whole(reply: &Reply, meta: &Meta) -> Vec<u8> {
+    let mut message = head(meta);
+    if let Some(choice) = reply.choices.first() {
+        message["content"] = blocks(&choice.content, meta).into();
+        message["stop_reason"] = stop_reason(choice.finish).into();
+    }
+    message["usage"] = usage(reply, meta);
+    to_json(&message)
+}
+
+pub(in crate::protocol) fn error(problem: &Problem) -> Value {
+    let kind = match problem.kind {
+        Kind::Unauthorized => "authentication_error",
+        Kind::Forbidden => "permission_error",
+        Kind::UnknownModel | Kind::NotFound => "not_found_error",
+        Kind::TooLarge => "request_too_large",
+        Kind::RateLimited | Kind::OutOfBudget => "rate_limit_error",
+        Kind::Busy | Kind::Unavailable => "overloaded_error",
+        Kind::Deadline => "timeout_error",
+        Kind::Upstream | Kind::Internal => "api_error",
+        _ => "invalid_request_error",
+    };
+    let mut error = json!({"type": kind, "message": problem.message});
+    if let Some(violations) = problem.violations() {
+        error["violations"] = violations;
+    }
+    json!({"type": "error", "error": error})
+}
+
+pub(in crate::protocol) fn head(meta: &Meta) -> Value {
+    json!({
+        "id": meta.id("msg_"), "type": "message", "role": "assistant", "model": meta.model, "content": [],
+        "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": 0, "output_tokens": 0},
+    })
+}
+
+/// Returns the blocks of an answer: its text, and its calls.
+fn blocks(content: &Content, meta: &Meta) -> Vec<Value> {
+    let has_text = !matches!(content, Content::Calls { text, .. } if text.is_empty());
+    let text = has_text.then(|| json!({"type": "text", "text": content.text()}));
+    let call = |(nth, called): (usize, &Called)| {
+        let input = serde_json::from_str::<Value>(&called.arguments).unwrap_or_else(|_| json!({}));
+        json!({"type": "tool_use", "id": meta.call_id("toolu_", 0, nth), "name": called.name, "input": input})
+    };
+    text.into_iter().chain(content.calls().iter().enumerate().map(call)).collect()
+}
+
+pub(in crate::protocol) const fn stop_reason(finish: Finish) -> &'static str {
+    match finish {
+        Finish::Stop => "end_turn",
+        Finish::Length => "max_tokens",
+        Finish::Refused => "refusal",
+        Finish::Call => "tool_use",
+    }
+}
+
+pub(in crate::protocol) fn usage(reply: &Reply, meta: &Meta) -> Value {
+    // Anthropic counts tokens that were read from its cache separately.
+    let fresh = reply.usage.input_tokens.saturating_sub(reply.usage.cached_tokens);
+    json!({
+        "input_tokens": fresh,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": reply.usage.cached_tokens,
+        "output_tokens": reply.usage.output_tokens,
+        "formwork": reply.extension(meta),
+    })
+}

@@ -1,0 +1,51 @@
+//! The model's turns in the Messages API.
+
+use serde_json::Value;
+
+use crate::protocol::turn::{Turn, items, set_part};
+
+pub(super) use crate::protocol::openai::add_message;
+
+/// Reads a response.
+pub(super) fn whole(turn: &mut Turn, body: &Value) {
+    for (nth, part) in items(&body["content"]).enumerate() {
+        block(turn, nth as u64, part);
+    }
+    stopped(turn, &body["stop_reason"]);
+}
+
+fn block(turn: &mut Turn, nth: u64, block: &Value) {
+    if block["type"] == "tool_use" {
+        let called = turn.called((0, nth));
+        called.name = block["name"].as_str().unwrap_or_default().to_owned();
+        if block["input"].as_object().is_some_and(|input| !input.is_empty()) {
+            called.arguments = block["input"].to_string();
+        }
+    }
+    turn.push_text(0, &block["text"]);
+}
+
+/// Reads an event of a stream.
+pub(super) fn event(turn: &mut Turn, data: &Value) {
+    let nth = data["index"].as_u64().unwrap_or(0);
+    match data["type"].as_str().unwrap_or_default() {
+        "content_block_start" => block(turn, nth, &data["content_block"]),
+        "content_block_delta" => {
+            if let Some(piece) = data["delta"]["partial_json"].as_str() {
+                turn.called((0, nth)).arguments.push_str(piece);
+            }
+            turn.push_text(0, &data["delta"]["text"]);
+        }
+        "message_delta" => stopped(turn, &data["delta"]["stop_reason"]),
+        _ => {}
+    }
+}
+
+fn stopped(turn: &mut Turn, reason: &Value) {
+    turn.is_unfinished |= matches!(reason.as_str(), Some("max_tokens" | "refusal"));
+}
+
+/// Replaces the text of a response.
+pub(super) fn set_text(body: &mut Value, _: u64, text: &str) {
+    set_part(&mut body["content"], "text", text);
+}

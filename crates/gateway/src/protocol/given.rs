@@ -1,0 +1,51 @@
+//! Requests that are passed on as they are.
+
+use serde_json::{Value, json};
+
+use super::turn::items;
+
+/// Returns the part of a request that says what has to be checked: its tools with schemas, its format and its limits. Members that the
+/// service cannot act on, such as documents, are left out; targets of the same protocol take them.
+pub(crate) fn reduced(body: &Value) -> Value {
+    const KEPT: [&str; 13] = [
+        "format",
+        "max_completion_tokens",
+        "max_output_tokens",
+        "max_tokens",
+        "model",
+        "n",
+        "output_config",
+        "output_format",
+        "response_format",
+        "stream",
+        "stream_options",
+        "text",
+        "tool_choice",
+    ];
+
+    let mut kept: serde_json::Map<String, Value> =
+        KEPT.iter().filter_map(|name| Some(((*name).to_owned(), body.get(*name)?.clone()))).collect();
+    let has_schema = |tool: &&Value| {
+        matches!(tool["type"].as_str(), None | Some("function" | "custom"))
+            && (tool["function"].is_object()
+                || tool["parameters"].is_object()
+                || tool["input_schema"].is_object())
+    };
+    let tools: Vec<Value> = items(&body["tools"]).filter(has_schema).cloned().collect();
+    if tools.len() < items(&body["tools"]).count() {
+        kept.remove("tool_choice");
+    }
+    kept.insert("tools".to_owned(), tools.into());
+    let message = json!([{"role": "user", "content": "."}]);
+    for (name, value) in [("messages", message), ("input", ".".into()), ("prompt", ".".into())] {
+        if body.get(name).is_some() {
+            kept.insert(name.to_owned(), value);
+        }
+    }
+    kept.into()
+}
+
+/// Returns the names of all tools of a request.
+pub(crate) fn tool_names(body: &Value) -> impl Iterator<Item = &str> {
+    items(&body["tools"]).filter_map(|tool| tool["name"].as_str().or(tool["function"]["name"].as_str()))
+}

@@ -1,0 +1,188 @@
+//! Requests of Ollama's APIs.
+
+use formwork_core::{Message, Part, Role};
+use serde_json::{Value, json};
+
+use super::Ollama;
+use crate::ask::{Ask, Sampling, Settings, Tool, Want};
+use crate::contracts::{Known, Schema};
+use crate::document::{Document, Node};
+use crate::problem::Problem;
+use crate::protocol::fields::{Fields, Reader, wrong};
+use crate::protocol::parts::{self, Choice as ToolChoice};
+
+pub(in crate::protocol) const CHAT: &[&str] = &[
+    "format",
+    "keep_alive",
+    "logprobs",
+    "messages",
+    "model",
+    "options",
+    "stream",
+    "think",
+    "tools",
+    "top_logprobs",
+    "truncate",
+    "shift",
+];
+
+pub(in crate::protocol) const GENERATE: &[&str] = &[
+    "context",
+    "format",
+    "images",
+    "keep_alive",
+    "logprobs",
+    "model",
+    "options",
+    "prompt",
+    "raw",
+    "stream",
+    "suffix",
+    "system",
+    "template",
+    "think",
+    "top_logprobs",
+    "truncate",
+    "shift",
+];
+
+/// Reads a request.
+pub(super) fn ask(api: Ollama, body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
+    let mut body = Fields::body(body, known);
+    match api {
+        Ollama::Chat => {
+            body.known(CHAT)?;
+            let messages = dialogue(&mut body)?;
+            let tools = parts::tools(&mut body, |mut tool| {
+                let function = tool.object("function")?.ok_or_else(|| tool.missing("function"))?;
+                parts::function(function, "parameters")
+            })?;
+            asked(body, messages, tools)
+        }
+        Ollama::Generate => {
+            body.known(GENERATE)?;
+            let messages = prompt(&mut body)?;
+            asked(body, messages, Vec::new())
+        }
+    }
+}
+
+/// Reads the messages of a chat.
+fn dialogue(body: &mut Fields<'_>) -> Result<Vec<Message>, Problem> {
+    let turns = body.list("messages")?.ok_or_else(|| body.missing("messages"))?;
+    let mut messages: Vec<Message> = Vec::new();
+    for (at, turn) in turns {
+        let message = message(turn, &at, &messages, &body.reader())?;
+        messages.push(message);
+    }
+    if messages.is_empty() {
+        return Err(body.refuse("messages", "is empty"));
+    }
+    Ok(messages)
+}
+
+/// Reads the messages of a prompt.
+fn prompt(body: &mut Fields<'_>) -> Result<Vec<Message>, Problem> {
+    for name in ["context", "raw", "suffix", "template"] {
+        let value = body.value(name)?;
+        if value.is_some_and(|value| value != json!("") && value != json!(false)) {
+            return Err(body
+                .refuse(name, "is only possible where the target is an Ollama server and no format is set"));
+        }
+    }
+    let mut messages = Vec::new();
+    if let Some(system) = body.text("system")?.filter(|system| !system.is_empty()) {
+        messages.push(Message::system(system));
+    }
+    let mut prompt = Message::user(body.text("prompt")?.unwrap_or_default());
+    prompt.parts.extend(images(body)?);
+    messages.push(prompt);
+    Ok(messages)
+}
+
+fn asked(mut body: Fields<'_>, messages: Vec<Message>, tools: Vec<Tool>) -> Result<Ask, Problem> {
+    let document = |schema: Schema| Want::Json { name: "answer".to_owned(), schema };
+    let format = match body.schema("format")? {
+        None => Want::Text,
+        Some(format) => match format.value() {
+            Value::String(word) if word.is_empty() => Want::Text,
+            Value::String(word) if word == "json" => document(json!({"type": "object"}).into()),
+            Value::Object(_) => document(format),
+            _ => return Err(body.refuse("format", "expected \"json\" or a JSON Schema")),
+        },
+    };
+    let (mut sampling, mut settings) = (Sampling::default(), Settings::default());
+    // `true` leaves the amount to the model.
+    body.setting(&mut settings, "think", "effort");
+    if let Some(mut options) = body.object("options")? {
+        for name in ["stop", "top_k", "frequency_penalty", "presence_penalty"] {
+            options.setting(&mut settings, name, name);
+        }
+        sampling.temperature = options.number("temperature", 0.0..=2.0)?;
+        sampling.top_p = options.number("top_p", 0.0..=1.0)?;
+        sampling.seed = options.seed("seed")?;
+        // -1 and -2 stand for no limit.
+        let limit = options.number("num_predict", -2.0..=f64::from(u32::MAX))?;
+        sampling.max_tokens = limit.filter(|limit| *limit >= 1.0).map(|limit| limit as u32);
+    }
+    let plain = Ask::plain(body.required_text("model")?);
+    Ok(Ask {
+        messages,
+        want: parts::want(format, tools, ToolChoice::Auto, "tools")?,
+        sampling,
+        settings,
+        stream: body.flag("stream")?.unwrap_or(true),
+        include_usage: true,
+        ignored: body.finish(),
+        ..plain
+    })
+}
+
+fn message<'t>(
+    value: Node<'t>,
+    at: &str,
+    before: &[Message],
+    reader: &Reader<'t>,
+) -> Result<Message, Problem> {
+    let mut fields = Fields::new(value, at, reader)?;
+    let role = parts::role(&mut fields, &["system", "user", "assistant", "tool"])?;
+    let text = fields.text("content")?.unwrap_or_default();
+    if role == Role::Tool {
+        // Ollama's tool results have the tool's name in place of an id, and belong to its last call.
+        let name = fields.text("tool_name")?.or(fields.text("name")?);
+        let calls = before.iter().rev().flat_map(|message| message.parts.iter().rev());
+        let called = calls.filter_map(|part| match part {
+            Part::ToolCall { id, name, .. } => Some((id, name)),
+            _ => None,
+        });
+        let id = called.into_iter().find(|(_, called)| name.as_ref().is_none_or(|name| name == *called));
+        let id = fields.text("tool_call_id")?.or(id.map(|(id, _)| id.clone())).unwrap_or_default();
+        return Ok(Message { role, parts: vec![Part::ToolResult { id, text }] });
+    }
+    let mut parts = Vec::new();
+    if !text.is_empty() {
+        parts.push(Part::Text { text });
+    }
+    parts.extend(images(&mut fields)?);
+    for (nth, (at, call)) in fields.list("tool_calls")?.unwrap_or_default().into_iter().enumerate() {
+        let mut call = Fields::new(call, at, reader)?;
+        let id = call.text("id")?.unwrap_or_else(|| format!("call_{}_{nth}", before.len()));
+        let mut function = call.object("function")?.ok_or_else(|| call.missing("function"))?;
+        let name = function.required_text("name")?;
+        let arguments = function.value("arguments")?.unwrap_or_else(|| json!({}));
+        parts.push(Part::ToolCall { id, name, arguments });
+    }
+    Ok(Message { role, parts })
+}
+
+fn images(fields: &mut Fields<'_>) -> Result<Vec<Part>, Problem> {
+    let images = fields.list("images")?.unwrap_or_default().into_iter();
+    images
+        .map(|(at, image)| match image {
+            Node::Text(data) => {
+                Ok(Part::Image { media_type: parts::media_type(&data).to_owned(), data: data.into_owned() })
+            }
+            other => Err(wrong(&at, "base64 in a string", &other)),
+        })
+        .collect()
+}

@@ -1,0 +1,39 @@
+//! The model's turns in Ollama's APIs.
+
+use serde_json::Value;
+
+use crate::protocol::openai;
+use crate::protocol::turn::{Turn, items};
+
+/// Reads a response, or a line of a stream.
+pub(super) fn read(turn: &mut Turn, body: &Value) {
+    for call in items(&body["message"]["tool_calls"]) {
+        let called = turn.called((0, turn.calls.len() as u64));
+        called.name = call["function"]["name"].as_str().unwrap_or_default().to_owned();
+        called.arguments = match &call["function"]["arguments"] {
+            Value::String(text) => text.clone(),
+            Value::Null => String::new(),
+            arguments => arguments.to_string(),
+        };
+    }
+    turn.push_text(0, &body["message"]["content"]);
+    turn.push_text(0, &body["response"]);
+    turn.is_unfinished |= body["done_reason"] == "length";
+}
+
+/// Replaces the text of a response.
+pub(super) fn set_text(body: &mut Value, _: u64, text: &str) {
+    if body["response"].is_string() {
+        body["response"] = text.into();
+    } else {
+        body["message"]["content"] = text.into();
+    }
+}
+
+/// Adds a message of the user to a request, which may be a prompt.
+pub(super) fn add_message(body: &mut Value, text: &str) {
+    match body["prompt"].as_str() {
+        Some(prompt) => body["prompt"] = format!("{prompt}\n\n{text}").into(),
+        None => openai::add_message(body, text),
+    }
+}

@@ -1,0 +1,173 @@
+//! Requests of Chat Completions.
+
+use formwork_core::{Message, Part, Role};
+
+use crate::ask::{Ask, Sampling, Settings, Want};
+use crate::contracts::Known;
+use crate::document::{Document, Node};
+use crate::problem::Problem;
+use crate::protocol::fields::{self, Fields, Reader, content};
+use crate::protocol::parts;
+
+/// The members that the protocol has. The response names those that are ignored.
+pub(in crate::protocol) const FIELDS: &[&str] = &[
+    "audio",
+    "frequency_penalty",
+    "function_call",
+    "functions",
+    "logit_bias",
+    "logprobs",
+    "max_completion_tokens",
+    "max_tokens",
+    "messages",
+    "metadata",
+    "modalities",
+    "model",
+    "n",
+    "parallel_tool_calls",
+    "prediction",
+    "presence_penalty",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "reasoning_effort",
+    "response_format",
+    "safety_identifier",
+    "seed",
+    "service_tier",
+    "stop",
+    "store",
+    "stream",
+    "stream_options",
+    "temperature",
+    "tool_choice",
+    "tools",
+    "top_logprobs",
+    "top_p",
+    "user",
+    "verbosity",
+    "web_search_options",
+];
+
+/// The members that are settings of the model.
+const SETTINGS: [(&str, &str); 10] = [
+    ("reasoning_effort", "effort"),
+    ("verbosity", "verbosity"),
+    ("service_tier", "service_tier"),
+    ("stop", "stop"),
+    ("frequency_penalty", "frequency_penalty"),
+    ("presence_penalty", "presence_penalty"),
+    ("parallel_tool_calls", "parallel_tools"),
+    ("metadata", "metadata"),
+    ("safety_identifier", "user"),
+    ("user", "user"),
+];
+
+/// Reads a request.
+pub(super) fn ask(body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
+    let mut body = Fields::body(body, known);
+    body.known(FIELDS)?;
+    for name in ["audio", "functions", "function_call", "web_search_options"] {
+        if body.take(name).is_some() {
+            return Err(body.unsupported(name, "is not supported"));
+        }
+    }
+    let messages = body.list("messages")?.ok_or_else(|| body.missing("messages"))?;
+    let reader = body.reader();
+    let messages = messages.into_iter().map(|(at, item)| message(item, &at, &reader));
+    let messages = messages.collect::<Result<Vec<_>, _>>()?;
+    if messages.is_empty() {
+        return Err(body.refuse("messages", "is empty"));
+    }
+    let format = format(&mut body)?;
+    let tools = parts::tools(&mut body, |tool| {
+        let mut tool = parts::of_type(tool, "function")?;
+        let function = tool.object("function")?.ok_or_else(|| tool.missing("function"))?;
+        parts::function(function, "parameters")
+    })?;
+    let choice = parts::choice(&mut body, |mut choice| {
+        let mut function = choice.object("function")?.ok_or_else(|| choice.missing("function"))?;
+        function.required_text("name")
+    })?;
+    let stream = body.flag("stream")?.unwrap_or(false);
+    let include_usage = match body.object("stream_options")? {
+        Some(mut options) => options.flag("include_usage")?.unwrap_or(false),
+        None => false,
+    };
+    let count = body.count("n")?.unwrap_or(1);
+    let plain = Ask::plain(body.required_text("model")?);
+    let mut settings = Settings::default();
+    for (name, setting) in SETTINGS {
+        body.setting(&mut settings, name, setting);
+    }
+    Ok(Ask {
+        settings,
+        messages,
+        want: parts::want(format, tools, choice, "tool_choice")?,
+        sampling: Sampling {
+            temperature: body.number("temperature", 0.0..=2.0)?,
+            top_p: body.number("top_p", 0.0..=1.0)?,
+            seed: body.seed("seed")?,
+            max_tokens: match body.count("max_completion_tokens")? {
+                Some(tokens) => Some(tokens),
+                None => body.count("max_tokens")?,
+            },
+        },
+        count,
+        stream,
+        include_usage,
+        ignored: body.finish(),
+        ..plain
+    })
+}
+
+fn message<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Message, Problem> {
+    let mut fields = Fields::new(value, at, reader)?;
+    let role = parts::role(&mut fields, &["system", "developer", "user", "assistant", "tool"])?;
+    let given = fields.take("content").map(|value| content(value, &fields.place("content"))).transpose()?;
+    let mut parts = match given {
+        None => Vec::new(),
+        Some(fields::Content::Text(text)) => vec![Part::Text { text }],
+        Some(fields::Content::Parts(parts)) => {
+            parts.into_iter().map(|(at, item)| part(item, &at, reader)).collect::<Result<_, _>>()?
+        }
+    };
+    if let Some(text) = fields.text("refusal")? {
+        parts.push(Part::Text { text });
+    }
+    if role == Role::Tool {
+        let id = fields.required_text("tool_call_id")?;
+        let text = Message { role, parts }.text();
+        return Ok(Message { role, parts: vec![Part::ToolResult { id, text }] });
+    }
+    for (at, call) in fields.list("tool_calls")?.unwrap_or_default() {
+        let mut call = Fields::new(call, at, reader)?;
+        let id = call.required_text("id")?;
+        let mut function = call.object("function")?.ok_or_else(|| call.missing("function"))?;
+        let name = function.required_text("name")?;
+        let arguments = parts::arguments(&function.required_text("arguments")?);
+        parts.push(Part::ToolCall { id, name, arguments });
+    }
+    Ok(Message { role, parts })
+}
+
+fn part<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Part, Problem> {
+    let mut part = Fields::new(value, at, reader)?;
+    match part.required_text("type")?.as_str() {
+        "text" => Ok(Part::Text { text: part.required_text("text")? }),
+        "refusal" => Ok(Part::Text { text: part.required_text("refusal")? }),
+        "image_url" => {
+            let mut image = part.object("image_url")?.ok_or_else(|| part.missing("image_url"))?;
+            parts::picture(&image.required_text("url")?, &image.place("url"))
+        }
+        other => Err(part.unsupported("type", &format!("`{other}` is not supported"))),
+    }
+}
+
+fn format(body: &mut Fields<'_>) -> Result<Want, Problem> {
+    let Some(mut format) = body.object("response_format")? else { return Ok(Want::Text) };
+    let kind = format.required_text("type")?;
+    if kind == "json_schema" {
+        format = format.object("json_schema")?.ok_or_else(|| format.missing("json_schema"))?;
+    }
+    parts::format(format, &kind)
+}

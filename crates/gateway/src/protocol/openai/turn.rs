@@ -1,0 +1,45 @@
+//! The model's turns in Chat Completions.
+
+use serde_json::{Value, json};
+
+use crate::protocol::turn::{Turn, items};
+
+/// Reads a response, or an event of a stream.
+pub(super) fn read(turn: &mut Turn, body: &Value) {
+    for choice in items(&body["choices"]) {
+        let message = if choice["delta"].is_object() { &choice["delta"] } else { &choice["message"] };
+        answer(turn, choice, message);
+    }
+}
+
+fn answer(turn: &mut Turn, choice: &Value, message: &Value) {
+    let number = choice["index"].as_u64().unwrap_or(0);
+    for (nth, call) in items(&message["tool_calls"]).enumerate() {
+        if call["type"] == "custom" {
+            continue;
+        }
+        let called = turn.called((number, call["index"].as_u64().unwrap_or(nth as u64)));
+        called.name.push_str(call["function"]["name"].as_str().unwrap_or_default());
+        called.arguments.push_str(call["function"]["arguments"].as_str().unwrap_or_default());
+    }
+    turn.push_text(number, &message["content"]);
+    let is_refused = message["refusal"].as_str().is_some_and(|reason| !reason.is_empty());
+    if is_refused || matches!(choice["finish_reason"].as_str(), Some("length" | "content_filter")) {
+        turn.unfinished.push(number);
+    }
+}
+
+/// Replaces the text of an answer in a response.
+pub(super) fn set_text(body: &mut Value, answer: u64, text: &str) {
+    let choices = body["choices"].as_array_mut().into_iter().flatten();
+    for choice in choices.filter(|choice| choice["index"].as_u64().unwrap_or(0) == answer) {
+        choice["message"]["content"] = text.into();
+    }
+}
+
+/// Adds a message of the user to a request.
+pub(in crate::protocol) fn add_message(body: &mut Value, text: &str) {
+    if let Some(messages) = body["messages"].as_array_mut() {
+        messages.push(json!({"role": "user", "content": text}));
+    }
+}

@@ -1,0 +1,71 @@
+//! Responses of the Responses API.
+
+use serde_json::{Value, json};
+
+use crate::protocol::base::to_json;
+use crate::reply::{Called, Content, Finish, Meta, Reply};
+
+pub(super) use crate::protocol::openai::error;
+
+/// Returns the body of a response.
+pub(super) fn whole(reply: &Reply, meta: &Meta) -> Vec<u8> {
+    to_json(&document(reply, meta))
+}
+
+pub(in crate::protocol) fn head(meta: &Meta, status: &str) -> Value {
+    json!({
+        "id": meta.id("resp_"), "object": "response", "created_at": meta.created, "status": status,
+        "model": meta.model, "output": [], "error": null, "incomplete_details": null, "instructions": null,
+        "metadata": {}, "parallel_tool_calls": true, "temperature": null, "tool_choice": "auto", "tools": [],
+        "top_p": null, "usage": null,
+    })
+}
+
+pub(in crate::protocol) fn document(reply: &Reply, meta: &Meta) -> Value {
+    let choice = reply.choices.first();
+    let is_cut = choice.is_some_and(|choice| choice.finish == Finish::Length);
+    let status = if is_cut { "incomplete" } else { "completed" };
+    let mut whole = head(meta, status);
+    if is_cut {
+        whole["incomplete_details"] = json!({"reason": "max_output_tokens"});
+    }
+    whole["output"] = choice.map(|choice| items(&choice.content, meta, status)).unwrap_or_default().into();
+    let usage = reply.usage;
+    whole["usage"] = json!({
+        "input_tokens": usage.input_tokens,
+        "input_tokens_details": {"cached_tokens": usage.cached_tokens},
+        "output_tokens": usage.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+        "total_tokens": usage.input_tokens.saturating_add(usage.output_tokens),
+        "formwork": reply.extension(meta),
+    });
+    whole
+}
+
+/// Returns the items of an answer: its text, and its calls.
+fn items(content: &Content, meta: &Meta, status: &str) -> Vec<Value> {
+    let has_text = !matches!(content, Content::Calls { text, .. } if text.is_empty());
+    let message = has_text.then(|| message_item(content, meta, status));
+    let calls = content.calls().iter().enumerate().map(|(nth, called)| call_item(called, meta, nth, status));
+    message.into_iter().chain(calls).collect()
+}
+
+pub(in crate::protocol) fn message_item(content: &Content, meta: &Meta, status: &str) -> Value {
+    json!({
+        "type": "message", "id": meta.id("msg_"), "role": "assistant", "status": status, "content": [part(content)],
+    })
+}
+
+pub(in crate::protocol) fn call_item(called: &Called, meta: &Meta, nth: usize, status: &str) -> Value {
+    json!({
+        "type": "function_call", "id": meta.call_id("fc_", 0, nth), "call_id": meta.call_id("call_", 0, nth),
+        "name": called.name, "arguments": called.arguments, "status": status,
+    })
+}
+
+pub(in crate::protocol) fn part(content: &Content) -> Value {
+    match content {
+        Content::Refusal(reason) => json!({"type": "refusal", "refusal": reason}),
+        content => json!({"type": "output_text", "text": content.text(), "annotations": [], "logprobs": []}),
+    }
+}

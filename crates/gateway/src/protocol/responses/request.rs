@@ -1,0 +1,173 @@
+//! Requests of the Responses API.
+
+use formwork_core::{Message, Part, Role};
+use serde_json::Value;
+
+use crate::ask::{Ask, Sampling, Settings, Want};
+use crate::contracts::Known;
+use crate::document::{Document, Node};
+use crate::problem::Problem;
+use crate::protocol::fields::{self, Fields, Reader};
+use crate::protocol::parts;
+
+/// The members that the protocol has. The response names those that are ignored.
+pub(in crate::protocol) const FIELDS: &[&str] = &[
+    "background",
+    "conversation",
+    "context_management",
+    "include",
+    "input",
+    "instructions",
+    "max_output_tokens",
+    "max_tool_calls",
+    "metadata",
+    "model",
+    "parallel_tool_calls",
+    "previous_response_id",
+    "prompt",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "reasoning",
+    "safety_identifier",
+    "service_tier",
+    "store",
+    "stream",
+    "stream_options",
+    "temperature",
+    "text",
+    "tool_choice",
+    "tools",
+    "top_logprobs",
+    "top_p",
+    "truncation",
+    "user",
+];
+
+/// The members that are settings of the model.
+const SETTINGS: [(&str, &str); 5] = [
+    ("service_tier", "service_tier"),
+    ("parallel_tool_calls", "parallel_tools"),
+    ("metadata", "metadata"),
+    ("safety_identifier", "user"),
+    ("user", "user"),
+];
+
+/// Reads a request.
+pub(super) fn ask(body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
+    let mut body = Fields::body(body, known);
+    body.known(FIELDS)?;
+    // The gateway stores no conversations, so it cannot continue one.
+    for name in ["conversation", "previous_response_id", "prompt"] {
+        if body.take(name).is_some() {
+            return Err(body.refuse(name, "is not supported: send the whole dialogue as `input`"));
+        }
+    }
+    if body.flag("background")?.unwrap_or(false) {
+        return Err(body.unsupported("background", "is not supported"));
+    }
+    let mut messages = Vec::new();
+    if let Some(instructions) = body.text("instructions")? {
+        messages.push(Message::system(instructions));
+    }
+    let input = body.take("input").ok_or_else(|| body.missing("input"))?;
+    match fields::content(input, "input")? {
+        fields::Content::Text(text) => messages.push(Message::user(text)),
+        fields::Content::Parts(items) => {
+            let reader = body.reader();
+            for (at, item) in items {
+                messages.extend(message(item, &at, &reader)?);
+            }
+        }
+    }
+    let mut settings = Settings::default();
+    for (name, setting) in SETTINGS {
+        body.setting(&mut settings, name, setting);
+    }
+    if let Some(mut reasoning) = body.object("reasoning")? {
+        reasoning.setting(&mut settings, "effort", "effort");
+    }
+    let format = format(&mut body, &mut settings)?;
+    let tools =
+        parts::tools(&mut body, |tool| parts::function(parts::of_type(tool, "function")?, "parameters"))?;
+    let choice =
+        parts::choice(&mut body, |choice| parts::of_type(choice, "function")?.required_text("name"))?;
+    let plain = Ask::plain(body.required_text("model")?);
+    Ok(Ask {
+        messages,
+        settings,
+        want: parts::want(format, tools, choice, "tool_choice")?,
+        sampling: Sampling {
+            temperature: body.number("temperature", 0.0..=2.0)?,
+            top_p: body.number("top_p", 0.0..=1.0)?,
+            seed: None,
+            max_tokens: body.count("max_output_tokens")?,
+        },
+        stream: body.flag("stream")?.unwrap_or(false),
+        include_usage: true,
+        ignored: body.finish(),
+        ..plain
+    })
+}
+
+fn message<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<Message>, Problem> {
+    let mut item = Fields::new(value, at, reader)?;
+    let kind = item.text("type")?.unwrap_or_else(|| "message".to_owned());
+    Ok(Some(match kind.as_str() {
+        "message" => {
+            let role = parts::role(&mut item, &["system", "developer", "user", "assistant"])?;
+            let given = item.take("content").ok_or_else(|| item.missing("content"))?;
+            let parts = match fields::content(given, &item.place("content"))? {
+                fields::Content::Text(text) => vec![Part::Text { text }],
+                fields::Content::Parts(parts) => parts
+                    .into_iter()
+                    .map(|(at, part)| content(part, &at, reader))
+                    .collect::<Result<_, _>>()?,
+            };
+            Message { role, parts }
+        }
+        "function_call" => {
+            let id = item.required_text("call_id")?;
+            let name = item.required_text("name")?;
+            let arguments = parts::arguments(&item.required_text("arguments")?);
+            Message { role: Role::Assistant, parts: vec![Part::ToolCall { id, name, arguments }] }
+        }
+        "function_call_output" => {
+            let id = item.required_text("call_id")?;
+            let text = match item.value("output")? {
+                Some(Value::String(text)) => text,
+                Some(other) => other.to_string(),
+                None => return Err(item.missing("output")),
+            };
+            Message { role: Role::Tool, parts: vec![Part::ToolResult { id, text }] }
+        }
+        // The reasoning of earlier turns cannot be sent to other protocols, so it is dropped.
+        "reasoning" => {
+            item.skip("reasoning");
+            return Ok(None);
+        }
+        other => return Err(item.unsupported("type", &format!("`{other}` is not supported"))),
+    }))
+}
+
+fn content<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Part, Problem> {
+    let mut part = Fields::new(value, at, reader)?;
+    match part.required_text("type")?.as_str() {
+        "input_text" | "output_text" | "text" => Ok(Part::Text { text: part.required_text("text")? }),
+        "refusal" => Ok(Part::Text { text: part.required_text("refusal")? }),
+        "input_image" => parts::picture(&part.required_text("image_url")?, &part.place("image_url")),
+        other => Err(part.unsupported("type", &format!("`{other}` is not supported"))),
+    }
+}
+
+fn format(body: &mut Fields<'_>, settings: &mut Settings) -> Result<Want, Problem> {
+    let format = match body.object("text")? {
+        Some(mut text) => {
+            text.setting(settings, "verbosity", "verbosity");
+            text.object("format")?
+        }
+        None => None,
+    };
+    let Some(mut format) = format else { return Ok(Want::Text) };
+    let kind = format.required_text("type")?;
+    parts::format(format, &kind)
+}

@@ -1,0 +1,116 @@
+//! The model's turns: which tools are called, and what is said, in the words of no protocol.
+
+use serde_json::Value;
+
+/// A turn of the model, as far as it was read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Turn {
+    pub(crate) calls: Vec<Called>,
+    /// The texts of the answers, with the number of each.
+    pub(crate) texts: Vec<(u64, String)>,
+    /// Whether the token limit ended it, or the model refused: its calls, if any, are not meant to be carried out.
+    pub(crate) is_unfinished: bool,
+    /// The numbers of single answers that are unfinished.
+    pub(super) unfinished: Vec<u64>,
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Called {
+    /// The position that pieces of a stream have in common.
+    key: (u64, u64),
+    pub(crate) name: String,
+    /// A JSON document, if the model wrote one.
+    pub(crate) arguments: String,
+}
+
+impl Turn {
+    /// Returns the turn of a response that cannot be read.
+    pub(crate) fn unread() -> Self {
+        Self { is_unfinished: true, ..Self::default() }
+    }
+
+    /// Returns the turn of one answer: its text, and the names and arguments of its calls.
+    pub(crate) fn of<'c>(
+        text: &str,
+        calls: impl Iterator<Item = (&'c str, &'c str)>,
+        is_whole: bool,
+    ) -> Self {
+        let called = |(nth, (name, arguments)): (usize, (&str, &str))| Called {
+            key: (0, nth as u64),
+            name: name.to_owned(),
+            arguments: arguments.to_owned(),
+        };
+        Self {
+            calls: calls.enumerate().map(called).collect(),
+            texts: vec![(0, text.to_owned())],
+            is_unfinished: !is_whole,
+            unfinished: Vec::new(),
+        }
+    }
+
+    /// Returns whether there is text in it.
+    pub(crate) fn has_text(&self) -> bool {
+        self.texts.iter().any(|(_, text)| !text.is_empty())
+    }
+
+    /// Returns the numbers of the answers that are finished.
+    pub(crate) fn answers(&self) -> impl Iterator<Item = u64> {
+        let mut all: Vec<u64> = self.texts.iter().map(|(answer, _)| *answer).collect();
+        all.extend(self.calls.iter().map(|call| call.key.0));
+        if all.is_empty() && self.unfinished.is_empty() {
+            all.push(0);
+        }
+        all.sort_unstable();
+        all.dedup();
+        all.retain(|answer| !self.unfinished.contains(answer));
+        all.into_iter()
+    }
+
+    /// Returns the text of an answer.
+    pub(crate) fn text(&self, answer: u64) -> &str {
+        self.texts.iter().find(|(number, _)| *number == answer).map_or("", |(_, text)| text)
+    }
+
+    /// Returns a call, which is added if it is new.
+    pub(super) fn called(&mut self, key: (u64, u64)) -> &mut Called {
+        let nth = self.calls.iter().position(|call| call.key == key).unwrap_or_else(|| {
+            self.calls.push(Called { key, name: String::new(), arguments: String::new() });
+            self.calls.len() - 1
+        });
+        &mut self.calls[nth]
+    }
+
+    /// Adds a piece to the text of an answer.
+    pub(super) fn push_text(&mut self, answer: u64, text: &Value) {
+        let Some(text) = text.as_str() else { return };
+        match self.texts.iter_mut().find(|(number, _)| *number == answer) {
+            Some((_, known)) => known.push_str(text),
+            None => self.texts.push((answer, text.to_owned())),
+        }
+    }
+}
+
+impl Called {
+    /// Returns the number of the answer that it is a part of.
+    pub(crate) const fn answer(&self) -> u64 {
+        self.key.0
+    }
+}
+
+/// Replaces the first part of a kind by a text, and removes the others.
+pub(super) fn set_part(parts: &mut Value, kind: &str, text: &str) {
+    let Some(parts) = parts.as_array_mut() else { return };
+    if let Some(first) = parts.iter().position(|part| part["type"] == kind) {
+        parts[first]["text"] = text.into();
+        let mut nth = 0;
+        parts.retain(|part| {
+            nth += 1;
+            nth <= first + 1 || part["type"] != kind
+        });
+    }
+}
+
+pub(super) fn items(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}

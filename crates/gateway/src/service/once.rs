@@ -1,0 +1,237 @@
+//! Idempotency keys: a repeated request gets the response of the first one.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Request, response};
+use axum::response::Response;
+use formwork_ledger::KeyId;
+use sha2::{Digest as _, Sha256};
+use tokio::sync::watch;
+
+use crate::problem::{Kind, Problem};
+
+/// The header with the idempotency key.
+pub(super) const KEY: &str = "idempotency-key";
+
+/// The header of a response that was given before.
+pub(super) const REPLAYED: &str = "idempotent-replayed";
+
+/// The time for which a response is kept.
+const LIFE: Duration = Duration::from_secs(600);
+
+/// The maximum number of responses that are kept, the maximum size of one, and of all together in bytes.
+const MAX: usize = 1_000;
+const MAX_BODY: usize = 4 << 20;
+const MAX_BYTES: usize = 64 << 20;
+
+/// A client, and its name for a request.
+type Name = (Option<KeyId>, String);
+
+/// The responses of the last ten minutes to requests with an idempotency key.
+#[derive(Debug, Default)]
+pub(crate) struct Once(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    entries: HashMap<Name, Arc<Entry>>,
+    /// The names in the order of their requests.
+    order: VecDeque<Name>,
+    /// The size of the bodies of all responses, in bytes.
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    since: Instant,
+    /// The digest of the resource and the body.
+    request: [u8; 32],
+    answer: watch::Receiver<Option<Answer>>,
+}
+
+/// A response with its whole body.
+#[derive(Debug, Clone)]
+struct Answer {
+    head: response::Parts,
+    body: Bytes,
+}
+
+impl Kept {
+    /// Removes a response, if it is the one of this entry.
+    fn remove(&mut self, name: &Name, entry: Option<&Arc<Entry>>) {
+        let is_own = |known: &Arc<Entry>| entry.is_none_or(|entry| Arc::ptr_eq(entry, known));
+        if self.entries.get(name).is_some_and(is_own)
+            && let Some(gone) = self.entries.remove(name)
+        {
+            self.bytes -= gone.answer.borrow().as_ref().map_or(0, |answer| answer.body.len());
+            self.order.retain(|known| known != name);
+        }
+    }
+
+    /// Removes responses that are too old, and the oldest of too many.
+    fn clean(&mut self, now: Instant) {
+        while let Some(name) = self.order.front().cloned() {
+            let is_old = self.entries.get(&name).is_none_or(|entry| now.duration_since(entry.since) >= LIFE);
+            if !is_old && self.order.len() <= MAX && self.bytes <= MAX_BYTES {
+                break;
+            }
+            self.remove(&name, None);
+            if self.order.front() == Some(&name) {
+                self.order.pop_front();
+            }
+        }
+    }
+}
+
+impl Once {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the entry of a request; of a new one also the place of its response.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`] if the name was used for another request.
+    fn entry(
+        &self,
+        name: &Name,
+        request: [u8; 32],
+        now: Instant,
+    ) -> Result<(Arc<Entry>, Option<Place>), Problem> {
+        let mut kept = self.kept();
+        kept.clean(now);
+        if let Some(entry) = kept.entries.get(name) {
+            if entry.request != request {
+                let message = "the idempotency key was used for another request in the last 10 minutes: choose a new one";
+                return Err(Problem::invalid(KEY, message));
+            }
+            return Ok((Arc::clone(entry), None));
+        }
+        let (place, answer) = watch::channel(None);
+        let entry = Arc::new(Entry { since: now, request, answer });
+        kept.entries.insert(name.clone(), Arc::clone(&entry));
+        kept.order.push_back(name.clone());
+        kept.clean(now);
+        Ok((entry, Some(place)))
+    }
+
+    /// Keeps a response, or removes its entry, so that a repetition is a new request.
+    fn keep(&self, name: &Name, entry: &Arc<Entry>, place: &Place, answer: Option<Answer>) {
+        let mut kept = self.kept();
+        let status = answer.as_ref().map_or(500, |answer| answer.head.status.as_u16());
+        let bytes = answer.as_ref().map_or(0, |answer| answer.body.len());
+        if status >= 500 || status == 429 || bytes > MAX_BODY {
+            kept.remove(name, Some(entry));
+        } else if kept.entries.get(name).is_some_and(|known| Arc::ptr_eq(known, entry)) {
+            kept.bytes += bytes;
+        }
+        place.send_replace(answer);
+        kept.clean(Instant::now());
+    }
+}
+
+/// The place of a response that is awaited.
+type Place = watch::Sender<Option<Answer>>;
+
+/// Answers a request with an idempotency key: once, also for clients that disconnect and repeat it. A repetition waits for the
+/// first response. Responses that invite the client to come back (429, 5xx) and long ones are not kept, so that a repetition is a
+/// new request. A stream is sent when it is complete.
+///
+/// # Errors
+/// [`Kind::Invalid`] for a wrong key.
+pub(super) async fn answer<F>(
+    all: &Arc<Once>,
+    client: Option<KeyId>,
+    (parts, text): (Parts, String),
+    call: impl FnOnce(Request<Body>) -> F,
+) -> Result<Response, Problem>
+where
+    F: Future<Output = Response> + Send + 'static,
+{
+    let key = parts.headers.get(KEY).and_then(|key| key.to_str().ok()).unwrap_or_default();
+    if !(1..=255).contains(&key.len()) {
+        return Err(Problem::invalid(KEY, "`Idempotency-Key` has 1 to 255 visible ASCII characters"));
+    }
+    let name = (client, key.to_owned());
+    let mut digest = Sha256::new();
+    digest.update(parts.uri.path());
+    digest.update([0]);
+    digest.update(&text);
+    let (entry, place) = all.entry(&name, digest.finalize().into(), Instant::now())?;
+    let is_replayed = place.is_none();
+    if let Some(place) = place {
+        let call = call(Request::from_parts(parts, Body::from(text)));
+        let (once, entry) = (Arc::clone(all), Arc::clone(&entry));
+        // The task goes on if the client disconnects, so that the repetition finds its response.
+        tokio::spawn(async move {
+            let (head, body) = call.await.into_parts();
+            let body = to_bytes(body, MAX_BYTES).await;
+            once.keep(&name, &entry, &place, body.ok().map(|body| Answer { head, body }));
+        });
+    }
+    let mut answer = entry.answer.clone();
+    let answer = answer.wait_for(Option::is_some).await.ok().and_then(|answer| answer.clone());
+    let Some(Answer { mut head, body }) = answer else {
+        return Err(Problem::new(Kind::Internal, "the response broke off: repeat the request"));
+    };
+    if is_replayed {
+        head.headers.insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    Ok(Response::from_parts(head, Body::from(body)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers a request with a body of this size.
+    fn answered(once: &Once, name: &str, status: u16, bytes: usize, now: Instant) {
+        let name = (None, name.to_owned());
+        let (entry, place) = once.entry(&name, [0; 32], now).unwrap();
+        let head = axum::http::Response::builder().status(status).body(()).unwrap().into_parts().0;
+        once.keep(&name, &entry, &place.unwrap(), Some(Answer { head, body: vec![0; bytes].into() }));
+    }
+
+    fn is_known(once: &Once, name: &str, now: Instant) -> bool {
+        let name = (None, name.to_owned());
+        let (entry, place) = once.entry(&name, [0; 32], now).unwrap();
+        if place.is_some() {
+            once.kept().remove(&name, Some(&entry));
+        }
+        place.is_none()
+    }
+
+    #[test]
+    fn responses_are_bounded_in_number_size_and_time() {
+        let (once, now) = (Once::default(), Instant::now());
+        for (name, status, bytes, is_kept) in [
+            ("a", 200, 9, true),
+            ("b", 400, 9, true),
+            ("c", 429, 9, false),
+            ("d", 503, 9, false),
+            ("e", 200, MAX_BODY + 1, false),
+        ] {
+            answered(&once, name, status, bytes, now);
+            assert_eq!(is_known(&once, name, now), is_kept, "{name}");
+        }
+        assert!(once.entry(&(None, "a".to_owned()), [1; 32], now).is_err(), "another request");
+        let late = now + LIFE;
+        assert!(!is_known(&once, "a", late));
+        assert_eq!(once.kept().order.len(), 0);
+        for nth in 0..MAX + 5 {
+            answered(&once, &nth.to_string(), 200, 1, late);
+        }
+        assert!(is_known(&once, "5", late) && !is_known(&once, "4", late));
+        for nth in 0..20 {
+            answered(&once, &format!("long {nth}"), 200, MAX_BODY, late);
+        }
+        let kept = once.kept();
+        assert!(kept.bytes <= MAX_BYTES && kept.bytes > MAX_BYTES - MAX_BODY, "{}", kept.bytes);
+        let sum: usize =
+            kept.entries.values().map(|entry| entry.answer.borrow().as_ref().unwrap().body.len()).sum();
+        assert_eq!((sum, kept.order.len()), (kept.bytes, kept.entries.len()));
+    }
+}

@@ -1,0 +1,173 @@
+//! Several targets answer the same question, and their answers are merged value by value.
+
+use formwork_core::evidence::{Disputed, Index, Question, merge_with};
+use formwork_core::{Context, Contract, Error, ErrorKind, Origin, Outcome};
+use futures_util::future::join_all;
+use serde_json::Value;
+
+use crate::{CancellationToken, Extraction, Extractor};
+
+/// Returns the extractor for a question about some values; see [`Ensemble::with_arbiter`].
+type Arbiter<'e> = Box<dyn Fn(&Question) -> Result<Extractor<Value>, Error> + Send + Sync + 'e>;
+
+/// Asks several targets the same question, and merges their answers value by value, by agreement and evidence.
+///
+/// ```
+/// # fn doc(one: formwork_extract::Extractor<serde_json::Value>, other: formwork_extract::Extractor<serde_json::Value>)
+/// # -> Result<(), formwork_core::Error> {
+/// use formwork_extract::{CancellationToken, Ensemble};
+///
+/// let text = "Total: 12.00 EUR";
+/// let asked = vec![("one".to_owned(), one.extraction(text)), ("other".to_owned(), other.extraction(text))];
+/// let ensemble = Ensemble::new(one.plan().contract(), text, asked);
+/// # let runtime = tokio::runtime::Runtime::new().unwrap();
+/// # runtime.block_on(async {
+/// let opinions = ensemble.run(&CancellationToken::new()).await?;
+/// println!("{} with {} doubts", opinions.outcome.value, opinions.disputed.len());
+/// # Ok(()) })
+/// # }
+/// ```
+#[must_use = "an ensemble does nothing until `run` is called"]
+pub struct Ensemble<'e> {
+    contract: &'e Contract,
+    text: &'e str,
+    asked: Vec<(String, Extraction<Value>)>,
+    second_below: Option<f64>,
+    arbiter: Option<Arbiter<'e>>,
+}
+
+/// A merged answer.
+///
+/// ```
+/// /// Returns the values that no majority and no arbiter decided.
+/// fn open(opinions: &formwork_extract::Opinions) -> Vec<String> {
+///     opinions.disputed.iter().map(|it| it.path.to_string()).collect()
+/// }
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Opinions {
+    /// The merged value, with the calls and the cost of all targets. If it violates the contract, it is the answer of the first target.
+    pub outcome: Outcome<Value>,
+    /// The answers of the targets.
+    pub answers: Vec<Value>,
+    /// The values on which the answers differ, without those that the arbiter decided.
+    pub disputed: Vec<Disputed>,
+    /// What a reader should know: targets without an answer, a merged answer that violates the contract.
+    pub notes: Vec<String>,
+}
+
+impl<'e> Ensemble<'e> {
+    /// Creates an ensemble of extractions with their names (default: all are asked at the same time, and disputed values are not asked
+    /// again).
+    pub fn new(contract: &'e Contract, text: &'e str, asked: Vec<(String, Extraction<Value>)>) -> Self {
+        Self { contract, text, asked, second_below: None, arbiter: None }
+    }
+
+    formwork_core::setters! {
+        /// Sets the confidence, from 0 to 1, below which a value of the first answer makes the others be asked (default: they always are).
+        pub const fn with_second_opinion_below(second_below: Option<f64>);
+    }
+
+    /// Sets the extractor for one more call about the disputed values alone, with their candidates as an `enum` and "none of these"
+    /// (default: none). A shared budget of the extractor limits it like all other calls.
+    pub fn with_arbiter(
+        mut self,
+        arbiter: impl Fn(&Question) -> Result<Extractor<Value>, Error> + Send + Sync + 'e,
+    ) -> Self {
+        self.arbiter = Some(Box::new(arbiter));
+        self
+    }
+
+    /// Asks the targets, and then the arbiter. A target or an arbiter without an answer is a note.
+    ///
+    /// # Errors
+    /// The error of the first target, if no target has an answer.
+    pub async fn run(self, cancel: &CancellationToken) -> Result<Opinions, Error> {
+        let Self { contract, text, mut asked, second_below, arbiter } = self;
+        let others = if second_below.is_some() && asked.len() > 1 { asked.split_off(1) } else { Vec::new() };
+        let mut all = Asked::default();
+        all.ask(asked, cancel).await;
+        let is_sure = |outcome: &Outcome<Value>| {
+            second_below.is_some_and(|limit| outcome.least_sure().is_none_or(|it| !it.is_below(limit)))
+        };
+        if !all.outcomes.first().is_some_and(|(_, outcome)| is_sure(outcome)) {
+            all.ask(others, cancel).await;
+        }
+        let Asked { outcomes, failed, mut notes } = all;
+        let (names, outcomes): (Vec<String>, Vec<_>) = outcomes.into_iter().unzip();
+        let answers: Vec<Value> = outcomes.iter().map(|outcome| outcome.value.clone()).collect();
+        let Some(mut outcome) = outcomes.into_iter().reduce(|mut sum, other| {
+            sum.warnings.extend(other.warnings.iter().cloned());
+            sum.absorb(other);
+            sum
+        }) else {
+            return Err(failed.unwrap_or_else(|| Error::new(ErrorKind::Config, "no target was named")));
+        };
+        if let [_] = answers.as_slice() {
+            return Ok(Opinions { outcome, answers, disputed: Vec::new(), notes });
+        }
+        let mut merged = merge_with(&answers.iter().collect::<Vec<_>>(), Some(&Index::new(text)));
+        if let Some((question, arbiter)) = Question::for_disputed(&merged).zip(arbiter) {
+            match decided(&question, arbiter, text, cancel).await {
+                Ok(choice) => {
+                    question.decide(&choice.value, &mut merged);
+                    outcome.absorb(choice);
+                }
+                Err(error) => notes.push(format!("disputed values were not decided: {error}")),
+            }
+        }
+        let judged = contract.judge(&merged.value, &Context { source: text, ..Context::EMPTY });
+        if judged.is_accepted() {
+            outcome.value = merged.value;
+            let value = &outcome.value;
+            outcome.not_stated.retain(|path| path.get(value).is_none_or(Value::is_null));
+            outcome.provenance.truncate(1);
+            outcome.origin = Origin::Model { target: names.join(", ") };
+        } else {
+            let reason = judged.violations.first().map(ToString::to_string).unwrap_or_default();
+            let first = names.first().map_or("", String::as_str);
+            notes.push(format!(
+                "the merged answer violates the contract ({reason}); the answer of {first} is used"
+            ));
+        }
+        Ok(Opinions { outcome, answers, disputed: merged.disputed, notes })
+    }
+}
+
+/// Asks for a choice between the candidates of disputed values.
+async fn decided(
+    question: &Question,
+    arbiter: Arbiter<'_>,
+    text: &str,
+    cancel: &CancellationToken,
+) -> Result<Outcome<Value>, Error> {
+    let extractor = arbiter(question)?;
+    extractor.extraction(text).with_cancel(cancel.clone()).run().await
+}
+
+/// The answers so far.
+#[derive(Default)]
+struct Asked {
+    outcomes: Vec<(String, Outcome<Value>)>,
+    /// The first error.
+    failed: Option<Error>,
+    notes: Vec<String>,
+}
+
+impl Asked {
+    /// Asks targets at the same time.
+    async fn ask(&mut self, asked: Vec<(String, Extraction<Value>)>, cancel: &CancellationToken) {
+        let (names, extractions): (Vec<String>, Vec<_>) = asked.into_iter().unzip();
+        let runs = extractions.into_iter().map(|one| one.with_cancel(cancel.clone()).run());
+        for (name, result) in names.into_iter().zip(join_all(runs).await) {
+            match result {
+                Ok(outcome) => self.outcomes.push((name, outcome)),
+                Err(error) => {
+                    self.notes.push(format!("{name} has no answer: {error}"));
+                    self.failed.get_or_insert(error);
+                }
+            }
+        }
+    }
+}
