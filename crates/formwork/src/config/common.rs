@@ -38,7 +38,7 @@ pub struct Common {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub rpm: Option<NonZeroU32>,
-    /// The maximum number of tokens per minute, of prompts and completions (default: no limit).
+    /// The maximum number of tokens per minute (default: no limit).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub tpm: Option<NonZeroU64>,

@@ -62,8 +62,8 @@ pub struct AnthropicConfig {
     pub max_tokens: Option<u32>,
     /// Whether the model accepts a temperature. Default: the registry's value for the model, else `false`.
     pub temperature: Option<bool>,
-    /// Whether the model continues a last message of the assistant (prefill), where the schema is only in the prompt. Default: the
-    /// registry's value for the model, else `false`; off while the model thinks.
+    /// Whether the model continues a last message of the assistant (default: the registry's value for the model, else `false`). Off
+    /// while the model thinks.
     pub prefill: Option<bool>,
     /// Whether responses are streamed (default: `true`).
     #[serde(default = "yes")]

@@ -54,8 +54,7 @@ pub struct BedrockConfig {
     pub max_tokens: Option<u32>,
     /// Whether the model accepts `temperature` and `topP`. Default: the registry's value for the model, else `true`.
     pub temperature: Option<bool>,
-    /// Whether the model continues a last message of the assistant (prefill). Default: the registry's value for the model, else
-    /// `false`.
+    /// Whether the model continues a last message of the assistant (default: the registry's value for the model, else `false`).
     pub prefill: Option<bool>,
     /// Whether responses are streamed (default: `true`).
     #[serde(default = "yes")]
