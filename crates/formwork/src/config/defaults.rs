@@ -35,7 +35,7 @@ pub struct Defaults {
     #[schemars(range(min = 0.001, max = 86400))]
     pub timeout_seconds: Option<f64>,
     /// The maximum cost in US dollars (default: no limit). It limits all calls of one command, or of all
-    /// extractors of one [`Setup`](crate::Setup). Every provider that is used needs a price.
+    /// extractors of one [`Setup`](crate::Setup). Each of its providers needs a price.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "dollars")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub max_cost_usd: Option<f64>,
