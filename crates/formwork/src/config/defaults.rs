@@ -35,7 +35,7 @@ pub struct Defaults {
     #[schemars(range(min = 0.001, max = 86400))]
     pub timeout_seconds: Option<f64>,
     /// The maximum cost in US dollars (default: no limit). It limits all calls of one command, or of all
-    /// extractors of one [`Setup`](crate::Setup). Each of its providers needs a price.
+    /// extractors of one [`Setup`](crate::Setup). Every provider that is used needs a price.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "dollars")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub max_cost_usd: Option<f64>,
@@ -53,7 +53,7 @@ pub struct Defaults {
     /// `max_attempts`, `attempts_per_target` and `temperature` have no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_policy: Option<String>,
-    /// The file of `formwork eval --calibrate` for `extract` (default: none), relative to this file.
+    /// The file of `eval --calibrate` for `extract` (default: none), relative to this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<PathBuf>,
     /// The settings of all models, such as `{ effort = "low" }` (default: none). Those of a provider have precedence.
