@@ -41,7 +41,7 @@ pub struct ModelSettings {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "texts")]
     #[schemars(length(min = 1, max = 16), inner(length(min = 1)))]
     pub stop: Option<Vec<String>>,
-    /// The seed of runs that have no seed of their own, from 0 to 2^63 - 1 (default: none).
+    /// The seed of runs without one of their own, from 0 to 2^63 - 1 (default: none).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seed")]
     #[schemars(range(min = 0, max = 9_223_372_036_854_775_807_u64))]
     pub seed: Option<u64>,
@@ -61,12 +61,11 @@ pub struct ModelSettings {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "penalty")]
     #[schemars(range(min = -2, max = 2))]
     pub presence_penalty: Option<f64>,
-    /// The number of alternatives with log probabilities, from 0 to 20 (default: no log probabilities). Those of the answer count for the
-    /// confidence.
+    /// The number of alternatives with log probabilities, from 0 to 20 (default: none). Those of the answer count for the confidence.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "alternatives")]
     #[schemars(range(min = 0, max = 20))]
     pub top_logprobs: Option<u32>,
-    /// Whether a model may call several tools at once (default: the model's). Without tools it has no effect.
+    /// Whether a model may call several tools at once (default: the model's).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel_tools: Option<bool>,
     /// The prompt cache: `on`, `off`, or the time for which the vendor keeps an entry: `5m`, `30m`, `1h` or `24h` (default: what

@@ -33,8 +33,11 @@ pub struct Question {
     instructions: String,
     schema: Value,
     /// The name, the path and the candidates of each value.
-    asked: Vec<(String, JsonPath, Vec<(String, Value)>)>,
+    asked: Vec<(String, JsonPath, Candidates)>,
 }
+
+/// The candidates for a value, each with its text in the question.
+type Candidates = Vec<(String, Value)>;
 
 impl Question {
     /// Returns the question for verbatim quotes of the values that were not found, the first 50 of them; `None` if there are none.
@@ -78,7 +81,7 @@ impl Question {
              states no value.",
         );
         for disputed in &merged.disputed {
-            let mut candidates: Vec<(String, Value)> = Vec::new();
+            let mut candidates = Candidates::new();
             for candidate in &disputed.candidates {
                 let label = label(candidate);
                 if candidates.iter().all(|(known, _)| *known != label) {
@@ -149,7 +152,7 @@ impl Question {
         Self { instructions: instructions.to_owned(), schema: Value::Null, asked: Vec::new() }
     }
 
-    fn add(&mut self, path: &JsonPath, schema: Value, candidates: Vec<(String, Value)>) {
+    fn add(&mut self, path: &JsonPath, schema: Value, candidates: Candidates) {
         if self.asked.len() >= MAX_ASKED {
             return;
         }

@@ -53,7 +53,7 @@ pub struct Defaults {
     /// `max_attempts`, `attempts_per_target` and `temperature` have no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_policy: Option<String>,
-    /// The file of `formwork eval --calibrate` for `extract` (default: none), relative to this file.
+    /// The file of `eval --calibrate` for `extract` (default: none), relative to this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<PathBuf>,
     /// The settings of all models, such as `{ effort = "low" }` (default: none). Those of a provider have precedence.

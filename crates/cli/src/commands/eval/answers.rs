@@ -1,6 +1,6 @@
 //! The answers: recorded elsewhere, or by this command.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use formwork_eval::Effort;
@@ -12,10 +12,16 @@ use crate::files;
 use crate::jsonl::{BadRow, numbered};
 use crate::rows::EvalAnswer;
 
-/// The answers of a configuration by their id, each with its file and line.
+/// An answer: its file and line, and its value as JSON, which takes less memory than a parsed one.
+struct Recorded {
+    place: Box<str>,
+    value: Box<str>,
+}
+
+/// The answers of a configuration by their id.
 #[derive(Default)]
 pub(super) struct Answers {
-    pub(super) values: HashMap<String, (String, Value)>,
+    values: HashMap<String, Recorded>,
     pub(super) efforts: Vec<Effort>,
 }
 
@@ -36,22 +42,39 @@ impl Answers {
                 }
                 Ok(EvalAnswer { id, value: Some(value), effort, .. }) => {
                     let id = id.to_string();
+                    let recorded =
+                        |place: String| Recorded { place: place.into(), value: value.to_string().into() };
                     answers.efforts.extend(effort);
                     match answers.values.get(&id) {
                         // A later line is a later attempt at a row that had no answer.
-                        Some((_, Value::Null)) if configuration.is_some() => {
-                            answers.values.insert(id, (place, value));
+                        Some(Recorded { value: known, .. })
+                            if configuration.is_some() && **known == *"null" =>
+                        {
+                            answers.values.insert(id, recorded(place));
                         }
-                        Some((first, _)) => {
+                        Some(Recorded { place: first, .. }) => {
                             notes.failed(format!("{place}: the id {id} is that of {first}, which counts"));
                         }
                         None => {
-                            answers.values.insert(id, (place, value));
+                            answers.values.insert(id, recorded(place));
                         }
                     }
                 }
             }
         }
         Ok(answers)
+    }
+
+    /// Takes the answer with this id, with its file and line.
+    pub(super) fn take(&mut self, id: &str) -> Option<(Box<str>, Value)> {
+        let Recorded { place, value } = self.values.remove(id)?;
+        Some((place, serde_json::from_str(&value).unwrap_or_default()))
+    }
+
+    /// Returns the number of answers to no row of the gold, and the first of their places.
+    pub(super) fn unknown(&self, seen: &HashSet<String>) -> Option<(usize, &str)> {
+        let unknown = || self.values.iter().filter(|(id, _)| !seen.contains(*id));
+        let first = unknown().map(|(_, recorded)| &*recorded.place).min()?;
+        Some((unknown().count(), first))
     }
 }

@@ -250,9 +250,9 @@ impl Scoring<'_> {
         }
         let mut given: Vec<Option<Value>> = Vec::new();
         for set in &mut self.sets {
-            let answer = set.answers.values.get(&key);
-            given.push(answer.map(|(_, value)| value.clone()).filter(|value| !value.is_null()));
-            match answer {
+            let answer = set.answers.take(&key);
+            given.push(answer.as_ref().map(|(_, value)| value.clone()).filter(|value| !value.is_null()));
+            match &answer {
                 Some((at, value)) => {
                     if let Some(problem) = violated(&mut self.schemas, value) {
                         self.notes.add(format!("{at}: the answer {problem}: it is scored nevertheless"));
@@ -268,7 +268,7 @@ impl Scoring<'_> {
                 )),
             }
             if let Err(problem) =
-                set.evaluation.add(row.id.clone(), schema, expected, answer.map(|(_, value)| value))
+                set.evaluation.add(row.id.clone(), schema, expected, answer.as_ref().map(|(_, value)| value))
             {
                 self.notes.failed(format!("{place}: {problem}: the row is not scored"));
                 return Ok(());
@@ -308,8 +308,8 @@ impl Scoring<'_> {
         }
         if let Some(Earlier::Answers(earlier)) = &mut self.baseline {
             let (answers, evaluation) = &mut **earlier;
-            let answer = answers.values.get(&key).map(|(_, value)| value);
-            evaluation.add(row.id.clone(), schema, expected, answer).map_err(Failed::usage)?;
+            let answer = answers.take(&key).map(|(_, value)| value);
+            evaluation.add(row.id.clone(), schema, expected, answer.as_ref()).map_err(Failed::usage)?;
         }
         Ok(())
     }
@@ -325,11 +325,7 @@ impl Scoring<'_> {
             )));
         }
         for set in &self.sets {
-            let unknown = set.answers.values.iter().filter(|(id, _)| !self.seen.contains(*id));
-            let mut unknown: Vec<&String> = unknown.map(|(_, (place, _))| place).collect();
-            unknown.sort_unstable();
-            if let Some(first) = unknown.first() {
-                let count = unknown.len();
+            if let Some((count, first)) = set.answers.unknown(&self.seen) {
                 self.notes.add(format!(
                     "{first}: no gold row has the id of this answer ({count} such answers): it is ignored"
                 ));
