@@ -26,6 +26,7 @@ mod model;
 mod output;
 #[cfg(feature = "local")]
 mod progress;
+mod redaction;
 pub mod rows;
 mod rules;
 mod service;
