@@ -8,7 +8,7 @@ use formwork_extract::CancellationToken;
 use formwork_ledger::{Ledger, Recorder};
 use formwork_review::document::DocumentError;
 use formwork_review::{Agent, ReviewResult};
-use formwork_skill::SkillError;
+use formwork_skill::{Skill, SkillError};
 use serde_json::Value;
 
 use crate::commands::extract::report;
@@ -17,6 +17,7 @@ use crate::files;
 use crate::flags::{seconds, set};
 use crate::ledger::Recording;
 use crate::spinner::Spinner;
+use crate::stderr::say;
 
 /// The warning about verdicts of the default model.
 pub(crate) const NO_JUDGE: &str = "its verdicts are not meaningful";
@@ -120,6 +121,14 @@ pub(crate) fn not_carried_out(review: &ReviewResult) -> Option<Failed> {
     let error = review.error.as_ref()?;
     let message = format!("the review could not be carried out: {}", error.message);
     Some(Failed::of(error.kind, error.answered, message))
+}
+
+/// Returns skills that were read. Prints a warning for each number of their files that was rounded.
+pub(crate) fn loaded<S: AsRef<[Skill]>>(skills: Result<S, SkillError>) -> Result<S, Failed> {
+    let skills = skills.map_err(|error| skill(&error))?;
+    let warnings = skills.as_ref().iter().flat_map(Skill::warnings);
+    warnings.for_each(|warning| say!("warning: {warning}"));
+    Ok(skills)
 }
 
 /// Returns the failure for the error of a skill, with its exit code.

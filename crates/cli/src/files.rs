@@ -95,20 +95,20 @@ pub(crate) fn warn_of_rounded(name: &str, rounded: &[Rounded]) {
 
 /// Reads a contract: YAML, a JSON Schema or a shape. Prints a warning for each number that was rounded.
 pub(crate) fn contract(path: &Path) -> Result<NamedContract, Failed> {
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    if matches!(ending, "yaml" | "yml") && path.exists() {
-        // Only this reader knows the digits of numbers in YAML.
-        let document = Document::parse(&name(path), &text(path)?, Format::Yaml).map_err(Failed::usage)?;
-        warn_of_rounded(&name(path), document.rounded());
-    }
     let contract = read_contract(path).map_err(|error| match path.exists() {
         true => Failed::usage(error),
         false => Failed::usage(format!("cannot read the contract {}: there is no such file", path.display())),
     })?;
-    if let Some(document) = read_exact(bytes(path)?).ok().filter(|_| ending == "json") {
-        warn_of_rounded(&name(path), &document.rounded);
-    }
+    warn_of_rounded(&name(path), &contract.rounded);
     Ok(contract)
+}
+
+/// Parses a YAML or TOML file. Prints a warning for each number that was rounded.
+pub(crate) fn document(path: &Path) -> Result<Document, Failed> {
+    let name = name(path);
+    let document = Document::parse(&name, &text(path)?, Format::of(path)).map_err(Failed::usage)?;
+    warn_of_rounded(&name, document.rounded());
+    Ok(document)
 }
 
 /// Parses the text of a shape, or of a list of fields, and prints what its linter finds. A text without a bracket at its start is a list

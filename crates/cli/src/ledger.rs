@@ -9,8 +9,8 @@ use formwork_core::Time;
 use formwork_ledger::{Error, Ledger, Redaction, Settings, format_usd};
 use time::UtcDateTime;
 
-use crate::configuration;
 use crate::exit::Failed;
+use crate::redaction;
 
 /// The environment variable with the file of the ledger.
 const LEDGER: &str = "FORMWORK_LEDGER";
@@ -52,7 +52,7 @@ impl Recording {
 
     fn open_with(&self, bodies: bool) -> Result<Option<Ledger>, Failed> {
         let path = self.ledger.clone().or_else(of_environment);
-        let redaction = Redaction::default().with_function(configuration::redacted);
+        let redaction = Redaction::default().with_function(redaction::redacted);
         let settings = Settings { bodies, redaction, ..Settings::default() };
         path.map(|path| Ledger::open(path, settings)).transpose().map_err(Failed::usage)
     }

@@ -27,6 +27,7 @@ mod output;
 mod pool;
 #[cfg(feature = "local")]
 mod progress;
+mod redaction;
 pub mod rows;
 mod rules;
 mod service;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Write as _};
 
-use crate::{configuration, terminal};
+use crate::{redaction, terminal};
 
 /// Writes a formatted line to standard error, like `eprintln!`.
 macro_rules! say {
@@ -19,6 +19,6 @@ pub(crate) fn error_line(words: fmt::Arguments<'_>) {
 
 /// Writes a text to standard error, without the matches of `[redaction]`. A failure is ignored, as by [`error_line`].
 pub(crate) fn error_text(text: &str) {
-    let text = configuration::redacted(text);
+    let text = redaction::redacted(text);
     let _ = terminal::beside(|| io::stderr().lock().write_all(text.as_bytes()));
 }

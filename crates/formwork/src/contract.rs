@@ -4,9 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use formwork_core::{Absent, Coerce, Rule, Schema as _};
-use formwork_json::read_exact;
+use formwork_json::{Rounded, read_exact};
+use formwork_review::document::{Document, DocumentError, Format};
 use formwork_schema::wrapped;
 use formwork_shape::Shape;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -35,6 +37,9 @@ pub struct NamedContract {
     pub instructions: Option<String>,
     /// Inputs with their right answers.
     pub examples: Vec<(String, Value)>,
+    /// The fractions of the file that were rounded to a double (default: none).
+    #[serde(skip)]
+    pub rounded: Vec<Rounded>,
 }
 
 /// The reason why a contract cannot be used.
@@ -48,15 +53,18 @@ pub enum ContractError {
     Unusable(String),
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Written {
     schema: Value,
     #[serde(default)]
+    #[schemars(with = "Vec<Value>")]
     rules: Vec<Rule>,
     #[serde(default)]
+    #[schemars(with = "Value")]
     absent: Option<Absent>,
     #[serde(default)]
+    #[schemars(with = "Value")]
     coerce: Option<Coerce>,
     #[serde(default)]
     instructions: Option<String>,
@@ -64,7 +72,7 @@ struct Written {
     examples: Vec<Example>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Example {
     input: String,
@@ -102,14 +110,25 @@ pub fn read_contract(path: &Path) -> Result<NamedContract, ContractError> {
         instructions: None,
         examples: Vec::new(),
     };
+    let mut rounded = Vec::new();
     let mut written = match ending {
-        "json" => plain(read_exact(&text).map_err(|error| unusable(error.to_string()))?.value),
+        "json" => {
+            let document = read_exact(&text).map_err(|error| unusable(error.to_string()))?;
+            rounded = document.rounded;
+            plain(document.value)
+        }
         "shape" => {
             let shape =
                 Shape::parse(&text).map_err(|error| ContractError::Unusable(error.pointed(&file_name)))?;
             plain(shape.document().clone())
         }
-        _ => serde_saphyr::from_str(&text).map_err(|error| unusable(error.to_string()))?,
+        _ => {
+            // Only this reader knows the digits of numbers in YAML. Its errors name the file.
+            let unusable = |error: DocumentError| ContractError::Unusable(error.to_string());
+            let document = Document::parse(&file_name, &text, Format::Yaml).map_err(unusable)?;
+            rounded = document.rounded().to_vec();
+            document.read().map_err(unusable)?
+        }
     };
     if let Value::String(shape) = &written.schema {
         let shape =
@@ -131,5 +150,5 @@ pub fn read_contract(path: &Path) -> Result<NamedContract, ContractError> {
     }
     let Written { schema, rules, instructions, examples, .. } = written;
     let examples = examples.into_iter().map(|example| (example.input, example.output)).collect();
-    Ok(NamedContract { name, schema, rules, instructions, examples })
+    Ok(NamedContract { name, schema, rules, instructions, examples, rounded })
 }

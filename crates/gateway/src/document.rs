@@ -1,12 +1,13 @@
 //! The body of a request: a JSON object, read once. Texts are borrowed, and schemas stay unread.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use axum::body::Bytes;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Error, Map, Value};
 
 /// The names of members whose values are schemas in one of the protocols. The schemas of a service are few, and most of the bytes of
@@ -95,7 +96,7 @@ impl<'t> Document<'t> {
     ///
     /// # Errors
     /// The error of the parser for a body that has to be rewritten, because a member is there twice and servers differ in which
-    /// one they read, or because it names no model. An integer that would change is one of them.
+    /// one they read, or because it names no model.
     pub(crate) fn with_model(&self, model: &str, with_usage: bool) -> Result<Bytes, Error> {
         let model = serde_json::to_string(model)?;
         let mut names: Vec<&str> = self.members.iter().map(|(name, _)| &**name).collect();
@@ -104,13 +105,12 @@ impl<'t> Document<'t> {
         let Some((before, after)) =
             self.places.model.filter(|_| is_unique).and_then(|name| self.around(name))
         else {
-            formwork_json::exact(self.text).map_err(Error::custom)?;
-            let mut value = self.value()?;
-            value["model"] = serde_json::from_str(&model)?;
-            if with_usage {
-                value["stream_options"] = self.with_usage()?;
-            }
-            return serde_json::to_vec(&value).map(Bytes::from);
+            // The last of two equal names counts. The texts of the values stay, with the digits of their numbers.
+            let mut members: BTreeMap<String, &RawValue> = serde_json::from_str(self.text)?;
+            let options = if with_usage { Some(to_raw_value(&self.with_usage()?)?) } else { None };
+            members.insert("model".to_owned(), serde_json::from_str(&model)?);
+            members.extend(options.as_deref().map(|options| ("stream_options".to_owned(), options)));
+            return serde_json::to_vec(&members).map(Bytes::from);
         };
         if !with_usage {
             return Ok([before, &model, after].concat().into());
@@ -177,14 +177,6 @@ impl<'t> Document<'t> {
     fn around(&self, part: &str) -> Option<(&'t str, &'t str)> {
         let start = (part.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize)?;
         Some((self.text.get(..start)?, self.text.get(start + part.len()..)?))
-    }
-
-    /// Parses the whole body.
-    ///
-    /// # Errors
-    /// The error of the parser, for a schema that is nested too deep or has an invalid escape.
-    pub(crate) fn value(&self) -> Result<Value, Error> {
-        serde_json::from_str(self.text)
     }
 }
 

@@ -55,6 +55,7 @@ mod backends;
 mod descriptor;
 mod draft;
 mod error;
+mod files;
 mod handler;
 mod inputs;
 mod outcome;

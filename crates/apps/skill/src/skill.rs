@@ -1,6 +1,5 @@
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 use std::sync::Arc;
 
 use formwork_core::{JsonPath, Structure};
@@ -11,6 +10,7 @@ use formwork_shape::Shape;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::files::{files, read};
 use crate::inputs::{self, Inputs};
 use crate::template::Template;
 use crate::{SkillDescriptor, SkillError, TemplateType};
@@ -45,6 +45,7 @@ struct Inner {
     document: Document,
     version: String,
     parts: Parts,
+    warnings: Vec<String>,
 }
 
 impl Skill {
@@ -97,13 +98,14 @@ impl Skill {
     fn new(file: &str, text: &str, format: Format, folder: Option<&Path>) -> Result<Self, SkillError> {
         let document = Document::parse(file, text, format)?;
         let descriptor: SkillDescriptor = document.read()?;
-        let mut reading = Reading { document: &document, folder, findings: Vec::new() };
+        let mut reading = Reading { document: &document, folder, findings: Vec::new(), warnings: Vec::new() };
+        reading.note(&document);
         let parts = reading.read(descriptor);
-        let mut findings = reading.findings;
+        let Reading { mut findings, warnings, .. } = reading;
         match parts {
             Some(parts) if findings.is_empty() => {
                 let version = version(document.value(), &parts);
-                Ok(Self(Arc::new(Inner { document, version, parts })))
+                Ok(Self(Arc::new(Inner { document, version, parts, warnings })))
             }
             _ => {
                 findings.sort_by_key(|finding| (finding.line, finding.column));
@@ -120,6 +122,20 @@ impl Skill {
     /// Returns the file that the skill was read from.
     pub fn file(&self) -> &str {
         self.0.document.file()
+    }
+
+    /// Returns a sentence for each fraction of its files that was rounded to a double, with the file and the path.
+    ///
+    /// ```
+    /// use formwork_skill::Skill;
+    ///
+    /// let text = "name: dice\ndescription: a number\noutput: {type: number, maximum: 0.12345678901234567891}\n";
+    /// let skill = Skill::parse("dice.yaml", text)?;
+    /// assert!(skill.warnings()[0].starts_with("dice.yaml: $.output.maximum: the number 0.123456789012345678"));
+    /// # Ok::<(), formwork_skill::SkillError>(())
+    /// ```
+    pub fn warnings(&self) -> &[String] {
+        &self.0.warnings
     }
 
     /// Returns the version of the skill: the first 12 digits of the SHA-256 of its file and the files that it names.
@@ -216,9 +232,15 @@ struct Reading<'a> {
     document: &'a Document,
     folder: Option<&'a Path>,
     findings: Vec<Finding>,
+    warnings: Vec<String>,
 }
 
 impl Reading<'_> {
+    fn note(&mut self, document: &Document) {
+        let file = document.file();
+        self.warnings.extend(document.rounded().iter().map(|number| format!("{file}: {number}")));
+    }
+
     fn wrong(&mut self, path: &JsonPath, message: impl Into<String>) {
         self.findings.push(self.document.finding(path, message));
     }
@@ -350,7 +372,9 @@ impl Reading<'_> {
             return self.shape(name, at, &text);
         }
         let document = Document::parse(name, &text, Format::of(Path::new(name)));
-        Some(self.beside_kept(document)?.value().clone())
+        let document = self.beside_kept(document)?;
+        self.note(&document);
+        Some(document.value().clone())
     }
 
     /// Returns the rubric. Its paths are checked against the schema of the reviewed value: the output, or the subject.
@@ -463,26 +487,4 @@ fn words(names: &[&str]) -> String {
         return "none".to_owned();
     }
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ")
-}
-
-fn read(path: &Path) -> Result<String, SkillError> {
-    fs::read_to_string(path)
-        .map_err(|error| SkillError::File { path: path.display().to_string(), reason: error.to_string() })
-}
-
-fn files(folder: &Path) -> Result<Vec<PathBuf>, SkillError> {
-    let failed = |error: std::io::Error| SkillError::File {
-        path: folder.display().to_string(),
-        reason: error.to_string(),
-    };
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        if path.is_file() && matches!(extension, Some("yaml" | "yml" | "toml")) {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
 }

@@ -349,6 +349,19 @@ fn a_contract_that_says_nothing_is_refused_unless_any_value_is_wanted_and_a_wrap
     };
     refused(&run(&nothing, &out_any, &[]), 2, "add --any to accept any value");
     assert!(!Path::new(&out_any).exists() && server.received().is_empty());
+    // Every engine refuses it without the flag, and takes it with the flag: here no server of Restate listens.
+    let (restate, of_restate) =
+        (["--engine", "restate", "--ingress", "http://127.0.0.1:9"], out("any-restate"));
+    let at_restate = |more: &[&str]| {
+        formwork(
+            &[&["batch", "run", &*input, "-c", &nothing, "-o", &of_restate], &restate[..], more].concat(),
+            "",
+        )
+    };
+    refused(&at_restate(&[]), 2, "add --any to accept any value");
+    assert!(!Path::new(&of_restate).exists());
+    let ran = at_restate(&["--any"]);
+    assert!(ran.code == 3 && !ran.stderr.contains("--any"), "{} {}", ran.code, ran.stderr);
     assert_eq!(run(&nothing, &out_any, &["--any", "--limit", "1"]).code, 0);
     let ran = work(&["resume", &out_any], &own);
     assert_eq!((ran.code, lines(&out_any, "part-").len()), (0, 2), "{}", ran.stderr);

@@ -1,5 +1,6 @@
 //! `formwork runs`, `formwork keys`, and `--ledger` of the commands that call models.
 
+use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
 use super::config::{chat as server, of};
@@ -46,6 +47,28 @@ fn unsure_runs_are_those_with_values_that_were_not_found() {
     );
     let shown = runs(&ledger, &["show", unsure[0]["id"].as_str().unwrap()]);
     assert!(shown.stdout.contains("evidence: 2 exact, 1 not found"), "{}", shown.stdout);
+}
+
+/// `runs list` says what is in force about targets, on which evidence, since when and until when.
+#[test]
+fn the_list_of_runs_says_what_is_in_force() {
+    let server = Server::start([Reply::json("{}").with_status(503)]).unwrap();
+    let (config, ledger) = (temporary("ledger-in-force.toml", of(&server)), fresh("in-force.db"));
+    let args = ["extract", "-s", "name", "Maria", "--config", &config, "--ledger", &ledger];
+    let ran = formwork(&[&args[..], &["--retries", "3", "--retry-delays", "0"]].concat(), "");
+    assert_eq!((ran.code, server.received().len()), (3, 4), "{}", ran.stderr);
+    for more in [&[][..], &["--json"]] {
+        let listed = runs(&ledger, &[&["list"], more].concat());
+        let line = listed.stderr.lines().find_map(|line| line.strip_prefix("in force: ")).unwrap_or_default();
+        let effect = "it is skipped if there is another target, because of ";
+        assert!(line.contains(effect) && line.contains(" calls: "), "{}", listed.stderr);
+        let (evidence, times) = line.split_once(" (since ").unwrap_or_else(|| panic!("{line}"));
+        assert!(evidence.contains("503"), "{line}");
+        let year = times.split('-').next().unwrap();
+        assert!(year.starts_with("20") && times.ends_with(" UTC at the latest)"), "{line}");
+        assert!(times.contains("; until 20"), "{line}");
+        assert_eq!(listed.stdout.lines().count(), 1, "{}", listed.stdout);
+    }
 }
 
 #[test]

@@ -203,6 +203,219 @@ fn a_batch_refuses_the_ids_and_answers_that_would_change() {
     );
 }
 
+/// The files that people write beside contracts: the configuration, skills, rubrics and schemas in YAML.
+#[test]
+fn a_fraction_of_a_yaml_or_toml_file_that_is_rounded_is_a_warning_and_an_integer_an_error() {
+    let server = chat(&["[0.1]"]);
+    let toml = format!("[defaults]\ntemperature = NUMBER\n{}", of(&server));
+    let skill = "name: dice\ndescription: A number.\ntemplate_type: LLM_JSON_GENERATION\nprompt: Roll.\n\
+                 output:\n  schema: {type: number, maximum: NUMBER}\n";
+    let rubric = "name: r\ncriteria:\n  - {id: kind, description: Kind., schema: {maximum: NUMBER}}\n";
+    let long = "0.12345678901234567891";
+    for (number, is_long, is_refused) in [
+        (long, true, false),
+        ("0.5", false, false),
+        ("0.7_5", false, false),
+        ("123456789012345678901.0", false, true),
+    ] {
+        let file = |name: &str, text: &str| {
+            let name = format!("precision-files-{}.{name}", number.len());
+            temporary(&name, text.replace("NUMBER", number))
+        };
+        let (config, skill, rubric) =
+            (file("toml", &toml), file("skill.yaml", skill), file("rubric.yaml", rubric));
+        let schema = file("schema.yaml", "type: array\nitems: {type: number, maximum: NUMBER}\n");
+        let plain = temporary("precision-files-plain.toml", of(&server));
+        let commands = [
+            (vec!["extract", "x", "-s", "[number]", "--config", &config], format!("{config}:2:15: ")),
+            (vec!["extract", "x", "--config", &plain, "--schema", &schema], schema.clone()),
+            (vec!["skill", "check", &skill], skill.clone()),
+            (vec!["review", "--rubric", &rubric], rubric.clone()),
+        ];
+        for (command, place) in commands {
+            // Only TOML has `_` in numbers.
+            if number.contains('_') && !place.contains("toml") {
+                continue;
+            }
+            let ran = formwork(&command, "0.1");
+            let says = ran.stderr.contains("was rounded to") && ran.stderr.contains(long);
+            assert_eq!((ran.code, says), (2 * i32::from(is_refused), is_long), "{command:?}: {}", ran.stderr);
+            assert!(!(is_long || is_refused) || ran.stderr.contains(&place), "{command:?}: {}", ran.stderr);
+        }
+    }
+}
+
+/// The files of a command, the command with their names, and the place that it names for a number that it refuses.
+type Reading<'t> = (&'t [(&'t str, &'t str)], &'t str, &'t str);
+
+/// Every other command that reads JSON: a table of its input with a number at `#`, and the place that it names if it refuses it.
+#[test]
+fn integers_of_every_command_that_reads_json_are_kept_or_named() {
+    let server = chat(&["{}"]);
+    let plain = temporary("precision-every.toml", of(&server));
+    let rubric = "name: r\ncriteria:\n  - {id: kind, description: Kind., schema: {maximum: #}}\n";
+    let skill = "name: dice\ndescription: A number.\ntemplate_type: LLM_JSON_GENERATION\nprompt: Roll.\n\
+                 output:\n  schema: {type: number, maximum: #}\n";
+    let tools = r#"[{"name": "x", "description": "d", "parameters": {"maximum": #}, "command": ["true"]}]"#;
+    let bound = r#"{"type": "object", "properties": {"n": {"maximum": #}}}"#;
+    let (answer, of_id) = (r#"{"id": "a", "value": {"n": 0}}"#, r#"{"id": #, "value": {"n": 0}}"#);
+    let table: [Reading; 17] = [
+        (&[("a.json", r#"{"n": #}"#), ("a.txt", "n: #")], "evidence --input a.txt a.json", "$.n"),
+        (
+            &[("b.json", bound), ("b.txt", "n")],
+            "evidence --input b.txt --schema b.json -",
+            "$.properties.n.maximum",
+        ),
+        (&[("c.jsonl", r#"{"id": #, "input": "x", "value": {}}"#)], "evidence --jsonl c.jsonl", "$.id"),
+        (
+            &[("d.jsonl", r#"{"id": 1, "input": "n #", "value": {"n": #}}"#)],
+            "evidence --jsonl d.jsonl",
+            "$.value.n",
+        ),
+        (
+            &[("e.jsonl", r#"{"id": "a", "expected": {"n": #}}"#), ("ea.jsonl", answer)],
+            "eval e.jsonl --json --answers ea.jsonl",
+            "$.expected.n",
+        ),
+        (
+            &[("f.jsonl", r#"{"id": #, "expected": {"n": 1}}"#), ("fa.jsonl", of_id)],
+            "eval f.jsonl --json --answers fa.jsonl",
+            "$.id",
+        ),
+        (
+            &[("g.csv", "id,expected.n\na,#"), ("ga.jsonl", answer)],
+            "eval g.csv --json --answers ga.jsonl",
+            "`expected.n`",
+        ),
+        (
+            &[("h.csv", "id,expected\na,[#]"), ("ha.jsonl", answer)],
+            "eval h.csv --json --answers ha.jsonl",
+            "$[0]",
+        ),
+        (
+            &[("i.jsonl", r#"{"id": 1, "expected": 1}"#), ("ia.jsonl", r#"{"id": 1, "value": [#]}"#)],
+            "eval i.jsonl --json --answers ia.jsonl",
+            "$.value[0]",
+        ),
+        (&[("j.json", bound)], "shape from-schema j.json", "$.properties.n.maximum"),
+        (
+            &[("k.shape", r#"{"n": int}"#), ("k.json", r#"{"n": #}"#)],
+            "shape check k.shape --document k.json",
+            "$.n",
+        ),
+        (&[("l.yaml", rubric)], "review --rubric l.yaml", "l.yaml:3:"),
+        (
+            &[
+                ("m.yaml", "name: r\ncriteria:\n  - {id: kind, description: Kind., schema: {}}\n"),
+                ("m.json", "[#]"),
+            ],
+            "review --rubric m.yaml m.json",
+            "$[0]",
+        ),
+        (&[("n.yaml", skill)], "skill check n.yaml", "n.yaml:"),
+        (&[("o.json", tools)], "chat --allow-tools --tools o.json --config CONFIG hi", "o.json:1:"),
+        (
+            &[("p.toml", "[providers.a]\nkind = \"ollama\"\nmodel = \"m\"\nextra.n = #\n")],
+            "config show --config p.toml",
+            "p.toml:4:",
+        ),
+        (&[("q.json", r#"{"wallets": #}"#)], "oracle score q.json --config CONFIG", "q.json:1:"),
+    ];
+    for number in integers() {
+        for (files, command, place) in table {
+            let folder = super::folder().join(format!("precision-every-{}", number.len()));
+            std::fs::create_dir_all(&folder).unwrap();
+            for (name, text) in files {
+                std::fs::write(folder.join(name), text.replace('#', number)).unwrap();
+            }
+            let command: Vec<String> = command
+                .split(' ')
+                .map(|word| match word {
+                    "CONFIG" => plain.clone(),
+                    word if files.iter().any(|(name, _)| *name == word) => {
+                        folder.join(word).display().to_string()
+                    }
+                    word => word.to_owned(),
+                })
+                .collect();
+            let ran = formwork(&command.iter().map(String::as_str).collect::<Vec<_>>(), "{}");
+            let fits = number.parse::<u64>().is_ok();
+            let printed = format!("{}{}", ran.stdout, ran.stderr);
+            assert!(
+                fits || ran.code != 0 && printed.contains(place),
+                "{command:?} {number}: {} {printed}",
+                ran.code
+            );
+            assert!(!ran.stdout.contains("e+"), "{command:?} {number}: {printed}");
+            let is_about = |ran: &Ran| {
+                ran.stderr.contains("cannot be kept exactly") || ran.stderr.contains("out of range")
+            };
+            assert!(!fits || !is_about(&ran), "{command:?} {number}: {printed}");
+        }
+    }
+}
+
+/// Integers that differ in the last digit are different values, in both profiles and as text.
+#[test]
+fn an_evaluation_tells_long_integers_apart() {
+    for (expected, answer, score) in [
+        ("1234567890123456789", "1234567890123456789", 1.0),
+        ("1234567890123456789", "1234567890123456788", 0.0),
+        ("12345678901234567890", "12345678901234567891", 0.0),
+        ("\"1234567890123456789\"", "1234567890123456788", 0.0),
+        ("9007199254740993", "9007199254740992", 0.0),
+    ] {
+        for profile in ["default", "docubench"] {
+            let gold = temporary(
+                "precision-apart.jsonl",
+                format!("{{\"id\": 1, \"expected\": {{\"n\": {expected}}}}}"),
+            );
+            let answers = temporary(
+                "precision-apart-a.jsonl",
+                format!("{{\"id\": 1, \"value\": {{\"n\": {answer}}}}}"),
+            );
+            let schema = r#"{"properties": {"n": {"x-formwork-compare": "number"}}}"#;
+            let schema = temporary("precision-apart.schema.json", schema);
+            for more in [&[][..], &["--schema", &schema]] {
+                let ran = formwork(
+                    &[&["eval", &gold, "--answers", &answers, "--json", "--profile", profile][..], more]
+                        .concat(),
+                    "",
+                );
+                assert_eq!(ran.rows()[0]["score"], score, "{expected} {answer} {profile}: {}", ran.stdout);
+            }
+        }
+    }
+}
+
+/// The ledger keeps the text of an answer, and what it says of an answer that was refused names the number.
+#[test]
+fn the_ledger_keeps_integers_digit_by_digit() {
+    for number in integers() {
+        let server = chat(&[&format!("{{\"n\": {number}}}")]);
+        let config = temporary(&format!("precision-ledger-{number}.toml"), of(&server));
+        let ledger = super::folder().join(format!("precision-{number}.db"));
+        let _ = std::fs::remove_file(&ledger);
+        let ledger = ledger.to_str().unwrap();
+        let args = ["extract", "--config", &config, "-s", "{\"n\": int}", "--max-attempts", "1", "a number"];
+        let ran = formwork(&[&args[..], &["--ledger", ledger, "--ledger-bodies"]].concat(), "");
+        kept_or_refused(&ran, number, "$.n");
+        for command in [&["export"][..], &["show", "--json"], &["show"]] {
+            let listed = formwork(&["runs", "list", "--json", "--ledger", ledger], "");
+            let id = listed.rows()[0]["id"].as_str().unwrap().to_owned();
+            let id = if command[0] == "show" { vec![id.as_str()] } else { Vec::new() };
+            let ran = formwork(&[&["runs"], command, &id, &["--ledger", ledger]].concat(), "");
+            assert!(
+                ran.code == 0 && ran.stdout.contains(number),
+                "{command:?} {number}: {}{}",
+                ran.stdout,
+                ran.stderr
+            );
+            assert!(!ran.stdout.contains("e+"), "{command:?} {number}: {}", ran.stdout);
+        }
+    }
+}
+
 #[test]
 fn a_fraction_of_a_contract_that_is_rounded_is_a_warning_and_an_integer_an_error() {
     let rows = temporary("precision-contract.jsonl", "");

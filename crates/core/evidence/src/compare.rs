@@ -107,6 +107,10 @@ impl Compare {
             }
             (Self::Exact, ..) => is_same(expected, answer),
             (Self::Number { tolerance }, ..) => match (numbers(expected), numbers(answer)) {
+                // A double does not tell apart long integers.
+                _ if let (Some(one), Some(other)) = (integer(expected), integer(answer)) => {
+                    one.abs_diff(other) as f64 <= tolerance
+                }
                 (one, other) if one.is_empty() || other.is_empty() => Self::Text.is_equal(expected, answer),
                 (one, other) => {
                     one.iter().any(|one| other.iter().any(|other| is_near(*one, *other, tolerance)))
@@ -123,11 +127,22 @@ impl Compare {
             }
             (_, Value::String(one), Value::String(other)) => one == other || plain(one) == plain(other),
             (_, Value::Number(one), Value::Number(other)) => {
+                let is_fraction = one.is_f64() || other.is_f64();
                 compare(one, other).is_eq()
-                    || is_near(one.as_f64().unwrap_or(f64::NAN), other.as_f64().unwrap_or(f64::NAN), 1e-6)
+                    || is_fraction
+                        && is_near(one.as_f64().unwrap_or(f64::NAN), other.as_f64().unwrap_or(f64::NAN), 1e-6)
             }
             _ => is_same(expected, answer),
         }
+    }
+}
+
+/// Returns an integer, also in a text of digits.
+fn integer(value: &Value) -> Option<i128> {
+    match value {
+        Value::Number(number) => number.as_i128(),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
     }
 }
 

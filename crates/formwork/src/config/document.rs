@@ -2,6 +2,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use formwork_core::looks_like_key;
+use formwork_json::{Rounded, rounded};
 use formwork_schema::nearest;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
@@ -35,6 +36,29 @@ impl Document {
                 .map_err(|why| ConfigError::new(&edit.source, why))?;
         }
         Ok(table)
+    }
+
+    /// Returns a sentence for each fraction that is rounded to a double, with its location. Another number that a double changes
+    /// is an error.
+    pub(crate) fn rounded(&self) -> Result<Vec<String>, ConfigError> {
+        fn collect(value: &Spanned<DeValue<'_>>, found: &mut Vec<(Range<usize>, Rounded)>) {
+            match value.get_ref() {
+                DeValue::Float(number) => {
+                    let text = number.as_str().trim_start_matches('+').replace('_', "");
+                    found.extend(rounded(&text).into_iter().map(|number| (value.span(), number)));
+                }
+                DeValue::Array(items) => items.iter().for_each(|item| collect(item, found)),
+                DeValue::Table(members) => members.values().for_each(|member| collect(member, found)),
+                _ => {}
+            }
+        }
+        let mut found = Vec::new();
+        self.table()?.values().for_each(|value| collect(value, &mut found));
+        let sentence = |(span, number): (_, Rounded)| {
+            let error = self.error(Some(span), &number.detail());
+            if number.is_tolerable() { Ok(error.to_string()) } else { Err(error) }
+        };
+        found.into_iter().map(sentence).collect()
     }
 
     /// Returns the span of the values of an edit. It lies after the end of the text, so that the span of an error identifies the edit.

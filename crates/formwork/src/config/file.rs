@@ -53,6 +53,7 @@ pub struct Config {
     telemetry: Telemetry,
     health: Thresholds,
     redaction: Redaction,
+    rounded: Vec<String>,
 }
 
 /// The provider, list or model that a name in a configuration refers to; see [`Config::named`].
@@ -190,6 +191,7 @@ impl Config {
         document.check_expanded()?;
         document.check_tables()?;
         document.check_extra()?;
+        let rounded = document.rounded()?;
         let mut table = document.table()?;
         table.remove("providers");
         let rest: Rest = document.read(table, 0..document.text.len(), &["providers"])?;
@@ -251,10 +253,25 @@ impl Config {
             defaults,
             sections,
             document,
+            rounded,
         };
         config.check_lists()?;
         config.check_aliases()?;
         Ok(config)
+    }
+
+    /// Returns a sentence for each fraction that was rounded to a double, with its location (default: none).
+    ///
+    /// ```
+    /// use formwork::config::Config;
+    ///
+    /// let text = "[defaults]\ntemperature = 0.12345678901234567891\n[providers.a]\nkind = \"ollama\"\nmodel = \"m\"";
+    /// let rounded = Config::from_toml(text)?.rounded().join("\n");
+    /// assert!(rounded.starts_with("the configuration:2:15: the number 0.12345678901234567891 was rounded to"));
+    /// # Ok::<(), formwork::config::ConfigError>(())
+    /// ```
+    pub fn rounded(&self) -> &[String] {
+        &self.rounded
     }
 
     fn check_lists(&self) -> Result<(), ConfigError> {

@@ -4,6 +4,15 @@
 mod bad_config;
 #[cfg(feature = "anthropic")]
 mod caching;
+#[cfg(all(
+    feature = "anthropic",
+    feature = "bedrock",
+    feature = "cohere",
+    feature = "gemini",
+    feature = "ollama",
+    feature = "openai"
+))]
+mod completeness;
 mod config;
 mod connections;
 #[cfg(all(

@@ -4,8 +4,7 @@ mod cache;
 mod folder;
 mod schema;
 
-use formwork_core::Rule;
-use formwork_core::{Absent, Coerce};
+use formwork_core::{Absent, Coerce, Rule, Warning};
 use serde_json::Value;
 
 pub use formwork::contract::{ContractError, NamedContract, read_contract};
@@ -22,11 +21,20 @@ pub(crate) struct Spec {
     pub(crate) rules: Vec<Rule>,
     pub(crate) instructions: Option<String>,
     pub(crate) examples: Vec<(String, Value)>,
+    /// Warnings about its file.
+    pub(crate) warnings: Vec<Warning>,
 }
 
 impl Spec {
     pub(crate) fn new(name: String, schema: impl Into<Schema>) -> Self {
-        Self { name, schema: schema.into(), rules: Vec::new(), instructions: None, examples: Vec::new() }
+        Self {
+            name,
+            schema: schema.into(),
+            rules: Vec::new(),
+            instructions: None,
+            examples: Vec::new(),
+            warnings: Vec::new(),
+        }
     }
 
     /// Marks members that a text may lack, and what is done with values that do not fit the schema.

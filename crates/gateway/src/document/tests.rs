@@ -70,7 +70,6 @@ proptest! {
             let same = document.with_model(&given, false).unwrap();
             prop_assert_eq!(&same[..], text.as_bytes());
         }
-        prop_assert_eq!(document.value().unwrap(), whole);
         let mut asking = changed;
         if !asking["stream_options"].is_object() {
             asking["stream_options"] = json!({});
@@ -107,10 +106,10 @@ fn text_that_is_no_object_or_too_deep_is_refused() {
     // A schema is an error where it is read.
     let text = format!("{{\"tools\": [{{\"parameters\": {deep}}}]}}");
     let document = Document::read(&text).unwrap();
-    assert!(document.get(["tools"]).unwrap().value().is_err() && document.value().is_err());
+    assert!(document.get(["tools"]).unwrap().value().is_err());
     // Brackets in strings do not nest.
     let text = json!({"prompt": "[".repeat(5_000)}).to_string();
-    assert_eq!(Document::read(&text).unwrap().value().unwrap()["prompt"], "[".repeat(5_000));
+    assert_eq!(Document::read(&text).unwrap().word(["prompt"]), Some("[".repeat(5_000).as_str()));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request};
 use axum::response::Response;
 use formwork::providers::{Protocol as RawProtocol, Raw};
+use formwork_core::Warning;
 use formwork_http::with_trace;
 use serde_json::Value;
 
@@ -92,7 +93,9 @@ async fn work(
         }
     }
     let meta = Meta { run: id.to_string(), model: model.clone(), created: now() };
-    let job = Job { shared, protocol, ask, prompt, targets, options, meta, client, record, until, turn };
+    let warnings = Vec::new();
+    let job =
+        Job { shared, protocol, ask, prompt, targets, options, meta, client, record, until, warnings, turn };
     Box::pin(understood(job, document, parts.headers)).await
 }
 
@@ -112,8 +115,8 @@ fn plain(model: String, document: &Document<'_>) -> Ask {
 /// Answers a request that is not passed on as it is.
 async fn understood(mut job: Job, document: Document<'_>, headers: HeaderMap) -> Result<Response, Problem> {
     let understood = read(&job, document);
-    let (ask, given) = job.record.checked(understood).await?;
-    job.ask = ask;
+    let (ask, given, warnings) = job.record.checked(understood).await?;
+    (job.ask, job.warnings) = (ask, warnings);
     let prepared = Box::pin(job.prepared(given.is_some())).await;
     let spec = job.record.checked(prepared).await?;
     if let Some(given) = given {
@@ -131,9 +134,9 @@ async fn understood(mut job: Job, document: Document<'_>, headers: HeaderMap) ->
 }
 
 /// Reads a request, and its document for a target of its protocol that gets it as it is: where it has tools, and where a run would
-/// lose a part of it.
-fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Given>), Problem> {
-    exact(document.text())?;
+/// lose a part of it. Returns the warnings about its numbers as well.
+fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Given>, Vec<Warning>), Problem> {
+    let warnings = exact(document.text())?;
     let engine = &job.shared.engine;
     let raw = engine.targets(&job.targets).next().and_then(|target| target.raw(job.protocol.own().0));
     let Options { contract, absent, coerce, is_eager, .. } = &job.options;
@@ -168,5 +171,5 @@ fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Given>), Probl
     if ask.count > max {
         return Err(Problem::invalid("n", format!("`n`: at most {max} answers")));
     }
-    Ok((ask, given))
+    Ok((ask, given, warnings))
 }

@@ -7,7 +7,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Request, header};
 use axum::response::{IntoResponse as _, Response};
-use formwork_core::{Absent, Coerce, Error, Input, Outcome, Rule};
+use formwork_core::{Absent, Coerce, Error, Input, Outcome, Rule, Warning};
 use formwork_extract::{CancellationToken, Update};
 use formwork_http::with_trace;
 use formwork_ledger::RecordId;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::Shared;
 use super::asker::{Asker, Begun};
-use super::job::{calls, json as read_json, named, reserve, warnings};
+use super::job::{calls, json as read_json, named, reserve, warn, warnings};
 use super::open::Open;
 use super::refused::refused;
 use super::stream::body_of;
@@ -95,6 +95,8 @@ struct Prepared {
     turn: Turn,
     trace: HeaderMap,
     evidence: bool,
+    /// Warnings about the numbers of the request and of its contract.
+    warned: Vec<Warning>,
 }
 
 /// Answers a request with the value and its history, or with every step as an event.
@@ -106,10 +108,11 @@ pub(super) async fn extract(State(shared): State<Arc<Shared>>, request: Request<
 async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let mut asker = Asker::of(&shared, &parts)?;
-    let (body, text) = read_json(&shared, &parts.headers, body).await?;
+    let (body, text, mut warned) = read_json(&shared, &parts.headers, body).await?;
     let extract_request: ExtractRequest =
         serde_json::from_value(body).map_err(|error| Problem::new(Kind::Invalid, error.to_string()))?;
-    let spec = spec(&shared, &extract_request, &asker.options).await?;
+    let mut spec = spec(&shared, &extract_request, &asker.options).await?;
+    warned.append(&mut spec.warnings);
     let model = if extract_request.targets.is_empty() {
         DEFAULT.to_owned()
     } else {
@@ -143,8 +146,8 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     input.seed = extract_request.seed;
     let client = client.name().to_owned();
     let evidence = extract_request.evidence || options.evidence;
-    let prepared =
-        Prepared { shared, ready, input, record, id, client, turn, trace: options.trace, evidence };
+    let trace = options.trace;
+    let prepared = Prepared { shared, ready, input, record, id, client, turn, trace, evidence, warned };
     if extract_request.stream { steps(prepared).await } else { whole(prepared).await }
 }
 
@@ -213,12 +216,13 @@ fn body(id: RecordId, result: &Result<Outcome<Value>, Error>, evidence: bool) ->
 }
 
 async fn whole(prepared: Prepared) -> Result<Response, Problem> {
-    let Prepared { ready, input, record, id, turn, evidence, .. } = prepared;
+    let Prepared { ready, input, record, id, turn, evidence, warned, .. } = prepared;
     let cancel = CancellationToken::new();
     let extraction = ready.extraction(input, 0, &cancel);
     let run = async move {
         let _turn = turn;
-        let result = extraction.run().await;
+        let mut result = extraction.run().await;
+        warn(&mut result, &warned);
         let warned = warnings(result.as_ref().map(|outcome| &*outcome.warnings).unwrap_or_default());
         let body = body(id, &result, evidence).map(|body| (body, calls(&result).len(), warned));
         record.runs(&[result]).await;
@@ -231,7 +235,7 @@ async fn whole(prepared: Prepared) -> Result<Response, Problem> {
 }
 
 async fn steps(prepared: Prepared) -> Result<Response, Problem> {
-    let Prepared { shared, ready, input, mut record, id, client, turn, trace, evidence } = prepared;
+    let Prepared { shared, ready, input, mut record, id, client, turn, trace, evidence, warned } = prepared;
     let open = record.checked(Open::new(&shared, &client)).await?;
     let cancel = CancellationToken::new();
     let mut updates = ready.extraction(input, 0, &cancel).stream();
@@ -241,7 +245,7 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
         let keep_alive = shared.engine.limits.keep_alive;
         // A client that stops reading counts as disconnected.
         let patience = shared.engine.limits.write_timeout;
-        let result = loop {
+        let mut result = loop {
             let update = tokio::select! {
                 update = updates.next() => update,
                 () = sender.closed(), if !cancel.is_cancelled() => {
@@ -267,6 +271,7 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
                 None => break Err(Error::new(formwork_core::ErrorKind::Cancelled, "the run ended early")),
             }
         };
+        warn(&mut result, &warned);
         let last = match body(id, &result, evidence) {
             Ok(body) => event("done", &body),
             Err(problem) => event("error", &OpenAi.problem(&problem)),

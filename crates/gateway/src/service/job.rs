@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
-use formwork_core::{CallRecord, Capabilities, Error, Outcome, Warning};
+use formwork_core::{CallRecord, Capabilities, Error, Outcome, Warning, precision};
 use formwork_extract::CancellationToken;
 use formwork_ledger::{Hold, RecordId};
 use formwork_serve::{BodyError, Kept, Turn, read_body};
@@ -39,6 +39,8 @@ pub(super) struct Job {
     pub(super) record: Record,
     /// The end of the time for the request.
     pub(super) until: Instant,
+    /// Warnings about the numbers of the request and of its contract.
+    pub(super) warnings: Vec<Warning>,
     /// Held while the request is worked on.
     pub(super) turn: Turn,
 }
@@ -133,6 +135,7 @@ impl Job {
         is_passed: bool,
     ) -> Result<Option<(Spec, Option<formwork_core::Message>)>, Problem> {
         let mut spec = self.spec().await?;
+        self.warnings.extend(spec.iter_mut().flat_map(|(spec, _)| spec.warnings.drain(..)));
         if let Some((spec, _)) = &mut spec
             && !matches!(self.ask.want, Want::Tools { .. })
         {
@@ -271,12 +274,12 @@ impl Job {
             let cancel = cancel.clone();
             async move {
                 let run = |nth| ready.extraction(input.clone(), nth, &cancel).run();
-                let results = match self.ask.count {
+                let mut results = match self.ask.count {
                     // Most requests; one future needs no list.
                     1 => vec![run(0).await],
                     count => futures_util::future::join_all((0..count).map(run)).await,
                 };
-                let response = self.finish(&results).and_then(|reply| self.respond(&reply));
+                let response = self.finish(&mut results).and_then(|reply| self.respond(&reply));
                 self.cache(digest, &results);
                 self.record.runs(&results).await;
                 response
@@ -286,8 +289,9 @@ impl Job {
         Kept::new(run, cancel).await
     }
 
-    /// Counts the runs of the request, and puts their results together.
-    pub(super) fn finish(&self, results: &[Result<Outcome<Value>, Error>]) -> Result<Reply, Problem> {
+    /// Adds the warnings about the request, and puts the results together.
+    pub(super) fn finish(&self, results: &mut [Result<Outcome<Value>, Error>]) -> Result<Reply, Problem> {
+        results.iter_mut().for_each(|result| warn(result, &self.warnings));
         let mut reply = engine::reply(&self.ask.want, results)?;
         if let [Ok(outcome)] = results {
             reply.support = self.options.evidence.then(|| Support::of(outcome));
@@ -313,6 +317,9 @@ impl Job {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Ok(run) = HeaderValue::from_str(&self.meta.run) {
             headers.insert("x-formwork-run", run);
+        }
+        if let Some(warnings) = warnings(&self.warnings) {
+            headers.insert("x-formwork-warnings", warnings);
         }
         if let Some(ignored) = listed(&self.ask.ignored) {
             headers.insert("x-formwork-ignored", ignored);
@@ -373,6 +380,7 @@ pub(super) async fn named(shared: &Shared, name: &str) -> Result<Spec, Problem> 
             rules: named.rules.clone(),
             instructions: named.instructions.clone(),
             examples: named.examples.clone(),
+            warnings: precision(&named.rounded).1,
         }),
         Err(ContractError::Unknown(names)) => {
             let name: String = name.chars().take(100).collect();
@@ -386,21 +394,29 @@ pub(super) async fn named(shared: &Shared, name: &str) -> Result<Spec, Problem> 
     }
 }
 
-/// Reads a body as JSON, within the limits of size and time. Returns its text as well.
+/// Reads a body as JSON, within the limits of size and time. Returns its text and the warnings about its numbers as well.
 pub(super) async fn json(
     shared: &Shared,
     headers: &HeaderMap,
     body: Body,
-) -> Result<(Value, String), Problem> {
+) -> Result<(Value, String, Vec<Warning>), Problem> {
     let text = text(shared, headers, body).await?;
     let value = serde_json::from_str(&text).map_err(|error| no_json(&error))?;
-    exact(&text)?;
-    Ok((value, text))
+    let warnings = exact(&text)?;
+    Ok((value, text, warnings))
 }
 
-/// Refuses a body with an integer that would change, because the body is not passed on as it is.
-pub(super) fn exact(text: &str) -> Result<(), Problem> {
-    formwork_json::exact(text).map(drop).map_err(|error| Problem::new(Kind::Invalid, error.to_string()))
+/// Refuses a body with an integer that would change, because the body is not passed on as it is. Returns a warning for each
+/// fraction that is rounded.
+pub(super) fn exact(text: &str) -> Result<Vec<Warning>, Problem> {
+    let rounded = formwork_json::exact(text);
+    let rounded = rounded.map_err(|error| Problem::new(Kind::Invalid, error.to_string()))?;
+    Ok(precision(&rounded).1)
+}
+
+/// Adds warnings about the request to its result, if it has a value.
+pub(super) fn warn(result: &mut Result<Outcome<Value>, Error>, warnings: &[Warning]) {
+    result.iter_mut().for_each(|outcome| outcome.warnings.extend_from_slice(warnings));
 }
 
 /// Returns the problem of a body that cannot be parsed.

@@ -105,7 +105,7 @@ fn details() -> Value {
 pub(super) async fn show(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
     let info = async {
         let (parts, body) = request.into_parts();
-        let (body, _) = job::json(&shared, &parts.headers, body).await?;
+        let (body, ..) = job::json(&shared, &parts.headers, body).await?;
         let name = body["model"].as_str().or(body["name"].as_str()).unwrap_or_default();
         shared.access.client(&parts.headers)?.may_ask(&shared.engine.names, name)?;
         shared.engine.names.check(name)?;

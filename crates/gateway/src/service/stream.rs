@@ -149,7 +149,7 @@ pub(super) async fn contract(
             let opening = line.frames.open();
             line.send(opening).await
         };
-        let results = loop {
+        let mut results = loop {
             tokio::select! {
                 biased;
                 Some(text) = texts.recv(), if is_there => {
@@ -171,7 +171,7 @@ pub(super) async fn contract(
             sent.push_str(&text);
             is_there = is_there && line.send(piece).await;
         }
-        let reply = job.finish(&results);
+        let reply = job.finish(&mut results);
         job.cache(digest, &results);
         let last = match reply.and_then(|reply| held(&sent, reply)) {
             Ok(reply) => line.close(&reply),

@@ -80,6 +80,31 @@ fn integers_that_would_change_are_refused_with_their_path() {
     assert_eq!(server.received().len(), 0);
 }
 
+/// A fraction of a body that is written anew is rounded, which the response says.
+#[test]
+fn rounded_fractions_of_requests_are_warnings_with_their_path() {
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+    let gate = Gate::start(targets(&openai(&server.url())));
+    for way in ways() {
+        for (stream, digits) in
+            [(false, "150.12345678901234567891"), (true, "150.12345678901234567891"), (false, "150.5")]
+        {
+            let body = way.body("primary", stream).to_string();
+            let body = body.replacen(
+                r#""type":"integer""#,
+                &format!(r#""type":"integer","exclusiveMaximum":{digits}"#),
+                1,
+            );
+            let got = gate.send(&request(way.path, &[], body.as_bytes()));
+            assert_eq!(got.status, 200, "{}: {}", way.name, got.text());
+            let warnings = got.header("x-formwork-warnings").unwrap_or_default();
+            let is_named =
+                warnings.starts_with("rounded at $.") && warnings.ends_with("age.exclusiveMaximum");
+            assert_eq!(is_named, digits.len() > 9, "{} {stream} {digits}: {warnings}", way.name);
+        }
+    }
+}
+
 #[test]
 fn unusable_schemas_are_refused_before_any_call() {
     let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 
+use formwork_ledger::{Ledger, RunQuery, Settings};
 use formwork_testkit::server::Server;
 use serde_json::{Value, json};
 
-use super::support::{Gate, completion, limits, openai, schema, targets, ways};
+use super::support::{Gate, completion, limits, openai, request, schema, targets, ways};
 
 /// A folder that is removed at the end.
 struct Folder(PathBuf);
@@ -67,6 +68,82 @@ fn a_value_comes_with_its_history_or_step_by_step() {
     let events: Vec<&str> = got.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
     assert_eq!((events.first(), events.last()), (Some(&"started"), Some(&"done")), "{got}");
     assert_eq!(events.iter().filter(|event| **event == "finished").count(), 2, "{got}");
+}
+
+/// The fraction of a request or of a named contract is rounded with a warning in the outcome; an integer that would change is refused.
+#[test]
+fn numbers_of_requests_and_named_contracts_are_kept_named_or_refused() {
+    let folder = Folder::new("numbers");
+    let (long, integer) = ("150.12345678901234567891", "123456789012345678901");
+    for (name, maximum) in [("fraction", long), ("integer", integer), ("plain", "150.5")] {
+        let schema = format!(
+            r#"{{"type": "object", "properties": {{"age": {{"type": "number", "maximum": {maximum}}}}}, "required": ["age"]}}"#
+        );
+        folder.write(&format!("{name}-json.json"), &schema);
+        folder.write(&format!("{name}-yaml.yaml"), &format!("schema: {schema}\n"));
+    }
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+    let gate = Gate::start(targets(&openai(&server.url())).with_limits(limits()).with_contracts(&folder.0));
+    for (ending, path) in [("json", "$.properties.age.maximum"), ("yaml", "$.schema.properties.age.maximum")]
+    {
+        let ask = |name: &str, stream: bool| {
+            let name = format!("{name}-{ending}");
+            gate.post("/v1/extract", &[], &json!({"contract": name, "input": "Maria, 34", "stream": stream}))
+        };
+        let got = ask("fraction", false);
+        let warning = &got.json()["warnings"][0];
+        assert_eq!((got.status, &warning["kind"], &warning["path"]), (200, &json!("rounded"), &json!(path)));
+        assert!(warning["message"].as_str().unwrap().contains(long), "{warning}");
+        assert_eq!(got.header("x-formwork-warnings"), Some(format!("rounded at {path}").as_str()));
+        assert!(ask("fraction", true).text().contains(long));
+        assert_eq!(ask("plain", false).json()["warnings"], json!([]));
+        let got = ask("integer", false);
+        assert_eq!(got.status, 500, "{}", got.text());
+        assert!(got.text().contains(integer), "{}", got.text());
+    }
+    for (maximum, status, count) in [(long, 200, 1), (integer, 400, 0), ("150.5", 200, 0)] {
+        let body = json!({"schema": schema(), "input": "Maria, 34"}).to_string();
+        let body = body
+            .replace("\"type\":\"integer\"", &format!("\"type\":\"integer\",\"exclusiveMaximum\":{maximum}"));
+        let got = gate.send(&request("/v1/extract", &[], body.as_bytes()));
+        let counted = got.json()["warnings"].as_array().map_or(0, Vec::len);
+        assert_eq!((got.status, counted), (status, count), "{}", got.text());
+    }
+}
+
+/// Integers of answers are in the response and in the ledger digit by digit, or refused with their path.
+#[test]
+fn integers_of_answers_are_kept_digit_by_digit_or_refused() {
+    let forty = "1234567890123456789012345678901234567890";
+    for length in [1, 15, 16, 17, 18, 19, 20, 21, 30, 40] {
+        let number = &forty[..length];
+        let answer = format!(r#"{{"n": {number}}}"#);
+        let server = Server::start([completion(&answer)]).unwrap();
+        let settings = Settings { bodies: true, ..Settings::default() };
+        let ledger = Ledger::in_memory(settings).unwrap();
+        let gate =
+            Gate::start(targets(&openai(&server.url())).with_limits(limits()).with_ledger(ledger.clone()));
+        let own = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+        let chat = json!({
+            "model": "primary", "messages": [{"role": "user", "content": "a number"}],
+            "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": own}},
+        });
+        for (path, body) in
+            [("/v1/extract", json!({"schema": own, "input": "a number"})), ("/v1/chat/completions", chat)]
+        {
+            let got = gate.post(path, &[], &body);
+            let fits = number.parse::<u64>().is_ok();
+            assert_eq!(got.status, if fits { 200 } else { 422 }, "{number}: {}", got.text());
+            let text = got.text();
+            let says = if fits { number } else { "$.n" };
+            assert!(text.contains(says) && !text.contains("e+"), "{number}: {text}");
+        }
+        ledger.flush_blocking().unwrap();
+        let mut stored = Vec::new();
+        ledger.export(&RunQuery::default(), &mut stored).unwrap();
+        let stored = String::from_utf8(stored).unwrap();
+        assert!(stored.contains(number) && !stored.contains("e+"), "{stored}");
+    }
 }
 
 #[test]

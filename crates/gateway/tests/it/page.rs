@@ -1,9 +1,16 @@
 //! The pages for admins, as a browser uses them.
 
+use formwork::config::Config;
+use formwork::providers::Providers;
 use formwork_core::Time;
+use formwork_extract::ObservationStore;
+use formwork_gateway::{Gateway, Target};
 use formwork_ledger::{KeyRole, Ledger, NewKey, RunRecord, Settings, StoredCall, ViolationRecord};
 
-use super::support::{Gate, Received, limits, openai, targets};
+use formwork_testkit::server::{Reply, Server};
+use serde_json::json;
+
+use super::support::{Gate, Received, limits, openai, schema, section, targets};
 
 fn now() -> Time {
     let passed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
@@ -173,6 +180,42 @@ fn no_text_of_a_model_or_a_client_is_markup_on_any_page() {
     let page = get(&gate, "/", "");
     let policy = page.header("content-security-policy").unwrap();
     assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+}
+
+/// The overview says what is in force about targets, on which evidence, since when and until when; once for a store that two share.
+#[test]
+fn the_overview_lists_what_is_in_force_with_its_evidence_and_times() {
+    let server = Server::start([Reply::json("{}").with_status(503)]).unwrap();
+    let (store, providers) = (ObservationStore::new(), Providers::builtin());
+    let config = [section("one", "openai", &server.url()), section("two", "openai", &server.url())].concat();
+    let config = Config::from_toml(&config).unwrap();
+    let builder = config.sections().iter().fold(Gateway::builder(), |builder, section| {
+        let made = providers.make(section).unwrap();
+        let model = made.model.clone();
+        let backend = providers.backend_of(made, section).unwrap().with_observation_store(store.clone());
+        builder.with_target(Target::new(backend, None, model))
+    });
+    let gate = Gate::start(builder.with_limits(limits()).with_ledger(ledger()));
+    let effect = "it is skipped if there is another target, because of ";
+    assert!(!get(&gate, "/", "").text().contains(effect));
+    let body = json!({"schema": schema(), "input": "Maria, 34", "targets": ["one"]});
+    // Three of the last ten calls.
+    for _ in 0..3 {
+        assert_eq!(gate.post("/v1/extract", &[], &body).status, 503);
+    }
+    let page = get(&gate, "/", "").text();
+    assert_eq!(page.matches(effect).count(), 1, "{page}");
+    let row = page.split(effect).nth(1).unwrap().split("</tr>").next().unwrap();
+    let in_force = store.in_force();
+    let [one] = &in_force[..] else { panic!("{in_force:?}") };
+    assert!(row.contains("503 Service Unavailable") && one.count == 3, "{row} {one:?}");
+    let times: Vec<&str> = row.match_indices("20").filter_map(|(at, _)| row.get(at..at + 20)).collect();
+    let times: Vec<&str> =
+        times.into_iter().filter(|time| time.ends_with('Z') && time.contains('T')).collect();
+    let [since, last, until] = times[..] else { panic!("{row}") };
+    assert!(since <= last && last < until, "{row}");
+    store.forget(None);
+    assert!(!get(&gate, "/", "").text().contains(effect));
 }
 
 #[test]

@@ -171,6 +171,8 @@ fn prepared(value: &Value) -> Value {
         }
         Value::Array(items) => items.iter().map(prepared).collect(),
         Value::String(text) => plain(text).into(),
+        // A double does not tell apart long integers.
+        Value::Number(number) if !number.is_f64() => value.clone(),
         Value::Number(number) => {
             let rounded = number.as_f64().and_then(|float| format!("{float:.6}").parse().ok());
             rounded.and_then(Number::from_f64).map_or_else(|| value.clone(), |float| canonical(&float))

@@ -103,8 +103,12 @@ impl Store {
 
     /// Opens a file without writing to it or to its folder. Another process may work on it, if the folder has SQLite's files for that.
     pub(crate) fn open_read_only(path: &Path, format: &Format) -> Result<Self, Error> {
-        check(path)?;
         let (uri, has_writes) = read_only(path);
+        Self::reading(path, &uri, has_writes, format)
+    }
+
+    fn reading(path: &Path, uri: &str, has_writes: bool, format: &Format) -> Result<Self, Error> {
+        check(path)?;
         let wrong = |error: rusqlite::Error| {
             let hint = if has_writes { "; copy the folder to a place where it can be written" } else { "" };
             Error::File { path: path.to_owned(), message: format!("{error}{hint}") }
@@ -112,7 +116,7 @@ impl Store {
         let flags =
             OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connect = || {
-            let file = Connection::open_with_flags(&uri, flags)?;
+            let file = Connection::open_with_flags(uri, flags)?;
             file.busy_timeout(PATIENCE)?;
             functions(&file)?;
             Ok(file)
@@ -129,43 +133,20 @@ impl Store {
             return Err(Error::Newer { path: path.to_owned(), found: version, known });
         }
         if version < known {
-            let message =
-                "it has an older format: copy the folder to a place where it can be written".to_owned();
+            let message = format!(
+                "it has an older format: copy the folder to a place where it can be written, or bring a ledger up to date with \
+                 `formwork runs list --ledger {}`",
+                path.display()
+            );
             return Err(Error::File { path: path.to_owned(), message });
         }
         let reader = connect().map_err(wrong)?;
         Ok(Self { writer: Mutex::new(writer), reader: Some(Mutex::new(reader)), is_read_only: true })
     }
 
-    /// Opens a file of the newest format that is never written.
-    pub(crate) fn view(path: &Path, newest: &Format) -> Result<Self, Error> {
-        check(path)?;
-        let wrong = in_file(path);
-        let connect = || {
-            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-            let connection = Connection::open_with_flags(path, flags)?;
-            connection.busy_timeout(PATIENCE)?;
-            functions(&connection)?;
-            Ok(connection)
-        };
-        let reader: Connection = connect().map_err(wrong)?;
-        let found =
-            |name: &str| reader.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(wrong);
-        let (application, format) = (found("application_id")?, found("user_version")?);
-        let (path, known) = (path.to_owned(), newest.steps.len() as i64);
-        if application != newest.application {
-            return Err(Error::NotALedger { path, hint: None });
-        }
-        if format > known {
-            return Err(Error::Newer { path, found: format, known });
-        }
-        if format < known {
-            let path = path.display();
-            return Err(Error::Invalid(format!(
-                "{path} is of an older version: `formwork runs list --ledger {path}` brings it up to date"
-            )));
-        }
-        Ok(Self { writer: Mutex::new(connect().map_err(in_file(&path))?), reader: Some(Mutex::new(reader)) })
+    /// Opens a file of the newest format that is never written by this process, and may be by another one.
+    pub(crate) fn view(path: &Path, format: &Format) -> Result<Self, Error> {
+        Self::reading(path, &address(path, "mode=ro"), true, format)
     }
 
     pub(crate) fn in_memory() -> Result<Self, Error> {
@@ -191,9 +172,13 @@ fn read_only(path: &Path) -> (String, bool) {
     let log = path.with_file_name(format!("{}-wal", path.file_name().unwrap_or_default().display()));
     let has_writes = std::fs::metadata(log).is_ok_and(|file| file.len() > 0);
     // An immutable file is read without SQLite's files beside it.
-    let mode = if has_writes { "mode=ro" } else { "mode=ro&immutable=1" };
+    (address(path, if has_writes { "mode=ro" } else { "mode=ro&immutable=1" }), has_writes)
+}
+
+/// Returns the address of a file with these parameters, as SQLite takes it.
+fn address(path: &Path, parameters: &str) -> String {
     let name = path.display().to_string().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-    (format!("file:{name}?{mode}"), has_writes)
+    format!("file:{name}?{parameters}")
 }
 
 /// Returns the conversion of errors with a file.

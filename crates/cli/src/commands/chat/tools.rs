@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use formwork_chat::ChatTool;
 use formwork_json::read_exact;
-use formwork_review::document::{Document, Format};
+use formwork_review::document::Document;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -50,8 +50,7 @@ const MAX_ERROR: usize = 500;
 /// # Errors
 /// [`Failed`] with the location in the file; or if `--allow-tools` is missing.
 pub(super) fn of_file(path: &Path, allowed: bool) -> Result<Vec<ChatTool>, Failed> {
-    let document = Document::parse(&files::name(path), &files::text(path)?, Format::of(path));
-    let document = document.map_err(Failed::usage)?;
+    let document = files::document(path)?;
     let tools: Vec<ToolEntry> = document.read().map_err(Failed::usage)?;
     if !allowed {
         let commands: Vec<String> = tools.iter().map(|tool| tool.command.join(" ")).collect();

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use formwork_evidence::subschema;
-use formwork_json::Segment;
+use formwork_json::{Candidate, ReadError, Segment, read_exact};
 use serde_json::{Map, Value};
 
 use crate::exit::Failed;
-use crate::files;
+use crate::files::{self, warn_of_rounded};
 use crate::jsonl::{BadRow, numbered};
 use crate::rows::EvalGold;
 
@@ -129,27 +129,24 @@ fn csv(
         let place = format!("{name}:{}", record.position().map_or(0, csv::Position::line));
         let cell = |at: Option<usize>| at.and_then(|at| record.get(at)).map(str::to_owned);
         let expected = match cell(whole).filter(|_| values.is_empty()) {
-            Some(text) if text.trim().is_empty() => None,
-            Some(text) => match serde_json::from_str(&text) {
-                Ok(value) => Some(value),
-                Err(error) => {
-                    return Ok((
-                        place.clone(),
-                        Err(format!("{place}: the cell of `expected` is no JSON: {error}")),
-                    ));
-                }
+            Some(text) if text.trim().is_empty() => Ok(None),
+            Some(text) => match read_exact(&text) {
+                Ok(document) => Ok(Some(kept(&place, document))),
+                Err(error) => Err(format!("{place}: the cell of `expected` is no JSON: {error}")),
             },
             None => {
                 let mut expected = Value::Object(Map::new());
-                for (at, path) in &values {
-                    insert(
-                        &mut expected,
-                        path,
-                        of_cell(record.get(*at).unwrap_or_default(), path, schema.as_ref()),
-                    );
-                }
-                Some(expected)
+                let cells = values.iter().try_for_each(|(at, path)| {
+                    let cell = record.get(*at).unwrap_or_default();
+                    insert(&mut expected, path, of_cell(cell, path, schema.as_ref(), &place)?);
+                    Ok(())
+                });
+                cells.map(|()| Some(expected))
             }
+        };
+        let expected = match expected {
+            Ok(expected) => expected,
+            Err(error) => return Ok((place, Err(error))),
         };
         let id = record.get(id).unwrap_or_default().into();
         let text = cell(input).filter(|text| !text.is_empty());
@@ -167,10 +164,19 @@ fn csv(
     Ok(Box::new(rows))
 }
 
+/// Returns the value of a cell. Prints a warning for each number that was rounded.
+fn kept(place: &str, document: Candidate) -> Value {
+    warn_of_rounded(place, &document.rounded);
+    document.value
+}
+
 /// Returns the value of a cell: nothing for an empty cell, the text where the schema has texts, and otherwise JSON if it is JSON.
-fn of_cell(cell: &str, path: &[String], schema: Option<&Value>) -> Value {
+///
+/// # Errors
+/// A message for a cell with an integer that cannot be kept exactly.
+fn of_cell(cell: &str, path: &[String], schema: Option<&Value>, place: &str) -> Result<Value, String> {
     if cell.trim().is_empty() {
-        return Value::Null;
+        return Ok(Value::Null);
     }
     let own = schema.and_then(|root| {
         path.iter().try_fold(root, |schema, name| subschema(root, schema, &Segment::Key(name.clone())))
@@ -179,7 +185,14 @@ fn of_cell(cell: &str, path: &[String], schema: Option<&Value>) -> Value {
         Value::Array(kinds) => kinds.iter().all(|kind| kind == "string" || kind == "null"),
         kind => kind == "string",
     });
-    if is_text { cell.into() } else { serde_json::from_str(cell).unwrap_or_else(|_| cell.into()) }
+    match read_exact(cell) {
+        _ if is_text => Ok(cell.into()),
+        Ok(document) => Ok(kept(place, document)),
+        Err(ReadError::Inexact { message, .. }) => {
+            Err(format!("{place}: the column `expected.{}`: {message}", path.join(".")))
+        }
+        Err(_) => Ok(cell.into()),
+    }
 }
 
 fn insert(value: &mut Value, path: &[String], cell: Value) {

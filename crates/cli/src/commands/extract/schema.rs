@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use formwork_core::{Absent, Coerce, Error, ErrorKind, Rule, Rules, Schema as _, Severity, Warning};
-use formwork_review::document::{Document, Format};
 use formwork_schema::{Compiled, compile, lint};
 use formwork_shape::Shape;
 use serde::de::IgnoredAny;
@@ -163,10 +162,7 @@ fn of_file(path: &Path) -> Result<Value, Failed> {
     };
     match extension {
         "shape" => shape(&name, &text()?, false),
-        "yaml" | "yml" => {
-            let document = Document::parse(&name, &text()?, Format::Yaml).map_err(Failed::usage)?;
-            Ok(document.value().clone())
-        }
+        "yaml" | "yml" => Ok(files::document(path)?.value().clone()),
         _ => files::json_of(path, &bytes).or_else(|error| {
             // A file with any other extension may contain a shape.
             match text() {

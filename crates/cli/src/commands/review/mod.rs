@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 
 use formwork::config::Defaults;
 use formwork::providers::Providers;
-use formwork_core::Structure;
+use formwork_core::{JsonPath, Structure};
 use formwork_extract::CancellationToken;
-use formwork_review::document::Format;
 use formwork_review::{
     Agent, Comparison, CriterionResult, Gate, LlmReviewService, Material, Pair, Preferred, ReviewPrice,
     ReviewResult, ReviewRubric, Verdict,
@@ -180,9 +179,10 @@ fn rubric(path: &Path, schema: Option<&str>, providers: &Providers) -> Result<Re
         .map(|schema| schema::given(schema, &schema::Marks::default(), &[], providers.rules(), false))
         .transpose()?;
     let output = given.as_ref().map(|given| given.usable.compiled.as_ref() as &dyn Structure);
-    let text = files::text(path)?;
-    ReviewRubric::parse_for(&files::name(path), &text, Format::of(path), output)
-        .map_err(|error| agents::document(&error))
+    let document = files::document(path)?;
+    let rubric: ReviewRubric = document.read().map_err(|error| agents::document(&error))?;
+    let checked = rubric.checked(&document, &JsonPath::root(), output);
+    checked.map(|()| rubric).map_err(|error| agents::document(&error))
 }
 
 /// Formats a review for people.

@@ -46,13 +46,13 @@ pub(super) fn run(args: &Args) -> Result<Status, Failed> {
     for path in &args.paths {
         let skills =
             if path.is_dir() { Skill::load_all(path) } else { Skill::load(path).map(|skill| vec![skill]) };
-        match skills {
+        match agents::loaded(skills) {
             Ok(skills) => {
                 for skill in skills {
                     output::line(format_args!("{}: {} ({})", skill.file(), skill.name(), kind(&skill)))?;
                 }
             }
-            Err(error) => wrong.push(agents::skill(&error).to_string()),
+            Err(error) => wrong.push(error.to_string()),
         }
     }
     if wrong.is_empty() { Ok(Status::Ok) } else { Err(Failed::usage(wrong.join("\n"))) }

@@ -77,21 +77,21 @@ impl Folder {
                 "there is no folder `{folder}`: name the folder of the skills with --dir FOLDER, or the file of a skill"
             )));
         }
-        Skill::load_all(&self.dir).map_err(|error| agents::skill(&error))
+        agents::loaded(Skill::load_all(&self.dir))
     }
 
     /// Returns the skill of a name or of a file.
     fn one(&self, name: &str) -> Result<Skill, Failed> {
         let path = Path::new(name);
         if path.extension().is_some() {
-            return Skill::load(path).map_err(|error| agents::skill(&error));
+            return agents::loaded(Skill::load(path).map(|skill| [skill])).map(|[skill]| skill);
         }
         // The usual file is tried first, so that errors in other skills do not matter.
         let usual = self.dir.join(format!("{name}.yaml"));
         if usual.is_file() {
             let skill = Skill::load(&usual).map_err(|error| agents::skill(&error))?;
             if skill.name() == name {
-                return Ok(skill);
+                return agents::loaded(Ok([skill])).map(|[skill]| skill);
             }
         }
         let all = self.all()?;

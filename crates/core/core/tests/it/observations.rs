@@ -211,6 +211,46 @@ fn after_an_impossible_document_the_next_attempt_is_made_in_another_mode() {
     );
 }
 
+/// An answer of a mode that enforces less than the first one says so, with both modes and the reason of this run or of earlier runs.
+#[test]
+fn an_answer_in_a_weaker_mode_has_a_warning_with_the_reason() {
+    let plan = plan(Policy::new(4).with_patching(Patching::Never));
+    let mut known = Health::new();
+    for request in 0..2 {
+        let reason = "the answer breaks `required` at $.note".to_owned();
+        let evidence = Evidence::new("primary", plan.schema_digest(), Time(0), Shown::Impossible { reason });
+        known.record(&evidence.with_request(request), &Thresholds::default());
+    }
+    let known = || known.clone().advise(&plan, &Thresholds::default(), Time(1), false);
+    let weaker = "the answer was produced in the output mode `prompt` instead of `strict`";
+    for (advice, script, expected) in [
+        (Advice::default(), vec![Reply::Says(GOOD)], None),
+        (Advice::default(), vec![Reply::Says(BAD_RANGE), Reply::Says(GOOD)], None),
+        (starting_in(&[1]), vec![Reply::Says(GOOD)], Some("")),
+        (known(), vec![Reply::Says(GOOD)], Some(": the answer breaks `required` at $.note")),
+        (
+            Advice::default(),
+            vec![Reply::Says(MISSING), Reply::Says(GOOD)],
+            Some(": the answer breaks `required` at $.note"),
+        ),
+        (
+            Advice::default(),
+            vec![Reply::Fails(FaultKind::SchemaRefused), Reply::Says(GOOD)],
+            Some(": scripted"),
+        ),
+    ] {
+        let run = drive_run(&plan, Run::new(&plan, input()).with_advice(advice), &script).run;
+        let warnings = run.finish().unwrap().warnings;
+        let said: Vec<_> = warnings
+            .iter()
+            .filter(|warning| warning.kind == WarningKind::WeakerMode)
+            .map(|warning| warning.message.clone())
+            .collect();
+        let expected: Vec<_> = expected.iter().map(|reason| format!("{weaker}{reason}")).collect();
+        assert_eq!(said, expected, "{script:?}");
+    }
+}
+
 #[test]
 fn after_prose_the_mode_stays_except_in_a_trial() {
     for (is_trial, first, second) in [

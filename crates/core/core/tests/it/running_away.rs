@@ -133,6 +133,30 @@ fn what_an_earlier_run_saw_bounds_the_first_call_until_a_document_is_complete_wi
     assert!(run.finish().is_ok());
 }
 
+/// The accepted answer says that its schema had bounds, whether this run or an earlier one saw the reason.
+#[test]
+fn an_answer_to_a_bounded_schema_has_a_warning() {
+    for (bounded, script, expected) in [
+        (false, vec![RIGHT], 0),
+        (true, vec![RIGHT], 1),
+        (false, vec![CUT, RIGHT], 1),
+        // The last call has no bounds, because the answer before was full at one.
+        (true, vec![FULL, FULL], 0),
+        (false, vec![CUT, FULL, FULL], 0),
+    ] {
+        let plan = planned(bounding(capabilities()), Policy::new(4));
+        let advice = TargetAdvice::default();
+        let advice = Advice::new([if bounded { advice.with_bounds() } else { advice }]);
+        let run = drive_run(&plan, Run::new(&plan, input()).with_advice(advice), &script).run;
+        let warnings = run.finish().unwrap().warnings;
+        let warnings: Vec<_> =
+            warnings.iter().filter(|warning| warning.kind == WarningKind::Bounded).collect();
+        assert_eq!(warnings.len(), expected, "{bounded} {script:?}");
+        let says = |warning: &&Warning| warning.message.contains("because an answer to it had no end");
+        assert!(warnings.iter().all(says), "{warnings:?}");
+    }
+}
+
 #[test]
 fn an_answer_that_is_full_at_a_bound_is_incomplete() {
     let target = || bounding(capabilities()).with_tighten(Tighten::Bounded);

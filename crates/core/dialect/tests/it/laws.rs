@@ -1,8 +1,9 @@
 //! The laws of lowering, on generated schemas with every keyword, for every dialect with enforcement.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use formwork_core::{Enforcement, Lift, Lower as _, LowerRequest, Tighten, lift};
+use formwork_core::{Enforcement, Lift, Lower as _, LowerRequest, Size, Tighten, lift};
 use formwork_dialect::profile::{LLGUIDANCE, Limits, Maps, Profile};
 use formwork_dialect::{Dialect, Dialects, Native, lower_value};
 use formwork_testkit::{any_schema, instance, schema};
@@ -75,6 +76,40 @@ proptest! {
             for document in documents(&schema, &seed, 2) {
                 let answer = lower_value(&document, &lowered).unwrap();
                 prop_assert_eq!(allows(sent, &answer), Ok(true), "{} by {} for {}", answer, sent, schema);
+            }
+        }
+    }
+
+    /// Bounds change no number and describe no length, and they are never below the lengths that were seen in a complete document.
+    #[test]
+    fn bounds_leave_numbers_and_descriptions_alone_and_exceed_what_was_seen(
+        schema in any_kind_of_schema(), items in 0_u64..60, text in 0_u64..400, max_tokens in 32_u32..2000,
+    ) {
+        for dialect in all() {
+            let request = LowerRequest::new(&schema).with_max_tokens(Some(max_tokens));
+            let seen = Size { items, text, name: text };
+            let with_bounds = request.with_tighten(Tighten::Bounded).with_at_least(seen);
+            let request = LowerRequest::new(&schema).with_max_tokens(Some(max_tokens));
+            let (Ok(plain), Ok(lowered)) = (dialect.lower(&request), dialect.lower(&with_bounds)) else { continue };
+            let (Some(sent), Some(plain)) = (&lowered.schema, &plain.schema) else { continue };
+            let said = |schema: &Value| {
+                let mut said = BTreeSet::new();
+                formwork_core::keywords::find(schema, |node| {
+                    for keyword in ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "description"] {
+                        said.extend(node.get(keyword).map(|value| format!("{keyword} {value}")));
+                    }
+                    false
+                });
+                said
+            };
+            let (of_bounded, of_plain) = (said(sent), said(plain));
+            let added: Vec<_> = of_bounded.difference(&of_plain).collect();
+            prop_assert!(added.is_empty(), "{added:?} by {} in {sent} for {schema}", dialect.name());
+            for bound in &lowered.bounds {
+                let Some(node) = sent.pointer(&bound.at) else { continue };
+                let is_text = node.get("maxLength").is_some_and(|max| *max == bound.max);
+                let least = if is_text { text } else { items };
+                prop_assert!(bound.max >= least, "{} of {node} for {schema}", bound.max);
             }
         }
     }
