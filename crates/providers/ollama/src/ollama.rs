@@ -97,6 +97,7 @@ impl Ollama {
     ///
     /// ```
     /// use formwork_ollama::Ollama;
+    /// use formwork_wire::Wire as _;
     ///
     /// let ollama = Ollama::new("qwen3:8b").with_context_tokens(40_960);
     /// assert_eq!(ollama.capabilities().context_tokens, Some(40_960));
