@@ -14,7 +14,7 @@ pub(crate) struct Args {
     /// The Python interpreter that creates the environment
     #[arg(long, default_value = "python3")]
     python: PathBuf,
-    /// Write screenshots to docs/images
+    /// Write screenshots to target/pages-images
     #[arg(long)]
     screenshots: bool,
 }
@@ -34,7 +34,8 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     std::fs::create_dir_all(&node).map_err(|error| format!("{}: {error}", node.display()))?;
     let install = ["install", "--silent", "--no-audit", "--no-fund", "--prefix"];
     done(Command::new("npm").args(install).arg(&node).arg("axe-core"), "npm install")?;
-    let shots = workspace::root().join("docs/images");
+    let shots = target.join("pages-images");
+    std::fs::create_dir_all(&shots).map_err(|error| format!("{}: {error}", shots.display()))?;
     let mut command = Command::new(installed(&args.python, &BROWSER)?);
     command
         .arg(workspace::root().join("xtask/pages/pages.py"))

@@ -222,7 +222,7 @@ impl Drop for Seen {
     }
 }
 
-/// The facts of a trace of a request without a run.
+/// The parts of a trace of a request without a run.
 #[cfg_attr(not(feature = "otlp"), expect(dead_code, reason = "traces need the feature"))]
 impl Seen {
     pub(crate) fn path(&self) -> &str {

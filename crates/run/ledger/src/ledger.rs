@@ -56,7 +56,7 @@ impl Ledger {
     /// Opens a ledger to read it. The file is not changed, and everything that is recorded is lost.
     ///
     /// # Errors
-    /// Those of [`Ledger::open`], also for a file that does not exist or is of an older version.
+    /// The errors of [`Ledger::open`], also for a file that does not exist or is of an older version.
     pub fn view(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::start(Store::view(path.as_ref(), &LEDGER)?, Settings::default(), Some(path.as_ref().to_owned()))
     }
