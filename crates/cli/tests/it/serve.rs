@@ -203,7 +203,7 @@ fn a_view_shows_a_ledger_without_changing_it_and_serves_nothing_else() {
     assert_eq!(chat.unwrap().0, 404);
     drop(serving);
     assert_eq!(std::fs::read(&ledger).unwrap(), before);
-    let text = temporary("no-ledger.db", "text".to_owned());
+    let text = temporary("no-ledger.db", "text");
     for args in
         [["view", text.as_str(), "--listen", "127.0.0.1:0"], ["view", &ledger, "--listen", "0.0.0.0:0"]]
     {

@@ -63,7 +63,7 @@ impl Question {
     }
 
     /// Returns the question with the instructions and examples of a contract, as [`Spec`](crate::Spec) has it, in the place of those of
-    /// the extractor.
+    /// the extractor (default: those of the extractor).
     #[must_use]
     pub fn with_prompt_of(mut self, contract: &Value) -> Self {
         self.prompt = prompt_of(contract);

@@ -53,7 +53,7 @@ pub struct Opinions {
     pub answers: Vec<Value>,
     /// The values on which the answers differ, without those that the arbiter decided.
     pub disputed: Vec<Disputed>,
-    /// What a reader should know: targets without an answer, a merged answer that violates the contract.
+    /// Notes for the reader: targets without an answer, a merged answer that violates the contract.
     pub notes: Vec<String>,
 }
 
