@@ -129,9 +129,9 @@ impl Skill {
     /// ```
     /// use formwork_skill::Skill;
     ///
-    /// let text = "name: dice\ndescription: a number\noutput: {type: number, maximum: 0.12345678901234567891}\n";
+    /// let text = "name: dice\ndescription: a number\noutput:\n  schema: {type: number, maximum: 0.12345678901234567891}\n";
     /// let skill = Skill::parse("dice.yaml", text)?;
-    /// assert!(skill.warnings()[0].starts_with("dice.yaml: $.output.maximum: the number 0.123456789012345678"));
+    /// assert!(skill.warnings()[0].starts_with("dice.yaml: $.output.schema.maximum: the number 0.123456789012345678"));
     /// # Ok::<(), formwork_skill::SkillError>(())
     /// ```
     pub fn warnings(&self) -> &[String] {

@@ -286,15 +286,19 @@ fn limits_of_money_and_failures_stop_the_batch_and_no_provider_leaves_it_open() 
 
 #[test]
 fn retries_are_kept_for_resume_and_a_flag_replaces_them() {
-    let (person, input) = (example("person.schema.json"), rows("batch-retries.jsonl", 1));
-    let server = Server::start([503; 20].map(Reply::status)).unwrap();
+    let (person, input) = (example("person.schema.json"), rows("batch-retries.jsonl", 3));
+    let answers = (0..3).flat_map(|_| [Reply::status(503), of_text(MARIA)]);
+    let server = Server::start(answers).unwrap();
     let (out, own) = (out("retries"), config(&server));
-    let first = ["run", &*input, "-c", &person, "-o", &out, "--retries", "1", "--retry-delays", "0"];
-    // The only row is tried three times, each with so many retries.
-    for (args, calls) in [(&first[..], 6), (&["resume", &out], 12), (&["resume", &out, "--retries", "0"], 15)]
-    {
+    let first = ["run", &*input, "-c", &person, "-o", &out, "--limit", "1", "--retries", "1"];
+    let first = [&first[..], &["--retry-delays", "0"]].concat();
+    let again = ["resume", &out, "--limit", "1"];
+    let without = [&again[..], &["--retries", "0"]].concat();
+    // A row whose call fails is called again at once, or, without retries, after the batch has paused.
+    for (args, calls, pauses) in [(&first[..], 2, false), (&again, 4, false), (&without, 6, true)] {
         let ran = work(args, &own);
-        assert_eq!((ran.code, server.received().len()), (3, calls), "{args:?}: {}", ran.stderr);
+        assert_eq!((ran.code, server.received().len()), (0, calls), "{args:?}: {}", ran.stderr);
+        assert_eq!(ran.stderr.contains("the batch pauses"), pauses, "{args:?}: {}", ran.stderr);
     }
 }
 

@@ -122,7 +122,9 @@ fn a_folder_that_cannot_be_written_to_is_viewed_and_exported() {
 
     let server = chat(&[MARIA; 2]);
     let (rows, made, person) = (rows("batch-sealed.jsonl", 2), out("sealed"), example("person.schema.json"));
-    assert_eq!(batch(&["run", &rows, "-c", &person, "-o", &made, "--config", &config(&server)]).code, 0);
+    let (own, store) = (config(&server), format!("{made}/store.db"));
+    let run = ["run", &rows, "-c", &person, "-o", &made, "--config", &own, "--store", &store];
+    assert_eq!(batch(&run).code, 0);
     // Another user can reach this folder.
     let place = std::env::temp_dir().join(format!("formwork-sealed-{}", std::process::id()));
     fs::create_dir_all(&place).unwrap();

@@ -3,6 +3,7 @@
 use formwork::config::Config;
 use formwork::providers::Providers;
 use formwork_core::Time;
+use formwork_core::evidence::{Index, Summary};
 use formwork_extract::ObservationStore;
 use formwork_gateway::{Gateway, Target};
 use formwork_ledger::{KeyRole, Ledger, NewKey, RunRecord, Settings, StoredCall, ViolationRecord};
@@ -226,7 +227,8 @@ fn lists_filter_page_and_export_the_runs_that_the_ledger_finds() {
         let mut run = RunRecord::new("extract", start).with_contract(Some(format!("c-{}", nth % 2)), None);
         let mut call = StoredCall::new("primary", "m-1", start, start);
         if nth == 9 {
-            run.not_stated.push("$.birth".parse().unwrap());
+            let value = json!({"age": 4});
+            run.evidence = Some(Summary::of(&Index::new("aged 3").evidence(&value, None), &value));
         }
         if nth == 7 {
             call.class = "invalid".into();

@@ -35,7 +35,7 @@ const FIELDS: [(&str, &str); 16] = [
     ("path", "Path of a violation"),
     ("feedback", "Feedback"),
     ("retried", "Retried"),
-    ("unsure", "Unsure or incomplete"),
+    ("unsure", "Unsure"),
 ];
 
 /// The members of a query.

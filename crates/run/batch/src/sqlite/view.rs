@@ -134,7 +134,15 @@ impl View {
         };
         let database = Database::open(&path, &FORMAT, "folder", store).or_else(|error| match error {
             formwork_ledger::Error::File { .. } => {
-                Database::open_read_only(&path, &FORMAT, "folder", store).map_err(|_| error)
+                Database::open_read_only(&path, &FORMAT, "folder", store).map_err(|second| match &second {
+                    // The folder can be read, and the store cannot.
+                    formwork_ledger::Error::File { path: place, .. }
+                        if *place != path && !matches!(place.try_exists(), Ok(false)) =>
+                    {
+                        second
+                    }
+                    _ => error,
+                })
             }
             error => Err(error),
         })?;
