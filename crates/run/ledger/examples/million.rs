@@ -44,7 +44,7 @@ fn fill(path: &Path) -> Result<(), Box<dyn Error>> {
         run.ended = Time(started.0 + took);
         let mut call = StoredCall::new(target, model.clone(), started, run.ended);
         call.usage = Usage::new(random % 4000, random % 700);
-        if random % 10 == 0 {
+        if random.is_multiple_of(10) {
             let mut first = call.clone();
             first.class = "invalid".into();
             let path = format!("$.items[{}].price", random % 30);
@@ -52,7 +52,7 @@ fn fill(path: &Path) -> Result<(), Box<dyn Error>> {
                 vec![ViolationRecord { class: "type".into(), path, message: "expected a number".into() }];
             run.calls.push(first);
         }
-        if random % 50 == 0 {
+        if random.is_multiple_of(50) {
             run.outcome = RunOutcome::Failed(ErrorKind::Rejected);
             run.message = Some("no answer satisfied the contract".to_owned());
         }
