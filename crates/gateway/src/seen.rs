@@ -129,11 +129,6 @@ impl Seen {
         self.note(|facts| facts.asked = model.chars().take(100).collect());
     }
 
-    /// Returns the model that the client names; empty before the request was read.
-    pub(crate) fn asked(&self) -> String {
-        self.facts.lock().unwrap_or_else(PoisonError::into_inner).asked.clone()
-    }
-
     /// Notes the run of the request, which is over.
     pub(crate) fn ran(&self, run: &RunRecord) {
         let ran = Ran {
@@ -225,6 +220,11 @@ impl Drop for Seen {
 /// The parts of a trace of a request without a run.
 #[cfg_attr(not(feature = "otlp"), expect(dead_code, reason = "traces need the feature"))]
 impl Seen {
+    /// Returns the model that the client names; empty before the request was read.
+    pub(crate) fn asked(&self) -> String {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner).asked.clone()
+    }
+
     pub(crate) fn path(&self) -> &str {
         &self.path
     }

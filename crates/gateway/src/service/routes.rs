@@ -112,8 +112,8 @@ impl Routes {
             && request.headers().contains_key(once::KEY)
             && !page::is_page(request.uri().path());
         let request = request.map(Body::new);
-        let call = move |request| async move {
-            let Ok(mut response) = own.scope(router.call(request)).await;
+        let call = move |request: Request<Body>| async move {
+            let Ok::<Response, Infallible>(mut response) = own.scope(router.call(request)).await;
             if let Ok(run) = HeaderValue::from_str(&own.run.to_string()) {
                 response.headers_mut().insert(RUN, run);
             }
