@@ -24,7 +24,7 @@ pub(super) enum Group {
 }
 
 /// The members of a result that are columns of the same name.
-const PLAIN: [&str; 5] = ["model", "prompt", "at", "warnings", "not_stated"];
+const PLAIN: [&str; 2] = ["warnings", "not_stated"];
 
 /// The members of a result whose parts are columns, such as `evidence.age`.
 const NESTED: [&str; 2] = ["evidence", "confidence"];
@@ -53,6 +53,9 @@ pub(super) fn cells(row: &Found<'_>, contract: &str) -> Result<Vec<Cell>, BatchE
     let is_given = line.iter().any(|(name, _)| name == "contract");
     if row.line.is_some() && !is_given {
         add(Group::Result, "contract", Value::from(contract).to_string());
+    }
+    for (name, text) in [("model", row.model), ("prompt", row.prompt), ("at", row.at)] {
+        text.iter().for_each(|text| add(Group::Result, name, Value::from(*text).to_string()));
     }
     for (name, text) in &line {
         let member = |path: &str| {

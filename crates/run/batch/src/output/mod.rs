@@ -61,7 +61,8 @@ impl View {
     /// one line for every row (for every rejected row with `rejected`). Returns the number of lines.
     ///
     /// A table has the columns `id`, those of the input, `value` or `value.*`, `verdict` (`accepted`, `rejected` or `open`),
-    /// `contract`, `target`, `attempts`, `cost_usd`, `warnings`, `not_stated` and `error.*`; a column without a cell is left out.
+    /// `contract`, `target`, `model`, `prompt`, `at`, `attempts`, `cost_usd`, `evidence.*`, `confidence.*`, `warnings`, `not_stated` and
+    /// `error.*`; a column without a cell is left out.
     /// Lists are JSON. The file appears when it is whole; after an error, an older file of this name is as it was.
     ///
     /// # Errors

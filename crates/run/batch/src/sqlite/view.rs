@@ -288,7 +288,9 @@ impl View {
     ) -> Result<(), BatchError> {
         self.database.read(|file| {
             let mut select = file.prepare(
-                "SELECT rows.number, rows.id, rows.state, inputs.columns, answer.line FROM rows
+                "SELECT rows.number, rows.id, rows.state, inputs.columns, answer.line, answer.model,
+                     coalesce(answer.version, nullif(answer.prompt, '')),
+                     strftime('%Y-%m-%dT%H:%M:%SZ', nullif(answer.ended, 0) / 1000, 'unixepoch') FROM rows
                  LEFT JOIN inputs USING (number) LEFT JOIN answer ON answer.id = rows.answer AND rows.state > 0
                  ORDER BY rows.number",
             )?;
@@ -303,6 +305,9 @@ impl View {
                     },
                     columns: row.get_ref(3)?.as_str_or_null()?,
                     line: row.get_ref(4)?.as_str_or_null()?,
+                    model: row.get_ref(5)?.as_str_or_null()?,
+                    prompt: row.get_ref(6)?.as_str_or_null()?,
+                    at: row.get_ref(7)?.as_str_or_null()?,
                 };
                 if let Err(error) = each(found) {
                     return Ok(Err(error));
@@ -337,4 +342,10 @@ pub(crate) struct Found<'a> {
     pub(crate) is_accepted: Option<bool>,
     /// The result without its id: [`ResultLine`](crate::ResultLine) or [`RejectedLine`](crate::RejectedLine) as JSON.
     pub(crate) line: Option<&'a str>,
+    /// The configured model of the target that answered, if it is known.
+    pub(crate) model: Option<&'a str>,
+    /// The version of the prompt that the contract names, else the digest of the instructions and examples.
+    pub(crate) prompt: Option<&'a str>,
+    /// The time of the answer (RFC 3339, UTC).
+    pub(crate) at: Option<&'a str>,
 }

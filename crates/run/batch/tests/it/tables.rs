@@ -92,11 +92,13 @@ fn every_format_is_written_and_read_again_with_its_columns() {
         assert_eq!(verdicts, ["accepted", "rejected", "accepted"], "{ending}");
         assert!(cells[1]["error.message"].as_str().is_some_and(|text| !text.is_empty()), "{ending}");
         assert_eq!(cells[0]["contract"].as_str().map(str::len), Some(64), "{ending}");
+        let at = cells[0]["at"].as_str().unwrap_or_default();
+        assert!(at.len() == 20 && at.ends_with('Z') && cells[0]["prompt"].is_string(), "{ending}: {at}");
     }
     let path = folder.path().join("rejected.csv");
     assert_eq!(view.export_to(&path, true).unwrap(), 1);
     let header = fs::read_to_string(&path).unwrap().lines().next().unwrap().to_owned();
-    assert_eq!(header, "id,text,note,verdict,contract,error.class,error.message,attempts");
+    assert_eq!(header, "id,text,note,verdict,contract,prompt,at,error.class,error.message,attempts");
 }
 
 #[test]
