@@ -86,6 +86,10 @@ impl Record {
         for (nth, result) in results.iter().enumerate() {
             if nth == 0 {
                 run = run.of(result, now());
+                // The search for places costs as much as the rest of a small request, so it is done where texts are kept.
+                if self.shared.keeps_bodies {
+                    run = run.with_evidence_of(result);
+                }
             } else {
                 let other = RunRecord::new("", run.started).of(result, now());
                 run.usage = run.usage.plus(other.usage);

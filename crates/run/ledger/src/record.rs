@@ -162,6 +162,18 @@ impl RunRecord {
         }
     }
 
+    /// Sets the evidence for an accepted value (default: none), unless its text is empty or longer than 1 MiB. The places of the values
+    /// are searched for, which takes tens of microseconds for a short text.
+    #[must_use]
+    pub fn with_evidence_of<T: Serialize>(
+        mut self,
+        result: &Result<Outcome<T>, formwork_core::Error>,
+    ) -> Self {
+        let outcome = result.as_ref().ok().filter(|outcome| (1..=MAX_TEXT).contains(&outcome.source().len()));
+        self.evidence = outcome.map(Outcome::evidence_summary);
+        self
+    }
+
     /// Sets the fields that a run of Formwork knows: the outcome, the calls with their answers, target, model, usage and cost. The
     /// model is the target's name; [`RunRecord::with_models`] replaces it.
     pub fn of<T: Serialize>(
@@ -176,8 +188,6 @@ impl RunRecord {
                 self.warnings.clone_from(&outcome.warnings);
                 self.not_stated.clone_from(&outcome.not_stated);
                 self.trust = Some(outcome.trust.clone());
-                let has_text = (1..=MAX_TEXT).contains(&outcome.source().len());
-                self.evidence = has_text.then(|| outcome.evidence_summary());
                 &outcome.calls[..]
             }
             Err(error) => {

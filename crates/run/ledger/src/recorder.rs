@@ -86,6 +86,7 @@ impl Observer for Recorder {
         let (schema, request) = opened.map(|opened| (opened.schema, opened.request)).unzip();
         let mut run = RunRecord { id: RecordId::next(), started, ..self.like.clone() }
             .of(result, ended)
+            .with_evidence_of(result)
             .with_models(|target| self.models.get(target).cloned())
             .with_request(request.flatten());
         run.contract = run.contract.or(schema);
