@@ -184,7 +184,7 @@ struct Filter {
     /// Runs with more than one call
     #[arg(long)]
     retried: bool,
-    /// Runs with a value that was not found in the text, was converted or finished, or is the fallback's
+    /// Runs with a value that was not found in the text, was converted or finished, or is the fallback's (of the service: not found only with --ledger-bodies)
     #[arg(long)]
     unsure: bool,
 }

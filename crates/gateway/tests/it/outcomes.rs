@@ -7,11 +7,12 @@ use async_trait::async_trait;
 use formwork_core::{Answer, Call, Capabilities, Enforcement, Fault, Provider};
 use formwork_extract::Backend;
 use formwork_gateway::{Gateway, Target};
+use formwork_ledger::{Ledger, RunQuery, Settings};
 use formwork_testkit::Scripted;
 use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
-use super::support::{Gate, Received, Way, completion, finished, limits, openai, ways};
+use super::support::{Gate, Received, Way, completion, finished, limits, openai, targets, ways};
 
 /// The expected response to a client.
 enum Expected {
@@ -164,7 +165,23 @@ fn members_that_the_text_does_not_state_are_listed_in_every_protocol() {
     assert_eq!((got.status, &got.json()["error"]["code"]), (422, &json!("not_stated")), "{}", got.text());
 }
 
-/// The usage has the place of each value if the request asks for it, and the ledger counts the values that were not found.
+/// The search for places costs as much as the rest of a small request.
+#[test]
+fn the_ledger_has_the_evidence_of_a_run_where_it_keeps_texts() {
+    for keeps_texts in [true, false] {
+        let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+        let ledger = Ledger::in_memory(Settings { bodies: true, ..Settings::default() }).unwrap();
+        let gateway = targets(&openai(&server.url())).with_limits(limits()).with_ledger(ledger.clone());
+        let gate = Gate::start(if keeps_texts { gateway.with_bodies() } else { gateway });
+        let way = &ways()[0];
+        assert_eq!(gate.post(way.path, &[], &way.body("primary", false)).status, 200);
+        ledger.flush_blocking().unwrap();
+        let runs = ledger.runs(&RunQuery::default()).unwrap().runs;
+        assert_eq!((runs.len(), runs[0].evidence.is_some()), (1, keeps_texts), "{runs:?}");
+    }
+}
+
+/// The usage has the place of each value if the request asks for it.
 #[test]
 fn evidence_is_in_the_usage_of_every_protocol_that_is_asked_for_it() {
     for way in ways() {
