@@ -66,16 +66,23 @@ impl fmt::Display for Rounded {
     }
 }
 
-/// Returns whether a `Value` would change a JSON number.
+/// Returns whether a `Value` would change a JSON number; `false` for a text that is no number.
 pub(crate) fn changes(number: &str) -> bool {
-    // Doubles keep 15 digits, unless the exponent reaches the end of their range.
-    if number.len() < DIGITS && !number.contains(['e', 'E']) {
+    let is_integer = !number.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E'));
+    // Doubles keep 15 digits, unless the exponent reaches the end of their range; integers of 64 bits keep 18.
+    let has_exponent = || number.bytes().any(|byte| matches!(byte, b'e' | b'E'));
+    if number.len() < DIGITS && (is_integer || !has_exponent()) || is_integer && number.len() < 19 {
         return false;
     }
-    if number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok() {
+    if is_integer && (number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()) {
         return false;
     }
-    double(number).is_none_or(|double| Decimal::of(&shortest(double)) != Decimal::of(number))
+    let Ok(double) = number.parse::<f64>() else { return false };
+    if !double.is_finite() {
+        return true;
+    }
+    let shortest = shortest(double);
+    shortest != number && Decimal::of(&shortest) != Decimal::of(number)
 }
 
 /// The minimum number of digits of a number within the usual range that a double changes.

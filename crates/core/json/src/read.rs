@@ -129,8 +129,7 @@ impl Reading {
 pub fn read(text: &str, level: Level) -> Result<Reading, ReadError> {
     match read_strict(text) {
         Ok(document) => Ok(Reading { candidates: already_json(text, document, level) }),
-        Err(_) if text.trim().is_empty() => Err(ReadError::Empty),
-        Err(error) if level == Level::Strict => Err(error),
+        Err(error) if level == Level::Strict || text.trim().is_empty() => Err(empty_or(text, error)),
         Err(_) => tolerant(text, level),
     }
 }
@@ -146,8 +145,7 @@ pub fn read(text: &str, level: Level) -> Result<Reading, ReadError> {
 /// assert_eq!(read_bytes(b"{\"age\": \xFF}", Level::Clean), Err(ReadError::NotUtf8 { at: 8 }));
 /// ```
 pub fn read_bytes(bytes: &[u8], level: Level) -> Result<Reading, ReadError> {
-    let text = std::str::from_utf8(bytes).map_err(|error| ReadError::NotUtf8 { at: error.valid_up_to() })?;
-    read(text, level)
+    read(utf8(bytes)?, level)
 }
 
 /// Reads UTF-8 bytes as one JSON document without repairs, for files and arguments of people.
@@ -162,30 +160,43 @@ pub fn read_bytes(bytes: &[u8], level: Level) -> Result<Reading, ReadError> {
 /// assert!(read_exact("[123456789012345678901]").is_err());
 /// ```
 pub fn read_exact(bytes: impl AsRef<[u8]>) -> Result<Candidate, ReadError> {
-    let candidate = read_bytes(bytes.as_ref(), Level::Strict)?.into_candidates().swap_remove(0);
-    let text = str::from_utf8(bytes.as_ref()).unwrap_or_default();
-    refused(text, &candidate.rounded).map_or(Ok(candidate), Err)
+    let text = utf8(bytes.as_ref())?;
+    let document = read_strict(text).map_err(|error| empty_or(text, error))?;
+    refused(text, &document.rounded).map_or_else(|| Ok(document.into_candidate(text)), Err)
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str, ReadError> {
+    str::from_utf8(bytes).map_err(|error| ReadError::NotUtf8 { at: error.valid_up_to() })
+}
+
+fn empty_or(text: &str, error: ReadError) -> ReadError {
+    if text.trim().is_empty() { ReadError::Empty } else { error }
+}
+
+impl Document {
+    /// Returns the reading of a text that is this document.
+    fn into_candidate(self, text: &str) -> Candidate {
+        let Self { value, edits, rounded } = self;
+        let start = text.len() - text.trim_start().len();
+        let span = Span::new(start, text.trim_end().len());
+        Candidate { value, span, edits, rounded, outside: Arc::default() }
+    }
 }
 
 fn already_json(text: &str, document: Document, level: Level) -> Vec<Candidate> {
-    let start = text.len() - text.trim_start().len();
-    let span = Span::new(start, text.trim_end().len());
-    let inner = match &document.value {
+    let whole = document.into_candidate(text);
+    let inner = match &whole.value {
         Value::String(inner) if level >= Level::Lenient && inner.trim_start().starts_with(['{', '[']) => {
             read(inner, level).ok().and_then(|reading| reading.candidates.into_iter().next())
         }
         _ => None,
     };
-    let candidate =
-        |value, edits, rounded| Candidate { value, span, edits, rounded, outside: Arc::default() };
-    let inner = inner.map(|inner| {
-        // Offsets inside the decoded string are meaningless in the text, so each edit covers the whole string.
-        let kinds = inner.all_edits().into_iter().map(|edit| edit.kind);
-        let kinds = std::iter::once(EditKind::DoubleEncoded).chain(kinds);
-        candidate(inner.value, kinds.map(|kind| Edit::new(kind, span, "")).collect(), inner.rounded)
-    });
-    let Document { value, edits, rounded } = document;
-    inner.into_iter().chain([candidate(value, edits, rounded)]).collect()
+    let Some(inner) = inner else { return vec![whole] };
+    // Offsets inside the decoded string are meaningless in the text, so each edit covers the whole string.
+    let kinds = inner.all_edits().into_iter().map(|edit| edit.kind);
+    let kinds = std::iter::once(EditKind::DoubleEncoded).chain(kinds);
+    let edits = kinds.map(|kind| Edit::new(kind, whole.span, "")).collect();
+    vec![Candidate { edits, outside: Arc::default(), span: whole.span, ..inner }, whole]
 }
 
 fn tolerant(text: &str, level: Level) -> Result<Reading, ReadError> {

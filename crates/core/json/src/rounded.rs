@@ -1,5 +1,7 @@
 //! The search for numbers in JSON text that a `serde_json::Number` cannot hold exactly.
 
+use std::ops::Range;
+
 use memchr::memmem;
 
 use crate::number::{DIGITS, changes};
@@ -57,15 +59,16 @@ pub(crate) fn may_round(text: &str) -> bool {
 
 /// Returns whether a run of digits and points is long enough for a number that a double changes, and is changed. Every run of that
 /// length covers a byte at a multiple of the length, so that the other bytes are skipped.
-fn has_many_digits(text: &str) -> bool {
+pub(crate) fn has_many_digits(text: &str) -> bool {
     let bytes = text.as_bytes();
     let mut at = DIGITS - 1;
     while let Some(byte) = bytes.get(at) {
         if is_of_mantissa(*byte) {
-            if is_changed_around(text, at) {
+            let mantissa = mantissa_around(bytes, at);
+            if mantissa.len() >= DIGITS && is_changed(text, &mantissa) {
                 return true;
             }
-            at = mantissa_end(bytes, at);
+            at = mantissa.end;
         }
         at += DIGITS;
     }
@@ -81,7 +84,7 @@ fn has_small_exponent(text: &str) -> bool {
         let digits = bytes.get(at + 2..at + 5);
         before.is_some_and(|byte| is_of_mantissa(*byte))
             && digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_digit))
-            && is_changed_around(text, at - 1)
+            && is_changed(text, &mantissa_around(bytes, at - 1))
     };
     let mut exponents = memmem::find_iter(bytes, b"e-").chain(memmem::find_iter(bytes, b"E-"));
     exponents.any(is_number)
@@ -91,18 +94,19 @@ const fn is_of_mantissa(byte: u8) -> bool {
     byte.is_ascii_digit() || byte == b'.'
 }
 
-fn mantissa_end(bytes: &[u8], at: usize) -> usize {
-    let rest = bytes.get(at..).unwrap_or_default();
-    at + rest.iter().position(|byte| !is_of_mantissa(*byte)).unwrap_or(rest.len())
+/// Returns the digits and points around a byte that is one of them.
+fn mantissa_around(bytes: &[u8], at: usize) -> Range<usize> {
+    let (before, after) = bytes.split_at(at.min(bytes.len()));
+    let start = before.iter().rposition(|byte| !is_of_mantissa(*byte)).map_or(0, |other| other + 1);
+    let len = after.iter().position(|byte| !is_of_mantissa(*byte)).unwrap_or(after.len());
+    start..at + len
 }
 
-/// Returns whether a `Value` would change the number around a byte of its mantissa. The text may be a part of a string, and no number.
-fn is_changed_around(text: &str, at: usize) -> bool {
+/// Returns whether a `Value` would change the number with this mantissa. The text may be a part of a string, and no number.
+fn is_changed(text: &str, mantissa: &Range<usize>) -> bool {
     let bytes = text.as_bytes();
-    let before = bytes.get(..at).unwrap_or_default();
-    let mut start = before.iter().rposition(|byte| !is_of_mantissa(*byte)).map_or(0, |other| other + 1);
-    start -= usize::from(before.get(..start).is_some_and(|before| before.ends_with(b"-")));
-    let mut end = mantissa_end(bytes, at);
+    let Range { mut start, mut end } = *mantissa;
+    start -= usize::from(bytes.get(..start).is_some_and(|before| before.ends_with(b"-")));
     if matches!(bytes.get(end), Some(b'e' | b'E')) {
         let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
         let digits = bytes.get(end + 1 + sign..).unwrap_or_default();
@@ -111,7 +115,7 @@ fn is_changed_around(text: &str, at: usize) -> bool {
             end += 1 + sign + count;
         }
     }
-    text.get(start..end).is_some_and(|number| number.parse::<f64>().is_ok() && changes(number))
+    text.get(start..end).is_some_and(changes)
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 use crate::locate::duplicate_keys;
-use crate::{Edit, EditKind, ReadError, Rounded, rounded};
+use crate::rounded::{all_rounded, has_many_digits, may_round};
+use crate::{Edit, EditKind, ReadError, Rounded};
 
 /// A text that is JSON.
 #[derive(Debug)]
@@ -20,9 +21,9 @@ pub(crate) struct Document {
 
 /// Reads `text` as one JSON document, with optional white space around it.
 pub(crate) fn read_strict(text: &str) -> Result<Document, ReadError> {
-    let (duplicates, has_doubles) = (Cell::new(0), Cell::new(false));
+    let (duplicates, doubles) = (Cell::new(0), Cell::new(Doubles::None));
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = Seed { duplicates: &duplicates, has_doubles: &has_doubles }
+    let value = Seed { duplicates: &duplicates, doubles: &doubles }
         .deserialize(&mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value));
     let value = value.map_err(|error| describe(text, &error))?;
@@ -34,7 +35,12 @@ pub(crate) fn read_strict(text: &str) -> Result<Document, ReadError> {
             .map(|(span, name)| Edit::new(EditKind::DuplicateKey, span, name))
             .collect()
     };
-    let rounded = if has_doubles.get() { rounded(text) } else { Vec::new() };
+    let may_round = match doubles.get() {
+        Doubles::None => false,
+        Doubles::Usual => has_many_digits(text),
+        Doubles::Small => may_round(text),
+    };
+    let rounded = if may_round { all_rounded(text) } else { Vec::new() };
     Ok(Document { value, edits, rounded })
 }
 
@@ -63,8 +69,21 @@ fn offset(text: &str, line: usize, column: usize) -> usize {
 #[derive(Clone, Copy)]
 struct Seed<'a> {
     duplicates: &'a Cell<usize>,
-    has_doubles: &'a Cell<bool>,
+    doubles: &'a Cell<Doubles>,
 }
+
+/// The doubles of a document, by what can have changed them.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Doubles {
+    None,
+    /// Only too many digits change them.
+    Usual,
+    /// One is so small that its exponent may be the reason.
+    Small,
+}
+
+/// The maximum of doubles whose text may have few digits and an exponent of three: 15 digits and `e-100`.
+const SMALL: f64 = 1e-85;
 
 impl<'de> DeserializeSeed<'de> for Seed<'_> {
     type Value = Value;
@@ -94,7 +113,10 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        self.has_doubles.set(true);
+        let of_value = if value.abs() < SMALL { Doubles::Small } else { Doubles::Usual };
+        if self.doubles.get() < of_value {
+            self.doubles.set(of_value);
+        }
         Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
     }
 
