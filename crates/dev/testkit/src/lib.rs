@@ -4,6 +4,7 @@
 //! - [`VirtualClock`] advances instead of sleeping.
 //! - [`instance`] generates documents that satisfy a schema, [`near_misses`] documents that violate one keyword of it, and
 //!   [`schema`] and [`any_schema`] schemas.
+//! - [`aws_message`] writes a message of an event stream of AWS.
 //! - `Log`, with the feature `log`, captures the output of `tracing` for one thread.
 //! - `server`, with the feature of that name, is a scripted HTTP server on this machine.
 //!
@@ -16,6 +17,7 @@
 //! assert!(model.calls().is_empty());
 //! ```
 
+mod aws;
 mod clock;
 mod instance;
 #[cfg(feature = "log")]
@@ -26,6 +28,7 @@ mod script;
 #[cfg(feature = "server")]
 pub mod server;
 
+pub use aws::aws_message;
 pub use clock::VirtualClock;
 pub use instance::instance;
 #[cfg(feature = "log")]

@@ -13,6 +13,7 @@ use formwork_dialect::Dialects;
 use formwork_gemini::Gemini;
 use formwork_ollama::Ollama;
 use formwork_openai::{Api, OpenAi};
+use formwork_testkit::aws_message;
 use formwork_wire::http::Response;
 use formwork_wire::{Deltas, Wire};
 use serde_json::{Value, json};
@@ -20,12 +21,13 @@ use serde_json::{Value, json};
 const JSON: &str = "application/json";
 const LINES: &str = "application/x-ndjson";
 const EVENTS: &str = "text/event-stream";
+const FRAMES: &str = "application/vnd.amazon.eventstream";
 
 const OBJECT: &str = r#"{"name": "Maria }]", "items": [{"id": 1}, {"id": 2, "note": "a\"b"}], "age": 34}"#;
 const LIST: &str = r#"[{"a": [1, "]"]}, {"b": {}}, 3.5]"#;
 
 /// Writes the body of a response from the text and the finish reason.
-type Write = fn(&str, Option<&str>) -> String;
+type Write = fn(&str, Option<&str>) -> Vec<u8>;
 
 /// A form of the responses of a protocol, with finish reasons of models, of servers, unknown ones, and none.
 struct Form {
@@ -50,24 +52,26 @@ fn forms() -> Vec<Form> {
         form(Box::new(OpenAi::new("m")), JSON, chat, |text, reason| {
             json!({"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": reason}]})
                 .to_string()
+                .into()
         }),
         form(Box::new(OpenAi::new("m")), EVENTS, chat, |text, reason| {
             let delta = |text: &str| json!({"choices": [{"delta": {"content": text}}]});
             let end = json!({"choices": [{"delta": {}, "finish_reason": reason}]});
-            events(text, delta, &[end]) + "data: [DONE]\n\n"
+            (events(text, delta, &[end]) + "data: [DONE]\n\n").into()
         }),
         form(Box::new(OpenAi::new("m").with_api(Api::Responses)), JSON, responses, |text, status| {
-            response(text, status).to_string()
+            response(text, status).to_string().into()
         }),
         form(Box::new(OpenAi::new("m").with_api(Api::Responses)), EVENTS, responses, |text, status| {
             let delta = |text: &str| json!({"type": "response.output_text.delta", "delta": text});
             let kind = format!("response.{}", status.unwrap_or_default());
-            events(text, delta, &[json!({"type": kind, "response": response(text, status)})])
+            events(text, delta, &[json!({"type": kind, "response": response(text, status)})]).into()
         }),
         form(Box::new(Anthropic::new("m")), JSON, anthropic, |text, reason| {
             json!({"type": "message", "content": [{"type": "text", "text": text}], "stop_reason": reason,
                 "usage": {"input_tokens": 1, "output_tokens": 1}})
             .to_string()
+            .into()
         }),
         form(Box::new(Anthropic::new("m")), EVENTS, anthropic, |text, reason| {
             let start = json!({"type": "message_start", "message": {"usage": {"input_tokens": 1}}});
@@ -76,32 +80,50 @@ fn forms() -> Vec<Form> {
             let stop = json!({"type": "content_block_stop", "index": 0});
             let end = json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 1}});
             let head: String = [start, block].map(|event| format!("data: {event}\n\n")).concat();
-            head + &events(text, delta, &[stop, end, json!({"type": "message_stop"})])
+            (head + &events(text, delta, &[stop, end, json!({"type": "message_stop"})])).into()
         }),
         form(Box::new(Gemini::new("gemini-2.5-flash")), JSON, gemini, |text, reason| {
-            candidate(text, reason).to_string()
+            candidate(text, reason).to_string().into()
         }),
         form(Box::new(Gemini::new("gemini-2.5-flash")), EVENTS, gemini, |text, reason| {
-            events(text, |text| candidate(text, None), &[candidate("", reason)])
+            events(text, |text| candidate(text, None), &[candidate("", reason)]).into()
         }),
         form(Box::new(Ollama::new("m")), JSON, ollama, |text, reason| {
             json!({"message": {"role": "assistant", "content": text}, "done": true, "done_reason": reason})
                 .to_string()
+                .into()
         }),
         form(Box::new(Ollama::new("m")), LINES, ollama, |text, reason| {
             let line = |text: &str| json!({"message": {"role": "assistant", "content": text}, "done": false});
             let end =
                 json!({"message": {"role": "assistant", "content": ""}, "done": true, "done_reason": reason});
-            pieces(text).map(line).chain([end]).map(|line| format!("{line}\n")).collect()
+            pieces(text).map(line).chain([end]).map(|line| format!("{line}\n")).collect::<String>().into()
         }),
         form(Box::new(Bedrock::new("m")), JSON, bedrock, |text, reason| {
             json!({"output": {"message": {"role": "assistant", "content": [{"text": text}]}}, "stopReason": reason,
                 "usage": {"inputTokens": 1, "outputTokens": 1}})
-            .to_string()
+            .to_string().into()
         }),
         form(Box::new(Cohere::new("m")), JSON, cohere, |text, reason| {
             json!({"id": "1", "finish_reason": reason, "message": {"role": "assistant", "content": [{"type": "text", "text": text}]}})
-                .to_string()
+                .to_string().into()
+        }),
+        form(Box::new(Bedrock::new("m")), FRAMES, bedrock, |text, reason| {
+            let delta =
+                |text: &str| ("contentBlockDelta", json!({"contentBlockIndex": 0, "delta": {"text": text}}));
+            let head = ("messageStart", json!({"role": "assistant"}));
+            let end = [
+                ("contentBlockStop", json!({"contentBlockIndex": 0})),
+                ("messageStop", json!({"stopReason": reason})),
+                ("metadata", json!({"usage": {"inputTokens": 1, "outputTokens": 1}})),
+            ];
+            let all = [head].into_iter().chain(pieces(text).map(delta)).chain(end);
+            all.flat_map(|(name, event)| aws_message(&[(":event-type", name)], &event.to_string())).collect()
+        }),
+        form(Box::new(Cohere::new("m")), EVENTS, cohere, |text, reason| {
+            let delta = |text: &str| json!({"type": "content-delta", "index": 0, "delta": {"message": {"content": {"text": text}}}});
+            let end = json!({"type": "message-end", "delta": {"finish_reason": reason}});
+            events(text, delta, &[end]).into()
         }),
     ]
 }
@@ -130,13 +152,13 @@ fn events(text: &str, delta: impl Fn(&str) -> Value, end: &[Value]) -> String {
 }
 
 /// Returns whether a run accepts the answer of a response.
-fn is_accepted(plan: &Plan, form: &Form, body: &str) -> bool {
+fn is_accepted(plan: &Plan, form: &Form, body: &[u8]) -> bool {
     let mut run = Run::new(plan, Input::from("x"));
     let Step::Call { id, call, .. } = run.step(plan, Time(0)).unwrap() else { panic!() };
     let head = Response::builder().header("content-type", form.media_type).body(()).unwrap().into_parts().0;
     let mut decoder = form.wire.decoder(&call, &head);
     let (mut deltas, mut completion) = (Deltas::new(), Completion::new(""));
-    let read = decoder.push(body.as_bytes(), &mut deltas).is_ok() && decoder.end(&mut deltas).is_ok();
+    let read = decoder.push(body, &mut deltas).is_ok() && decoder.end(&mut deltas).is_ok();
     if !read {
         return false;
     }

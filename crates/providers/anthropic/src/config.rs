@@ -68,7 +68,7 @@ pub struct AnthropicConfig {
     /// Whether responses are streamed (default: `true`).
     #[serde(default = "yes")]
     pub stream: bool,
-    /// Additional properties of the request body, for example `metadata`. They are merged into it.
+    /// Additional properties of the request body, for example `metadata`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
 }

@@ -59,7 +59,7 @@ pub struct BedrockConfig {
     /// Whether responses are streamed (default: `true`).
     #[serde(default = "yes")]
     pub stream: bool,
-    /// Additional properties of the request body, for example `guardrailConfig`. They are merged into it.
+    /// Additional properties of the request body, for example `guardrailConfig`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
 }

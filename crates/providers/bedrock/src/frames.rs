@@ -139,27 +139,9 @@ fn number(bytes: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use formwork_testkit::aws_message as framed;
 
-    /// Returns a message with headers that are text.
-    pub(crate) fn framed(headers: &[(&str, &str)], payload: &str) -> Vec<u8> {
-        let mut head = Vec::new();
-        for (name, value) in headers {
-            head.push(u8::try_from(name.len()).unwrap());
-            head.extend_from_slice(name.as_bytes());
-            head.push(7);
-            head.extend_from_slice(&u16::try_from(value.len()).unwrap().to_be_bytes());
-            head.extend_from_slice(value.as_bytes());
-        }
-        let total = u32::try_from(PRELUDE + head.len() + payload.len() + 4).unwrap();
-        let mut out = total.to_be_bytes().to_vec();
-        out.extend_from_slice(&u32::try_from(head.len()).unwrap().to_be_bytes());
-        out.extend_from_slice(&crc32fast::hash(&out).to_be_bytes());
-        out.extend_from_slice(&head);
-        out.extend_from_slice(payload.as_bytes());
-        out.extend_from_slice(&crc32fast::hash(&out).to_be_bytes());
-        out
-    }
+    use super::*;
 
     fn read(body: &[u8], chunk: usize) -> Vec<Result<String, String>> {
         let mut frames = Frames::default();

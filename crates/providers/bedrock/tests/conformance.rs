@@ -6,6 +6,7 @@ use std::sync::Arc;
 use formwork_bedrock::{Bedrock, Mode};
 use formwork_conformance::{Protocol, Reply, SentRequest, ServerAnswer, Trouble};
 use formwork_core::{Finish, SharedProvider};
+use formwork_testkit::aws_message;
 use formwork_wire::http::Request;
 use formwork_wire::{Bytes, Http, SharedTransport};
 use serde_json::{Value, json};
@@ -52,22 +53,7 @@ fn streamed(events: &[(&str, Value)]) -> Reply {
 
 fn frame(name: &str, payload: &str) -> Vec<u8> {
     let kind = if name == EXCEPTION { ":exception-type" } else { ":event-type" };
-    let mut head = Vec::new();
-    for (name, value) in [(kind, name), (":content-type", "application/json"), (":message-type", "event")] {
-        head.push(u8::try_from(name.len()).unwrap_or_default());
-        head.extend_from_slice(name.as_bytes());
-        head.push(7);
-        head.extend_from_slice(&u16::try_from(value.len()).unwrap_or_default().to_be_bytes());
-        head.extend_from_slice(value.as_bytes());
-    }
-    let number = |number: usize| u32::try_from(number).unwrap_or_default().to_be_bytes();
-    let mut out = number(12 + head.len() + payload.len() + 4).to_vec();
-    out.extend_from_slice(&number(head.len()));
-    out.extend_from_slice(&crc32fast::hash(&out).to_be_bytes());
-    out.extend_from_slice(&head);
-    out.extend_from_slice(payload.as_bytes());
-    out.extend_from_slice(&crc32fast::hash(&out).to_be_bytes());
-    out
+    aws_message(&[(kind, name), (":content-type", "application/json"), (":message-type", "event")], payload)
 }
 
 struct Converse {

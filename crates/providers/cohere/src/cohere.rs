@@ -19,6 +19,7 @@ use formwork_wire::Members;
 pub struct Cohere {
     pub(crate) model: String,
     pub(crate) capabilities: Capabilities,
+    pub(crate) stream: bool,
     pub(crate) extra: Members,
 }
 
@@ -33,12 +34,15 @@ impl Cohere {
             .with_temperature()
             .with_top_p()
             .with_seed();
-        Self { model: model.into(), capabilities, extra: Members::default() }
+        Self { model: model.into(), capabilities, stream: true, extra: Members::default() }
     }
 
     formwork_core::setters! {
         /// Sets the capabilities of the model, dialects included (default: schemas, temperature, top-p and seed).
         pub fn with_capabilities(capabilities: Capabilities);
+
+        /// Sets whether answers are streamed as server-sent events (default: `true`).
+        pub const fn with_stream(stream: bool);
 
         /// Sets additional properties of the request body, for example `safety_mode` (default: none). They replace properties of
         /// the same name.

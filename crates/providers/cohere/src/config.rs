@@ -45,7 +45,10 @@ pub struct CohereConfig {
     pub max_tokens: Option<u32>,
     /// Whether the model accepts `temperature` and `p` (top-p). Default: the registry's value for the model, else `true`.
     pub temperature: Option<bool>,
-    /// Additional properties of the request body, for example `safety_mode`. They are merged into it.
+    /// Whether responses are streamed (default: `true`).
+    #[serde(default = "yes")]
+    pub stream: bool,
+    /// Additional properties of the request body, for example `safety_mode`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
 }
@@ -64,13 +67,17 @@ impl CohereConfig {
         if self.model.trim().is_empty() {
             return Err("`model` is empty".to_owned());
         }
-        let wire = Cohere::new(&self.model).with_extra(self.extra.clone());
+        let wire = Cohere::new(&self.model).with_stream(self.stream).with_extra(self.extra.clone());
         let mut capabilities = wire.capabilities.clone();
         capabilities.temperature = self.temperature.unwrap_or(true);
         capabilities.top_p = capabilities.temperature;
         capabilities.default_max_tokens = self.max_tokens;
         Ok(wire.with_capabilities(capabilities))
     }
+}
+
+const fn yes() -> bool {
+    true
 }
 
 fn default_url() -> String {

@@ -29,7 +29,7 @@ fn body(wire: &Cohere, call: &Call) -> Result<Value, Fault> {
     let mut put = |name: &str, value: Value| drop(body.insert(name.to_owned(), value));
     put("model", json!(wire.model));
     put("messages", Value::Array(messages));
-    put("stream", json!(false));
+    put("stream", json!(wire.stream));
     let known = &wire.capabilities;
     if let Some(limit) = call.max_tokens.or(known.default_max_tokens) {
         put("max_tokens", json!(limit));

@@ -14,6 +14,36 @@ fn main() -> ExitCode {
     formwork_conformance::provider(Chat).run()
 }
 
+/// Returns a text in two pieces.
+fn halves(text: &str) -> [(&'static str, &str); 2] {
+    let (first, second) = text.split_at(text.floor_char_boundary(text.len() / 2));
+    [("text", first), ("text", second)]
+}
+
+/// Returns the events of an answer of these pieces of content.
+fn events<'a>(pieces: impl Iterator<Item = (&'a str, &'a str)>, end: Value) -> Reply {
+    let mut all =
+        vec![json!({"type": "message-start", "id": "1", "delta": {"message": {"role": "assistant"}}})];
+    let mut before = "";
+    for (index, (kind, piece)) in pieces.enumerate() {
+        if kind != before {
+            let content = json!({"type": kind, kind: ""});
+            all.push(
+                json!({"type": "content-start", "index": index, "delta": {"message": {"content": content}}}),
+            );
+            before = kind;
+        }
+        all.push(json!({"type": "content-delta", "index": index, "delta": {"message": {"content": {kind: piece}}}}));
+    }
+    all.push(json!({"type": "content-end", "index": 0}));
+    all.push(json!({"type": "message-end", "delta": end}));
+    let body: String = all
+        .iter()
+        .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default()))
+        .collect();
+    Reply::new(200, "text/event-stream", body)
+}
+
 struct Chat;
 
 impl Protocol for Chat {
@@ -40,15 +70,19 @@ impl Protocol for Chat {
             "message": {"role": "assistant", "content": content},
             "usage": {"billed_units": {"input_tokens": 1, "output_tokens": 1}, "tokens": tokens},
         });
-        vec![Reply::new(200, "application/json", whole.to_string())]
+        let thoughts = [("thinking", completion.reasoning.as_str())];
+        let thoughts = thoughts.into_iter().filter(|(_, text)| !text.is_empty());
+        let end = json!({"finish_reason": reason, "usage": whole["usage"]});
+        let events = events(thoughts.chain(halves(&completion.text)), end);
+        vec![Reply::new(200, "application/json", whole.to_string()), events]
     }
 
     fn error(&self, status: u16, words: &str) -> Reply {
         Reply::new(status, "application/json", json!({"id": "1", "message": words}).to_string())
     }
 
-    fn error_within(&self, _: &str, _: &str) -> Option<Reply> {
-        None
+    fn error_within(&self, text: &str, words: &str) -> Option<Reply> {
+        Some(events(halves(text).into_iter(), json!({"finish_reason": "ERROR", "error": words})))
     }
 
     fn trouble(&self, trouble: Trouble) -> Vec<Reply> {
@@ -58,6 +92,21 @@ impl Protocol for Chat {
             let whole = json!({"id": "1", "finish_reason": reason, "message": message,
                 "usage": {"tokens": {"input_tokens": 11, "output_tokens": 7}}});
             vec![Reply::new(200, "application/json", whole.to_string())]
+        };
+        let streamed = |reason: &str| {
+            let call = |kind: &str, call: Value| json!({"type": kind, "index": 0, "delta": {"message": {"tool_calls": call}}});
+            let function = json!({"name": "thing", "arguments": ""});
+            let (first, second) = text.split_at(text.floor_char_boundary(text.len() / 2));
+            let piece = |piece: &str| call("tool-call-delta", json!({"function": {"arguments": piece}}));
+            let events = [
+                call("tool-call-start", json!({"id": "t", "type": "function", "function": function})),
+                piece(first),
+                piece(second),
+                json!({"type": "tool-call-end", "index": 0}),
+                json!({"type": "message-end", "delta": {"finish_reason": reason}}),
+            ];
+            let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+            Reply::new(200, "text/event-stream", body)
         };
         let function = json!({"name": "thing", "arguments": text});
         let called = json!({"tool_calls": [{"id": "t", "type": "function", "function": function}]});
@@ -71,10 +120,9 @@ impl Protocol for Chat {
             Trouble::OnlyReasoning => {
                 answer(json!({"content": [{"type": "thinking", "thinking": text}]}), "MAX_TOKENS")
             }
-            Trouble::CutToolCall => answer(called, "MAX_TOKENS"),
-            Trouble::DoubleEncoded => answer(called, "TOOL_CALL"),
-            // The crate does not read the API's streams.
-            _ => Vec::new(),
+            Trouble::CutToolCall => [answer(called, "MAX_TOKENS"), vec![streamed("MAX_TOKENS")]].concat(),
+            Trouble::DoubleEncoded => [answer(called, "TOOL_CALL"), vec![streamed("TOOL_CALL")]].concat(),
+            _ => self.error_within("{\"zulu\": ", text).into_iter().collect(),
         }
     }
 

@@ -80,7 +80,7 @@ pub struct GeminiConfig {
     /// precedence.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub generation: Map<String, Value>,
-    /// Additional properties of the request body, for example `safetySettings`. They are merged into it.
+    /// Additional properties of the request body, for example `safetySettings`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
     /// Capabilities of this model that differ from the known ones.

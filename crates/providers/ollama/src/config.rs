@@ -49,7 +49,7 @@ pub struct OllamaConfig {
     /// sets take precedence.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub options: Map<String, Value>,
-    /// Additional properties of the request body, for example `logprobs`. They are merged into it.
+    /// Additional properties of the request body, for example `logprobs`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
     /// Whether responses are streamed (default: `true`).

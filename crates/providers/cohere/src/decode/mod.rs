@@ -1,10 +1,14 @@
 //! Decodes a response into deltas.
 
+mod stream;
+
 use formwork_core::{Fault, FaultKind, Finish, ToolCall, Usage};
 use formwork_wire::lenient::{Count, Leaf, List, Object};
-use formwork_wire::{Collector, Deltas, RequestInfo, bad_wire, lenient};
+use formwork_wire::{Collector, Deltas, RequestInfo, bad_wire, lenient, quoted};
 use serde::Deserialize;
 use serde_json::Value;
+
+pub(crate) use stream::StreamReader;
 
 /// A response. Leaf values have any JSON type.
 #[derive(Default, Deserialize)]
@@ -94,21 +98,27 @@ pub(crate) fn document(request: RequestInfo, body: &[u8], out: &mut Deltas) -> R
             Some(_) => {}
         }
     }
-    collector.stopped(match response.finish_reason.as_str().unwrap_or_default() {
+    collector.stopped(finish(response.finish_reason.as_str().unwrap_or_default(), "")?);
+    collector.usage = response.usage.0.and_then(|counts| counts.usage());
+    collector.end(out);
+    Ok(())
+}
+
+/// Returns the reason why the model stopped. `words` is the server's message about an error.
+fn finish(reason: &str, words: &str) -> Result<Finish, Fault> {
+    Ok(match reason {
         "COMPLETE" => Finish::Stop,
         "MAX_TOKENS" => Finish::Length,
         "ERROR_TOXIC" => Finish::Refused,
         "TOOL_CALL" => Finish::ToolCall,
-        reason @ ("ERROR" | "TIMEOUT") => {
-            let message = format!("the server ended the response early with `finish_reason` {reason}");
+        "ERROR" | "TIMEOUT" => {
+            let words = if words.is_empty() { String::new() } else { format!(": {}", quoted(words)) };
+            let message = format!("the server ended the response early with `finish_reason` {reason}{words}");
             return Err(Fault::new(FaultKind::Overloaded, message));
         }
         // For example `STOP_SEQUENCE`.
         other => Finish::other(other),
-    });
-    collector.usage = response.usage.0.and_then(|counts| counts.usage());
-    collector.end(out);
-    Ok(())
+    })
 }
 
 /// Returns the document in a tool's arguments. Some models write it as text inside a string.
