@@ -1,6 +1,6 @@
 //! Numbers that a `serde_json::Number` cannot hold exactly, and the comparison of decimals.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::{Deserialize, Serialize};
 
@@ -81,8 +81,24 @@ pub(crate) fn changes(number: &str) -> bool {
     if !double.is_finite() {
         return true;
     }
-    let shortest = shortest(double);
-    shortest != number && Decimal::of(&shortest) != Decimal::of(number)
+    !is_shortest(number, double) && Decimal::of(&shortest(double)) != Decimal::of(number)
+}
+
+/// Returns whether a JSON number is the shortest text of this double, which is then the nearest double and does not change it.
+fn is_shortest(number: &str, double: f64) -> bool {
+    /// The rest of a text to which the same text is written.
+    struct Rest<'a>(&'a str);
+
+    impl fmt::Write for Rest<'_> {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0 = self.0.strip_prefix(text).ok_or(fmt::Error)?;
+            Ok(())
+        }
+    }
+
+    let mut rest = Rest(number);
+    let written = serde_json::Number::from_f64(double).map(|double| write!(rest, "{double}"));
+    written.is_some_and(|written| written.is_ok()) && rest.0.is_empty()
 }
 
 /// The minimum number of digits of a number within the usual range that a double changes.

@@ -65,10 +65,10 @@ pub(crate) fn has_many_digits(text: &str) -> bool {
     while let Some(byte) = bytes.get(at) {
         if is_of_mantissa(*byte) {
             let mantissa = mantissa_around(bytes, at);
-            if mantissa.len() >= DIGITS && is_changed(text, &mantissa) {
+            at = mantissa.end;
+            if mantissa.len() >= DIGITS && changes(number_of(text, &mantissa)) {
                 return true;
             }
-            at = mantissa.end;
         }
         at += DIGITS;
     }
@@ -84,7 +84,7 @@ fn has_small_exponent(text: &str) -> bool {
         let digits = bytes.get(at + 2..at + 5);
         before.is_some_and(|byte| is_of_mantissa(*byte))
             && digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_digit))
-            && is_changed(text, &mantissa_around(bytes, at - 1))
+            && changes(number_of(text, &mantissa_around(bytes, at - 1)))
     };
     let mut exponents = memmem::find_iter(bytes, b"e-").chain(memmem::find_iter(bytes, b"E-"));
     exponents.any(is_number)
@@ -102,8 +102,8 @@ fn mantissa_around(bytes: &[u8], at: usize) -> Range<usize> {
     start..at + len
 }
 
-/// Returns whether a `Value` would change the number with this mantissa. The text may be a part of a string, and no number.
-fn is_changed(text: &str, mantissa: &Range<usize>) -> bool {
+/// Returns the number with this mantissa. The text may be a part of a string, and no number.
+fn number_of<'t>(text: &'t str, mantissa: &Range<usize>) -> &'t str {
     let bytes = text.as_bytes();
     let Range { mut start, mut end } = *mantissa;
     start -= usize::from(bytes.get(..start).is_some_and(|before| before.ends_with(b"-")));
@@ -115,7 +115,7 @@ fn is_changed(text: &str, mantissa: &Range<usize>) -> bool {
             end += 1 + sign + count;
         }
     }
-    text.get(start..end).is_some_and(changes)
+    text.get(start..end).unwrap_or_default()
 }
 
 #[cfg(test)]
