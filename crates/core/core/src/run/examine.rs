@@ -343,7 +343,7 @@ impl Question<'_> {
         rounded: &[Rounded],
         problems: Vec<Violation>,
     ) -> Judged {
-        let mut settled = self.plan.contract.settle_text(value, text, &self.context);
+        let mut settled = self.plan.contract.settle_with(value, text, &self.context, self.source);
         let (is_changed, decoded) = (settled.is_changed(), settled.judgement.take_decoded());
         let (mut violations, left_out) = (settled.judgement.violations, settled.judgement.left_out);
         let soft = settled.judgement.warnings.into_iter().map(Warning::from);

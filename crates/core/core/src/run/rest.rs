@@ -194,7 +194,12 @@ impl Question<'_> {
         if lacks.is_empty() {
             lacks.extend(last_value(&value));
         }
-        let judged = self.plan.contract.settle(value.clone(), &self.context).judgement.violations;
+        let judged = self
+            .plan
+            .contract
+            .settle_with(value.clone(), None, &self.context, self.source)
+            .judgement
+            .violations;
         let is_lacking = |violation: &Violation| {
             lacks.iter().any(|path| violation.path.is_within(path) || path.is_within(&violation.path))
         };
