@@ -1,15 +1,18 @@
 //! `cargo evals extraction`: arguments of functions, extracted by a real model and compared with the values that people accept.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use formwork::config::{Config, Named, TargetList};
 use formwork::extract::{Backend, Extractor};
 use formwork::providers::Providers;
-use formwork_core::Usage;
-use serde_json::Value;
+use formwork_core::{Context, Contract, Inline};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::bench::runtime;
 use crate::corpora::{rows, text};
+use crate::mixed::{STEP, mixed};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -25,12 +28,32 @@ pub(crate) struct Args {
     /// The number of rows
     #[arg(long, default_value_t = 100)]
     count: usize,
+    /// The seed by which the rows are drawn from the file
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Whom to ask, one after another
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["raw", "formwork", "in-process"])]
+    sides: Vec<Side>,
     /// The temperature of all calls, 0 to 2
     #[arg(long, default_value_t = 0.0)]
     temperature: f64,
+    /// The maximum number of tokens of an answer
+    #[arg(long, default_value_t = 512)]
+    max_tokens: u32,
     /// Print each row: its result, its value or error, and its output tokens
     #[arg(short, long)]
     verbose: bool,
+}
+
+/// Who extracts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Side {
+    /// One request to the server, with the schema as its response format
+    Raw,
+    /// An extractor over the server
+    Formwork,
+    /// An extractor with the default model in this process
+    InProcess,
 }
 
 #[derive(Default)]
@@ -39,76 +62,165 @@ struct Score {
     valid: usize,
     right: usize,
     calls: usize,
-    usage: Usage,
+    output: u64,
+}
+
+/// The result of one row.
+struct Extracted {
+    value: Result<Value, String>,
+    calls: usize,
+    output: u64,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     let runtime = runtime().map_err(|error| format!("the runtime cannot be started: {error}"))?;
-    let mut rows = rows(&args.rows)?;
-    rows.truncate(args.count);
-    let score = runtime.block_on(async {
-        let backends = backends(&args.config, &args.provider).await?;
-        let mut score = Score::default();
-        for row in &rows {
-            score.row(args, &backends, row).await?;
-        }
-        Ok::<_, String>(score)
-    })?;
-    let Score { rows, valid, right, calls, usage } = score;
-    let tokens = usage.output_tokens;
-    println!(
-        "{rows} rows: {valid} valid, {right} right, {calls} calls, {tokens} output tokens, {} for each right answer",
-        tokens.checked_div(right as u64).map_or_else(|| "none".to_owned(), |each| each.to_string())
-    );
+    let rows = drawn(rows(&args.rows)?, args.count, args.seed);
+    println!("{} rows by seed {}, temperature {}:", rows.len(), args.seed, args.temperature);
+    for side in &args.sides {
+        let score = runtime.block_on(args.score(*side, &rows))?;
+        let Score { rows, valid, right, calls, output } = score;
+        let each =
+            output.checked_div(right as u64).map_or_else(|| "none".to_owned(), |each| each.to_string());
+        println!(
+            "{side:?}: {rows} rows, {valid} valid, {right} right, {calls} calls, {output} output tokens, {each} for each right answer"
+        );
+    }
     Ok(())
+}
+
+/// Returns `count` of the rows, drawn by a seed, in the order of the file.
+fn drawn(rows: Vec<Value>, count: usize, seed: u64) -> Vec<Value> {
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by_key(|index| mixed((seed << 32 | *index as u64).wrapping_mul(STEP)));
+    order.truncate(count);
+    let is_drawn = |(index, row): (usize, Value)| order.contains(&index).then_some(row);
+    rows.into_iter().enumerate().filter_map(is_drawn).collect()
+}
+
+impl Args {
+    async fn score(&self, side: Side, rows: &[Value]) -> Result<Score, String> {
+        let backends = match side {
+            Side::Raw => Vec::new(),
+            Side::Formwork => backends(&self.config, &self.provider).await?,
+            Side::InProcess => {
+                let config = Config::from_toml("[providers.default]\nkind = \"local\"\n");
+                of_config(&config.map_err(|error| error.to_string())?, "default").await?
+            }
+        };
+        let mut score = Score::default();
+        for row in rows {
+            let extracted = match side {
+                Side::Raw => self.ask_server(row).await?,
+                _ => self.extract(&backends, row).await?,
+            };
+            score.add(row, &extracted, self.verbose);
+        }
+        Ok(score)
+    }
+
+    async fn extract(&self, backends: &[Backend], row: &Value) -> Result<Extracted, String> {
+        let config = Config::load(&self.config).map_err(|error| error.to_string())?;
+        let builder = Extractor::<Value>::for_document(text(&row["function"], "name"), row["schema"].clone());
+        let builder = config.defaults().apply(builder).with_temperature(self.temperature);
+        let builder = builder.with_max_tokens(self.max_tokens);
+        let builder = backends.iter().cloned().fold(builder, |builder, target| builder.with_target(target));
+        let extractor = builder.build().map_err(|error| format!("{}: {error}", text(row, "id")))?;
+        Ok(match extractor.extract(input(row)).await {
+            Ok(outcome) => {
+                let (calls, output) = (outcome.calls().len(), outcome.usage().output_tokens);
+                Extracted { value: Ok(outcome.value), calls, output }
+            }
+            Err(error) => {
+                let (calls, output) = (error.calls().len(), error.usage().output_tokens);
+                Extracted { value: Err(error.to_string()), calls, output }
+            }
+        })
+    }
+
+    /// Sends one request without Formwork to the server of the provider.
+    async fn ask_server(&self, row: &Value) -> Result<Extracted, String> {
+        #[derive(Deserialize)]
+        struct Server {
+            base_url: String,
+            model: String,
+        }
+        let config = Config::load(&self.config).map_err(|error| error.to_string())?;
+        let Ok(Named::Provider(section)) = config.named(&self.provider) else {
+            return Err(format!("`{}` is no provider of {}", self.provider, self.config.display()));
+        };
+        let Server { base_url, model } = section.read().map_err(|error| error.to_string())?;
+        // reqwest panics without a default crypto provider; an error means that there is one already.
+        _ = rustls::crypto::ring::default_provider().install_default();
+        let schema = json!({"name": "answer", "strict": true, "schema": row["schema"]});
+        let body = json!({
+            "model": model,
+            "messages": [{"role": "user", "content": input(row)}],
+            "response_format": {"type": "json_schema", "json_schema": schema},
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+        });
+        let failed = |error: reqwest::Error| format!("{base_url}: {error}");
+        let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(600));
+        let request = client.build().map_err(failed)?.post(format!("{base_url}/chat/completions"));
+        let request = request.header("content-type", "application/json").body(body.to_string());
+        let answer = request.send().await.map_err(failed)?.bytes().await.map_err(failed)?;
+        let answer: Value =
+            serde_json::from_slice(&answer).map_err(|error| format!("{base_url}: {error}"))?;
+        let output = answer["usage"]["completion_tokens"].as_u64().unwrap_or_default();
+        let said = answer["choices"][0]["message"]["content"].as_str().unwrap_or_default();
+        let value = serde_json::from_str(said).map_err(|error| format!("{error}: {answer}"));
+        let value = value.and_then(|value| {
+            let inline = Inline::new("answer", row["schema"].clone());
+            let contract: Contract = formwork_schema::contract_for(std::sync::Arc::new(inline))
+                .map_err(|error| error.to_string())?;
+            let judged = contract.judge(&value, &Context::EMPTY).violations;
+            judged.first().map_or(Ok(value), |violation| Err(violation.to_string()))
+        });
+        Ok(Extracted { value, calls: 1, output })
+    }
+}
+
+/// Returns the text that a model gets: the description of the function, and the dialogue.
+fn input(row: &Value) -> String {
+    let question = row["messages"].as_array().into_iter().flatten().map(|message| text(message, "content"));
+    let question = question.collect::<Vec<_>>().join("\n");
+    format!("{}\n{question}", text(&row["function"], "description"))
 }
 
 /// Returns the targets of a name in a configuration, with no memory of earlier runs.
 pub(crate) async fn backends(file: &Path, name: &str) -> Result<Vec<Backend>, String> {
-    let config = Config::load(file).map_err(|error| error.to_string())?;
+    of_config(&Config::load(file).map_err(|error| error.to_string())?, name).await
+}
+
+async fn of_config(config: &Config, name: &str) -> Result<Vec<Backend>, String> {
     let list = match config.named(name).map_err(|error| error.to_string())? {
         Named::Provider(section) => {
             TargetList { targets: vec![section.name.clone()], order: None, weights: None }
         }
         Named::List(list) => list.clone(),
-        named => return Err(format!("{named:?} is no provider or list of {}", file.display())),
+        named => return Err(format!("{named:?} is no provider or list of the configuration")),
     };
-    let backends = Providers::builtin().probed_list(&config, &list).await;
+    let backends = Providers::builtin().probed_list(config, &list).await;
     backends.map_err(|error| error.to_string())
 }
 
 impl Score {
-    async fn row(&mut self, args: &Args, backends: &[Backend], row: &Value) -> Result<(), String> {
-        let config = Config::load(&args.config).map_err(|error| error.to_string())?;
-        let builder = Extractor::<Value>::for_document(text(&row["function"], "name"), row["schema"].clone());
-        let builder = config.defaults().apply(builder).with_temperature(args.temperature);
-        let builder = backends.iter().cloned().fold(builder, |builder, target| builder.with_target(target));
-        let extractor = builder.build().map_err(|error| format!("{}: {error}", text(row, "id")))?;
-        let question =
-            row["messages"].as_array().into_iter().flatten().map(|message| text(message, "content"));
-        let question = question.collect::<Vec<_>>().join("\n");
-        let input = format!("{}\n{question}", text(&row["function"], "description"));
-        let extracted = extractor.extract(input).await;
-        let (calls, usage) = match &extracted {
-            Ok(outcome) => (outcome.calls().len(), outcome.usage()),
-            Err(error) => (error.calls().len(), error.usage()),
-        };
-        let is_right = extracted.as_ref().is_ok_and(|outcome| is_accepted(&outcome.value, &row["accepted"]));
+    fn add(&mut self, row: &Value, Extracted { value, calls, output }: &Extracted, is_verbose: bool) {
+        let is_right = value.as_ref().is_ok_and(|value| is_accepted(value, &row["accepted"]));
         self.rows += 1;
-        self.valid += usize::from(extracted.is_ok());
+        self.valid += usize::from(value.is_ok());
         self.right += usize::from(is_right);
         self.calls += calls;
-        self.usage = self.usage.plus(usage);
-        if args.verbose {
-            let result = match (&extracted, is_right) {
+        self.output += output;
+        if is_verbose {
+            let result = match (value, is_right) {
                 (Ok(_), true) => "right",
                 (Ok(_), false) => "wrong",
                 (Err(_), _) => "error",
             };
-            let told = extracted.map_or_else(|error| error.to_string(), |outcome| outcome.value.to_string());
-            println!("{} {result} {calls} {} {told}", text(row, "id"), usage.output_tokens);
+            let told = value.as_ref().map_or_else(Clone::clone, ToString::to_string);
+            println!("{} {result} {calls} {output} {told}", text(row, "id"));
         }
-        Ok(())
     }
 }
 

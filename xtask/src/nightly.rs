@@ -53,6 +53,8 @@ fn steps(seed: u64) -> Vec<Step> {
     steps.extend([
         // Other test runs use the seed in `.cargo/config.toml`.
         with("PROPTEST_RNG_SEED", &seed.to_string(), "test --quiet --workspace"),
+        // The laws of lowering on ten times as many schemas as in other test runs.
+        with("PROPTEST_CASES", "1000", "test --quiet -p formwork-dialect --test it laws::every_dialect"),
         step("test --quiet -p formwork-cli --no-default-features"),
         step("clippy --quiet -p formwork-batch --all-targets --features=restate -- -D warnings"),
         step("test --quiet -p formwork-batch --features=restate"),

@@ -31,7 +31,7 @@ impl About {
             if self.text.is_empty() {
                 return Vec::new();
             }
-            Index::new(&self.text).evidence(&value(), self.schema())
+            Index::new(self.text.as_str()).evidence(&value(), self.schema())
         })
     }
 

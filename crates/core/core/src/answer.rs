@@ -187,6 +187,12 @@ impl Completion {
         pub fn with_reasoning(reasoning: impl Into<String>);
     }
 
+    /// Returns the part of the text that the model wrote.
+    pub(crate) fn written(&self) -> &str {
+        let end = self.closed_at.map_or(self.text.len(), |at| self.text.floor_char_boundary(at));
+        self.text.get(..end).unwrap_or_default()
+    }
+
     /// Appends the next piece of an answer, and returns whether it was the last one.
     pub fn push(&mut self, delta: Delta) -> bool {
         match delta {

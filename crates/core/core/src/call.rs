@@ -120,7 +120,8 @@ impl Call {
         let tool = |tool: &Tool| AROUND + written(tool);
         let schema = self.schema().map_or(0, |_| schema_bytes + self.schema_name.len() + AROUND);
         let tools = self.tools.iter().map(tool).sum::<usize>();
-        (self.messages.iter().map(message).sum::<usize>() + schema + tools) as u64
+        let prefill = self.prefill.as_ref().map_or(0, |prefill| AROUND + prefill.len());
+        (self.messages.iter().map(message).sum::<usize>() + schema + tools + prefill) as u64
     }
 }
 

@@ -326,15 +326,26 @@ impl Contract {
 
     /// Examines a value and returns all its violations, up to [`Report::CAP`].
     pub fn judge(&self, value: &Value, cx: &Context<'_>) -> Judgement {
-        self.judge_into(Report::default(), value, cx)
+        self.judge_with(value, cx, &SourceIndex::default())
+    }
+
+    /// Examines a value like [`judge`](Self::judge), with an index of the text of `cx` that several values share.
+    pub(crate) fn judge_with(&self, value: &Value, cx: &Context<'_>, source: &SourceIndex) -> Judgement {
+        self.judge_into(Report::default(), value, cx, source)
     }
 
     /// Examines a value and returns all its violations, without a limit.
     pub fn judge_all(&self, value: &Value, cx: &Context<'_>) -> Judgement {
-        self.judge_into(Report::uncapped(), value, cx)
+        self.judge_into(Report::uncapped(), value, cx, &SourceIndex::default())
     }
 
-    fn judge_into(&self, mut report: Report, value: &Value, cx: &Context<'_>) -> Judgement {
+    fn judge_into(
+        &self,
+        mut report: Report,
+        value: &Value,
+        cx: &Context<'_>,
+        source: &SourceIndex,
+    ) -> Judgement {
         self.structure.validate(value, cx, &mut report);
         let decoded = match &self.decode {
             Some((_, decode)) if report.is_empty() => match decode(value) {
@@ -347,11 +358,10 @@ impl Contract {
             _ => None,
         };
         let schema_at = |path: &JsonPath| self.structure.subschema(path, value);
-        let source = SourceIndex::new(cx.source);
         for check in &self.checks {
             report.set_soft(check.severity == Severity::Warning);
             if let Kind::Rule(rule) = &check.kind {
-                rule.validate_with(value, cx, &mut report, &schema_at, true, &source);
+                rule.validate_with(value, cx, &mut report, &schema_at, true, source);
             } else {
                 check.kind.run(value, decoded.as_deref(), cx, &mut report);
             }

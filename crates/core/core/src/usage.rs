@@ -126,8 +126,13 @@ impl Usage {
     /// Estimates the usage of a call from lengths, at four bytes per token. `answered` is the length of the answer in
     /// bytes.
     pub fn estimate(call: &Call, answered: usize) -> Self {
-        let prompt_bytes: usize =
-            call.messages.iter().flat_map(|message| message.texts()).map(str::len).sum();
+        let prompt_bytes: usize = call
+            .messages
+            .iter()
+            .flat_map(|message| message.texts())
+            .chain(call.prefill.as_deref())
+            .map(str::len)
+            .sum();
         Self {
             input_tokens: prompt_bytes.div_ceil(4) as u64,
             output_tokens: answered.div_ceil(4) as u64,

@@ -1,5 +1,6 @@
 //! The index of an input: its tokens, numbers and dates.
 
+use std::borrow::Cow;
 use std::hash::{BuildHasher as _, Hash};
 
 use foldhash::quality::FixedState;
@@ -43,7 +44,7 @@ struct Numeral {
 /// Inputs of more than 4 GiB are not indexed: no value is found in them.
 #[derive(Debug)]
 pub struct Index<'t> {
-    pub(crate) text: &'t str,
+    pub(crate) text: Cow<'t, str>,
     pub(crate) tokens: Vec<Token>,
     /// The folded texts of all tokens, without separators.
     pub(crate) folded: String,
@@ -75,11 +76,11 @@ pub(crate) fn size(value: u32) -> usize {
 }
 
 impl<'t> Index<'t> {
-    /// Creates the index of a text.
-    pub fn new(text: &'t str) -> Self {
-        let text = if u32::try_from(text.len()).is_ok() { text } else { "" };
+    /// Creates the index of a text, which it borrows or owns.
+    pub fn new(text: impl Into<Cow<'t, str>>) -> Self {
+        let text = text.into();
+        let text = if u32::try_from(text.len()).is_ok() { text } else { Cow::Borrowed("") };
         let mut index = Self {
-            text,
             tokens: Vec::with_capacity(text.len() / 6),
             folded: String::with_capacity(text.len()),
             words: Vec::new(),
@@ -88,6 +89,7 @@ impl<'t> Index<'t> {
             lines: vec![0],
             scalars: Vec::with_capacity(text.len() / BLOCK + 1),
             pages: memchr::memchr_iter(b'\x0c', text.as_bytes()).map(offset).collect(),
+            text,
         };
         index.count_scalars();
         index.tokenise();
@@ -142,7 +144,7 @@ impl<'t> Index<'t> {
                 };
                 (kind, at + 1)
             } else {
-                let (_, end) = clusters(self.text, at).next().unwrap_or((at, at + 1));
+                let (_, end) = clusters(&self.text, at).next().unwrap_or((at, at + 1));
                 let first = self.text.get(at..).and_then(|rest| rest.chars().next()).unwrap_or(' ');
                 if first == '\n' {
                     line += 1;
@@ -201,13 +203,13 @@ impl<'t> Index<'t> {
     }
 
     /// Returns the text between a token and the next one, up to the end of the input for the last token.
-    pub(crate) fn gap(&self, token: usize) -> &'t str {
+    pub(crate) fn gap(&self, token: usize) -> &str {
         let start = self.tokens.get(token).map_or(self.text.len(), |token| size(token.end));
         let end = self.tokens.get(token + 1).map_or(self.text.len(), |token| size(token.start));
         self.text.get(start..end).unwrap_or_default()
     }
 
-    pub(crate) fn slice(&self, start: u32, end: u32) -> &'t str {
+    pub(crate) fn slice(&self, start: u32, end: u32) -> &str {
         self.text.get(size(start)..size(end)).unwrap_or_default()
     }
 
@@ -337,7 +339,7 @@ impl<'t> Index<'t> {
     }
 
     /// Returns a line without its end.
-    pub(crate) fn line(&self, line: usize) -> &'t str {
+    pub(crate) fn line(&self, line: usize) -> &str {
         let Some(start) = self.lines.get(line) else { return "" };
         let end = self.lines.get(line + 1).map_or(self.text.len(), |next| size(*next).saturating_sub(1));
         self.text.get(size(*start)..end).unwrap_or_default()

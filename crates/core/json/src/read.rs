@@ -187,7 +187,7 @@ fn already_json(text: &str, document: Document, level: Level) -> Vec<Candidate> 
     let whole = document.into_candidate(text);
     let inner = match &whole.value {
         Value::String(inner) if level >= Level::Lenient && inner.trim_start().starts_with(['{', '[']) => {
-            read(inner, level).ok().and_then(|reading| reading.candidates.into_iter().next())
+            read(inner, Level::Strict).ok().and_then(|reading| reading.candidates.into_iter().next())
         }
         _ => None,
     };
@@ -223,8 +223,36 @@ fn tolerant_with(text: &str, level: Level, work: &Work) -> Result<Reading, ReadE
     }
     let Findings { found, skipped, .. } = findings;
     let sequence = sequence(text, &found, level);
-    Ok(Reading { candidates: with_surroundings(text, sequence, found, skipped) })
+    let candidates = with_surroundings(text, sequence, found, skipped);
+    match candidates.first().and_then(|best| undecided(text, best)) {
+        Some((at, message)) => Err(ReadError::Syntax { at, message: message.to_owned() }),
+        None => Ok(Reading { candidates }),
+    }
 }
+
+/// Returns the place and the reason, if the text allows several readings of a document that are equally good: a guess would return a
+/// wrong value as often as a right one.
+fn undecided(text: &str, best: &Candidate) -> Option<(usize, &'static str)> {
+    const STRUCTURE: [EditKind; 5] =
+        [EditKind::MissingComma, EditKind::MissingQuote, EditKind::Colon, EditKind::Junk, EditKind::Bracket];
+    let rest = |at: usize| text.get(at..).unwrap_or_default().trim_start();
+    let mut inner = best.edits.iter().filter(|edit| edit.kind == EditKind::InnerQuote);
+    let has_more = best.edits.iter().any(|edit| STRUCTURE.contains(&edit.kind));
+    let is_name = |edit: &&Edit| rest(edit.span.end).starts_with(':');
+    if let Some(edit) = inner.find(|edit| has_more || is_name(edit)) {
+        let reason = "a quote inside of a text that may also be the end of the text: escape it as \\\"";
+        return Some((edit.span.start, reason));
+    }
+    let after = rest(best.span.end).strip_prefix(',').map(str::trim_start);
+    let after = after.and_then(|after| after.strip_prefix('"')).filter(|_| best.value.is_object());
+    let (_, member) =
+        after.and_then(|after| after.get(..after.len().min(MAX_NAME)).unwrap_or_default().split_once('"'))?;
+    let is_member = member.trim_start().starts_with([':', '"']);
+    is_member.then_some((best.span.end, "members after the end of the object"))
+}
+
+/// The number of bytes in which the end of a name is looked for.
+const MAX_NAME: usize = 100;
 
 /// Returns the rank of a finding, the greatest being the best guess: fenced before bare, without doubtful edits before
 /// with, longer objects and arrays before asides like `[1]`, and of equals the last, because drafts come before answers.
@@ -269,7 +297,10 @@ fn with_surroundings(
 fn sequence(text: &str, found: &[Found], level: Level) -> Option<Found> {
     let (first, last) = (found.first()?, found.last()?);
     let gaps = found.windows(2).map(|pair| Span::new(pair[0].span.end, pair[1].span.start));
-    let apart = |gap: Span| gap.of(text).chars().all(|c| c.is_whitespace() || matches!(c, ',' | ';' | '-'));
+    let apart = |gap: Span| {
+        let between = without_comments(gap.of(text));
+        between.chars().all(|c| c.is_whitespace() || matches!(c, ',' | ';' | '-'))
+    };
     if level < Level::Lenient || found.len() < 2 || !gaps.into_iter().all(apart) {
         return None;
     }
@@ -287,11 +318,24 @@ fn sequence(text: &str, found: &[Found], level: Level) -> Option<Found> {
     Some(Found { value, span, edits, rounded: rounded.collect(), fenced: first.fenced })
 }
 
+/// Returns a text between documents without the comments `/* … */` in it.
+fn without_comments(text: &str) -> String {
+    let mut parts = text.split("/*");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |kept, part| kept + part.split_once("*/").map_or(part, |(_, after)| after))
+}
+
 /// Reads text that was escaped once too often: `{\"a\": 1}`. A backslash after a bracket has no other meaning.
 fn unescaped(text: &str, level: Level, work: &Work) -> Option<Found> {
-    let start = text.find("{\\\"").or_else(|| text.find("[\\\"")).filter(|_| level >= Level::Lenient)?;
+    let begins = text.len() - text.trim_start().len();
+    let is_string = text.get(begins..)?.starts_with("\\\"");
+    let start = if is_string { Some(begins) } else { text.find("{\\\"").or_else(|| text.find("[\\\"")) };
+    let start = start.filter(|_| level >= Level::Lenient)?;
     let region = text.get(start..)?.trim_end();
-    let plain: String = serde_json::from_str(&format!("\"{}\"", region.replace('\n', "\\n"))).ok()?;
+    let decoded = |region: &str| serde_json::from_str::<String>(&format!("\"{region}\"")).ok();
+    let lines = region.replace('\n', "\\n");
+    // Quotes inside of texts are sometimes escaped as `\\"` in the place of `\\\"`.
+    let plain = decoded(&lines).or_else(|| decoded(&lines.replace("\\\\\"", "\\\\\\\"")))?;
     let parsed = parse_at(&plain, Span::new(0, plain.len()), level, work).ok()?;
     let span = Span::new(start, start + region.len());
     let kinds = std::iter::once(EditKind::Escaped).chain(parsed.edits.iter().map(|edit| edit.kind));
@@ -315,7 +359,9 @@ fn scalar(text: &str, level: Level, findings: &Findings, work: &Work) -> Option<
         }
     }
     let lead = rest.of(text).len() - rest.of(text).trim_start().len();
-    let region = Span::new(rest.start + lead, rest.start + rest.of(text).trim_end().len());
+    let trimmed = rest.of(text).trim_end();
+    let trimmed = if level < Level::Lenient { trimmed } else { trimmed.strip_suffix(';').unwrap_or(trimmed) };
+    let region = Span::new(rest.start + lead, (rest.start + trimmed.len()).max(rest.start + lead));
     if let Ok(Document { value, edits, rounded }) = read_strict(region.of(text)) {
         return Some(Found { value, span: region, edits, rounded, fenced: false });
     }
@@ -323,10 +369,35 @@ fn scalar(text: &str, level: Level, findings: &Findings, work: &Work) -> Option<
     if level < Level::Lenient || region.of(text).starts_with('`') {
         return None;
     }
+    if let Some(value) = numbers(region.of(text)) {
+        let edits = vec![Edit::new(EditKind::Sequence, region, "")];
+        return Some(Found { value, span: region, edits, rounded: Vec::new(), fenced: false });
+    }
     let parsed = parse_at(text, region, level, work).ok()?;
     let whole = parsed.span.end == region.end;
     let Tolerated { value, span, edits, rounded } = parsed;
     whole.then_some(Found { value, span, edits, rounded, fenced: false })
+}
+
+/// Returns the list of numbers in a text that has nothing but numbers with commas or line ends after them; a single one is the value.
+/// `1,5` and `1,234,567` may be one number each.
+fn numbers(text: &str) -> Option<Value> {
+    let separated = |c: char| matches!(c, ',' | '\n');
+    let parts: Vec<&str> = text.split(separated).map(str::trim).filter(|part| !part.is_empty()).collect();
+    let is_number = |part: &&str| part.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+    let is_grouped = |part: &&str| part.len() == 3 && part.bytes().all(|digit| digit.is_ascii_digit());
+    let is_dense = !text.contains(char::is_whitespace);
+    let is_one = is_dense && (parts.len() == 2 || parts.len() > 1 && parts.iter().skip(1).all(is_grouped));
+    if is_one || !text.contains(separated) || !parts.iter().all(is_number) {
+        return None;
+    }
+    let read = |part: &str| read_strict(part).ok().filter(|document| document.rounded.is_empty());
+    let mut numbers: Vec<Value> =
+        parts.iter().map(|part| Some(read(part)?.value)).collect::<Option<Vec<_>>>()?;
+    if let [number] = numbers.as_mut_slice() {
+        return Some(number.take());
+    }
+    (!numbers.is_empty()).then_some(Value::Array(numbers))
 }
 
 #[cfg(test)]

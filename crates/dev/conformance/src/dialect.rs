@@ -10,7 +10,7 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use serde_json::Value;
 
-/// The number of generated schemas.
+/// The number of generated schemas, where the environment sets no other number of cases (`PROPTEST_CASES`).
 const CASES: u32 = 96;
 
 /// Checks the laws of lowering for a dialect, on generated schemas with every keyword, half of them with members that a text may lack
@@ -42,7 +42,9 @@ pub fn dialect(dialect: &dyn Dialect) -> Result<(), String> {
 /// The errors of [`dialect()`].
 pub fn dialects<'d>(dialects: impl IntoIterator<Item = &'d dyn Dialect>) -> Result<(), String> {
     let dialects: Vec<&dyn Dialect> = dialects.into_iter().collect();
-    let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
+    let config = Config::default();
+    let cases = std::env::var_os("PROPTEST_CASES").map_or(CASES, |_| config.cases);
+    let config = Config { cases, failure_persistence: None, ..config };
     let cases = (prop_oneof![1 => schema(), 3 => any_schema()], 0..4_usize, any::<[u8; 32]>());
     let checked = TestRunner::new(config).run(&cases, |(mut schema, marks, seed)| {
         match marks {

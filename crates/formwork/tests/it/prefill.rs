@@ -12,12 +12,16 @@ use crate::swap::Person;
 const WHOLE: &str = r#"{"name": "Maria", "age": 34}"#;
 
 fn message(text: &str, is_stream: bool) -> Reply {
+    ended(text, is_stream, "end_turn")
+}
+
+/// Returns an answer that ended for this reason.
+fn ended(text: &str, is_stream: bool, reason: &str) -> Reply {
     let usage = json!({"input_tokens": 1, "output_tokens": 1});
     if !is_stream {
         let content = json!([{"type": "text", "text": text}]);
         return Reply::json(
-            json!({"type": "message", "content": content, "stop_reason": "end_turn", "usage": usage})
-                .to_string(),
+            json!({"type": "message", "content": content, "stop_reason": reason, "usage": usage}).to_string(),
         );
     }
     let block = json!({"type": "text", "text": ""});
@@ -30,7 +34,7 @@ fn message(text: &str, is_stream: bool) -> Reply {
         let delta = json!({"type": "text_delta", "text": piece.iter().collect::<String>()});
         json!({"type": "content_block_delta", "index": 0, "delta": delta})
     }));
-    events.push(json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage}));
+    events.push(json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage}));
     events.push(json!({"type": "message_stop"}));
     let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
     Reply::pieces([body]).with_header("content-type", "text/event-stream")
@@ -123,4 +127,57 @@ async fn a_model_that_refuses_the_opening_is_called_without_it_and_the_outcome_s
         note.starts_with("the model does not continue the opening") && note.contains(message_of),
         "{note}"
     );
+}
+
+/// The text of the first answer ends at each byte; the second call brings the values that had ended as the last message, and the
+/// answer to it is their continuation, or a whole answer of a model that begins anew.
+#[tokio::test]
+async fn an_answer_that_was_cut_off_is_continued_after_its_last_value() {
+    let continuation = ", \"age\": 34}";
+    for (cut, next, kept) in [
+        ("\"name\": \"Maria\", \"ag", continuation, true),
+        ("\"name\": \"Maria\"", continuation, true),
+        ("\"name\": \"Maria\", \"age\": 3", continuation, true),
+        ("\"name\": \"Maria\", \"age\": 3", WHOLE, true),
+        ("\"name\": \"Mar", &WHOLE[1..], false),
+    ] {
+        for is_stream in [true, false] {
+            let server =
+                Server::start([ended(cut, is_stream, "max_tokens"), message(next, is_stream)]).unwrap();
+            let settings = format!("{PROMPT}stream = {is_stream}\n");
+            let outcome = extract(&server, "claude-haiku-4-5", &settings).await.unwrap();
+            assert_eq!((outcome.value.name.as_str(), outcome.value.age), ("Maria", 34), "{cut}");
+            let text = if kept { "{\"name\": \"Maria\"" } else { "{" };
+            let last = ("assistant".to_owned(), json!([{"type": "text", "text": text}]));
+            assert_eq!(last_messages(&server)[1], last, "{cut}");
+            let notes = &outcome.calls[1].notes;
+            let note = "the model was given the first 16 bytes of the answer before";
+            assert_eq!(notes.iter().any(|found| found == note), kept, "{notes:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_of_chat_completions_continues_where_the_configuration_says_so() {
+    let reply = |text: &str, finish: &str| {
+        let message = json!({"role": "assistant", "content": text});
+        let choices = json!([{"index": 0, "message": message, "finish_reason": finish}]);
+        Reply::json(json!({"object": "chat.completion", "choices": choices}).to_string())
+    };
+    for (promise, role) in [("capabilities = { prefill = true }\n", "assistant"), ("", "user")] {
+        let server = Server::start([
+            reply("{\"name\": \"Maria\", \"a", "length"),
+            reply(if promise.is_empty() { "{\"age\": 34}" } else { ", \"age\": 34}" }, "stop"),
+        ])
+        .unwrap();
+        let text = format!(
+            "[providers.a]\nkind = \"vllm\"\nmodel = \"m\"\nbase_url = {:?}\napi_key_env = \"\"\n{PROMPT}stream = false\n{promise}",
+            server.url()
+        );
+        let setup = Setup::open(&Config::from_toml(&text).unwrap(), &Providers::builtin()).await.unwrap();
+        let outcome = setup.extractor::<Person>().build().unwrap().extract("Maria, 34.").await.unwrap();
+        assert_eq!((outcome.value.name.as_str(), outcome.value.age), ("Maria", 34));
+        assert_eq!(last_messages(&server)[1].0, role);
+        assert_eq!(outcome.calls[1].patched.is_empty(), role == "assistant");
+    }
 }

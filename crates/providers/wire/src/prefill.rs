@@ -89,7 +89,8 @@ fn continues(opening: &str, first: char) -> bool {
     match opening {
         "{" => matches!(first, '"' | '\'' | '/' | '}'),
         "[" => matches!(first, '"' | '\'' | '/' | '{' | '-' | ']') || first.is_ascii_digit(),
-        _ => !opening.starts_with(first),
+        // After a value that has ended. An answer that begins anew has no such character first.
+        _ => matches!(first, ',' | '}' | ']'),
     }
 }
 

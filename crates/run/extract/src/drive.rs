@@ -145,7 +145,8 @@ impl Drive<'_> {
         let follow = if self.observers.takes_progress() { Follower::with_progress } else { Follower::new };
         let input = run.input();
         let cx = Context { source: &input.source, data: &input.data };
-        let mut reading = Reading { plan: self.plan, cx, follower: follow(self.plan, call, run.ask()) };
+        let follower = run.share_index(follow(self.plan, call, run.ask()));
+        let mut reading = Reading { plan: self.plan, cx, follower };
         let event = make(provider.as_ref(), id, call, &mut reading, &mut interrupt, &self.observers).await;
         let known = run.ledger().len();
         self.report(run, event)?;

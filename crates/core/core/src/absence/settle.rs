@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use formwork_json::{JsonPath, Segment};
 use serde_json::Value;
 
+use crate::rule::SourceIndex;
 use crate::{Coerced, Coercion, Context, Contract, Judgement, Member, Report, Stage, Violation};
 
 /// A value with its judgement, after [`Contract::settle`].
@@ -55,17 +56,28 @@ impl Contract {
     /// Judges a value like [`settle`](Self::settle). `text` is the JSON text of the value: it has the digits of numbers that become texts.
     /// Without it, only integers become texts.
     pub fn settle_text(&self, value: Value, text: Option<&str>, cx: &Context<'_>) -> Settled {
-        let judgement = self.judge(&value, cx);
+        self.settle_with(value, text, cx, &SourceIndex::default())
+    }
+
+    /// Judges a value like [`settle_text`](Self::settle_text), with an index of the text of `cx` that several values share.
+    pub(crate) fn settle_with(
+        &self,
+        value: Value,
+        text: Option<&str>,
+        cx: &Context<'_>,
+        source: &SourceIndex,
+    ) -> Settled {
+        let judgement = self.judge_with(&value, cx, source);
         let (removed, added) = (Vec::new(), Vec::new());
         let mut settled =
             Settled { value, judgement, removed, added, coerced: Vec::new(), before: Vec::new() };
         if settled.judgement.violations.iter().any(|violation| self.can_settle(violation, &settled.value)) {
             self.rounds(&mut settled, cx);
             if settled.is_changed() {
-                settled.judgement = self.judge(&settled.value, cx);
+                settled.judgement = self.judge_with(&settled.value, cx, source);
             }
         }
-        self.coerce(&mut settled, text, cx);
+        self.coerce(&mut settled, text, cx, source);
         settled
     }
 

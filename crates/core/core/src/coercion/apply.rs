@@ -8,6 +8,7 @@ use super::convert::Converter;
 use super::declared::Coercion;
 use super::replace::replaced;
 use crate::absence::settle::Settled;
+use crate::rule::SourceIndex;
 use crate::{Context, Contract, Stage};
 
 /// The number of values that are visited for each value of a document and each part of its schema, at most.
@@ -18,7 +19,13 @@ const MAX_ROUNDS: usize = 4;
 
 impl Contract {
     /// Changes a document with violations as far as the contract permits it. `text` is the document as the model wrote it.
-    pub(crate) fn coerce(&self, settled: &mut Settled, text: Option<&str>, cx: &Context<'_>) {
+    pub(crate) fn coerce(
+        &self,
+        settled: &mut Settled,
+        text: Option<&str>,
+        cx: &Context<'_>,
+        source: &SourceIndex,
+    ) {
         let coercions = self.coercions();
         let is_wrong = |settled: &Settled| !settled.judgement.violations.is_empty();
         if !is_wrong(settled) || !coercions.any(Coercion::converts) {
@@ -45,7 +52,7 @@ impl Contract {
                 if self.schema_violations(&value, cx).len() < found {
                     settled.value = value;
                     settled.coerced.extend(changes);
-                    settled.judgement = self.judge(&settled.value, cx);
+                    settled.judgement = self.judge_with(&settled.value, cx, source);
                 }
             }
         }
@@ -58,7 +65,7 @@ impl Contract {
             let Some((value, changes)) = replaced(&coercions, self.structure(), &settled.value, found) else {
                 break;
             };
-            let judgement = self.judge(&value, cx);
+            let judgement = self.judge_with(&value, cx, source);
             if judgement.violations.len() + judgement.left_out >= found.len() + settled.judgement.left_out {
                 break;
             }

@@ -51,19 +51,72 @@ pub(crate) struct Lifted {
 }
 
 /// Maps an answer back as [`lift`], with its rounded numbers.
-pub(crate) fn lift_exact(mut value: Value, rounded: Vec<Rounded>, lowered: &Lowered) -> Lifted {
+pub(crate) fn lift_exact(value: Value, rounded: Vec<Rounded>, lowered: &Lowered) -> Lifted {
+    lift_marked(value, rounded, &[], lowered).0
+}
+
+/// Maps the beginning of an answer back: a document whose objects and lists at `open`, outermost first, have no end. Values that
+/// cannot be mapped before they end are left out. Returns the paths of those that are open in the result, outermost first; `None`
+/// if nothing can be mapped.
+pub(crate) fn lift_begun(
+    mut value: Value,
+    mut rounded: Vec<Rounded>,
+    mut open: Vec<JsonPath>,
+    lowered: &Lowered,
+) -> Option<(Lifted, Vec<JsonPath>)> {
+    for _ in 0..MAX_LEFT_OUT {
+        let (lifted, paths) = lift_marked(value.clone(), rounded.clone(), &open, lowered);
+        let unknown = paths.iter().position(Option::is_none);
+        let inner = || open.len().checked_sub(1).filter(|_| !lifted.problems.is_empty());
+        let Some(from) = unknown.or_else(inner) else {
+            let mut paths: Vec<JsonPath> = paths.into_iter().flatten().collect();
+            paths.dedup();
+            return Some((lifted, paths));
+        };
+        let path = open.get(from).filter(|path| remove_last(&mut value, path))?;
+        rounded.retain(|number| !number.path.is_within(path));
+        open.truncate(from);
+    }
+    None
+}
+
+/// The maximum number of open values that are left out, one after another, of the beginning of an answer.
+const MAX_LEFT_OUT: usize = 16;
+
+/// Removes the value at a path, the last one of its object or list; returns whether it was there.
+pub(crate) fn remove_last(document: &mut Value, path: &JsonPath) -> bool {
+    let Some(around) = path.parent().and_then(|around| around.get_mut(document)) else { return false };
+    match (around, path.last()) {
+        (Value::Object(members), Some(Segment::Key(name))) => members.shift_remove(name).is_some(),
+        (Value::Array(items), Some(Segment::Index(index))) if index + 1 == items.len() => {
+            items.pop().is_some()
+        }
+        _ => false,
+    }
+}
+
+/// Maps an answer back, and the paths of values of it; `None` for values that have no place of their own in the result.
+fn lift_marked(
+    mut value: Value,
+    mut rounded: Vec<Rounded>,
+    marks: &[JsonPath],
+    lowered: &Lowered,
+) -> (Lifted, Vec<Option<JsonPath>>) {
     if lowered.lift.is_empty() && lowered.bounds.is_empty() {
-        return Lifted { value, problems: Vec::new(), rounded, exceeds_bound: false };
+        let paths = marks.iter().cloned().map(Some).collect();
+        return (Lifted { value, problems: Vec::new(), rounded, exceeds_bound: false }, paths);
     }
     let schema = lowered.schema.as_ref().unwrap_or(&Value::Null);
+    rounded.extend(marks.iter().map(|path| Rounded { path: path.clone(), text: String::new() }));
     let mut found = Found { problems: Vec::new(), numbers: Numbers::new(rounded) };
     let root = Place { numbers: found.numbers.inside(), ..Place::root(schema) };
     Lifter::new(schema, lowered).walk(&mut value, root, &mut found, 0);
-    let Found { mut problems, numbers } = found;
+    let Found { mut problems, mut numbers } = found;
     let exceeds_bound = problems.iter().any(|problem| problem.rule == EXCEEDED);
     problems.retain(|problem| problem.rule != EXCEEDED && !(exceeds_bound && problem.rule == FULL));
+    let paths = numbers.take_marks(marks.len(), &value);
     let rounded = numbers.lifted(&value);
-    Lifted { value, problems, rounded, exceeds_bound }
+    (Lifted { value, problems, rounded, exceeds_bound }, paths)
 }
 
 /// The rule of the violation for a value that fills an added bound.
@@ -157,6 +210,9 @@ impl<'a> Lifter<'a> {
                 }
             }
         }
+        if ops.iter().any(|lift| lift.hides(value)) {
+            found.numbers.hide(&numbers);
+        }
         let mut below = found.numbers.by_step(&numbers);
         let mut numbers_at = |step: &dyn Fn() -> Segment, path: &JsonPath, found: &mut Found| {
             let inside = if below.is_empty() { None } else { below.remove(&step()) };
@@ -187,6 +243,9 @@ impl<'a> Lifter<'a> {
                     let is_pair = encoded.is_some();
                     let inner = encoded.unwrap_or_else(outer);
                     let numbers = numbers_at(&|| Segment::Index(index), &inner, found);
+                    if ops.iter().any(|lift| lift.lacks(item)) {
+                        found.numbers.hide(&numbers);
+                    }
                     if let Some(node) = keywords::item(node, index) {
                         self.walk(item, Place { node, path: inner, is_pair, numbers }, found, 0);
                     }
@@ -237,6 +296,24 @@ impl Lift {
             Self::Unwrap(key) if value.get(key).is_none() || value.as_object()?.len() != 1 => Some(key),
             _ => None,
         }
+    }
+
+    /// Whether the parts of an unfinished value have no places of their own: the leaves of a value end with the list, and a union of
+    /// lists may still get its item.
+    fn hides(&self, value: &Value) -> bool {
+        match self {
+            Self::Leaves => value.is_array(),
+            Self::Choice { .. } => {
+                let lists = value.as_object().into_iter().flat_map(Map::values);
+                lists.filter_map(Value::as_array).all(Vec::is_empty)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether an item of a list is a pair that has not got its value yet.
+    fn lacks(&self, item: &Value) -> bool {
+        matches!(self, Self::PairsToMap) && (item.get("key").is_none() || item.get("value").is_none())
     }
 
     /// Whether a member of an object is a list that holds the member.

@@ -14,6 +14,8 @@ pub(super) struct Numbers {
     mapped: Vec<(usize, JsonPath)>,
     /// Numbers of JSON that was written as a string, with their paths in the original document.
     parsed: Vec<Rounded>,
+    /// The marks whose values lifting hides, by their index in `sent`: they have no path in the original document.
+    hidden: Vec<usize>,
 }
 
 /// The rounded numbers within a value of the lowered document.
@@ -27,7 +29,7 @@ pub(super) struct Inside {
 impl Numbers {
     pub(super) fn new(sent: Vec<Rounded>) -> Self {
         let mapped = sent.iter().map(|number| (0, number.path.clone())).collect();
-        Self { sent, mapped, parsed: Vec::new() }
+        Self { sent, mapped, parsed: Vec::new(), hidden: Vec::new() }
     }
 
     /// Returns the numbers of the whole document.
@@ -63,6 +65,23 @@ impl Numbers {
     pub(super) fn add(&mut self, path: &JsonPath, parsed: Vec<Rounded>) {
         let placed = |number: Rounded| Rounded { path: path.join(number.path.segments()), ..number };
         self.parsed.extend(parsed.into_iter().map(placed));
+    }
+
+    /// Notes that the values within a value cannot be followed into the original document.
+    pub(super) fn hide(&mut self, inside: &Inside) {
+        self.hidden.extend(&inside.indexes);
+    }
+
+    /// Removes the last `count` numbers, which mark values, and returns their paths in `value`, the original document; `None` for
+    /// those that are hidden there.
+    pub(super) fn take_marks(&mut self, count: usize, value: &Value) -> Vec<Option<JsonPath>> {
+        let from = self.sent.len().saturating_sub(count);
+        self.sent.truncate(from);
+        let marks = self.mapped.split_off(from).into_iter().enumerate();
+        let path = |(nth, (_, path)): (usize, (usize, JsonPath))| {
+            (!self.hidden.contains(&(from + nth)) && path.get(value).is_some()).then_some(path)
+        };
+        marks.map(path).collect()
     }
 
     /// Returns the numbers with their paths in `value`, the original document. A number that lifting dropped is reported for the

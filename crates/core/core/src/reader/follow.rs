@@ -7,6 +7,7 @@ use formwork_json::Level;
 use super::live::Live;
 use super::places::Places;
 use super::{Outline, Outlook, Progress, Reader};
+use crate::rule::SourceIndex;
 use crate::{Ask, Call, Context, Enforcement, Lift, LiftOp, Plan, Violation, Watch};
 
 /// Follows the answer to one call with the [`Reader`] of the contract, for the driver of a run.
@@ -69,6 +70,12 @@ impl Follower {
     pub fn with_progress(plan: &Plan, call: &Call, ask: &Ask) -> Self {
         let live = (*ask == Ask::Whole).then(|| Live::new(plan, Arc::clone(&call.lowered)));
         Self { live, ..Self::new(plan, call, ask) }
+    }
+
+    /// Uses an index of the text that others share.
+    pub(crate) fn with_source(mut self, source: &SourceIndex) -> Self {
+        self.live.iter_mut().for_each(|live| live.source = source.clone());
+        self
     }
 
     /// Returns the progress of the document since the last call. `cx` has the text and the data for the rules.

@@ -10,6 +10,7 @@ use super::places::Places;
 use super::{Ended, Outlook, Reader};
 use crate::keywords::find;
 use crate::lift::lift_exact;
+use crate::rule::SourceIndex;
 use crate::{Context, Fit, Lowered, Plan, Report, Stage, Violation, decode, lift};
 
 /// A new part of an answer that is still arriving.
@@ -110,6 +111,7 @@ impl Snapshot {
 #[derive(Debug)]
 pub(super) struct Live {
     lowered: Arc<Lowered>,
+    pub(super) source: SourceIndex,
     /// Whether the schema of an item depends on its position.
     is_positional: bool,
     /// The items that ended since the last progress: the path of the list, the position, and the bytes.
@@ -138,6 +140,7 @@ impl Live {
         let positional = |node: &Value| node.get("prefixItems").is_some() || node["items"].is_array();
         Self {
             lowered,
+            source: SourceIndex::default(),
             is_positional: find(plan.contract().schema().document(), positional).is_some(),
             ended: Vec::new(),
             is_tolerant: false,
@@ -194,7 +197,7 @@ impl Live {
             document = Value::Object(Map::from_iter([(name.clone(), document)]));
         }
         let lifted = lift_exact(document, Vec::new(), &self.lowered);
-        let settled = plan.contract().settle(lifted.value, cx);
+        let settled = plan.contract().settle_with(lifted.value, None, cx, &self.source);
         let list = places.lifted(list.clone());
         let found = || lifted.problems.iter().chain(&settled.judgement.violations);
         if settled.judgement.left_out > 0 || found().any(|violation| concerns_items_of(&list, violation)) {

@@ -1,6 +1,7 @@
 //! The rule `grounded`: a value stands in the input.
 
-use std::cell::OnceCell;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use formwork_evidence::Index;
 use formwork_json::JsonPath;
@@ -11,15 +12,28 @@ use crate::{Report, Stage, Violation, cut};
 /// The maximum length of the quoted nearest text in characters.
 const MAX_NEAREST: usize = 80;
 
-/// The text that an answer is about, indexed for the first rule that needs it.
-pub(crate) struct SourceIndex<'t> {
-    text: &'t str,
-    index: OnceCell<Index<'t>>,
+/// The index of the text that the answers of a run are about, built for the first rule that needs it. Clones share it; it is not
+/// stored with the run.
+#[derive(Clone, Default)]
+pub(crate) struct SourceIndex(Arc<OnceLock<Index<'static>>>);
+
+impl SourceIndex {
+    /// Returns the index, of `text` if it was not built before.
+    pub(crate) fn get(&self, text: &str) -> &Index<'static> {
+        self.0.get_or_init(|| Index::new(text.to_owned()))
+    }
 }
 
-impl<'t> SourceIndex<'t> {
-    pub(crate) const fn new(text: &'t str) -> Self {
-        Self { text, index: OnceCell::new() }
+/// Two runs are equal whether or not the text was indexed.
+impl PartialEq for SourceIndex {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for SourceIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SourceIndex").finish_non_exhaustive()
     }
 }
 
@@ -28,7 +42,7 @@ pub(super) fn validate(
     path: &JsonPath,
     found: &Value,
     min_length: usize,
-    source: &SourceIndex<'_>,
+    source: (&str, &SourceIndex),
     out: &mut Report,
 ) {
     match found {
@@ -44,7 +58,7 @@ pub(super) fn validate(
         }
         Value::Null | Value::Bool(_) => {}
         Value::String(_) | Value::Number(_) => {
-            let index = source.index.get_or_init(|| Index::new(source.text));
+            let index = source.1.get(source.0);
             if index.states(found, min_length) {
                 return;
             }

@@ -198,13 +198,13 @@ impl Rule {
     /// Adds a violation for every value of the target that violates the rule. Values that are missing or of another type
     /// are left to the schema.
     pub fn validate(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
-        self.validate_with(value, cx, out, &|_| None, false, &SourceIndex::new(cx.source));
+        self.validate_with(value, cx, out, &|_| None, false, &SourceIndex::default());
     }
 
     /// Adds a violation for every value of the target that violates the rule. `unless_wrong` leaves out the values for which the
     /// rule reads a value that has a violation already.
     ///
-    /// `schema_at` returns the schema at a path, by which the expected bounds of a number are clamped. `source` is the text of `cx`.
+    /// `schema_at` returns the schema at a path, by which the expected bounds of a number are clamped. `source` is the index of the text of `cx`.
     pub(crate) fn validate_with(
         &self,
         value: &Value,
@@ -212,7 +212,7 @@ impl Rule {
         out: &mut Report,
         schema_at: &dyn Fn(&JsonPath) -> Option<Value>,
         unless_wrong: bool,
-        source: &SourceIndex<'_>,
+        source: &SourceIndex,
     ) {
         let is_due = |rule: &Self, out: &Report| !unless_wrong || !out.touches_any(&rule.paths());
         if !self.target().has_wildcard() {
@@ -235,7 +235,7 @@ impl Rule {
         cx: &Context<'_>,
         out: &mut Report,
         schema_at: &dyn Fn(&JsonPath) -> Option<Value>,
-        source: &SourceIndex<'_>,
+        source: &SourceIndex,
     ) {
         let Some(target) = self.target().as_path() else { return };
         let Some(found) = target.get(value) else { return };
@@ -262,7 +262,7 @@ impl Rule {
                 format!("one of the items of {of}")
             }
             Self::Grounded { min_length, .. } => {
-                grounded::validate(&target, found, min_length.unwrap_or(1), source, out);
+                grounded::validate(&target, found, min_length.unwrap_or(1), (cx.source, source), out);
                 return;
             }
             Self::Custom(custom) => match custom.check(found, value, cx) {

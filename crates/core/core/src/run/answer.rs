@@ -29,8 +29,15 @@ impl Run {
         }
         let State::Calling { call, .. } = &self.state else { return };
         let call = Arc::clone(call);
-        completion.usage =
-            completion.usage.or_estimate(&call, completion.text.len() + completion.reasoning.len());
+        let prefix = self.request.prefix.as_deref().filter(|prefix| completion.text.starts_with(*prefix));
+        let continued = prefix.map_or(0, str::len);
+        if continued > 0 {
+            completion
+                .notes
+                .push(format!("the model was given the first {continued} bytes of the answer before"));
+        }
+        let written = completion.text.len() - continued + completion.reasoning.len();
+        completion.usage = completion.usage.or_estimate(&call, written);
         let text: Arc<str> = completion.text.as_str().into();
         let question = Question {
             plan,
@@ -38,6 +45,7 @@ impl Run {
             ask: &self.request.ask,
             draft: self.drafts.current(),
             context: self.context(),
+            source: &self.source,
             attempt: self.attempt(),
             text: &text,
             entry: self.ledger.len(),
@@ -86,7 +94,8 @@ impl Run {
             self.request.met_limit(completion.usage.output_tokens);
         }
         let verdict = failure.map_or(CallResult::Accepted, |failure| CallResult::Failed { failure });
-        let closed = draft.iter().flat_map(|draft| draft.closed.paths().cloned()).collect();
+        let closed =
+            read.iter().chain(&draft).take(1).flat_map(|draft| draft.closed.paths().cloned()).collect();
         let Completion { original, notes, log_probs, finish, restrained, usage, .. } = completion;
         let (finish, of_answer) = (Some(finish), Arc::clone(&text));
         let log_probs = LogProbs(log_probs.into());
@@ -149,6 +158,7 @@ impl Run {
                 ask: &self.request.ask,
                 draft: None,
                 context: self.context(),
+                source: &self.source,
                 attempt: self.attempt(),
                 text: &text,
                 entry: self.ledger.len(),
@@ -170,7 +180,7 @@ impl Run {
         if self.position.refuses_patches {
             return;
         }
-        self.request.ask = Ask::Patch(draft.rest.clone());
+        (self.request.ask, self.request.prefix) = (Ask::Patch(draft.rest.clone()), None);
         let entry = draft.entry;
         self.drafts.replace(draft, &self.ledger);
         self.drafts.reject(text, Some(entry));

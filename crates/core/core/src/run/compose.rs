@@ -10,7 +10,7 @@ use crate::feedback::cut_bytes;
 use crate::plan::Mode;
 use crate::root::opening;
 use crate::{
-    Ask, Call, Enforcement, Failure, Finish, LowerRequest, Lowered, Message, Plan, Role, Sampling,
+    Ask, Call, Enforcement, Estimates, Failure, Finish, LowerRequest, Lowered, Message, Plan, Role, Sampling,
     SamplingParameter, Target, Tighten,
 };
 
@@ -29,6 +29,7 @@ impl Run {
                     .request
                     .feedback
                     .as_deref()
+                    .filter(|_| self.request.prefix.is_none())
                     .filter(|_| !self.drafts.violations(&self.ledger).is_empty())
                 {
                     let (previous, found) = (self.drafts.previous(), self.drafts.violations(&self.ledger));
@@ -70,12 +71,12 @@ impl Run {
             self.penalise_repetition(target, &mut sampling);
         }
         let is_prompt = lowered.enforcement == Enforcement::None && target.capabilities.prefill;
-        let prefill = match &self.request.ask {
+        let prefill = match (&self.request.ask, &self.request.prefix) {
             _ if !is_prompt => None,
-            Ask::Whole => opening(plan.contract.schema().document()),
-            Ask::Patch(_) => Some("{"),
+            (Ask::Whole, Some(prefix)) => Some(Cow::Owned(prefix.to_string())),
+            (Ask::Whole, None) => opening(plan.contract.schema().document()).map(Cow::Borrowed),
+            (Ask::Patch(_), _) => Some(Cow::Borrowed("{")),
         };
-        let prefill = prefill.map(Cow::Borrowed);
         let call = Call {
             messages,
             schema_name: plan.contract.schema().name().to_owned(),
@@ -91,6 +92,33 @@ impl Run {
             is_repeated: self.counters.attempts > 0 || self.expects_reask,
         };
         Ok((call, skipped))
+    }
+
+    /// Requests the rest of an answer as a continuation of its text instead of by a patch, if the model of the target continues a
+    /// text, and if that is not estimated to cost more.
+    pub(super) fn prefer_continuation(&mut self, plan: &Plan) {
+        let had_prefix = self.request.prefix.take().is_some();
+        let draft = self.drafts.current().filter(|draft| self.drafts.is_rejected(draft));
+        let Some(draft) = draft.filter(|draft| !draft.rest.is_empty()) else { return };
+        if had_prefix {
+            // The target may be another one than that of the last call.
+            self.request.ask = Ask::Patch(draft.rest.clone());
+        }
+        let continues = |target: &Target| target.capabilities.prefill;
+        let takes_text =
+            |mode: &Mode| mode.whole.enforcement == Enforcement::None && mode.whole.lift.is_empty();
+        let can = self.position.target_of(plan).is_some_and(continues)
+            && self.position.mode_of(plan).is_some_and(takes_text)
+            && draft.wrong.is_empty();
+        let prefix = draft.prefix.clone().filter(|_| can && self.request.ask != Ask::Whole);
+        let Some(prefix) = prefix else { return };
+        let mut there = self.clone();
+        (there.request.ask, there.request.prefix) = (Ask::Whole, Some(prefix));
+        let (own, patch) =
+            (there.estimate(plan, &Ask::Whole, None), self.estimate(plan, &self.request.ask, None));
+        if !Estimates::is_cheaper(patch, own) {
+            self.request = there.request;
+        }
     }
 
     /// Returns whether the token limit cut the last answer off.

@@ -56,6 +56,7 @@ impl Run {
                 false => self.give_up(plan, ErrorKind::Config, &message),
             };
         }
+        self.prefer_continuation(plan);
         let (call, skipped) = match self.composed(plan) {
             Ok(composed) => composed,
             Err(message) => return self.give_up(plan, ErrorKind::Config, &message),
@@ -266,7 +267,7 @@ impl Run {
 
     /// Returns the estimated cost of a call that requests this part of the document from the current target or another one; `None`
     /// if the call cannot be made.
-    fn estimate(&self, plan: &Plan, ask: &Ask, target: Option<usize>) -> Option<Cost> {
+    pub(super) fn estimate(&self, plan: &Plan, ask: &Ask, target: Option<usize>) -> Option<Cost> {
         let mut there = self.clone();
         if let Some(target) = target {
             there.position.advance(plan, target).then_some(())?;
@@ -284,6 +285,7 @@ impl Run {
                 let value = |path: &JsonPath| path.get(&draft.value).map_or(MISSING, written) + NAME;
                 paths.iter().map(value).sum::<usize>() + rest
             }
+            _ if there.request.prefix.is_some() => rest,
             _ => whole + rest,
         };
         let usage = Usage::estimate(&call, answer);

@@ -32,6 +32,9 @@ pub(super) struct Draft {
     /// If the answer ended before its document did: the paths of the values that would complete it.
     #[serde(default)]
     pub(super) rest: Vec<JsonPath>,
+    /// The text of the answer up to its last value that has ended, if the answer has the form of the document.
+    #[serde(default)]
+    pub(super) prefix: Option<Arc<str>>,
     /// The violations of the values that an unfinished document has.
     #[serde(default)]
     pub(super) wrong: Vec<Violation>,

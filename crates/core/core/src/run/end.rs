@@ -83,7 +83,8 @@ impl Run {
 
     /// Ends the run with the fallback's value, or with an error if it violates the contract.
     pub(super) fn fall_back(&mut self, plan: &Plan, mut end: End, value: Option<serde_json::Value>) {
-        let judged = value.map(|value| (plan.contract.judge(&value, &self.context()), value));
+        let judged =
+            value.map(|value| (plan.contract.judge_with(&value, &self.context(), &self.source), value));
         self.state = match judged {
             Some((mut judgement, value)) if judgement.is_accepted() => {
                 self.decoded = judgement.take_decoded();

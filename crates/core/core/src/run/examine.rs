@@ -18,8 +18,7 @@ use super::rest::{Beginning, open_in, unended};
 use super::warnings::{self, Ranked};
 use crate::feedback::cut_bytes;
 use crate::judgement::Decoded;
-use crate::lift::{Lifted, lift_exact};
-use crate::reader::Places;
+use crate::lift::{Lifted, lift_begun, lift_exact};
 use crate::{
     Ask, Call, Completion, Failure, Finish, Fit, Provenance, Source, Stage, Violation, Warning, WarningKind,
     precision, spaced,
@@ -86,8 +85,7 @@ impl Question<'_> {
             _ => {}
         }
         if let (Ask::Patch(paths), Some(draft), true) = (self.ask, self.draft, self.plan.policy.resumes())
-            && completion.closed_at.is_none()
-            && let Some(begun) = Beginning::of(&completion.text, self.plan.options.level)
+            && let Some(begun) = Beginning::of(completion.written(), self.plan.options.level)
         {
             return self.examine_begun_patch(draft, paths, begun);
         }
@@ -148,7 +146,8 @@ impl Question<'_> {
             // A sequence that was stopped may have had further documents.
             || completion.finish == Finish::Stopped && candidate.is_sequence();
         let failure = if is_cut { Some(self.truncated()) } else { failure(violations, left_out) };
-        let (begun, edits) = (Some(completion).filter(|_| is_cut), candidate.all_edits());
+        let is_closed = completion.closed_at.is_some() && matches!(failure, Some(Failure::Truncated { .. }));
+        let (begun, edits) = (Some(completion).filter(|_| is_cut || is_closed), candidate.all_edits());
         let (draft, read) = match begun.and_then(|completion| self.begun(completion)) {
             Some(begun) => (Some(begun), Some(draft)),
             None => (Some(draft), None),
@@ -204,8 +203,9 @@ impl Question<'_> {
         let of_answer = warnings::of_answer(completion, &within(candidate).collect::<Vec<_>>());
         let warnings = of_answer.into_iter().chain(warnings).collect();
         let entry = self.entry;
-        let (rest, wrong) = (Vec::new(), Vec::new());
-        let draft = Draft { text, value, provenance, warnings, rounded, closed, entry, decoded, rest, wrong };
+        let (rest, prefix, wrong) = (Vec::new(), None, Vec::new());
+        let draft =
+            Draft { text, value, provenance, warnings, rounded, closed, entry, decoded, rest, prefix, wrong };
         Document { draft, violations, left_out, before, exceeds_bound }
     }
 
@@ -222,8 +222,7 @@ impl Question<'_> {
             return Examined::failed(Failure::NotJson { violations: vec![violation] });
         };
         let Some(before) = self.draft else { return Examined::failed(self.truncated()) };
-        let is_resumed = self.plan.policy.resumes() && completion.closed_at.is_none();
-        if is_resumed && is_unfinished(completion, &candidate) {
+        if self.plan.policy.resumes() && is_unfinished(completion, &candidate) {
             // No value of it has ended.
             return Examined::failed(self.truncated());
         }
@@ -257,26 +256,15 @@ impl Question<'_> {
     /// Splices the values that an unfinished patch has given into the draft. The rest stays to be requested.
     fn examine_begun_patch(&self, before: &Draft, paths: &[JsonPath], mut begun: Beginning) -> Examined {
         let lowered = &self.call.lowered;
-        let places = Places::of(lowered);
+        let failed = Examined::failed(self.truncated());
         let numbers = rounded(&begun.text);
-        if matches!(places, Places::Moved) {
-            // The last value is not known to be complete once lifting has moved it.
-            let members = begun.value.as_object_mut().filter(|_| begun.open.len() > 1);
-            members.and_then(|members| {
-                let last = members.keys().next_back().cloned();
-                last.and_then(|last| members.shift_remove(&last))
-            });
-            begun.open.clear();
-        }
-        let Lifted { value, problems, rounded, .. } = lift_exact(begun.value, numbers, lowered);
-        begun.open = begun.open.into_iter().map(|path| places.lifted(path)).collect();
-        begun.open.dedup();
-        begun.value = value;
-        let (draft, _) = self.patched(before, paths, &begun.value, &rounded, &Closed::default());
+        let Some((lifted, open)) = lift_begun(begun.value, numbers, begun.open, lowered) else {
+            return failed;
+        };
+        (begun.value, begun.open) = (lifted.value, open);
+        let (draft, _) = self.patched(before, paths, &begun.value, &lifted.rounded, &Closed::default());
         let (open, missing) = open_in(paths, &before.value, &begun);
-        let draft = Some(draft).filter(|_| problems.is_empty());
-        let draft = draft.and_then(|draft| self.unfinished(draft, open, missing));
-        Examined { draft, ..Examined::failed(self.truncated()) }
+        Examined { draft: self.unfinished(draft, open, missing), ..failed }
     }
 
     /// Returns the draft with the values of a patch, and the paths that the patch gives.
@@ -289,7 +277,7 @@ impl Question<'_> {
         cut: &Closed,
     ) -> (Draft, Vec<JsonPath>) {
         let (mut draft, mut given) = (before.clone(), Vec::new());
-        draft.entry = self.entry;
+        (draft.entry, draft.prefix) = (self.entry, None);
         if !draft.rest.is_empty() {
             (draft.rest, draft.wrong, draft.closed) = (Vec::new(), Vec::new(), Closed::default());
         }
@@ -303,7 +291,21 @@ impl Question<'_> {
                     let list = path.parent().unwrap_or_default();
                     let from = list.get(&before.value).and_then(Value::as_array).map_or(0, Vec::len);
                     pairs = (0..items.len()).map(|nth| (place.index(nth), list.index(from + nth))).collect();
-                    append(&text, &list, items)
+                    append(&text, &list, items.iter().map(spaced))
+                }
+                Value::Object(members) if part.is_rest => {
+                    let map = path.parent().unwrap_or_default();
+                    // Members that the document has already stay.
+                    let is_new =
+                        |(name, _): &(&String, &Value)| map.key(name.as_str()).get(&before.value).is_none();
+                    let new: Vec<_> = members.iter().filter(is_new).collect();
+                    let pair =
+                        |(name, _): &(&String, &Value)| (place.key(name.as_str()), map.key(name.as_str()));
+                    pairs = new.iter().map(pair).collect();
+                    let member = |(name, value): (&String, &Value)| {
+                        format!("{}: {}", Value::from(name.as_str()), spaced(value))
+                    };
+                    append(&text, &map, new.into_iter().map(member))
                 }
                 _ if part.is_rest => None,
                 value => splice(&text, path, value),
@@ -341,7 +343,7 @@ impl Question<'_> {
         rounded: &[Rounded],
         problems: Vec<Violation>,
     ) -> Judged {
-        let mut settled = self.plan.contract.settle_text(value, text, &self.context);
+        let mut settled = self.plan.contract.settle_with(value, text, &self.context, self.source);
         let (is_changed, decoded) = (settled.is_changed(), settled.judgement.take_decoded());
         let (mut violations, left_out) = (settled.judgement.violations, settled.judgement.left_out);
         let soft = settled.judgement.warnings.into_iter().map(Warning::from);
@@ -436,15 +438,15 @@ fn closed(completion: &Completion, candidate: &Candidate) -> Closed {
     }
 }
 
-/// Returns a text with items at the end of a list, and every other byte unchanged.
-fn append(text: &str, list: &JsonPath, items: &[Value]) -> Option<String> {
-    let span = locate(text, list)?;
-    let body = span.of(text).strip_suffix(']')?.trim_end().len();
+/// Returns a text with items at the end of a list, or members at the end of an object, and every other byte unchanged.
+fn append(text: &str, container: &JsonPath, items: impl Iterator<Item = String>) -> Option<String> {
+    let span = locate(text, container)?;
+    let body = span.of(text).strip_suffix([']', '}'])?.trim_end().len();
     let (before, after) = text.split_at_checked(span.start + body)?;
     let mut appended = before.to_owned();
-    for (nth, item) in items.iter().enumerate() {
+    for (nth, item) in items.enumerate() {
         appended.push_str(if nth == 0 && body == 1 { "" } else { ", " });
-        appended.push_str(&spaced(item));
+        appended.push_str(&item);
     }
     Some(appended + after)
 }

@@ -52,7 +52,8 @@ impl Run {
     ) -> Option<Bounding> {
         let State::Calling { call, .. } = &self.state else { return None };
         let failure = examined.failure.as_ref();
-        if self.request.ask != Ask::Whole || !self.position.may_bound(plan) || self.is_late(plan, now) {
+        let is_first = self.request.ask == Ask::Whole && self.request.prefix.is_none();
+        if !is_first || !self.position.may_bound(plan) || self.is_late(plan, now) {
             return None;
         }
         if !call.lowered.bounds.is_empty() {

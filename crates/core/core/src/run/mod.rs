@@ -39,9 +39,10 @@ use serde_json::Value;
 
 use crate::about::{About, Accepted};
 use crate::judgement::Decoded;
+use crate::rule::SourceIndex;
 use crate::{
-    Ask, Call, CallRecord, Context, Cost, Error, ErrorKind, Estimates, Evidence, JsonPath, Origin, Outcome,
-    Plan, Provenance, Time, Trust, Usage, Warning,
+    Ask, Call, CallRecord, Context, Cost, Error, ErrorKind, Estimates, Evidence, Follower, JsonPath, Origin,
+    Outcome, Plan, Provenance, Time, Trust, Usage, Warning,
 };
 use counters::Counters;
 use decide::Before;
@@ -118,6 +119,9 @@ pub struct Run {
     /// Evidence that counts only if the run ends with it.
     #[serde(default)]
     last_evidence: Option<Evidence>,
+    /// The index of the text that the answers are about.
+    #[serde(skip)]
+    source: SourceIndex,
     /// The accepted value as the contract's type.
     #[serde(skip)]
     decoded: Decoded,
@@ -179,6 +183,7 @@ impl Run {
             before: None,
             evidence: Vec::new(),
             last_evidence: None,
+            source: SourceIndex::default(),
             decoded: Decoded::default(),
             schema: Accepted::default(),
         }
@@ -400,6 +405,12 @@ impl Run {
     const fn next_id(&mut self) -> CallId {
         self.ids += 1;
         CallId(self.ids)
+    }
+
+    /// Returns a follower of an answer to a call of the run that shares the index of the text with the run, for rules that find values
+    /// in it. Without this, the follower builds an index of its own.
+    pub fn share_index(&self, follower: Follower) -> Follower {
+        follower.with_source(&self.source)
     }
 
     fn context(&self) -> Context<'_> {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::Run;
 use super::places::{Places, label};
+use super::rest::others;
 use crate::feedback::cut_bytes;
 use crate::plan::Mode;
 use crate::{LowerRequest, Lowered, MAX_PATH, Plan, Report, Rule, Target, Violation, spaced};
@@ -79,7 +80,13 @@ impl Run {
         let places = Places::new(paths, &draft.value);
         for place in places.iter() {
             let path = place.path;
-            let Some(mut schema) = structure.subschema(path, &draft.value) else { continue };
+            let around = path.parent().unwrap_or_default();
+            let known = around.get(&draft.value).and_then(Value::as_object).filter(|_| place.is_rest);
+            let schema = match known {
+                Some(known) => further(structure.subschema(&around, &draft.value), known),
+                None => structure.subschema(path, &draft.value),
+            };
+            let Some(mut schema) = schema else { continue };
             if let Some(Value::Object(own)) = schema.as_object_mut().and_then(|schema| schema.remove("$defs"))
             {
                 defs.extend(own);
@@ -96,7 +103,7 @@ impl Run {
                     "no value of `{name}` satisfies the rules together with the other values"
                 ));
             }
-            if place.is_rest {
+            if place.is_rest && known.is_none() {
                 schema = json!({"type": "array", "items": schema});
                 if let Some(max) = max_items(plan, path, &draft.value) {
                     schema["maxItems"] = max.into();
@@ -130,15 +137,28 @@ impl Run {
             match group {
                 [place] if place.is_rest => {
                     let (name, list) = (place.name(), place.path.parent().unwrap_or_default());
-                    let last = list.get(&draft.value).and_then(|list| list.as_array()?.last());
-                    let after = match last {
-                        Some(last) => format!("after {}", cut_bytes(&spaced(last), MAX_SHOWN)),
-                        None => "of this list".to_owned(),
+                    let shown = |text: String| cut_bytes(&text, MAX_SHOWN);
+                    _ = match list.get(&draft.value) {
+                        Some(Value::Object(map)) => {
+                            let after = map.keys().next_back().map(|name| Value::from(name.as_str()));
+                            let after = after.map_or_else(String::new, |name| shown(name.to_string()));
+                            writeln!(
+                                words,
+                                "- \"{name}\": an object with the members after {after}; {{}} if there are none"
+                            )
+                        }
+                        list => {
+                            let last = list.and_then(|list| list.as_array()?.last());
+                            let after = match last {
+                                Some(last) => format!("after {}", shown(spaced(last))),
+                                None => "of this list".to_owned(),
+                            };
+                            writeln!(
+                                words,
+                                "- \"{name}\": the items {after}, in their order; [] if there are none"
+                            )
+                        }
                     };
-                    _ = writeln!(
-                        words,
-                        "- \"{name}\": the items {after}, in their order; [] if there are none"
-                    );
                 }
                 [place] if place.index.is_none() => {
                     _ = writeln!(
@@ -229,6 +249,25 @@ pub(super) fn max_items(plan: &Plan, path: &JsonPath, document: &Value) -> Optio
     let schema = plan.contract.structure().subschema(&list, document)?;
     let max = crate::keywords::target(&schema, &schema).unwrap_or(&schema)["maxItems"].as_u64()?;
     Some(max.saturating_sub(list.get(document)?.as_array()?.len() as u64))
+}
+
+/// Returns the schema of an object with the members that a map lacks, given the schema of the map and its members.
+fn further(schema: Option<Value>, known: &Map<String, Value>) -> Option<Value> {
+    let schema = schema?;
+    let mut map = others(crate::keywords::target(&schema, &schema).unwrap_or(&schema))?;
+    if let Some(named) = map.get_mut("properties").and_then(Value::as_object_mut) {
+        named.retain(|name, _| !known.contains_key(name));
+    }
+    if let Some(required) = map.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|name| name.as_str().is_none_or(|name| !known.contains_key(name)));
+    }
+    if let Some(max) = map.get("maxProperties").and_then(Value::as_u64) {
+        map["maxProperties"] = max.saturating_sub(known.len() as u64).into();
+    }
+    if let (None, Some(defs)) = (map.get("$defs"), schema.get("$defs")) {
+        map["$defs"] = defs.clone();
+    }
+    Some(map)
 }
 
 /// Returns whether narrowing left no value of a schema.

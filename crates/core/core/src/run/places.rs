@@ -8,14 +8,14 @@ use serde_json::Value;
 /// One requested value.
 #[derive(Debug, Clone)]
 pub(super) struct Place<'p> {
-    /// The path in the document. For the rest of a list it is one past the last item.
+    /// The path in the document. For the rest of a list or of a map it is one past the last item or member.
     pub(super) path: &'p JsonPath,
     /// The position in its list, if other positions of the list are requested with it: the answer has an object with one member for
     /// each position.
     pub(super) index: Option<usize>,
     /// Whether the members for each ten positions are an object of their own, so that the schema of ten positions is written once.
     pub(super) by_tens: bool,
-    /// Whether all further items of a list are requested.
+    /// Whether all further items of a list, or members of a map, are requested.
     pub(super) is_rest: bool,
     /// The number of steps of `path` before the position.
     at: usize,
@@ -114,11 +114,14 @@ fn has_full_tens(group: &[Place<'_>]) -> bool {
     full >= 2 && full * 20 >= group.len()
 }
 
-/// Returns whether a path is one past the last item of a list.
+/// Returns whether a path is one past the last item of a list, or a position in an object, which stands for its further members.
 pub(super) fn is_rest(path: &JsonPath, document: &Value) -> bool {
     let Some(Segment::Index(index)) = path.last() else { return false };
-    let list = path.parent().unwrap_or_default();
-    list.get(document).and_then(Value::as_array).is_some_and(|items| items.len() == *index)
+    match path.parent().unwrap_or_default().get(document) {
+        Some(Value::Array(items)) => items.len() == *index,
+        Some(Value::Object(_)) => true,
+        _ => false,
+    }
 }
 
 /// Returns the property name for `path` in a patch schema, for example `items[0].price` for `$.items[0].price`.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::drafts::Draft;
+use crate::rule::SourceIndex;
 use crate::{Ask, Call, Context, Plan};
 
 /// The request that an answer is examined against.
@@ -13,6 +14,7 @@ pub(super) struct Question<'a> {
     /// The draft that a patch is for.
     pub(super) draft: Option<&'a Draft>,
     pub(super) context: Context<'a>,
+    pub(super) source: &'a SourceIndex,
     /// The number of the attempt.
     pub(super) attempt: u32,
     /// The text of the answer, as the ledger keeps it.

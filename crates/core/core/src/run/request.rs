@@ -19,6 +19,9 @@ pub(super) struct Request {
     pub(super) max_tokens: Option<u32>,
     /// The token limit of the last call.
     pub(super) limit: Option<u32>,
+    /// The beginning of an answer that the next call continues, if it requests the whole document.
+    #[serde(default)]
+    pub(super) prefix: Option<Arc<str>>,
 }
 
 impl Request {
@@ -32,6 +35,7 @@ impl Request {
             sampling: sampling.unwrap_or_default(),
             max_tokens: plan.options.max_tokens,
             limit: None,
+            prefix: None,
         }
     }
 
@@ -48,7 +52,7 @@ impl Request {
 
     /// Requests the whole document instead of a part.
     pub(super) fn ask_whole(&mut self) {
-        (self.ask, self.counts) = (Ask::Whole, true);
+        (self.ask, self.counts, self.prefix) = (Ask::Whole, true, None);
     }
 
     /// Applies the decision of a policy. `can_patch` says whether there is a draft to patch.
@@ -60,6 +64,7 @@ impl Request {
         };
         self.sampling =
             Sampling { temperature: cooler(sampling.temperature, self.sampling.temperature), ..sampling };
+        self.prefix = None;
         self.ask = match ask {
             Ask::Patch(paths) if !paths.is_empty() && can_patch => Ask::Patch(paths),
             _ => Ask::Whole,

@@ -1,5 +1,7 @@
 //! The rest of an answer that ended before its document did: the valid beginning is kept, and the values that it lacks are requested.
 
+use std::sync::Arc;
+
 use formwork_json::{EditKind, Event, JsonPath, Kind, Level, Lexer, Segment, Token, rounded, unquoted};
 use serde_json::Value;
 
@@ -9,14 +11,15 @@ use super::patch::{MAX_PATCHED, max_items, wrong_values};
 use super::places::{Places as Parts, is_rest};
 use super::question::Question;
 use crate::keywords::{member_names, target};
-use crate::lift::{Lifted, lift_exact};
-use crate::reader::Places;
+use crate::lift::{Lifted, lift_begun, remove_last};
 use crate::{Completion, Plan, Provenance, Source, Stage, Violation, spaced};
 
 /// The document of an answer up to its last value that has ended.
 pub(super) struct Beginning {
     /// The document, with its open objects and lists closed.
     pub(super) text: String,
+    /// The number of bytes of the text that the model wrote.
+    written: usize,
     pub(super) value: Value,
     /// The objects and lists that were open, outermost first.
     pub(super) open: Vec<JsonPath>,
@@ -30,6 +33,7 @@ impl Beginning {
         lexer.push(text.as_bytes(), |event| reader.event(event));
         let Kept { start, end, open } = reader.kept.filter(|_| !reader.is_ended)?;
         let mut closed = text.get(start..end)?.to_owned();
+        let written = closed.len();
         closed.extend(open.iter().rev().map(|frame| if frame.is_object { '}' } else { ']' }));
         let value = serde_json::from_str(&closed).ok()?;
         let mut path = JsonPath::root();
@@ -38,7 +42,7 @@ impl Beginning {
             path.clone()
         });
         let open = open.collect();
-        Some(Self { text: closed, value, open })
+        Some(Self { text: closed, written, value, open })
     }
 }
 
@@ -120,33 +124,25 @@ impl Question<'_> {
     pub(super) fn begun(&self, completion: &Completion) -> Option<Draft> {
         let lowered = &self.call.lowered;
         // A schema with added bounds is for a model that runs away, whose text is no beginning of an answer.
-        if !self.plan.policy.resumes()
-            || self.plan.policy.accepts_incomplete()
-            || completion.closed_at.is_some()
-            || !lowered.bounds.is_empty()
+        if !self.plan.policy.resumes() || self.plan.policy.accepts_incomplete() || !lowered.bounds.is_empty()
         {
             return None;
         }
-        let places = Places::of(lowered);
-        let Beginning { text, value, open } = Beginning::of(&completion.text, self.plan.options.level)
-            .filter(|_| !matches!(places, Places::Moved))?;
+        let Beginning { text, written, value, open } =
+            Beginning::of(completion.written(), self.plan.options.level)?;
+        let is_untouched = lowered.lift.is_empty();
         let numbers = rounded(&text);
-        let Lifted { value, problems, rounded, .. } = lift_exact(value, numbers, lowered);
+        let (Lifted { value, rounded, .. }, open) = lift_begun(value, numbers, open, lowered)?;
         let is_container = value.as_object().is_some_and(|members| !members.is_empty())
             || value.as_array().is_some_and(|items| !items.is_empty());
-        if !problems.is_empty() || !is_container {
+        if !is_container || open.iter().any(|path| repeats(path, &value)) {
             return None;
         }
-        let mut open: Vec<JsonPath> = open.into_iter().map(|path| places.lifted(path)).collect();
-        open.dedup();
-        if open.iter().any(|path| repeats(path, &value)) {
-            return None;
-        }
-        let is_same = lowered.lift.is_empty();
         let provenance =
             vec![Provenance { path: JsonPath::root(), source: Source::Native, attempt: self.attempt }];
+        let prefix = text.get(..written).filter(|_| is_untouched).map(Arc::from);
         let draft = Draft {
-            text: if is_same { text.into() } else { spaced(&value).into() },
+            text: if is_untouched { text.into() } else { spaced(&value).into() },
             value: value.into(),
             provenance,
             warnings: Vec::new(),
@@ -155,6 +151,7 @@ impl Question<'_> {
             entry: self.entry,
             decoded: crate::judgement::Decoded::default(),
             rest: Vec::new(),
+            prefix,
             wrong: Vec::new(),
         };
         self.unfinished(draft, open, Vec::new())
@@ -181,7 +178,7 @@ impl Question<'_> {
                 }
                 // Its members cannot be listed: it is requested as a whole, with what comes after it.
                 None => {
-                    if !lacks.is_empty() || !remove(&mut value, path) {
+                    if !lacks.is_empty() || !remove_last(&mut value, path) {
                         return None;
                     }
                     let dropped = open.pop().unwrap_or_default();
@@ -197,7 +194,12 @@ impl Question<'_> {
         if lacks.is_empty() {
             lacks.extend(last_value(&value));
         }
-        let judged = self.plan.contract.settle(value.clone(), &self.context).judgement.violations;
+        let judged = self
+            .plan
+            .contract
+            .settle_with(value.clone(), None, &self.context, self.source)
+            .judgement
+            .violations;
         let is_lacking = |violation: &Violation| {
             lacks.iter().any(|path| violation.path.is_within(path) || path.is_within(&violation.path))
         };
@@ -227,9 +229,11 @@ fn lacking(plan: &Plan, path: &JsonPath, document: &Value) -> Option<Vec<JsonPat
         Value::Object(members) => {
             let schema = structure.subschema(path, document)?;
             let own = target(&schema, &schema).unwrap_or(&schema);
-            let is_map = own["patternProperties"].is_object() || own["additionalProperties"].is_object();
             let names = member_names(&schema, own);
-            if is_map || names.is_empty() {
+            if others(own).is_some() {
+                return Some(vec![path.index(members.len())]);
+            }
+            if names.is_empty() {
                 return None;
             }
             let missing =
@@ -238,12 +242,42 @@ fn lacking(plan: &Plan, path: &JsonPath, document: &Value) -> Option<Vec<JsonPat
         }
         Value::Array(items) => {
             let next = path.index(items.len());
+            let schema = structure.subschema(path, document)?;
+            let own = target(&schema, &schema).unwrap_or(&schema);
+            // The schema of an item depends on its position.
+            if own.get("prefixItems").is_some() || own["items"].is_array() {
+                return None;
+            }
             structure.subschema(&next, document)?;
             let is_full = max_items(plan, &next, document) == Some(0);
             Some(if is_full { Vec::new() } else { vec![next] })
         }
         _ => None,
     }
+}
+
+/// Returns the schema of further members of a map, given the schema of the map: of an object whose members have names of their own.
+/// `None` if the schema has no such members, or if other schemas decide about them as well.
+pub(super) fn others(map: &Value) -> Option<Value> {
+    const DECIDING: [&str; 9] =
+        ["$ref", "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "unevaluatedProperties", "enum"];
+    let members = map.as_object()?;
+    let is_named =
+        members.get("properties").and_then(Value::as_object).is_some_and(|named| !named.is_empty());
+    let is_map = members.get("patternProperties").is_some_and(Value::is_object)
+        || match members.get("additionalProperties") {
+            Some(Value::Bool(is_open)) => *is_open && !is_named,
+            Some(schema) => schema.is_object(),
+            None => !is_named && members.get("type").is_some_and(|kind| kind == "object"),
+        };
+    if !is_map || DECIDING.iter().any(|keyword| members.contains_key(*keyword)) {
+        return None;
+    }
+    let mut schema = members.clone();
+    for keyword in ["minProperties", "dependentRequired", "dependencies"] {
+        schema.shift_remove(keyword);
+    }
+    Some(Value::Object(schema))
 }
 
 /// Returns whether a list ends with the same item many times, as the answer of a model that repeats itself does. A few equal neighbours
@@ -272,19 +306,7 @@ fn last_value(value: &Value) -> Option<JsonPath> {
     }
 }
 
-/// Removes the value at a path, the last one of its object or list; returns whether it was there.
-fn remove(document: &mut Value, path: &JsonPath) -> bool {
-    let Some(around) = path.parent().and_then(|around| around.get_mut(document)) else { return false };
-    match (around, path.last()) {
-        (Value::Object(members), Some(Segment::Key(name))) => members.shift_remove(name).is_some(),
-        (Value::Array(items), Some(Segment::Index(index))) if index + 1 == items.len() => {
-            items.pop().is_some()
-        }
-        _ => false,
-    }
-}
-
-/// Returns the lists of which all further items were requested and none were given, not even that there are none.
+/// Returns the lists and maps of which the rest was requested and nothing was given, not even that it is empty.
 pub(super) fn unended(asked: &[JsonPath], given: &[JsonPath], document: &Value) -> Vec<JsonPath> {
     asked.iter().filter(|path| is_rest(path, document) && !given.contains(path)).cloned().collect()
 }
@@ -307,6 +329,7 @@ pub(super) fn open_in(
             let inner = path.segments().get(place.segments().len()..).unwrap_or_default();
             open.push(match (part.is_rest, inner) {
                 (true, []) => part.path.parent().unwrap_or_default(),
+                (true, inner @ [Segment::Key(_), ..]) => part.path.parent().unwrap_or_default().join(inner),
                 (true, [Segment::Index(index), inner @ ..]) => {
                     let (list, from) = (part.path.parent().unwrap_or_default(), part.path.last());
                     let from = if let Some(Segment::Index(from)) = from { *from } else { 0 };

@@ -2,8 +2,8 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    Capabilities, Completion, Contract, Cost, Enforcement, Inline, JsonPath, Lower, LowerRequest, Lowered,
-    Patching, Policy, Refused, Report, Stage, Structure, Target, Validator, Violation,
+    Capabilities, Completion, Contract, Cost, Enforcement, Failure, Inline, JsonPath, Lower, LowerRequest,
+    Lowered, Patching, Policy, Refused, Report, Rule, Stage, Structure, Target, Validator, Violation,
 };
 
 /// Accepts `{"fits": true}`.
@@ -88,5 +88,34 @@ fn the_label_of_a_path_is_the_path_without_its_root() {
         let label = places::label(&path);
         let dot = if path.to_string().starts_with("$.") { "$." } else { "$" };
         assert_eq!(format!("{dot}{label}"), path.to_string());
+    }
+}
+
+/// The index of the text is built once for a run: the stream and each answer are judged by the one that the run has, which is another
+/// text's here.
+#[test]
+fn the_stream_and_all_answers_are_judged_by_one_index_of_the_text() {
+    let contract = Contract::new(Arc::new(Inline::new("answer", json!({}))), Arc::new(OnlyTrue));
+    let contract = contract.with_rule(Rule::grounded("$.animals".parse().unwrap()));
+    let target = Target::new("model", Capabilities::new(Enforcement::None)).with_mode(Arc::new(Nothing));
+    let plan = Plan::new(contract, vec![target]).with_policy(Policy::new(3)).build().unwrap();
+    let text = r#"{"fits": true, "animals": ["zebra", "horse", "lion"]}"#;
+    for (indexed, is_prefilled) in [("A zebra and a lion", true), ("A horse", false)] {
+        let mut run = Run::new(&plan, "A horse".into());
+        if is_prefilled {
+            run.source.get(indexed);
+        }
+        let Ok(Step::Call { call, .. }) = run.step(&plan, Time(1)) else { panic!("{:?}", run.state) };
+        let mut follower = run.share_index(Follower::with_progress(&plan, &call, &Ask::Whole));
+        follower.push(text);
+        let items = follower.progress(&plan, &run.context()).items;
+        let expected: Vec<_> =
+            ["zebra", "horse", "lion"].into_iter().filter(|animal| indexed.contains(animal)).collect();
+        assert_eq!(items.iter().map(|item| &item.value).collect::<Vec<_>>(), expected);
+        for _ in 0..2 {
+            answer(&mut run, &plan, text);
+            let Some(Failure::Invalid { violations, .. }) = run.failure() else { panic!("{:?}", run.state) };
+            assert_eq!(violations.len(), 3 - expected.len());
+        }
     }
 }

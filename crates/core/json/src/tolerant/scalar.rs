@@ -15,6 +15,21 @@ impl Parser<'_> {
         }
         let span = Span::new(start, start + word.len());
         let at_end = span.end == self.source.end();
+        let is_quoted = self.level >= Level::Lenient
+            && place != Place::Root
+            && self.source.byte(span.end) == Some(b'"')
+            && self.closes(span.end + 1, place);
+        if is_quoted {
+            // The quote before the text is missing, or the one after the number is too much.
+            self.at = span.end + 1;
+            if let Some(value) = json_scalar(&word) {
+                self.number(&word);
+                self.edit(EditKind::Junk, Span::new(span.end, self.at), "")?;
+                return Ok(value);
+            }
+            self.edit(EditKind::MissingQuote, Span::at(start), "\"")?;
+            return Ok(Value::String(word));
+        }
         if let Some(value) = json_scalar(&word) {
             self.at = span.end;
             if is_number(&word) {
@@ -75,8 +90,11 @@ impl Parser<'_> {
         for comment in [" //", "\t//", " /*", "/*"] {
             word = word.split_once(comment).map_or(word, |(before, _)| before);
         }
-        if json_scalar(word.split(' ').next().unwrap_or_default()).is_some() && word.contains(": ") {
-            // In `true "b": 1` a comma is missing: the next name is not part of the value.
+        let is_scalar = |word: &str| json_scalar(word).is_some();
+        if is_scalar(word.split(' ').next().unwrap_or_default())
+            && (word.contains(": ") || place == Place::Item && word.split(' ').all(is_scalar))
+        {
+            // In `true "b": 1` and `[1 2]` a comma is missing: the next name or item is not part of the value.
             word = word.split(' ').next().unwrap_or_default();
         }
         Ok(word.trim_end().to_owned())

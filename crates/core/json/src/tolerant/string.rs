@@ -184,7 +184,7 @@ impl Parser<'_> {
     }
 
     /// Returns whether the quote before byte `after` ends the string, judged by the text after it.
-    fn closes(&self, after: usize, place: Place) -> bool {
+    pub(super) fn closes(&self, after: usize, place: Place) -> bool {
         let next = self.skip_space(after);
         let Some(byte) = self.source.byte(next) else { return true };
         let gap = self.source.slice(after, next);

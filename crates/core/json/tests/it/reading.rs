@@ -54,7 +54,7 @@ fn lenient_reads_what_other_languages_write() {
         ("{\u{201C}a\u{201D}: \u{2018}x\u{2019}}", json!({"a": "x"})),
         ("{\"a\": True, \"b\": None, \"c\": NaN}", json!({"a": true, "b": null, "c": null})),
         ("{\"a\": 1 // one\n /* two */ \"b\": 2 # three\n}", json!({"a": 1, "b": 2})),
-        ("{\"a\": 1\n\"b\": [1 2]}", json!({"a": 1, "b": ["1 2"]})),
+        ("{\"a\": 1\n\"b\": [1 2]}", json!({"a": 1, "b": [1, 2]})),
         ("{\"a\": \"x\n\"b\": 2}", json!({"a": "x", "b": 2})),
         ("{\"a\": \"x,\n\"b\": 2}", json!({"a": "x", "b": 2})),
         ("{\"a\": \"b,\"c\": \"d\"}", json!({"a": "b", "c": "d"})),
@@ -89,6 +89,18 @@ fn lenient_reads_what_other_languages_write() {
         // A closing quote is missing before the comma.
         ("[\"a, \"b\", \"c\"]", json!(["a", "b", "c"])),
         ("[\"a,\n\"b\"]", json!(["a", "b"])),
+        // An opening quote is missing, or a closing one is too much.
+        ("[a\", \"b\"]", json!(["a", "b"])),
+        ("{\"a\": 12\", \"b\": x\"}", json!({"a": 12, "b": "x"})),
+        // Nothing but numbers, and documents with comments between them.
+        ("4 , ", json!(4)),
+        ("1,2,3", json!([1, 2, 3])),
+        ("-1\n2.5\n", json!([-1, 2.5])),
+        ("/* 1 */\n{},\n/* 2 */\n{}", json!([{}, {}])),
+        ("callback(null);", json!(null)),
+        // Each quote is escaped.
+        ("\\\"a b\\\"", json!("a b")),
+        ("{\\\"a\\\": \\\"b \\\\\"c\\\\\"\\\"}", json!({"a": "b \"c\""})),
         ("[\"he said, \"hi\", and left\", \"b\"]", json!(["he said, \"hi\", and left", "b"])),
     ] {
         let read = best(text, Level::Lenient);
@@ -118,11 +130,30 @@ fn clean_refuses_doubtful_text_and_names_the_level_that_reads_it() {
 
 #[test]
 fn a_refusal_is_not_turned_into_json() {
-    for text in ["I'm sorry, I can't help with that.", "No data.", "true story", "4 , ", "`x`"] {
+    for text in ["I'm sorry, I can't help with that.", "No data.", "true story", "1,5", "1,234,567", "`x`"] {
         assert_eq!(read(text, Level::Lenient), Err(ReadError::NotFound), "{text}");
     }
     assert_eq!(read(" \n", Level::Lenient), Err(ReadError::Empty));
     assert_eq!(read("<think>{\"draft\": 1}", Level::Lenient), Err(ReadError::OnlyReasoning));
+}
+
+/// Where a text with quotes in it may end at one of them, or an object goes on after its end, each guess is wrong as often as right.
+#[test]
+fn a_document_that_may_mean_several_things_is_no_document() {
+    for (text, at) in [
+        ("[\"key\":\"value\"]", 5),
+        ("{\"a\": [\"one\", \"two\" three], \"b\": [\"four\"]}", 30),
+        ("{\"a\": \"x \"y\" z\" \"b\": 1}", 9),
+        ("{\"a\": 1}, \"b\": 2}", 8),
+    ] {
+        match read(text, Level::Lenient) {
+            Err(ReadError::Syntax { at: found, .. }) => assert_eq!(found, at, "{text}"),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+    // A text that is a JSON string with damaged JSON in it is JSON already.
+    let reading = read("\"[1,2,]\"", Level::Lenient).unwrap();
+    assert_eq!(reading.candidates()[0].value, "[1,2,]");
 }
 
 #[test]
@@ -250,7 +281,9 @@ proptest! {
         document.insert_str(at, &text);
         let [strict, clean, lenient] = [Level::Strict, Level::Clean, Level::Lenient].map(|level| read(&document, level));
         prop_assert!(strict.is_err() || clean == strict, "{}", document);
-        prop_assert!(clean.is_err() || lenient.is_ok(), "{}: {:?}", document, lenient);
+        // Clean finds a document inside of one that means several things at the level that reads more.
+        let is_undecided = matches!(&lenient, Err(ReadError::Syntax { message, .. }) if message.contains("escape it"));
+        prop_assert!(clean.is_err() || lenient.is_ok() || is_undecided, "{}: {:?}", document, lenient);
     }
 
     #[test]
