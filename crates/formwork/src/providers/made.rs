@@ -288,7 +288,7 @@ mod tests {
         let section = config.section("a").unwrap();
         let made = Providers::builtin().make(section).unwrap();
         let identity = identity(&made.system, made.address.as_deref(), &made.model, &section.common.kind);
-        (made.known_price(section), identity)
+        (made.price(section), identity)
     }
 
     #[cfg(all(feature = "gemini", feature = "openai", feature = "ollama"))]
