@@ -36,6 +36,9 @@ const VENDORS: Environment = Environment {
 /// The data engine whose workers have `formwork extract --jsonl` as a coprocess.
 const ENGINE: Environment = Environment { folder: "clients-daft", packages: &["daft"], clients: &[] };
 
+/// The package that computes the signatures of AWS.
+const AWS: Environment = Environment { folder: "clients-aws", packages: &["botocore"], clients: &[] };
+
 /// The Node packages.
 const NODE: [&str; 4] = ["openai", "ai", "@ai-sdk/openai-compatible", "zod"];
 
@@ -53,12 +56,16 @@ pub(crate) struct Args {
     /// Only run examples/engines/daft_letters.py with Daft from PyPI, against a simulated model
     #[arg(long, conflicts_with_all = ["short", "litellm"])]
     daft: bool,
+    /// Only extract from a simulated Bedrock that verifies the signatures of requests with botocore from PyPI
+    #[arg(long, conflicts_with_all = ["short", "litellm", "daft"])]
+    aws: bool,
 }
 
 /// Builds `formwork`, installs the clients from their package registries below `target`, runs the checks, and compares requests.
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     let target = workspace::target();
-    done(workspace::cargo().args(["build", "--package", "formwork-cli"]), "cargo build")?;
+    let features: &[&str] = if args.aws { &["--features", "aws"] } else { &[] };
+    done(workspace::cargo().args(["build", "--package", "formwork-cli"]).args(features), "cargo build")?;
     let program = target.join("debug").join("formwork");
     if args.litellm {
         let script = workspace::root().join("xtask/clients/litellm.py");
@@ -68,6 +75,11 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         let script = workspace::root().join("xtask/clients/daft_rows.py");
         let python = installed(&args.python, &ENGINE)?;
         return done(Command::new(python).arg(script).arg(program), "Daft");
+    }
+    if args.aws {
+        let script = workspace::root().join("xtask/clients/bedrock.py");
+        let python = installed(&args.python, &AWS)?;
+        return done(Command::new(python).arg(script).arg(program), "a signature");
     }
     let script: PathBuf =
         [workspace::root().as_path(), Path::new("xtask/clients/clients.py")].iter().collect();

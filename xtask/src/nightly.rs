@@ -61,6 +61,7 @@ fn steps(seed: u64) -> Vec<Step> {
         step("test --quiet -p formwork-oracle --no-default-features"),
         step("xtask deny bans licenses sources advisories"),
         step("xtask registry check --strict"),
+        step("xtask clients --aws"),
         step("clippy --quiet --manifest-path measure/Cargo.toml --workspace --all-targets -- -D warnings"),
         step("xtask servers up"),
         with(

@@ -4,14 +4,14 @@ mod check;
 mod prices;
 mod update;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
 use clap::Subcommand;
-use formwork_dialect::registry::{Date, Registry};
+use formwork_dialect::registry::{Date, Registry, known_price};
 
 use crate::workspace;
 
@@ -94,16 +94,56 @@ fn fetched(write: bool) -> Result<PathBuf, String> {
     let known: HashSet<&str> = before.lines().collect();
     let changed = after.lines().filter(|line| !known.contains(line)).inspect(|line| println!("new: {line}"));
     println!("{} lines of {PRICES} are new or differ", changed.count());
+    let covered = coverage(&read(&folder.join("names.txt"))?);
     if !status.success() {
         return Err(
             "the tables disagree about the models above: settle each in xtask/src/registry/decisions.csv"
                 .to_owned(),
         );
     }
+    // The table of this build is the one before.
     if write {
         fs::write(&ours, after).map_err(|error| format!("{PRICES}: {error}"))?;
+    } else {
+        covered?;
     }
     Ok(folder.join("litellm.json"))
+}
+
+/// Vendors that serve models of others, whose names differ more.
+const HOSTS: &[&str] =
+    &["azure", "bedrock", "fireworks", "huggingface", "openrouter", "together", "vertex_ai"];
+
+/// Prints the share of the models that a public table prices that have a price here, by vendor, with some names that have none.
+///
+/// # Errors
+/// The share is below 95 percent of the models of vendors, or below 80 percent of those of hosts.
+fn coverage(names: &str) -> Result<(), String> {
+    let mut of_vendors: BTreeMap<&str, (usize, Vec<&str>)> = BTreeMap::new();
+    for (vendor, model) in names.lines().filter_map(|name| name.split_once('/')) {
+        let (count, missing) = of_vendors.entry(vendor).or_default();
+        *count += 1;
+        if known_price(vendor, model).is_none() {
+            missing.push(model);
+        }
+    }
+    for (is_host, kind, least) in [(false, "vendors", 95), (true, "hosts", 80)] {
+        let (mut all, mut priced) = (0, 0);
+        for (vendor, (count, missing)) in
+            of_vendors.iter().filter(|(vendor, _)| HOSTS.contains(vendor) == is_host)
+        {
+            (all, priced) = (all + count, priced + count - missing.len());
+            let some = missing.iter().take(5).copied().collect::<Vec<_>>().join(", ");
+            println!("{vendor}: {} of {count} have a price; without: {some}", count - missing.len());
+        }
+        println!("{kind}: {priced} of {all} models ({} %)", priced * 100 / all.max(1));
+        if priced * 100 < all * least {
+            return Err(format!(
+                "less than {least} % of the models of {kind} have a price in {PRICES}: update it with --write"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Prints the comparison with a price file.

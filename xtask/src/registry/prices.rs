@@ -11,7 +11,7 @@ pub(super) struct Facts {
     pub(super) name: String,
     pub(super) price: Option<Price>,
     pub(super) context_tokens: Option<u64>,
-    /// The maximum tokens of a prompt. LiteLLM has only this number; it is the context window with or without the completion.
+    /// The maximum tokens of a prompt. LiteLLM has this number and no context window; it is the window with or without the completion.
     pub(super) input_tokens: Option<u64>,
     pub(super) output_tokens: Option<u64>,
     /// The retirement date, which only LiteLLM has.
@@ -65,7 +65,7 @@ fn models_dev(provider: &str, id: &str, model: &Value) -> Facts {
         name: format!("{provider}/{id}"),
         price: price(dollars("input"), dollars("output")),
         context_tokens: model["limit"]["context"].as_u64(),
-        input_tokens: None,
+        input_tokens: model["limit"]["input"].as_u64(),
         output_tokens: model["limit"]["output"].as_u64(),
         retires: None,
     }

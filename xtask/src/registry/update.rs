@@ -91,6 +91,11 @@ fn values(entry: &Entry, facts: &[&Facts]) -> Vec<(&'static str, Option<String>,
     if let Some(known) = entry.price {
         all.push(("price", Some(price(known)), distinct(&|fact| fact.price.map(price))));
     }
+    // An input limit of only some of the models does not apply to the row.
+    if facts.iter().all(|fact| input(entry, fact).is_some()) {
+        let found = distinct(&|fact| input(entry, fact).map(|tokens| tokens.to_string()));
+        all.push(("input_tokens", tokens(entry.input_tokens), found));
+    }
     // A retirement date of only some of the models does not apply to the row.
     if !entry.retired && facts.iter().all(|fact| fact.retires.is_some()) {
         let day = |day: Date| format!("\"{day}\"");
@@ -105,6 +110,11 @@ fn context(entry: &Entry, fact: &Facts) -> Option<u64> {
     let known = entry.context_tokens.map(u64::from);
     let whole = fact.input_tokens.map(|input| input.saturating_add(fact.output_tokens.unwrap_or_default()));
     fact.context_tokens.or(known.filter(|_| known == whole)).or(fact.input_tokens)
+}
+
+/// Returns the input limit of a model, if the file has one that is lower than the context window.
+fn input(entry: &Entry, fact: &Facts) -> Option<u64> {
+    fact.input_tokens.filter(|input| context(entry, fact).is_some_and(|context| *input < context))
 }
 
 impl Difference {
@@ -217,8 +227,14 @@ mod tests {
         // A retirement date of one model does not apply to the row. The limits of prompt and completion add up to the context window.
         let whole = format!("{}, \"max_output_tokens\": 40", window(60));
         let last = format!("{whole}, \"deprecation_date\": \"2027-01-31\"");
-        let found = compare(&registry, &facts(&[("openai/a-1", &whole), ("openai/a-1-x", &last)]));
-        let lines: Vec<_> = found.differences.iter().map(|difference| difference.line(&registry)).collect();
-        assert_eq!(lines, ["A: output_tokens (none) -> 40"]);
+        let of = |models: &[(&str, &str)]| -> Vec<_> {
+            let found = compare(&registry, &facts(models));
+            found.differences.iter().map(|difference| difference.line(&registry)).collect()
+        };
+        let both = ["A: output_tokens (none) -> 40", "A: input_tokens (none) -> 60"];
+        assert_eq!(of(&[("openai/a-1", &whole), ("openai/a-1-x", &last)]), both);
+        // An input limit of one model does not apply to the row either.
+        let without = ", \"max_input_tokens\": 100, \"max_output_tokens\": 40";
+        assert_eq!(of(&[("openai/a-1", &whole), ("openai/a-1-x", without)]), both[..1]);
     }
 }

@@ -42,9 +42,15 @@ pub struct ConfigProvider {
     pub address: Option<String>,
     /// The output modes, the strictest first.
     pub modes: Vec<String>,
+    /// The source of the output modes in words: a setting, a row of the registry, or the kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub modes_source: Option<String>,
     /// The price of a million tokens in US dollars, for prompts and answers; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<(f64, f64)>,
+    /// The source of the price in words: a setting, a row of the registry, the table of prices, or the kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price_source: Option<String>,
     /// The reason why the provider cannot be created, such as a missing API key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,

@@ -235,6 +235,8 @@ fn show_prints_each_setting_with_its_source_and_no_secret() {
         "providers.a.model = \"gpt-4o\"",
         "# the environment variable FORMWORK__PROVIDERS__A__MODEL",
         "base_url = \"http://[hidden]@h:11434\"",
+        // The sources of what no setting decides.
+        "json-object, prompt (the kind `ollama`)",
         "providers.b.headers.x-team = \"forms\"",
         "cannot be used: ",
         "`FORMWORK_NO_SUCH_KEY` is not set",

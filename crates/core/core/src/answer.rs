@@ -1,6 +1,7 @@
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures_core::Stream;
 use schemars::JsonSchema;
@@ -164,6 +165,10 @@ pub struct Completion {
     /// The tokens of the calls that probed the server before this call, which are not part of `usage`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Box<Usage>>,
+    /// The time until the server takes another call, if its headers say that nothing is left of a rate limit; in JSON, in
+    /// milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::fault::millis")]
+    pub pause: Option<Duration>,
 }
 
 impl Completion {
@@ -185,6 +190,9 @@ impl Completion {
         /// Sets the model's reasoning (default: empty).
         #[must_use]
         pub fn with_reasoning(reasoning: impl Into<String>);
+        /// Sets the time until the server takes another call (default: none).
+        #[must_use]
+        pub const fn with_pause(pause: Option<Duration>);
     }
 
     /// Returns the part of the text that the model wrote.
@@ -205,8 +213,8 @@ impl Completion {
             Delta::Probe { usage } => {
                 self.probe = Some(Box::new(self.probe.take().map_or(usage, |before| before.plus(usage))));
             }
-            Delta::End(End { finish, usage, closed_at, restrained, model }) => {
-                (self.finish, self.usage, self.model) = (finish, usage, model);
+            Delta::End(End { finish, usage, closed_at, restrained, model, pause }) => {
+                (self.finish, self.usage, self.model, self.pause) = (finish, usage, model, pause);
                 (self.closed_at, self.restrained) = (closed_at, restrained);
                 return true;
             }
@@ -230,6 +238,7 @@ impl Completion {
             restrained,
             model,
             probe,
+            pause,
         } = self;
         let probe = probe.map(|usage| Delta::Probe { usage: *usage });
         let reasoning = (!reasoning.is_empty()).then_some(Delta::Reasoning(reasoning));
@@ -238,7 +247,7 @@ impl Completion {
         let original = original.map(Delta::Original);
         let notes = notes.into_iter().map(Delta::Note);
         let log_probs = (!log_probs.is_empty()).then_some(Delta::LogProbs(log_probs));
-        let end = Delta::End(End { finish, usage, closed_at, restrained, model });
+        let end = Delta::End(End { finish, usage, closed_at, restrained, model, pause });
         probe
             .into_iter()
             .chain(reasoning)
@@ -315,12 +324,14 @@ pub struct End {
     pub restrained: bool,
     /// The model that answered, in the provider's notation (default: unknown).
     pub model: Option<String>,
+    /// The time until the server takes another call (default: none); see [`Completion::pause`].
+    pub pause: Option<Duration>,
 }
 
 impl End {
     /// Creates the end of an answer that the provider neither closed nor shortened.
     pub const fn new(finish: Finish, usage: Usage) -> Self {
-        Self { finish, usage, closed_at: None, restrained: false, model: None }
+        Self { finish, usage, closed_at: None, restrained: false, model: None, pause: None }
     }
 
     crate::setters! {

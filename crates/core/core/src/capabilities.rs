@@ -58,6 +58,9 @@ pub struct Capabilities {
     pub rules: bool,
     /// The maximum number of tokens of prompt and answer together, if known.
     pub context_tokens: Option<u32>,
+    /// The maximum number of tokens of a prompt, if it is known and lower than [`context_tokens`](Self::context_tokens).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u32>,
     /// The maximum number of tokens of an answer, if known.
     pub output_tokens: Option<u32>,
     /// The maximum number of tokens that is sent where the caller sets no limit (default: `None`, no limit is sent). Where
@@ -148,6 +151,8 @@ impl Capabilities {
     crate::setters! {
         /// Sets the size of the context in tokens (default: unknown).
         pub const fn with_context_tokens(Some(context_tokens): u32);
+        /// Sets the maximum number of tokens of a prompt (default: that of the context).
+        pub const fn with_input_tokens(Some(input_tokens): u32);
         /// Sets the maximum number of tokens of an answer (default: unknown).
         pub const fn with_output_tokens(Some(output_tokens): u32);
         /// Sets the token limit of answers for which the caller sets none (default: none is sent).

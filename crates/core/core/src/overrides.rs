@@ -29,21 +29,23 @@ pub struct Overrides {
     /// Whether it takes a frequency penalty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frequency_penalty: Option<bool>,
-    /// Whether it takes system messages after the first user message; they become part of the user's messages otherwise. An error for
-    /// the kind `gemini`.
+    /// Whether it takes system messages after the first user message; otherwise they are merged into the user's. An error for the kind
+    /// `gemini`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_system: Option<bool>,
-    /// Whether the model continues a last message of the assistant. Where the schema is only in the prompt, that message is then the
-    /// opening of the document.
+    /// Whether the model continues a last message of the assistant, the opening of a document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefill: Option<bool>,
     /// The maximum number of tokens of prompt and answer together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u32>,
+    /// The maximum number of tokens of a prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u32>,
     /// The maximum number of tokens of an answer, reasoning included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u32>,
-    /// The maximum number of tokens that is sent where the caller sets no limit.
+    /// The token limit of calls without a limit of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_max_tokens: Option<u32>,
 }
@@ -59,6 +61,7 @@ impl Overrides {
         set(&mut capabilities.late_system, self.late_system);
         set(&mut capabilities.prefill, self.prefill);
         capabilities.context_tokens = self.context_tokens.or(capabilities.context_tokens);
+        capabilities.input_tokens = self.input_tokens.or(capabilities.input_tokens);
         capabilities.output_tokens = self.output_tokens.or(capabilities.output_tokens);
         capabilities.default_max_tokens = self.default_max_tokens.or(capabilities.default_max_tokens);
         capabilities

@@ -66,6 +66,7 @@ fn promised(mut config: AnthropicConfig, row: Option<&Entry>) -> Result<Anthropi
     let wire = config.wire()?;
     let mut capabilities = wire.capabilities().clone();
     capabilities.context_tokens = known.context_tokens;
+    capabilities.input_tokens = known.input_tokens;
     capabilities.output_tokens = known.output_tokens;
     if row.dialect.is_some() || row.native == NativeMode::None {
         capabilities.enforcement = known.enforcement;

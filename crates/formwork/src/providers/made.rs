@@ -44,6 +44,11 @@ pub struct Made {
     pub price: Option<Price>,
 }
 
+/// Returns a row of the registry as a source, in words.
+fn source(row: &Entry) -> String {
+    format!("the registry's row `{}`, checked on {}", row.family, row.checked)
+}
+
 impl Made {
     /// Creates a provider of a model. `system` is its name in OpenTelemetry's conventions and in the registry of models.
     pub fn new(provider: SharedProvider, system: impl Into<String>, model: impl Into<String>) -> Self {
@@ -97,16 +102,39 @@ impl Made {
     /// Returns the price of the model: that of the configuration, else the registry's, if it is asked at its own vendor; a
     /// model in this process costs nothing. `None` if the price is not known.
     pub fn price(&self, section: &Section) -> Option<Price> {
-        section.common.price.or_else(|| self.known_price(section))
+        self.sourced_price(section).map(|(price, _)| price)
     }
 
-    fn known_price(&self, section: &Section) -> Option<Price> {
+    /// Returns the source of [`price`](Self::price) in words: the setting, the row of the registry, the table of prices, or the kind.
+    pub fn price_source(&self, section: &Section) -> Option<String> {
+        self.sourced_price(section).map(|(_, source)| source)
+    }
+
+    /// Returns the source of the output modes in words: the setting, the row of the registry, or the kind.
+    pub fn modes_source(&self, section: &Section) -> String {
+        match (&section.common, self.row(section)) {
+            (Common { prompt_only: true, .. }, _) => "`prompt_only`".to_owned(),
+            (Common { modes: Some(_), .. }, _) => "`modes`".to_owned(),
+            (_, Some(row)) => source(row),
+            (Common { kind, .. }, None) => format!("the kind `{kind}`"),
+        }
+    }
+
+    fn sourced_price(&self, section: &Section) -> Option<(Price, String)> {
+        let set = section.common.price.map(|price| (price, "`price`".to_owned()));
+        set.or_else(|| self.known_price(section))
+    }
+
+    fn known_price(&self, section: &Section) -> Option<(Price, String)> {
         // Every customer of Azure has an address of their own.
         let is_azure = |address: &str| self.vendor == "azure" && address.contains(".azure.com/");
         let is_own = self.address.as_deref().is_none_or(is_azure);
         let row = self.row(section).filter(|_| is_own);
         let known = || is_own.then(|| known_price(&self.vendor, &self.model)).flatten();
-        row.and_then(|row| row.price).or_else(known).or(self.price)
+        let of_row = row.and_then(|row| Some((row.price?, source(row))));
+        let of_table = || known().map(|price| (price, "the table of prices".to_owned()));
+        let of_kind = || self.price.map(|price| (price, format!("the kind `{}`", section.common.kind)));
+        of_row.or_else(of_table).or_else(of_kind)
     }
 
     /// Returns the provider with the probed features of its server, if its kind has a probe. After a failed probe it
@@ -260,7 +288,7 @@ mod tests {
         let section = config.section("a").unwrap();
         let made = Providers::builtin().make(section).unwrap();
         let identity = identity(&made.system, made.address.as_deref(), &made.model, &section.common.kind);
-        (made.known_price(section), identity)
+        (made.price(section), identity)
     }
 
     #[cfg(all(feature = "gemini", feature = "openai", feature = "ollama"))]

@@ -51,6 +51,7 @@ pub(super) fn restrict(own: &mut Overrides, row: &Entry, is_own: bool) {
         own.seed = own.seed.or_else(|| refused(known.seed));
     }
     own.context_tokens = own.context_tokens.or(known.context_tokens);
+    own.input_tokens = own.input_tokens.or(known.input_tokens);
     own.output_tokens = own.output_tokens.or(known.output_tokens);
 }
 

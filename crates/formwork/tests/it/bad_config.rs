@@ -234,6 +234,10 @@ fn members(whole: &serde_json::Value, schema: &serde_json::Value, path: &[String
         wrong.retain(|value| !validator.is_valid(value));
         out.push(Member { path: path.clone(), wrong });
         members(whole, member, &path, out);
+        // Tables whose names the user chooses, such as `[lists.fast]`.
+        let of_each = resolved(whole, &member["additionalProperties"]);
+        let path: Vec<String> = path.iter().cloned().chain(["each".to_owned()]).collect();
+        members(whole, of_each, &path, out);
     }
 }
 
@@ -257,18 +261,8 @@ fn no_setting_is_accepted_with_a_misspelt_name_a_wrong_type_or_a_number_out_of_r
     let schema = formwork::config::schema(&Providers::builtin());
     let mut all = Vec::new();
     let sections = schema.pointer("/properties/providers/additionalProperties/oneOf").unwrap();
-    for name in [
-        "defaults",
-        "serve",
-        "telemetry",
-        "health",
-        "redaction",
-        "targets",
-        "order",
-        "weights",
-        "registry",
-        "contracts",
-    ] {
+    let tops = schema["properties"].as_object().unwrap().keys().filter(|name| *name != "providers");
+    for name in tops {
         let mut found = Vec::new();
         let top = json!({"properties": {name: schema["properties"][name]}});
         members(&schema, &top, &[], &mut found);

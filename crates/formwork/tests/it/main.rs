@@ -26,6 +26,15 @@ mod connections;
 mod doors;
 #[cfg(feature = "golden")]
 mod golden;
+#[cfg(all(
+    feature = "anthropic",
+    feature = "bedrock",
+    feature = "cohere",
+    feature = "gemini",
+    feature = "ollama",
+    feature = "openai"
+))]
+mod last_events;
 mod limits;
 #[cfg(feature = "anthropic")]
 mod prefill;

@@ -64,6 +64,7 @@ mod fault;
 #[cfg(feature = "google")]
 mod google;
 mod header;
+mod hold;
 mod key;
 mod key_source;
 mod opened;

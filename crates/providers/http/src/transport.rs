@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use bytes::Bytes;
 use formwork_core::{Fault, FaultKind, Time, is_secret_name};
-use formwork_wire::{Auth, Body, Transport};
+use formwork_wire::{Auth, Body, Transport, limit_pause};
 use http::header::HeaderName;
 use http::{HeaderMap, Request, Response, StatusCode};
 use reqwest::{Proxy, Url};
@@ -23,6 +23,7 @@ use crate::client::{Kept, request_of};
 use crate::direct::{self, Direct};
 use crate::fault::{Failure, before_head};
 use crate::header::{add, header};
+use crate::hold::Hold;
 use crate::settings::Settings;
 use crate::trace::add_trace;
 use crate::{ConfigError, Credentials, Key};
@@ -34,6 +35,9 @@ use crate::{ConfigError, Credentials, Key};
 ///
 /// Redirects are not followed: a 3xx status is a response like any other. Responses may be compressed with gzip (RFC 9110,
 /// section 8.4.1.3).
+///
+/// After a response whose headers leave no further request, the next ones wait until the limit is full again, if that takes at most
+/// 20 seconds and ends before the deadline; see [`limit_pause`](formwork_wire::limit_pause). Waiting does not count as the server's time.
 ///
 /// ```
 /// use std::time::Duration;
@@ -277,6 +281,7 @@ impl HttpTransport {
             return Err(Fault::new(FaultKind::Timeout, message));
         }
         let deadline = left.map(far);
+        self.clients.hold.wait(self.now(), left).await;
         let mut headers = head.headers;
         add(&mut headers, &self.settings.headers);
         add_trace(&mut headers);
@@ -303,7 +308,7 @@ impl HttpTransport {
                 (response.status(), response.version(), std::mem::take(response.headers_mut()));
             Ok(out.map(|()| Received::of(response)))
         };
-        let response = match &self.settings.credentials {
+        let mut response = match &self.settings.credentials {
             None => send(&headers).await?,
             Some(credentials) => {
                 has_runtime()?;
@@ -324,6 +329,11 @@ impl HttpTransport {
                 }
             }
         };
+        if response.status().is_success() {
+            let (parts, chunks) = response.into_parts();
+            self.clients.hold.set(limit_pause(&parts, self.now()), self.now());
+            response = Response::from_parts(parts, chunks);
+        }
         let limits = Limits { idle: self.settings.idle(left), deadline, max_bytes: self.settings.max_bytes };
         Ok(response.map(|chunks| Body::of_chunks(Incoming::new(chunks, limits, host))))
     }
@@ -375,6 +385,8 @@ struct Clients {
     tls: OnceLock<Result<Kept, String>>,
     /// The client of requests to such servers as `plain` is for, other than downloads.
     direct: OnceLock<Direct>,
+    /// The rate limits of the server.
+    hold: Hold,
 }
 
 impl Clients {

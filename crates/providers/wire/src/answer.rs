@@ -1,11 +1,12 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use formwork_core::{Delta, Fault};
 use futures_core::Stream;
 use http::response::Parts;
 
-use crate::fault::request_id;
+use crate::fault::{limit_pause, request_id};
 use crate::transport::redacted;
 use crate::{Body, Decoder, Deltas, SharedTransport};
 
@@ -27,6 +28,8 @@ pub(crate) struct Decoding {
     transport: SharedTransport,
     status: u16,
     request_id: Option<String>,
+    /// The time until the server takes another call, by its headers.
+    pause: Option<Duration>,
 }
 
 impl Decoding {
@@ -37,6 +40,7 @@ impl Decoding {
         head: &Parts,
     ) -> Self {
         let (status, request_id) = (head.status.as_u16(), request_id(head));
+        let pause = limit_pause(head, transport.now());
         Self {
             body: Some(body),
             end: None,
@@ -46,6 +50,7 @@ impl Decoding {
             transport,
             status,
             request_id,
+            pause,
         }
     }
 
@@ -80,8 +85,9 @@ impl Stream for Decoding {
                 this.body = None;
                 return Poll::Ready(this.end.take().map(|(end, _)| Ok(end)));
             }
-            if let Some(delta) = this.ready.pop_front() {
-                if matches!(delta, Delta::End(_)) {
+            if let Some(mut delta) = this.ready.pop_front() {
+                if let Delta::End(end) = &mut delta {
+                    end.pause = this.pause;
                     this.fault = None;
                     this.ready.clear();
                     if this.body.as_mut().is_some_and(Body::finish_soon) {

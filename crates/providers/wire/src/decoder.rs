@@ -106,6 +106,8 @@ impl Collected {
 
 /// Decodes a body that is a single document, after its end.
 ///
+/// JSON that ends early is the transient fault [`cut_off`](Fault::cut_off); an empty body is not.
+///
 /// ```
 /// use formwork_core::{Completion, Delta};
 /// use formwork_wire::{Decoder, Deltas, Whole};
@@ -145,7 +147,14 @@ impl<F: FnMut(&[u8], &mut Deltas) -> Result<(), Fault> + Send> Decoder for Whole
     }
 
     fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {
-        (self.read)(self.body.as_slice(), out)
+        let body = self.body.as_slice();
+        match (self.read)(body, out) {
+            // A server without `Content-Length` ends a body by closing the connection, also if it crashes within the body.
+            Err(fault) if fault.kind == FaultKind::BadWire && is_cut_json(body) => {
+                Err(Fault::cut_off("the connection was closed within the response"))
+            }
+            read => read,
+        }
     }
 }
 
@@ -242,7 +251,8 @@ impl<F: Framing, M: Messages> Decoder for Framed<F, M> {
             let message = message?;
             match self.messages.message(&message, out) {
                 Err(fault)
-                    if fault.kind == FaultKind::BadWire && (self.has_message || is_cut_json(&message)) =>
+                    if fault.kind == FaultKind::BadWire
+                        && (self.has_message || is_cut_json(message.as_bytes())) =>
                 {
                     return Err(Fault::cut_off("it ends within a message"));
                 }
@@ -253,9 +263,10 @@ impl<F: Framing, M: Messages> Decoder for Framed<F, M> {
     }
 }
 
-/// Returns whether a text is the incomplete beginning of a JSON document.
-fn is_cut_json(text: &str) -> bool {
-    serde_json::from_str::<IgnoredAny>(text).is_err_and(|error| error.is_eof())
+/// Returns whether a body is the incomplete beginning of a JSON document, and not empty.
+fn is_cut_json(body: &[u8]) -> bool {
+    let is_cut = || serde_json::from_slice::<IgnoredAny>(body).is_err_and(|error| error.is_eof());
+    !body.trim_ascii().is_empty() && is_cut()
 }
 
 /// Reads both forms of a response: the messages of a stream, and a single document.

@@ -55,6 +55,8 @@ fn provider(section: &Section, providers: &Providers) -> ConfigProvider {
     }
     let made = providers.make(section).and_then(|made| {
         (found.model, found.address) = (made.model.clone(), made.address.clone());
+        found.modes_source = Some(made.modes_source(section));
+        found.price_source = made.price_source(section);
         providers.backend_of(made, section)
     });
     match made {
@@ -89,7 +91,10 @@ fn text(found: &ConfigOutput) -> String {
         _ = writeln!(text, "  {path} = {value}{padding}  # {source}");
     }
     for provider in &found.providers {
-        let ConfigProvider { name, kind, model, address, modes, price, problem } = provider;
+        let ConfigProvider { name, kind, model, address, modes, price, problem, .. } = provider;
+        let source = |source: &Option<String>| {
+            source.as_ref().map_or_else(String::new, |source| format!(" ({source})"))
+        };
         _ = write!(text, "{name}: {kind}");
         if !model.is_empty() {
             _ = write!(text, ", model {model}");
@@ -98,11 +103,12 @@ fn text(found: &ConfigOutput) -> String {
             _ = write!(text, ", at {}", formwork::config::without_secrets(address));
         }
         if !modes.is_empty() {
-            _ = write!(text, ", output modes {}", modes.join(", "));
+            _ = write!(text, ", output modes {}{}", modes.join(", "), source(&provider.modes_source));
         }
         match price {
             Some((input, output)) if kind != "local" => {
-                _ = write!(text, ", {input} and {output} US dollars per million tokens");
+                let source = source(&provider.price_source);
+                _ = write!(text, ", {input} and {output} US dollars per million tokens{source}");
             }
             None if problem.is_none() => text.push_str(", price unknown"),
             _ => {}

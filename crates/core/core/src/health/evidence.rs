@@ -69,6 +69,11 @@ impl Evidence {
 pub enum Shown {
     /// The server answered. The answer is no evidence about the schema.
     Answered,
+    /// The headers of an answer say that nothing is left of a rate limit.
+    LimitReached {
+        /// The time until the server takes another call, in milliseconds.
+        pause_ms: u64,
+    },
     /// The document is complete, and enforcement of the schema allows it.
     Complete {
         /// The size of the document.

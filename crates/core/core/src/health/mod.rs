@@ -9,6 +9,7 @@ mod service;
 mod thresholds;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -42,8 +43,9 @@ const MAX_KNOWN: usize = 256;
 /// - *Runs away*: after an answer at the token limit, the schema is sent with bounds that exceed the longest complete document, for
 ///   at most an hour. Every tenth call has none, and two complete answers without bounds lift them.
 /// - *Down*: a target without a connection is skipped at once, and after broken connections, time-outs or server errors in three of
-///   the last ten calls; for 30 s at first. Then one run tries it again. A target that limits its rate is skipped for the time that
-///   it asks for.
+///   the last ten calls; for 30 s at first. Then one run tries it again.
+/// - *Limits the rate*: a target that limits its rate is skipped for the time that it asks for, and after an answer whose headers
+///   leave no further call, until the limit is full again.
 /// - *Rejects*: a schema that the server rejected is not sent again in the same dialect, and a rejected sampling parameter is not
 ///   sent again, for an hour.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -179,6 +181,10 @@ impl TargetHealth {
         match &evidence.shown {
             Shown::Failed { fault } => return self.service.failed(fault, evidence.at, thresholds),
             Shown::GaveUp => return self.service.gave_up(),
+            Shown::LimitReached { pause_ms } => {
+                let pause = Duration::from_millis(*pause_ms);
+                return self.service.limited(pause, evidence.at, thresholds);
+            }
             // These are about the end of a run, whose calls were recorded before.
             Shown::Prose { .. } | Shown::Declined => {}
             _ => self.service.answered(thresholds),

@@ -155,6 +155,7 @@ impl SchemaHealth {
             }
             Shown::InProse { .. }
             | Shown::Answered
+            | Shown::LimitReached { .. }
             | Shown::SamplingRefused { .. }
             | Shown::Failed { .. }
             | Shown::GaveUp => {}

@@ -101,6 +101,12 @@ impl Service {
         self.outage = Some(Outage { seen, until, times, gave_up, is_tried: false });
     }
 
+    /// Records that the headers of an answer leave no further call for this time.
+    pub(super) fn limited(&mut self, pause: Duration, now: Time, thresholds: &Thresholds) {
+        let fault = Fault::new(FaultKind::RateLimited, "by the headers of the last answer, nothing is left");
+        self.failed(&fault.with_retry_after(Some(pause)), now, thresholds);
+    }
+
     /// Records that the target answered.
     pub(super) fn answered(&mut self, thresholds: &Thresholds) {
         if self.outage.take().is_some() {

@@ -73,6 +73,7 @@ impl Run {
         let is_raised = is_cut && at_limit && !self.is_late(plan, now) && self.raises_limit(plan, &call);
         let bounding = self.bounding(plan, now, &completion.finish, &examined).filter(|_| !is_raised);
         self.show_answer(plan, now, &completion, &examined, bounding.as_ref());
+        self.show_pause(plan, now, &completion);
         let Examined { draft, read, edits, failure, ignored, .. } = examined;
         let is_patch = matches!(&self.request.ask, Ask::Patch(_));
         let previous = self.drafts.previous();

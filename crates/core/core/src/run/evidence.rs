@@ -133,6 +133,14 @@ impl Run {
         self.evidence.push(evidence);
     }
 
+    /// Adds the evidence that the server takes no further call for a time.
+    pub(super) fn show_pause(&mut self, plan: &Plan, now: Time, completion: &Completion) {
+        let Some(pause) = completion.pause.filter(|pause| !pause.is_zero()) else { return };
+        let pause_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+        let shown = Shown::LimitReached { pause_ms };
+        self.evidence.push(self.evidence_of(plan, self.position.target, now, false, shown));
+    }
+
     /// Adds the evidence of a failed call, unless a short deadline of the caller is the reason.
     pub(super) fn show_fault(&mut self, plan: &Plan, now: Time, fault: &Fault) {
         let State::Calling { call, since, .. } = &self.state else { return };

@@ -33,7 +33,7 @@ fn an_input_that_cannot_fit_goes_to_a_larger_context_or_is_refused_with_both_siz
     let (kind, message) = called(&[128_000], &words).unwrap_err();
     assert_eq!(kind, ErrorKind::Config);
     assert!(
-        message.starts_with("the input has at least 380000 tokens, and the context of `one` has 128000: "),
+        message.starts_with("the input has at least 380000 tokens, and the context of `one` is 128000: "),
         "{message}"
     );
     for (contexts, text, target) in [
@@ -87,6 +87,37 @@ fn the_bound_of_tokens_is_one_for_the_longest_tokens_of_published_vocabularies()
     // A text without spaces, of 1.9 million bytes: twice the bound by bytes alone.
     assert_eq!(Input::from("漢字かな".repeat(158_333)).least_tokens(), 29_687);
     assert!(called(&[24_000], &"漢字かな".repeat(158_333)).is_err());
+}
+
+/// OpenAI's GPT-5 has a context of 400,000 tokens, of which a prompt may have 272,000.
+#[test]
+fn an_input_limit_below_the_context_counts_before_the_call() {
+    let gpt = |context| {
+        let capabilities = Capabilities::new(Enforcement::Schema).with_context_tokens(context);
+        let target = Target::new("one", capabilities.with_input_tokens(272_000));
+        target.with_mode(Arc::new(AsIs("strict", Enforcement::Schema)))
+    };
+    let words = "word ".repeat(300_000);
+    for (contexts, expected) in [
+        (
+            vec![400_000],
+            Err("the input has at least 300000 tokens, and the input limit of `one` is 272000: "),
+        ),
+        (vec![200_000], Err("the input has at least 300000 tokens, and the context of `one` is 200000: ")),
+        (vec![400_000, 400_000], Ok(1)),
+    ] {
+        let others = contexts[1..].iter().map(|context| sized("two", *context));
+        let targets = [gpt(contexts[0])].into_iter().chain(others).collect();
+        let plan = Plan::new(contract(), targets).with_policy(Policy::new(1)).build().unwrap();
+        let Driven { run, calls } = drive(&plan, Input::new([words.as_str()]), &[Reply::Says(GOOD)]);
+        match (run.finish(), expected) {
+            (Ok(_), Ok(target)) => assert_eq!(calls[0].1, target),
+            (Err(error), Err(start)) => {
+                assert!(calls.is_empty() && error.message().starts_with(start), "{error}")
+            }
+            (other, expected) => panic!("{contexts:?}: {other:?}, not {expected:?}"),
+        }
+    }
 }
 
 #[test]

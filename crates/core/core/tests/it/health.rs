@@ -67,6 +67,31 @@ fn broken() -> Shown {
     fault(FaultKind::Unreachable, Some(Connection::Broken))
 }
 
+/// An answer whose headers leave no further call: the next runs go to the next target, until the limit is full again, or until a
+/// later answer has something left. A run with one target calls it in any case.
+#[test]
+fn a_target_whose_headers_leave_no_call_is_skipped_until_its_limit_is_full() {
+    let (plan, mut health) = (pair(), Health::new());
+    let pause = Duration::from_secs(90);
+    for (pause, first) in [(Some(pause), 1), (Some(Duration::ZERO), 0), (None, 0)] {
+        let mut run = Run::new(&plan, input());
+        let Step::Call { id, .. } = run.step(&plan, START).unwrap() else { panic!() };
+        let answer = Completion::new(GOOD).with_pause(pause);
+        run.on(&plan, START, Event::answered(id, answer)).unwrap();
+        run.take_evidence(&plan).iter().for_each(|evidence| {
+            health.record(evidence, &Thresholds::default());
+        });
+        assert_eq!(next(&mut health, &plan, after(89)).0, first, "{pause:?}");
+        assert_eq!(next(&mut health, &plan, after(90)).0, 0, "{pause:?}");
+    }
+    record(&mut health, &plan, 1, START, Shown::LimitReached { pause_ms: 90_000 });
+    let listed = health.in_force(&Thresholds::default(), after(1));
+    assert_eq!(listed.len(), 1);
+    assert_eq!((listed[0].target.as_str(), listed[0].until), ("one", after(90)));
+    assert!(record(&mut health, &plan, 2, after(2), Shown::Answered));
+    assert_eq!(next(&mut health, &plan, after(3)), USUAL);
+}
+
 /// Records evidence about the first target with the schema of a plan.
 fn record(health: &mut Health, plan: &Plan, request: u64, now: Time, shown: Shown) -> bool {
     record_for(health, plan.schema_digest(), request, now, shown)

@@ -74,6 +74,9 @@ pub struct Entry {
     /// The maximum number of tokens of prompt and answer together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u32>,
+    /// The maximum number of tokens of a prompt, if it is lower than `context_tokens`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u32>,
     /// The maximum number of tokens of an answer, including reasoning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u32>,
@@ -135,6 +138,7 @@ impl Entry {
         capabilities.seed = self.seed;
         capabilities.late_system = self.late_system;
         capabilities.context_tokens = self.context_tokens;
+        capabilities.input_tokens = self.input_tokens;
         capabilities.output_tokens = self.output_tokens;
         capabilities
     }

@@ -7,5 +7,6 @@ mod laws;
 mod lifting;
 mod lint;
 mod model;
+mod prices;
 mod probes;
 mod tightening;

@@ -92,7 +92,7 @@ pub(super) async fn bad_wire(protocol: Shared) -> Result<(), String> {
         let fault = fault(&protocol, &strictest(&protocol), Reply::new(200, content_type, body)).await?;
         equal(&format!("kind of {content_type} {body:?}"), &fault.kind, &FaultKind::BadWire)?;
     }
-    // A stream without any message was cut off; a document that is cut is malformed.
+    // A stream without any message was cut off, and so was a document with a beginning alone.
     for (content_type, body) in [
         ("application/json", ""),
         ("application/json", "{"),
@@ -100,7 +100,8 @@ pub(super) async fn bad_wire(protocol: Shared) -> Result<(), String> {
         ("application/x-ndjson", "\n\n"),
     ] {
         let fault = fault(&protocol, &strictest(&protocol), Reply::new(200, content_type, body)).await?;
-        let expected = if fault.kind.is_transient() { FaultKind::Unreachable } else { FaultKind::BadWire };
+        let is_cut = body == "{" || fault.kind.is_transient();
+        let expected = if is_cut { FaultKind::Unreachable } else { FaultKind::BadWire };
         equal(&format!("kind of {content_type} {body:?}"), &fault.kind, &expected)?;
     }
     let noise: Vec<u8> = (0..=255).cycle().take(5_000).collect();

@@ -177,7 +177,7 @@ fn finish(reason: &str) -> Result<Finish, Fault> {
         | "IMAGE_SAFETY"
         | "IMAGE_PROHIBITED_CONTENT"
         | "IMAGE_RECITATION" => Finish::Filtered,
-        "MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" => {
+        "MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" | "TOO_MANY_TOOL_CALLS" => {
             let message = format!("the service could not read the model's output: `finishReason` `{reason}`");
             return Err(Fault::new(FaultKind::Overloaded, message));
         }

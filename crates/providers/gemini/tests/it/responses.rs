@@ -47,7 +47,7 @@ fn reasons_to_finish_are_classes() {
 
 #[test]
 fn malformed_output_is_a_fault_whatever_text_came_before_it() {
-    for reason in ["MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"] {
+    for reason in ["MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "TOO_MANY_TOOL_CALLS"] {
         for parts in [json!([]), json!([{"text": "{}"}])] {
             let document = document(&parts, reason).to_string();
             let event = format!("data: {document}\n\n");

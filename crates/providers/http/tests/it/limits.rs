@@ -21,6 +21,39 @@ async fn a_server_that_never_begins_runs_into_the_first_byte_timeout() {
     assert_fault(&fault, Timeout, &["first-byte timeout", "200ms", &server.address().to_string()]);
 }
 
+/// A wait has a lower bound; the others end long before the pause, on any machine.
+#[tokio::test]
+async fn a_request_waits_for_the_end_of_a_pause_that_the_headers_before_it_ask_for() {
+    let seconds = Duration::from_secs;
+    for (left, reset, deadline, pause, waits) in [
+        ("0", "700ms", None, Some(Duration::from_millis(700)), true),
+        // Something is left.
+        ("1", "19s", None, None, false),
+        // The deadline is before the end of the pause, or the pause is long: the server decides.
+        ("0", "19s", Some(seconds(15)), Some(seconds(19)), false),
+        ("0", "1h", None, Some(seconds(3600)), false),
+    ] {
+        let limited = Reply::status(200)
+            .with_header("x-ratelimit-remaining-requests", left)
+            .with_header("x-ratelimit-reset-requests", reset)
+            .with_body("one\n.\n");
+        let free =
+            Reply::status(200).with_header("x-ratelimit-remaining-requests", "9").with_body("two\n.\n");
+        let server = server([limited, free.clone(), free]);
+        let transport = transport(&server);
+        assert_eq!(ask(transport.clone()).await.unwrap().pause, pause, "{left} {reset}");
+        let started = Instant::now();
+        let until = deadline.map(|deadline| transport.now().after(deadline));
+        let second = ask_by(transport.clone(), until).await.unwrap();
+        assert_eq!((second.text.as_str(), second.pause), ("two", None));
+        let passed = started.elapsed();
+        let is_right = if waits { passed >= Duration::from_millis(500) } else { passed < seconds(15) };
+        assert!(is_right, "{left} {reset}: {passed:?}");
+        // The second answer ended the pause.
+        assert!(ask(transport).await.is_ok());
+    }
+}
+
 #[tokio::test]
 async fn a_server_that_falls_silent_runs_into_the_idle_timeout() {
     let server = server([Reply::status(200).with_body("one\ntwo\n.\n").cut_at(5, End::Stall)]);

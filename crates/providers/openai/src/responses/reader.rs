@@ -26,9 +26,12 @@ struct Open {
     index: Option<u64>,
     id: Option<String>,
     kind: Kind,
-    /// Whether any content of the item was received as a delta.
-    has_delta: bool,
+    /// The parts whose content was read already, by their indexes; [`WHOLE`] for all of them.
+    read: Vec<u64>,
 }
+
+/// The index in place of that of a part, if an item was read as a whole.
+const WHOLE: u64 = u64::MAX;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -48,11 +51,19 @@ enum Thought {
     Content(Option<u64>),
 }
 
-/// The reference to an item of a stream: its index, its identifier, or both.
+/// The reference to an item of a stream: its index, its identifier, or both, and the index of a part.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place<'a> {
     index: Option<u64>,
     id: Option<&'a str>,
+    part: u64,
+}
+
+impl Open {
+    /// Returns whether this part was read.
+    fn has(&self, part: u64) -> bool {
+        self.read.iter().any(|read| *read == part || *read == WHOLE)
+    }
 }
 
 impl ResponsesReader {
@@ -65,10 +76,10 @@ impl ResponsesReader {
     fn begin(&mut self, place: Place<'_>, item: &Item<'_>) {
         let id = place.id.or_else(|| item.id.as_str());
         let kind = self.kind_of(item);
-        self.items.push(Open { index: place.index, id: id.map(str::to_owned), kind, has_delta: false });
+        self.items.push(Open { index: place.index, id: id.map(str::to_owned), kind, read: Vec::new() });
     }
 
-    /// Reads the end of an item in a stream. If no delta of the item was received, its content is read from this event.
+    /// Reads the end of an item in a stream. If no part of the item was read, its content is read from this event.
     fn close(&mut self, place: Place<'_>, item: &mut Item<'_>, out: &mut Deltas) {
         let place = Place { id: place.id.or_else(|| item.id.as_str()), ..place };
         let open = match self.find(place) {
@@ -83,8 +94,37 @@ impl ResponsesReader {
             let [id, name] = [&item.call_id, &item.name].map(|leaf| leaf.as_str().unwrap_or_default());
             self.calls.push(ToolCall::new(id, name, item.arguments.clone().into_json()));
         }
-        let Some(Open { kind, has_delta: false, .. }) = self.items.get(open) else { return };
-        self.whole(open, *kind, item, out);
+        let Some(Open { kind, read, .. }) = self.items.get_mut(open).filter(|open| open.read.is_empty())
+        else {
+            return;
+        };
+        read.push(WHOLE);
+        let kind = *kind;
+        self.whole(open, kind, item, out);
+    }
+
+    /// Returns whether no event before the last one had content of the kind of this item. Servers may send text, reasoning or calls
+    /// in the last event alone, and identify the items there in another way than before.
+    fn is_missing(&self, item: &Item<'_>) -> bool {
+        let is_read = |kinds: &[Kind]| {
+            self.items.iter().any(|open| kinds.contains(&open.kind) && !open.read.is_empty())
+        };
+        match item.kind.as_str() {
+            Some("message") => !is_read(&[Kind::Answer, Kind::Aside]),
+            Some("function_call") if self.carrier().is_some() => !is_read(&[Kind::Carrier]),
+            Some("function_call") => self.calls.is_empty(),
+            Some("reasoning") => self.thought.is_none(),
+            Some("custom_tool_call") => !self.calls_tool,
+            _ => false,
+        }
+    }
+
+    /// Returns whether the event at the end of a part has content that no delta brought.
+    fn is_unread(&self, place: Place<'_>) -> bool {
+        match self.find(place) {
+            Some(open) => self.items.get(open).is_some_and(|open| !open.has(place.part)),
+            None => self.items.iter().all(|open| open.read.is_empty()),
+        }
     }
 
     /// Reads a piece of text.
@@ -141,11 +181,10 @@ impl ResponsesReader {
             "completed" => None,
             other => Some(Finish::other(other)),
         };
-        if self.items.is_empty() {
-            for (item, index) in response.output.0.iter_mut().flatten().zip(0..) {
-                let place = Place { index: Some(index), id: None };
-                self.close(place, item.0.get_or_insert_default(), out);
-            }
+        let items = response.output.0.iter_mut().flatten().map(|item| item.0.get_or_insert_default());
+        let missing: Vec<_> = items.zip(0..).filter(|(item, _)| self.is_missing(item)).collect();
+        for (item, index) in missing {
+            self.close(Place { index: Some(index), ..Place::default() }, item, out);
         }
         let is_call = self.calls_tool && !self.collector.is_carried;
         let ended = if is_call { Finish::ToolCall } else { Finish::Stop };
@@ -222,11 +261,13 @@ impl ResponsesReader {
     fn touch(&mut self, place: Place<'_>, kind: Kind) -> (usize, Kind) {
         let open = self.find(place).unwrap_or_else(|| {
             let id = place.id.map(str::to_owned);
-            self.items.push(Open { index: place.index, id, kind, has_delta: false });
+            self.items.push(Open { index: place.index, id, kind, read: Vec::new() });
             self.items.len() - 1
         });
         let kind = self.items.get_mut(open).map_or(kind, |open| {
-            open.has_delta = true;
+            if !open.has(place.part) {
+                open.read.push(place.part);
+            }
             open.kind
         });
         (open, kind)
@@ -269,7 +310,8 @@ impl Messages for ResponsesReader {
         }
         let mut event: Event<'_> = lenient::from_str(text)
             .map_err(|_| bad("an event of the stream is not one of the Responses API"))?;
-        let place = Place { index: event.output_index.0, id: event.item_id.as_str() };
+        let part = event.content_index.0.unwrap_or_default();
+        let place = Place { index: event.output_index.0, id: event.item_id.as_str(), part };
         let delta = event.delta.as_str().unwrap_or_default();
         match event.kind.as_str() {
             Some("response.created" | "response.in_progress") => {
@@ -284,6 +326,16 @@ impl Messages for ResponsesReader {
             Some("response.output_text.delta") => {
                 self.text_delta(place, delta, out);
                 TokenShape::push(event.logprobs.0.take(), out);
+            }
+            Some("response.output_text.done") if self.is_unread(place) => {
+                self.text_delta(place, event.text.as_str().unwrap_or_default(), out);
+                TokenShape::push(event.logprobs.0.take(), out);
+            }
+            Some("response.refusal.done") if self.is_unread(place) => {
+                self.refusal_delta(place, event.refusal.as_str().unwrap_or_default(), out);
+            }
+            Some("response.function_call_arguments.done") if self.is_unread(place) => {
+                self.arguments_delta(place, event.arguments.as_str().unwrap_or_default(), out);
             }
             Some("response.refusal.delta") => self.refusal_delta(place, delta, out),
             Some("response.reasoning_summary_text.delta") => {

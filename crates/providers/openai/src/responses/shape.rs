@@ -99,6 +99,10 @@ pub(super) struct Event<'a> {
     pub(super) content_index: Count,
     pub(super) summary_index: Count,
     pub(super) delta: Leaf<'a>,
+    /// The whole content of a part, at its end.
+    pub(super) text: Leaf<'a>,
+    pub(super) refusal: Leaf<'a>,
+    pub(super) arguments: Leaf<'a>,
     pub(super) logprobs: List<Object<TokenShape>>,
     /// In a box, like the response, because few events have them.
     pub(super) item: Object<Box<Item<'a>>>,

@@ -3,6 +3,7 @@
 
 mod config;
 mod faults;
+mod oracle;
 mod probe;
 mod requests;
 mod responses;

@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use async_openai::types::chat::{
-    ChatCompletionRequestMessage as TheirMessage, ChatCompletionToolChoiceOption, ChatCompletionTools,
-    CreateChatCompletionRequest, ResponseFormat,
-};
+use async_openai::types::chat::{CreateChatCompletionRequest, ResponseFormat};
 use formwork_core::{Capabilities, Enforcement, FaultKind, Lowered, Message, Part, Role, Sampling, Tool};
 use formwork_openai::{MaxTokensField, OpenAi, SystemRole};
 use formwork_wire::Wire;
@@ -224,23 +221,6 @@ fn a_chat_client_can_be_built_on_it() {
     assert_eq!(roles, ["system", "user", "system"]);
     assert_eq!(body["messages"][0]["content"], "contract");
     assert_eq!(body.get("temperature"), None);
-}
-
-#[test]
-#[expect(deprecated, reason = "the seed is")]
-fn their_types_read_what_we_meant() {
-    let mut call = call(Enforcement::Tool);
-    call.sampling = Sampling::default().with_temperature(0.5).with_seed(7);
-    call.max_tokens = Some(99);
-    let request = OpenAi::new("gpt-4.1").encode(&call).unwrap();
-    let read: CreateChatCompletionRequest = serde_json::from_slice(request.body()).unwrap();
-    assert_eq!((read.model.as_str(), read.stream, read.seed), ("gpt-4.1", Some(true), Some(7)));
-    assert_eq!((read.temperature, read.max_completion_tokens, read.top_p), (Some(0.5), Some(99), None));
-    assert!(matches!(&read.messages[..], [TheirMessage::System(_), TheirMessage::User(_)]));
-    let Some(ChatCompletionToolChoiceOption::Function(choice)) = read.tool_choice else { panic!() };
-    let Some([ChatCompletionTools::Function(tool)]) = read.tools.as_deref() else { panic!() };
-    assert_eq!((choice.function.name.as_str(), tool.function.name.as_str()), ("Person", "Person"));
-    assert_eq!((tool.function.parameters.clone(), tool.function.strict), (Some(schema()), Some(true)));
 }
 
 proptest! {

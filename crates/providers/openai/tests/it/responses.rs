@@ -157,19 +157,14 @@ fn the_arguments_of_the_tool_are_the_answer() {
 
 #[test]
 fn what_is_not_the_protocol() {
-    for body in [
-        "",
-        "  \n",
-        "upstream connect error",
-        "[]",
-        "{}",
-        r#"{"choices": []}"#,
-        r#"{"choices": 5}"#,
-        "{\"choices\": [{",
-    ] {
+    for body in ["", "  \n", "upstream connect error", "[]", "{}", r#"{"choices": []}"#, r#"{"choices": 5}"#]
+    {
         let fault = decode(&call(Enforcement::None), JSON, body).unwrap_err();
         assert_eq!(fault.kind, FaultKind::BadWire, "{body}: {fault}");
     }
+    // A connection that was closed within a document.
+    let fault = decode(&call(Enforcement::None), JSON, "{\"choices\": [{").unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Unreachable, "{fault}");
 }
 
 #[tokio::test]

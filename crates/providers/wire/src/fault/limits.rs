@@ -17,17 +17,38 @@ const TEXT: &str = include_str!("limits.json");
 #[serde(deny_unknown_fields)]
 struct Row {
     /// The vendors that send these headers.
-    #[serde(rename = "vendor")]
-    _vendor: String,
+    #[cfg_attr(not(test), expect(dead_code, reason = "for readers of the table"))]
+    vendor: String,
     /// The header with the number that is left.
     remaining: String,
     /// The header with the time at which the limit is full again.
     reset: String,
 }
 
-/// Returns the time until a server accepts another call, by the limits of which nothing is left; `None` if something is left of
-/// each, or if the server reports no limits.
-pub(crate) fn pause(head: &Parts, now: Time) -> Option<Duration> {
+/// The beginnings of the names of all headers in the table.
+const PREFIXES: [&str; 3] = ["x-ratelimit-", "anthropic-ratelimit-", "x-tokenlimit-"];
+
+/// Returns the time until a server accepts another call, by the headers of its response: of the limits of requests and tokens of which
+/// nothing is left, the longest time until the limit is full again; at most a day. `None` if something is left of each, or if the
+/// server reports no limits. `docs/health.md` names the headers of each vendor.
+///
+/// ```
+/// use std::time::Duration;
+/// use formwork_core::Time;
+/// use formwork_wire::http::Response;
+///
+/// let response = Response::builder()
+///     .header("x-ratelimit-remaining-requests", "0")
+///     .header("x-ratelimit-reset-requests", "1m30s");
+/// let (head, ()) = response.body(())?.into_parts();
+/// assert_eq!(formwork_wire::limit_pause(&head, Time(0)), Some(Duration::from_secs(90)));
+/// # Ok::<(), formwork_wire::http::Error>(())
+/// ```
+pub fn limit_pause(head: &Parts, now: Time) -> Option<Duration> {
+    let is_limit = |name: &http::HeaderName| PREFIXES.iter().any(|prefix| name.as_str().starts_with(prefix));
+    if !head.headers.keys().any(is_limit) {
+        return None;
+    }
     let text = |name: &str| head.headers.get(name)?.to_str().ok().map(str::trim);
     let is_empty = |row: &&Row| text(&row.remaining).and_then(|left| left.parse::<f64>().ok()) == Some(0.0);
     TABLE.iter().filter(is_empty).filter_map(|row| until(text(&row.reset)?, now)).max()
@@ -107,6 +128,13 @@ mod tests {
     fn an_empty_limit_says_when_it_is_full_again() {
         let rows: Vec<Row> = serde_json::from_str(TEXT).unwrap();
         assert!(rows.len() >= 10);
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/health.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        for row in &rows {
+            assert!(PREFIXES.iter().any(|prefix| row.remaining.starts_with(prefix)), "{}", row.remaining);
+            let listed = format!("| {} | `{}` | `{}` |", row.vendor, row.remaining, row.reset);
+            assert!(page.contains(&listed), "docs/health.md lacks {listed}");
+        }
         let (requests, tokens) = ("x-ratelimit-remaining-requests", "x-ratelimit-remaining-tokens");
         let (again, tokens_again) = ("x-ratelimit-reset-requests", "x-ratelimit-reset-tokens");
         let anthropic = "anthropic-ratelimit-input-tokens-";
@@ -133,7 +161,7 @@ mod tests {
             let response =
                 headers.iter().fold(Response::builder(), |all, (name, value)| all.header(*name, *value));
             let (head, ()) = response.body(()).unwrap().into_parts();
-            let pause = pause(&head, NOW).map(|pause| pause.as_millis());
+            let pause = limit_pause(&head, NOW).map(|pause| pause.as_millis());
             assert_eq!(pause, expected, "{headers:?}");
         }
     }

@@ -16,6 +16,7 @@ use envelope::{document_of, message_of};
 use table::ErrorText;
 
 pub use envelope::error_in;
+pub use limits::limit_pause;
 
 /// The maximum length of a quotation of a server's message, in characters.
 const QUOTED: usize = 500;
@@ -89,7 +90,7 @@ impl RequestInfo {
             }
             _ => format!("{}: {}", status_words(head.status), quoted(&words(&document, body))),
         };
-        let pause = || limits::pause(head, now).filter(|_| head.status == StatusCode::TOO_MANY_REQUESTS);
+        let pause = || limit_pause(head, now).filter(|_| head.status == StatusCode::TOO_MANY_REQUESTS);
         let wait = || retry_after(head, now).or_else(|| retry_delay(&document)).or_else(pause);
         Fault::new(kind, advised(message, &advice))
             .with_status(head.status.as_u16())
