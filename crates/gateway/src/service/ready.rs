@@ -1,13 +1,18 @@
-//! The reasons for which the service is not ready.
+//! Whether the service is ready: whether requests would be answered now.
 
 use std::time::{Duration, Instant};
 
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
 use formwork_core::RestrictionKind;
 use formwork_extract::ObservationStore;
+use formwork_ledger::Ledger;
+use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use crate::access::Access;
-use crate::engine::Engine;
+use super::Shared;
+use crate::access::now;
 use crate::names::Target;
 
 /// The time for which a check of the ledger holds, so that probes, which need no key, cost nothing.
@@ -19,18 +24,49 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The free space below which the disk of the ledger counts as full: 64 MiB.
 const MIN_FREE: u64 = 64 << 20;
 
-/// The last check of the ledger: its time and the reason why it is not ready.
+/// The last check of the ledger: its time, and the reason why it cannot be written.
 #[derive(Debug, Default)]
 pub(crate) struct Checked(Mutex<Option<(Instant, Option<String>)>>);
 
-/// Returns the reasons for which requests would fail now; none if the service is ready. No target is called for it.
-pub(super) async fn lacks(engine: &Engine, access: &Access, checked: &Checked) -> Vec<String> {
-    let mut lacks: Vec<String> = ledger(access, checked).await.into_iter().collect();
-    let targets = engine.names.targets();
-    if !targets.is_empty() && targets.iter().all(is_down) {
-        lacks.push(format!("none of {} targets answered its last calls", targets.len()));
+/// Responds with 200, or with 503 if requests would be refused now. No target is called for it. A ledger that cannot be written is no reason:
+/// runs and spending are kept in memory meanwhile. It becomes one when the memory for the spending of keys is full.
+pub(super) async fn answer(shared: &Shared) -> Response {
+    let respond = |is_ready, ledger: Option<&str>, reasons: Vec<String>| {
+        let mut body = json!({"status": if is_ready { "ready" } else { "not ready" }});
+        if let Some(ledger) = ledger {
+            body["ledger"] = ledger.into();
+        }
+        if !reasons.is_empty() {
+            body["reasons"] = Value::from(reasons);
+        }
+        let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+        (status, Json(body)).into_response()
+    };
+    if shared.draining.is_set() {
+        return respond(false, None, vec!["the service is stopping".to_owned()]);
     }
-    lacks
+    if shared.is_view {
+        // The pages of a saved ledger only read it.
+        return respond(true, None, Vec::new());
+    }
+    let (mut is_ready, mut state, mut reasons) = (true, None, Vec::new());
+    if let Some(ledger) = shared.access.ledger() {
+        let why = unwritten(ledger, &shared.ready).await;
+        state = Some(if why.is_some() { "degraded" } else { "ok" });
+        reasons.extend(why);
+        if !ledger.counts_spending() && ledger.has_keys(now()).unwrap_or(true) {
+            (is_ready, state) = (false, Some("degraded"));
+            reasons.push(
+                "the spending of keys cannot be counted any more: the memory for it is full".to_owned(),
+            );
+        }
+    }
+    let targets = shared.engine.names.targets();
+    if !targets.is_empty() && targets.iter().all(is_down) {
+        is_ready = false;
+        reasons.push(format!("none of {} targets answered its last calls", targets.len()));
+    }
+    respond(is_ready, state, reasons)
 }
 
 /// Returns whether the observations say that a target is down.
@@ -40,8 +76,8 @@ fn is_down(target: &Target) -> bool {
     found.iter().any(|one| one.target == own && one.kind == RestrictionKind::OutOfService)
 }
 
-async fn ledger(access: &Access, checked: &Checked) -> Option<String> {
-    let ledger = access.ledger()?;
+/// Returns why the ledger cannot be written; `None` if it can.
+async fn unwritten(ledger: &Ledger, checked: &Checked) -> Option<String> {
     let mut checked = checked.0.lock().await;
     if let Some((at, reason)) = &*checked
         && at.elapsed() < HOLDS
