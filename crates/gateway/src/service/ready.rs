@@ -11,8 +11,8 @@ use formwork_ledger::Ledger;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use super::Shared;
-use crate::access::now;
+use crate::access::{Access, now};
+use crate::engine::Engine;
 use crate::names::Target;
 
 /// The time for which a check of the ledger holds, so that probes, which need no key, cost nothing.
@@ -28,30 +28,25 @@ const MIN_FREE: u64 = 64 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Checked(Mutex<Option<(Instant, Option<String>)>>);
 
-/// Responds with 200, or with 503 if requests would be refused now. No target is called for it. A ledger that cannot be written is no reason:
-/// runs and spending are kept in memory meanwhile. It becomes one when the memory for the spending of keys is full.
-pub(super) async fn answer(shared: &Shared) -> Response {
-    let respond = |is_ready, ledger: Option<&str>, reasons: Vec<String>| {
-        let mut body = json!({"status": if is_ready { "ready" } else { "not ready" }});
-        if let Some(ledger) = ledger {
-            body["ledger"] = ledger.into();
-        }
-        if !reasons.is_empty() {
-            body["reasons"] = Value::from(reasons);
-        }
-        let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-        (status, Json(body)).into_response()
-    };
-    if shared.draining.is_set() {
-        return respond(false, None, vec!["the service is stopping".to_owned()]);
+/// Returns a response: 200, or 503 if requests would be refused now.
+pub(super) fn response(is_ready: bool, ledger: Option<&str>, reasons: Vec<String>) -> Response {
+    let mut body = json!({"status": if is_ready { "ready" } else { "not ready" }});
+    if let Some(ledger) = ledger {
+        body["ledger"] = ledger.into();
     }
-    if shared.is_view {
-        // The pages of a saved ledger only read it.
-        return respond(true, None, Vec::new());
+    if !reasons.is_empty() {
+        body["reasons"] = Value::from(reasons);
     }
+    let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(body)).into_response()
+}
+
+/// Responds by the state of the ledger and the targets. No target is called for it. A ledger that cannot be written is no reason to refuse
+/// requests: runs and spending are kept in memory meanwhile. It becomes one when the memory for the spending of keys is full.
+pub(super) async fn answer(engine: &Engine, access: &Access, checked: &Checked) -> Response {
     let (mut is_ready, mut state, mut reasons) = (true, None, Vec::new());
-    if let Some(ledger) = shared.access.ledger() {
-        let why = unwritten(ledger, &shared.ready).await;
+    if let Some(ledger) = access.ledger() {
+        let why = unwritten(ledger, checked).await;
         state = Some(if why.is_some() { "degraded" } else { "ok" });
         reasons.extend(why);
         if !ledger.counts_spending() && ledger.has_keys(now()).unwrap_or(true) {
@@ -61,12 +56,12 @@ pub(super) async fn answer(shared: &Shared) -> Response {
             );
         }
     }
-    let targets = shared.engine.names.targets();
+    let targets = engine.names.targets();
     if !targets.is_empty() && targets.iter().all(is_down) {
         is_ready = false;
         reasons.push(format!("none of {} targets answered its last calls", targets.len()));
     }
-    respond(is_ready, state, reasons)
+    response(is_ready, state, reasons)
 }
 
 /// Returns whether the observations say that a target is down.

@@ -220,7 +220,14 @@ async fn healthy() -> &'static str {
 }
 
 async fn ready(State(shared): State<Arc<Shared>>) -> Response {
-    ready::answer(&shared).await
+    if shared.draining.is_set() {
+        return ready::response(false, None, vec!["the service is stopping".to_owned()]);
+    }
+    if shared.is_view {
+        // The pages of a saved ledger only read it.
+        return ready::response(true, None, Vec::new());
+    }
+    ready::answer(&shared.engine, &shared.access, &shared.ready).await
 }
 
 async fn metrics(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
