@@ -283,15 +283,13 @@ pub(crate) fn reply(want: &Want, results: &[Result<Outcome<Value>, Error>]) -> R
             Ok(outcome) => choice(want, &outcome.value),
             Err(error) => match problem::of_error(error) {
                 Unaccepted::Problem(problem) => return Err(problem),
-                Unaccepted::Refused(reason) => {
-                    Choice { content: Content::Refusal(reason), finish: Finish::Refused }
-                }
+                Unaccepted::Refused(reason) => Choice::new(Content::Refusal(reason), Finish::Refused),
                 Unaccepted::Truncated(text) => {
                     let content = match want {
                         Want::Call(tool) => Content::call(tool.name.clone(), text),
                         _ => Content::Text(text),
                     };
-                    Choice { content, finish: Finish::Length }
+                    Choice::new(content, Finish::Length)
                 }
             },
         });
@@ -302,13 +300,9 @@ pub(crate) fn reply(want: &Want, results: &[Result<Outcome<Value>, Error>]) -> R
 /// Returns the answer that an accepted value is.
 pub(crate) fn choice(want: &Want, value: &Value) -> Choice {
     match want {
-        Want::Call(tool) => {
-            Choice { content: Content::call(tool.name.clone(), text_of(value)), finish: Finish::Call }
-        }
+        Want::Call(tool) => Choice::new(Content::call(tool.name.clone(), text_of(value)), Finish::Call),
         Want::Tools { .. } => tools::choice(value),
-        Want::Text | Want::Json { .. } => {
-            Choice { content: Content::Text(text_of(value)), finish: Finish::Stop }
-        }
+        Want::Text | Want::Json { .. } => Choice::new(Content::Text(text_of(value)), Finish::Stop),
     }
 }
 

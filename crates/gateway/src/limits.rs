@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use formwork::config::Serve;
 use formwork_core::Backoff;
 
 /// The limits of the service.
@@ -50,6 +51,42 @@ pub struct Limits {
     pub any: bool,
     /// The delays between repeated calls of a target that failed (default: 2 s, 4 s, 8 s).
     pub backoff: Backoff,
+}
+
+impl Limits {
+    /// Returns the limits of a configuration: those of its section, the others with their defaults.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use formwork::config::Serve;
+    /// use formwork_gateway::Limits;
+    ///
+    /// let mut serve = Serve::default();
+    /// (serve.concurrency, serve.write_timeout_seconds) = (Some(64), Some(30.0));
+    /// let limits = Limits::of(&serve);
+    /// assert_eq!((limits.max_concurrent, limits.write_timeout), (64, Duration::from_secs(30)));
+    /// assert_eq!(limits.max_waiting, Limits::default().max_waiting);
+    /// ```
+    pub fn of(serve: &Serve) -> Self {
+        let own = Self::default();
+        let seconds = |seconds: Option<f64>, own| {
+            seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(own)
+        };
+        Self {
+            max_body: serve.max_body_bytes.unwrap_or(own.max_body),
+            max_schema: serve.max_schema_bytes.unwrap_or(own.max_schema),
+            max_attempts: serve.max_attempts.unwrap_or(own.max_attempts),
+            max_concurrent: serve.concurrency.unwrap_or(own.max_concurrent),
+            max_waiting: serve.queue.unwrap_or(own.max_waiting),
+            max_streams: serve.streams_per_key.unwrap_or(own.max_streams),
+            max_per_address: serve.connections_per_address.unwrap_or(own.max_per_address),
+            head_timeout: seconds(serve.head_timeout_seconds, own.head_timeout),
+            write_timeout: seconds(serve.write_timeout_seconds, own.write_timeout),
+            timeout: seconds(serve.timeout_seconds, own.timeout),
+            ..own
+        }
+    }
 }
 
 impl Default for Limits {

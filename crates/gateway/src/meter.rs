@@ -68,12 +68,10 @@ impl Default for Name {
 
 impl Name {
     fn push(&mut self, part: &[u8]) {
-        for byte in part.iter().take(MAX_NAME + 1) {
-            if let Some(free) = self.bytes.get_mut(self.length) {
-                *free = *byte;
-            }
-            self.length = (self.length + 1).min(MAX_NAME + 1);
+        for (free, byte) in self.bytes.iter_mut().skip(self.length).zip(part) {
+            *free = *byte;
         }
+        self.length = (self.length + part.len()).min(MAX_NAME + 1);
     }
 
     fn get(&self) -> &[u8] {

@@ -1,8 +1,11 @@
 //! Metrics of the service. Every label has few values: clients cannot make up more.
 
+use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
+use formwork_core::Usage;
 use formwork_ledger::{Health, StoredCall};
 use formwork_serve::Queue;
 use prometheus_client::encoding::{EncodeLabelSet, text};
@@ -11,6 +14,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+
+/// The class of calls that succeeded.
+const ACCEPTED: &str = "accepted";
 
 /// The upper bounds of the histogram of durations, in seconds.
 const BOUNDS: [f64; 10] = [0.005, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0, 120.0, 300.0];
@@ -47,6 +53,25 @@ struct Tokens {
     kind: &'static str,
 }
 
+/// The counters of a target whose calls succeed, found with one look-up.
+#[derive(Debug)]
+struct OfTarget {
+    accepted: Counter,
+    /// Input, output, cached and reasoning tokens.
+    tokens: [Counter; 4],
+}
+
+impl OfTarget {
+    fn count(&self, call: &StoredCall) {
+        let Usage { input_tokens, output_tokens, cached_tokens, reasoning_tokens, .. } = call.usage;
+        let counts = [input_tokens, output_tokens, cached_tokens, reasoning_tokens];
+        for (counter, count) in self.tokens.iter().zip(counts) {
+            counter.inc_by(count);
+        }
+        self.accepted.inc_by(u64::from(call.class == ACCEPTED));
+    }
+}
+
 /// The metrics of the service.
 #[derive(Debug)]
 pub(crate) struct Metrics {
@@ -59,6 +84,7 @@ pub(crate) struct Metrics {
     contracts: Counters,
     events: Counters,
     streams: Gauge,
+    targets: RwLock<HashMap<String, OfTarget>>,
     registry: Registry,
 }
 
@@ -74,6 +100,7 @@ impl Metrics {
             contracts: Family::default(),
             events: Family::default(),
             streams: Gauge::default(),
+            targets: RwLock::default(),
             registry: Registry::default(),
         };
         let registry = &mut metrics.registry;
@@ -114,20 +141,35 @@ impl Metrics {
     /// Counts the calls of a run, by target and result; its tokens by kind, and its cost.
     pub(crate) fn calls(&self, calls: &[StoredCall]) {
         for call in calls {
-            let (target, result) = (&call.target, call.class.to_string());
-            self.calls.get_or_create(&Called { target: target.clone(), result }).inc();
-            for (kind, tokens) in [
-                ("input", call.usage.input_tokens),
-                ("output", call.usage.output_tokens),
-                ("cached", call.usage.cached_tokens),
-                ("reasoning", call.usage.reasoning_tokens),
-            ] {
-                self.tokens.get_or_create(&Tokens { target: target.clone(), kind }).inc_by(tokens);
+            let target = &call.target;
+            let known = self.targets.read().unwrap_or_else(PoisonError::into_inner);
+            match known.get(target) {
+                Some(known) => known.count(call),
+                None => {
+                    drop(known);
+                    let known = self.of_target(target);
+                    known.count(call);
+                    let mut targets = self.targets.write().unwrap_or_else(PoisonError::into_inner);
+                    targets.insert(target.clone(), known);
+                }
+            }
+            if call.class != ACCEPTED {
+                let result = call.class.to_string();
+                self.calls.get_or_create(&Called { target: target.clone(), result }).inc();
             }
             if let Some(micro_usd) = call.micro_usd {
                 let cost = self.cost.get_or_create(&Target { target: target.clone() });
                 cost.inc_by(micro_usd as f64 / 1e6);
             }
+        }
+    }
+
+    fn of_target(&self, target: &str) -> OfTarget {
+        let (of, result) = (|| target.to_owned(), ACCEPTED.to_owned());
+        let tokens = |kind| self.tokens.get_or_create(&Tokens { target: of(), kind }).clone();
+        OfTarget {
+            accepted: self.calls.get_or_create(&Called { target: of(), result }).clone(),
+            tokens: ["input", "output", "cached", "reasoning"].map(tokens),
         }
     }
 

@@ -127,7 +127,7 @@ const RESOURCES: &[Resource] = &[
     get("/v1/runs/{id}", "Returns a recorded run with its calls", JSON, FORMWORK),
     get("/openapi.json", "Returns this document", JSON, FORMWORK),
     get("/healthz", "Answers while the process lives", &["text/plain"], OPERATORS),
-    get("/readyz", "Answers with 503 once the service stops", &["text/plain"], OPERATORS),
+    get("/readyz", "Answers with 503 and the reasons while requests would be refused", JSON, OPERATORS),
     get(
         "/metrics",
         "Returns metrics for Prometheus, to admins",

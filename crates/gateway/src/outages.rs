@@ -1,5 +1,6 @@
 //! The targets that are out of service, by the rules of the runs: a target that refuses calls is left to others for a time.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use formwork_core::{Evidence, Fault, Health, RestrictionKind, Shown, Thresholds};
@@ -8,12 +9,16 @@ use crate::access::now;
 
 /// The health of the targets, for requests that are no runs. Runs have their own observations.
 #[derive(Debug, Default)]
-pub(crate) struct Outages(Mutex<Health>);
+pub(crate) struct Outages {
+    health: Mutex<Health>,
+    /// Whether a call has failed. Answers before the first failure show nothing, and most services never see one.
+    has_failed: AtomicBool,
+}
 
 impl Outages {
     /// Puts the targets that are out of service behind the others.
     pub(crate) fn sort<'n>(&self, targets: &mut [usize], name: impl Fn(usize) -> &'n str) {
-        if targets.len() < 2 {
+        if targets.len() < 2 || !self.has_failed.load(Ordering::Relaxed) {
             return;
         }
         let mut out = self.lock().in_force(&Thresholds::default(), now());
@@ -23,11 +28,14 @@ impl Outages {
 
     /// Notes that a target answered.
     pub(crate) fn answered(&self, name: &str) {
-        self.record(name, Shown::Answered);
+        if self.has_failed.load(Ordering::Relaxed) {
+            self.record(name, Shown::Answered);
+        }
     }
 
     /// Notes a failed call.
     pub(crate) fn failed(&self, name: &str, fault: &Fault) {
+        self.has_failed.store(true, Ordering::Relaxed);
         self.record(name, Shown::Failed { fault: fault.clone() });
     }
 
@@ -36,6 +44,6 @@ impl Outages {
     }
 
     fn lock(&self) -> MutexGuard<'_, Health> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.health.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

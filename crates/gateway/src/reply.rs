@@ -42,8 +42,17 @@ impl Support {
 /// One answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Choice {
+    /// The model's reasoning before the answer, where the target shows it; empty in streams, which have it in pieces.
+    pub(crate) thinking: String,
     pub(crate) content: Content,
     pub(crate) finish: Finish,
+}
+
+impl Choice {
+    /// Returns an answer without reasoning.
+    pub(crate) const fn new(content: Content, finish: Finish) -> Self {
+        Self { thinking: String::new(), content, finish }
+    }
 }
 
 /// The content of an answer.
@@ -107,6 +116,8 @@ pub(crate) struct Meta {
     pub(crate) model: String,
     /// Seconds since 1970.
     pub(crate) created: u64,
+    /// The places of the request that nothing acts on.
+    pub(crate) ignored: Vec<String>,
 }
 
 impl Reply {
@@ -118,6 +129,7 @@ impl Reply {
             cost_usd: self.cost.micro_usd.map(|micro| micro as f64 / 1e6),
             cached: self.is_cached.then_some(true),
             not_stated: &self.not_stated,
+            ignored: &meta.ignored,
             trust: self.trust.as_ref(),
             support: self.support.as_ref(),
         }
@@ -134,6 +146,8 @@ pub(crate) struct Extension<'m> {
     cached: Option<bool>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     not_stated: &'m [JsonPath],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    ignored: &'m [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     trust: Option<&'m Trust>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]

@@ -88,7 +88,8 @@ impl Seen {
             request,
             protocol,
             method,
-            path: path.chars().take(64).collect(),
+            // A path is ASCII.
+            path: path.get(..64).unwrap_or(path).to_owned(),
             trace,
             start: Instant::now(),
             started: now(),
@@ -126,7 +127,11 @@ impl Seen {
 
     /// Notes the model that the client names.
     pub(crate) fn asked_for(&self, model: &str) {
-        self.note(|facts| facts.asked = model.chars().take(100).collect());
+        let asked = match model.len() {
+            ..=100 => model.to_owned(),
+            _ => model.chars().take(100).collect(),
+        };
+        self.note(|facts| facts.asked = asked);
     }
 
     /// Notes the run of the request, which is over.

@@ -83,16 +83,13 @@ pub(crate) fn retold(messages: Vec<Message>) -> Vec<Message> {
 /// Returns the answer of a turn.
 pub(crate) fn choice(turn: &Value) -> Choice {
     if let Some(answer) = turn.get("answer") {
-        return Choice { content: Content::Text(answer.to_string()), finish: Finish::Stop };
+        return Choice::new(Content::Text(answer.to_string()), Finish::Stop);
     }
     match (turn["tool"].as_str(), &turn["arguments"]) {
         (Some(name), arguments) if !arguments.is_null() => {
-            Choice { content: Content::call(name.to_owned(), arguments.to_string()), finish: Finish::Call }
+            Choice::new(Content::call(name.to_owned(), arguments.to_string()), Finish::Call)
         }
-        _ => Choice {
-            content: Content::Text(turn["text"].as_str().unwrap_or_default().to_owned()),
-            finish: Finish::Stop,
-        },
+        _ => Choice::new(Content::Text(turn["text"].as_str().unwrap_or_default().to_owned()), Finish::Stop),
     }
 }
 

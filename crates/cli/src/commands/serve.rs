@@ -270,18 +270,7 @@ async fn target(section: &Section, providers: &Providers, retries: &RetryArgs) -
 }
 
 fn limits(serve: &Serve, args: &Args) -> Limits {
-    let mut limits = Limits::default();
-    limits.any = args.any;
-    limits.drain = Duration::from_secs(args.drain);
-    let Serve { max_body_bytes, max_schema_bytes, max_attempts, concurrency, queue, streams_per_key, .. } =
-        serve;
-    limits.max_body = max_body_bytes.unwrap_or(limits.max_body);
-    limits.max_schema = max_schema_bytes.unwrap_or(limits.max_schema);
-    limits.max_attempts = max_attempts.unwrap_or(limits.max_attempts);
-    limits.max_concurrent = concurrency.unwrap_or(limits.max_concurrent);
-    limits.max_waiting = queue.unwrap_or(limits.max_waiting);
-    limits.max_streams = streams_per_key.unwrap_or(limits.max_streams);
-    let timeout = serve.timeout_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    limits.timeout = timeout.unwrap_or(limits.timeout);
+    let mut limits = Limits::of(serve);
+    (limits.any, limits.drain) = (args.any, Duration::from_secs(args.drain));
     limits
 }

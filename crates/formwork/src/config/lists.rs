@@ -24,8 +24,8 @@ pub struct TargetList {
     /// The choice of the first target of each input (default: `in-order`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<TargetOrder>,
-    /// The share of inputs that start with each target, one number per target (default: equal shares, if `order` is
-    /// `round-robin`). A target with 0 is only a backup.
+    /// The share of inputs that start with each target, one number per target (default: equal shares, if they take turns). A target
+    /// with 0 is only a backup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<Vec<u32>>,
 }
@@ -42,9 +42,9 @@ pub struct TargetList {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TargetOrder {
-    /// Every input starts with the first target of the list; the others are its backups.
+    /// Inputs start with the first target; the others are backups.
     InOrder,
-    /// Inputs start with the targets in turn; the other targets are backups.
+    /// Inputs start with the targets in turn; the others are backups.
     RoundRobin,
 }
 

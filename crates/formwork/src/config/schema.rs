@@ -59,7 +59,7 @@ pub fn schema(providers: &Providers) -> Value {
         .collect::<Vec<Value>>();
     let mut targets = lists["properties"]["targets"].clone();
     targets["description"] = json!(
-        "The names of the providers, in order. If a provider fails, the next one is used (default: all providers in the order of the file)."
+        "The providers, in order: if one fails, the next one is used (default: all, in the order of the file)."
     );
     definitions.insert("TargetList".to_owned(), lists);
     let document = json!({
@@ -77,13 +77,13 @@ pub fn schema(providers: &Providers) -> Value {
                 "additionalProperties": {"$ref": "#/$defs/TargetList"},
             },
             "aliases": {
-                "description": "Further names for a provider, a list, or a model with its kind such as `openai/gpt-4o-mini`.",
+                "description": "Further names of a provider, a list, or a model with its kind (`openai/gpt-4o-mini`).",
                 "type": "object",
                 "additionalProperties": {"type": "string"},
             },
             "defaults": defaults,
             "registry": {
-                "description": "A file with rows about models, in the format of schemas/registry.json, which take precedence over the built-in rows: a path relative to the folder of the configuration.",
+                "description": "A file with rows about models that take precedence over the built-in ones (schemas/registry.json). A path below the folder of the configuration.",
                 "type": "string",
             },
             "contracts": {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::common::{at_least_one, seconds};
 use super::defaults::attempts;
 
-/// The settings of `formwork serve`. An absent field has the default of the service.
+/// Settings of `formwork serve`.
 ///
 /// ```
 /// use formwork::config::Serve;
@@ -18,29 +18,27 @@ use super::defaults::attempts;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Serve {
-    /// The accepted names in the `Host` header, in addition to the service's address, `localhost` and loopback addresses
-    /// (default: none).
+    /// Host names of the service beside IP addresses and `localhost` (default: none).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
-    /// The origins of web pages that may call the service, such as `https://app.example.org` (default: none).
+    /// Origins of web pages that may call the service, such as `https://app.example.org` (default: none).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<String>,
-    /// The file with the certificate chain of the service in PEM, for HTTPS (default: none). A path below the folder of the
-    /// configuration.
+    /// The certificate chain for HTTPS, in PEM (default: none). A path below the folder of the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_cert: Option<PathBuf>,
-    /// The file with the private key of the certificate in PEM. A path below the folder of the configuration.
+    /// The private key of the certificate, in PEM, found in the same way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_key: Option<PathBuf>,
-    /// The maximum size of a request body in bytes (default: 16777216).
+    /// The maximum bytes of a request body (default: 16777216).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "at_least_one")]
     #[schemars(range(min = 1))]
     pub max_body_bytes: Option<usize>,
-    /// The maximum size of a schema in bytes (default: 262144).
+    /// The maximum bytes of a schema (default: 262144).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "at_least_one")]
     #[schemars(range(min = 1))]
     pub max_schema_bytes: Option<usize>,
-    /// The maximum number of attempts that a request may set, from 1 to 100 (default: 10).
+    /// The maximum number of attempts that a request may set (default: 10).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "attempts")]
     #[schemars(range(min = 1, max = 100))]
     pub max_attempts: Option<u32>,
@@ -48,13 +46,25 @@ pub struct Serve {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "at_least_one")]
     #[schemars(range(min = 1))]
     pub concurrency: Option<usize>,
-    /// The maximum number of waiting requests; further requests are rejected (default: 1024).
+    /// The maximum number of waiting requests (default: 1024).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<usize>,
-    /// The maximum number of concurrent streams per API key (default: 1024).
+    /// The maximum number of concurrent streams per key (default: 1024).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "at_least_one")]
     #[schemars(range(min = 1))]
     pub streams_per_key: Option<usize>,
+    /// The maximum number of connections per address (default: 1024).
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "at_least_one")]
+    #[schemars(range(min = 1))]
+    pub connections_per_address: Option<usize>,
+    /// The time limit for the head of a request in seconds (default: 10).
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
+    #[schemars(range(min = 0.001, max = 86400))]
+    pub head_timeout_seconds: Option<f64>,
+    /// The seconds for which a client may read less than 1 KiB/s (default: 10).
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
+    #[schemars(range(min = 0.001, max = 86400))]
+    pub write_timeout_seconds: Option<f64>,
     /// The time limit of a request in seconds (default: 300).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]

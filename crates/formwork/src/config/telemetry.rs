@@ -6,8 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::common::{program, seconds};
 
-/// The collector that gets traces and metrics of `formwork serve`, over OTLP (protobuf over HTTP). `OTEL_SERVICE_NAME` and
-/// `OTEL_EXPORTER_OTLP_` with `ENDPOINT`, `HEADERS` or `TIMEOUT` replace its settings.
+/// The collector of traces and metrics of `formwork serve` (OTLP, protobuf over HTTP). `OTEL_SERVICE_NAME` and `OTEL_EXPORTER_OTLP_`
+/// with `ENDPOINT`, `HEADERS` or `TIMEOUT` have precedence.
 ///
 /// ```
 /// use formwork::config::Config;
@@ -29,8 +29,8 @@ use super::common::{program, seconds};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Telemetry {
-    /// The base URL of the collector, such as `http://localhost:4318` (default: none, nothing is sent). Traces are sent to
-    /// `/v1/traces` below it, and metrics to `/v1/metrics`.
+    /// The base URL of the collector, such as `http://localhost:4318` (default: none). `/v1/traces` and `/v1/metrics` are
+    /// added to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
     /// The name of the service (default: `formwork`).
@@ -39,26 +39,25 @@ pub struct Telemetry {
     /// Headers of every export (default: none).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// Headers with secret values: the name of each with the environment variable of its value (default: none).
+    /// Headers whose values are in environment variables: the name of each with its variable (default: none).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secret_headers: BTreeMap<String, String>,
-    /// The environment variable with the API key, which is sent as `Authorization: Bearer KEY` (default: none).
+    /// The environment variable with the API key, sent as a bearer token (default: none).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
-    /// A command that prints the API key, instead of `api_key_env`, as in a provider (default: none).
+    /// A command that prints the API key, as in a provider (default: none).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "program")]
     #[schemars(length(min = 1))]
     pub api_key_command: Option<Vec<String>>,
-    /// The share of the traces that are sent, from 0 to 1 (default: every trace). With a share, a client's `traceparent` has
-    /// precedence.
+    /// The share of the traces that are sent (default: all). A client's `traceparent` has precedence over a share.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "ratio")]
     #[schemars(range(min = 0, max = 1))]
     pub sampling: Option<f64>,
-    /// The time between two exports in seconds (default: 5).
+    /// The seconds between exports (default: 5).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub interval_seconds: Option<f64>,
-    /// The time limit of one export in seconds (default: 10).
+    /// The seconds that an export may take (default: 10).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub timeout_seconds: Option<f64>,

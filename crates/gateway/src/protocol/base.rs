@@ -68,7 +68,7 @@ pub(crate) trait Protocol: Send + Sync {
     }
 }
 
-/// Writes a response as a stream: [`open`](Self::open), any number of [`text`](Self::text), and [`close`](Self::close) or
+/// Writes a response as a stream: [`open`](Self::open), any number of [`thinking`](Self::thinking) and [`text`](Self::text), and [`close`](Self::close) or
 /// [`fail`](Self::fail).
 pub(crate) trait Frames: Send + Sync {
     /// Returns the events that are sent before the answer begins.
@@ -79,6 +79,11 @@ pub(crate) trait Frames: Send + Sync {
     /// Returns the event that keeps the connection alive while there is nothing to send; `None` for a comment.
     fn keep_alive(&self) -> Option<Value> {
         None
+    }
+
+    /// Returns a piece of the model's reasoning, before the answer; nothing where the protocol has no place for it.
+    fn thinking(&mut self, _text: &str) -> Vec<Value> {
+        Vec::new()
     }
 
     /// Returns a piece of the answer.

@@ -89,7 +89,7 @@ async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Re
         return Err(Problem::invalid("model", message));
     };
     let begun = asker.begin(&shared, parts.uri.path(), None).await?;
-    let Begun { client, mut options, mut record, id, turn, until } = begun;
+    let Begun { client, mut options, mut record, turn, until, .. } = begun;
     // There are no tokens of an answer.
     let mut ask = Ask::plain(model);
     ask.sampling.max_tokens = Some(0);
@@ -112,7 +112,7 @@ async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Re
         Ok(Some(sent)) => {
             let target = targets.first().copied().unwrap_or(first);
             let price = if is_free { None } else { Some(prompt) };
-            Ok(passed::response(None, sent, record, target, price, turn, &id))
+            Ok(passed::response(None, sent, record, target, price, turn))
         }
         Ok(None) => Err(Problem::new(Kind::Internal, "there is no target")),
         Err((usage, problem)) => {

@@ -82,7 +82,7 @@ async fn work(
         match Box::pin(pass.send(&mut targets, &mut record, asks_usage, write)).await {
             Ok(Some(sent)) => {
                 let target = targets.first().copied().unwrap_or_default();
-                return Ok(passed::response(open, sent, record, target, Some(prompt), turn, &id));
+                return Ok(passed::response(open, sent, record, target, Some(prompt), turn));
             }
             Ok(None) => {}
             Err((usage, problem)) => {
@@ -92,7 +92,7 @@ async fn work(
             }
         }
     }
-    let meta = Meta { run: id.to_string(), model: model.clone(), created: now() };
+    let meta = Meta { run: id.to_string(), model: model.clone(), created: now(), ignored: Vec::new() };
     let warnings = Vec::new();
     let job =
         Job { shared, protocol, ask, prompt, targets, options, meta, client, record, until, warnings, turn };

@@ -229,7 +229,7 @@ async fn whole(prepared: Prepared) -> Result<Response, Problem> {
         body
     };
     let (body, calls, warned) = Kept::new(run, cancel).await?;
-    let headers = [("x-formwork-run", id.to_string()), ("x-formwork-calls", calls.to_string())];
+    let headers = [("x-formwork-calls", calls.to_string())];
     let warned = warned.map(|warned| [("x-formwork-warnings", warned)]);
     Ok((headers, warned, axum::Json(body)).into_response())
 }
@@ -279,11 +279,7 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
         record.runs(&[result]).await;
         _ = sender.send_timeout(last, patience).await;
     }));
-    let headers = [
-        (header::CONTENT_TYPE.as_str(), "text/event-stream".to_owned()),
-        (header::CACHE_CONTROL.as_str(), "no-store".to_owned()),
-        ("x-formwork-run", id.to_string()),
-    ];
+    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, body_of(receiver)).into_response())
 }
 

@@ -187,6 +187,7 @@ impl Job {
             }
         }
         self.ask.ignored.sort_unstable();
+        self.meta.ignored.clone_from(&self.ask.ignored);
     }
 
     /// Compiles the contract, and counts whether that was done before.
@@ -315,9 +316,6 @@ impl Job {
     pub(super) fn head(&self, response: &mut Response) {
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if let Ok(run) = HeaderValue::from_str(&self.meta.run) {
-            headers.insert("x-formwork-run", run);
-        }
         if let Some(warnings) = warnings(&self.warnings) {
             headers.insert("x-formwork-warnings", warnings);
         }

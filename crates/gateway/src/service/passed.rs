@@ -4,12 +4,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderValue, header};
+use axum::http::header;
 use axum::response::Response;
 use formwork_core::{Fault, Usage};
-use formwork_ledger::RecordId;
 use formwork_serve::Turn;
-use futures_util::Stream;
+use futures_util::{FutureExt as _, Stream};
 use tokio::runtime::Handle;
 
 use super::open::Open;
@@ -28,7 +27,6 @@ pub(super) fn response(
     target: usize,
     prompt: Option<Extent>,
     turn: Turn,
-    run: &RecordId,
 ) -> Response {
     let (head, body) = sent.response.into_parts();
     let held = Held {
@@ -45,11 +43,7 @@ pub(super) fn response(
     let media = head.headers.get(header::CONTENT_TYPE).and_then(|media| media.to_str().ok());
     let is_events = media.is_some_and(|media| media.starts_with("text/event-stream"));
     let events = (sent.adds_usage && is_events).then(Events::default);
-    let mut response = pass::returned(&head, Body::from_stream(Passed { body, held, events }));
-    if let Ok(run) = HeaderValue::from_str(&run.to_string()) {
-        response.headers_mut().insert("x-formwork-run", run);
-    }
-    response
+    pass::returned(&head, Body::from_stream(Passed { body, held, events }))
 }
 
 struct Passed {
@@ -129,8 +123,11 @@ impl Held {
             true => Usage::default(),
             false => self.meter.usage(self.prompt, self.is_whole),
         };
-        // Without a runtime the process ends.
-        if let Ok(runtime) = Handle::try_current() {
+        if !record.has_hold() {
+            // Nothing waits for a file then, and a task costs as much as all of the record.
+            record.call(target, usage, None).now_or_never();
+        } else if let Ok(runtime) = Handle::try_current() {
+            // Without a runtime the process ends.
             runtime.spawn(async move { record.call(target, usage, None).await });
         }
     }

@@ -1,12 +1,17 @@
-//! The reasons for which the service is not ready.
+//! Whether the service is ready: whether requests would be answered now.
 
 use std::time::{Duration, Instant};
 
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
 use formwork_core::RestrictionKind;
 use formwork_extract::ObservationStore;
+use formwork_ledger::Ledger;
+use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use crate::access::Access;
+use crate::access::{Access, now};
 use crate::engine::Engine;
 use crate::names::Target;
 
@@ -19,18 +24,44 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The free space below which the disk of the ledger counts as full: 64 MiB.
 const MIN_FREE: u64 = 64 << 20;
 
-/// The last check of the ledger: its time and the reason why it is not ready.
+/// The last check of the ledger: its time, and the reason why it cannot be written.
 #[derive(Debug, Default)]
 pub(crate) struct Checked(Mutex<Option<(Instant, Option<String>)>>);
 
-/// Returns the reasons for which requests would fail now; none if the service is ready. No target is called for it.
-pub(super) async fn lacks(engine: &Engine, access: &Access, checked: &Checked) -> Vec<String> {
-    let mut lacks: Vec<String> = ledger(access, checked).await.into_iter().collect();
+/// Returns a response: 200, or 503 if requests would be refused now.
+pub(super) fn response(is_ready: bool, ledger: Option<&str>, reasons: Vec<String>) -> Response {
+    let mut body = json!({"status": if is_ready { "ready" } else { "not ready" }});
+    if let Some(ledger) = ledger {
+        body["ledger"] = ledger.into();
+    }
+    if !reasons.is_empty() {
+        body["reasons"] = Value::from(reasons);
+    }
+    let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(body)).into_response()
+}
+
+/// Responds by the state of the ledger and the targets. No target is called for it. A ledger that cannot be written is no reason to refuse
+/// requests: runs and spending are kept in memory meanwhile. It becomes one when the memory for the spending of keys is full.
+pub(super) async fn answer(engine: &Engine, access: &Access, checked: &Checked) -> Response {
+    let (mut is_ready, mut state, mut reasons) = (true, None, Vec::new());
+    if let Some(ledger) = access.ledger() {
+        let why = unwritten(ledger, checked).await;
+        state = Some(if why.is_some() { "degraded" } else { "ok" });
+        reasons.extend(why);
+        if !ledger.counts_spending() && ledger.has_keys(now()).unwrap_or(true) {
+            (is_ready, state) = (false, Some("degraded"));
+            reasons.push(
+                "the spending of keys cannot be counted any more: the memory for it is full".to_owned(),
+            );
+        }
+    }
     let targets = engine.names.targets();
     if !targets.is_empty() && targets.iter().all(is_down) {
-        lacks.push(format!("none of {} targets answered its last calls", targets.len()));
+        is_ready = false;
+        reasons.push(format!("none of {} targets answered its last calls", targets.len()));
     }
-    lacks
+    response(is_ready, state, reasons)
 }
 
 /// Returns whether the observations say that a target is down.
@@ -40,8 +71,8 @@ fn is_down(target: &Target) -> bool {
     found.iter().any(|one| one.target == own && one.kind == RestrictionKind::OutOfService)
 }
 
-async fn ledger(access: &Access, checked: &Checked) -> Option<String> {
-    let ledger = access.ledger()?;
+/// Returns why the ledger cannot be written; `None` if it can.
+async fn unwritten(ledger: &Ledger, checked: &Checked) -> Option<String> {
     let mut checked = checked.0.lock().await;
     if let Some((at, reason)) = &*checked
         && at.elapsed() < HOLDS

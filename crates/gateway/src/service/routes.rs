@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, get, post};
 use axum::{Json, Router};
@@ -92,10 +92,8 @@ impl Routes {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         seen.request.write_to(response.headers_mut());
-        if let Ok(run) = HeaderValue::from_str(&seen.run.to_string()) {
-            // A response that is given again names the run that it came from.
-            response.headers_mut().entry(RUN).or_insert(run);
-        }
+        // A response that is given again names the run that it came from.
+        response.headers_mut().entry(RUN).or_insert_with(|| named(&seen));
         let problem = response.extensions_mut().remove::<Logged>().map(|logged| logged.0);
         Ok(seen.answered(response, problem))
     }
@@ -114,9 +112,7 @@ impl Routes {
         let request = request.map(Body::new);
         let call = move |request: Request<Body>| async move {
             let Ok::<Response, Infallible>(mut response) = own.scope(router.call(request)).await;
-            if let Ok(run) = HeaderValue::from_str(&own.run.to_string()) {
-                response.headers_mut().insert(RUN, run);
-            }
+            response.headers_mut().insert(RUN, named(&own));
             response
         };
         match is_once {
@@ -170,7 +166,12 @@ impl Routes {
 }
 
 /// The header with the identifier of the run.
-const RUN: &str = "x-formwork-run";
+const RUN: HeaderName = HeaderName::from_static("x-formwork-run");
+
+fn named(seen: &Seen) -> HeaderValue {
+    // The text of an identifier has letters and digits alone.
+    HeaderValue::try_from(seen.run.to_string()).unwrap_or_else(|_| HeaderValue::from_static(""))
+}
 
 /// Returns the protocol whose errors a path has.
 fn protocol_of(path: &str, headers: &HeaderMap) -> &'static dyn Protocol {
@@ -220,17 +221,13 @@ async fn healthy() -> &'static str {
 
 async fn ready(State(shared): State<Arc<Shared>>) -> Response {
     if shared.draining.is_set() {
-        return (StatusCode::SERVICE_UNAVAILABLE, "stopping").into_response();
+        return ready::response(false, None, vec!["the service is stopping".to_owned()]);
     }
-    // The pages of a saved ledger only read it.
-    let lacks = match shared.is_view {
-        true => Vec::new(),
-        false => ready::lacks(&shared.engine, &shared.access, &shared.ready).await,
-    };
-    if lacks.is_empty() {
-        return "ready".into_response();
+    if shared.is_view {
+        // The pages of a saved ledger only read it.
+        return ready::response(true, None, Vec::new());
     }
-    (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {}", lacks.join("; "))).into_response()
+    ready::answer(&shared.engine, &shared.access, &shared.ready).await
 }
 
 async fn metrics(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {

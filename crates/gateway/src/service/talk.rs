@@ -41,6 +41,8 @@ struct Talk<'j> {
     /// The text and the calls of the open call of the target.
     text: String,
     calls: Vec<ToolCall>,
+    /// The model's reasoning in the open call, as far as it was not shown.
+    thinking: String,
 }
 
 /// Answers with a whole response.
@@ -100,6 +102,7 @@ fn talks<'j>(job: &'j Job, judge: &'j Judge) -> Vec<Talk<'j>> {
         made: Vec::new(),
         text: String::new(),
         calls: Vec::new(),
+        thinking: String::new(),
     };
     (0..job.ask.count).map(talk).collect()
 }
@@ -178,6 +181,7 @@ impl Talk<'_> {
             let is_whole =
                 matches!(end.finish, ModelFinish::Stop | ModelFinish::ToolCall | ModelFinish::Other(_));
             let (mut text, calls) = (std::mem::take(&mut self.text), std::mem::take(&mut self.calls));
+            let mut thinking = std::mem::take(&mut self.thinking);
             let turn = Turn::of(
                 &text,
                 calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str())),
@@ -195,6 +199,10 @@ impl Talk<'_> {
                 self.messages.push(Arc::new(Message::user(correction)));
                 continue;
             }
+            if let Some(line) = line.filter(|_| !thinking.is_empty()) {
+                let pieces = line.frames.thinking(&std::mem::take(&mut thinking));
+                line.send(pieces).await;
+            }
             if calls.is_empty() {
                 if let Some(Ok(Some(value))) = self.judge.text(&text, Level::Clean).filter(|_| is_whole) {
                     text = value.to_string();
@@ -204,14 +212,15 @@ impl Talk<'_> {
                     ModelFinish::Length => (Content::Text(text), Finish::Length),
                     _ => (Content::Text(text), Finish::Stop),
                 };
-                return Ok(Choice { content, finish });
+                return Ok(Choice { thinking, content, finish });
             }
             let calls = calls.into_iter().map(|call| Called {
                 name: call.name,
                 arguments: if call.arguments.trim().is_empty() { "{}".to_owned() } else { call.arguments },
             });
             let finish = if end.finish == ModelFinish::Length { Finish::Length } else { Finish::Call };
-            return Ok(Choice { content: Content::Calls { text, calls: calls.collect() }, finish });
+            let content = Content::Calls { text, calls: calls.collect() };
+            return Ok(Choice { thinking, content, finish });
         }
     }
 
@@ -239,6 +248,7 @@ impl Talk<'_> {
                     }
                     self.text.clear();
                     self.calls.clear();
+                    self.thinking.clear();
                     self.targets.remove(0);
                 }
             }
@@ -295,6 +305,21 @@ impl Talk<'_> {
                         due = Instant::now() + line.keep_alive;
                         *is_shown = true;
                         let piece = line.frames.text(&more);
+                        if !line.send(piece).await {
+                            return Err(left());
+                        }
+                    }
+                }
+                Some(Ok(Delta::Reasoning(more))) => {
+                    self.thinking.push_str(&more);
+                    if self.thinking.len() > MAX_ANSWER {
+                        return Err(Problem::new(Kind::Upstream, "the reasoning of the target is too long"));
+                    }
+                    if let Some(line) = line.as_deref_mut()
+                        && self.judge.takes_any_text()
+                    {
+                        due = Instant::now() + line.keep_alive;
+                        let piece = line.frames.thinking(&std::mem::take(&mut self.thinking));
                         if !line.send(piece).await {
                             return Err(left());
                         }

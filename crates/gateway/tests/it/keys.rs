@@ -2,17 +2,11 @@
 
 use std::time::Duration;
 
-use formwork_core::Time;
 use formwork_ledger::{KeyRole, Ledger, NewKey, RunOutcome, RunQuery, Settings};
 use formwork_testkit::server::{Reply, Server};
 use serde_json::json;
 
-use super::support::{Gate, completion, limits, openai, targets, ways};
-
-fn now() -> Time {
-    let passed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    Time(passed.as_millis() as u64)
-}
+use super::support::{Gate, completion, limits, now, openai, targets, ways};
 
 fn ledger() -> Ledger {
     Ledger::in_memory(Settings { bodies: true, ..Settings::default() }).unwrap()

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use formwork_core::{ErrorKind, Time};
+use formwork_core::ErrorKind;
 use formwork_ledger::{Ledger, NewKey, RunOutcome, RunQuery, Settings, StoredRun};
 use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
-use super::support::{Gate, completion, limits, section, targets};
+use super::support::{Gate, completion, limits, now, section, targets, wait_until};
 
 /// The tokens of a text as the targets of these tests count them.
 const BYTES_PER_TOKEN: usize = 4;
@@ -241,11 +241,6 @@ fn priced(kind: &Kind, url: &str) -> String {
     section + "price = { input = 1000, output = 1000 }\n"
 }
 
-fn now() -> Time {
-    let passed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    Time(passed.as_millis() as u64)
-}
-
 fn ledger(budget: u64) -> (Ledger, String) {
     let ledger = Ledger::in_memory(Settings::default()).unwrap();
     let new = NewKey { budget: Some(budget), ..NewKey::new("alice") };
@@ -428,19 +423,19 @@ fn a_reservation_waits_for_open_requests_and_is_refused_once_the_wait_is_over() 
     // A request reserves a tenth of a dollar for its 100 tokens, and a little for its prompt.
     for (wait, expected) in [(Duration::from_secs(60), 200), (Duration::from_millis(1), 429)] {
         let pieces = (kind.reply)(&["Hi"], Some(Tokens { input: 5, output: 5, cached: 0 }), false);
-        // Each response takes long enough that the requests overlap.
-        let text = pieces.concat();
-        let server = Server::start([Reply::slow(text, Duration::from_millis(4))]).unwrap();
+        // The response takes longer than the other requests need to be refused.
+        let server = Server::start([Reply::slow(pieces.concat(), Duration::from_millis(4))]).unwrap();
         let (ledger, secret) = ledger(190_000);
         let mut limits = limits();
         limits.budget_wait = wait;
         let targets = targets(&priced(kind, &server.url()));
         let gate = Gate::start(targets.with_limits(limits).with_ledger(ledger.clone()));
         let statuses: Vec<u16> = std::thread::scope(|scope| {
-            let asks: Vec<_> = (0..4)
-                .map(|_| scope.spawn(|| gate.post(kind.path, &[("x-api-key", &secret)], &body).status))
-                .collect();
-            asks.into_iter().map(|ask| ask.join().unwrap()).collect()
+            let ask = || scope.spawn(|| gate.post(kind.path, &[("x-api-key", &secret)], &body).status);
+            let first = ask();
+            wait_until(|| !server.received().is_empty());
+            let others = [ask(), ask(), ask()];
+            std::iter::once(first).chain(others).map(|ask| ask.join().unwrap()).collect()
         });
         assert!(statuses.contains(&200) && statuses.contains(&expected), "{wait:?}: {statuses:?}");
         assert!(statuses.iter().all(|status| [200, expected].contains(status)), "{wait:?}: {statuses:?}");

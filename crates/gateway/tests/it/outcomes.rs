@@ -1,6 +1,5 @@
 //! Every outcome in every protocol.
 
-use std::net::TcpListener;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -294,12 +293,11 @@ fn an_unknown_model_is_a_404_with_the_names() {
 
 #[test]
 fn the_next_target_answers_when_the_first_is_down() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for way in ways() {
         let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
         let config = format!(
             "targets = [\"down\", \"up\"]\n[lists.best]\ntargets = [\"down\", \"up\"]\n{}{}",
-            super::support::section("down", "openai", &format!("http://{free}")),
+            super::support::section("down", "openai", "http://127.0.0.1:9"),
             super::support::section("up", "openai", &server.url()),
         );
         for model in ["best", "default", "down,up", "best:latest"] {

@@ -2,7 +2,6 @@
 
 use formwork::config::Config;
 use formwork::providers::Providers;
-use formwork_core::Time;
 use formwork_core::evidence::{Index, Summary};
 use formwork_extract::ObservationStore;
 use formwork_gateway::{Gateway, Target};
@@ -11,12 +10,7 @@ use formwork_ledger::{KeyRole, Ledger, NewKey, RunRecord, Settings, StoredCall, 
 use formwork_testkit::server::{Reply, Server};
 use serde_json::json;
 
-use super::support::{Gate, Received, limits, openai, schema, section, targets};
-
-fn now() -> Time {
-    let passed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    Time(passed.as_millis() as u64)
-}
+use super::support::{Gate, Received, limits, now, openai, schema, section, targets};
 
 /// A service with a ledger; no page calls its target.
 fn gate(ledger: &Ledger) -> Gate {

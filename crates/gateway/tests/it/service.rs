@@ -2,10 +2,13 @@
 
 use std::io::{Read as _, Write as _};
 
+use formwork_ledger::{Ledger, NewKey, Settings};
 use formwork_testkit::server::{Reply, Server};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::support::{Gate, Received, completion, limits, openai, request, section, targets, ways};
+use super::support::{
+    Gate, Received, completion, limits, now, openai, request, section, targets, wait_until, ways,
+};
 
 #[test]
 fn each_protocol_lists_the_names() {
@@ -105,30 +108,62 @@ fn a_client_that_disconnects_and_repeats_its_request_with_the_key_gets_the_respo
 }
 
 #[test]
-fn a_service_whose_ledger_cannot_be_written_or_whose_targets_are_down_is_not_ready() {
+fn a_ledger_that_cannot_be_written_is_named_and_targets_that_are_down_make_a_service_unready() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
-    let ledger = formwork_ledger::Ledger::open(&path, formwork_ledger::Settings::default()).unwrap();
-    // Observations are shared in the process, so that the address is one of its own.
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let gate =
-        Gate::start(targets(&openai(&format!("http://{free}"))).with_limits(limits()).with_ledger(ledger));
-    assert_eq!(gate.get("/readyz").text(), "ready");
+    let ledger = Ledger::open(&path, Settings::default()).unwrap();
+    let gate = Gate::start(targets(&openai("http://127.0.0.1:9")).with_limits(limits()).with_ledger(ledger));
     let lock = rusqlite::Connection::open(&path).unwrap();
     lock.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let ready = |wanted: u16| {
-        let mut got = gate.get("/readyz");
-        while got.status != wanted {
-            got = gate.get("/readyz");
-        }
-        got.text()
+    // A check holds for two seconds.
+    let ready = |expected: Value| {
+        wait_until(|| {
+            let got = gate.get("/readyz");
+            (got.status, got.json())
+                == (if expected["status"] == "ready" { 200 } else { 503 }, expected.clone())
+        });
     };
-    assert_eq!(ready(503), "not ready: the ledger is locked by another process");
+    ready(
+        json!({"status": "ready", "ledger": "degraded", "reasons": ["the ledger is locked by another process"]}),
+    );
     lock.execute_batch("COMMIT").unwrap();
-    assert_eq!(ready(200), "ready");
+    ready(json!({"status": "ready", "ledger": "ok"}));
     let body = json!({"model": "primary", "messages": [{"role": "user", "content": "Hello"}], "response_format": {"type": "json_object"}});
     while gate.post("/v1/chat/completions", &[], &body).status == 503 && gate.get("/readyz").status == 200 {}
-    assert_eq!(ready(503), "not ready: none of 1 targets answered its last calls");
+    let reasons = ["none of 1 targets answered its last calls"];
+    ready(json!({"status": "not ready", "ledger": "ok", "reasons": reasons}));
+}
+
+#[test]
+fn a_service_is_ready_until_the_spending_of_keys_cannot_be_counted_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let ledger = Ledger::open(&path, Settings::default()).unwrap();
+    let (key, secret) = ledger.add_key(NewKey::new("alice"), now()).unwrap();
+    let server = Server::start([completion("Hello.")]).unwrap();
+    let gate = Gate::start(targets(&openai(&server.url())).with_limits(limits()).with_ledger(ledger.clone()));
+    // Another program makes every write of spending fail, and of nothing else.
+    let broken = "CREATE TRIGGER broken BEFORE UPDATE ON key BEGIN SELECT RAISE(FAIL, 'broken'); END";
+    rusqlite::Connection::open(&path).unwrap().execute_batch(broken).unwrap();
+    let ask = || {
+        let body = json!({"model": "primary", "messages": [{"role": "user", "content": "Hello"}]});
+        gate.post("/v1/chat/completions", &[("x-api-key", secret.reveal())], &body).status
+    };
+    // Nothing is known of a key before its first request.
+    assert_eq!((gate.get("/readyz").status, ask(), gate.get("/readyz").status), (200, 200, 200));
+    let mut held = Vec::new();
+    while let Ok(hold) = ledger.reserve_blocking(key.id, 0, None, now()) {
+        held.push(hold);
+    }
+    let got = gate.get("/readyz");
+    let reason = "the spending of keys cannot be counted any more: the memory for it is full";
+    assert_eq!(
+        (got.status, &got.json()["ledger"], &got.json()["reasons"]),
+        (503, &json!("degraded"), &json!([reason]))
+    );
+    assert_eq!(ask(), 503);
+    // Nothing of the rest is written.
+    std::mem::forget(held);
 }
 
 #[test]

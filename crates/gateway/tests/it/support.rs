@@ -3,11 +3,12 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use formwork::config::Config;
 use formwork::providers::Providers;
-use formwork_core::Backoff;
+use formwork_core::{Backoff, Time};
+use formwork_extract::ObservationStore;
 use formwork_gateway::{Gateway, GatewayBuilder, Limits, Target};
 use formwork_testkit::server::Reply;
 use serde_json::{Value, json};
@@ -27,15 +28,32 @@ pub(crate) fn limits() -> Limits {
     limits
 }
 
+/// The present time.
+pub(crate) fn now() -> Time {
+    let passed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    Time(passed.as_millis() as u64)
+}
+
+/// Waits until a condition holds, for five minutes at most.
+pub(crate) fn wait_until(is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(300));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// The targets of a configuration.
 pub(crate) fn targets(config: &str) -> GatewayBuilder {
     let config = Config::from_toml(config).unwrap();
     let providers = Providers::builtin();
+    // The store of the process has evidence about servers of other tests, and of earlier runs, whose ports a new server may get.
+    let store = ObservationStore::new();
     let builder = config.targets().iter().fold(Gateway::builder(), |builder, name| {
         let section = config.section(name).unwrap();
         let made = providers.make(section).unwrap();
         let model = made.model.clone();
-        let backend = providers.backend_of(made, section).unwrap();
+        let backend = providers.backend_of(made, section).unwrap().with_observation_store(store.clone());
         builder.with_target(Target::new(backend, providers.raw(section).unwrap(), model))
     });
     let builder = config.lists().iter().fold(builder, |builder, (name, list)| match list.weights() {
@@ -96,7 +114,8 @@ impl Gate {
 
     pub(crate) fn connect(&self) -> TcpStream {
         let socket = TcpStream::connect(self.address).unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        // Longer than any test takes on a machine with much else to do.
+        socket.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
         socket
     }
 

@@ -218,3 +218,53 @@ fn a_target_that_says_when_to_come_back_is_left_to_another_until_then() {
         assert_eq!(gate.post(path, &[], &body).status, 429, "{path} {more}");
     }
 }
+
+#[test]
+fn the_reasoning_of_a_target_is_where_the_protocol_of_the_client_has_it() {
+    let (thought, said) = ("Let me see.", "Hello.");
+    for target in protocols() {
+        let message = json!({"role": "assistant", "content": said});
+        let reply = match target.name {
+            "openai" => {
+                let mut message = message;
+                message["reasoning_content"] = thought.into();
+                json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+            }
+            "anthropic" => {
+                let thinking = json!({"type": "thinking", "thinking": thought, "signature": "s"});
+                json!({
+                    "type": "message", "role": "assistant", "content": [thinking, {"type": "text", "text": said}],
+                    "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1},
+                })
+            }
+            "ollama" => {
+                let mut message = message;
+                message["thinking"] = thought.into();
+                json!({"message": message, "done": true, "done_reason": "stop"})
+            }
+            _ => continue,
+        };
+        for client in protocols().into_iter().filter(|client| client.name != target.name) {
+            for stream in [false, true] {
+                let at = format!("{} to {}, {stream}", client.name, target.name);
+                let server = Server::start([Reply::json(reply.to_string())]).unwrap();
+                let got = target.gate(&server).post(client.path, &[], &client.body(stream));
+                assert_eq!(got.status, 200, "{at}: {}", got.text());
+                let documents = if stream { got.documents() } else { vec![got.json()] };
+                let (places, in_stream): (&[&str], _) = match client.name {
+                    "openai" if stream => (&["/choices/0/delta/reasoning_content"], true),
+                    "openai" => (&["/choices/0/message/reasoning_content"], true),
+                    "anthropic" => (&["/delta/thinking", "/content/0/thinking"], true),
+                    // Its streams would have five more events for it.
+                    "responses" => (&["/output/0/summary/0/text"], false),
+                    _ => (&["/message/thinking"], true),
+                };
+                let found =
+                    documents.iter().flat_map(|one| places.iter().filter_map(|at| one.pointer(at)?.as_str()));
+                let found: String = found.collect();
+                assert_eq!(found, if stream && !in_stream { "" } else { thought }, "{at}: {}", got.text());
+                assert_eq!(seen(&client, &documents).0, said, "{at}: {}", got.text());
+            }
+        }
+    }
+}

@@ -26,10 +26,10 @@ pub const AZURE: Auth = Auth { header: "api-key", prefix: "" };
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "OpenAiApi")]
 pub enum Api {
-    /// Chat Completions (`/chat/completions`), which every compatible server supports.
+    /// Chat Completions, which every compatible server has.
     #[default]
     Chat,
-    /// The Responses API (`/responses`), which OpenAI and a few other servers support.
+    /// The Responses API, which OpenAI and a few other servers have.
     Responses,
 }
 
@@ -82,10 +82,10 @@ pub enum MaxTokensField {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SystemRole {
-    /// `system`, which every server supports.
+    /// Every server supports it.
     #[default]
     System,
-    /// `developer`, OpenAI's newer name, which other servers refuse.
+    /// OpenAI's newer name, which other servers refuse.
     Developer,
 }
 

@@ -4,7 +4,7 @@ use formwork_core::Time;
 use rusqlite::{Row, params};
 use serde::Serialize;
 
-use crate::insert::{HOUR, count, number};
+use crate::insert::{DAY, HOUR, count, number};
 use crate::{Error, Ledger};
 
 /// The runs of one hour with the same contract, model and outcome, added up.
@@ -114,8 +114,8 @@ impl Ledger {
         })
     }
 
-    /// Returns why calls failed since `since`, added up over its hours: at most `max` reasons, the most frequent first. With a
-    /// contract, those of it alone. `hour` is the first hour of a reason.
+    /// Returns why calls failed since the day (UTC) of `since`, added up: at most `max` reasons, the most frequent first. With a
+    /// contract, those of it alone. `hour` is the beginning of the first day of a reason.
     ///
     /// # Errors
     /// [`Error::Storage`].
@@ -125,10 +125,10 @@ impl Ledger {
         contract: Option<&str>,
         max: usize,
     ) -> Result<Vec<HourlyReason>, Error> {
-        let sql = "SELECT min(hour), class, path, model, contract, sum(count) AS n FROM hourly_reason
-            WHERE hour >= ?1 AND (?2 IS NULL OR contract = ?2) GROUP BY class, path, model, contract ORDER BY n DESC LIMIT ?3";
+        let sql = "SELECT min(day) * 24, class, path, model, contract, sum(count) AS n FROM daily_reason
+            WHERE day >= ?1 AND (?2 IS NULL OR contract = ?2) GROUP BY class, path, model, contract ORDER BY n DESC LIMIT ?3";
         self.core().store.read(|connection| {
-            let values = params![number(since.0 / HOUR), contract, number(max as u64)];
+            let values = params![number(since.0 / DAY), contract, number(max as u64)];
             let reason = |row: &Row<'_>| {
                 Ok(HourlyReason {
                     hour: hour(row)?,

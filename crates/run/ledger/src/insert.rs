@@ -24,6 +24,8 @@ const DAILY_RUN: &str = "INSERT INTO daily_run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?
     ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, first_try = first_try + excluded.first_try,
     failed = failed + excluded.failed, attempts = attempts + excluded.attempts, micro_usd = micro_usd + excluded.micro_usd,
     unpriced = unpriced + excluded.unpriced";
+const DAILY_REASON: &str = "INSERT INTO daily_reason VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+    ON CONFLICT DO UPDATE SET count = count + excluded.count";
 const HOURLY_REASON: &str = "INSERT INTO hourly_reason VALUES (?1, ?2, ?3, ?4, ?5, ?6)
     ON CONFLICT DO UPDATE SET count = count + excluded.count";
 
@@ -251,9 +253,11 @@ impl<'a> Rollups<'a> {
                 day, dimension, name, class, runs, first_try, failed, calls, micro_usd, unpriced
             ])?;
         }
-        let mut insert = connection.prepare_cached(HOURLY_REASON)?;
+        let mut hours = connection.prepare_cached(HOURLY_REASON)?;
+        let mut days = connection.prepare_cached(DAILY_REASON)?;
         for ((hour, class, path, model, contract), count) in self.reasons {
-            insert.execute(params![hour, class, path, model, contract, count])?;
+            hours.execute(params![hour, class, path, model, contract, count])?;
+            days.execute(params![hour / 24, class, path, model, contract, count])?;
         }
         Ok(())
     }

@@ -36,7 +36,7 @@ impl Memory {
         error: Error,
     ) -> Result<Option<u64>, Error> {
         let mut all = self.lock();
-        if all.values().map(|amounts| amounts.count).sum::<u64>() >= MAX {
+        if is_full(&all) {
             return Err(error);
         }
         let amounts = all.entry(key.id).or_default();
@@ -78,9 +78,18 @@ impl Memory {
         }
     }
 
+    /// Returns whether there is no room for another amount.
+    pub(crate) fn is_full(&self) -> bool {
+        is_full(&self.lock())
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<KeyId, Amounts>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn is_full(all: &HashMap<KeyId, Amounts>) -> bool {
+    all.values().map(|amounts| amounts.count).sum::<u64>() >= MAX
 }
 
 /// Returns the amount that a key has spent in the present period.

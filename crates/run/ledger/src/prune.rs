@@ -89,7 +89,9 @@ impl Ledger {
             let deleted = self.submit(move |connection| {
                 let runs = connection.execute("DELETE FROM hourly_run WHERE hour < ?1", [hour])?;
                 let days = connection.execute("DELETE FROM daily_run WHERE day < ?1", [day])?;
-                Ok(runs + days + connection.execute("DELETE FROM hourly_reason WHERE hour < ?1", [hour])?)
+                let reasons = connection.execute("DELETE FROM daily_reason WHERE day < ?1", [day])?;
+                let hours = connection.execute("DELETE FROM hourly_reason WHERE hour < ?1", [hour])?;
+                Ok(runs + days + reasons + hours)
             });
             pruned.rollups = deleted.wait()? as u64;
         }

@@ -106,6 +106,18 @@ enum Place {
 
 /// Spending.
 impl Ledger {
+    /// Returns whether the next reservation of a known key can be counted: in the file, or in memory while the file cannot be written.
+    /// Only a memory that is full, with 16,384 reservations and charges, refuses it.
+    ///
+    /// ```
+    /// # let ledger = formwork_ledger::Ledger::in_memory(formwork_ledger::Settings::default())?;
+    /// assert!(ledger.counts_spending());
+    /// # Ok::<(), formwork_ledger::Error>(())
+    /// ```
+    pub fn counts_spending(&self) -> bool {
+        !self.core().memory.is_full()
+    }
+
     /// Reserves the maximum cost of a call, in millionths of a US dollar, and waits until the reservation is durable. Keys without a
     /// budget are not limited, but their spending is counted. The future can be awaited in any runtime; if it is dropped
     /// after it was first polled, the amount may stay reserved.

@@ -29,7 +29,7 @@ pub(crate) const LEDGER: Format = Format { application: 0x6677_6c67, steps: &STE
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// The steps of the ledger of runs.
-const STEPS: [&str; 11] = [
+const STEPS: [&str; 12] = [
     include_str!("schema/0001_runs.sql"),
     include_str!("schema/0002_keys.sql"),
     include_str!("schema/0003_views.sql"),
@@ -41,6 +41,7 @@ const STEPS: [&str; 11] = [
     include_str!("schema/0009_daily.sql"),
     include_str!("schema/0010_answers.sql"),
     include_str!("schema/0011_evidence.sql"),
+    include_str!("schema/0013_reasons.sql"),
 ];
 
 /// The time for which a connection waits for another process that writes.

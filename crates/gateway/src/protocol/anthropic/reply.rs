@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use crate::problem::{Kind, Problem};
 use crate::protocol::base::to_json;
-use crate::reply::{Called, Content, Finish, Meta, Reply};
+use crate::reply::{Called, Choice, Content, Finish, Meta, Reply};
 
 /// Returns the body of a response.
 pub(super) fn whole(reply: &Reply, meta: &Meta) -> Vec<u8> {
     let mut message = head(meta);
     if let Some(choice) = reply.choices.first() {
-        message["content"] = blocks(&choice.content, meta).into();
+        message["content"] = blocks(choice, meta).into();
         message["stop_reason"] = stop_reason(choice.finish).into();
     }
     message["usage"] = usage(reply, meta);
@@ -43,15 +43,21 @@ pub(in crate::protocol) fn head(meta: &Meta) -> Value {
     })
 }
 
-/// Returns the blocks of an answer: its text, and its calls.
-fn blocks(content: &Content, meta: &Meta) -> Vec<Value> {
+/// Returns the blocks of an answer: its reasoning, its text, and its calls.
+fn blocks(Choice { thinking, content, .. }: &Choice, meta: &Meta) -> Vec<Value> {
+    let thinking = (!thinking.is_empty()).then(|| thinking_block(thinking));
     let has_text = !matches!(content, Content::Calls { text, .. } if text.is_empty());
     let text = has_text.then(|| json!({"type": "text", "text": content.text()}));
     let call = |(nth, called): (usize, &Called)| {
         let input = serde_json::from_str::<Value>(&called.arguments).unwrap_or_else(|_| json!({}));
         json!({"type": "tool_use", "id": meta.call_id("toolu_", 0, nth), "name": called.name, "input": input})
     };
-    text.into_iter().chain(content.calls().iter().enumerate().map(call)).collect()
+    thinking.into_iter().chain(text).chain(content.calls().iter().enumerate().map(call)).collect()
+}
+
+/// Returns a block of reasoning. No other vendor signs it.
+pub(in crate::protocol) fn thinking_block(text: &str) -> Value {
+    json!({"type": "thinking", "thinking": text, "signature": ""})
 }
 
 pub(in crate::protocol) const fn stop_reason(finish: Finish) -> &'static str {

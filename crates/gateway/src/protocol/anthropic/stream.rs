@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::reply::{error, head, stop_reason, usage};
+use super::reply::{error, head, stop_reason, thinking_block, usage};
 use crate::ask::Ask;
 use crate::problem::Problem;
 use crate::protocol::base::Frames;
@@ -10,7 +10,7 @@ use crate::reply::{Choice, Content, Meta, Reply};
 
 /// Returns the writer of a stream.
 pub(super) fn frames(ask: &Ask, meta: &Meta) -> Box<dyn Frames> {
-    Box::new(Events { meta: meta.clone(), called: ask.called(), sent: false })
+    Box::new(Events { meta: meta.clone(), called: ask.called(), sent: false, thinking: None })
 }
 
 /// The events of a stream.
@@ -20,11 +20,14 @@ struct Events {
     called: Option<String>,
     /// Whether the block of the content was started.
     sent: bool,
+    /// Whether the block of the reasoning, the first one, is open; `None` without it.
+    thinking: Option<bool>,
 }
 
 impl Events {
     /// Returns the events of a piece of a block, and the start of the block before its first one.
     fn piece(&self, at: (usize, usize), name: Option<&str>, text: &str, is_first: bool) -> Vec<Value> {
+        let index = self.index(at.0);
         let (block, delta) = match name {
             Some(name) => (
                 json!({"type": "tool_use", "id": self.meta.call_id("toolu_", 0, at.1), "name": name, "input": {}}),
@@ -32,9 +35,20 @@ impl Events {
             ),
             None => (json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": text})),
         };
-        let start = json!({"type": "content_block_start", "index": at.0, "content_block": block});
-        let delta = json!({"type": "content_block_delta", "index": at.0, "delta": delta});
+        let start = json!({"type": "content_block_start", "index": index, "content_block": block});
+        let delta = json!({"type": "content_block_delta", "index": index, "delta": delta});
         Some(start).filter(|_| is_first).into_iter().chain([delta]).collect()
+    }
+
+    /// Returns the number of a block of the answer.
+    fn index(&self, nth: usize) -> usize {
+        nth + usize::from(self.thinking.is_some())
+    }
+
+    /// Returns the end of the block of the reasoning, if it is open.
+    fn end_thinking(&mut self) -> Vec<Value> {
+        let is_open = self.thinking.as_mut().is_some_and(std::mem::take);
+        if is_open { vec![json!({"type": "content_block_stop", "index": 0})] } else { Vec::new() }
     }
 }
 
@@ -47,15 +61,30 @@ impl Frames for Events {
         Some(json!({"type": "ping"}))
     }
 
+    fn thinking(&mut self, text: &str) -> Vec<Value> {
+        if self.sent || self.thinking == Some(false) {
+            // The block has ended.
+            return Vec::new();
+        }
+        let is_first = self.thinking.replace(true).is_none();
+        let start = json!({"type": "content_block_start", "index": 0, "content_block": thinking_block("")});
+        let delta = json!({"type": "thinking_delta", "thinking": text});
+        let delta = json!({"type": "content_block_delta", "index": 0, "delta": delta});
+        Some(start).filter(|_| is_first).into_iter().chain([delta]).collect()
+    }
+
     fn text(&mut self, text: &str) -> Vec<Value> {
+        let mut events = self.end_thinking();
         let is_first = !std::mem::replace(&mut self.sent, true);
-        self.piece((0, 0), self.called.as_deref(), text, is_first)
+        events.extend(self.piece((0, 0), self.called.as_deref(), text, is_first));
+        events
     }
 
     fn close(&mut self, choice: &Choice, reply: &Reply) -> Vec<Value> {
         let content = &choice.content;
-        let stop = |index: usize| json!({"type": "content_block_stop", "index": index});
-        let mut events = Vec::new();
+        let mut events = self.end_thinking();
+        let first = self.index(0);
+        let stop = |nth: usize| json!({"type": "content_block_stop", "index": first + nth});
         // The arguments of a call were sent before only if it was known from the start.
         let mut is_called = self.called.take().is_some() && self.sent;
         let has_text = match content {

@@ -11,11 +11,13 @@ use crate::reply::{Called, Content, Finish, Meta, Reply};
 /// Returns the body of a response.
 pub(super) fn whole(api: Ollama, reply: &Reply, meta: &Meta) -> Vec<u8> {
     let mut out = json!({"model": meta.model, "created_at": timestamp(meta.created)});
-    let content = reply.choices.first().map(|choice| &choice.content);
+    let choice = reply.choices.first();
+    let content = choice.map(|choice| &choice.content);
     match api {
         Ollama::Chat => out["message"] = content.map_or(Value::Null, message_of),
         Ollama::Generate => out["response"] = content.map_or("", Content::text).into(),
     }
+    think(api == Ollama::Chat, &mut out, choice.map_or("", |choice| &choice.thinking));
     end(&mut out, reply, meta);
     to_json(&out)
 }
@@ -26,6 +28,15 @@ pub(in crate::protocol) fn error(problem: &Problem) -> Value {
         error["violations"] = violations;
     }
     error
+}
+
+/// Adds the reasoning to a response or a line of one, if there is any.
+pub(in crate::protocol) fn think(is_chat: bool, out: &mut Value, thinking: &str) {
+    match is_chat {
+        _ if thinking.is_empty() => {}
+        true => out["message"]["thinking"] = thinking.into(),
+        false => out["thinking"] = thinking.into(),
+    }
 }
 
 pub(in crate::protocol) fn message_of(content: &Content) -> Value {

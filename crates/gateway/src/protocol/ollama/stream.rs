@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Ollama;
-use super::reply::{end, error, message_of, timestamp};
+use super::reply::{end, error, message_of, think, timestamp};
 use crate::ask::{Ask, Want};
 use crate::problem::Problem;
 use crate::protocol::base::Frames;
@@ -41,6 +41,12 @@ impl Frames for Lines {
     /// Returns a line without text: the protocol has no comments, and its clients read every line as JSON.
     fn keep_alive(&self) -> Option<Value> {
         Some(self.line(&Content::Text(String::new())))
+    }
+
+    fn thinking(&mut self, text: &str) -> Vec<Value> {
+        let mut line = self.line(&Content::Text(String::new()));
+        think(self.is_chat, &mut line, text);
+        vec![line]
     }
 
     fn text(&mut self, text: &str) -> Vec<Value> {

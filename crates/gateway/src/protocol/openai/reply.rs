@@ -19,7 +19,9 @@ pub(super) fn whole(reply: &Reply, meta: &Meta) -> Vec<u8> {
                 (Some(text.as_str()).filter(|text| !text.is_empty()), None, Some(calls.collect()))
             }
         };
-        let message = Answered { role: "assistant", content, refusal, tool_calls: calls };
+        let thinking = Some(choice.thinking.as_str()).filter(|thinking| !thinking.is_empty());
+        let message =
+            Answered { role: "assistant", reasoning_content: thinking, content, refusal, tool_calls: calls };
         Chosen { index: nth, message, logprobs: (), finish_reason: finish(choice.finish) }
     });
     to_json(&Completion {
@@ -91,6 +93,9 @@ struct Chosen<'r> {
 #[derive(Serialize)]
 struct Answered<'r> {
     role: &'static str,
+    /// OpenAI's API does not show reasoning; DeepSeek, vLLM and other servers have this name for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<&'r str>,
     content: Option<&'r str>,
     refusal: Option<&'r str>,
     #[serde(skip_serializing_if = "Option::is_none")]

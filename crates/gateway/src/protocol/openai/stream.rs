@@ -96,6 +96,10 @@ impl Frames for Chunks {
         vec![self.chunk(&json!({"role": "assistant", "content": content}), None)]
     }
 
+    fn thinking(&mut self, text: &str) -> Vec<Value> {
+        vec![self.chunk(&json!({"reasoning_content": text}), None)]
+    }
+
     fn text(&mut self, text: &str) -> Vec<Value> {
         let is_first = !std::mem::replace(&mut self.sent, true);
         let Some(name) = &self.called else { return vec![self.chunk(&json!({"content": text}), None)] };

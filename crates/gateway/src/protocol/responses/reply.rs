@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::protocol::base::to_json;
-use crate::reply::{Called, Content, Finish, Meta, Reply};
+use crate::reply::{Called, Choice, Content, Finish, Meta, Reply};
 
 pub(super) use crate::protocol::openai::error;
 
@@ -29,7 +29,7 @@ pub(in crate::protocol) fn document(reply: &Reply, meta: &Meta) -> Value {
     if is_cut {
         whole["incomplete_details"] = json!({"reason": "max_output_tokens"});
     }
-    whole["output"] = choice.map(|choice| items(&choice.content, meta, status)).unwrap_or_default().into();
+    whole["output"] = choice.map(|choice| items(choice, meta, status)).unwrap_or_default().into();
     let usage = reply.usage;
     whole["usage"] = json!({
         "input_tokens": usage.input_tokens,
@@ -42,12 +42,15 @@ pub(in crate::protocol) fn document(reply: &Reply, meta: &Meta) -> Value {
     whole
 }
 
-/// Returns the items of an answer: its text, and its calls.
-fn items(content: &Content, meta: &Meta, status: &str) -> Vec<Value> {
+/// Returns the items of an answer: its reasoning, its text, and its calls.
+fn items(Choice { thinking, content, .. }: &Choice, meta: &Meta, status: &str) -> Vec<Value> {
+    let summary = json!([{"type": "summary_text", "text": thinking}]);
+    let thinking = (!thinking.is_empty())
+        .then(|| json!({"type": "reasoning", "id": meta.id("rs_"), "summary": summary}));
     let has_text = !matches!(content, Content::Calls { text, .. } if text.is_empty());
     let message = has_text.then(|| message_item(content, meta, status));
     let calls = content.calls().iter().enumerate().map(|(nth, called)| call_item(called, meta, nth, status));
-    message.into_iter().chain(calls).collect()
+    thinking.into_iter().chain(message).chain(calls).collect()
 }
 
 pub(in crate::protocol) fn message_item(content: &Content, meta: &Meta, status: &str) -> Value {

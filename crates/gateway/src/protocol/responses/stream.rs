@@ -142,7 +142,7 @@ impl Frames for Events {
         std::mem::take(&mut self.out)
     }
 
-    fn close(&mut self, Choice { content, finish }: &Choice, reply: &Reply) -> Vec<Value> {
+    fn close(&mut self, Choice { content, finish, .. }: &Choice, reply: &Reply) -> Vec<Value> {
         let is_cut = *finish == Finish::Length;
         let status = if is_cut { "incomplete" } else { "completed" };
         // The arguments of a call were sent before only if it was known from the start.

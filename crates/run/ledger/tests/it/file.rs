@@ -104,7 +104,7 @@ fn a_file_without_warnings_is_brought_up_to_date_and_keeps_its_runs() {
     ] {
         file.execute_batch(&format!("ALTER TABLE {table} DROP COLUMN {column}")).unwrap();
     }
-    file.execute_batch("DROP TABLE daily_run; DROP VIEW answers; DROP TABLE answer; DROP TABLE spent; DROP VIEW runs; ALTER TABLE run DROP COLUMN evidence; ALTER TABLE run DROP COLUMN trust; ALTER TABLE run DROP COLUMN not_stated; ALTER TABLE run DROP COLUMN warnings; CREATE VIEW runs AS SELECT id FROM run; PRAGMA user_version = 3")
+    file.execute_batch("DROP TABLE daily_reason; DROP TABLE daily_run; DROP VIEW answers; DROP TABLE answer; DROP TABLE spent; DROP VIEW runs; ALTER TABLE run DROP COLUMN evidence; ALTER TABLE run DROP COLUMN trust; ALTER TABLE run DROP COLUMN not_stated; ALTER TABLE run DROP COLUMN warnings; CREATE VIEW runs AS SELECT id FROM run; PRAGMA user_version = 3")
         .unwrap();
     drop(file);
     let ledger = open(&path).unwrap();

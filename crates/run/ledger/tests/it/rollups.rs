@@ -52,6 +52,22 @@ proptest! {
         let flat = |row: HourlyReason| ((row.hour.0, row.class, row.path, row.model, row.contract), row.count);
         let kept: BTreeMap<_, _> = ledger.hourly_reasons(None, None).unwrap().into_iter().map(flat).collect();
         prop_assert_eq!(&kept, &reasons);
+        // The reasons of whole days add up to those of their hours.
+        let since = Time(1_795_000_000_000 + 24 * HOUR);
+        let mut days: BTreeMap<_, (u64, u64)> = BTreeMap::new();
+        for ((hour, class, path, model, contract), count) in &reasons {
+            let day = hour / (24 * HOUR);
+            if day >= since.0 / (24 * HOUR) {
+                let sum = days.entry((class, path, model, contract)).or_insert((day * 24 * HOUR, 0));
+                *sum = (sum.0.min(day * 24 * HOUR), sum.1 + count);
+            }
+        }
+        let found = ledger.reasons(since, None, usize::MAX).unwrap();
+        prop_assert!(found.is_sorted_by(|a, b| a.count >= b.count));
+        prop_assert_eq!(found.len(), days.len());
+        for row in found {
+            prop_assert_eq!(days[&(&row.class, &row.path, &row.model, &row.contract)], (row.hour.0, row.count));
+        }
 
         // The overview has the same runs, and percentiles that differ by 10 % at most.
         let overview = ledger.overview(Time(0)).unwrap();
