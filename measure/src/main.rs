@@ -1,10 +1,12 @@
 //! Everything that measures: evaluations, benchmarks, chaos and soak tests, as `cargo evals NAME`.
 
+mod accepted;
 mod bench;
 mod chaos;
 mod corpora;
 mod documents;
 mod extraction;
+mod grounded;
 mod mixed;
 mod review;
 mod scripted;
@@ -39,6 +41,8 @@ enum Evaluation {
     Documents(documents::Args),
     /// Extract arguments of functions by a real model, and count those that people accept
     Extraction(extraction::Args),
+    /// Extract entities and arguments of functions in process, with and without decoding along the text, and score the confidence
+    Grounded(grounded::Args),
     /// Measure reviews: the consistency of verdicts, and the agreement of judges with people
     Review(review::Args),
     /// Run the gateway for some time with stalls, cut streams, failures and clients that disconnect
@@ -72,6 +76,7 @@ fn run(evaluation: Evaluation) -> Result<(), Failure> {
         Evaluation::Corpora(args) => corpora::run(&args)?,
         Evaluation::Documents(args) => documents::run(&args)?,
         Evaluation::Extraction(args) => extraction::run(&args)?,
+        Evaluation::Grounded(args) => grounded::run(&args)?,
         Evaluation::Part { args } => bench::parts::run(&args)?,
         Evaluation::Review(args) => review::run(&args)?,
         Evaluation::Soak(args) => bench::soak::run(&args)?,

@@ -29,6 +29,9 @@ pub struct Call {
     pub lowered: Arc<Lowered>,
     /// The rules that a provider with [`Capabilities::rules`](crate::Capabilities::rules) enforces while decoding.
     pub rules: Vec<Rule>,
+    /// The text that the answer is about, if one of the rules needs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Arc<str>>,
     /// The sampling parameters, limited to those that the provider supports.
     pub sampling: Sampling,
     /// The maximum number of tokens of the answer; `None` for the provider's own limit.
@@ -66,6 +69,7 @@ impl Call {
             schema_name: "answer".to_owned(),
             lowered: lowered.into(),
             rules: Vec::new(),
+            source: None,
             sampling: Sampling::default(),
             max_tokens: None,
             deadline: None,

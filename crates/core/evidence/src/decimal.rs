@@ -62,6 +62,21 @@ impl Decimal {
         u32::try_from(whole).ok().filter(|whole| *whole <= max && !self.negative)
     }
 
+    /// Returns the shortest notation of JSON without an exponent; `None` beyond 30 digits before or after the point.
+    pub(crate) fn to_json(self) -> Option<String> {
+        let sign = if self.negative { "-" } else { "" };
+        let scale = usize::try_from(self.scale.unsigned_abs()).ok().filter(|scale| *scale <= 30)?;
+        let digits = self.digits.to_string();
+        Some(match self.scale {
+            ..=0 => format!("{sign}{digits}{}", "0".repeat(scale)),
+            _ => {
+                let digits = format!("{digits:0>width$}", width = scale + 1);
+                let (whole, fraction) = digits.split_at(digits.len() - scale);
+                format!("{sign}{whole}.{fraction}")
+            }
+        })
+    }
+
     pub(crate) fn as_f64(self) -> f64 {
         // The text form is rounded once, which a division is not.
         let sign = if self.negative { "-" } else { "" };

@@ -158,11 +158,12 @@ fn of_signs(index: &Index<'_>, text: &str) -> Vec<Place> {
     places.filter_map(range).map(|range| Place::new(range, Status::Exact, 1.0)).collect()
 }
 
+/// The numbers that texts write as words.
+pub(crate) const SMALL_NUMBERS: [&str; 13] = [
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+];
+
 fn of_number(index: &Index<'_>, number: &Number) -> Vec<Place> {
-    const WORDS: [&str; 13] = [
-        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
-        "twelve",
-    ];
     let written = number.to_string();
     let Some(value) = Decimal::of(number) else { return of_words(index, &written, &words_of(&written)) };
     let mut places = numerals(index, value, &written);
@@ -171,7 +172,7 @@ fn of_number(index: &Index<'_>, number: &Number) -> Vec<Place> {
         places.extend(other.map(|place| Place { quality: place.quality / 2.0, ..place }));
     }
     if let Some(word) =
-        value.as_small(12).and_then(|small| WORDS.get(size(small))).filter(|_| places.is_empty())
+        value.as_small(12).and_then(|small| SMALL_NUMBERS.get(size(small))).filter(|_| places.is_empty())
     {
         let found = of_words(index, word, &words_of(word)).into_iter();
         places.extend(found.map(|place| Place { status: Status::Normalised, quality: 0.5, ..place }));

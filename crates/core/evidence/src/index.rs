@@ -67,7 +67,7 @@ fn hash(value: &(impl Hash + ?Sized)) -> u64 {
     FixedState::with_seed(0).hash_one(value)
 }
 
-fn offset(value: usize) -> u32 {
+pub(crate) fn offset(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
@@ -433,21 +433,34 @@ impl<'t> Index<'t> {
 
     /// Returns whether a range of bytes begins and ends at borders of words: a value inside of a longer word is another word.
     pub(crate) fn is_whole(&self, start: u32, end: u32) -> bool {
-        let joined = |one: Option<char>, other: Option<char>| match (one, other) {
-            (Some(one), Some(other)) => {
-                is_mark(other)
-                    || (one.is_alphanumeric()
-                        && other.is_alphanumeric()
-                        && !is_unspaced(one)
-                        && !is_unspaced(other)
-                        && digit(one).is_some() == digit(other).is_some())
-            }
-            _ => false,
-        };
-        let before = self.text.get(..size(start)).and_then(|text| text.chars().next_back());
-        let after = self.text.get(size(end)..).and_then(|text| text.chars().next());
-        let inner = self.slice(start, end);
-        !joined(before, inner.chars().next()) && !joined(inner.chars().next_back(), after)
+        self.is_border(size(start)) && self.is_border(size(end))
+    }
+
+    /// Returns whether no word goes on over this offset.
+    pub(crate) fn is_border(&self, at: usize) -> bool {
+        // A combining mark belongs to the character before it.
+        let before = self.text.get(..at).and_then(|text| text.chars().rev().find(|c| !is_mark(*c)));
+        let after = self.text.get(at..).and_then(|text| text.chars().next());
+        let is_joined = before.zip(after).is_some_and(|(one, other)| {
+            is_mark(other)
+                || (one.is_alphanumeric()
+                    && other.is_alphanumeric()
+                    && !is_unspaced(one)
+                    && !is_unspaced(other)
+                    && digit(one).is_some() == digit(other).is_some())
+        });
+        !is_joined
+    }
+
+    /// Returns the values of all numbers.
+    pub(crate) fn values(&self) -> impl Iterator<Item = Decimal> + '_ {
+        self.numbers.iter().map(|number| number.value)
+    }
+
+    /// Returns the dates with a year, a month and a day as `YYYY-MM-DD`.
+    pub(crate) fn iso_dates(&self) -> impl Iterator<Item = String> + '_ {
+        let full = self.dates.iter().map(|(date, _)| date).filter(|date| date.0 > 0 && date.2 > 0);
+        full.map(|Date(year, month, day)| format!("{year:04}-{month:02}-{day:02}"))
     }
 
     /// Returns the places of a text without separators in the folded text, as ranges of whole tokens. `inside` also accepts places

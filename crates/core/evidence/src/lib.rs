@@ -25,6 +25,7 @@
 //! the leaves of an answer by doubt.
 
 mod align;
+mod candidates;
 mod choose;
 mod compare;
 mod date;
@@ -48,6 +49,7 @@ mod summary;
 mod text;
 
 pub use align::{assign, greedy};
+pub use candidates::{Candidates, Prefix};
 pub use compare::{Compare, KEYWORD, subschema};
 pub use doubt::{LeafScore, scores};
 pub use evidence::{Evidence, Span};

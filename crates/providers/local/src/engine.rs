@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use formwork_core::{
-    Call, End, Enforcement, Fault, FaultKind, Lift, LiftOp, LogProb, Part, Rule, Time, Usage,
+    Call, End, Enforcement, Fault, FaultKind, JsonPath, Lift, LiftOp, LogProb, Part, Rule, Time, Usage,
 };
 use serde_json::{Value, json};
 use toktrie::{TokEnv, TokenizerEnv};
@@ -45,6 +45,9 @@ pub(crate) trait Listener {
 
     /// Receives all tokens of the text, at its end.
     fn log_probs(&mut self, tokens: Vec<LogProb>);
+
+    /// Receives a remark on the answer.
+    fn note(&mut self, note: String);
 
     /// Returns whether the receiver dropped the answer.
     fn is_gone(&self) -> bool;
@@ -123,7 +126,8 @@ impl Engine {
         let guide = match &schema {
             None => None,
             Some(schema) => {
-                let guide = |room| Guide::new(grammar, schema, rules(call), room, *restraint);
+                let source = call.source.as_deref();
+                let guide = |room| Guide::new(grammar, schema, rules(call), source, room, *restraint);
                 let guide = match guide(room) {
                     // The call sets no limit, so the default may be too small for the schema.
                     Err(Unguided::Short(needed)) if call.max_tokens.is_none() && needed <= left => {
@@ -152,9 +156,12 @@ impl Engine {
             Ok((cached, ended?))
         });
         match ended {
-            Ok((cached, Ended { finish, closed_at, restrained, log_probs })) => {
+            Ok((cached, Ended { finish, closed_at, restrained, strays, log_probs })) => {
                 let mut usage = Usage::new(prompt.len() as u64, log_probs.len() as u64);
                 listener.log_probs(log_probs);
+                if let Some(first) = strays.first() {
+                    listener.note(stray(first, strays.len()));
+                }
                 usage.cached_tokens = cached as u64;
                 let end = End::new(finish, usage).with_model(Some(self.name.clone()));
                 Ok(Some(end.with_closed_at(closed_at).with_restrained(restrained)))
@@ -297,6 +304,14 @@ fn rules(call: &Call) -> &[Rule] {
     let stays =
         |op: &LiftOp| matches!(op.lift, Lift::Reorder(_) | Lift::DropNull(_) | Lift::DropAbsent { .. });
     if call.lowered.lift.iter().all(stays) { &call.rules } else { &[] }
+}
+
+/// Returns the remark on values that could not follow the source text.
+fn stray(first: &JsonPath, count: usize) -> String {
+    let more = if count > 1 { format!(" and {} further values", count - 1) } else { String::new() };
+    format!(
+        "{first}{more} could not be written along the words and numbers of the source text: nothing in it fits the schema"
+    )
 }
 
 fn bad(message: impl Into<String>) -> Fault {

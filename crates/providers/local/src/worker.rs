@@ -110,6 +110,10 @@ impl Listener for Stream<'_> {
         drop(self.sink.send(Ok(Delta::LogProbs(tokens))));
     }
 
+    fn note(&mut self, note: String) {
+        drop(self.sink.send(Ok(Delta::Note(note))));
+    }
+
     fn is_gone(&self) -> bool {
         self.sink.is_closed()
     }

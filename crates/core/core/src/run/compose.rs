@@ -10,8 +10,8 @@ use crate::feedback::cut_bytes;
 use crate::plan::Mode;
 use crate::root::opening;
 use crate::{
-    Ask, Call, Enforcement, Estimates, Failure, Finish, LowerRequest, Lowered, Message, Plan, Role, Sampling,
-    SamplingParameter, Target, Tighten,
+    Ask, Call, Enforcement, Estimates, Failure, Finish, LowerRequest, Lowered, Message, Plan, Role, Rule,
+    Sampling, SamplingParameter, Target, Tighten,
 };
 
 impl Run {
@@ -63,9 +63,12 @@ impl Run {
         };
         let max_tokens = self.limit_for(plan, target, &messages);
         let rules = match &self.request.ask {
-            Ask::Whole if target.capabilities.rules => plan.contract.rules().cloned().collect(),
-            _ => Vec::new(),
+            _ if !target.capabilities.rules => Vec::new(),
+            Ask::Whole => plan.contract.rules().cloned().collect(),
+            Ask::Patch(paths) => self.grounded_in_patch(plan, paths),
         };
+        let is_grounded = rules.iter().any(|rule| matches!(rule, Rule::Grounded { .. }));
+        let source = is_grounded.then(|| self.input.source.as_str().into());
         let (mut sampling, skipped) = self.sampling_for(target);
         if is_unending {
             self.penalise_repetition(target, &mut sampling);
@@ -82,6 +85,7 @@ impl Run {
             schema_name: plan.contract.schema().name().to_owned(),
             lowered,
             rules,
+            source,
             sampling,
             max_tokens,
             deadline: self.deadline(plan),

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
-use formwork_json::JsonPath;
+use formwork_json::{JsonPath, PathPattern};
 use serde_json::{Map, Value, json};
 
 use super::Run;
-use super::places::{Places, label};
+use super::places::{Place, Places, label};
 use super::rest::others;
 use crate::feedback::cut_bytes;
 use crate::plan::Mode;
@@ -119,6 +119,24 @@ impl Run {
             schema["$defs"] = Value::Object(defs);
         }
         Ok(schema)
+    }
+
+    /// Returns the rules `grounded` that hold for the values of a patch, at their places in its answer.
+    pub(super) fn grounded_in_patch(&self, plan: &Plan, paths: &[JsonPath]) -> Vec<Rule> {
+        let Some(draft) = self.drafts.current() else { return Vec::new() };
+        let places = Places::new(paths, &draft.value);
+        let rules = plan.contract.rules().filter_map(|rule| match rule {
+            Rule::Grounded { target, min_length } => Some((target, *min_length)),
+            _ => None,
+        });
+        let of = |(target, min_length): (&PathPattern, Option<usize>)| {
+            let covered =
+                |path: &JsonPath| target.steps().len() <= path.segments().len() && target.touches(path);
+            let covered = places.iter().filter(move |place| covered(place.path));
+            let rule = |place: &Place<'_>| Rule::Grounded { target: place.in_answer().into(), min_length };
+            covered.map(rule).collect::<Vec<_>>()
+        };
+        rules.flat_map(of).collect()
     }
 
     /// Returns the message of a patch: each path with its value and violations, and the end of each list that goes on. Its length

@@ -191,6 +191,33 @@ fn rules_are_given_to_a_target_that_promises_them_with_the_whole_document_alone(
 }
 
 #[test]
+fn a_target_that_keeps_rules_gets_the_source_of_grounded_values_also_for_a_patch() {
+    for (has_rules, target) in [(true, "$.note"), (true, "$"), (true, "$.score"), (false, "$.note")] {
+        let mut capabilities = Capabilities::new(Enforcement::Schema);
+        capabilities.rules = has_rules;
+        let one = Target::new("one", capabilities).with_mode(Arc::new(AsIs("its", Enforcement::Schema)));
+        let rule = Rule::grounded(target.parse().unwrap());
+        let plan = Plan::new(contract().with_rule(rule.clone()), vec![one]).build().unwrap();
+        let script = [Reply::Says(GOOD), Reply::Says(r#"{"note": "wallet"}"#)];
+        let driven = drive(&plan, Input::new(["A wallet: 700, 70, 70"]), &script);
+        let grounded = |call: &Call| {
+            let found = call.rules.iter().find(|rule| matches!(rule, Rule::Grounded { .. })).cloned();
+            (found, call.source.as_deref().map(ToOwned::to_owned))
+        };
+        let seen: Vec<_> = driven.calls.iter().map(|(_, _, call)| grounded(call)).collect();
+        let source = || Some("A wallet: 700, 70, 70".to_owned());
+        let of = |path: &str| (Some(Rule::grounded(path.parse().unwrap())), source());
+        let whole = if has_rules { of(target) } else { (None, None) };
+        assert_eq!(seen.first(), Some(&whole), "{target}");
+        if target != "$.score" {
+            // The second call requests the note.
+            let patch = if has_rules { of("$.note") } else { (None, None) };
+            assert_eq!(seen.get(1), Some(&patch), "{target}");
+        }
+    }
+}
+
+#[test]
 fn a_shared_policy_is_the_policy() {
     let policy = Policy::new(2)
         .with_temperature(Temperature::Steps(vec![0.3]))

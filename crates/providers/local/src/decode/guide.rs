@@ -1,4 +1,4 @@
-use formwork_core::Rule;
+use formwork_core::{JsonPath, Rule};
 use llguidance::Matcher;
 use serde_json::Value;
 use toktrie::{SimpleVob, TokenId};
@@ -6,6 +6,7 @@ use toktrie::{SimpleVob, TokenId};
 use super::chart::Chart;
 use super::cursor::Cursor;
 use super::grammar::Grammar;
+use super::ground::Ground;
 use super::narrowing::Narrowing;
 use super::number::Number;
 use super::restraint::{Restrained, Wanted, without};
@@ -27,6 +28,8 @@ pub(crate) struct Guide<'g> {
     cursor: Cursor,
     number: Number,
     restrained: Option<Restrained>,
+    /// The source text, if a rule keeps values along it.
+    ground: Option<Ground>,
     /// The rules that narrow the schema on the way.
     narrowing: Option<Narrowing>,
     /// The tokens so far, if a rule can still need them.
@@ -54,16 +57,21 @@ pub(crate) enum Taken {
 }
 
 impl<'g> Guide<'g> {
-    /// Returns the guide of a document under these rules, with `room` tokens, before its first token.
+    /// Returns the guide of a document under these rules about a source text, with `room` tokens, before its first token.
     pub(crate) fn new(
         grammar: &'g Grammar,
         schema: &Value,
         rules: &[Rule],
+        source: Option<&str>,
         room: usize,
         restraint: Restraint,
     ) -> Result<Self, Unguided> {
+        let is_tiny = restraint == Restraint::TinyModel;
+        let ground = Ground::new(schema, rules, source).filter(|_| is_tiny);
+        let sayable = ground.as_ref().map(Ground::sayable);
+        let schema = sayable.as_ref().unwrap_or(schema);
         let (matcher, chart) = grammar.begin(schema).map_err(Unguided::Schema)?;
-        let restrained = (restraint == Restraint::TinyModel).then(|| Restrained::new(schema, room));
+        let restrained = is_tiny.then(|| Restrained::new(schema, room));
         let mut guide = Self {
             grammar,
             matcher,
@@ -71,6 +79,7 @@ impl<'g> Guide<'g> {
             cursor: Cursor::default(),
             number: Number::default(),
             restrained,
+            ground,
             narrowing: Narrowing::new(schema, rules),
             taken: Vec::new(),
             forced: Vec::new(),
@@ -110,6 +119,16 @@ impl<'g> Guide<'g> {
         Ok(mask)
     }
 
+    /// Returns the tokens of a mask that keep values along the source text; `None` if no rule demands it, or no token does.
+    pub(crate) fn grounded(&self, mask: &SimpleVob) -> Option<SimpleVob> {
+        self.ground.as_ref()?.narrow(self.grammar.trie(), self.grammar.table(), mask)
+    }
+
+    /// Returns the paths of the values that could not follow the source text.
+    pub(crate) fn strays(self) -> Vec<JsonPath> {
+        self.ground.map(Ground::into_strays).unwrap_or_default()
+    }
+
     /// Returns the mask without the tokens that the restraint excludes, if it excludes this token. `room` is the number
     /// of remaining tokens.
     pub(crate) fn restrain(&mut self, token: TokenId, mask: &SimpleVob, room: usize) -> Option<SimpleVob> {
@@ -145,6 +164,7 @@ impl<'g> Guide<'g> {
     /// A message of llguidance.
     pub(crate) fn take(&mut self, token: TokenId, room: usize) -> Result<Taken, String> {
         let before = self.chart.mark();
+        let on_ground = self.ground.as_ref().map(Ground::mark);
         self.matcher.consume_token(token).map_err(|error| one_line(&error.to_string()))?;
         let mut tokens = vec![token];
         tokens.extend(self.matcher.consume_ff_tokens());
@@ -152,6 +172,9 @@ impl<'g> Guide<'g> {
         let left = room.saturating_sub(tokens.len());
         if tokens.len() > room || !self.fits(left.saturating_sub(self.reserve())) {
             self.chart.back_to(before);
+            if let Some((ground, mark)) = self.ground.as_mut().zip(on_ground) {
+                ground.back_to(mark);
+            }
             return Ok(Taken::NoRoom);
         }
         self.follow(&tokens);
@@ -163,7 +186,9 @@ impl<'g> Guide<'g> {
     fn fits(&mut self, room: usize) -> bool {
         // A token has at least one byte, so few ways have to be tokenized.
         let Some(bytes) = self.chart.distance() else { return false };
-        bytes <= room || self.way().is_some_and(|way| way.len() <= room)
+        // The present value may have to go on to the end of a word.
+        let rest = self.ground.as_ref().map_or(0, |ground| ground.rest().len());
+        bytes + rest <= room || self.way().is_some_and(|way| way.len() <= room)
     }
 
     /// Narrows the schema if the written values determine a range, and the narrowed rest fits into `room` tokens.
@@ -187,16 +212,29 @@ impl<'g> Guide<'g> {
 
     /// Returns the shortest way to the end of the document, in tokens.
     pub(crate) fn way(&mut self) -> Option<Vec<TokenId>> {
-        let way = self.chart.way()?;
+        let way = self.grounded_way().or_else(|| self.chart.way())?;
         let trie = self.grammar.trie();
         let tokens = trie.greedy_tokenize(&way);
         // A vocabulary can lack a byte, which tokenizing then drops.
         (trie.decode_raw(&tokens) == way).then_some(tokens)
     }
 
-    /// Reads tokens into the chart, which accepts everything that the matcher accepts.
+    /// Returns the shortest way to the end of the document over the end of the present word, number or date of the source text;
+    /// `None` if it is complete, or if the schema forbids its rest.
+    fn grounded_way(&mut self) -> Option<Vec<u8>> {
+        let rest = self.ground.as_ref().map(Ground::rest).filter(|rest| !rest.is_empty())?;
+        let before = self.chart.mark();
+        let way = self.chart.read(rest).ok().and_then(|()| self.chart.way());
+        self.chart.back_to(before);
+        Some([rest, way?.as_slice()].concat())
+    }
+
+    /// Reads tokens into the ground and the chart, which accepts everything that the matcher accepts.
     fn read(&mut self, tokens: &[TokenId]) -> Result<(), String> {
         let bytes = self.grammar.trie().decode_raw(tokens);
+        if let Some(ground) = &mut self.ground {
+            ground.push(&bytes);
+        }
         self.chart.read(&bytes).map_err(|_| "the matcher and the chart of the schema differ".to_owned())
     }
 

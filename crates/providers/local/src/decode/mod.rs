@@ -4,6 +4,7 @@ mod chart;
 mod cursor;
 mod entries;
 mod grammar;
+mod ground;
 mod guide;
 mod lexemes;
 mod narrowing;
@@ -14,7 +15,7 @@ mod rules;
 mod sampler;
 mod utf8;
 
-use formwork_core::{Fault, FaultKind, Finish, LogProb};
+use formwork_core::{Fault, FaultKind, Finish, JsonPath, LogProb};
 use toktrie::{TokTrie, TokenId};
 
 pub(crate) use grammar::Grammar;
@@ -53,6 +54,8 @@ pub(crate) struct Ended {
     pub(crate) closed_at: Option<usize>,
     /// Whether the restraint for tiny models excluded a token that the model would have chosen.
     pub(crate) restrained: bool,
+    /// The paths of grounded values that could not follow the source text.
+    pub(crate) strays: Vec<JsonPath>,
     /// The tokens of the answer; those that the constraint forced are certain.
     pub(crate) log_probs: Vec<LogProb>,
 }
@@ -70,7 +73,13 @@ pub(crate) struct Decoder<'d> {
 
 impl Decoder<'_> {
     /// Decodes the answer to a dialogue; `pending` are the last tokens of the prompt, which are not computed yet.
-    pub(crate) fn run(mut self, mut pending: Vec<TokenId>, host: &mut impl Host) -> Result<Ended, Halt> {
+    pub(crate) fn run(mut self, pending: Vec<TokenId>, host: &mut impl Host) -> Result<Ended, Halt> {
+        let mut ended = self.decode(pending, host)?;
+        ended.strays = self.guide.map(Guide::strays).unwrap_or_default();
+        Ok(ended)
+    }
+
+    fn decode(&mut self, mut pending: Vec<TokenId>, host: &mut impl Host) -> Result<Ended, Halt> {
         let mut answer = Answer {
             trie: self.trie,
             text: Utf8::default(),
@@ -126,8 +135,10 @@ impl Decoder<'_> {
             return Ok((token, log_prob(logits, None, token)));
         };
         let mask = guide.mask().map_err(failed)?;
-        let token = self.sampler.pick(logits, Some(&mask)).ok_or_else(none)?;
-        let Some(narrow) = guide.restrain(token, &mask, left) else {
+        let grounded = guide.grounded(&mask);
+        let allowed = grounded.as_ref().unwrap_or(&mask);
+        let token = self.sampler.pick(logits, Some(allowed)).ok_or_else(none)?;
+        let Some(narrow) = guide.restrain(token, allowed, left) else {
             return Ok((token, log_prob(logits, Some(&mask), token)));
         };
         answer.restrained = true;
@@ -177,7 +188,13 @@ impl Answer<'_> {
         if !rest.is_empty() {
             host.emit(rest);
         }
-        Ended { finish, closed_at, restrained: self.restrained, log_probs: self.log_probs }
+        Ended {
+            finish,
+            closed_at,
+            restrained: self.restrained,
+            strays: Vec::new(),
+            log_probs: self.log_probs,
+        }
     }
 }
 

@@ -45,6 +45,11 @@ impl Table {
         }
     }
 
+    /// Returns the tokens with a quotation mark.
+    pub(crate) fn quotes(&self) -> &[TokenId] {
+        &self.quotes
+    }
+
     /// Returns the tokens that can continue a number.
     pub(crate) fn numbers(&self) -> &[TokenId] {
         &self.numbers

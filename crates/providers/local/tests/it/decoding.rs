@@ -47,6 +47,123 @@ async fn a_string_gets_a_share_of_the_tokens_and_the_rest_is_the_models() {
     }
 }
 
+/// Returns a contract with texts and numbers of all kinds, and the rule that all but `kind` and `free` are grounded.
+fn invoice() -> (Value, Vec<Rule>) {
+    let text = json!({"type": "string"});
+    let row = json!({"type": "object", "properties": {"what": text, "price": {"type": "number"}}, "required": ["what"], "additionalProperties": false});
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "name": text,
+            "kind": {"enum": ["debit", "credit"]},
+            "total": {"type": ["number", "null"]},
+            "count": {"type": "integer"},
+            "tags": {"type": "array", "items": text, "minItems": 1, "maxItems": 3},
+            "rows": {"type": "array", "items": row, "maxItems": 2},
+            "note": {"anyOf": [text, {"type": "null"}]},
+            "due": {"type": "string", "format": "date"},
+            "free": {"type": "string", "maxLength": 8},
+        },
+        "required": ["name", "kind", "total", "tags", "rows", "note", "free"],
+        "additionalProperties": false,
+    });
+    let paths = ["$.name", "$.total", "$.count", "$.tags[*]", "$.rows", "$.note", "$.due"];
+    (schema, paths.map(|path| Rule::grounded(path.parse().unwrap())).into())
+}
+
+/// Random weights write no word of the source, so that each word here is the constraint's.
+#[tokio::test]
+async fn grounded_values_stand_in_the_source_whatever_the_model_would_write() {
+    let local = tiny("llama", Restraint::TinyModel);
+    let (schema, rules) = invoice();
+    let (mut strays, mut whole, mut seed) = (0, 0, 0);
+    for source in [
+        "Maria Lindqvist (34) moved to Lisbon on 5 March 2024, and pays 1,250.00 EUR.",
+        "\"C:\\new\"\tO'Neill & Søn: 7 %, -3 or 2.5 million\n\n(2024-01-31)",
+        "東京都の会社は2024年3月5日に、１２個で3,500円。",
+        "👩\u{200d}👧🏽 e\u{301}te\u{301}? שלום 99! 1/2/2023",
+    ] {
+        let index = formwork_core::evidence::Index::new(source);
+        for is_grounded in [true, true, true, true, true, false] {
+            seed += 1;
+            let mut request = drawn(call(Some(schema.clone()), "x"), seed, 600);
+            if is_grounded {
+                (request.rules, request.source) = (rules.clone(), Some(source.into()));
+            }
+            let answer = answer(&local, &request).await.unwrap();
+            assert_eq!(answer.notes, Vec::<String>::new(), "{}", answer.text);
+            let value: Value = serde_json::from_str(&answer.text).unwrap();
+            assert!(matches!(value["kind"].as_str(), Some("debit" | "credit")), "{}", answer.text);
+            let (cx, mut report) = (Context { source, ..Context::EMPTY }, Report::default());
+            rules.iter().for_each(|rule| rule.validate(&value, &cx, &mut report));
+            if is_grounded && answer.closed_at.is_none() {
+                whole += 1;
+                assert!(report.is_empty(), "{source:?}: {}: {report:?}", answer.text);
+                assert!(index.states(&value["name"], 1), "{}", answer.text);
+            } else if !is_grounded {
+                strays += usize::from(!report.is_empty());
+            }
+        }
+    }
+    assert_eq!(strays, 4, "without the rule, no answer of random weights is grounded");
+    assert!(whole >= 10, "{whole} of 20 answers were not closed");
+}
+
+#[tokio::test]
+async fn a_source_without_numbers_leaves_null_or_no_member_or_else_a_free_value_with_a_note() {
+    let local = tiny("llama", Restraint::TinyModel);
+    let rule = || vec![Rule::grounded("$".parse().unwrap())];
+    for (total, required, is_free) in [
+        (json!({"type": "number"}), json!([]), false),
+        (json!({"type": ["number", "null"]}), json!(["total"]), false),
+        (json!({"anyOf": [{"type": "integer"}, {"type": "null"}]}), json!(["total"]), false),
+        (json!({"type": "array", "items": {"type": "number"}}), json!(["total"]), false),
+        (json!({"type": "number"}), json!(["total"]), true),
+        (json!({"type": "array", "items": {"type": "integer"}, "minItems": 1}), json!(["total"]), true),
+    ] {
+        let schema = json!({"type": "object", "properties": {"total": total}, "required": required, "additionalProperties": false});
+        for seed in 0..4 {
+            let mut request = drawn(call(Some(schema.clone()), "x"), seed, 200);
+            (request.rules, request.source) = (rule(), Some("no digits here".into()));
+            let answer = answer(&local, &request).await.unwrap();
+            let value: Value = serde_json::from_str(&answer.text).unwrap();
+            let has_number = value["total"].is_number() || value["total"][0].is_number();
+            assert_eq!(
+                (has_number, answer.notes.len()),
+                (is_free, usize::from(is_free)),
+                "{schema}: {}",
+                answer.text
+            );
+            assert!(answer.notes.iter().all(|note| note.starts_with("$.total")), "{:?}", answer.notes);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_short_answer_is_closed_at_the_end_of_a_word_of_the_source() {
+    const SOURCE: &str = "Donaudampfschifffahrtsgesellschaft Rechtsschutzversicherungsgesellschaften";
+    let local = tiny("llama", Restraint::TinyModel);
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"], "additionalProperties": false});
+    let mut closed = 0;
+    for seed in 0..6 {
+        for room in [16, 40, 64, 90] {
+            let mut request = drawn(call(Some(schema.clone()), "x"), seed, room);
+            (request.rules, request.source) =
+                (vec![Rule::grounded("$".parse().unwrap())], Some(SOURCE.into()));
+            let answer = answer(&local, &request).await.unwrap();
+            assert!(answer.usage.output_tokens <= u64::from(room));
+            let value: Value = serde_json::from_str(&answer.text).unwrap();
+            let name = value["name"].as_str().unwrap();
+            closed += usize::from(answer.closed_at.is_some());
+            assert!(
+                name.is_empty() || SOURCE.split(' ').any(|word| word == name) || name == SOURCE,
+                "{room}: {name}"
+            );
+        }
+    }
+    assert!(closed > 0, "no answer was closed");
+}
+
 type Notices = std::sync::Mutex<Vec<String>>;
 
 /// Records notices.

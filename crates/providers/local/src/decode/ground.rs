@@ -1,0 +1,442 @@
+//! Keeps texts, numbers and dates under the rule `grounded` along the words, numbers and dates of the source text.
+
+use formwork_core::evidence::{Candidates, Index, Prefix, subschema};
+use formwork_core::keywords::target;
+use formwork_core::{JsonPath, PathPattern, Rule};
+use serde_json::Value;
+use toktrie::{SimpleVob, TokTrie, TrieNode};
+
+use super::number::is_numeric;
+use super::restraint::Table;
+
+/// The maximum number of references and alternatives of one value.
+const MAX_PARTS: usize = 64;
+
+/// Follows a document, and knows the tokens that keep its grounded values along the source text.
+///
+/// A value that cannot follow the source, for example a required number of a text without numbers, is free: everything
+/// that the schema allows can be written. [`into_strays`](Self::into_strays) has its path.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    targets: Vec<PathPattern>,
+    schema: Value,
+    words: Candidates,
+    numbers: Candidates,
+    dates: Candidates,
+    place: Place,
+    strays: Vec<JsonPath>,
+}
+
+/// The place in a document.
+#[derive(Debug, Clone, Default)]
+struct Place {
+    frames: Vec<Frame>,
+    mode: Mode,
+    is_escaped: bool,
+}
+
+/// A state of the ground to return to.
+pub(crate) struct Mark {
+    place: Place,
+    strays: usize,
+}
+
+/// An open container.
+#[derive(Debug, Clone)]
+enum Frame {
+    /// The name of the current member, and whether a name comes next.
+    Object(String, bool),
+    /// The index of the current item.
+    Array(usize),
+}
+
+#[derive(Debug, Clone, Default)]
+enum Mode {
+    /// Between values, or in one that is neither a text nor a number.
+    #[default]
+    Outside,
+    Key(Vec<u8>),
+    /// In a text that follows nothing.
+    Free,
+    /// In a text along the words, or along the dates.
+    Words(Prefix),
+    Date(Prefix),
+    /// In a number; without a prefix it follows nothing.
+    Number(Option<Prefix>),
+}
+
+/// The values that a text in the schema can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Words,
+    Date,
+    /// The schema determines the text.
+    Free,
+}
+
+impl Ground {
+    /// Returns the ground of a document; `None` without a rule `grounded` or without a source.
+    pub(crate) fn new(schema: &Value, rules: &[Rule], source: Option<&str>) -> Option<Self> {
+        let grounded = |rule: &Rule| match rule {
+            Rule::Grounded { target, min_length } => Some((target.clone(), min_length.unwrap_or(1))),
+            _ => None,
+        };
+        let (targets, lengths): (Vec<_>, Vec<usize>) = rules.iter().filter_map(grounded).unzip();
+        let min_length = *lengths.iter().min()?;
+        let index = Index::new(source?);
+        Some(Self {
+            targets,
+            schema: schema.clone(),
+            words: index.words(min_length),
+            numbers: index.numbers(),
+            dates: index.dates_of_json(),
+            place: Place::default(),
+            strays: Vec::new(),
+        })
+    }
+
+    /// Returns the schema without the optional members of closed objects for which the source has no value.
+    pub(crate) fn sayable(&self) -> Value {
+        let mut schema = self.schema.clone();
+        self.remove_unsayable(&mut schema, &JsonPath::root());
+        schema
+    }
+
+    fn remove_unsayable(&self, part: &mut Value, path: &JsonPath) {
+        let is_closed = part.get("additionalProperties") == Some(&Value::Bool(false));
+        let required = part.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+        if let Some(members) = part.get_mut("properties").and_then(Value::as_object_mut) {
+            members.retain(|name, member| {
+                let path = path.key(name);
+                let is_required = required.iter().any(|one| one == name);
+                let is_sayable = match member.get("type").and_then(Value::as_str) {
+                    _ if is_required || !is_closed || !self.is_target(&path) => true,
+                    Some("number" | "integer") => self.numbers.begin().is_some() || is_determined(member),
+                    Some("string") => {
+                        self.words.begin().is_some() || kind(&self.schema, member) != Kind::Words
+                    }
+                    _ => true,
+                };
+                if is_sayable {
+                    self.remove_unsayable(member, &path);
+                }
+                is_sayable
+            });
+        }
+        if let Some(items) = part.get_mut("items") {
+            self.remove_unsayable(items, &path.index(0));
+        }
+    }
+
+    /// Returns the paths of the values that did not follow the source.
+    pub(crate) fn into_strays(self) -> Vec<JsonPath> {
+        self.strays
+    }
+
+    /// Returns the present state.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { place: self.place.clone(), strays: self.strays.len() }
+    }
+
+    /// Returns to an earlier state.
+    pub(crate) fn back_to(&mut self, mark: Mark) {
+        self.place = mark.place;
+        self.strays.truncate(mark.strays);
+    }
+
+    /// Reads bytes of the document. A value that leaves the source is free from there on.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let mut place = std::mem::take(&mut self.place);
+        for byte in bytes {
+            let before = (!matches!(place.mode, Mode::Outside)).then(|| place.path());
+            if !self.step(&mut place, *byte) {
+                self.strays.push(before.unwrap_or_else(|| place.path()));
+            }
+        }
+        self.place = place;
+    }
+
+    /// Returns the bytes that complete the current text or number along the source; none if it is complete or free.
+    pub(crate) fn rest(&self) -> &[u8] {
+        let rest = match &self.place.mode {
+            Mode::Words(prefix) => self.words.rest(*prefix),
+            Mode::Date(prefix) => self.dates.rest(*prefix),
+            Mode::Number(Some(prefix)) => self.numbers.rest(*prefix),
+            _ => None,
+        };
+        rest.unwrap_or_default()
+    }
+
+    /// Returns the tokens of a mask that stay along the source; `None` if there are none.
+    pub(crate) fn narrow(&self, trie: &TokTrie, table: &Table, mask: &SimpleVob) -> Option<SimpleVob> {
+        let mut left = mask.clone();
+        let stays = |token: u32| {
+            let mut place = self.place.clone();
+            trie.token(token).iter().all(|byte| self.step(&mut place, *byte))
+        };
+        match &self.place.mode {
+            Mode::Words(_) | Mode::Date(_) => {
+                left.set_all(false);
+                self.walk(trie, trie.root(), &self.place, mask, &mut left);
+            }
+            // Only a quotation mark ends the text, and a value may follow in the same token.
+            Mode::Key(_) | Mode::Free => table
+                .quotes()
+                .iter()
+                .filter(|token| mask.is_allowed(**token) && !stays(**token))
+                .for_each(|token| left.disallow_token(*token)),
+            Mode::Outside | Mode::Number(_) => {
+                mask.iter().filter(|token| !stays(*token)).for_each(|token| left.disallow_token(token));
+            }
+        }
+        (!left.is_zero()).then_some(left)
+    }
+
+    /// Adds the tokens below a node that stay along the source from a place on.
+    fn walk(&self, trie: &TokTrie, node: &TrieNode, place: &Place, mask: &SimpleVob, left: &mut SimpleVob) {
+        for child in trie.node_children(node) {
+            let mut next = place.clone();
+            if !self.step(&mut next, child.byte()) {
+                continue;
+            }
+            if let Some(token) = child.token_id().filter(|token| mask.is_allowed(*token)) {
+                left.allow_token(token);
+            }
+            self.walk(trie, child, &next, mask, left);
+        }
+    }
+
+    /// Reads a byte; returns whether the document stays along the source. If not, the value is free from there on.
+    fn step(&self, place: &mut Place, byte: u8) -> bool {
+        let was_escaped = std::mem::take(&mut place.is_escaped);
+        let is_text = !matches!(place.mode, Mode::Outside | Mode::Number(_));
+        place.is_escaped = is_text && byte == b'\\' && !was_escaped;
+        let is_quote = is_text && byte == b'"' && !was_escaped;
+        let (next, stays) = match &mut place.mode {
+            Mode::Outside => return self.outside(place, byte),
+            Mode::Key(name) if is_quote => {
+                let name = format!("\"{}\"", String::from_utf8_lossy(name));
+                let name = serde_json::from_str(&name).unwrap_or_default();
+                if let Some(frame) = place.frames.last_mut() {
+                    *frame = Frame::Object(name, false);
+                }
+                (Mode::Outside, true)
+            }
+            Mode::Key(name) => {
+                name.push(byte);
+                return true;
+            }
+            Mode::Free if is_quote => (Mode::Outside, true),
+            Mode::Free => return true,
+            Mode::Words(prefix) if is_quote => (Mode::Outside, self.words.ends(*prefix)),
+            Mode::Date(prefix) if is_quote => (Mode::Outside, self.dates.ends(*prefix)),
+            Mode::Words(prefix) => match self.words.step(*prefix, byte) {
+                Some(next) => (Mode::Words(next), true),
+                None => (Mode::Free, false),
+            },
+            Mode::Date(prefix) => match self.dates.step(*prefix, byte) {
+                Some(next) => (Mode::Date(next), true),
+                None => (Mode::Free, false),
+            },
+            Mode::Number(prefix) if is_numeric(byte) => match prefix {
+                Some(known) => {
+                    let next = self.numbers.step(*known, byte);
+                    (Mode::Number(next), next.is_some())
+                }
+                None => return true,
+            },
+            Mode::Number(prefix) => {
+                let ends = prefix.is_none_or(|prefix| self.numbers.ends(prefix));
+                place.mode = Mode::Outside;
+                return self.outside(place, byte) && ends;
+            }
+        };
+        place.mode = next;
+        stays
+    }
+
+    /// Reads a byte between values.
+    fn outside(&self, place: &mut Place, byte: u8) -> bool {
+        match byte {
+            b'{' => place.frames.push(Frame::Object(String::new(), true)),
+            b'[' => place.frames.push(Frame::Array(0)),
+            b'}' | b']' => drop(place.frames.pop()),
+            b',' => match place.frames.last_mut() {
+                Some(Frame::Object(_, is_name_next)) => *is_name_next = true,
+                Some(Frame::Array(index)) => *index += 1,
+                None => {}
+            },
+            b'"' if matches!(place.frames.last(), Some(Frame::Object(_, true))) => {
+                place.mode = Mode::Key(Vec::new());
+            }
+            b'"' => {
+                let kind = self
+                    .part(place)
+                    .map_or(Kind::Free, |part| part.map_or(Kind::Words, |part| kind(&self.schema, part)));
+                let begun = match kind {
+                    Kind::Words => self.words.begin().map(Mode::Words),
+                    // A text may name no full date, and the schema wants one.
+                    Kind::Date => Some(self.dates.begin().map_or(Mode::Free, Mode::Date)),
+                    Kind::Free => Some(Mode::Free),
+                };
+                let stays = begun.is_some();
+                place.mode = begun.unwrap_or(Mode::Free);
+                return stays;
+            }
+            b'-' | b'0'..=b'9' => {
+                let part = self.part(place);
+                place.mode = Mode::Number(None);
+                if part.is_some_and(|part| !part.is_some_and(is_determined)) {
+                    let next = self.numbers.begin().and_then(|empty| self.numbers.step(empty, byte));
+                    place.mode = Mode::Number(next);
+                    return next.is_some();
+                }
+            }
+            _ => {}
+        }
+        true
+    }
+
+    fn is_target(&self, path: &JsonPath) -> bool {
+        let covers =
+            |target: &PathPattern| target.steps().len() <= path.segments().len() && target.touches(path);
+        self.targets.iter().any(covers)
+    }
+
+    /// Returns the schema of the value at a place, if it is known; `None` if no rule is about the value.
+    fn part(&self, place: &Place) -> Option<Option<&Value>> {
+        let path = place.path();
+        let mut steps = path.segments().iter();
+        let inside = |part, step| subschema(&self.schema, part, step);
+        self.is_target(&path).then(|| steps.try_fold(&self.schema, inside))
+    }
+}
+
+impl Place {
+    /// Returns the path of the current value.
+    fn path(&self) -> JsonPath {
+        self.frames.iter().fold(JsonPath::root(), |path, frame| match frame {
+            Frame::Object(name, _) => path.key(name.as_str()),
+            Frame::Array(index) => path.index(*index),
+        })
+    }
+}
+
+/// Returns whether the schema lists the values.
+fn is_determined(part: &Value) -> bool {
+    part.get("enum").is_some() || part.get("const").is_some()
+}
+
+/// Returns the values that a text can be by its schema and all its alternatives.
+fn kind(root: &Value, part: &Value) -> Kind {
+    let (mut open, mut seen, mut found) = (vec![part], 0, Kind::Words);
+    while let Some(part) = open.pop() {
+        seen += 1;
+        let format = part.get("format").and_then(Value::as_str);
+        match format {
+            _ if is_determined(part) || part.get("pattern").is_some() || seen > MAX_PARTS => {
+                return Kind::Free;
+            }
+            Some("date") => found = Kind::Date,
+            Some(_) => return Kind::Free,
+            None => {}
+        }
+        open.extend(target(root, part));
+        let lists = ["anyOf", "oneOf", "allOf"].iter().filter_map(|keyword| part.get(keyword)?.as_array());
+        open.extend(lists.flatten());
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const SOURCE: &str =
+        "Invoice for \"Maria\" Lindqvist,\nOslo: 1,250.00 EUR, 3 items, 5 March 2024. 東京都 Café";
+
+    fn ground(source: &str) -> Ground {
+        let text = json!({"type": "string"});
+        let schema = json!({
+            "$defs": {"nullable": {"anyOf": [{"type": "string"}, {"type": "null"}]}},
+            "properties": {
+                "name": text, "nick": {"$ref": "#/$defs/nullable"}, "kind": {"enum": ["a", 7]},
+                "due": {"type": "string", "format": "date"}, "code": {"type": "string", "pattern": "^[A-Z]$"},
+                "total": {"type": "number"}, "count": {"type": "integer"}, "items": {"items": text}, "free": text,
+                "rows": {"items": {"properties": {"who": text, "what": text}}},
+            },
+        });
+        let paths = ["$.name", "$.nick", "$.kind", "$.due", "$.code", "$.total", "$.items", "$.rows[*].who"];
+        let rules = paths.map(|path| Rule::grounded(path.parse().unwrap()));
+        Ground::new(&schema, &rules, Some(source)).unwrap()
+    }
+
+    /// Returns the first value of a document that leaves the source.
+    fn stray(source: &str, document: &str) -> Option<String> {
+        let mut ground = ground(source);
+        ground.push(document.as_bytes());
+        ground.strays.first().map(ToString::to_string)
+    }
+
+    #[test]
+    fn grounded_values_are_words_numbers_and_dates_of_the_source() {
+        for (document, expected) in [
+            (r#"{"name": "Lindqvist, Oslo"}"#, None),
+            (r#"{"name": "\"Maria\" Lindqvist", "nick": "東京"}"#, None),
+            (r#"{"name": "Lind"}"#, Some("$.name")),
+            (r#"{"name": "Oslo", "nick": "Marie"}"#, Some("$.nick")),
+            (r#"{"name": "", "nick": null}"#, Some("$.name")),
+            (r#"{"nick": null, "total": 1250}"#, None),
+            (r#"{"total": 1250.00, "name": "1,250.00"}"#, None),
+            (r#"{"total": 125, "name": "Oslo"}"#, Some("$.total")),
+            (r#"{"total": 12}"#, Some("$.total")),
+            (r#"{"total": 4}"#, Some("$.total")),
+            (r#"{"total": -3}"#, Some("$.total")),
+            (r#"{"items": ["Oslo", "EUR"], "total": 3}"#, None),
+            (r#"{"items": ["Oslo", "USD"]}"#, Some("$.items[1]")),
+            (
+                r#"{"rows": [{"who": "Maria", "what": "x"}, {"what": "y", "who": "z"}]}"#,
+                Some("$.rows[1].who"),
+            ),
+            (r#"{"due": "2024-03-05"}"#, None),
+            (r#"{"due": "2024-03-06"}"#, Some("$.due")),
+            // The schema determines these values, and no rule is about the last ones.
+            (r#"{"kind": "a", "code": "Z", "free": "anything", "count": 99}"#, None),
+            (r#"{"kind": 7, "other": {"name": "x"}}"#, None),
+        ] {
+            assert_eq!(stray(SOURCE, document).as_deref(), expected, "{document}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_free_after_it_left_the_source_and_the_next_one_is_not() {
+        let mut ground = ground(SOURCE);
+        ground.push(br#"{"total": 9999.5, "name": "Eve", "items": ["Os"#);
+        assert_eq!(ground.strays.iter().map(ToString::to_string).collect::<Vec<_>>(), ["$.total", "$.name"]);
+        assert_eq!(ground.rest(), b"lo");
+        assert!(Ground::new(&json!({}), &[], Some(SOURCE)).is_none());
+        assert!(Ground::new(&json!({}), &[Rule::grounded(JsonPath::root().into())], None).is_none());
+    }
+
+    #[test]
+    fn optional_members_without_a_value_in_the_source_are_left_out() {
+        let members = |source: &str, schema: Value| {
+            let ground =
+                Ground::new(&schema, &[Rule::grounded(JsonPath::root().into())], Some(source)).unwrap();
+            let schema = ground.sayable();
+            schema["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>()
+        };
+        let schema = |is_closed: bool| {
+            json!({"additionalProperties": !is_closed, "required": ["a"], "properties": {
+                "a": {"type": "number"}, "b": {"type": "number"}, "c": {"type": ["number", "null"]}, "d": {"type": "string"},
+                "e": {"type": "integer", "enum": [4]},
+            }})
+        };
+        assert_eq!(members("no digits", schema(true)), ["a", "c", "d", "e"]);
+        assert_eq!(members("no digits", schema(false)), ["a", "b", "c", "d", "e"]);
+        assert_eq!(members("4", schema(true)), ["a", "b", "c", "d", "e"]);
+        assert_eq!(members(" -- ", schema(true)), ["a", "c", "e"]);
+    }
+}

@@ -1,0 +1,270 @@
+//! `cargo evals grounded`: entities and arguments of functions, extracted in process with and without the rule `grounded`.
+//!
+//! Both answers to a row come from the same model and prompt at temperature 0; under the rule, the model writes texts only along the words of
+//! the input. The tables also show how well the log probabilities of the tokens tell right values from wrong ones (AUROC).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use formwork_core::{JsonPath, Outcome, Rule, Segment, Usage};
+use formwork_eval::auroc;
+use formwork_extract::Extractor;
+use formwork_local::{Local, LocalOptions};
+use serde_json::Value;
+
+use crate::accepted::{is_accepted, is_accepted_member};
+use crate::bench::runtime;
+use crate::corpora::{rows, text};
+use crate::mixed::{STEP, mixed};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The data
+    #[arg(long, value_enum)]
+    data: Data,
+    /// The folder with `extraction_conllpp.jsonl` and `extraction_bfcl.jsonl`
+    #[arg(long, default_value = "../shared/corpora")]
+    folder: PathBuf,
+    /// A known model of the local engine, or the path of a GGUF file
+    #[arg(long, default_value = "default")]
+    model: String,
+    /// The number of rows, drawn by the seed
+    #[arg(long, default_value_t = 100)]
+    count: usize,
+    /// The seed of the drawing
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Print each row: its results, values and output tokens
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Data {
+    /// Persons, organizations, locations and others in sentences of news
+    Entities,
+    /// Arguments of functions in questions
+    Functions,
+}
+
+/// The results of one configuration.
+#[derive(Default)]
+struct Arm {
+    rows: usize,
+    valid: usize,
+    right: usize,
+    /// The values that are right, all values of answers, and all values of the gold.
+    hits: usize,
+    given: usize,
+    wanted: usize,
+    usage: Usage,
+    /// Each leaf with its score, the product of the probabilities of its tokens, and whether it is right.
+    leaves: Vec<([f64; 2], bool)>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), String> {
+    let file = match args.data {
+        Data::Entities => "extraction_conllpp.jsonl",
+        Data::Functions => "extraction_bfcl.jsonl",
+    };
+    let mut rows = rows(&args.folder.join(file))?;
+    draw(&mut rows, args.count, args.seed);
+    let options = LocalOptions::new().with_model(args.model.as_str());
+    let local = Arc::new(Local::open(options).map_err(|error| error.to_string())?);
+    let runtime = runtime().map_err(|error| format!("the runtime cannot be started: {error}"))?;
+    let mut arms = [Arm::default(), Arm::default()];
+    for row in &rows {
+        for (arm, is_grounded) in arms.iter_mut().zip([false, true]) {
+            runtime.block_on(arm.row(args, &local, row, is_grounded))?;
+        }
+    }
+    println!("{:?}, {} rows by seed {}, temperature 0", args.data, rows.len(), args.seed);
+    arms.iter().zip(["off", "on"]).for_each(|(arm, name)| arm.print(name));
+    Ok(())
+}
+
+/// Keeps `count` rows, drawn by a seed (the first steps of a Fisher-Yates shuffle).
+fn draw(rows: &mut Vec<Value>, count: usize, seed: u64) {
+    let mut state = mixed(seed);
+    for at in 0..count.min(rows.len()) {
+        state = state.wrapping_add(STEP);
+        let left = (rows.len() - at) as u64;
+        rows.swap(at, at + usize::try_from(mixed(state) % left).unwrap_or_default());
+    }
+    rows.truncate(count);
+}
+
+/// Adds a rule for each text of a schema that the schema does not list.
+fn texts(part: &Value, path: &str, rules: &mut Vec<Rule>) {
+    if part["type"] == "string" && part.get("enum").is_none() {
+        rules.extend(path.parse().map(Rule::grounded));
+    }
+    for (name, member) in part["properties"].as_object().into_iter().flatten() {
+        texts(member, &JsonPath::root().key(name).to_string().replacen('$', path, 1), rules);
+    }
+    if let Some(items) = part.get("items") {
+        texts(items, &format!("{path}[*]"), rules);
+    }
+}
+
+impl Arm {
+    async fn row(
+        &mut self,
+        args: &Args,
+        local: &Arc<Local>,
+        row: &Value,
+        is_grounded: bool,
+    ) -> Result<(), String> {
+        let name = row["function"]["name"].as_str().unwrap_or("entities");
+        let mut builder = Extractor::<Value>::for_document(name, row["schema"].clone())
+            .with_target(Arc::clone(local))
+            .with_temperature(0.0)
+            .with_max_tokens(512);
+        // The text is the question alone: no argument is a word of the function's description.
+        let system = row["system"].as_str().or_else(|| row["function"]["description"].as_str());
+        if let Some(system) = system {
+            builder = builder.with_system(system);
+        }
+        if is_grounded {
+            let mut rules = Vec::new();
+            texts(&row["schema"], "$", &mut rules);
+            builder = builder.with_rules(rules);
+        }
+        let extractor = builder.build().map_err(|error| format!("{}: {error}", text(row, "id")))?;
+        let input = match args.data {
+            Data::Entities => text(row, "text").to_owned(),
+            Data::Functions => {
+                let messages = row["messages"].as_array().into_iter().flatten();
+                messages.map(|message| text(message, "content")).collect::<Vec<_>>().join("\n")
+            }
+        };
+        let extracted = extractor.extract(input).await;
+        let usage = extracted.as_ref().map_or_else(|error| error.usage(), Outcome::usage);
+        self.usage = self.usage.plus(usage);
+        self.rows += 1;
+        let is_right = match args.data {
+            Data::Entities => self.entities(extracted.as_ref().ok(), &row["gold"]),
+            Data::Functions => self.arguments(extracted.as_ref().ok(), &row["accepted"]),
+        };
+        self.valid += usize::from(extracted.is_ok());
+        self.right += usize::from(is_right);
+        if args.verbose {
+            let (mark, on) =
+                (if is_right { "right" } else { "wrong" }, if is_grounded { "on" } else { "off" });
+            let shown = extracted.map_or_else(|error| error.to_string(), |outcome| outcome.value.to_string());
+            println!("{} {on} {mark} {} {shown}", text(row, "id"), usage.output_tokens);
+        }
+        Ok(())
+    }
+
+    /// Scores pairs of type and text; returns whether the answer is the gold.
+    fn entities(&mut self, outcome: Option<&Outcome<Value>>, gold: &Value) -> bool {
+        let mut left: Vec<(&str, &Value)> = pairs(gold).collect();
+        let wanted = left.len();
+        self.wanted += wanted;
+        let Some(outcome) = outcome else { return false };
+        let mut hits = Vec::new();
+        for pair in pairs(&outcome.value) {
+            let at = left.iter().position(|one| *one == pair);
+            at.map(|at| left.swap_remove(at));
+            hits.push(at.is_some());
+        }
+        let right = hits.iter().filter(|hit| **hit).count();
+        self.hits += right;
+        self.given += hits.len();
+        self.confidence(outcome, hits.iter().copied());
+        right == wanted && right == hits.len()
+    }
+
+    /// Scores members; returns whether all are accepted.
+    fn arguments(&mut self, outcome: Option<&Outcome<Value>>, accepted: &Value) -> bool {
+        let Some(outcome) = outcome else { return false };
+        let of = |path: &JsonPath| match path.segments().first() {
+            Some(Segment::Key(name)) => {
+                outcome.value.get(name).is_some_and(|value| is_accepted_member(name, value, accepted))
+            }
+            _ => false,
+        };
+        let leaves: Vec<bool> = outcome.confidence().iter().map(|it| of(&it.path)).collect();
+        self.hits += leaves.iter().filter(|right| **right).count();
+        self.given += leaves.len();
+        self.confidence(outcome, leaves.into_iter());
+        is_accepted(&outcome.value, accepted)
+    }
+
+    /// Keeps the confidence in each leaf, in the order of the value, beside whether it is right.
+    fn confidence(&mut self, outcome: &Outcome<Value>, right: impl Iterator<Item = bool>) {
+        let known = outcome.confidence().into_iter().zip(right);
+        self.leaves.extend(known.filter_map(|(it, right)| {
+            let [product, _] = it.tokens?;
+            Some(([it.score, product], right))
+        }));
+    }
+
+    fn print(&self, name: &str) {
+        let Self { rows, valid, right, hits, given, wanted, usage, leaves } = self;
+        let share = |part: usize, all: usize| 100.0 * part as f64 / all.max(1) as f64;
+        let of = |at: usize| {
+            let scored: Vec<(f64, bool)> =
+                leaves.iter().map(|(scores, right)| (scores[at], *right)).collect();
+            auroc(&scored).map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"))
+        };
+        let f1 = match wanted {
+            0 => String::new(),
+            _ => {
+                let f1 = share(2 * hits, given + wanted);
+                format!(
+                    ", precision {:.1} %, recall {:.1} %, micro F1 {f1:.1} %",
+                    share(*hits, *given),
+                    share(*hits, *wanted)
+                )
+            }
+        };
+        println!(
+            "{name}: {rows} rows, {valid} valid, {right} right{f1}, {} output tokens; {hits} of {given} values right; AUROC of {} values: score {}, \
+             log probability {}",
+            usage.output_tokens,
+            leaves.len(),
+            of(0),
+            of(1)
+        );
+    }
+}
+
+/// Returns the entities of an answer with their types, in the order of the value.
+fn pairs(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let lists = value.as_object().into_iter().flatten();
+    lists.flat_map(|(name, list)| list.as_array().into_iter().flatten().map(move |one| (name.as_str(), one)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_seed_draws_the_same_rows_and_another_one_others() {
+        let drawn = |seed| {
+            let mut rows: Vec<Value> = (0..50).map(Value::from).collect();
+            draw(&mut rows, 10, seed);
+            rows
+        };
+        assert_eq!(drawn(1), drawn(1));
+        assert_ne!(drawn(1), drawn(2));
+        let mut all = drawn(3);
+        all.sort_by_key(Value::as_u64);
+        all.dedup();
+        assert_eq!(all.len(), 10);
+    }
+
+    #[test]
+    fn texts_without_a_list_are_grounded() {
+        let schema = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string", "enum": ["x"]},
+            "c d": {"type": "array", "items": {"type": "object", "properties": {"e": {"type": "string"}, "f": {"type": "integer"}}}}}});
+        let mut rules = Vec::new();
+        texts(&schema, "$", &mut rules);
+        assert_eq!(rules, ["$.a", "$['c d'][*].e"].map(|path| Rule::grounded(path.parse().unwrap())));
+    }
+}
