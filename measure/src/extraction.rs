@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// The seed by which the rows are drawn from the file
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Whom to ask, one after another
+    /// The sides to ask, one after another
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["raw", "formwork", "in-process"])]
     sides: Vec<Side>,
     /// The temperature of all calls, 0 to 2
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     verbose: bool,
 }
 
-/// Who extracts.
+/// A side of the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Side {
     /// One request to the server, with the schema as its response format

@@ -8,8 +8,7 @@ use formwork_json::{JsonPath, PathPattern};
 use serde_json::{Map, Value, json};
 
 use super::Run;
-use super::places::{Place, Places, label};
-use super::rest::others;
+use super::places::{Place, Places, label, others};
 use crate::feedback::cut_bytes;
 use crate::plan::Mode;
 use crate::{LowerRequest, Lowered, MAX_PATH, Plan, Report, Rule, Target, Violation, spaced};

@@ -124,6 +124,30 @@ pub(super) fn is_rest(path: &JsonPath, document: &Value) -> bool {
     }
 }
 
+/// Returns the schema of further members of a map, given the schema of the map: of an object whose members have names of their own.
+/// `None` if the schema has no such members, or if other schemas decide about them as well.
+pub(super) fn others(map: &Value) -> Option<Value> {
+    const DECIDING: [&str; 9] =
+        ["$ref", "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "unevaluatedProperties", "enum"];
+    let members = map.as_object()?;
+    let is_named =
+        members.get("properties").and_then(Value::as_object).is_some_and(|named| !named.is_empty());
+    let is_map = members.get("patternProperties").is_some_and(Value::is_object)
+        || match members.get("additionalProperties") {
+            Some(Value::Bool(is_open)) => *is_open && !is_named,
+            Some(schema) => schema.is_object(),
+            None => !is_named && members.get("type").is_some_and(|kind| kind == "object"),
+        };
+    if !is_map || DECIDING.iter().any(|keyword| members.contains_key(*keyword)) {
+        return None;
+    }
+    let mut schema = members.clone();
+    for keyword in ["minProperties", "dependentRequired", "dependencies"] {
+        schema.shift_remove(keyword);
+    }
+    Some(Value::Object(schema))
+}
+
 /// Returns the property name for `path` in a patch schema, for example `items[0].price` for `$.items[0].price`.
 pub(super) fn label(path: &JsonPath) -> String {
     let text = path.to_string();

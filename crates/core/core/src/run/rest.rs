@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::closed::Closed;
 use super::drafts::Draft;
 use super::patch::{MAX_PATCHED, max_items, wrong_values};
-use super::places::{Places as Parts, is_rest};
+use super::places::{Places as Parts, is_rest, others};
 use super::question::Question;
 use crate::keywords::{member_names, target};
 use crate::lift::{Lifted, lift_begun, remove_last};
@@ -254,30 +254,6 @@ fn lacking(plan: &Plan, path: &JsonPath, document: &Value) -> Option<Vec<JsonPat
         }
         _ => None,
     }
-}
-
-/// Returns the schema of further members of a map, given the schema of the map: of an object whose members have names of their own.
-/// `None` if the schema has no such members, or if other schemas decide about them as well.
-pub(super) fn others(map: &Value) -> Option<Value> {
-    const DECIDING: [&str; 9] =
-        ["$ref", "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "unevaluatedProperties", "enum"];
-    let members = map.as_object()?;
-    let is_named =
-        members.get("properties").and_then(Value::as_object).is_some_and(|named| !named.is_empty());
-    let is_map = members.get("patternProperties").is_some_and(Value::is_object)
-        || match members.get("additionalProperties") {
-            Some(Value::Bool(is_open)) => *is_open && !is_named,
-            Some(schema) => schema.is_object(),
-            None => !is_named && members.get("type").is_some_and(|kind| kind == "object"),
-        };
-    if !is_map || DECIDING.iter().any(|keyword| members.contains_key(*keyword)) {
-        return None;
-    }
-    let mut schema = members.clone();
-    for keyword in ["minProperties", "dependentRequired", "dependencies"] {
-        schema.shift_remove(keyword);
-    }
-    Some(Value::Object(schema))
 }
 
 /// Returns whether a list ends with the same item many times, as the answer of a model that repeats itself does. A few equal neighbours

@@ -137,7 +137,7 @@ fn a_refusal_is_not_turned_into_json() {
     assert_eq!(read("<think>{\"draft\": 1}", Level::Lenient), Err(ReadError::OnlyReasoning));
 }
 
-/// Where a text with quotes in it may end at one of them, or an object goes on after its end, each guess is wrong as often as right.
+/// A guess is wrong as often as right if a text may end at a quote inside of it, or if an object goes on after its end.
 #[test]
 fn a_document_that_may_mean_several_things_is_no_document() {
     for (text, at) in [
