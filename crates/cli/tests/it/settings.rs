@@ -236,7 +236,7 @@ fn show_prints_each_setting_with_its_source_and_no_secret() {
         "# the environment variable FORMWORK__PROVIDERS__A__MODEL",
         "base_url = \"http://[hidden]@h:11434\"",
         // The sources of what no setting decides.
-        "json-object, prompt (the kind `ollama`)",
+        "json-object, prompt (the registry's row `Ollama, GGUF`, checked on ",
         "providers.b.headers.x-team = \"forms\"",
         "cannot be used: ",
         "`FORMWORK_NO_SUCH_KEY` is not set",
