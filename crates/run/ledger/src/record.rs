@@ -164,7 +164,6 @@ impl RunRecord {
 
     /// Sets the evidence for an accepted value (default: none), unless its text is empty or longer than 1 MiB. The places of the values
     /// are searched for, which takes tens of microseconds for a short text.
-    #[must_use]
     pub fn with_evidence_of<T: Serialize>(
         mut self,
         result: &Result<Outcome<T>, formwork_core::Error>,
