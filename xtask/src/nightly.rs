@@ -54,8 +54,8 @@ fn steps(seed: u64) -> Vec<Step> {
         // Other test runs use the seed in `.cargo/config.toml`.
         with("PROPTEST_RNG_SEED", &seed.to_string(), "test --quiet --workspace"),
         step("test --quiet -p formwork-cli --no-default-features"),
-        step("clippy --quiet -p formwork-batch --all-targets --features=restate -- -D warnings"),
-        step("test --quiet -p formwork-batch --features=restate"),
+        step("clippy --quiet -p formwork-batch --all-targets --features=parquet,restate -- -D warnings"),
+        step("test --quiet -p formwork-batch --features=parquet,restate"),
         step("test --quiet -p formwork-oracle --no-default-features"),
         step("xtask deny bans licenses sources advisories"),
         step("xtask registry check --strict"),
