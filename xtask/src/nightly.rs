@@ -56,8 +56,8 @@ fn steps(seed: u64) -> Vec<Step> {
         // The laws of lowering on ten times as many schemas as in other test runs.
         with("PROPTEST_CASES", "1000", "test --quiet -p formwork-dialect --test it laws::every_dialect"),
         step("test --quiet -p formwork-cli --no-default-features"),
-        step("clippy --quiet -p formwork-batch --all-targets --features=restate -- -D warnings"),
-        step("test --quiet -p formwork-batch --features=restate"),
+        step("clippy --quiet -p formwork-batch --all-targets --features=parquet,restate -- -D warnings"),
+        step("test --quiet -p formwork-batch --features=parquet,restate"),
         step("test --quiet -p formwork-oracle --no-default-features"),
         step("xtask deny bans licenses sources advisories"),
         step("xtask registry check --strict"),

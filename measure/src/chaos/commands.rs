@@ -28,10 +28,11 @@ impl Commands<'_> {
         command
     }
 
-    /// Starts a worker that Restate reaches at `advertise`, with further arguments.
+    /// Starts a worker of a pool that Restate reaches at `advertise`, with further arguments.
     pub(super) fn worker(
         &self,
         files: &Files,
+        pool: &str,
         listen: SocketAddr,
         advertise: SocketAddr,
         arguments: &[String],
@@ -40,18 +41,18 @@ impl Commands<'_> {
         command.arg("--listen").arg(listen.to_string());
         command.arg("--register").arg(format!("http://127.0.0.1:{}", self.ingress + 1));
         command.arg("--advertise").arg(format!("http://{advertise}"));
-        command.args(["--pool", "chaos"]).arg("--config").arg(&files.config).args(arguments);
+        command.args(["--pool", pool]).arg("--config").arg(&files.config).args(arguments);
         spawned(&mut command, &self.folder.join(format!("worker-{}.log", listen.port())))
     }
 
-    /// Starts the process that submits the rows of a batch, `open` at a time.
-    pub(super) fn batch(&self, files: &Files, open: u16) -> Result<Child, String> {
+    /// Starts the process that submits the rows of a batch to a pool, `open` at a time.
+    pub(super) fn batch(&self, files: &Files, pool: &str, open: u16) -> Result<Child, String> {
         let mut command = self.command("batch");
         command.arg("run").arg(&files.rows).arg("--contract").arg(&files.contract);
         command.arg("--out").arg(&files.out).args(["--engine", "restate", "--json"]);
         command.arg("--store").arg(files.out.join("store.db"));
         command.arg("--ingress").arg(format!("http://127.0.0.1:{}", self.ingress));
-        command.args(["--pool", "chaos", "--concurrency", &open.to_string()]);
+        command.args(["--pool", pool, "--concurrency", &open.to_string()]);
         spawned(&mut command, &self.folder.join("batch.log"))
     }
 }

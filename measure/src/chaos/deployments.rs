@@ -20,6 +20,9 @@ pub(super) struct Play {
     /// Number of rows of each of the two batches
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(100..=100_000))]
     rows: u64,
+    /// Give the old and the new workers pools of their own, with a batch each, which begin together: no row may reach the other pool
+    #[arg(long)]
+    pools: bool,
     /// Milliseconds that an answer takes
     #[arg(long, default_value_t = 200)]
     latency: u64,
@@ -34,6 +37,8 @@ pub(super) struct Seen {
     batches: [(Found, String); 2],
     /// The rows that the old workers alone called for, and the new ones, and both.
     rows: [usize; 3],
+    /// The rows that reached workers of another pool.
+    strayed: usize,
     /// The calls of the old workers after the new ones had made their first one.
     late: usize,
     seconds: f64,
@@ -47,6 +52,7 @@ impl Seen {
             let table = Table::default().with("contract", name).with("rows", play.rows);
             let table = table.with("rows of old workers, new workers, both", format!("{old}, {new}, {both}"));
             let table = table.with("calls of old workers beside new ones", self.late);
+            let table = if play.pools { table.with("rows in the wrong pool", self.strayed) } else { table };
             table.with_found(found, integrity, self.seconds).to_string()
         };
         let [first, second] = &self.batches;
@@ -60,6 +66,9 @@ impl Seen {
         let [old, new, _] = self.rows;
         if old == 0 || new == 0 || self.late == 0 {
             wrong.push("old and new workers did not work beside each other".to_owned());
+        }
+        if self.strayed > 0 {
+            wrong.push(format!("{} rows reached workers of another pool", self.strayed));
         }
         wrong
     }
@@ -94,19 +103,26 @@ pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, 
     let mut children = Children(vec![started_server(&mut server, folder, commands.ingress)?]);
     let addresses: Vec<SocketAddr> = free(2)?;
     let started = Instant::now();
-    children.0.push(commands.worker(&old, addresses[0], addresses[0], &[])?);
+    let pools = if play.pools { ["old", "new"] } else { ["chaos"; 2] };
+    children.0.push(commands.worker(&old, pools[0], addresses[0], addresses[0], &[])?);
+    if play.pools {
+        children.0.push(commands.worker(&new, pools[1], addresses[1], addresses[1], &[])?);
+    }
     // A worker needs time to register itself.
     thread::sleep(Duration::from_secs(2));
-    let mut batches = vec![commands.batch(&old, 96)?];
-    while provider.calls() < play.rows as usize / 4 {
-        if let Some(status) = batches[0].try_wait().map_err(|error| error.to_string())? {
-            return Err(format!("the batch ended with {status}: see {}", folder.join("batch.log").display()));
+    let mut batches = vec![commands.batch(&old, pools[0], 96)?];
+    if !play.pools {
+        while provider.calls() < play.rows as usize / 4 {
+            if let Some(status) = batches[0].try_wait().map_err(|error| error.to_string())? {
+                let log = folder.join("batch.log");
+                return Err(format!("the batch ended with {status}: see {}", log.display()));
+            }
+            thread::sleep(Duration::from_millis(5));
         }
-        thread::sleep(Duration::from_millis(5));
+        children.0.push(commands.worker(&new, pools[1], addresses[1], addresses[1], &[])?);
+        thread::sleep(Duration::from_secs(1));
     }
-    children.0.push(commands.worker(&new, addresses[1], addresses[1], &[])?);
-    thread::sleep(Duration::from_secs(1));
-    batches.push(commands.batch(&new, 96)?);
+    batches.push(commands.batch(&new, pools[1], 96)?);
     for batch in &mut batches {
         while batch.try_wait().map_err(|error| error.to_string())?.is_none() {
             if started.elapsed() > PATIENCE {
@@ -128,8 +144,12 @@ pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, 
     let first_new = calls().filter(|call| call.model == 'w').map(|call| call.began).min();
     let late =
         calls().filter(|call| call.model == 'd' && first_new.is_some_and(|new| call.began > new)).count();
+    let reached = |rows: &std::ops::Range<u64>, model| {
+        rows.clone().filter(|row| record.of(*row).iter().any(|call| call.model == model)).count()
+    };
+    let strayed = if play.pools { reached(&first, 'w') + reached(&second, 'd') } else { 0 };
     let checked = |files: &Files, rows| {
         Ok::<_, String>((checker::check(&files.out, rows, &record)?, files.integrity()?))
     };
-    Ok(Seen { batches: [checked(&old, first)?, checked(&new, second)?], rows, late, seconds })
+    Ok(Seen { batches: [checked(&old, first)?, checked(&new, second)?], rows, strayed, late, seconds })
 }

@@ -142,6 +142,9 @@ impl Seen {
 /// The time for which a worker is stopped. It is longer than the time limit of a call.
 const PAUSE: Duration = Duration::from_secs(2);
 
+/// The pool of the workers.
+const POOL: &str = "chaos";
+
 /// The longest time of a play.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
@@ -196,11 +199,11 @@ impl<'a> Processes<'a> {
         if let Some(pace) = self.play.calls_per_second {
             arguments.extend(["--calls-per-second".to_owned(), pace.to_string()]);
         }
-        self.commands.worker(self.files, listen, self.balancer.address, &arguments)
+        self.commands.worker(self.files, POOL, listen, self.balancer.address, &arguments)
     }
 
     fn batch(&self) -> Result<Child, String> {
-        self.commands.batch(self.files, self.play.open)
+        self.commands.batch(self.files, POOL, self.play.open)
     }
 
     /// Starts workers again that have ended: killed ones, and those that found no server.
@@ -267,7 +270,10 @@ pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, 
     if play.pauses > 0 {
         record.stopped(long_faults(&files.out, PAUSE)?);
     }
-    let found = checker::check(&files.out, 0..play.rows, &record)?;
+    let mut found = checker::check(&files.out, 0..play.rows, &record)?;
+    let (known, uncertain) = files.counted()?;
+    // Calls that a killed worker or server had in flight were begun by nobody who could tell.
+    found.counts = vec![[known, found.calls, uncertain + found.in_flight.all]];
     let integrity = files.integrity()?;
     Ok(Seen { found, seconds, max_open: provider.max_open(), integrity })
 }

@@ -35,6 +35,10 @@ impl Table {
             .with("changed", found.changed.len())
             .with("calls", found.calls)
             .with("repeated", found.repeated)
+            .with(
+                "uncertain",
+                found.counts.last().map_or_else(|| "-".to_owned(), |counts| counts[2].to_string()),
+            )
             .with("in flight at kills", found.in_flight.all)
             .with("of them without a response", found.in_flight.open)
             .with("age of the oldest repeated response, ms", found.oldest.as_millis())

@@ -119,7 +119,7 @@ async fn serve(args: &Args, providers: &Providers, listener: std::net::TcpListen
         .await?;
     let names: Vec<String> = opened.backends.iter().map(|backend| backend.name().to_owned()).collect();
     let (defaults, backends) = (opened.defaults, opened.backends);
-    let make = move |contract: &Value| extractor_of(contract, defaults, backends.iter().cloned());
+    let make = move |contract: &Value| extractor_of(contract, defaults.clone(), backends.iter().cloned());
     let ingress = args.ingress.clone().or(ingress);
     let ingress =
         ingress.ok_or_else(|| Failed::usage("Restate does not say where its ingress is: add --ingress"))?;

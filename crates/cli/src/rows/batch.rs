@@ -36,6 +36,11 @@ pub struct BatchOutput {
     /// The cost of all rows in US dollars, if the open rows cost as much as the others; absent if it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_cost_usd: Option<f64>,
+    /// The calls that a process makes now, and those that a provider's batch API or Restate has.
+    pub in_flight: u64,
+    /// The most that these calls cost in US dollars, as far as prices are known. It is not part of `cost_usd`, and counts against
+    /// `--budget`.
+    pub reserved_cost_usd: f64,
     /// The calls whose results are not known, because their process died or was interrupted.
     pub uncertain: u64,
     /// The most that these calls have cost in US dollars, as far as prices are known. It is not part of `cost_usd`, and counts against

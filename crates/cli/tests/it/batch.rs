@@ -33,7 +33,7 @@ pub(super) fn batch(args: &[&str]) -> Ran {
 }
 
 /// Starts or resumes a batch with one row at a time, so that scripted completions arrive in the order of the rows.
-fn work(args: &[&str], config: &str) -> Ran {
+pub(super) fn work(args: &[&str], config: &str) -> Ran {
     batch(&[args, &["--config", config, "--concurrency", "1"]].concat())
 }
 
@@ -492,53 +492,4 @@ fn kills_between_any_two_steps_of_a_file_lose_nothing_and_submit_nothing_twice()
     assert_eq!(seen.faults(), Vec::<String>::new(), "{seen:?}");
     assert_eq!((seen.kills, seen.found.accepted + seen.found.rejected), ([2; 3], 120), "{seen:?}");
     assert!(seen.accepted > 10 && seen.seconds > 0.0, "{seen:?}");
-}
-
-#[test]
-fn the_same_rows_are_paid_for_once_and_only_changed_ones_again() {
-    let server = chat(&[MARIA; 9]);
-    let (input, person, config) =
-        (rows("batch-once.jsonl", 3), example("person.schema.json"), config(&server));
-    let (first, second) = (out("once"), out("twice"));
-    let store = folder().join("once").join("store.db").display().to_string();
-    let run = |out: &str, input: &str, more: &[&str]| {
-        let ran = work(&[&["run", input, "-c", &*person, "-o", out], more].concat(), &config);
-        (ran.code, server.received().len(), ran.stderr)
-    };
-    let stored = ["--store", &*store];
-    assert_eq!(run(&first, &input, &stored).1, 3);
-    let (code, calls, says) = run(&second, &input, &stored);
-    assert_eq!((code, calls), (0, 3), "{says}");
-    assert!(
-        says.contains("3 rows have a valid answer in") && says.contains("0 rows are processed"),
-        "{says}"
-    );
-    assert_eq!(lines(&first, "part-")[1]["value"], lines(&second, "part-")[1]["value"]);
-    // Another sample asks anew, and one row is new.
-    assert_eq!(run(&out("sample"), &input, &[&stored[..], &["--sample", "1"]].concat()).1, 6);
-    let more = temporary(
-        "batch-once-more.jsonl",
-        "{\"id\": \"new\", \"input\": \"Maria, 34\"}\n{\"id\": 1, \"input\": \"Maria, 34, No. 1\"}\n",
-    );
-    let (code, _, says) = run(&first, &more, &[]);
-    assert!(code == 2 && says.contains("row 1 had the id"), "{says}");
-    let (code, calls, says) = run(&first, &more, &["--new-rows"]);
-    assert_eq!((code, calls), (0, 7), "{says}");
-    assert!(says.contains("1 rows are the same as before, 1 are new"), "{says}");
-    let ids: Vec<_> = lines(&first, "part-").iter().map(|line| line["id"].clone()).collect();
-    assert_eq!(ids, [json!("new"), json!(1)]);
-    let (code, _, says) = run(&first, &more, &["--store", "other.db"]);
-    assert!(code == 2 && says.contains("the answers of this batch are in"), "{says}");
-
-    let store = |args: &[&str]| formwork(&[&["store"], args, &["--store", &*store]].concat(), "");
-    let shown = store(&["show", "--json"]).rows().swap_remove(0);
-    assert_eq!((&shown["batches"], &shown["calls"], &shown["open"]), (&json!(2), &json!(7), &json!(0)));
-    assert_eq!(store(&["prune", "--older-than", "90d"]).stdout, "deleted 0 answers\n");
-    let file = rusqlite::Connection::open(folder().join("once").join("store.db")).unwrap();
-    file.execute_batch("UPDATE answer SET planned = 0").unwrap();
-    drop(file);
-    let dry = store(&["prune", "--older-than", "90d", "--dry-run"]);
-    assert_eq!((dry.code, &*dry.stdout), (0, "would delete 7 answers\n"), "{}", dry.stderr);
-    assert_eq!(store(&["prune", "--older-than", "90d"]).stdout, "deleted 7 answers\n");
-    refused(&batch(&["export", &second]), 2, "`formwork store prune` deleted them");
 }

@@ -6,6 +6,7 @@ mod absence;
 mod batch;
 mod batch_api;
 mod batch_ends;
+mod batch_store;
 mod batch_tables;
 mod calibrate;
 #[path = "../../../../measure/src/chaos/play/mod.rs"]

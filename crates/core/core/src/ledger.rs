@@ -173,6 +173,9 @@ pub struct CallRecord {
     /// Remarks on this call, one sentence each: a weaker mode than configured, a part of the answer that was not used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// The model that answered, as the server names it; absent if it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The reason why the model stopped; `None` if there is no answer.
     pub finish: Option<Finish>,
     /// The repairs that reading the text took.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::about::About;
 use crate::ledger::is_restrained;
-use crate::{CallRecord, Cost, Origin, Provenance, Source, Trust, Usage, Warning};
+use crate::{CallRecord, Contract, Cost, Origin, Provenance, Source, Trust, Usage, Warning};
 
 /// An accepted value with its history: the result of a run.
 ///
@@ -83,6 +83,22 @@ impl<T> Outcome<T> {
         self.usage = self.usage.plus(other.usage);
         self.cost = self.cost.plus(other.cost);
         self.calls.extend(other.calls);
+    }
+
+    /// Sets the text that the value is about and its schema, for an outcome that was stored without them: evidence and confidence need
+    /// them.
+    ///
+    /// ```
+    /// use formwork_core::{Contract, Outcome};
+    /// use serde_json::Value;
+    ///
+    /// fn evidence(stored: Outcome<Value>, text: &str, contract: &Contract) -> usize {
+    ///     stored.with_source(text, contract).evidence().len()
+    /// }
+    /// ```
+    #[must_use]
+    pub fn with_source(self, text: impl Into<String>, contract: &Contract) -> Self {
+        Self { about: About::new(text.into(), contract.accepted()), ..self }
     }
 
     /// Changes the value and keeps the history.

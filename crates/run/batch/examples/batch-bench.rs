@@ -2,13 +2,15 @@
 //!
 //! Prints one line of Markdown per measurement: rows per second and CPU time with a provider that answers at once, the wall time
 //! with a provider that takes its time, and how long a large batch takes to continue after `kill -9`. With an argument: `bound` or
-//! `resume ROWS` for one of them.
+//! `resume ROWS` for one of them, `table ENDING ROWS` for a file in and a file out (`jsonl`; with the feature `parquet`, `parquet`).
 
+use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use formwork_batch::{Batch, Ended, Engine, InProcess, Row, Spec, View};
+use formwork_batch::{Batch, Columns, Ended, Engine, InProcess, Row, Spec, View, read_rows};
 use formwork_core::{Answer, Call, Capabilities, Completion, Fault, Price, Provider, SharedProvider, Usage};
 use formwork_extract::{Backend, CancellationToken, Extractor};
 use futures_util::stream;
@@ -206,6 +208,84 @@ async fn go_on(folder: &str) -> Done {
     Ok(())
 }
 
+/// Processes a file of rows with a provider that answers at once, and writes the results to a file with the same ending, in a process of
+/// its own, whose memory is measured.
+fn table(ending: &str, count: u64) -> Done {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join(format!("rows.{ending}"));
+    if ending == "parquet" {
+        parquet(&path, count)?;
+    } else {
+        let mut file = std::io::BufWriter::new(std::fs::File::create(&path)?);
+        for row in rows(count).flatten() {
+            writeln!(file, "{}", json!({"id": row.id, "input": row.input}))?;
+        }
+        file.flush()?;
+    }
+    let output =
+        std::process::Command::new(std::env::current_exe()?).arg("in-and-out").arg(&path).output()?;
+    println!(
+        "| {count} rows, {ending} | {}, load {} |",
+        String::from_utf8_lossy(&output.stdout).trim(),
+        load()
+    );
+    Ok(())
+}
+
+async fn in_and_out(path: &Path) -> Done {
+    let started = Instant::now();
+    let folder = path.with_extension("batch");
+    let batch =
+        Batch::create_fallible(&folder, &Spec::new(schema(), "rows"), read_rows(path, &Columns::default())?)?;
+    let (batch, read) = (Arc::new(batch), started.elapsed().as_secs_f64());
+    let (seconds, cpu) = run(&batch, Duration::ZERO, 128).await?;
+    let begun = Instant::now();
+    let ending = path.extension().unwrap_or_default().to_string_lossy();
+    let count = batch.view().export_to(&path.with_file_name(format!("out.{ending}")), false)?;
+    let (written, all) = (begun.elapsed().as_secs_f64(), started.elapsed().as_secs_f64());
+    println!(
+        "{:.0} rows/s (read {read:.1} s, processed {seconds:.1} s, written {written:.1} s), {:.0} µs of CPU per row, {} MB",
+        count as f64 / all,
+        cpu.as_micros() as f64 / count as f64,
+        peak()
+    );
+    Ok(())
+}
+
+#[cfg(feature = "parquet")]
+fn parquet(path: &Path, count: u64) -> Done {
+    use arrow_array::{ArrayRef, RecordBatch, StringArray};
+
+    let mut writer: Option<parquet::arrow::ArrowWriter<std::fs::File>> = None;
+    let mut rows = rows(count).flatten().peekable();
+    while rows.peek().is_some() {
+        let (ids, inputs): (Vec<_>, Vec<_>) = rows
+            .by_ref()
+            .take(10_000)
+            .map(|row| (row.id.as_str().unwrap_or_default().to_owned(), row.input))
+            .unzip();
+        let columns: [(&str, ArrayRef); 2] =
+            [("id", Arc::new(StringArray::from(ids))), ("input", Arc::new(StringArray::from(inputs)))];
+        let batch = RecordBatch::try_from_iter(columns)?;
+        let writer = match &mut writer {
+            Some(writer) => writer,
+            none => none.insert(parquet::arrow::ArrowWriter::try_new(
+                std::fs::File::create(path)?,
+                batch.schema(),
+                None,
+            )?),
+        };
+        writer.write(&batch)?;
+    }
+    writer.map(|writer| writer.close()).transpose()?;
+    Ok(())
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet(_: &Path, _: u64) -> Done {
+    Err("Parquet needs the feature `parquet`: add --features parquet".into())
+}
+
 fn main() -> Done {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -221,6 +301,8 @@ fn main() -> Done {
                 bound(3_200, Duration::from_millis(500)).await
             });
         }
+        ["table", ending, rows] => return table(ending, rows.parse()?),
+        ["in-and-out", path] => return runtime.block_on(in_and_out(Path::new(path))),
         ["resume", rows] => return runtime.block_on(resume(rows.parse()?)),
         _ => {}
     }

@@ -85,10 +85,28 @@ pub trait Store: Send + Sync {
     /// Stores the state of an open row. Each call in it is counted once, even if it is stored several times.
     async fn checkpoint(&self, row: u64, state: RowState) -> Result<(), BatchError>;
 
-    /// Stores that a row is about to call a target, for at most this cost (default: does nothing). After a crash the call is uncertain
-    /// until its result is stored.
-    async fn intend(&self, _row: u64, _target: &str, _reserve: Cost) -> Result<(), BatchError> {
+    /// Stores that a row is about to call a target, for at most this cost (default: does nothing). The call is open until its result is
+    /// stored, and uncertain if its process ends before. A call with a handle goes on without this process: under this name a provider or
+    /// another process has it. An earlier open call of the row becomes uncertain.
+    async fn intend(
+        &self,
+        _row: u64,
+        _target: &str,
+        _reserve: Cost,
+        _handle: Option<&str>,
+    ) -> Result<(), BatchError> {
         Ok(())
+    }
+
+    /// Stores that the open call of a row will have no result (default: does nothing). It is uncertain if it may have been made.
+    async fn drop_call(&self, _row: u64, _may_be_made: bool) -> Result<(), BatchError> {
+        Ok(())
+    }
+
+    /// Returns the numbers of the rows whose open call has this handle, in their order (default: an error; engines that give their calls
+    /// handles need it).
+    async fn rows_of(&self, _handle: &str) -> Result<Vec<u64>, BatchError> {
+        Err(BatchError::Engine("this store keeps no handles of calls".to_owned()))
     }
 
     /// Stores the result of a row, which is then no longer open. The first result of a row counts: a second one is ignored, but its

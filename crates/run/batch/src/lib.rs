@@ -47,10 +47,10 @@ pub use process::InProcess;
 pub use progress::Progress;
 pub use provider::{ProviderBatch, open_files};
 pub use question::Question;
-pub use restate::{Admin, AdminError, Pool, Restate, start_anew};
+pub use restate::{Admin, AdminError, Pool, Restate};
 #[cfg(feature = "restate")]
 pub use restate::{MakeExtractor, Worker};
 pub use row::{
     BadRow, Identified, MAX_INPUT, OpenRow, RejectedError, RejectedLine, ResultLine, Row, RowEnd, RowState,
 };
-pub use sqlite::{Batch, Judged, MaxFailures, Spec, View};
+pub use sqlite::{Answers, Batch, Entry, Judged, MaxFailures, Spec, View};

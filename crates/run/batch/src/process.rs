@@ -105,7 +105,7 @@ impl Journal for RowJournal {
     }
 
     async fn calling(&self, target: &str, reserve: Cost) -> Result<(), Error> {
-        self.store.intend(self.row, target, reserve).await.map_err(|error| self.fails(error))
+        self.store.intend(self.row, target, reserve, None).await.map_err(|error| self.fails(error))
     }
 }
 

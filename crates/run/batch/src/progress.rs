@@ -32,7 +32,7 @@ pub struct Progress {
     pub micro_usd: u64,
     /// The calls whose price is not known.
     pub unpriced: u64,
-    /// The calls that a process makes now.
+    /// The calls that a process makes now, or a provider's batch API, or Restate.
     pub in_flight: u64,
     /// The most that they cost in millionths of a US dollar, as far as prices are known.
     pub reserved_micro_usd: u64,

@@ -66,12 +66,14 @@ pub struct OpenRow {
     pub input: String,
     /// The state that was stored last; `None` if the row was not started.
     pub state: Option<RowState>,
+    /// The handle of its open call, if that has one ([`Store::intend`](crate::Store::intend)).
+    pub handle: Option<String>,
 }
 
 impl OpenRow {
-    /// Creates a row, for implementations of [`Store`](crate::Store).
+    /// Creates a row without an open call, for implementations of [`Store`](crate::Store).
     pub const fn new(number: u64, id: Value, input: String, state: Option<RowState>) -> Self {
-        Self { number, id, input, state }
+        Self { number, id, input, state, handle: None }
     }
 }
 

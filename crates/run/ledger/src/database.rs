@@ -49,6 +49,17 @@ impl Database {
         Ledger::start(store, Settings::default(), Some(place)).map(Self)
     }
 
+    /// Opens a ledger alone, and creates it if it does not exist.
+    ///
+    /// # Errors
+    /// As [`Ledger::open`].
+    pub fn of_ledger(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let store = Store::open(path, &LEDGER)?;
+        store.wait_for_others(path)?;
+        Ledger::start(store, Settings::default(), Some(path.to_owned())).map(Self)
+    }
+
     /// Opens both files as [`open`](Self::open) does, but only for reading: neither they nor their folders are written to, and may be
     /// read-only. Writes fail.
     ///

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use rusqlite::ErrorCode;
+use rusqlite::{Connection, ErrorCode};
 
 use crate::RecordId;
 
@@ -99,10 +99,27 @@ impl Error {
         Self::Storage { message: error.to_string(), is_full: is_full(error), is_write: true }
     }
 
-    /// Returns the error of a failed read.
-    pub(crate) fn read(error: &rusqlite::Error) -> Self {
-        Self::Storage { message: error.to_string(), is_full: is_full(error), is_write: false }
+    /// Returns the error of a failed read or write on a connection. That of a damaged file has the first damaged place.
+    pub(crate) fn on(connection: &Connection, error: &rusqlite::Error, is_write: bool) -> Self {
+        let mut message = error.to_string();
+        if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) {
+            let place = damage(connection).map(|place| format!(" ({place})")).unwrap_or_default();
+            message = format!(
+                "{message}{place}: go on with a copy of the file, or save what can be read with `sqlite3 FILE .recover`"
+            );
+        }
+        Self::Storage { message, is_full: is_full(error), is_write }
     }
+}
+
+/// Returns the first damaged place of the files of a connection, as SQLite's check finds it, with the path of the file.
+fn damage(connection: &Connection) -> rusqlite::Result<String> {
+    let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    let mut files = connection.prepare("SELECT name, file FROM pragma_database_list")?;
+    let files = files.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+    files.flatten().try_fold(found.replace('\n', " "), |text, (name, file)| {
+        Ok(text.replace(&format!("*** in database {name} ***"), &file))
+    })
 }
 
 /// Returns whether the disk or the file was full.

@@ -29,7 +29,7 @@ pub(crate) const LEDGER: Format = Format { application: 0x6677_6c67, steps: &STE
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// The steps of the ledger of runs.
-const STEPS: [&str; 12] = [
+const STEPS: [&str; 13] = [
     include_str!("schema/0001_runs.sql"),
     include_str!("schema/0002_keys.sql"),
     include_str!("schema/0003_views.sql"),
@@ -41,6 +41,7 @@ const STEPS: [&str; 12] = [
     include_str!("schema/0009_daily.sql"),
     include_str!("schema/0010_answers.sql"),
     include_str!("schema/0011_evidence.sql"),
+    include_str!("schema/0012_handles.sql"),
     include_str!("schema/0013_reasons.sql"),
 ];
 
@@ -91,15 +92,22 @@ impl Store {
 
     /// Attaches a file as the schema of this name to both connections, which wait for other processes from now on.
     pub(crate) fn attach(&self, path: &Path, name: &str) -> Result<(), Error> {
-        let wrong = in_file(path);
         let file = if self.is_read_only { read_only(path).0 } else { path.to_string_lossy().into_owned() };
         let sql = format!("ATTACH ?1 AS {name}");
-        for connection in [Some(&self.writer), self.reader.as_ref()].into_iter().flatten() {
-            let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
-            connection.busy_handler(Some(wait_for_others)).map_err(wrong)?;
-            connection.execute(&sql, [&file]).map_err(wrong)?;
-        }
-        Ok(())
+        self.wait_for_others(path)?;
+        self.each(|connection| connection.execute(&sql, [&file]).map(|_| ())).map_err(in_file(path))
+    }
+
+    /// Makes both connections wait for other processes that write to this file for up to five minutes.
+    pub(crate) fn wait_for_others(&self, path: &Path) -> Result<(), Error> {
+        self.each(|connection| connection.busy_handler(Some(wait_for_others))).map_err(in_file(path))
+    }
+
+    fn each(&self, mut run: impl FnMut(&mut Connection) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+        let both = [Some(&self.writer), self.reader.as_ref()];
+        both.into_iter()
+            .flatten()
+            .try_for_each(|connection| run(&mut connection.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// Opens a file without writing to it or to its folder. Another process may work on it, if the folder has SQLite's files for that.
@@ -164,7 +172,7 @@ impl Store {
     pub(crate) fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
         let reader =
             self.reader.as_ref().unwrap_or(&self.writer).lock().unwrap_or_else(PoisonError::into_inner);
-        read(&reader).map_err(|error| Error::read(&error))
+        read(&reader).map_err(|error| Error::on(&reader, &error, false))
     }
 }
 

@@ -109,7 +109,7 @@ fn run_writes(core: &Core, jobs: Vec<Box<dyn Job>>) {
                     transaction.execute_batch("RELEASE job")?;
                 }
                 Err(error) => {
-                    job.report(Err(Error::write(&error)));
+                    job.report(Err(Error::on(transaction, &error, true)));
                     // A full disk ends the whole transaction, other errors only this job.
                     if transaction.is_autocommit() {
                         return Err(error);

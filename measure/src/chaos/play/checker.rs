@@ -36,8 +36,12 @@ pub(crate) struct Found {
     pub(crate) invented: Vec<u64>,
     /// Rows with calls of more than one model: they continued at workers of another configuration.
     pub(crate) mixed: Vec<u64>,
+    /// The numbers of calls at the kills and at the end: with a known end in the store, received by the provider, uncertain.
+    pub(crate) counts: Vec<[usize; 3]>,
     /// The maximum number of calls that began within any second.
     pub(crate) most_per_second: usize,
+    /// The number of calls that may have an end although the provider did not receive them.
+    pub(crate) unsent: usize,
     /// The calls in flight at the kills.
     pub(crate) in_flight: InFlight,
     /// The maximum time between a response and the kill before which the batch had not stored it.
@@ -63,6 +67,14 @@ impl Found {
             }
         }
         faults.extend(self.histories.iter().cloned());
+        let wrong = |[known, received, uncertain]: &&[usize; 3]| {
+            *known > received + self.unsent || *received > known + uncertain
+        };
+        if let Some([known, received, uncertain]) = self.counts.iter().find(wrong) {
+            faults.push(format!(
+                "the provider received {received} calls, and the store has {known} with an end and {uncertain} uncertain ones"
+            ));
+        }
         if self.repeated > self.in_flight.all {
             let max = self.in_flight.all;
             faults.push(format!(
@@ -76,7 +88,8 @@ impl Found {
     /// Compares the value of a row with the provider's document.
     fn value(&mut self, row: u64, value: &Value, record: &Record) {
         let was_sent = record.of(row).iter().any(|call| call.is_right);
-        if value["number"] != row || !was_sent {
+        // A value that was made of the parts of several answers was never sent as a whole.
+        if value["number"] != row || (!was_sent && *value != invoice::right(row)) {
             self.crossed.push(row);
         } else if *value != invoice::right(row) {
             self.changed.push(row);
@@ -124,6 +137,7 @@ pub(crate) fn check(folder: &Path, rows: Range<u64>, record: &Record) -> Result<
         calls: record.calls(),
         most_per_second: record.most_per_second(),
         in_flight: record.in_flight(),
+        unsent: rows.clone().map(|row| record.unsent(row)).sum(),
         ..Found::default()
     };
     // The number of results of each row, and of the calls in them.
@@ -269,6 +283,16 @@ mod tests {
                 faults.contains(expected) && faults.is_empty() == expected.is_empty(),
                 "{name}: {faults}"
             );
+        }
+    }
+
+    #[test]
+    fn the_store_has_each_call_with_its_end_or_as_uncertain() {
+        for (counts, is_wrong) in
+            [([4, 5, 1], false), ([4, 4, 3], false), ([5, 4, 9], true), ([3, 5, 1], true)]
+        {
+            let found = Found { counts: vec![[0, 0, 0], counts], ..Found::default() };
+            assert_eq!(!found.faults().is_empty(), is_wrong, "{counts:?}: {:?}", found.faults());
         }
     }
 

@@ -74,6 +74,26 @@ impl Files {
         command
     }
 
+    /// Returns the numbers of calls in the store while no process works on the batch: those with a known end, and the uncertain ones.
+    pub(crate) fn counted(&self) -> Result<(usize, usize), String> {
+        let text = |error: rusqlite::Error| error.to_string();
+        let store = self.out.join("store.db");
+        if !store.exists() {
+            return Ok((0, 0));
+        }
+        let file = rusqlite::Connection::open(store).map_err(text)?;
+        // A process that was killed early leaves a file without tables.
+        let has_table = "SELECT 1 FROM sqlite_schema WHERE name = 'answer'";
+        if !file.prepare(has_table).and_then(|mut select| select.exists([])).map_err(text)? {
+            return Ok((0, 0));
+        }
+        let count = |row: &rusqlite::Row<'_>| {
+            Ok((row.get::<_, i64>(0)?.unsigned_abs() as usize, row.get::<_, i64>(1)?.unsigned_abs() as usize))
+        };
+        file.query_row("SELECT count(call), count(*) FILTER (WHERE ended IS NULL) FROM answer", [], count)
+            .map_err(text)
+    }
+
     /// Returns SQLite's report on the state of the batch: `ok`.
     pub(crate) fn integrity(&self) -> Result<String, String> {
         let text = |error: rusqlite::Error| error.to_string();

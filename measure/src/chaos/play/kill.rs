@@ -74,8 +74,8 @@ pub(crate) fn play(play: &Play) -> Result<Seen, String> {
     let started = Instant::now();
     let played = kill_and_resume(play, &provider, &files, started);
     let seconds = started.elapsed().as_secs_f64();
-    let seen = played.and_then(|(kills, full)| {
-        let found = checker::check(&files.out, 0..play.rows, &provider.record())?;
+    let seen = played.and_then(|(kills, full, counts)| {
+        let found = Found { counts, ..checker::check(&files.out, 0..play.rows, &provider.record())? };
         let integrity = files.integrity()?;
         Ok(Seen { found, kills, seconds, max_open: provider.max_open(), integrity, full })
     });
@@ -99,14 +99,16 @@ fn start(play: &Play, files: &Files, is_first: bool, kills: u32) -> Result<Child
     command.spawn().map_err(|error| format!("{}: {error}", play.formwork.display()))
 }
 
-/// Returns the number of kills and of full disks.
+/// Returns the number of kills and of full disks, and the numbers of calls at each of them and at the end.
 fn kill_and_resume(
     play: &Play,
     provider: &Provider,
     files: &Files,
     started: Instant,
-) -> Result<(u32, u32), String> {
+) -> Result<(u32, u32, Vec<[usize; 3]>), String> {
     let (mut kills, mut full) = (0, 0);
+    let mut counts = Vec::new();
+    let count = || files.counted().map(|(known, uncertain)| [known, provider.calls(), uncertain]);
     // A quarter more rows may wait for their results to be stored.
     let open = play.concurrency as usize * 5 / 4;
     loop {
@@ -131,13 +133,16 @@ fn kill_and_resume(
             }
             thread::sleep(Duration::from_millis(1));
         };
+        if status.is_none() || play.disk.is_none() || full > 0 {
+            counts.push(count()?);
+        }
         let Some(status) = status else { continue };
         let mut line = String::new();
         if let Some(mut stderr) = child.stderr.take() {
             _ = std::io::Read::read_to_string(&mut stderr, &mut line);
         }
         match (status.code(), &play.disk) {
-            (Some(0 | 1), _) => return Ok((kills, full)),
+            (Some(0 | 1), _) => return Ok((kills, full, counts)),
             (Some(2), Some(disk)) if line.contains("full") && full == 0 => {
                 full += 1;
                 // The calls whose answers found no space on the disk are repeated.

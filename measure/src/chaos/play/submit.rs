@@ -69,7 +69,7 @@ pub(crate) fn submit(play: &Submit) -> Result<Submitted, String> {
     );
     let files = Files::write(&play.folder, 0..play.rows, &invoice::contract(), &config)?;
     let started = Instant::now();
-    let (mut kills, mut is_first) = ([0; 3], true);
+    let (mut kills, mut is_first, mut counts) = ([0; 3], true, Vec::new());
     loop {
         let mut command = files.command(&play.formwork, is_first, false);
         command.args(["--mode", "provider-batch", "--file-rows", &play.file_rows.to_string()]);
@@ -77,13 +77,16 @@ pub(crate) fn submit(play: &Submit) -> Result<Submitted, String> {
         let mut child = command.spawn().map_err(|error| format!("{}: {error}", play.formwork.display()))?;
         // A process that died before it created a batch left nothing to resume.
         is_first = false;
-        match until_dead(&mut child, &provider, started)? {
+        let died = until_dead(&mut child, &provider, started)?;
+        let (known, uncertain) = files.counted()?;
+        counts.push([known, provider.record().calls(), uncertain]);
+        match died {
             Some(moment) => kills[moment as usize] += 1,
             None => break,
         }
         is_first |= !files.out.join("ledger.db").exists();
     }
-    let found = checker::check(&files.out, 0..play.rows, &provider.record())?;
+    let found = Found { counts, ..checker::check(&files.out, 0..play.rows, &provider.record())? };
     Ok(Submitted {
         found,
         kills,

@@ -41,6 +41,8 @@ pub(super) fn of(view: &View) -> Result<BatchOutput, BatchError> {
         output_tokens: progress.output_tokens,
         cost_usd,
         expected_cost_usd,
+        in_flight: progress.in_flight,
+        reserved_cost_usd: progress.reserved_micro_usd as f64 / 1e6,
         uncertain: progress.uncertain,
         uncertain_cost_usd: progress.uncertain_micro_usd as f64 / 1e6,
         reasons: progress.reasons,
@@ -119,6 +121,13 @@ pub(super) fn page(numbers: &BatchOutput) -> String {
         HumanCount(numbers.calls),
         costs(numbers),
     );
+    if numbers.in_flight > 0 {
+        text.push_str(&format!(
+            "in flight {} calls; they cost at most {}, which is not in the cost above\n",
+            HumanCount(numbers.in_flight),
+            amount(numbers.reserved_cost_usd, "usd")
+        ));
+    }
     if numbers.uncertain > 0 {
         text.push_str(&format!(
             "uncertain {} calls whose process died or was interrupted; they cost at most {}, which is not in the cost above\n",

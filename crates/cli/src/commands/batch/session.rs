@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use formwork_batch::{Batch, BatchError, Ended, MaxFailures, Stop, start_anew};
+use formwork_batch::{Batch, BatchError, Ended, MaxFailures, Stop};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
@@ -111,7 +111,6 @@ impl Settings {
 
 /// Opens the rejected rows of a batch, and the open rows of a cancelled one.
 pub(super) fn reopen(batch: &Batch) -> Result<(), Failed> {
-    start_anew(batch.view()).map_err(failed)?;
     let rows = batch.retry().map_err(failed)?;
     say!("{rows} rejected rows are processed again");
     Ok(())

@@ -171,9 +171,9 @@ fn work(
     // The pauses of a batch whose provider is down are lines of the log.
     log::start(false);
     let progress = batch.view().progress().map_err(failed)?;
-    // A call whose result is not known may have been paid for.
-    let spent =
-        (progress.micro_usd + progress.uncertain_micro_usd + progress.reserved_micro_usd) as f64 / 1e6;
+    // A call whose result is not known may have been paid for. The engine for files reserves the costs of those that are open itself.
+    let open = if settings.mode == Mode::Direct { progress.reserved_micro_usd } else { 0 };
+    let spent = (progress.micro_usd + progress.uncertain_micro_usd + open) as f64 / 1e6;
     let left = settings.budget.map(|budget| (budget - spent).max(0.0));
     let (cancel, drain) = (CancellationToken::new(), CancellationToken::new());
     batch.drain_on(drain.clone());

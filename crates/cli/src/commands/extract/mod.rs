@@ -4,6 +4,7 @@ pub(crate) mod one;
 pub(crate) mod report;
 mod rows;
 pub(crate) mod schema;
+mod store;
 mod stream;
 
 use std::io::{self, IsTerminal as _};
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use formwork::config::Defaults;
 use formwork::providers::Providers;
+use formwork_batch::Answers;
 use formwork_core::evidence::Question;
 use formwork_core::{Error, ErrorKind, Input, Outcome, PathPattern, Rule};
 use formwork_eval::Calibration;
@@ -20,6 +22,7 @@ use serde_json::Value;
 
 use self::one::{Doubt, Shown};
 use self::schema::{Given, Marks};
+use self::store::Begun;
 use crate::argument::Source;
 use crate::commands::eval::calibration;
 use crate::exit::{Failed, Status};
@@ -46,6 +49,7 @@ Examples:
   formwork extract -s person.schema.json --provider ollama --model qwen3:8b \"...\"
   formwork extract -s person.schema.json -m openai/gpt-5-mini --set effort=low --set prompt_cache=on \"...\"
   formwork extract -s person.schema.json --config production.toml --provider backup \"...\"
+  formwork extract -s person.schema.json --store answers.db --file letter.txt
   formwork extract -s person.schema.json --jsonl --concurrency 4 --file rows.jsonl
       rows: {\"id\", \"input\", \"schema\"?} -> {\"id\", \"ok\", \"value\"?, \"error\"?, \"calls\", \"usage\", ...}
 
@@ -160,6 +164,10 @@ pub(crate) struct Args {
     concurrency: u16,
     #[command(flatten)]
     recording: Recording,
+    /// Use the answers of this file, and store calls and answers in it, as `formwork batch` does: a stored value for the same question
+    /// about the same text is printed without a call, if it satisfies the schema [default: no store]
+    #[arg(long, value_name = "FILE", conflicts_with = "ensemble")]
+    store: Option<PathBuf>,
     /// Print every request, answer, violation and retry on standard error
     #[arg(long, short)]
     verbose: bool,
@@ -201,7 +209,7 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
     };
     let defaults = requests.as_ref().map_or(defaults, |requests| requests.opened.defaults.clone());
     let calibration = calibration(args, &defaults)?;
-    let single = requests.as_ref().map(|requests| requests.extractor(usable)).transpose();
+    let single = requests.as_ref().map(|requests| requests.asks(usable)).transpose();
     let single = single.map_err(|error| of(&error))?;
     let title = args.file.as_deref().filter(|file| *file != Path::new("-"));
     let title = title.map_or_else(|| name.clone(), |file| file.display().to_string());
@@ -212,14 +220,21 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
         table: args.evidence.is_some(),
         html: args.html.as_deref(),
     });
-    let extractor = single.as_ref().or(asked.first().map(|(_, _, extractor)| extractor));
+    let of_single = single.as_ref().map(|asks| &asks.extractor);
+    let extractor = of_single.or(asked.first().map(|(_, _, extractor)| extractor));
     let Some(extractor) = extractor.cloned() else { return Err(Failed::usage("no target was named")) };
     let doubt = doubt(args, calibration.as_ref());
     let output = one::Output { verbose: args.verbose, json: args.json, stream: args.stream, shown, doubt };
-    match requests {
-        Some(requests) => {
-            let extraction = requests.extraction(&extractor, text, Some(&name));
-            let mut result = one::answered(extraction, cancel, output).await?;
+    match requests.zip(single) {
+        Some((requests, asks)) => {
+            let mut result = match requests.begin(&asks, text, Some(&name)).map_err(|error| of(&error))? {
+                Begun::Stored(outcome) => Ok(*outcome),
+                Begun::Run(extraction, entry) => {
+                    let result = one::answered(extraction, cancel, output).await?;
+                    store::keep(entry, &result).await;
+                    result
+                }
+            };
             if args.evidence == Some(Places::Quote) {
                 requests.follow_up().quote(&mut result, cancel).await;
             }
@@ -389,6 +404,7 @@ struct Requests<'a> {
     args: &'a Args,
     opened: Opened,
     ledger: Option<Ledger>,
+    store: Option<Answers>,
 }
 
 impl<'a> Requests<'a> {
@@ -398,9 +414,10 @@ impl<'a> Requests<'a> {
 
     async fn of(args: &'a Args, targets: &Targets, providers: &Providers) -> Result<Self, Failed> {
         let ledger = args.recording.open()?;
+        let store = args.store.as_ref().map(Answers::open).transpose().map_err(Failed::usage)?;
         let opened = targets.open(providers, args.verbose).await?;
         opened.say_how_small_the_default_model_is();
-        Ok(Self { args, opened, ledger })
+        Ok(Self { args, opened, ledger, store })
     }
 
     /// Returns the same targets for further calls about some values.
@@ -430,8 +447,8 @@ impl<'a> Requests<'a> {
     }
 
     fn extractor(&self, usable: schema::Usable) -> Result<Extractor<Value>, Error> {
-        let args = self.args;
-        let schema::Usable { schema, unwrapped, rules, instructions, examples, .. } = usable;
+        let (args, system) = (self.args, self.system(&usable));
+        let schema::Usable { schema, unwrapped, rules, examples, .. } = usable;
         let own = Defaults {
             max_attempts: Some(3),
             temperature: Some(0.3),
@@ -461,10 +478,7 @@ impl<'a> Requests<'a> {
             builder = builder.with_fail_fast();
         }
         builder = set(builder, args.sampling.seed, ExtractorBuilder::with_seed);
-        let system: Vec<&str> = instructions.iter().chain(&args.system).map(String::as_str).collect();
-        if !system.is_empty() {
-            builder = builder.with_system(system.join("\n\n"));
-        }
+        builder = set(builder, system, ExtractorBuilder::with_system);
         for (input, output) in examples {
             builder = builder.with_example(input, output);
         }

@@ -6,12 +6,13 @@ use std::sync::{Arc, Once};
 
 use formwork::providers::Providers;
 use formwork_core::{Error, ErrorKind, Outcome, Rules};
-use formwork_extract::{CancellationToken, Extraction, Extractor, Observer, RunId};
+use formwork_extract::{CancellationToken, Observer, RunId};
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
 
 use super::schema::Given;
-use super::{Args, EMPTY, Places, Requests, report, schema, source};
+use super::store::{Asks, Begun};
+use super::{Args, EMPTY, Places, Requests, report, schema, source, store};
 use crate::exit::{Failed, Status};
 use crate::jsonl::BadRow;
 use crate::rows::{ExtractInput, ExtractOutput};
@@ -37,7 +38,7 @@ pub(super) async fn run(
     let name = common.as_ref().map(|common| common.name.clone());
     let common = match common {
         Some(Given { name, usable }) => {
-            Some(requests.extractor(usable).map_err(|error| super::failed(&error, Some(&name)))?)
+            Some(requests.asks(usable).map_err(|error| super::failed(&error, Some(&name)))?)
         }
         None => None,
     };
@@ -52,7 +53,12 @@ pub(super) async fn run(
         async move {
             let (id, extraction) = prepared?;
             let mut result = match extraction {
-                Ok(extraction) => extraction.run().await,
+                Ok(Begun::Stored(outcome)) => Ok(*outcome),
+                Ok(Begun::Run(extraction, entry)) => {
+                    let result = extraction.run().await;
+                    store::keep(entry, &result).await;
+                    result
+                }
                 Err(error) => Err(error),
             };
             if args.evidence == Some(Places::Quote) {
@@ -82,7 +88,7 @@ fn prepare(
     extractors: &mut Extractors<'_>,
     row: jsonl::Row<ExtractInput>,
     cancel: &CancellationToken,
-) -> (Value, Result<Extraction<Value>, Error>) {
+) -> (Value, Result<Begun, Error>) {
     let ExtractInput { id, input, schema } = match row {
         Ok(row) => row,
         Err(BadRow { id, message }) => return (id, Err(Error::new(ErrorKind::Config, message))),
@@ -92,13 +98,16 @@ fn prepare(
     }
     let verbose = extractors.requests.args.verbose;
     let name = extractors.name.clone().filter(|_| schema.is_none());
-    let extraction = extractors.of(schema).map(|extractor| {
+    let begun = extractors.of(schema).and_then(|asks| {
         let down = Down(Arc::clone(&extractors.down));
-        let extraction = extractors.requests.extraction(&extractor, input, name.as_deref());
+        let (extraction, entry) = match extractors.requests.begin(&asks, input, name.as_deref())? {
+            Begun::Run(extraction, entry) => (extraction, entry),
+            stored @ Begun::Stored(_) => return Ok(stored),
+        };
         let extraction = extraction.with_cancel(cancel.clone()).with_observer(down);
-        if verbose { extraction.with_observer(report::Report) } else { extraction }
+        Ok(Begun::Run(if verbose { extraction.with_observer(report::Report) } else { extraction }, entry))
     });
-    (id, extraction)
+    (id, begun)
 }
 
 /// An observer that prints once that no provider can be reached, and the consequence for later rows.
@@ -122,14 +131,14 @@ impl Observer for Down {
 /// The extractors of earlier schemas, because rows often repeat schemas.
 struct Extractors<'a> {
     requests: Requests<'a>,
-    common: Option<Extractor<Value>>,
+    common: Option<Asks>,
     /// The name of the schema of `--schema`.
     name: Option<String>,
     /// The rules of `--rules`, which apply with every schema.
     rules: Vec<Placed>,
     /// The rules from outside of Formwork.
     registered: &'a Rules,
-    known: HashMap<String, Extractor<Value>>,
+    known: HashMap<String, Asks>,
     /// Whether the warning about unreachable providers was printed.
     down: Arc<Once>,
 }
@@ -138,7 +147,7 @@ struct Extractors<'a> {
 const KEPT: usize = 64;
 
 impl Extractors<'_> {
-    fn of(&mut self, schema: Option<Value>) -> Result<Extractor<Value>, Error> {
+    fn of(&mut self, schema: Option<Value>) -> Result<Asks, Error> {
         let Some(schema) = schema else {
             let missing =
                 || Error::new(ErrorKind::Config, "the row has no `schema`, and there is no --schema");
@@ -148,13 +157,13 @@ impl Extractors<'_> {
         if let Some(known) = self.known.get(&text) {
             return Ok(known.clone());
         }
-        let extractor = self.requests.extractor(
+        let asks = self.requests.asks(
             schema::usable(schema, &self.requests.args.marks, self.registered, self.requests.args.any)?
                 .with_rules(&self.rules, self.registered)?,
         )?;
         if self.known.len() < KEPT {
-            self.known.insert(text, extractor.clone());
+            self.known.insert(text, asks.clone());
         }
-        Ok(extractor)
+        Ok(asks)
     }
 }

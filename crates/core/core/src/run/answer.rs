@@ -97,11 +97,20 @@ impl Run {
         let verdict = failure.map_or(CallResult::Accepted, |failure| CallResult::Failed { failure });
         let closed =
             read.iter().chain(&draft).take(1).flat_map(|draft| draft.closed.paths().cloned()).collect();
-        let Completion { original, notes, log_probs, finish, restrained, usage, .. } = completion;
+        let Completion { original, notes, log_probs, model, finish, restrained, usage, .. } = completion;
         let (finish, of_answer) = (Some(finish), Arc::clone(&text));
         let log_probs = LogProbs(log_probs.into());
-        let answer =
-            Answered { text: of_answer, log_probs, original, notes, finish, edits, closed, restrained };
+        let answer = Answered {
+            text: of_answer,
+            log_probs,
+            original,
+            notes,
+            model,
+            finish,
+            edits,
+            closed,
+            restrained,
+        };
         self.enter(plan, now, verdict, usage, answer);
         if let Some(proof) = ignored {
             self.was_ignored(plan, proof);

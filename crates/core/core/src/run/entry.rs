@@ -15,6 +15,7 @@ pub(super) struct Answered {
     pub(super) log_probs: LogProbs,
     pub(super) original: Option<Box<Original>>,
     pub(super) notes: Vec<String>,
+    pub(super) model: Option<String>,
     pub(super) finish: Option<Finish>,
     pub(super) edits: Vec<Edit>,
     pub(super) closed: Vec<JsonPath>,
@@ -33,7 +34,7 @@ impl Run {
     ) {
         let State::Calling { call, skipped, since, .. } = &self.state else { return };
         let Some(target) = self.position.target_of(plan) else { return };
-        let Answered { text, log_probs, original, notes, finish, edits, closed, restrained } = answer;
+        let Answered { text, log_probs, original, notes, model, finish, edits, closed, restrained } = answer;
         let usage = match (&finish, &verdict) {
             (None, CallResult::Cancelled) => Usage::estimate(call, 0),
             _ => usage,
@@ -56,6 +57,7 @@ impl Run {
             log_probs,
             original,
             notes,
+            model,
             finish,
             edits,
             closed,

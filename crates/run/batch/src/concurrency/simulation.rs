@@ -159,15 +159,19 @@ fn play(target: &Target, mode: &Rows, rows: usize, seconds: f64, seed: u64) -> R
     result
 }
 
-const SECONDS: f64 = 150.0;
+/// Returns the length of a simulation: 150 s, or the seconds of the long form: `FORMWORK_SIMULATED_SECONDS=630 cargo test --release -p
+/// formwork-batch --lib concurrency -- --nocapture`.
+fn length() -> f64 {
+    std::env::var("FORMWORK_SIMULATED_SECONDS").map_or(150.0, |seconds| seconds.parse().unwrap())
+}
 
 /// Returns the rows per second after the first 30 seconds with bounds that are found, the best of fixed numbers of rows, and the
 /// share of refused calls.
 fn beside_fixed(target: &Target, seed: u64, from: usize, to: usize) -> (f64, f64, f64) {
-    let found = play(target, &Rows::Found, usize::MAX, SECONDS, seed);
+    let found = play(target, &Rows::Found, usize::MAX, length(), seed);
     let fixed = [4, 16, 32, 64, 128, 256, 512];
     let fixed =
-        fixed.map(|rows| play(target, &Rows::Fixed(rows), usize::MAX, SECONDS, seed).between(from, to));
+        fixed.map(|rows| play(target, &Rows::Fixed(rows), usize::MAX, length(), seed).between(from, to));
     (
         found.between(from, to),
         fixed.into_iter().fold(0.0, f64::max),
@@ -214,7 +218,7 @@ fn the_bounds_are_found_whatever_the_latencies_and_limits() {
         ("slow start, others wait", capacity(grows, WAITS)),
     ] {
         for seed in [1, 7] {
-            let (found, best, refused) = beside_fixed(&target, seed, 30, SECONDS as usize);
+            let (found, best, refused) = beside_fixed(&target, seed, 30, length() as usize);
             println!("{name}, seed {seed}: {found:.1} of {best:.1} rows/s, {:.2} % refused", 100.0 * refused);
             assert!(
                 found >= best / 1.25 && refused <= 0.02,
@@ -228,7 +232,7 @@ fn the_bounds_are_found_whatever_the_latencies_and_limits() {
 fn a_target_whose_capacity_rises_and_falls_is_followed() {
     let diurnal: fn(f64) -> f64 = |now| (TAU * now / 100.0).sin().mul_add(30.0, 40.0);
     for (name, refusal) in [("503", OVERLOAD), ("429", RATE), ("waits", WAITS)] {
-        for from in [30, 60, 90, 120] {
+        for from in (30..length() as usize).step_by(30) {
             let (found, best, _) = beside_fixed(&capacity(diurnal, refusal), 1, from, from + 30);
             println!("{name} from {from} s: {found:.1} of {best:.1} rows/s");
             assert!(found >= best / 1.25, "{name} from {from} s: {found} of {best}");
@@ -240,9 +244,9 @@ fn a_target_whose_capacity_rises_and_falls_is_followed() {
 fn a_limit_of_calls_per_second_is_used_and_not_exceeded() {
     let target = Target { rate: Some(|_| 50.0), ..plain(usual) };
     for seed in 1..6 {
-        let found = play(&target, &Rows::Found, usize::MAX, SECONDS, seed);
+        let found = play(&target, &Rows::Found, usize::MAX, length(), seed);
         let (rows, refused) =
-            (found.between(30, SECONDS as usize), found.refused as f64 / found.calls as f64);
+            (found.between(30, length() as usize), found.refused as f64 / found.calls as f64);
         println!("{rows:.1} rows/s, {:.2} % refused", 100.0 * refused);
         assert!(rows >= 45.0 && refused <= 0.02, "{rows} rows/s, {refused} refused");
     }
@@ -252,7 +256,7 @@ fn a_limit_of_calls_per_second_is_used_and_not_exceeded() {
 fn three_thousand_rows_take_little_longer_than_with_256_at_a_time() {
     for seed in 1..4 {
         let [found, fixed] =
-            [Rows::Found, Rows::Fixed(256)].map(|rows| play(&plain(usual), &rows, 3_000, SECONDS, seed).end);
+            [Rows::Found, Rows::Fixed(256)].map(|rows| play(&plain(usual), &rows, 3_000, length(), seed).end);
         println!("{found:.2} s beside {fixed:.2} s");
         assert!(found <= 1.5 * fixed, "{found} s beside {fixed} s");
     }

@@ -9,7 +9,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::try_join_all;
 
 use super::engine::{Halted, Work};
-use super::record::{File, FileRows, custom_id};
+use super::record::{File, custom_id};
 use super::rows::{Next, event};
 use crate::BatchError;
 use crate::drive::{MAX_DEFERRED, Outcome, READ, Turn, settle};
@@ -19,8 +19,7 @@ impl Work<'_> {
     /// Joins the results of a file with its rows, and removes the file. A crash in between is harmless: a row that has its answer does
     /// not wait for the call any more.
     pub(super) async fn collect(&mut self, number: u64, file: &File, id: &str) -> Result<(), Halted> {
-        let rows = self.files.rows(number).await?;
-        let mut missing: BTreeSet<u64> = rows.keys().copied().collect();
+        let mut missing: BTreeSet<u64> = self.store.rows_of(&file.key).await?.into_iter().collect();
         let mut results = self.api(&file.target)?.results(id).await?;
         let prefix = custom_id(&file.key, 0);
         let prefix = prefix.trim_end_matches('0');
@@ -40,9 +39,11 @@ impl Work<'_> {
                     chunk.insert(row, response);
                 }
             }
-            self.join(file, &rows, chunk).await?;
+            self.join(file, chunk).await?;
         }
-        self.miss(file, &rows, missing).await?;
+        self.miss(file, missing).await?;
+        // Answers to rows that have another plan now are paid for as well.
+        self.drop_calls(self.store.rows_of(&file.key).await?, true).await?;
         Ok(self.files.remove(number).await?)
     }
 
@@ -50,13 +51,12 @@ impl Work<'_> {
     async fn join(
         &mut self,
         file: &File,
-        rows: &FileRows,
         mut responses: BTreeMap<u64, Response<Bytes>>,
     ) -> Result<(), Halted> {
         let mut rest: Vec<u64> = responses.keys().copied().collect();
         while !rest.is_empty() {
             let mut states = Vec::new();
-            for (mut active, next) in self.waiting(&mut rest, rows).await? {
+            for (mut active, next) in self.waiting(&mut rest, &file.key).await? {
                 let (row, now) = (active.number, self.engine.clock.now());
                 let Some(response) = responses.remove(&row) else { continue };
                 self.round.answered |= response.status().is_success();
@@ -72,12 +72,14 @@ impl Work<'_> {
     }
 
     /// Leaves rows without a result to the next round, unless that happens again and again.
-    async fn miss(&mut self, file: &File, rows: &FileRows, missing: BTreeSet<u64>) -> Result<(), Halted> {
+    async fn miss(&mut self, file: &File, missing: BTreeSet<u64>) -> Result<(), Halted> {
         let mut rest: Vec<u64> = missing.into_iter().collect();
         let message = format!("`{}` has not processed the request in {MAX_DEFERRED} files", file.target);
         while !rest.is_empty() {
             let mut states = Vec::new();
-            for (mut active, next) in self.waiting(&mut rest, rows).await? {
+            let waiting = self.waiting(&mut rest, &file.key).await?;
+            self.drop_calls(waiting.iter().map(|(active, _)| active.number), false).await?;
+            for (mut active, next) in waiting {
                 let row = active.number;
                 self.book(row, Cost::default());
                 active.deferred += 1;
@@ -93,6 +95,15 @@ impl Work<'_> {
             self.save(states).await?;
         }
         Ok(())
+    }
+
+    /// Closes the open calls of rows, all at once because they share commits.
+    pub(super) async fn drop_calls(
+        &self,
+        rows: impl IntoIterator<Item = u64>,
+        may_be_made: bool,
+    ) -> Result<(), BatchError> {
+        try_join_all(rows.into_iter().map(|row| self.store.drop_call(row, may_be_made))).await.map(|_| ())
     }
 
     /// Stores the states of rows, all at once because they share commits.

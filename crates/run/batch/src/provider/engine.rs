@@ -10,7 +10,7 @@ use formwork_extract::{Budget, Budgets, CancellationToken, Extractor, Reservatio
 use formwork_wire::batch::{FileLimits, FileRequest, FileStatus, Found, SharedBatchApi};
 use serde_json::Value;
 
-use super::record::{File, FileRows, FileState, Files};
+use super::record::{File, FileState, Files};
 use super::rows::{Active, Next, NextCall};
 use crate::drive::{Outcome, READ};
 use crate::{BatchError, Control, Ended, Engine, OpenRow, Stop, Store};
@@ -278,11 +278,11 @@ impl Work<'_> {
         if self.engine.budgets.iter().next().is_none() {
             return Ok(());
         }
-        for number in self.files.numbers() {
-            let rows = self.files.rows(number).await?;
-            let mut rest: Vec<u64> = rows.keys().copied().collect();
+        let keys: Vec<String> = self.files.files().map(|file| file.key.clone()).collect();
+        for key in keys {
+            let mut rest = self.store.rows_of(&key).await?;
             while !rest.is_empty() {
-                for (active, next) in self.waiting(&mut rest, &rows).await? {
+                for (active, next) in self.waiting(&mut rest, &key).await? {
                     _ = self.reserve(active.number, next.reserve);
                 }
             }
@@ -290,11 +290,11 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Returns the first rows of a file among these that wait for their call in it, and passes over them.
+    /// Returns the first rows among these that wait for their call in the file with this key, and passes over them.
     pub(super) async fn waiting(
         &self,
         numbers: &mut Vec<u64>,
-        rows: &FileRows,
+        key: &str,
     ) -> Result<Vec<(Active, NextCall)>, BatchError> {
         let chunk = &numbers[..numbers.len().min(READ)];
         let open = self.store.rows_among(chunk).await?;
@@ -304,11 +304,12 @@ impl Work<'_> {
         let (extractor, now) = (&self.engine.extractor, self.engine.clock.now());
         let mut waiting = Vec::new();
         for row in open {
-            let OpenRow { number, state: Some(state), .. } = row else { continue };
+            let OpenRow { number, state: Some(state), handle: Some(handle), .. } = row else { continue };
+            if handle != key {
+                continue;
+            }
             let Ok(active) = Active::continued(extractor, number, state, now) else { continue };
-            if let Next::Call(active, next) = active.next(extractor).await?
-                && rows.get(&number) == Some(&next.id)
-            {
+            if let Next::Call(active, next) = active.next(extractor).await? {
                 waiting.push((*active, next));
             }
         }
@@ -417,6 +418,7 @@ impl Work<'_> {
                         Ok(false)
                     }
                     FileStatus::Refused { message, .. } => {
+                        self.drop_calls(self.store.rows_of(&file.key).await?, false).await?;
                         self.files.remove(number).await?;
                         let message =
                             format!("the provider `{}` refused the file {id}: {message}", file.target);

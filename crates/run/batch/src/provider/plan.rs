@@ -1,8 +1,8 @@
 //! Writes calls into files.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
-use formwork_core::{CallId, Event, Fault, FaultKind, Usage};
+use formwork_core::{Cost, Event, Fault, FaultKind, Usage};
 use formwork_ledger::RecordId;
 use formwork_wire::Bytes;
 use formwork_wire::batch::{FileLimits, FileRequest};
@@ -10,15 +10,16 @@ use formwork_wire::http::Request;
 use futures_util::future::try_join_all;
 
 use super::engine::{Halted, Planned, Work};
-use super::record::{File, FileRows, FileState, custom_id};
+use super::record::{File, FileState, KEY, custom_id};
 use super::rows::{Active, Next, NextCall};
-use crate::BatchError;
 use crate::drive::READ;
+use crate::{BatchError, OpenRow};
 
 /// A file that is being filled.
 #[derive(Default)]
 struct Draft {
-    rows: FileRows,
+    /// The rows with the maximum costs of their calls.
+    rows: Vec<(u64, Cost)>,
     requests: Vec<FileRequest>,
     bytes: usize,
     key: String,
@@ -28,10 +29,6 @@ impl Work<'_> {
     /// Writes the next call of each open row that no file has into files, and submits these.
     pub(super) async fn plan(&mut self) -> Result<Planned, Halted> {
         let mut planned = Planned::default();
-        let mut taken: HashSet<u64> = self.round.held_back.clone();
-        for number in self.files.numbers() {
-            taken.extend(self.files.rows(number).await?.keys());
-        }
         let mut drafts: BTreeMap<String, Draft> = BTreeMap::new();
         let mut last = None;
         loop {
@@ -39,7 +36,15 @@ impl Work<'_> {
             let Some(end) = rows.last() else { break };
             last = Some(end.number);
             let (mut states, mut calls) = (Vec::new(), Vec::new());
-            for row in rows.into_iter().filter(|row| !taken.contains(&row.number)) {
+            let is_free = |row: &OpenRow| {
+                let is_in_file = |handle: &String| self.files.files().any(|file| file.key == *handle);
+                !self.round.held_back.contains(&row.number) && !row.handle.as_ref().is_some_and(is_in_file)
+            };
+            let rows: Vec<OpenRow> = rows.into_iter().filter(is_free).collect();
+            // A process died before it recorded the file, or another engine has the call.
+            let is_own = |row: &&OpenRow| row.handle.as_ref().is_some_and(|handle| handle.starts_with(KEY));
+            self.drop_calls(rows.iter().filter(is_own).map(|row| row.number), false).await?;
+            for row in rows {
                 planned.has_rows = true;
                 let active = Active::open(&self.engine.extractor, row, self.engine.clock.now());
                 let Some((active, next, request)) = self.request(active).await? else { continue };
@@ -62,7 +67,7 @@ impl Work<'_> {
                     planned.has_files = true;
                     self.seal(&next.target, full).await?;
                 }
-                drafts.entry(next.target).or_default().add(row, next.id, request);
+                drafts.entry(next.target).or_default().add(row, next.reserve, request);
             }
             if planned.over_budget.is_some() {
                 break;
@@ -115,8 +120,11 @@ impl Work<'_> {
         }
     }
 
-    /// Records a file and submits it.
+    /// Records a file with its calls, and submits it.
     async fn seal(&mut self, target: &str, draft: Draft) -> Result<(), Halted> {
+        let (store, key) = (&self.store, Some(draft.key.as_str()));
+        try_join_all(draft.rows.iter().map(|(row, reserve)| store.intend(*row, target, *reserve, key)))
+            .await?;
         let file = File {
             key: draft.key,
             target: target.to_owned(),
@@ -124,7 +132,7 @@ impl Work<'_> {
             state: FileState::Planned,
             requests: draft.requests.len(),
         };
-        let number = self.files.add(file, &draft.rows).await?;
+        let number = self.files.add(file).await?;
         match self.submit(number, draft.requests).await {
             Ok(()) => Ok(()),
             Err(halted) => self.endure(halted, target).map(|_| ()),
@@ -134,10 +142,9 @@ impl Work<'_> {
     /// Writes the requests of a file once more, from the rows that still wait for them.
     pub(super) async fn rewritten(&self, number: u64) -> Result<Vec<FileRequest>, Halted> {
         let Some(file) = self.files.get(number) else { return Ok(Vec::new()) };
-        let rows = self.files.rows(number).await?;
-        let (mut rest, mut requests): (Vec<u64>, _) = (rows.keys().copied().collect(), Vec::new());
+        let (mut rest, mut requests) = (self.store.rows_of(&file.key).await?, Vec::new());
         while !rest.is_empty() {
-            for (active, next) in self.waiting(&mut rest, &rows).await? {
+            for (active, next) in self.waiting(&mut rest, &file.key).await? {
                 let request = self.api(&file.target)?.wire().encode(&next.call)?;
                 requests.push(FileRequest { custom_id: custom_id(&file.key, active.number), request });
             }
@@ -147,12 +154,12 @@ impl Work<'_> {
 }
 
 impl Draft {
-    fn add(&mut self, row: u64, id: CallId, request: Request<Bytes>) {
+    fn add(&mut self, row: u64, reserve: Cost, request: Request<Bytes>) {
         if self.key.is_empty() {
-            self.key = RecordId::next().to_string().replace("run_", "formwork-");
+            self.key = RecordId::next().to_string().replace("run_", KEY);
         }
         self.bytes += size(&request);
-        self.rows.insert(row, id);
+        self.rows.push((row, reserve));
         self.requests.push(FileRequest { custom_id: custom_id(&self.key, row), request });
     }
 }

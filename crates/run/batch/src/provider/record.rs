@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use formwork_core::{CallId, Time};
+use formwork_core::Time;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -12,10 +12,13 @@ use crate::{BatchError, Store, View};
 /// The key of the index.
 const INDEX: &str = "provider-batch";
 
+/// The beginning of the keys of files.
+pub(super) const KEY: &str = "formwork-";
+
 /// A file of requests, from its plan to its results.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct File {
-    /// The key by which the provider finds the file.
+    /// The key by which the provider finds the file. It is the handle of the calls in the file.
     pub(super) key: String,
     /// The name of the target.
     pub(super) target: String,
@@ -37,9 +40,6 @@ pub(super) enum FileState {
     /// The provider has it under this id.
     Submitted { id: String },
 }
-
-/// The rows of a file, each with the call that it waits for.
-pub(super) type FileRows = BTreeMap<u64, CallId>;
 
 /// The numbers of the files that are not done.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -80,10 +80,6 @@ fn place(number: u64) -> String {
     format!("{INDEX} {number}")
 }
 
-fn rows_place(number: u64) -> String {
-    format!("{INDEX} {number} rows")
-}
-
 async fn read<T: DeserializeOwned>(store: &dyn Store, key: &str) -> Result<Option<T>, BatchError> {
     let Some(value) = store.note(key).await? else { return Ok(None) };
     let read = serde_json::from_value(value);
@@ -121,16 +117,9 @@ impl Files {
         self.open.values()
     }
 
-    /// Returns the rows of a file.
-    pub(super) async fn rows(&self, number: u64) -> Result<FileRows, BatchError> {
-        let rows: Option<Vec<(u64, CallId)>> = read(self.store.as_ref(), &rows_place(number)).await?;
-        Ok(rows.into_iter().flatten().collect())
-    }
-
-    /// Adds a file; returns its number.
-    pub(super) async fn add(&mut self, file: File, rows: &FileRows) -> Result<u64, BatchError> {
+    /// Adds a file, whose rows have calls with its key as their handle; returns its number.
+    pub(super) async fn add(&mut self, file: File) -> Result<u64, BatchError> {
         let number = self.index.next;
-        self.write(&rows_place(number), &rows.iter().collect::<Vec<_>>()).await?;
         self.write(&place(number), &file).await?;
         self.index.next += 1;
         self.index.open.push(number);
@@ -152,8 +141,7 @@ impl Files {
         self.open.remove(&number);
         self.index.open.retain(|open| *open != number);
         self.write(INDEX, &self.index).await?;
-        self.store.set_note(&place(number), Value::Null).await?;
-        self.store.set_note(&rows_place(number), Value::Null).await
+        self.store.set_note(&place(number), Value::Null).await
     }
 
     async fn write(&self, key: &str, value: &(impl Serialize + Sync)) -> Result<(), BatchError> {

@@ -4,25 +4,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use formwork_core::{Clock as _, ErrorKind, Fault};
+use formwork_core::{Clock as _, Cost, ErrorKind, Fault};
 use formwork_extract::{CancellationToken, TokioClock};
 use formwork_ledger::RecordId;
 use formwork_wire::SharedTransport;
-use futures_util::future::join_all;
-use serde::{Deserialize, Serialize};
+use futures_util::future::{join_all, try_join_all};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::ingress::{Client, Response};
-use super::message::{CONTRACTS, Hello, PROTOCOL, ROWS, RowReply, RowRequest, digest, key};
+use super::message::{CONTRACTS, Hello, PROTOCOL, ROWS, RowReply, RowRequest, digest};
 use super::pool::Pool;
 use crate::drive::{AsksRows, Outcome, Turn, drive, settle};
 use crate::row::{RunError, total};
-use crate::{BatchError, Ended, Engine, OpenRow, RowState, Stop, Store, View};
+use crate::{BatchError, Ended, Engine, OpenRow, RowState, Stop, Store};
 
-/// The key under which a batch keeps its name in Restate.
-const NOTE: &str = "restate";
+/// The beginning of the keys of rows in Restate.
+const KEY: &str = "restate-";
 
 /// The time within which a worker answers the first question.
 const HELLO: Duration = Duration::from_secs(20);
@@ -173,50 +172,13 @@ impl Restate {
     }
 }
 
-/// Submits the rows without a result under new keys from now on, so that Restate starts them over: for rows that were rejected
-/// without a call, and for a cancelled batch.
-///
-/// # Errors
-/// [`BatchError::Store`].
-pub fn start_anew(view: &View) -> Result<(), BatchError> {
-    match view.note(NOTE)? {
-        Some(name) => view.set_note(NOTE, Name::of(name).next()),
-        None => Ok(()),
-    }
-}
-
-/// The name of a batch in Restate.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Name {
-    #[serde(default = "fresh")]
-    batch: String,
-    /// Keys of an earlier era are not used again.
-    #[serde(default)]
-    era: u64,
-}
-
-impl Name {
-    fn of(note: Value) -> Self {
-        serde_json::from_value(note).unwrap_or_else(|_| Self { batch: fresh(), era: 0 })
-    }
-
-    fn next(self) -> Value {
-        json!(Self { era: self.era + 1, ..self })
-    }
-}
-
-fn fresh() -> String {
-    RecordId::next().to_string().replace("run_", "batch-")
-}
-
 /// A batch that is worked on.
 struct Session<'a> {
     engine: &'a Restate,
-    name: Name,
     digest: String,
     spent: Mutex<u64>,
-    /// The keys and bodies of rows that were cut off.
-    cut: Mutex<Vec<(String, String)>>,
+    /// The numbers, keys and bodies of rows that were cut off.
+    cut: Mutex<Vec<(u64, String, String)>>,
     /// The permits to wait for results, given in the order of the rows.
     waits: Semaphore,
 }
@@ -236,7 +198,7 @@ impl AsksRows for Session<'_> {
             let message = format!("the batch has cost {:.2} US dollars", budget as f64 / 1e6);
             return Ok(Outcome::Deferred(ErrorKind::Budget, message, None));
         }
-        let OpenRow { number, input, state, .. } = row;
+        let OpenRow { number, input, state, handle, .. } = row;
         let mut state = state.unwrap_or_default();
         let request = RowRequest {
             protocol: PROTOCOL,
@@ -246,13 +208,22 @@ impl AsksRows for Session<'_> {
             run: state.run.clone(),
             stored: state.stored,
         };
-        let key = key(&self.name.batch, self.name.era, number, &request, &state.history);
         let body = serde_json::to_string(&request).map_err(|error| BatchError::Engine(error.to_string()))?;
+        let key = match handle.filter(|handle| handle.starts_with(KEY)) {
+            // An earlier process submitted the row, and Restate has it still.
+            Some(key) => key,
+            None => {
+                let key = format!("{}-{number}", RecordId::next().to_string().replace("run_", KEY));
+                let unknown = Cost { tokens: 0, micro_usd: None };
+                store.intend(number, self.engine.pool.name(), unknown, Some(&key)).await?;
+                key
+            }
+        };
         let answered = tokio::select! {
             biased;
             answered = self.answered(&key, &body) => answered,
             () = turn.cut.cancelled() => {
-                held(&self.cut).push((key, body));
+                held(&self.cut).push((number, key, body));
                 return Ok(Outcome::Cut);
             }
         };
@@ -269,11 +240,14 @@ impl AsksRows for Session<'_> {
         let micro_usd = total(reply.end.calls()).1.micro_usd.unwrap_or_default();
         *held(&self.spent) += micro_usd;
         let RowState { history, deferred, .. } = state;
-        let has_calls = !history.is_empty() || !reply.end.calls().is_empty();
+        let (has_history, has_calls) = (!history.is_empty(), !reply.end.calls().is_empty());
         let (result, now) = (reply.end.into_result(), self.engine.clock.now());
         let outcome = settle(store.as_ref(), number, history, deferred, result, &turn, now).await?;
-        if !has_calls && matches!(outcome, Outcome::Deferred(..)) {
+        if !has_calls {
             // Restate keeps the result of the key: the next submission needs another one.
+            store.drop_call(number, true).await?;
+        }
+        if !has_calls && !has_history && matches!(outcome, Outcome::Deferred(..)) {
             let state = RowState {
                 stored: now,
                 deferred: deferred + u32::from(turn.may_reject),
@@ -322,10 +296,11 @@ impl Session<'_> {
         }
     }
 
-    /// Cancels the invocations of rows that were cut off.
-    async fn cancel(&self) {
+    /// Cancels the invocations of rows that were cut off, whose calls may have been made.
+    async fn cancel(&self, store: &dyn Store) -> Result<(), BatchError> {
         let cut = std::mem::take(&mut *held(&self.cut));
-        let ids = cut.iter().map(|(key, body)| async move {
+        try_join_all(cut.iter().map(|(number, ..)| store.drop_call(*number, true))).await?;
+        let ids = cut.iter().map(|(_, key, body)| async move {
             let path = format!("/{}/run/send", self.engine.pool.service(ROWS));
             let sent = self.engine.ingress.post(&path, Some(key), body.clone(), Some(HELLO)).await.ok()?;
             sent.read::<Value>()?.get("invocationId").and_then(Value::as_str).map(str::to_owned)
@@ -338,6 +313,7 @@ impl Session<'_> {
                 tracing::warn!(target: "formwork", "{} rows go on in Restate: {}", ids.len(), fault.message);
             }
         }
+        Ok(())
     }
 }
 
@@ -372,12 +348,9 @@ impl Engine for Restate {
         if let Err(ended) = self.begin().await? {
             return Ok(ended);
         }
-        let name = Name::of(store.note(NOTE).await?.unwrap_or_default());
-        store.set_note(NOTE, json!(name)).await?;
         let spent = store.progress().await?.micro_usd;
         let session = Session {
             engine: self,
-            name: name.clone(),
             digest: digest(&self.contract),
             spent: Mutex::new(spent),
             cut: Mutex::default(),
@@ -385,8 +358,7 @@ impl Engine for Restate {
         };
         let ended = drive(&session, &store, cancel, self.patience).await?;
         if ended == Ended::Stopped(Stop::Cancelled) {
-            session.cancel().await;
-            store.set_note(NOTE, name.next()).await?;
+            session.cancel(store.as_ref()).await?;
         }
         Ok(ended)
     }

@@ -113,44 +113,11 @@ pub(super) fn digest(contract: &Value) -> String {
     format!("{:x}", Sha256::digest(contract.to_string()))
 }
 
-/// Returns the key under which Restate carries a request out once. The same row has another key for another contract, after a run
-/// that ended without a result, and in another era of its batch.
-pub(super) fn key(batch: &str, era: u64, row: u64, request: &RowRequest, past: &[CallRecord]) -> String {
-    let begun = serde_json::to_string(&(request, past.len())).unwrap_or_default();
-    let digest = format!("{:x}", Sha256::digest(begun));
-    format!("{batch}-{era}-{row}-{}", digest.get(..24).unwrap_or_default())
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn a_key_is_that_of_one_question_alone() {
-        let request = |contract: &str, input: &str, stored| RowRequest {
-            protocol: PROTOCOL,
-            contract: contract.to_owned(),
-            target: None,
-            input: input.to_owned(),
-            run: None,
-            stored: Time(stored),
-        };
-        let one = request("c", "i", 0);
-        assert_eq!(key("b", 0, 7, &one, &[]), key("b", 0, 7, &one.clone(), &[]));
-        let others = [
-            key("b2", 0, 7, &one, &[]),
-            key("b", 1, 7, &one, &[]),
-            key("b", 0, 8, &one, &[]),
-            key("b", 0, 7, &request("c2", "i", 0), &[]),
-            key("b", 0, 7, &request("c", "i2", 0), &[]),
-            key("b", 0, 7, &request("c", "i", 1), &[]),
-        ];
-        for other in others {
-            assert_ne!(key("b", 0, 7, &one, &[]), other);
-        }
-    }
 
     #[test]
     fn a_digest_is_of_the_whole_contract_and_of_its_order() {

@@ -26,7 +26,7 @@ mod tests;
 mod worker;
 
 pub use admin::{Admin, AdminError};
-pub use engine::{Restate, start_anew};
+pub use engine::Restate;
 pub use pool::Pool;
 #[cfg(feature = "restate")]
 pub use worker::{MakeExtractor, Worker};

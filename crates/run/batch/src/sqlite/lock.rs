@@ -29,7 +29,7 @@ impl Lock {
             Err(TryLockError::WouldBlock) => {
                 return Err(BatchError::Locked { path: folder.to_owned(), process: process(&mut file) });
             }
-            Err(TryLockError::Error(error)) => return Err(wrong(error)),
+            Err(TryLockError::Error(error)) => return Err(no_locks(&path, &error)),
         }
         // The process id only serves messages, so a full disk does not prevent the lock.
         _ = file
@@ -49,9 +49,30 @@ impl Lock {
     }
 }
 
+/// Returns the error of a disk that does not lock files, as some network file systems.
+fn no_locks(path: &Path, error: &std::io::Error) -> BatchError {
+    let message = format!("the disk does not lock files ({error}): name a folder on a local disk with --out");
+    BatchError::File { path: path.to_owned(), message }
+}
+
 /// Returns the process that is named in the file.
 fn process(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     _ = file.read_to_string(&mut text);
     text.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_without_locks_is_named_with_the_remedy() {
+        let unsupported = std::io::Error::from(std::io::ErrorKind::Unsupported);
+        let message = no_locks(Path::new("share/out/lock"), &unsupported).to_string();
+        assert_eq!(
+            message,
+            "share/out/lock: the disk does not lock files (unsupported): name a folder on a local disk with --out"
+        );
+    }
 }

@@ -1,5 +1,6 @@
 //! The store on SQLite: a folder with one database, and the files of results.
 
+mod answers;
 mod import;
 mod lock;
 mod older;
@@ -22,6 +23,7 @@ use formwork_ledger::Database;
 use rusqlite::{Connection, params};
 use serde_json::Value;
 
+pub use self::answers::{Answers, Entry};
 use self::lock::Lock;
 pub use self::stored::Judged;
 use self::tables::{Asked, int, nat, numbers};
@@ -254,7 +256,8 @@ impl Batch {
         max: usize,
     ) -> Result<Vec<OpenRow>, BatchError> {
         const SELECT: &str =
-            "SELECT number, id, input, (SELECT answer.state FROM answer WHERE batch = ?3 AND row = key AND answer.state IS NOT NULL)
+            "SELECT number, id, input, (SELECT answer.state FROM answer WHERE batch = ?3 AND row = key AND answer.state IS NOT NULL),
+                 (SELECT handle FROM answer WHERE batch = ?3 AND row = key AND answer.era = rows.era AND ended IS NULL AND verdict IS NULL)
              FROM rows JOIN inputs USING (number) WHERE rows.state = 0 AND leader IS NULL";
         Ok(self.view.database.read(|file| {
             let (mut found, mut bytes) = (Vec::new(), 0);
@@ -265,7 +268,10 @@ impl Batch {
                 let id = serde_json::from_str(&id).unwrap_or_default();
                 // A state that cannot be read was written by another version, so the row starts over.
                 let state = state.and_then(|state| serde_json::from_str(&state).ok());
-                found.push(OpenRow::new(nat(row.get(0)?), id, input, state));
+                found.push(OpenRow {
+                    handle: row.get(4)?,
+                    ..OpenRow::new(nat(row.get(0)?), id, input, state)
+                });
                 Ok(bytes < MAX_READ)
             };
             if let Some(only) = only {
@@ -339,9 +345,34 @@ impl Store for Batch {
         Ok(self.view.database.write(move |file| asked.checkpoint(file, row, &state, &text)).await?)
     }
 
-    async fn intend(&self, row: u64, target: &str, reserve: Cost) -> Result<(), BatchError> {
+    async fn intend(
+        &self,
+        row: u64,
+        target: &str,
+        reserve: Cost,
+        handle: Option<&str>,
+    ) -> Result<(), BatchError> {
         let (asked, target, now) = (self.asked(), target.to_owned(), TokioClock::new().now());
-        Ok(self.view.database.write(move |file| asked.intend(file, row, &target, reserve, now)).await?)
+        let handle = handle.map(str::to_owned);
+        let intend = move |file: &Connection| {
+            asked.intend(file, row, &target, (now, reserve.micro_usd, handle.as_deref()))
+        };
+        Ok(self.view.database.write(intend).await?)
+    }
+
+    async fn drop_call(&self, row: u64, may_be_made: bool) -> Result<(), BatchError> {
+        let asked = self.asked();
+        Ok(self.view.database.write(move |file| asked.drop_call(file, row, may_be_made)).await?)
+    }
+
+    async fn rows_of(&self, handle: &str) -> Result<Vec<u64>, BatchError> {
+        Ok(self.view.database.read(|file| {
+            let mut select = file.prepare_cached(
+                "SELECT number FROM answer JOIN rows ON row = key AND answer.era = rows.era
+                 WHERE batch = ?1 AND handle = ?2 AND ended IS NULL AND verdict IS NULL AND rows.state = 0 ORDER BY number",
+            )?;
+            numbers(&mut select, params![self.view.id, handle])
+        })?)
     }
 
     async fn finish(&self, row: u64, end: RowEnd) -> Result<(), BatchError> {

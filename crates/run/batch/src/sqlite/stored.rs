@@ -63,6 +63,7 @@ impl Batch {
             reopen(file)
         })?;
         self.view.set_control(Control::Run)?;
+        self.session().control = None;
         Ok(rows)
     }
 
@@ -139,7 +140,7 @@ impl Batch {
         let asked = Asked::new(self.view.id.clone(), question, &contract);
         let is_new = contract != self.view.spec.contract;
         if is_new || !judged.returned.is_empty() {
-            let (batch, stored) = (asked.batch.clone(), contract.clone());
+            let (asked, batch, stored) = (asked.clone(), asked.batch.clone(), contract.clone());
             self.change(move |file| {
                 let mut add = file.prepare("INSERT OR IGNORE INTO again VALUES (?1)")?;
                 if is_new {
@@ -153,6 +154,10 @@ impl Batch {
                     )?;
                     file.execute("UPDATE rows SET era = era + 1 WHERE number IN (SELECT number FROM again)", [])?;
                     file.execute("UPDATE answer SET state = NULL WHERE batch = ?1 AND state IS NOT NULL", [&batch])?;
+                    file.execute(
+                        "UPDATE answer SET verdict = 'uncertain' WHERE batch = ?1 AND ended IS NULL AND verdict IS NULL",
+                        [&batch],
+                    )?;
                     reopen(file)?;
                     tables::set(file, "contract", &stored)?;
                 }
@@ -165,6 +170,7 @@ impl Batch {
                     add.execute([int(*number)])?;
                     take.execute(params![int(*number), id])?;
                     clear.execute(params![batch, int(*number)])?;
+                    asked.drop_call(file, *number, true)?;
                 }
                 Ok(0)
             })?;

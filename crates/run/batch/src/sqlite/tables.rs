@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use formwork_core::{CallRecord, Cost, Time, Usage};
+use formwork_core::{CallRecord, Time, Usage};
 use rusqlite::{Connection, OptionalExtension as _, Params, Statement, params};
 use serde_json::Value;
 
@@ -43,20 +43,20 @@ impl Asked {
         Self { batch, question, contract: digest(&contract.to_string()), version }
     }
 
-    /// Adds an attempt for a row: one whose call is about to leave, or one that made no call. Returns its id.
+    /// Adds an attempt for a row: one whose call is about to leave at this time, for at most this cost and under this handle, or one that
+    /// made no call. Returns its id.
     fn insert(
         &self,
         file: &Connection,
         number: u64,
         target: &str,
-        planned: Time,
-        reserved: Option<u64>,
+        (planned, reserved, handle): (Time, Option<u64>, Option<&str>),
     ) -> rusqlite::Result<i64> {
         let Question { prompt, sampling, sample, .. } = &self.question;
         file.prepare_cached(
             "INSERT INTO answer (batch, row, era, input, target, name, prompt, sampling, sample, contract, version, planned, reserved,
-                 model)
-             SELECT ?1, key, era, coalesce(digest, x''), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12 FROM rows WHERE number = ?2",
+                 model, handle)
+             SELECT ?1, key, era, coalesce(digest, x''), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13 FROM rows WHERE number = ?2",
         )?
         .execute(params![
             self.batch,
@@ -70,39 +70,50 @@ impl Asked {
             self.version,
             int(planned.0),
             reserved.map(int),
-            self.question.model(target)
+            self.question.model(target),
+            handle
         ])?;
         Ok(file.last_insert_rowid())
     }
 
     /// Adds an attempt that made no call, and whose end is therefore known.
     fn insert_ended(&self, file: &Connection, number: u64, now: Time) -> rusqlite::Result<i64> {
-        let id = self.insert(file, number, "", now, None)?;
+        let id = self.insert(file, number, "", (now, None, None))?;
         file.prepare_cached("UPDATE answer SET ended = planned, verdict = '' WHERE id = ?1")?
             .execute([id])?;
         Ok(id)
     }
 
-    /// Stores that a row is about to call a target. An earlier call of the row without an end stays uncertain.
+    /// Adds the call that a row is about to make. An earlier open one is uncertain.
     pub(super) fn intend(
         &self,
         file: &Connection,
         number: u64,
         target: &str,
-        reserve: Cost,
-        now: Time,
+        call: (Time, Option<u64>, Option<&str>),
+    ) -> rusqlite::Result<()> {
+        self.drop_call(file, number, true)?;
+        self.insert(file, number, target, call).map(|_| ())
+    }
+
+    /// Closes the open call of a row, which has no result: it was not made, or it is uncertain.
+    pub(super) fn drop_call(
+        &self,
+        file: &Connection,
+        number: u64,
+        may_be_made: bool,
     ) -> rusqlite::Result<()> {
         file.prepare_cached(
-            "UPDATE answer SET verdict = 'uncertain' WHERE batch = ?1 AND row = (SELECT key FROM rows WHERE number = ?2)
-             AND ended IS NULL AND verdict IS NULL",
+            "UPDATE answer SET verdict = iif(?3, 'uncertain', ''), ended = iif(?3, NULL, planned)
+             WHERE batch = ?1 AND row = (SELECT key FROM rows WHERE number = ?2) AND ended IS NULL AND verdict IS NULL",
         )?
-        .execute(params![self.batch, int(number)])?;
-        self.insert(file, number, target, now, reserve.micro_usd).map(|_| ())
+        .execute(params![self.batch, int(number), may_be_made])
+        .map(|_| ())
     }
 
     /// Completes the open call of a row with the last of these calls, adds the others that are not there yet, and counts them. Returns
     /// the last attempt of the row that has an end.
-    fn add_calls<'c>(
+    pub(super) fn add_calls<'c>(
         &self,
         file: &Connection,
         number: u64,
@@ -127,12 +138,12 @@ impl Asked {
                 .filter(|_| new.peek().is_none());
             let id: i64 = match open {
                 Some(id) => id,
-                None => self.insert(file, number, &call.target, call.started, None)?,
+                None => self.insert(file, number, &call.target, (call.started, None, None))?,
             };
             let failure = call.verdict.failure();
             file.prepare_cached(
                 "UPDATE answer SET call = ?2, ended = ?3, verdict = ?4, rule = ?5, input_tokens = ?6, output_tokens = ?7,
-                 micro_usd = ?8, text = ?9, target = ?10, name = ?11, model = ?12 WHERE id = ?1",
+                 micro_usd = ?8, text = ?9, target = ?10, name = ?11, model = ?12, served = ?13 WHERE id = ?1",
             )?
             .execute(params![
                 id,
@@ -146,7 +157,8 @@ impl Asked {
                 Some(&*call.text).filter(|text| !text.is_empty()),
                 self.question.identity(&call.target),
                 call.target,
-                self.question.model(&call.target)
+                self.question.model(&call.target),
+                call.model
             ])?;
             count += 1;
             usage = usage.plus(call.usage);
@@ -328,8 +340,13 @@ pub(super) fn begin_again(file: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Gives rows the results that the store has and a process did not come to note, because it died between the commits of both files.
+/// Gives rows the results that the store has and a process did not come to note, because it died between the commits of both files. The
+/// open calls of that process are uncertain.
 pub(super) fn derive(file: &Connection, batch: &str, part_rows: u64) -> rusqlite::Result<()> {
+    file.execute(
+        "UPDATE answer SET verdict = 'uncertain' WHERE batch = ?1 AND ended IS NULL AND verdict IS NULL AND handle IS NULL",
+        [batch],
+    )?;
     begin_again(file)?;
     let found = file.execute(
         "INSERT INTO again SELECT number FROM rows JOIN answer ON answer.batch = ?1 AND row = key AND answer.era = rows.era
@@ -347,7 +364,12 @@ pub(super) fn derive(file: &Connection, batch: &str, part_rows: u64) -> rusqlite
     Ok(())
 }
 
-pub(super) fn progress(file: &Connection, batch: &str) -> rusqlite::Result<Progress> {
+/// Returns the progress. Without a process that works on the batch, its open calls without a handle are uncertain.
+pub(super) fn progress(
+    file: &Connection,
+    batch: &str,
+    has_process: impl Fn() -> bool,
+) -> rusqlite::Result<Progress> {
     let mut progress = file.query_row("SELECT rows, accepted, rejected FROM totals", [], |row| {
         let nat = |nth| row.get::<_, i64>(nth).map(nat);
         Ok(Progress { rows: nat(0)?, accepted: nat(1)?, rejected: nat(2)?, ..Progress::default() })
@@ -367,16 +389,19 @@ pub(super) fn progress(file: &Connection, batch: &str) -> rusqlite::Result<Progr
         .prepare_cached("SELECT count(*) FROM answer WHERE batch = ?1 AND state IS NOT NULL")?
         .query_row([batch], |row| row.get(0).map(nat))?;
     let mut open = file.prepare_cached(
-        "SELECT verdict IS NULL, count(*), coalesce(sum(reserved), 0) FROM answer WHERE batch = ?1 AND ended IS NULL GROUP BY 1",
+        "SELECT verdict IS NULL, handle IS NULL, count(*), coalesce(sum(reserved), 0) FROM answer
+         WHERE batch = ?1 AND ended IS NULL GROUP BY 1, 2",
     )?;
     let mut rows = open.query([batch])?;
     while let Some(row) = rows.next()? {
-        let (calls, reserved) = (nat(row.get(1)?), nat(row.get(2)?));
-        if row.get(0)? {
-            (progress.in_flight, progress.reserved_micro_usd) = (calls, reserved);
+        let is_in_flight = row.get(0)? && (!row.get::<_, bool>(1)? || has_process());
+        let (calls, reserved) = if is_in_flight {
+            (&mut progress.in_flight, &mut progress.reserved_micro_usd)
         } else {
-            (progress.uncertain, progress.uncertain_micro_usd) = (calls, reserved);
-        }
+            (&mut progress.uncertain, &mut progress.uncertain_micro_usd)
+        };
+        *calls += nat(row.get(2)?);
+        *reserved += nat(row.get(3)?);
     }
     let mut reasons = file.prepare("SELECT reason, count FROM folder.reasons")?;
     let found = reasons.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1).map(nat)?)))?;

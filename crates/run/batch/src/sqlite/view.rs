@@ -192,12 +192,8 @@ impl View {
     /// # Errors
     /// [`BatchError::Store`].
     pub fn progress(&self) -> Result<Progress, BatchError> {
-        let mut progress = self.database.read(|file| tables::progress(file, &self.id))?;
-        if progress.in_flight > 0 && self.process().is_none() {
-            progress.uncertain += std::mem::take(&mut progress.in_flight);
-            progress.uncertain_micro_usd += std::mem::take(&mut progress.reserved_micro_usd);
-        }
-        Ok(progress)
+        let has_process = || self.process().is_some();
+        Ok(self.database.read(|file| tables::progress(file, &self.id, has_process))?)
     }
 
     /// Returns the value that was stored under this key; `None` if there is none.

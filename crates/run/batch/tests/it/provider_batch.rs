@@ -176,12 +176,21 @@ async fn nothing_is_submitted_twice_whenever_the_process_dies() {
                 drop(Batch::create(folder.path(), &spec(1000), rows(10)).unwrap());
                 let engine = engine(&played).with_file_limits(of(6));
                 assert_eq!(work(folder.path(), &engine, &played).await, None);
+                let progress = View::open(folder.path()).unwrap().progress().unwrap();
+                let made = u64::from(played.calls().values().sum::<u32>());
+                assert!(
+                    progress.calls <= made && made <= progress.calls + progress.in_flight,
+                    "{api:?}, {death}, {is_accepted}: {made} calls, {progress:?}"
+                );
                 // The process dies, and the clock of the next one is behind.
                 let ended = work(folder.path(), &engine, &played).await;
                 assert_eq!(ended, Some(Ended::Done), "{api:?}, {death}, {is_accepted}");
                 check(folder.path(), 10);
                 let expected = (0..10).map(|row| (row, expected_calls(row))).collect();
                 assert_eq!(played.calls(), expected, "{api:?}, {death}, {is_accepted}");
+                let progress = View::open(folder.path()).unwrap().progress().unwrap();
+                let counts = (progress.calls, progress.in_flight, progress.uncertain);
+                assert_eq!(counts, (15, 0, 0), "{api:?}, {death}, {is_accepted}");
                 let submitted: usize = played.submitted().iter().map(Vec::len).sum();
                 assert_eq!(submitted, 15, "{api:?}, {death}, {is_accepted}");
             }

@@ -218,3 +218,46 @@ async fn a_limit_hands_out_the_first_rows_or_a_sample_that_is_the_same_each_time
     assert_eq!((sample.len(), numbers().await == sample), (50, true));
     assert!(sample.windows(2).all(|pair| pair[0] < pair[1]) && sample[49] > 300);
 }
+
+#[tokio::test]
+async fn a_damaged_page_and_a_newer_store_are_named() {
+    use std::io::{Seek as _, SeekFrom, Write as _};
+
+    for (name, table) in [("store.db", "answer"), ("ledger.db", "rows")] {
+        for damage in ["page", "newer"] {
+            let folder = tempfile::tempdir().unwrap();
+            let batch = Batch::create(folder.path(), &spec(10), rows(2000)).unwrap();
+            for row in 0..200 {
+                batch.finish(row, rejected("refused")).await.unwrap();
+            }
+            batch.close().unwrap();
+            drop(batch);
+            let path = folder.path().join(name);
+            let file = rusqlite::Connection::open(&path).unwrap();
+            if damage == "newer" {
+                file.pragma_update(None, "user_version", 99).unwrap();
+            }
+            file.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+            let root = "SELECT rootpage FROM sqlite_schema WHERE name = ?1";
+            let page: u64 = file.query_row(root, [table], |row| row.get::<_, i64>(0)).unwrap().unsigned_abs();
+            drop(file);
+            if damage == "page" {
+                let mut file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+                file.seek(SeekFrom::Start((page - 1) * 4096)).unwrap();
+                file.write_all(&[0x5a; 64]).unwrap();
+            }
+            let out = folder.path().join("out.jsonl");
+            let exported = Batch::open(folder.path()).and_then(|batch| batch.view().export_to(&out, false));
+            let error = match exported {
+                Ok(rows) => panic!("{name}, {damage}: {rows} rows were exported"),
+                Err(error) => error.to_string(),
+            };
+            let says = match damage {
+                "newer" => "has format 99, and this version of formwork knows formats up to",
+                _ => "malformed",
+            };
+            assert!(error.contains(says), "{name}, {damage}: {error}");
+            assert!(damage == "newer" || error.contains(&format!("page {page}")), "{name}: {error}");
+        }
+    }
+}
