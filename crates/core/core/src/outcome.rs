@@ -85,8 +85,8 @@ impl<T> Outcome<T> {
         self.calls.extend(other.calls);
     }
 
-    /// Sets the text that the value is about and its schema, for an outcome that was stored without them: evidence and confidence need
-    /// them.
+    /// Sets the text that the value is about and its schema, for an outcome that was stored without them (default: those of its run).
+    /// Evidence and confidence need them.
     ///
     /// ```
     /// use formwork_core::{Contract, Outcome};
