@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::Index;
+use crate::date::Date;
 use crate::find::SMALL_NUMBERS;
 use crate::index::{offset, size};
 use crate::text::{is_ignored, is_mark};
@@ -28,7 +29,6 @@ const MAX_RESTS: usize = 64;
 /// assert!(read("1250").is_some_and(|prefix| numbers.ends(prefix)));
 /// assert!(read("125").is_some_and(|prefix| !numbers.ends(prefix)));
 /// assert!(read("126").is_none());
-/// # Some(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Candidates {
@@ -147,6 +147,12 @@ impl Index<'_> {
         let mut dates = Candidates::new(1);
         self.iso_dates().collect::<BTreeSet<_>>().iter().for_each(|date| dates.add(date));
         dates.sorted()
+    }
+
+    /// Returns the dates with a year, a month and a day as `YYYY-MM-DD`.
+    fn iso_dates(&self) -> impl Iterator<Item = String> + '_ {
+        let full = self.dates.iter().map(|(date, _)| date).filter(|date| date.0 > 0 && date.2 > 0);
+        full.map(|Date(year, month, day)| format!("{year:04}-{month:02}-{day:02}"))
     }
 }
 

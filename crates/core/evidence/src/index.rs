@@ -51,7 +51,7 @@ pub struct Index<'t> {
     /// The hash of each token's folded text, with its number, sorted.
     words: Vec<(u64, u32)>,
     numbers: Vec<Numeral>,
-    dates: Vec<(Date, Range)>,
+    pub(crate) dates: Vec<(Date, Range)>,
     /// The byte offset of each line.
     pub(crate) lines: Vec<u32>,
     /// The number of scalar values before each block of bytes.
@@ -455,12 +455,6 @@ impl<'t> Index<'t> {
     /// Returns the values of all numbers.
     pub(crate) fn values(&self) -> impl Iterator<Item = Decimal> + '_ {
         self.numbers.iter().map(|number| number.value)
-    }
-
-    /// Returns the dates with a year, a month and a day as `YYYY-MM-DD`.
-    pub(crate) fn iso_dates(&self) -> impl Iterator<Item = String> + '_ {
-        let full = self.dates.iter().map(|(date, _)| date).filter(|date| date.0 > 0 && date.2 > 0);
-        full.map(|Date(year, month, day)| format!("{year:04}-{month:02}-{day:02}"))
     }
 
     /// Returns the places of a text without separators in the folded text, as ranges of whole tokens. `inside` also accepts places
