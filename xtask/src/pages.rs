@@ -1,6 +1,6 @@
-//! `cargo xtask pages`: drives Chromium through the pages for admins, with axe-core on each.
+//! `cargo xtask pages`: drives Chromium through the pages for admins and those of `--html`, with axe-core on each.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::clients::{Environment, done, installed};
@@ -19,7 +19,7 @@ pub(crate) struct Args {
     screenshots: bool,
 }
 
-/// Builds the example `pages` of formwork-gateway, installs selenium and axe-core below `target`, and runs the checks. Chromium and
+/// Builds the command and the example `pages` of formwork-gateway, installs selenium and axe-core below `target`, and runs the checks. Chromium and
 /// its driver come from Debian's packages.
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     if !std::path::Path::new("/usr/bin/chromedriver").exists() {
@@ -42,8 +42,38 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         .arg(target.join("debug/examples/pages"))
         .arg(node.join("node_modules/axe-core/axe.min.js"));
     match args.screenshots {
-        true => command.arg(shots),
+        true => command.arg(&shots),
         false => command.arg("-"),
     };
-    done(&mut command, "a check of the pages")
+    done(&mut command, "a check of the pages")?;
+    let mut command = Command::new(installed(&args.python, &BROWSER)?);
+    command
+        .arg(workspace::root().join("xtask/pages/files.py"))
+        .arg(node.join("node_modules/axe-core/axe.min.js"))
+        .arg(if args.screenshots { shots.as_os_str() } else { "-".as_ref() })
+        .args(written(&target)?);
+    done(&mut command, "a check of the pages that commands write")
+}
+
+/// Writes the pages of `--html` below `target`, and returns their files.
+fn written(target: &Path) -> Result<[PathBuf; 3], String> {
+    let build = ["build", "--package", "formwork-cli", "--bin", "formwork"];
+    done(workspace::cargo().args(build), "cargo build")?;
+    let write = |name: &str, arguments: &[&str]| {
+        let file = target.join(name);
+        let mut command = Command::new(target.join("debug/formwork"));
+        command.current_dir(workspace::root()).args(arguments).arg("--html").arg(&file);
+        done(&mut command, name).map(|()| file)
+    };
+    let [gold, answers, other] =
+        ["gold", "answers", "other"].map(|name| format!("examples/gold/{name}.jsonl"));
+    let value = target.join("evidence.json");
+    std::fs::write(&value, r#"{"name": "Maria Lindqvist", "age": 34, "city": "Oslo"}"#)
+        .map_err(|error| format!("{}: {error}", value.display()))?;
+    let value = value.display().to_string();
+    Ok([
+        write("evidence.html", &["evidence", "--input", "examples/letter.txt", &value])?,
+        write("evaluation.html", &["eval", &gold, "--answers", &answers])?,
+        write("comparison.html", &["eval", &gold, "--answers", &answers, "--answers", &other])?,
+    ])
 }

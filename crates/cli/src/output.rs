@@ -40,7 +40,15 @@ pub(crate) fn line(line: impl fmt::Display) -> Result<(), Failed> {
 /// # Errors
 /// The errors of [`text`].
 pub(crate) fn row(value: &impl Serialize) -> Result<(), Failed> {
-    line(serde_json::to_string(value).map_err(io::Error::from)?)
+    if io::stdout().is_terminal() {
+        return line(serde_json::to_string(value).map_err(io::Error::from)?);
+    }
+    // A result of a million rows is written as it is converted.
+    let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    serde_json::to_writer(&mut out, value).map_err(io::Error::from)?;
+    out.write_all(b"\n")?;
+    out.flush()?;
+    Ok(())
 }
 
 /// Returns rows as lines of cells of the same width; `is_right` says which columns are aligned right.

@@ -12,6 +12,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::config::Places;
+
 /// The maximum size of the file of a contract in bytes (1 MiB).
 const MAX: u64 = 1 << 20;
 
@@ -22,7 +24,7 @@ pub const ENDINGS: [&str; 4] = ["yaml", "yml", "json", "shape"];
 const RULES: &str = "x-formwork-rules";
 
 /// A contract of a file: a JSON Schema (`.json`), a shape (`.shape`), or YAML with `schema`, `rules`, `absent` ([`Absent`]),
-/// `coerce` ([`Coerce`]), `instructions` and `examples`.
+/// `coerce` ([`Coerce`]), `instructions`, `examples` and `evidence` ([`Places`]).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct NamedContract {
@@ -37,6 +39,10 @@ pub struct NamedContract {
     pub instructions: Option<String>,
     /// Inputs with their right answers.
     pub examples: Vec<(String, Value)>,
+    /// The search for the places of the values by `formwork extract` (default: that of the configuration). The service and
+    /// batches search and ask for no quotes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Places>,
     /// The fractions of the file that were rounded to a double (default: none).
     #[serde(skip)]
     pub rounded: Vec<Rounded>,
@@ -70,6 +76,8 @@ struct Written {
     instructions: Option<String>,
     #[serde(default)]
     examples: Vec<Example>,
+    #[serde(default)]
+    evidence: Option<Places>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -109,6 +117,7 @@ pub fn read_contract(path: &Path) -> Result<NamedContract, ContractError> {
         coerce: None,
         instructions: None,
         examples: Vec::new(),
+        evidence: None,
     };
     let mut rounded = Vec::new();
     let mut written = match ending {
@@ -148,7 +157,7 @@ pub fn read_contract(path: &Path) -> Result<NamedContract, ContractError> {
     if let Some(coerce) = written.coerce.take() {
         coerce.declare(&mut written.schema);
     }
-    let Written { schema, rules, instructions, examples, .. } = written;
+    let Written { schema, rules, instructions, examples, evidence, .. } = written;
     let examples = examples.into_iter().map(|example| (example.input, example.output)).collect();
-    Ok(NamedContract { name, schema, rules, instructions, examples, rounded })
+    Ok(NamedContract { name, schema, rules, instructions, examples, evidence, rounded })
 }

@@ -202,6 +202,7 @@ impl OracleBuilder {
         Ok(Oracle(Arc::new(Shared {
             extractor,
             prompt,
+            text: self.prompt,
             check: self.check,
             examples: self.examples,
             calibrations: self.calibrations,

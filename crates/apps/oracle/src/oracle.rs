@@ -11,11 +11,11 @@ use formwork_extract::{CancellationToken, Extractor, Observer};
 use crate::calibration::Calibrations;
 use crate::fallback::{self, Counts};
 use crate::log::Log;
-use crate::prompt::user;
 use crate::seed::seed;
 use crate::wallet::Wallet;
 use crate::{
-    AiScore, CrossCheck, Examples, PromptId, ScoreEvent, ScoreFailure, ScoreObserver, ScoreSource, Scored,
+    AiScore, CrossCheck, Examples, Prompt, PromptId, ScoreEvent, ScoreFailure, ScoreObserver, ScoreSource,
+    Scored,
 };
 
 /// Scores wallets. One oracle serves any number of wallets and tasks; clones share everything.
@@ -47,6 +47,7 @@ pub struct Oracle(pub(crate) Arc<Shared>);
 pub(crate) struct Shared {
     pub(crate) extractor: Extractor<AiScore>,
     pub(crate) prompt: PromptId,
+    pub(crate) text: Prompt,
     pub(crate) check: CrossCheck,
     pub(crate) examples: Examples,
     pub(crate) calibrations: Calibrations,
@@ -141,7 +142,7 @@ impl ScoreRequest<'_> {
         let features = wallet.features();
         let hash = wallet.hash();
         let counts = Counts::from(&features);
-        let input = Input::new([Message::user(user(&features.text()))])
+        let input = Input::new([Message::user(shared.text.user(&features.text()))])
             .with_data(counts.to_data())
             .with_seed(seed(&hash, &shared.prompt));
         let log = Log::new(&id, shared.max_attempts);

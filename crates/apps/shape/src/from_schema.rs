@@ -9,8 +9,9 @@ use formwork_schema::SchemaError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::grounded::RULES;
 use crate::to_schema::MARKDOWN;
-use crate::{Field, Kind, MAX_DEPTH, Node};
+use crate::{Field, Kind, MAX_DEPTH, Node, grounded};
 
 /// A keyword of a JSON Schema that has no equivalent in shapes, from [`Shape::from_schema`](crate::Shape::from_schema).
 ///
@@ -64,13 +65,17 @@ pub(crate) fn shape(document: &Value) -> Result<(Node, Vec<Unsaid>), SchemaError
         level: 0,
         unsaid: Vec::new(),
     };
-    let node = walk.node(&normal, "", 0);
+    let mut node = walk.node(&normal, "", 0);
     if walk.nodes > MAX_NODES {
         let message =
             format!("the schema comes to more than {MAX_NODES} places once its references are written out");
         return Err(SchemaError { pointer: String::new(), message });
     }
-    Ok((node, walk.unsaid))
+    let mut unsaid = walk.unsaid;
+    if document.get(RULES).is_some_and(|rules| grounded::mark(&mut node, rules)) {
+        unsaid.retain(|unsaid| !(unsaid.pointer.is_empty() && unsaid.keyword == RULES));
+    }
+    Ok((node, unsaid))
 }
 
 struct Walk<'s> {

@@ -112,7 +112,7 @@ impl<'t> Lexer<'t> {
         let rest = self.rest();
         let Some(first) = rest.chars().next() else { return Ok(Kind::End) };
         match first {
-            '{' | '}' | '[' | ']' | ':' | ',' | '|' | '?' => {
+            '{' | '}' | '[' | ']' | ':' | ',' | '|' | '?' | '~' => {
                 self.at += 1;
                 Ok(Kind::Sign(first))
             }

@@ -35,7 +35,8 @@
 //! short   = "str" | "text" | "float" | "int" | "bool" ;  (* "text" and "date" among literals are texts *)
 //! array   = "[" , place , "]" ;                         (* any number of these *)
 //! object  = "{" , [ field , { "," , field } , [ "," ] ] , "}" ;
-//! field   = name , [ "?" ] , [ ":" , place ] ;          (* ? : it may be left out; without a place, a string *)
+//! field   = name , { "?" | "~" } , [ ":" , place ] ;    (* ? : it may be left out; ~ : its value stands in the input;
+//!                                                        without a place, a string *)
 //! name    = text | word ;
 //! literal = text | number | "true" | "false" | "null"
 //!         | word ;                                      (* among other literals: low | high *)
@@ -61,10 +62,12 @@
 //! | `"a" \| "b"` | `{"type": "string", "enum": ["a", "b"]}`; a single one is a `const` |
 //! | `T \| null` | `{"type": [T, "null"]}` |
 //! | `[T]` | `{"type": "array", "items": T}` |
+//! | `{"a"~: T}` | the rule `grounded` for `$.a`, in `x-formwork-rules` of the whole schema |
 //! | `{"a": T, "b"?: U}` | `{"type": "object", "properties": {"a": T, "b": U}, "required": ["a"]}` |
 
 mod error;
 mod from_schema;
+mod grounded;
 mod lex;
 mod lint;
 mod names;

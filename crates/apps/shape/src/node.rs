@@ -73,6 +73,8 @@ pub struct Field {
     pub name: String,
     /// Whether the field may be left out, written `"name"?`.
     pub optional: bool,
+    /// Whether the value stands in the input (the rule `grounded`), written `"name"~`.
+    pub grounded: bool,
     /// The type of the value.
     pub node: Node,
 }
@@ -105,13 +107,20 @@ impl Node {
 impl Field {
     /// Creates a required field.
     pub fn new(name: impl Into<String>, node: Node) -> Self {
-        Self { name: name.into(), optional: false, node }
+        Self { name: name.into(), optional: false, grounded: false, node }
     }
 
     /// Makes the field optional.
     #[must_use]
     pub const fn optional(mut self) -> Self {
         self.optional = true;
+        self
+    }
+
+    /// Requires the value to stand in the input (default: it may be any value).
+    #[must_use]
+    pub const fn grounded(mut self) -> Self {
+        self.grounded = true;
         self
     }
 }

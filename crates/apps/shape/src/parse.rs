@@ -270,10 +270,12 @@ impl<'t> Parser<'t> {
             _ => return Err(self.expected("the name of a field, as in `\"name\": string`")),
         };
         self.take()?;
-        let optional = self.is_at('?');
-        if optional {
+        let mut marks = ['?', '~'].map(|mark| (mark, false));
+        while let Some(mark) = marks.iter_mut().find(|(mark, is_set)| !is_set && self.is_at(*mark)) {
+            mark.1 = true;
             self.take()?;
         }
+        let [(_, optional), (_, grounded)] = marks;
         let is_line = || Span::new(self.end, self.ahead.span.start).of(self.text).contains('\n');
         let is_end = match open {
             Some(_) => self.is_at('}'),
@@ -281,13 +283,13 @@ impl<'t> Parser<'t> {
         };
         self.inside(open)?;
         if is_end || self.is_at(',') {
-            return Ok(Field { name, optional, node: Node::new(Kind::String) });
+            return Ok(Field { name, optional, grounded, node: Node::new(Kind::String) });
         }
         if !self.is_at(':') {
             return Err(self.expected("`:` and a type after the name of the field"));
         }
         self.take()?;
-        Ok(Field { name, optional, node: self.value()? })
+        Ok(Field { name, optional, grounded, node: self.value()? })
     }
 
     /// Returns an error if the text ends inside of an object.
@@ -336,7 +338,7 @@ fn next_field(text: &str) -> Option<usize> {
         let after = text.get(at + 1..).unwrap_or_default().trim_start();
         let in_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '-' | '"');
         let rest = after.trim_start_matches(in_name).trim_start();
-        rest.len() < after.len() && (rest.is_empty() || rest.starts_with([':', '?', ',', '#']))
+        rest.len() < after.len() && (rest.is_empty() || rest.starts_with([':', '?', '~', ',', '#']))
     })
 }
 

@@ -199,6 +199,9 @@ impl Prompt {
         } else if kind != "value" {
             after.push_str(" Every field is required.");
         }
+        if shape.has_grounded_fields() {
+            after.push_str(" The value of a field with a `~` stands in the input, word for word.");
+        }
         if shape.has_markdown() {
             after.push_str(" `markdown` stands for a string of Markdown.");
         }

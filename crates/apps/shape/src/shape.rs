@@ -6,7 +6,7 @@ use formwork_core::{Context, Contract, Report, Schema, Validator as _, Violation
 use formwork_schema::SchemaError;
 use serde_json::Value;
 
-use crate::{Field, Kind, Node, ShapeError, Unsaid, from_schema, parse, to_schema, write};
+use crate::{Field, Kind, Node, ShapeError, Unsaid, from_schema, grounded, parse, to_schema, write};
 
 /// The form of JSON values, in a notation close to the values themselves. A shape is a [`Schema`].
 ///
@@ -115,7 +115,8 @@ impl Shape {
     /// # Errors
     /// [`SchemaError`] for a hand-built shape that breaks the invariants of its kinds.
     pub fn contract(&self) -> Result<Contract, SchemaError> {
-        formwork_schema::contract_for(Arc::new(self.clone()))
+        let contract = formwork_schema::contract_for(Arc::new(self.clone()))?;
+        Ok(grounded::rules(&self.root).into_iter().fold(contract, Contract::with_rule))
     }
 
     /// Returns all violations of a value; none if it has this shape.
@@ -134,6 +135,11 @@ impl Shape {
     /// Returns whether any field is optional.
     pub(crate) fn has_optional_fields(&self) -> bool {
         any_field(&self.root, &|field| field.optional)
+    }
+
+    /// Returns whether the value of any field stands in the input.
+    pub(crate) fn has_grounded_fields(&self) -> bool {
+        any_field(&self.root, &|field| field.grounded)
     }
 
     /// Returns whether any field holds Markdown.
@@ -165,7 +171,13 @@ impl Schema for Shape {
     }
 
     fn document(&self) -> &Value {
-        self.document.get_or_init(|| to_schema::schema(&self.root))
+        self.document.get_or_init(|| {
+            let (mut document, rules) = (to_schema::schema(&self.root), grounded::rules(&self.root));
+            if !rules.is_empty() {
+                document[grounded::RULES] = serde_json::json!(rules);
+            }
+            document
+        })
     }
 }
 

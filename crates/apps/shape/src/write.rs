@@ -42,7 +42,8 @@ fn place(node: &Node, depth: usize, about: Option<&str>, out: &mut impl Write) -
 
 fn member(field: &Field, depth: usize, is_last: bool, out: &mut impl Write) -> fmt::Result {
     let optional = if field.optional { "?" } else { "" };
-    write!(out, "{}{optional}: ", Value::from(field.name.as_str()))?;
+    let grounded = if field.grounded { "~" } else { "" };
+    write!(out, "{}{optional}{grounded}: ", Value::from(field.name.as_str()))?;
     let about = field.node.description.as_deref();
     let broken = has_lines(&field.node);
     place(&field.node, depth, about, out)?;

@@ -270,3 +270,57 @@ fn values_that_were_not_found_are_asked_for_their_quotes_in_one_call() {
     ];
     assert_eq!((formwork(&args, "").code, server.received().len()), (0, 1));
 }
+
+#[test]
+fn the_configuration_and_the_contract_ask_for_quotes_and_the_flag_has_precedence() {
+    let text = "She is thirty-four.";
+    let setting = |name: &str, of: &str| match of {
+        "" => String::new(),
+        of => format!("[defaults]\n{name} = \"{of}\"\n"),
+    };
+    for (of_config, of_contract, flag, calls, has_evidence) in [
+        ("", "", "", 1, false),
+        ("find", "", "", 1, true),
+        ("quote", "", "", 2, true),
+        ("", "quote", "", 2, true),
+        ("quote", "find", "", 1, true),
+        ("quote", "quote", "--evidence", 1, true),
+        ("find", "", "--evidence=quote", 2, true),
+    ] {
+        let case = format!("{of_config} {of_contract} {flag}");
+        let own = if of_contract.is_empty() { String::new() } else { format!("evidence: {of_contract}\n") };
+        let contract = temporary("quotes.yaml", format!("schema: '{{age: int}}'\n{own}"));
+        let answers = [r#"{"age": 34}"#, r#"{"age": "thirty-four"}"#];
+        let row = json!({"id": 1, "input": text}).to_string();
+        for (more, input) in [(text, ""), ("--jsonl", row.as_str())] {
+            let server = chat(&answers);
+            let file = config(&[("a", &server)]);
+            let written = std::fs::read_to_string(&file).unwrap() + &setting("evidence", of_config);
+            std::fs::write(&file, written).unwrap();
+            let mut args = vec!["extract", "--contract", &contract, "--config", &file, more];
+            args.extend((!flag.is_empty()).then_some(flag));
+            let ran = formwork(&args, input);
+            assert_eq!((ran.code, server.received().len()), (0, calls), "{case} {more}: {}", ran.stderr);
+            let shown = if input.is_empty() { &ran.stderr } else { &ran.stdout };
+            assert_eq!(shown.contains("$.age"), has_evidence, "{case} {more}: {shown}");
+            assert_eq!(shown.contains("quoted"), calls == 2, "{case} {more}: {shown}");
+        }
+    }
+    let bad = setting("evidence", "quotes") + "[providers.a]\nkind = \"ollama\"\nmodel = \"m\"\n";
+    let bad = temporary("quotes.toml", bad);
+    let ran = formwork(&["extract", "-s", "age: int", "--config", &bad, text], "");
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("quotes.toml:2:"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("did you mean `quote`?"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_inline_field_with_a_mark_stands_in_the_text() {
+    for (fields, calls) in [("name", 1), ("name~", 2), ("name~?: str, age: int", 2), ("{name~: str}", 2)] {
+        let server = chat(&[r#"{"name": "Mario", "age": 34}"#, r#"{"name": "Maria", "age": 34}"#]);
+        let config = config(&[("a", &server)]);
+        let args = ["extract", "-s", fields, "--config", &config, "Maria is 34"];
+        let ran = formwork(&args, "");
+        assert_eq!((ran.code, server.received().len()), (0, calls), "{fields}: {}", ran.stderr);
+    }
+}

@@ -273,7 +273,11 @@ fn what_cannot_be_used_is_reported_before_any_model_is_called() {
     let bad = temporary("bad.json", "{\"summary\": {\"transactions\": \"many\"}}");
     refused(&score(&[&bad]), 2, "$.summary.transactions");
     refused(&score(&["no-such.json"]), 2, "no-such.json");
-    refused(&score(&[&good, "--prompt", "v9"]), 2, "there is no prompt `v9`: name a file, or one of v1, v2");
+    refused(
+        &score(&[&good, "--prompt", "v9"]),
+        2,
+        "there is no prompt `v9`: name a file, or one of v1, v2, v3",
+    );
     let examples = temporary(
         "few.json",
         format!("[\n{{\"wallet\": {{\"transactions\": []}}, \"answer\": {}}}]", answer(900)),

@@ -233,6 +233,21 @@ fn skills_are_listed_checked_and_begun() {
 }
 
 #[test]
+fn the_history_of_the_outputs_is_that_of_their_leaves() {
+    for (answer, history) in [
+        (r#"{"category": "billing", "urgent": false}"#, "4 leaves, 4 written freely"),
+        (r#"{"category": "billing", "urgent": false,}"#, "4 leaves, 0 written freely, 4 repaired"),
+        (r#"{"category": "billing", "urgent": "false"}"#, "4 leaves, 2 written freely, 2 coerced"),
+    ] {
+        let server = chat(&[answer]);
+        let config = config(&server);
+        let ran = skill(&["report", "ticket", "--dir", &dir(), "--config", &config, "--runs", "1"]);
+        let line = ran.stdout.lines().find_map(|line| line.strip_prefix("history of the outputs: "));
+        assert_eq!(line, Some(history), "{answer}: {}{}", ran.stdout, ran.stderr);
+    }
+}
+
+#[test]
 fn the_targets_are_printed() {
     let server = chat(&[r#"{"category": "billing", "urgent": false}"#]);
     let config = config(&server);
@@ -254,7 +269,7 @@ fn the_targets_are_printed() {
     assert_eq!(lines.len(), 9, "{}", ran.stdout);
     assert!(lines[6].starts_with("Outputs that pass          >95%     -           0"), "{}", ran.stdout);
     assert!(lines[7].starts_with("model: ") && lines[7].contains("; skills: ticket "), "{}", ran.stdout);
-    assert!(lines[8].starts_with("history of the outputs: "), "{}", ran.stdout);
+    assert_eq!(lines[8], "history of the outputs: 12 leaves, 12 written freely");
     let ran = skill(&[&command_line[..], &["--json"]].concat());
     let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(against_schema("skill-report.json", &printed), Vec::<String>::new());

@@ -30,7 +30,7 @@ mark.computed,mark.quoted{background:#d6e4ff}mark:target,mark.several{outline:2p
 pub fn page(title: &str, text: &str, value: &Value, evidence: &[Evidence]) -> String {
     let mut page = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
-         <title>{title}</title><style>{STYLE}</style><h1>{title}</h1><main><pre dir=\"auto\">",
+         <title>{title}</title><style>{STYLE}</style><header><h1>{title}</h1></header><main><pre dir=\"auto\">",
         title = html_text(title),
     );
     marked(&mut page, text, evidence);

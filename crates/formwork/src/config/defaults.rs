@@ -9,6 +9,24 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::common::{delays, is_default, retries, retry_settings, seconds};
 
+/// The search for the places of the values of an answer in its input.
+///
+/// ```
+/// use formwork::config::{Config, Places};
+///
+/// let text = "[defaults]\nevidence = \"quote\"\n[providers.a]\nkind = \"ollama\"\nmodel = \"m\"";
+/// assert_eq!(Config::from_toml(text)?.defaults().evidence, Some(Places::Quote));
+/// # Ok::<(), formwork::config::ConfigError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Places {
+    /// The values are searched in the text.
+    Find,
+    /// A model is asked, in one more call, for verbatim quotes of the values that were not found.
+    Quote,
+}
+
 /// The default settings of extractions, in place of those of each application and command.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -44,8 +62,7 @@ pub struct Defaults {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "retries")]
     #[schemars(range(min = 0, max = 100))]
     pub retries: Option<u32>,
-    /// The delays before the retries of a failed call in seconds, from 0 to 86400; the last one repeats (default: 2, 4 and 8). The
-    /// setting of a provider has precedence.
+    /// The delays before the retries of a failed call in seconds, from 0 to 86400; the last one repeats (default: 2, 4 and 8).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "delays")]
     #[schemars(inner(range(min = 0, max = 86400)))]
     pub retry_delays: Option<Vec<f64>>,
@@ -53,9 +70,13 @@ pub struct Defaults {
     /// `max_attempts`, `attempts_per_target` and `temperature` have no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_policy: Option<String>,
-    /// The file of `eval --calibrate` for `extract` (default: none), relative to this file.
+    /// The file of `eval --calibrate` (default: none), relative to this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<PathBuf>,
+    /// `find` or `quote`, as `extract --evidence` (default: none).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub evidence: Option<Places>,
     /// The settings of all models, such as `{ effort = "low" }` (default: none). Those of a provider have precedence.
     #[serde(default, skip_serializing_if = "is_default")]
     pub settings: ModelSettings,
@@ -86,6 +107,7 @@ impl Defaults {
             retry_delays: self.retry_delays.or(other.retry_delays),
             retry_policy: self.retry_policy.or(other.retry_policy),
             calibration: self.calibration.or(other.calibration),
+            evidence: self.evidence.or(other.evidence),
             settings: self.settings.or(other.settings),
         }
     }

@@ -17,7 +17,7 @@ mod telemetry;
 mod trust;
 
 pub use common::{CloudCredentials, Common};
-pub use defaults::Defaults;
+pub use defaults::{Defaults, Places};
 pub use error::ConfigError;
 pub use file::{Config, Named};
 pub(crate) use find::is_of_user;

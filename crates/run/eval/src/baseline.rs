@@ -4,17 +4,16 @@ use std::collections::HashMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::RowScore;
+use crate::Rows;
 use crate::statistics::{interval, ratios};
 
 /// The comparison of an evaluation with an earlier one, document by document.
 ///
 /// ```
-/// use formwork_eval::{Baseline, RowScore};
+/// use formwork_eval::{Baseline, RowScore, Rows};
 ///
-/// let scores = |scores: [f64; 3]| -> Vec<RowScore> {
+/// let scores = |scores: [f64; 3]| -> Rows {
 ///     scores.iter().enumerate().map(|(id, score)| RowScore { id: id.into(), score: *score }).collect()
 /// };
 /// let baseline = Baseline::new(&scores([0.5, 0.5, 1.0]), &scores([0.8, 0.7, 1.0]), 1).unwrap();
@@ -43,10 +42,10 @@ pub struct Baseline {
 
 impl Baseline {
     /// Compares the scores of a baseline with later ones; `None` if they have no document in common. `seed` determines the resamples.
-    pub fn new(baseline: &[RowScore], rows: &[RowScore], seed: u64) -> Option<Self> {
-        let known: HashMap<String, f64> = baseline.iter().map(|row| (key(&row.id), row.score)).collect();
+    pub fn new(baseline: &Rows, rows: &Rows, seed: u64) -> Option<Self> {
+        let known: HashMap<&str, f64> = baseline.texts().collect();
         let pairs: Vec<(f64, f64)> =
-            rows.iter().filter_map(|row| Some((*known.get(&key(&row.id))?, row.score))).collect();
+            rows.texts().filter_map(|(id, score)| Some((*known.get(id)?, score))).collect();
         let differences: Vec<f64> = pairs.iter().map(|(before, now)| now - before).collect();
         let count = pairs.len() as f64;
         let resampled =
@@ -70,9 +69,4 @@ impl Baseline {
     pub const fn is_worse(&self) -> bool {
         self.interval[1] < 0.0
     }
-}
-
-/// Returns the text by which rows are matched.
-fn key(id: &Value) -> String {
-    id.to_string()
 }

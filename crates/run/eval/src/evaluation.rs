@@ -5,7 +5,8 @@ use serde_json::Value;
 use crate::profile::Profile;
 use crate::report::{Difference, PathReport, Report, WorstRow};
 use crate::row::RowScore;
-use crate::statistics::{interval, ratios, resamples};
+use crate::rows::Rows;
+use crate::statistics::{MAX_RESAMPLED, Sums, interval, ratios, resamples};
 use crate::tally::{Paths, Tally, Verdict};
 use crate::{docubench, standard};
 
@@ -13,7 +14,29 @@ use crate::{docubench, standard};
 const MAX_WORST: usize = 50;
 const MAX_DIFFERENCES: usize = 100;
 
+/// The counts of a path.
+#[derive(Debug, Default)]
+struct OfPath {
+    tally: Tally,
+    /// The right and the stated leaves of each document that states any.
+    documents: Vec<[f64; 2]>,
+    sums: Sums,
+}
+
+impl OfPath {
+    fn add(&mut self, tally: Tally, is_resampled: bool) {
+        self.tally.merge(tally);
+        if tally.stated() > 0 {
+            let counts = [tally.right as f64, tally.stated() as f64];
+            self.sums.add(counts);
+            self.documents.extend(is_resampled.then_some(counts));
+        }
+    }
+}
+
 /// Compares answers with gold, document by document.
+///
+/// Memory grows by the id and the score of a row, about 25 bytes: [`Rows`].
 ///
 /// ```
 /// use formwork_eval::{Evaluation, Profile};
@@ -23,16 +46,18 @@ const MAX_DIFFERENCES: usize = 100;
 /// evaluation.add(json!(1), None, &json!({"a": "x", "b": 2}), Some(&json!({"a": "X.", "b": 3})))?;
 /// evaluation.add(json!(2), None, &json!({"a": "x"}), None)?;
 /// let report = evaluation.report(1);
-/// assert_eq!((report.score, report.rows[0].score, report.unanswered), (0.25, 0.5, 1));
+/// assert_eq!((report.score, report.rows.iter().next().unwrap().score, report.unanswered), (0.25, 0.5, 1));
 /// # Ok::<(), String>(())
 /// ```
 #[derive(Debug)]
 pub struct Evaluation {
     profile: Profile,
-    rows: Vec<RowScore>,
+    rows: Rows,
     paths: Paths,
-    /// The right and the stated leaves of each row and path: row, path, counts.
-    counts: Vec<(u32, u32, Tally)>,
+    /// The counts of each path, in the order of `paths`.
+    counts: Vec<OfPath>,
+    /// The sum of all scores.
+    scores: Sums,
     worst: Vec<WorstRow>,
     unanswered: usize,
 }
@@ -40,8 +65,9 @@ pub struct Evaluation {
 impl Evaluation {
     /// Creates an evaluation without rows.
     pub fn new(profile: Profile) -> Self {
-        let (rows, counts, worst) = (Vec::new(), Vec::new(), Vec::new());
-        Self { profile, rows, paths: Paths::default(), counts, worst, unanswered: 0 }
+        let (rows, counts, worst) = (Rows::default(), Vec::new(), Vec::new());
+        let (paths, scores) = (Paths::default(), Sums::default());
+        Self { profile, rows, paths, counts, scores, worst, unanswered: 0 }
     }
 
     /// Returns the number of rows.
@@ -97,11 +123,17 @@ impl Evaluation {
                 if all[1] == 0 { 1.0 } else { all[0] as f64 / all[1] as f64 }
             }
         };
-        let row = u32::try_from(self.rows.len())
-            .map_err(|_| "too many rows: the maximum is 4,294,967,295".to_owned())?;
-        let counts =
-            tallies.into_iter().filter_map(|(path, tally)| Some((row, u32::try_from(path).ok()?, tally)));
-        self.counts.extend(counts);
+        self.counts.resize_with(self.paths.names.len(), OfPath::default);
+        let is_resampled = self.rows.len() < MAX_RESAMPLED;
+        if self.rows.len() == MAX_RESAMPLED {
+            self.counts.iter_mut().for_each(|counts| counts.documents = Vec::new());
+        }
+        for (path, tally) in tallies {
+            if let Some(counts) = self.counts.get_mut(path) {
+                counts.add(tally, is_resampled);
+            }
+        }
+        self.scores.add([score, 1.0]);
         self.unanswered += usize::from(answer.is_none());
         if !differences.is_empty() {
             self.worst.push(WorstRow { id: id.clone(), score, differences });
@@ -109,7 +141,7 @@ impl Evaluation {
                 self.keep_worst();
             }
         }
-        self.rows.push(RowScore { id, score });
+        self.rows.push(&RowScore { id, score });
         Ok(score)
     }
 
@@ -121,38 +153,28 @@ impl Evaluation {
     /// Returns the report about all rows. `seed` determines the resamples of the intervals.
     pub fn report(mut self, seed: u64) -> Report {
         self.keep_worst();
-        let documents: Vec<[f64; 2]> = self.rows.iter().map(|row| [row.score, 1.0]).collect();
-        let sum: f64 = self.rows.iter().map(|row| row.score).sum();
-        let mut of_paths: Vec<(Tally, Vec<[f64; 2]>)> =
-            self.paths.names.iter().map(|_| Default::default()).collect();
-        for (_, path, tally) in &self.counts {
-            if let Some((all, documents)) =
-                usize::try_from(*path).ok().and_then(|path| of_paths.get_mut(path))
-            {
-                all.right += tally.right;
-                all.wrong += tally.wrong;
-                all.invented += tally.invented;
-                all.missing += tally.missing;
-                all.not_stated += tally.not_stated;
-                if tally.stated() > 0 {
-                    documents.push([tally.right as f64, tally.stated() as f64]);
-                }
-            }
-        }
-        let paths = self.paths.names.into_iter().zip(of_paths).map(|(path, (tally, documents))| PathReport {
+        let is_resampled = self.rows.len() <= MAX_RESAMPLED;
+        let documents = self.rows.texts().filter(|_| is_resampled).map(|(_, score)| [score, 1.0]);
+        let documents: Vec<[f64; 2]> = documents.collect();
+        let sum: f64 = self.rows.texts().map(|(_, score)| score).sum();
+        let of = |documents: &[[f64; 2]], sums: &Sums| match is_resampled {
+            true => interval(&ratios(documents, seed)),
+            false => sums.interval(),
+        };
+        let paths = self.paths.names.into_iter().zip(self.counts).map(|(path, counts)| PathReport {
             path,
-            tally,
-            accuracy: tally.accuracy(),
-            interval: interval(&ratios(&documents, seed)),
+            tally: counts.tally,
+            accuracy: counts.tally.accuracy(),
+            interval: of(&counts.documents, &counts.sums),
         });
         Report {
             name: None,
             spent: None,
             profile: self.profile,
             score: if self.rows.is_empty() { 0.0 } else { sum / self.rows.len() as f64 },
-            interval: interval(&ratios(&documents, seed)),
+            interval: of(&documents, &self.scores),
             seed,
-            resamples: resamples(self.rows.len()),
+            resamples: if is_resampled { resamples(self.rows.len()) } else { 0 },
             unanswered: self.unanswered,
             paths: paths.collect(),
             rows: self.rows,

@@ -10,7 +10,7 @@ use crate::{Baseline, Comparison, Report, Verdict};
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:72em;margin:2em auto;padding:0 1em;color:#222}\
 table{border-collapse:collapse;width:100%;margin:1em 0}th,td{text-align:left;padding:.25em .6em;border-bottom:1px solid #ddd;\
 vertical-align:top;overflow-wrap:anywhere}td.n,th.n{text-align:right;white-space:nowrap}.wrong{color:#b00020}.missing{color:#8a5a00}\
-.invented{color:#6a1b9a}summary{cursor:pointer;padding:.3em 0}code{font-size:.92em}";
+.invented{color:#6a1b9a}.wide{overflow-x:auto}h1,h2,p{overflow-wrap:anywhere}summary{cursor:pointer;padding:.3em 0}code{font-size:.92em}";
 
 /// Returns a page about an evaluation: for each configuration the score, the paths, and the worst documents with their differences, and
 /// the comparison of each two configurations. The page loads nothing.
@@ -26,7 +26,7 @@ vertical-align:top;overflow-wrap:anywhere}td.n,th.n{text-align:right;white-space
 pub fn page(comparison: &Comparison, title: &str) -> String {
     let mut page = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
-         <title>{title}</title><style>{STYLE}</style><h1>{title}</h1>",
+         <title>{title}</title><style>{STYLE}</style><header><h1>{title}</h1></header><main>",
         title = html_text(title),
     );
     if !comparison.pairs.is_empty() {
@@ -35,16 +35,19 @@ pub fn page(comparison: &Comparison, title: &str) -> String {
     for report in &comparison.configurations {
         section(&mut page, report);
     }
-    page.push_str("</html>\n");
+    page.push_str("</main></html>\n");
     page
 }
 
 /// Appends the scores of all configurations, and the comparison of each two.
 fn overview(page: &mut String, comparison: &Comparison) {
-    page.push_str(
-        "<table><tr><th>configuration<th class=n>score<th class=n>95 % interval<th class=n>calls<th class=n>tokens<th class=n>US dollars\
-         <th class=n>median s<th class=n>95 % s",
-    );
+    open_table(page, "Configurations");
+    page.push_str("<tr><th>configuration<th class=n>score<th class=n>95 % interval");
+    if comparison.configurations.iter().any(|report| report.spent.is_some()) {
+        page.push_str(
+            "<th class=n>calls<th class=n>tokens<th class=n>US dollars<th class=n>median s<th class=n>95 % s",
+        );
+    }
     for report in &comparison.configurations {
         let _ = write!(
             page,
@@ -66,7 +69,7 @@ fn overview(page: &mut String, comparison: &Comparison) {
             );
         }
     }
-    page.push_str("</table>");
+    page.push_str(END_OF_TABLE);
     for pair in &comparison.pairs {
         difference(page, &format!("{} beside {}", pair.other, pair.one), &pair.comparison);
     }
@@ -117,8 +120,11 @@ fn section(page: &mut String, report: &Report) {
     for note in &report.notes {
         let _ = write!(page, "<p>Note: {}</p>", html_text(note));
     }
+    let level = if report.name.is_some() { 3 } else { 2 };
+    let _ = write!(page, "<h{level}>Paths</h{level}>");
+    open_table(page, "Paths");
     page.push_str(
-        "<h3>Paths</h3><table><tr><th>path<th class=n>accuracy<th class=n>95 % interval<th class=n>right<th class=n>wrong\
+        "<tr><th>path<th class=n>accuracy<th class=n>95 % interval<th class=n>right<th class=n>wrong\
          <th class=n>invented<th class=n>missing<th class=n>not stated",
     );
     let mut paths: Vec<_> = report.paths.iter().collect();
@@ -138,15 +144,16 @@ fn section(page: &mut String, report: &Report) {
             tally.not_stated,
         );
     }
-    page.push_str("</table><h3>Worst documents</h3>");
+    let _ = write!(page, "{END_OF_TABLE}<h{level}>Worst documents</h{level}>");
     for row in &report.worst {
         let id = row.id.as_str().map_or_else(|| row.id.to_string(), str::to_owned);
         let _ = write!(
             page,
-            "<details><summary>{} <code>{}</code></summary><table>",
+            "<details><summary>{} <code>{}</code></summary>",
             percent(row.score),
             html_text(&id)
         );
+        open_table(page, "Differences");
         page.push_str("<tr><th>path<th>verdict<th>gold<th>answer");
         for difference in &row.differences {
             let class = match difference.verdict {
@@ -162,9 +169,16 @@ fn section(page: &mut String, report: &Report) {
                 value(difference.answer.as_ref()),
             );
         }
-        page.push_str("</table></details>");
+        let _ = write!(page, "{END_OF_TABLE}</details>");
     }
 }
+
+/// Begins a table that scrolls by itself on a narrow screen.
+fn open_table(page: &mut String, label: &str) {
+    let _ = write!(page, "<div class=wide tabindex=0 role=group aria-label=\"{label}\"><table>");
+}
+
+const END_OF_TABLE: &str = "</table></div>";
 
 fn percent(share: f64) -> String {
     format!("{:.2} %", 100.0 * share)

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Baseline, GateResult, Profile, RowScore, Spent, Tally, Verdict};
+use crate::{Baseline, GateResult, Profile, Rows, Spent, Tally, Verdict};
 
 /// The result of an evaluation, as `formwork eval --json` prints it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,14 +21,15 @@ pub struct Report {
     pub interval: Option<[f64; 2]>,
     /// The seed of the resamples.
     pub seed: u64,
-    /// The number of resamples.
+    /// The number of resamples; 0 for more than 20,000 documents, whose intervals follow from sums (normal approximation).
     pub resamples: usize,
     /// The number of documents without an answer. Their leaves are missing.
     pub unanswered: usize,
     /// The counts of each path, in the order of the first document that has it. `[*]` stands for the items of a list.
     pub paths: Vec<PathReport>,
     /// The score of each document, in the order of the gold.
-    pub rows: Vec<RowScore>,
+    #[schemars(with = "Vec<crate::RowScore>")]
+    pub rows: Rows,
     /// The effort for the answers, if they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<Spent>,

@@ -51,6 +51,15 @@ impl Tally {
         }
     }
 
+    /// Adds the counts of another tally.
+    pub(crate) const fn merge(&mut self, other: Self) {
+        self.right += other.right;
+        self.wrong += other.wrong;
+        self.invented += other.invented;
+        self.missing += other.missing;
+        self.not_stated += other.not_stated;
+    }
+
     /// Returns the number of leaves that at least one side states.
     pub const fn stated(&self) -> usize {
         self.right + self.wrong + self.invented + self.missing

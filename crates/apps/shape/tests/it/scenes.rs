@@ -29,6 +29,27 @@ fn input() -> Value {
 }
 
 #[test]
+fn the_value_of_a_marked_field_stands_in_the_input() {
+    let run = |fields: &str, answers: [&'static str; 3]| {
+        let model = Arc::new(Scripted::new(answers));
+        let shape = Shape::parse_fields(fields).unwrap();
+        let runner = ShapeRunner::builder(shape).with_target(Arc::clone(&model)).build().unwrap();
+        let outcome = runner.run_blocking(&json!("Maria Lindqvist is 34.")).unwrap();
+        (outcome.calls.len(), outcome.value, model.calls()[0].messages[0].text())
+    };
+    let answers = [
+        r#"{"name": "Mario", "age": 35}"#,
+        r#"{"name": "Lindqvist", "age": 35}"#,
+        r#"{"name": "Maria", "age": 34}"#,
+    ];
+    for (fields, calls) in [("name, age: int", 1), ("name~, age: int", 2), ("name~, age~: int", 3)] {
+        let (made, value, prompt) = run(fields, answers);
+        assert_eq!((made, value), (calls, serde_json::from_str(answers[calls - 1]).unwrap()), "{fields}");
+        assert_eq!(prompt.contains("a `~` stands in the input"), fields.contains('~'), "{prompt}");
+    }
+}
+
+#[test]
 fn the_documents_three_answers() {
     let model = Arc::new(Scripted::new([FIRST, SECOND, THIRD]));
     let outcome = runner(&model).run_blocking(&input()).unwrap();

@@ -10,6 +10,31 @@ fn from(schema: &Value) -> (String, Vec<String>) {
 }
 
 #[test]
+fn marked_fields_are_grounded_rules_in_both_directions() {
+    let text = "name~, items: [{code ~ ?: str, qty~: int}], \"a b\"~, note?";
+    let shape = Shape::parse_fields(text).unwrap();
+    let targets = ["$.name", "$.items[*].code", "$.items[*].qty", "$['a b']"];
+    let rules: Vec<Value> =
+        targets.iter().map(|target| json!({"rule": "grounded", "target": target})).collect();
+    assert_eq!(shape.document()["x-formwork-rules"], json!(rules));
+    assert_eq!(shape.document().pointer("/properties/items/items/required"), Some(&json!(["qty"])));
+    assert_eq!(
+        from(shape.document()),
+        (shape.to_string().split_whitespace().collect::<Vec<_>>().join(" "), vec![])
+    );
+    assert!(Shape::parse_fields("name").unwrap().document().get("x-formwork-rules").is_none());
+    // Rules that no mark expresses are reported.
+    for rule in [
+        json!({"rule": "grounded", "target": "$.name", "minLength": 3}),
+        json!({"rule": "grounded", "target": "$.nothing"}),
+        json!({"rule": "grounded", "target": "$"}),
+    ] {
+        let schema = json!({"type": "object", "properties": {"name": {}}, "x-formwork-rules": [rule]});
+        assert_eq!(from(&schema), ("{ \"name\"?: any }".to_owned(), vec![" x-formwork-rules".to_owned()]));
+    }
+}
+
+#[test]
 fn what_a_schema_says_and_what_a_shape_leaves_unsaid() {
     for (schema, shape, unsaid) in [
         (json!(true), "any", vec![]),

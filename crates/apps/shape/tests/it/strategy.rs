@@ -18,12 +18,13 @@ pub(crate) fn node() -> impl Strategy<Value = Node> {
     let leaf = dressed(scalar.boxed());
     leaf.prop_recursive(5, 40, 6, |inner| {
         let array = inner.clone().prop_map(|item| Kind::Array(Box::new(item)));
-        let object = prop::collection::vec((".{0,8}", any::<bool>(), inner), 0..6).prop_map(|fields| {
+        let object = prop::collection::vec((".{0,8}", any::<[bool; 2]>(), inner), 0..6).prop_map(|fields| {
             let mut known = std::collections::HashSet::new();
             let fields = fields.into_iter().filter(|(name, ..)| known.insert(name.clone()));
-            let fields = fields.map(|(name, optional, node)| {
+            let fields = fields.map(|(name, [optional, grounded], node)| {
                 let field = Field::new(name, node);
-                if optional { field.optional() } else { field }
+                let field = if optional { field.optional() } else { field };
+                if grounded { field.grounded() } else { field }
             });
             Kind::Object(fields.collect())
         });

@@ -6,75 +6,149 @@ use std::path::Path;
 use formwork_eval::Effort;
 use serde_json::Value;
 
+use super::digest;
 use super::notes::Notes;
 use crate::exit::Failed;
 use crate::files;
-use crate::jsonl::{BadRow, numbered};
+use crate::jsonl::{BadRow, Row, numbered};
 use crate::rows::EvalAnswer;
 
-/// An answer: its file and line, and its value as JSON, which takes less memory than a parsed one.
+/// An answer: its line, and its value as JSON, which takes less memory than a parsed one.
 struct Recorded {
-    place: Box<str>,
+    line: usize,
     value: Box<str>,
 }
 
-/// The answers of a configuration by their id.
-#[derive(Default)]
+/// The rows of a file with their lines.
+type Lines = Box<dyn Iterator<Item = Result<(usize, Row<EvalAnswer>), Failed>>>;
+
+/// The answers of a configuration. A file with the order of the gold is read along with it; answers are kept only until the
+/// gold comes to them.
 pub(super) struct Answers {
+    file: String,
+    /// The configuration whose answers count; `None`: those of the whole file.
+    configuration: Option<String>,
+    lines: Lines,
+    /// The answers that were read and not taken, by their id.
     values: HashMap<String, Recorded>,
     pub(super) efforts: Vec<Effort>,
 }
 
 impl Answers {
-    /// Reads the answers of a file, or those of one configuration in it.
-    pub(super) fn read(path: &Path, configuration: Option<&str>, notes: &mut Notes) -> Result<Self, Failed> {
-        let mut answers = Self::default();
-        for row in numbered::<EvalAnswer>(path)? {
+    /// Opens a file of answers, for those of one configuration or for all of them.
+    pub(super) fn open(path: &Path, configuration: Option<&str>) -> Result<Self, Failed> {
+        Ok(Self {
+            file: files::name(path),
+            configuration: configuration.map(str::to_owned),
+            lines: Box::new(numbered::<EvalAnswer>(path)?),
+            values: HashMap::new(),
+            efforts: Vec::new(),
+        })
+    }
+
+    /// Reads the next answer, and keeps it. `seen` are the ids of the gold so far, whose answers were taken. Returns whether there was
+    /// an answer.
+    fn next(&mut self, seen: &HashSet<u64>, notes: &mut Notes) -> Result<bool, Failed> {
+        while let Some(row) = self.lines.next() {
             let (line, row) = row?;
-            let place = format!("{}:{line}", files::name(path));
+            let (file, is_own) = (&self.file, self.configuration.is_some());
             match row {
-                Err(BadRow { message, .. }) if configuration.is_none() => notes.failed(message),
+                Err(BadRow { message, .. }) if !is_own => notes.failed(message),
                 // The last line of a process that was killed.
                 Err(_) => {}
-                Ok(row) if configuration.is_some() && row.configuration.as_deref() != configuration => {}
+                Ok(row) if is_own && row.configuration != self.configuration => {}
                 Ok(EvalAnswer { value: None, .. }) => {
-                    notes.failed(format!("{place}: the row has no `value`: write null for no answer"));
+                    notes.failed(format!("{file}:{line}: the row has no `value`: write null for no answer"));
                 }
                 Ok(EvalAnswer { id, value: Some(value), effort, .. }) => {
                     let id = id.to_string();
-                    let recorded =
-                        |place: String| Recorded { place: place.into(), value: value.to_string().into() };
-                    answers.efforts.extend(effort);
-                    match answers.values.get(&id) {
-                        // A later line is a later attempt at a row that had no answer.
-                        Some(Recorded { value: known, .. })
-                            if configuration.is_some() && **known == *"null" =>
-                        {
-                            answers.values.insert(id, recorded(place));
-                        }
-                        Some(Recorded { place: first, .. }) => {
-                            notes.failed(format!("{place}: the id {id} is that of {first}, which counts"));
-                        }
-                        None => {
-                            answers.values.insert(id, recorded(place));
-                        }
+                    self.efforts.extend(effort);
+                    let known = self.values.get(&id);
+                    // A later line is a later attempt at a row that had no answer.
+                    let is_open = is_own && known.is_some_and(|known| *known.value == *"null");
+                    let first = match known {
+                        Some(known) if !is_open => Some(format!("{file}:{}", known.line)),
+                        None if seen.contains(&digest(&id)) => Some("an earlier row".to_owned()),
+                        _ => None,
+                    };
+                    if let Some(first) = first {
+                        notes.failed(format!("{file}:{line}: the id {id} is that of {first}, which counts"));
+                        continue;
                     }
+                    self.values.insert(id, Recorded { line, value: value.to_string().into() });
+                    return Ok(true);
                 }
             }
         }
-        Ok(answers)
+        Ok(false)
     }
 
-    /// Takes the answer with this id, with its file and line.
-    pub(super) fn take(&mut self, id: &str) -> Option<(Box<str>, Value)> {
-        let Recorded { place, value } = self.values.remove(id)?;
-        Some((place, serde_json::from_str(&value).unwrap_or_default()))
+    /// Takes the answer with this id, with its file and line. `seen` are the ids of the gold before it.
+    pub(super) fn take(
+        &mut self,
+        id: &str,
+        seen: &HashSet<u64>,
+        notes: &mut Notes,
+    ) -> Result<Option<(String, Value)>, Failed> {
+        // A later line may have the answer to a row that had none, if this command appends to the file.
+        let may_follow = self.configuration.is_some();
+        let is_final = |known: &Recorded| !(may_follow && *known.value == *"null");
+        while !self.values.get(id).is_some_and(is_final) && self.next(seen, notes)? {}
+        let Some(Recorded { line, value }) = self.values.remove(id) else { return Ok(None) };
+        let value = serde_json::from_str(&value).unwrap_or_default();
+        Ok(Some((format!("{}:{line}", self.file), value)))
     }
 
-    /// Returns the number of answers to no row of the gold, and the first of their places.
-    pub(super) fn unknown(&self, seen: &HashSet<String>) -> Option<(usize, &str)> {
-        let unknown = || self.values.iter().filter(|(id, _)| !seen.contains(*id));
-        let first = unknown().map(|(_, recorded)| &*recorded.place).min()?;
-        Some((unknown().count(), first))
+    /// Reads the rest of the file. Returns the number of answers to no row of the gold, and the place of the first one.
+    pub(super) fn finish(
+        &mut self,
+        seen: &HashSet<u64>,
+        notes: &mut Notes,
+    ) -> Result<Option<(usize, String)>, Failed> {
+        while self.next(seen, notes)? {}
+        let unknown = || self.values.iter().filter(|(id, _)| !seen.contains(&digest(id)));
+        let first = unknown().map(|(_, recorded)| recorded.line).min();
+        Ok(first.map(|line| (unknown().count(), format!("{}:{line}", self.file))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes the answers to the ids 0 to 99 from a file with these ids. Returns the largest number of kept answers, and the notes.
+    fn largest(name: &str, ids: impl IntoIterator<Item = u32>) -> (usize, Vec<String>) {
+        let path = std::env::temp_dir().join(format!("formwork-answers-{}-{name}.jsonl", std::process::id()));
+        let rows: String = ids.into_iter().map(|id| format!("{{\"id\": {id}, \"value\": {id}}}\n")).collect();
+        std::fs::write(&path, rows).unwrap();
+        let (mut notes, mut seen, mut kept) = (Notes::default(), HashSet::new(), 0);
+        let mut answers = Answers::open(&path, None).unwrap();
+        for id in 0..100 {
+            let taken = answers.take(&id.to_string(), &seen, &mut notes).unwrap();
+            assert_eq!(taken.unwrap().1, id, "{name}");
+            seen.insert(digest(&id.to_string()));
+            kept = kept.max(answers.values.len());
+        }
+        let unknown = answers.finish(&seen, &mut notes).unwrap();
+        notes.all.extend(unknown.map(|(count, _)| format!("{count} unknown")));
+        std::fs::remove_file(&path).unwrap();
+        (kept, notes.all)
+    }
+
+    #[test]
+    fn answers_in_the_order_of_the_gold_are_not_kept() {
+        assert_eq!(largest("order", 0..100), (0, vec![]));
+        assert_eq!(largest("pairs", (0..100).map(|id| id ^ 1)), (1, vec![]));
+        assert_eq!(largest("reversed", (0..100).rev()), (99, vec![]));
+        let (kept, notes) = largest("twice", [0, 0, 200].into_iter().chain(1..100).chain([7, 201, 200]));
+        assert_eq!((kept, notes.len()), (1, 4), "{notes:?}");
+        for (note, words) in notes.iter().zip([
+            ":2: the id 0 is that of an earlier row, which counts",
+            ":103: the id 7 is that of an earlier row, which counts",
+            "the id 200 is that of",
+            "2 unknown",
+        ]) {
+            assert!(note.contains(words), "{note}: {words}");
+        }
     }
 }

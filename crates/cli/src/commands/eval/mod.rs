@@ -9,11 +9,13 @@ mod words;
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use formwork::providers::Providers;
-use formwork_eval::{Baseline, Comparison, Evaluation, Gate, Profile, Report, RowScore, Scored, Spent, page};
+use formwork_eval::{Baseline, Comparison, Evaluation, Gate, Profile, Report, Rows, Scored, Spent, page};
 use formwork_evidence::{Index, counterparts, merge_with, scores};
 use formwork_schema::{Compiled, Formats, compile_with};
 use serde_json::Value;
@@ -146,24 +148,20 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     if args.answers.is_empty() {
         let (file, names) = live::ask(args, providers, &mut notes)?;
         for name in names {
-            let answers = Answers::read(&file, Some(&name), &mut notes)?;
+            let answers = Answers::open(&file, Some(&name))?;
             sets.push(Set::new(Some(name), files::name(&file), answers, args.profile, true));
         }
     }
     for file in &args.answers {
         let name = files::name(file);
         let of = (args.answers.len() > 1).then(|| name.clone());
-        sets.push(Set::new(of, name, Answers::read(file, None, &mut notes)?, args.profile, false));
+        sets.push(Set::new(of, name, Answers::open(file, None)?, args.profile, false));
     }
     let mut scoring = Scoring {
         args,
         common,
         merged: args.merge.then(|| (Evaluation::new(args.profile), Vec::new())),
-        baseline: args
-            .baseline
-            .as_deref()
-            .map(|path| Earlier::read(path, args.profile, &mut notes))
-            .transpose()?,
+        baseline: args.baseline.as_deref().map(|path| Earlier::read(path, args.profile)).transpose()?,
         schemas: Schemas::default(),
         seen: HashSet::new(),
         notes,
@@ -210,7 +208,8 @@ struct Scoring<'a> {
     merged: Option<(Evaluation, Vec<Scored>)>,
     baseline: Option<Earlier>,
     schemas: Schemas,
-    seen: HashSet<String>,
+    /// The digests of the ids of the gold so far: a million texts would take 90 MB.
+    seen: HashSet<u64>,
     notes: Notes,
     /// The number of rows that are scored, and of those with a text.
     count: usize,
@@ -232,7 +231,7 @@ impl Scoring<'_> {
             return Ok(());
         };
         let key = row.id.to_string();
-        if !self.seen.insert(key.clone()) {
+        if self.seen.contains(&digest(&key)) {
             self.notes.failed(format!("{place}: the id {key} is that of an earlier row: it is not scored"));
             return Ok(());
         }
@@ -248,9 +247,17 @@ impl Scoring<'_> {
         if let Some(problem) = violated(&mut self.schemas, expected) {
             self.notes.add(format!("{place}: the expected value {problem}: it is scored nevertheless"));
         }
-        let mut given: Vec<Option<Value>> = Vec::new();
+        let mut taken = Vec::new();
         for set in &mut self.sets {
-            let answer = set.answers.take(&key);
+            taken.push(set.answers.take(&key, &self.seen, &mut self.notes)?);
+        }
+        let earlier_answer = match &mut self.baseline {
+            Some(Earlier::Answers(earlier)) => earlier.0.take(&key, &self.seen, &mut self.notes)?,
+            _ => None,
+        };
+        self.seen.insert(digest(&key));
+        let mut given: Vec<Option<Value>> = Vec::new();
+        for (set, answer) in self.sets.iter_mut().zip(taken) {
             given.push(answer.as_ref().map(|(_, value)| value.clone()).filter(|value| !value.is_null()));
             match &answer {
                 Some((at, value)) => {
@@ -307,9 +314,8 @@ impl Scoring<'_> {
             }
         }
         if let Some(Earlier::Answers(earlier)) = &mut self.baseline {
-            let (answers, evaluation) = &mut **earlier;
-            let answer = answers.take(&key).map(|(_, value)| value);
-            evaluation.add(row.id.clone(), schema, expected, answer.as_ref()).map_err(Failed::usage)?;
+            let answer = earlier_answer.map(|(_, value)| value);
+            earlier.1.add(row.id.clone(), schema, expected, answer.as_ref()).map_err(Failed::usage)?;
         }
         Ok(())
     }
@@ -324,8 +330,8 @@ impl Scoring<'_> {
                 files::name(&args.gold)
             )));
         }
-        for set in &self.sets {
-            if let Some((count, first)) = set.answers.unknown(&self.seen) {
+        for set in &mut self.sets {
+            if let Some((count, first)) = set.answers.finish(&self.seen, &mut self.notes)? {
                 self.notes.add(format!(
                     "{first}: no gold row has the id of this answer ({count} such answers): it is ignored"
                 ));
@@ -382,26 +388,36 @@ impl Scoring<'_> {
     }
 }
 
+/// Returns the digest by which an id is found. Of a million ids, two have the same digest with a probability of 1 to 37 million.
+fn digest(id: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    hasher.finish()
+}
+
 /// A baseline.
 enum Earlier {
     /// The result of an earlier evaluation.
-    Rows(Vec<RowScore>),
+    Rows(Rows),
     /// Other answers to the same gold.
     Answers(Box<(Answers, Evaluation)>),
 }
 
 impl Earlier {
-    fn read(path: &Path, profile: Profile, notes: &mut Notes) -> Result<Self, Failed> {
+    fn read(path: &Path, profile: Profile) -> Result<Self, Failed> {
         if path == Path::new("-") {
             return Err(Failed::usage("the baseline cannot be standard input: name a file"));
         }
-        if let Ok(report) = serde_json::from_slice::<Report>(&files::bytes(path)?) {
+        // Rows of answers are no report, which is known after the first of them.
+        let file = fs::File::open(path)
+            .map_err(|error| Failed::usage(format!("cannot read {}: {error}", files::name(path))))?;
+        if let Ok(report) = serde_json::from_reader::<_, Report>(BufReader::new(file)) {
             return Ok(Self::Rows(report.rows));
         }
-        Ok(Self::Answers(Box::new((Answers::read(path, None, notes)?, Evaluation::new(profile)))))
+        Ok(Self::Answers(Box::new((Answers::open(path, None)?, Evaluation::new(profile)))))
     }
 
-    fn rows(self, seed: u64) -> Vec<RowScore> {
+    fn rows(self, seed: u64) -> Rows {
         match self {
             Self::Rows(rows) => rows,
             Self::Answers(earlier) => earlier.1.report(seed).rows,

@@ -10,7 +10,7 @@ mod stream;
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
-use formwork::config::Defaults;
+use formwork::config::{Defaults, Places};
 use formwork::providers::Providers;
 use formwork_batch::Answers;
 use formwork_core::evidence::Question;
@@ -193,6 +193,7 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
     let given = given(args, &rules, providers)?;
     let Given { name, usable } =
         given.ok_or_else(|| Failed::usage("there is no schema: name one with --schema or --contract"))?;
+    let own = usable.evidence;
     let text = text(args)?;
     let of = |error: &Error| failed(error, Some(&name));
     let (mut asked, mut defaults, mut arbiter) = (Vec::new(), Defaults::default(), None);
@@ -209,15 +210,16 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
     };
     let defaults = requests.as_ref().map_or(defaults, |requests| requests.opened.defaults.clone());
     let calibration = calibration(args, &defaults)?;
+    let evidence = args.evidence.or(own).or(defaults.evidence);
     let single = requests.as_ref().map(|requests| requests.asks(usable)).transpose();
     let single = single.map_err(|error| of(&error))?;
     let title = args.file.as_deref().filter(|file| *file != Path::new("-"));
     let title = title.map_or_else(|| name.clone(), |file| file.display().to_string());
-    let input = (args.evidence.is_some() || args.html.is_some()).then(|| text.clone());
+    let input = (evidence.is_some() || args.html.is_some()).then(|| text.clone());
     let shown = input.as_deref().map(|text| Shown {
         text,
         title: &title,
-        table: args.evidence.is_some(),
+        table: evidence.is_some(),
         html: args.html.as_deref(),
     });
     let of_single = single.as_ref().map(|asks| &asks.extractor);
@@ -235,7 +237,7 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
                     result
                 }
             };
-            if args.evidence == Some(Places::Quote) {
+            if evidence == Some(Places::Quote) {
                 requests.follow_up().quote(&mut result, cancel).await;
             }
             one::show(result, &[], Vec::new(), output, of)
@@ -249,7 +251,7 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
             let opinions = ensemble.run(cancel).await.map_err(|error| of(&error))?;
             opinions.notes.iter().for_each(|note| say!("warning: {note}"));
             let mut result = Ok(opinions.outcome);
-            if args.evidence == Some(Places::Quote) {
+            if evidence == Some(Places::Quote) {
                 arbiter.quote(&mut result, cancel).await;
             }
             one::show(result, &opinions.answers, opinions.disputed, output, of)
@@ -277,16 +279,6 @@ fn calibration(args: &Args, defaults: &Defaults) -> Result<Option<Calibration>, 
 fn doubt<'a>(args: &Args, calibration: Option<&'a Calibration>) -> Option<Doubt<'a>> {
     let doubts = args.flag_below.is_some() || calibration.is_some() || !args.ensemble.is_empty();
     doubts.then_some(Doubt { calibration, flag_below: args.flag_below })
-}
-
-/// The values of `--evidence`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Places {
-    /// The values are searched in the text.
-    Find,
-    /// A model is asked for quotes of those that were not found.
-    Quote,
 }
 
 /// The targets of further calls about some values of an answer.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Once};
 
+use formwork::config::Places;
 use formwork::providers::Providers;
 use formwork_core::{Error, ErrorKind, Outcome, Rules};
 use formwork_extract::{CancellationToken, Observer, RunId};
@@ -12,7 +13,7 @@ use serde_json::Value;
 
 use super::schema::Given;
 use super::store::{Asks, Begun};
-use super::{Args, EMPTY, Places, Requests, report, schema, source, store};
+use super::{Args, EMPTY, Requests, report, schema, source, store};
 use crate::exit::{Failed, Status};
 use crate::jsonl::BadRow;
 use crate::rows::{ExtractInput, ExtractOutput};
@@ -33,6 +34,8 @@ pub(super) async fn run(
     let mut rows = jsonl::incoming::<ExtractInput>(source(args))?;
     let requests = Requests::new(args, providers).await?;
     let calibration = super::calibration(args, &requests.opened.defaults)?;
+    let own = common.as_ref().and_then(|common| common.usable.evidence);
+    let evidence = args.evidence.or(own).or(requests.opened.defaults.evidence);
     let doubt = super::doubt(args, calibration.as_ref());
     let follow_up = &requests.follow_up();
     let name = common.as_ref().map(|common| common.name.clone());
@@ -61,11 +64,11 @@ pub(super) async fn run(
                 }
                 Err(error) => Err(error),
             };
-            if args.evidence == Some(Places::Quote) {
+            if evidence == Some(Places::Quote) {
                 follow_up.quote(&mut result, cancel).await;
             }
             let row = ExtractOutput::new(id, &result);
-            let row = if args.evidence.is_some() { row.with_evidence(&result) } else { row };
+            let row = if evidence.is_some() { row.with_evidence(&result) } else { row };
             let confidence = result.as_ref().ok().zip(doubt).map(|(outcome, doubt)| doubt.of(outcome, &[]));
             Ok::<_, Failed>(ExtractOutput { confidence, ..row })
         }

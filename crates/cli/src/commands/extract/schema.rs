@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use formwork::config::Places;
 use formwork_core::{Absent, Coerce, Error, ErrorKind, Rule, Rules, Schema as _, Severity, Warning};
 use formwork_schema::{Compiled, compile, lint};
 use formwork_shape::Shape;
@@ -39,6 +40,7 @@ pub(crate) struct Usable {
     pub(crate) instructions: Option<String>,
     /// Inputs with their right answers.
     pub(crate) examples: Vec<(String, Value)>,
+    pub(crate) evidence: Option<Places>,
     pub(crate) compiled: Arc<Compiled>,
 }
 
@@ -119,6 +121,7 @@ pub(crate) fn of_contract(
         .map_err(|error| Failed::usage(format!("{name}: {error}")))?;
     usable.rules.extend(contract.rules);
     (usable.instructions, usable.examples) = (contract.instructions, contract.examples);
+    usable.evidence = contract.evidence;
     let usable = usable.with_rules(more, known).map_err(|error| Failed::usage(error.message()))?;
     warn(&name, &usable, any);
     Ok(Given { name, usable })
@@ -132,7 +135,7 @@ pub(crate) fn file_of(argument: &str) -> Option<&Path> {
         return Some(path);
     }
     let is_name =
-        |text: &str| text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '-' | '?'));
+        |text: &str| text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '-' | '?' | '~'));
     let is_field =
         |text: &str| text.split_once(':').is_some_and(|(name, _)| is_name(name) && !text.contains('\\'));
     let is_text = argument.trim_start().starts_with(['{', '['])
@@ -223,8 +226,16 @@ pub(crate) fn usable(schema: Value, marks: &Marks, known: &Rules, any: bool) -> 
     if let Some(finding) = lint(&schema).into_iter().find(|finding| finding.verdict == Severity::Error) {
         return Err(refused(format!("#{}: {}", finding.pointer, finding.words)));
     }
-    Usable { schema, unwrapped, rules: Vec::new(), instructions: None, examples: Vec::new(), compiled }
-        .with_rules(&own, known)
+    Usable {
+        schema,
+        unwrapped,
+        rules: Vec::new(),
+        instructions: None,
+        examples: Vec::new(),
+        evidence: None,
+        compiled,
+    }
+    .with_rules(&own, known)
 }
 
 #[cfg(test)]
@@ -233,9 +244,18 @@ mod tests {
 
     #[test]
     fn a_text_is_told_from_the_name_of_a_file() {
-        for text in
-            ["name", "name?", "name, age: int", "a:int", "{a: str}", " [str]", "a\nb", "who # the name"]
-        {
+        for text in [
+            "name",
+            "name?",
+            "name~",
+            "name~?: str",
+            "name, age: int",
+            "a:int",
+            "{a: str}",
+            " [str]",
+            "a\nb",
+            "who # the name",
+        ] {
             assert!(file_of(text).is_none(), "{text}");
         }
         for name in

@@ -60,7 +60,7 @@ pub(super) struct Asking {
 /// The version of the prompt.
 #[derive(clap::Args)]
 pub(super) struct Version {
-    /// The prompt: `v1`, `v2`, or a text file
+    /// The prompt: `v1`, `v2`, `v3` (for very small models), or a text file
     #[arg(long, value_name = "NAME|FILE", default_value = Prompt::BUILTIN[0])]
     prompt: String,
 }

@@ -33,7 +33,7 @@ Exit codes:
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// The first version: `v1`, `v2`, or a text file
+    /// The first version: `v1`, `v2`, `v3`, or a text file
     first: String,
     /// The second version
     second: String,

@@ -1,6 +1,6 @@
 //! Intervals, baselines, gates and pages.
 
-use formwork_eval::{Baseline, Comparison, Evaluation, Gate, Profile, Report, RowScore, page};
+use formwork_eval::{Baseline, Comparison, Evaluation, Gate, Profile, Report, RowScore, Rows, page};
 use serde_json::json;
 
 /// Returns the report about documents of one leaf, right as often as stated.
@@ -26,8 +26,34 @@ fn intervals_contain_the_score_and_depend_on_the_seed_alone() {
 }
 
 #[test]
+fn intervals_of_many_documents_follow_from_sums() {
+    // The documents differ in their number of leaves, so the accuracy of the path is a ratio of sums.
+    let of = |all: usize| {
+        let mut evaluation = Evaluation::new(Profile::Default);
+        for row in 0..all {
+            let items = vec![1; 1 + row % 3];
+            let answer: Vec<i32> = (0..items.len()).map(|item| i32::from((row + item) % 4 != 0)).collect();
+            evaluation.add(json!(row), None, &json!({"a": items}), Some(&json!({"a": answer}))).unwrap();
+        }
+        evaluation.report(1)
+    };
+    let report = of(20_001);
+    assert_eq!((report.resamples, report.rows.len()), (0, 20_001));
+    let path = &report.paths[0];
+    let intervals =
+        [(path.accuracy.unwrap(), path.interval.unwrap()), (report.score, report.interval.unwrap())];
+    for (share, [low, high]) in intervals {
+        assert!(
+            low < share && share < high && high - low < 0.03 && high - low > 0.001,
+            "{low} {share} {high}"
+        );
+    }
+    assert_eq!(of(30).resamples, 1000);
+}
+
+#[test]
 fn a_baseline_is_compared_in_pairs() {
-    let rows = |scores: &[f64]| -> Vec<RowScore> {
+    let rows = |scores: &[f64]| -> Rows {
         scores.iter().enumerate().map(|(id, score)| RowScore { id: id.into(), score: *score }).collect()
     };
     let worse = Baseline::new(&rows(&[1.0; 20]), &rows(&[0.5; 20]), 1).unwrap();
