@@ -237,7 +237,6 @@ fn the_history_of_the_outputs_is_that_of_their_leaves() {
     for (answer, history) in [
         (r#"{"category": "billing", "urgent": false}"#, "4 leaves, 4 written freely"),
         (r#"{"category": "billing", "urgent": false,}"#, "4 leaves, 0 written freely, 4 repaired"),
-        (r#"{"category": "billing", "urgent": "false"}"#, "4 leaves, 2 written freely, 2 coerced"),
     ] {
         let server = chat(&[answer]);
         let config = config(&server);
