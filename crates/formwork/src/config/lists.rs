@@ -24,8 +24,7 @@ pub struct TargetList {
     /// The choice of the first target of each input (default: `in-order`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<TargetOrder>,
-    /// The share of inputs that start with each target, one number per target (default: equal shares, if they take turns). A target
-    /// with 0 is only a backup.
+    /// The share of inputs that start with each target, one number per target (default: equal shares, if they take turns). 0: only a backup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<Vec<u32>>,
 }

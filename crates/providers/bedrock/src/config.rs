@@ -43,13 +43,13 @@ pub struct BedrockConfig {
     /// The environment variable with the Bedrock API key (default: `AWS_BEARER_TOKEN_BEDROCK`). Empty: no key is sent.
     #[serde(default = "default_key_env", deserialize_with = "formwork_wire::null_is_empty")]
     pub api_key_env: String,
-    /// Headers of every request (default: none). Keys belong in `api_key_env`.
+    /// Headers of every request (default: none), without keys.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     /// The API feature that enforces schemas (default: `schema`).
     #[serde(default)]
     pub mode: Mode,
-    /// The token limit of calls without a limit of their own. Default: the model's limit.
+    /// The token limit of calls without their own. Default: the model's limit.
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
     /// Whether the model accepts `temperature` and `topP`. Default: the registry's value for the model, else `true`.

@@ -37,10 +37,10 @@ pub struct CohereConfig {
     /// is sent.
     #[serde(default = "default_key_env", deserialize_with = "formwork_wire::null_is_empty")]
     pub api_key_env: String,
-    /// Headers of every request (default: none). Keys belong in `api_key_env`.
+    /// Headers of every request (default: none), without keys.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// The token limit of calls without a limit of their own. Default: the model's limit.
+    /// The token limit of calls without their own. Default: the model's limit.
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
     /// Whether the model accepts `temperature` and `p` (top-p). Default: the registry's value for the model, else `true`.

@@ -61,7 +61,7 @@ pub struct GeminiConfig {
     pub project: Option<String>,
     /// The Google Cloud location for Vertex AI (default: the environment variable `GOOGLE_CLOUD_LOCATION`, else `global`).
     pub location: Option<String>,
-    /// Headers of every request (default: none). Keys belong in `api_key_env`.
+    /// Headers of every request (default: none), without keys.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     /// Whether responses are streamed (default: `true`).
@@ -76,8 +76,7 @@ pub struct GeminiConfig {
     pub thinking_level: Option<ThinkingLevel>,
     /// Whether responses include summaries of the model's thoughts (default: `false`).
     pub include_thoughts: Option<bool>,
-    /// Additional properties of `generationConfig`, for example `topK` or `stopSequences`. Properties that the call sets take
-    /// precedence.
+    /// Additional properties of `generationConfig`, for example `topK`; those that the call sets take precedence.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub generation: Map<String, Value>,
     /// Additional properties of the request body, for example `safetySettings`.

@@ -31,7 +31,7 @@ pub struct OllamaConfig {
     /// The environment variable with the API key, which is sent as a bearer token (default: none). A local server needs no
     /// key; the variable of Ollama's cloud is `OLLAMA_API_KEY`.
     pub api_key_env: Option<String>,
-    /// Headers of every request (default: none). Keys belong in `api_key_env`.
+    /// Headers of every request (default: none), without keys.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     /// The API: `chat` (the default), or `generate` for models without a chat template.

@@ -41,7 +41,7 @@ pub struct OpenAiConfig {
     pub api_key_env: Option<String>,
     /// The request header that carries the key: `bearer` (the default) or `api-key`.
     pub key_header: Option<KeyHeader>,
-    /// Headers of every request (default: none). Keys belong in `api_key_env`.
+    /// Headers of every request (default: none), without keys.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     /// Whether responses are streamed (default: the preset's value, else `true`).

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Thresholds {
-    /// The number of different requests with an answer that schema enforcement makes impossible, after which the schema is sent
-    /// in an output mode without enforcement (default: 2).
+    /// The number of different requests with an answer that enforcement excludes, after which the schema is sent without enforcement
+    /// (default: 2).
     pub impossible_requests: u32,
     /// The number of different requests, of the last `window_requests`, that ended in prose or with a refusal, after which the
     /// schema is not enforced (default: 5).
