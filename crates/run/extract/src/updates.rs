@@ -36,6 +36,7 @@ use crate::partial::Partial;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
+#[expect(clippy::large_enum_variant, reason = "the large variants come once in a call or run")]
 pub enum Update<T> {
     /// A call is about to be made. Discard the texts and partial documents of the previous call.
     Started {

@@ -49,7 +49,7 @@ impl Answers {
     /// Reads the next answer, and keeps it. `seen` are the ids of the gold so far, whose answers were taken. Returns whether there was
     /// an answer.
     fn next(&mut self, seen: &HashSet<u64>, notes: &mut Notes) -> Result<bool, Failed> {
-        while let Some(row) = self.lines.next() {
+        for row in self.lines.by_ref() {
             let (line, row) = row?;
             let (file, is_own) = (&self.file, self.configuration.is_some());
             match row {

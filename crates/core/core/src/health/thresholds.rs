@@ -18,12 +18,12 @@ pub struct Thresholds {
     /// The number of different requests with an answer that enforcement excludes, after which the schema is sent without enforcement
     /// (default: 2).
     pub impossible_requests: u32,
-    /// The number of different requests, of the last `window_requests`, that ended in prose or with a refusal, after which the
+    /// The number of the last `window_requests` different requests that ended in prose or with a refusal, after which the
     /// schema is not enforced (default: 5).
     pub prose_requests: u32,
     /// The number of last different requests that `prose_requests` refers to (default: 10).
     pub window_requests: u32,
-    /// The number of schemas in an output mode without enforcement, after which every schema of the target is sent in one
+    /// The number of schemas in such an output mode, after which every schema of the target is sent in one
     /// (default: 3).
     pub ignored_schemas: u32,
     /// The number of calls after which the stronger output mode is tried again (default: 20). Each failed trial multiplies it
