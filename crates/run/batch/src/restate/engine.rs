@@ -345,10 +345,21 @@ fn understood(response: &Response) -> RowReply {
 #[async_trait]
 impl Engine for Restate {
     async fn run(&self, store: Arc<dyn Store>, cancel: &CancellationToken) -> Result<Ended, BatchError> {
-        if let Err(ended) = self.begin().await? {
-            return Ok(ended);
+        let before = store.progress().await?;
+        let (began, mut pause) = (Instant::now(), PAUSES.0);
+        // Workers that are away are waited for if they have worked on this batch. Before its first row, an address is rather wrong.
+        while let Err(ended) = self.begin().await? {
+            let knows_workers = before.finished() + before.in_flight > 0;
+            if !knows_workers || began.elapsed() >= self.patience {
+                return Ok(ended);
+            }
+            tracing::debug!(target: "formwork", "no worker yet: {ended:?}");
+            tokio::select! {
+                () = cancel.cancelled() => return Ok(Ended::Interrupted),
+                () = tokio::time::sleep(pause) => pause = (pause * 2).min(PAUSES.1),
+            }
         }
-        let spent = store.progress().await?.micro_usd;
+        let spent = before.micro_usd;
         let session = Session {
             engine: self,
             digest: digest(&self.contract),

@@ -8,7 +8,7 @@ use formwork_extract::CancellationToken;
 use serde_json::{Value, json};
 
 use super::provider::{Played, contract, extractor};
-use super::server::{Nowhere, Server};
+use super::server::{Later, Nowhere, Server};
 use crate::restate::admin::{Admin, AdminError};
 use crate::restate::{Pool, Restate};
 use crate::{Batch, BatchError, Control, Ended, Engine as _, InProcess, Row, Spec, Stop, Store as _};
@@ -180,6 +180,36 @@ async fn rows_are_submitted_ahead_and_the_oldest_are_waited_for() {
     assert_eq!(ended.unwrap(), Ended::Done);
     assert_eq!(server.waited.lock().unwrap().0, 4);
     assert_eq!(server.done.lock().await.len(), 60, "each row has one key");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_goes_on_waits_for_its_workers() {
+    let folder = tempfile::tempdir().unwrap();
+    let batch = batch(folder.path(), 12);
+    let server = Arc::new(Server::new());
+    let (none, later) =
+        (CancellationToken::new(), |away: usize| Later { server: Arc::clone(&server), away: away.into() });
+    let of = |away: usize| {
+        let pool = Pool::named("own", None).unwrap();
+        Restate::new(Arc::new(later(away)), "http://restate:8080", pool, contract(), 4).with_ahead(4)
+    };
+    let ended = of(1).run(batch.clone(), &none).await.unwrap();
+    assert!(matches!(ended, Ended::Unavailable(_)), "a new batch does not wait: {ended:?}");
+    // The first process is stopped once it has a result.
+    let (cancel, engine) = (CancellationToken::new(), of(0));
+    let stops = async {
+        while batch.view().progress().unwrap().finished() == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        server.holds.store(true, Ordering::SeqCst);
+        cancel.cancel();
+    };
+    let (ended, ()) = tokio::join!(engine.run(batch.clone(), &cancel), stops);
+    assert_eq!(ended.unwrap(), Ended::Interrupted);
+    server.holds.store(false, Ordering::SeqCst);
+    let ended = of(1000).run(batch.clone(), &none).await.unwrap();
+    assert!(matches!(ended, Ended::Unavailable(_)), "it waits for its patience: {ended:?}");
+    assert_eq!(of(20).run(batch.clone(), &none).await.unwrap(), Ended::Done);
 }
 
 #[tokio::test(start_paused = true)]

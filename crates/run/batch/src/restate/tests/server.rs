@@ -166,3 +166,25 @@ impl Transport for Nowhere {
         Time(0)
     }
 }
+
+/// A server whose workers come back after some requests.
+#[derive(Debug)]
+pub(super) struct Later {
+    pub(super) server: Arc<Server>,
+    pub(super) away: AtomicUsize,
+}
+
+#[async_trait]
+impl Transport for Later {
+    async fn send(&self, request: Request<Bytes>, deadline: Option<Time>) -> Result<Response<Body>, Fault> {
+        let is_away = |left: usize| left.checked_sub(1);
+        match self.away.fetch_update(Ordering::SeqCst, Ordering::SeqCst, is_away) {
+            Ok(_) => Nowhere.send(request, deadline).await,
+            Err(_) => self.server.send(request, deadline).await,
+        }
+    }
+
+    fn now(&self) -> Time {
+        Time(0)
+    }
+}
