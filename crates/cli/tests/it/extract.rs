@@ -334,7 +334,8 @@ fn bad_input_is_one_message_and_the_right_exit_code() {
     let long = "-word".repeat(tiny::CONTEXT);
     refused(&extract(&["-s", &FLAG], long), 2, "tokens and the model's context 1024: shorten it");
     // No vocabulary has so few tokens for this text.
-    let says = "the input has at least 78125 tokens, and the context of `local` has 1024: shorten or split the input";
+    let says =
+        "the input has at least 78125 tokens, and the context of `local` is 1024: shorten or split the input";
     refused(&extract(&["-s", &FLAG], "[".repeat(10_000_000)), 2, says);
 }
 

@@ -235,14 +235,19 @@ fn show_prints_each_setting_with_its_source_and_no_secret() {
         "providers.a.model = \"gpt-4o\"",
         "# the environment variable FORMWORK__PROVIDERS__A__MODEL",
         "base_url = \"http://[hidden]@h:11434\"",
-        // The sources of what no setting decides.
-        "json-object, prompt (the registry's row `Ollama, GGUF`, checked on ",
         "providers.b.headers.x-team = \"forms\"",
         "cannot be used: ",
         "`FORMWORK_NO_SUCH_KEY` is not set",
     ] {
         assert!(ran.stdout.contains(line), "{line}\n{}", ran.stdout);
     }
+    // The sources of what no setting decides.
+    let usable = temporary(
+        "show-modes.toml",
+        "[providers.b]\nkind = \"ollama\"\nmodel = \"qwen3:8b\"\nprobe = false\n",
+    );
+    let modes = super::formwork(&["config", "show", "--config", &usable], "").stdout;
+    assert!(modes.contains("json-object, prompt (the registry's row `Ollama, GGUF`, checked on "), "{modes}");
     for secret in ["pass-word", "proxy-secret", "header-secret"] {
         assert!(!(ran.stdout.clone() + &ran.stderr).contains(secret), "{}", ran.stdout);
     }

@@ -252,7 +252,9 @@ impl<F: Framing, M: Messages> Decoder for Framed<F, M> {
             match self.messages.message(&message, out) {
                 Err(fault)
                     if fault.kind == FaultKind::BadWire
-                        && (self.has_message || is_cut_json(message.as_bytes())) =>
+                        && (self.has_message
+                            || message.trim().is_empty()
+                            || is_cut_json(message.as_bytes())) =>
                 {
                     return Err(Fault::cut_off("it ends within a message"));
                 }
