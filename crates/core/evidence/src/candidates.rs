@@ -234,21 +234,50 @@ impl Candidates {
         (low < high).then(|| Prefix { first: first + low, last: first + high, length: length + 1 })
     }
 
-    /// Returns whether the beginning is a value.
-    pub fn ends(&self, prefix: Prefix) -> bool {
-        let starts = self.starts.get(prefix.first..prefix.last).unwrap_or_default();
-        starts.iter().any(|start| self.is_end(*start, size(*start) + prefix.length))
+    /// Returns whether a value begins like this at a place that is not used.
+    pub fn is_open(&self, prefix: Prefix, used: &[u32]) -> bool {
+        self.unused(prefix, used).next().is_some()
     }
 
-    /// Returns the bytes that complete the beginning to a value: few, and none if it is one. `None` is impossible for a prefix of these candidates.
-    pub fn rest(&self, prefix: Prefix) -> Option<&[u8]> {
-        let starts = self.starts.get(prefix.first..prefix.last)?.iter().take(MAX_RESTS);
-        let rest = |start: &u32| {
-            let from = size(*start) + prefix.length;
-            let end = (from..self.ends.len()).find(|end| self.is_end(*start, *end))?;
+    /// Returns whether the beginning is a value.
+    pub fn ends(&self, prefix: Prefix) -> bool {
+        self.place(prefix, &[]).is_some()
+    }
+
+    /// Returns the first place that is not used and at which the beginning is a value.
+    ///
+    /// ```
+    /// use formwork_evidence::Index;
+    ///
+    /// let words = Index::new("Oslo, then Oslo").words(1);
+    /// let oslo = "Oslo".bytes().try_fold(words.begin().unwrap(), |prefix, byte| words.step(prefix, byte)).unwrap();
+    /// let (first, mut used) = (words.place(oslo, &[]).unwrap(), Vec::new());
+    /// used.push(first);
+    /// used.push(words.place(oslo, &used).unwrap());
+    /// assert!(words.place(oslo, &used).is_none() && words.ends(oslo));
+    /// ```
+    pub fn place(&self, prefix: Prefix, used: &[u32]) -> Option<u32> {
+        self.unused(prefix, used).find(|start| self.is_end(*start, size(*start) + prefix.length))
+    }
+
+    /// Returns whether the value at a place is a number or a date in the notation of JSON, which may stand in the input several times.
+    pub fn is_notation(&self, place: u32) -> bool {
+        size(place).checked_sub(1).and_then(|before| self.bytes.get(before)) == Some(&BORDER)
+    }
+
+    /// Returns the bytes that complete the beginning to a value at a place that is not used: few, and none if it is one.
+    pub fn rest(&self, prefix: Prefix, used: &[u32]) -> Option<&[u8]> {
+        let rest = |start: u32| {
+            let from = size(start) + prefix.length;
+            let end = (from..self.ends.len()).find(|end| self.is_end(start, *end))?;
             self.bytes.get(from..end)
         };
-        starts.filter_map(rest).min_by_key(|rest| rest.len())
+        self.unused(prefix, used).take(MAX_RESTS).filter_map(rest).min_by_key(|rest| rest.len())
+    }
+
+    fn unused<'a>(&'a self, prefix: Prefix, used: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
+        let starts = self.starts.get(prefix.first..prefix.last).unwrap_or_default();
+        starts.iter().copied().filter(|start| !used.contains(start))
     }
 
     fn is_end(&self, start: u32, end: usize) -> bool {
