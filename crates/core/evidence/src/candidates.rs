@@ -104,8 +104,7 @@ impl Index<'_> {
         starts.retain(|start| words.is_end(*start, end));
         words.starts = starts;
         let numbers = self.values().filter_map(|value| value.to_json());
-        let extra: BTreeSet<String> = numbers.chain(self.iso_dates()).collect();
-        extra.iter().for_each(|text| words.add(text));
+        numbers.chain(self.iso_dates()).for_each(|text| words.add(&text));
         words.sorted()
     }
 
@@ -258,11 +257,6 @@ impl Candidates {
     /// ```
     pub fn place(&self, prefix: Prefix, used: &[u32]) -> Option<u32> {
         self.unused(prefix, used).find(|start| self.is_end(*start, size(*start) + prefix.length))
-    }
-
-    /// Returns whether the value at a place is a number or a date in the notation of JSON, which may stand in the input several times.
-    pub fn is_notation(&self, place: u32) -> bool {
-        size(place).checked_sub(1).and_then(|before| self.bytes.get(before)) == Some(&BORDER)
     }
 
     /// Returns the bytes that complete the beginning to a value at a place that is not used: few, and none if it is one.
