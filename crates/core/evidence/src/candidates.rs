@@ -104,7 +104,8 @@ impl Index<'_> {
         starts.retain(|start| words.is_end(*start, end));
         words.starts = starts;
         let numbers = self.values().filter_map(|value| value.to_json());
-        numbers.chain(self.iso_dates()).for_each(|text| words.add(&text));
+        let extra: BTreeSet<String> = numbers.chain(self.iso_dates()).collect();
+        extra.iter().for_each(|text| words.add(text));
         words.sorted()
     }
 
@@ -233,45 +234,21 @@ impl Candidates {
         (low < high).then(|| Prefix { first: first + low, last: first + high, length: length + 1 })
     }
 
-    /// Returns whether a value begins like this at a place that is not used.
-    pub fn is_open(&self, prefix: Prefix, used: &[u32]) -> bool {
-        self.unused(prefix, used).next().is_some()
-    }
-
     /// Returns whether the beginning is a value.
     pub fn ends(&self, prefix: Prefix) -> bool {
-        self.place(prefix, &[]).is_some()
+        let starts = self.starts.get(prefix.first..prefix.last).unwrap_or_default();
+        starts.iter().any(|start| self.is_end(*start, size(*start) + prefix.length))
     }
 
-    /// Returns the first place that is not used and at which the beginning is a value.
-    ///
-    /// ```
-    /// use formwork_evidence::Index;
-    ///
-    /// let words = Index::new("Oslo, then Oslo").words(1);
-    /// let oslo = "Oslo".bytes().try_fold(words.begin().unwrap(), |prefix, byte| words.step(prefix, byte)).unwrap();
-    /// let (first, mut used) = (words.place(oslo, &[]).unwrap(), Vec::new());
-    /// used.push(first);
-    /// used.push(words.place(oslo, &used).unwrap());
-    /// assert!(words.place(oslo, &used).is_none() && words.ends(oslo));
-    /// ```
-    pub fn place(&self, prefix: Prefix, used: &[u32]) -> Option<u32> {
-        self.unused(prefix, used).find(|start| self.is_end(*start, size(*start) + prefix.length))
-    }
-
-    /// Returns the bytes that complete the beginning to a value at a place that is not used: few, and none if it is one.
-    pub fn rest(&self, prefix: Prefix, used: &[u32]) -> Option<&[u8]> {
-        let rest = |start: u32| {
-            let from = size(start) + prefix.length;
-            let end = (from..self.ends.len()).find(|end| self.is_end(start, *end))?;
+    /// Returns the bytes that complete the beginning to a value: few, and none if it is one. `None` is impossible for a prefix of these candidates.
+    pub fn rest(&self, prefix: Prefix) -> Option<&[u8]> {
+        let starts = self.starts.get(prefix.first..prefix.last)?.iter().take(MAX_RESTS);
+        let rest = |start: &u32| {
+            let from = size(*start) + prefix.length;
+            let end = (from..self.ends.len()).find(|end| self.is_end(*start, *end))?;
             self.bytes.get(from..end)
         };
-        self.unused(prefix, used).take(MAX_RESTS).filter_map(rest).min_by_key(|rest| rest.len())
-    }
-
-    fn unused<'a>(&'a self, prefix: Prefix, used: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
-        let starts = self.starts.get(prefix.first..prefix.last).unwrap_or_default();
-        starts.iter().copied().filter(|start| !used.contains(start))
+        starts.filter_map(rest).min_by_key(|rest| rest.len())
     }
 
     fn is_end(&self, start: u32, end: usize) -> bool {

@@ -66,7 +66,7 @@ fn walked(candidates: &Candidates, choices: &[u8]) -> Option<String> {
         bytes.push(byte);
         prefix = after;
     }
-    bytes.extend(candidates.rest(prefix, &[]).unwrap());
+    bytes.extend(candidates.rest(prefix).unwrap());
     Some(String::from_utf8(bytes).unwrap())
 }
 
