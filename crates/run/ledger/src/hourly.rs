@@ -102,16 +102,7 @@ impl Ledger {
     ) -> Result<Vec<HourlyReason>, Error> {
         let sql = "SELECT hour, class, path, model, contract, count FROM hourly_reason WHERE hour >= ?1 AND hour < ?2
             ORDER BY hour, class, path, model, contract";
-        self.hours(sql, since, until, |row| {
-            Ok(HourlyReason {
-                hour: hour(row)?,
-                class: row.get(1)?,
-                path: row.get(2)?,
-                model: row.get(3)?,
-                contract: row.get(4)?,
-                count: count(row, 5)?,
-            })
-        })
+        self.hours(sql, since, until, reason)
     }
 
     /// Returns why calls failed since the day (UTC) of `since`, added up: at most `max` reasons, the most frequent first. With a
@@ -129,16 +120,6 @@ impl Ledger {
             WHERE day >= ?1 AND (?2 IS NULL OR contract = ?2) GROUP BY class, path, model, contract ORDER BY n DESC LIMIT ?3";
         self.core().store.read(|connection| {
             let values = params![number(since.0 / DAY), contract, number(max as u64)];
-            let reason = |row: &Row<'_>| {
-                Ok(HourlyReason {
-                    hour: hour(row)?,
-                    class: row.get(1)?,
-                    path: row.get(2)?,
-                    model: row.get(3)?,
-                    contract: row.get(4)?,
-                    count: count(row, 5)?,
-                })
-            };
             connection.prepare_cached(sql)?.query_map(values, reason)?.collect()
         })
     }
@@ -160,4 +141,15 @@ impl Ledger {
 
 fn hour(row: &Row<'_>) -> rusqlite::Result<Time> {
     Ok(Time(count(row, 0)?.saturating_mul(HOUR)))
+}
+
+fn reason(row: &Row<'_>) -> rusqlite::Result<HourlyReason> {
+    Ok(HourlyReason {
+        hour: hour(row)?,
+        class: row.get(1)?,
+        path: row.get(2)?,
+        model: row.get(3)?,
+        contract: row.get(4)?,
+        count: count(row, 5)?,
+    })
 }
