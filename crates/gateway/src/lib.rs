@@ -83,6 +83,7 @@ mod ask;
 mod contracts;
 mod document;
 mod engine;
+mod failover;
 mod guard;
 mod limits;
 mod meter;

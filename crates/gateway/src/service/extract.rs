@@ -17,10 +17,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Shared;
-use super::asker::{Asker, Begun};
-use super::job::{calls, json as read_json, named, reserve, warn, warnings};
+use super::asker::{Asker, Begun, Cost, answered};
+use super::job::{calls, exact, named, no_json, warn, warnings};
 use super::open::Open;
-use super::refused::refused;
 use super::stream::body_of;
 use crate::ask::{Ask, Sampling, Want};
 use crate::contracts::{Schema, Spec};
@@ -101,24 +100,23 @@ struct Prepared {
 
 /// Answers a request with the value and its history, or with every step as an event.
 pub(super) async fn extract(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
-    let trace = trace::of(request.headers());
-    with_trace(trace, answer(shared, request)).await.unwrap_or_else(|problem| refused(&OpenAi, &problem))
+    answered(&OpenAi, trace::of(request.headers()), answer(shared, request)).await
 }
 
 async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {
-    let (parts, body) = request.into_parts();
-    let mut asker = Asker::of(&shared, &parts)?;
-    let (body, text, mut warned) = read_json(&shared, &parts.headers, body).await?;
+    let (mut asker, _, text) = Asker::receive(shared, request).await?;
+    let body: Value = serde_json::from_str(&text).map_err(|error| no_json(&error))?;
+    let mut warned = exact(&text)?;
     let extract_request: ExtractRequest =
         serde_json::from_value(body).map_err(|error| Problem::new(Kind::Invalid, error.to_string()))?;
-    let mut spec = spec(&shared, &extract_request, &asker.options).await?;
+    let mut spec = spec(&asker.shared, &extract_request, &asker.options).await?;
     warned.append(&mut spec.warnings);
     let model = if extract_request.targets.is_empty() {
         DEFAULT.to_owned()
     } else {
         extract_request.targets.join(",")
     };
-    let targets = asker.targets(&shared, &model)?;
+    asker.asks_for(&model)?;
     limit(&extract_request, &mut asker.options)?;
     let sampling = Sampling {
         temperature: extract_request.temperature,
@@ -126,17 +124,13 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
         seed: extract_request.seed,
         max_tokens: extract_request.max_tokens.filter(|tokens| *tokens > 0),
     };
-    let begun = asker.begin(&shared, parts.uri.path(), Some(&text)).await?;
-    let Begun { client, mut options, mut record, id, turn, .. } = begun;
-    let ask = Ask {
-        want: Want::Json { name: String::new(), schema: Schema::default() },
-        sampling,
-        ..Ask::plain(model.clone())
-    };
+    let want = Want::Json { name: String::new(), schema: Schema::default() };
+    let ask = Ask { want, sampling, ..Ask::plain(model) };
     let mut prompt = Extent::default();
     prompt.add(text.len());
-    let held = (&client, &mut record);
-    reserve(&shared, held, (&ask, prompt), &targets, &mut options.bounds, false).await?;
+    let cost = Cost { ask: &ask, prompt, is_passed: false };
+    let Begun { shared, client, options, targets, mut record, id, turn, .. } =
+        asker.begin(Some(&text), Some(cost)).await?;
     let ready = shared.engine.ready(&spec, &targets, sampling, options.bounds).await;
     let ready = record.checked(ready).await?;
     shared.metrics.contract(ready.was_compiled);

@@ -14,6 +14,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::Shared;
+use super::asker::Cost;
 use crate::access::{self, Client};
 use crate::ask::{Ask, Sampling, Want};
 use crate::contracts::{ContractError, Schema, Spec};
@@ -45,20 +46,18 @@ pub(super) struct Job {
     pub(super) turn: Turn,
 }
 
-/// Reserves the maximum cost of a request, and limits its runs to what was reserved. A request that is `passed` on as it is has to keep
-/// its own limit from the start, because nothing ends it later. A request that is refused is recorded.
+/// Reserves the maximum cost of a request, and limits its runs to what was reserved. A request that is refused is recorded.
 ///
 /// # Errors
 /// [`Kind::OutOfBudget`], [`Kind::Invalid`] or [`Kind::Forbidden`] for a target whose price is not known, and the problems of the key.
 pub(super) async fn reserve(
     shared: &Shared,
     (client, record): (&Client, &mut Record),
-    ask: (&Ask, Extent),
+    cost: Cost<'_>,
     targets: &[usize],
     bounds: &mut Bounds,
-    is_passed: bool,
 ) -> Result<(), Problem> {
-    let held = reserved(shared, client, ask, targets, *bounds, record.id(), is_passed).await;
+    let held = reserved(shared, client, cost, targets, *bounds, record.id()).await;
     let (hold, limit) = record.checked(held).await?;
     record.hold(hold);
     bounds.budget = limit;
@@ -69,11 +68,10 @@ pub(super) async fn reserve(
 async fn reserved(
     shared: &Shared,
     client: &Client,
-    (ask, prompt): (&Ask, Extent),
+    Cost { ask, prompt, is_passed }: Cost<'_>,
     targets: &[usize],
     bounds: Bounds,
     run: Option<RecordId>,
-    is_passed: bool,
 ) -> Result<(Option<Hold>, Option<u64>), Problem> {
     let own = bounds.budget.filter(|_| is_passed);
     let key = client.0.as_ref();
@@ -156,9 +154,9 @@ impl Job {
         if let Some((spec, _)) = spec.as_ref().filter(|_| self.options.contract.is_some()) {
             prompt.add(spec.schema.length());
         }
-        let ask = (&self.ask, prompt);
+        let cost = Cost { ask: &self.ask, prompt, is_passed };
         let record = (&self.client, &mut self.record);
-        reserve(&self.shared, record, ask, &self.targets, &mut self.options.bounds, is_passed).await?;
+        reserve(&self.shared, record, cost, &self.targets, &mut self.options.bounds).await?;
         Ok(spec)
     }
 
@@ -390,18 +388,6 @@ pub(super) async fn named(shared: &Shared, name: &str) -> Result<Spec, Problem> 
         }
         Err(ContractError::Unusable(reason)) => Err(Problem::new(Kind::Internal, reason)),
     }
-}
-
-/// Reads a body as JSON, within the limits of size and time. Returns its text and the warnings about its numbers as well.
-pub(super) async fn json(
-    shared: &Shared,
-    headers: &HeaderMap,
-    body: Body,
-) -> Result<(Value, String, Vec<Warning>), Problem> {
-    let text = text(shared, headers, body).await?;
-    let value = serde_json::from_str(&text).map_err(|error| no_json(&error))?;
-    let warnings = exact(&text)?;
-    Ok((value, text, warnings))
 }
 
 /// Refuses a body with an integer that would change, because the body is not passed on as it is. Returns a warning for each

@@ -15,7 +15,7 @@ use formwork_serve::Pace;
 use futures_util::stream;
 use serde_json::Value;
 use tokio::sync::mpsc;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, sleep_until};
 
 use super::job::Job;
 use super::open::Open;
@@ -30,10 +30,12 @@ const AHEAD: usize = 16;
 
 /// Writes to a client.
 pub(super) struct Line {
-    pub(super) sender: mpsc::Sender<Bytes>,
+    sender: mpsc::Sender<Bytes>,
     pub(super) frames: Box<dyn Frames>,
     media_type: &'static str,
-    pub(super) keep_alive: Duration,
+    keep_alive: Duration,
+    /// The time of the next comment.
+    due: Instant,
     /// The time after which a client that does not read counts as disconnected.
     patience: Duration,
     pace: Arc<Pace>,
@@ -41,15 +43,16 @@ pub(super) struct Line {
 
 impl Line {
     /// Sends events; returns whether the client is still there.
-    pub(super) async fn send(&self, events: Vec<Value>) -> bool {
+    pub(super) async fn send(&mut self, events: Vec<Value>) -> bool {
         self.send_bytes(written(&events, self.media_type)).await
     }
 
     /// Sends bytes; returns whether the client is still there.
-    pub(super) async fn send_bytes(&self, bytes: Vec<u8>) -> bool {
+    pub(super) async fn send_bytes(&mut self, bytes: Vec<u8>) -> bool {
         if bytes.is_empty() {
             return true;
         }
+        self.due = Instant::now() + self.keep_alive;
         let bytes = match self.sender.try_send(bytes.into()) {
             Ok(()) => return true,
             Err(error) => error.into_inner(),
@@ -60,8 +63,27 @@ impl Line {
         is_sent
     }
 
+    /// Waits for the next part of an answer. Meanwhile it keeps the connection alive, unless an event of the stream is incomplete, which a
+    /// comment would become part of. Returns `None` if the client left.
+    pub(super) async fn wait<T>(&mut self, part: impl Future<Output = T>, is_between: bool) -> Option<T> {
+        let mut part = pin!(part);
+        loop {
+            tokio::select! {
+                biased;
+                part = part.as_mut() => return Some(part),
+                () = self.sender.closed() => return None,
+                () = sleep_until(self.due) => {
+                    self.due = Instant::now() + self.keep_alive;
+                    if is_between && !self.keep_alive().await {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
     /// Keeps the connection alive; returns whether the client is still there.
-    pub(super) async fn keep_alive(&self) -> bool {
+    async fn keep_alive(&mut self) -> bool {
         match self.frames.keep_alive() {
             Some(event) => self.send(vec![event]).await,
             None => self.send_bytes(b": keep-alive\n\n".to_vec()).await,
@@ -99,6 +121,7 @@ pub(super) fn open(job: &Job) -> Result<(Line, Open, Response), Problem> {
             frames,
             media_type,
             keep_alive: limits.keep_alive,
+            due: Instant::now() + limits.keep_alive,
             patience: limits.write_timeout,
             pace: Arc::clone(job.turn.pace()),
         },
@@ -141,30 +164,35 @@ pub(super) async fn contract(
             .run()
         };
         let mut run = pin!(futures_util::future::join_all((0..job.ask.count).map(one)));
-        let mut ticks = interval(line.keep_alive);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        ticks.reset();
         let mut sent = String::new();
-        let mut is_there = {
-            let opening = line.frames.open();
-            line.send(opening).await
-        };
+        let opening = line.frames.open();
+        let mut is_there = line.send(opening).await;
+        if !is_there {
+            cancel.cancel();
+        }
         let mut results = loop {
-            tokio::select! {
-                biased;
-                Some(text) = texts.recv(), if is_there => {
+            let next = async {
+                tokio::select! {
+                    biased;
+                    Some(text) = texts.recv() => Err(text),
+                    results = run.as_mut() => Ok(results),
+                }
+            };
+            match line.wait(next, true).await {
+                Some(Ok(results)) => break results,
+                Some(Err(text)) => {
                     let piece = line.frames.text(&text);
                     sent.push_str(&text);
-                    is_there = line.send(piece).await;
+                    if line.send(piece).await {
+                        continue;
+                    }
                 }
-                results = run.as_mut() => break results,
-                () = line.sender.closed(), if is_there => is_there = false,
-                _ = ticks.tick(), if is_there => is_there = line.keep_alive().await,
+                None => {}
             }
-            if !is_there {
-                // The run ends at its next check for a cancellation, so that it is recorded.
-                cancel.cancel();
-            }
+            // The run ends at its next check for a cancellation, so that it is recorded.
+            is_there = false;
+            cancel.cancel();
+            break run.as_mut().await;
         };
         while let Ok(text) = texts.try_recv() {
             let piece = line.frames.text(&text);
