@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Request, header};
 use axum::response::{IntoResponse as _, Response};
@@ -20,7 +20,7 @@ use super::Shared;
 use super::asker::{Asker, Begun, Cost, answered};
 use super::job::{calls, exact, named, no_json, warn, warnings};
 use super::open::Open;
-use super::stream::body_of;
+use super::stream::{COMMENT, Client};
 use crate::ask::{Ask, Sampling, Want};
 use crate::contracts::{Schema, Spec};
 use crate::document::Extent;
@@ -233,32 +233,26 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
     let open = record.checked(Open::new(&shared, &client)).await?;
     let cancel = CancellationToken::new();
     let mut updates = ready.extraction(input, 0, &cancel).stream();
-    let (sender, receiver) = tokio::sync::mpsc::channel::<Bytes>(16);
+    let (mut client, response) = Client::new(&shared, &turn, "text/event-stream", COMMENT.to_vec());
     tokio::spawn(with_trace(trace, async move {
         let _held = (turn, open);
-        let keep_alive = shared.engine.limits.keep_alive;
-        // A client that stops reading counts as disconnected.
-        let patience = shared.engine.limits.write_timeout;
         let mut result = loop {
-            let update = tokio::select! {
-                update = updates.next() => update,
-                () = sender.closed(), if !cancel.is_cancelled() => {
-                    cancel.cancel();
-                    continue;
-                }
-                () = tokio::time::sleep(keep_alive), if !cancel.is_cancelled() => {
-                    _ = sender.send_timeout(Bytes::from_static(b": keep-alive\n\n"), patience).await;
-                    continue;
-                }
+            let update = match cancel.is_cancelled() {
+                true => updates.next().await,
+                false => match client.wait(updates.next(), true).await {
+                    Some(update) => update,
+                    None => {
+                        cancel.cancel();
+                        continue;
+                    }
+                },
             };
             match update {
                 Some(Ok(Update::Done(outcome))) => break Ok(outcome),
                 Some(Ok(update)) => {
-                    if let Some((name, data)) = step(&update) {
-                        let sent = sender.send_timeout(event(name, &data), patience).await;
-                        if sent.is_err() {
-                            cancel.cancel();
-                        }
+                    let event = step(&update).map(|(name, data)| event(name, &data)).unwrap_or_default();
+                    if !client.send(event).await {
+                        cancel.cancel();
                     }
                 }
                 Some(Err(error)) => break Err(error),
@@ -271,10 +265,9 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
             Err(problem) => event("error", &OpenAi.problem(&problem)),
         };
         record.runs(&[result]).await;
-        _ = sender.send_timeout(last, patience).await;
+        client.send(last).await;
     }));
-    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
-    Ok((headers, body_of(receiver)).into_response())
+    Ok(([(header::CACHE_CONTROL, "no-store")], response).into_response())
 }
 
 /// Returns the event of a step.
@@ -297,6 +290,6 @@ fn step(update: &Update<Value>) -> Option<(&'static str, Value)> {
     })
 }
 
-fn event(name: &str, data: &Value) -> Bytes {
+fn event(name: &str, data: &Value) -> Vec<u8> {
     format!("event: {name}\ndata: {data}\n\n").into()
 }

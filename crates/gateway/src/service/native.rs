@@ -172,7 +172,7 @@ impl Native {
         loop {
             let (mut turn, mut events, mut held) = (Turn::default(), Events::default(), Vec::new());
             loop {
-                let waited = line.wait(body.next(), !is_shown || events.is_empty()).await;
+                let waited = line.client.wait(body.next(), !is_shown || events.is_empty()).await;
                 let Some(piece) = waited else { return Ok(false) };
                 let Some(piece) = piece else { break };
                 let piece = piece.map_err(|fault| Problem::of_fault(&fault))?;
@@ -189,7 +189,7 @@ impl Native {
                     }
                     if turn.has_text() && turn.calls.is_empty() && self.judge.takes_any_text() {
                         is_shown = true;
-                        if !line.send_bytes(std::mem::take(&mut held)).await {
+                        if !line.client.send(std::mem::take(&mut held)).await {
                             return Ok(false);
                         }
                     }
@@ -198,7 +198,7 @@ impl Native {
             held.extend(events.rest());
             let wrong = self.judge.wrong(&turn, Level::Strict);
             self.end_call(wrong.as_ref(), true);
-            let Some(wrong) = wrong else { return Ok(line.send_bytes(held).await) };
+            let Some(wrong) = wrong else { return Ok(line.client.send(held).await) };
             if is_shown {
                 return Err(self.judge.problem(wrong, self.job.record.made.len()));
             }

@@ -11,16 +11,18 @@ use axum::response::{IntoResponse as _, Response};
 use formwork_core::{Delta, Message};
 use formwork_extract::{CancellationToken, Observer, RunId, Started};
 use formwork_http::with_trace;
-use formwork_serve::Pace;
+use formwork_serve::{Pace, Turn};
 use futures_util::stream;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
+use super::Shared;
 use super::job::Job;
 use super::open::Open;
 use crate::contracts::Spec;
 use crate::engine;
+use crate::limits::Limits;
 use crate::problem::{Kind, Problem};
 use crate::protocol::{Frames, written};
 use crate::reply::{Content, Finish, Reply};
@@ -28,11 +30,14 @@ use crate::reply::{Content, Finish, Reply};
 /// The number of pieces that are buffered for a slow client; after that, the answer is not read further.
 const AHEAD: usize = 16;
 
-/// Writes to a client.
-pub(super) struct Line {
+/// A comment, which readers of Server-Sent Events skip.
+pub(super) const COMMENT: &[u8] = b": keep-alive\n\n";
+
+/// The client of a stream.
+pub(super) struct Client {
     sender: mpsc::Sender<Bytes>,
-    pub(super) frames: Box<dyn Frames>,
-    media_type: &'static str,
+    /// The event that says nothing.
+    comment: Vec<u8>,
     keep_alive: Duration,
     /// The time of the next comment.
     due: Instant,
@@ -41,14 +46,27 @@ pub(super) struct Line {
     pace: Arc<Pace>,
 }
 
-impl Line {
-    /// Sends events; returns whether the client is still there.
-    pub(super) async fn send(&mut self, events: Vec<Value>) -> bool {
-        self.send_bytes(written(&events, self.media_type)).await
+impl Client {
+    /// Starts a response of a media type whose body is what is sent.
+    pub(super) fn new(
+        shared: &Shared,
+        turn: &Turn,
+        media_type: &'static str,
+        comment: Vec<u8>,
+    ) -> (Self, Response) {
+        let (sender, receiver) = mpsc::channel(AHEAD);
+        let body = Body::from_stream(stream::unfold(receiver, |mut receiver| async {
+            let piece: Bytes = receiver.recv().await?;
+            Some((Ok::<_, std::convert::Infallible>(piece), receiver))
+        }));
+        let Limits { keep_alive, write_timeout: patience, .. } = shared.engine.limits;
+        let (due, pace) = (Instant::now() + keep_alive, Arc::clone(turn.pace()));
+        let response = ([(header::CONTENT_TYPE, media_type)], body).into_response();
+        (Self { sender, comment, keep_alive, due, patience, pace }, response)
     }
 
     /// Sends bytes; returns whether the client is still there.
-    pub(super) async fn send_bytes(&mut self, bytes: Vec<u8>) -> bool {
+    pub(super) async fn send(&mut self, bytes: Vec<u8>) -> bool {
         if bytes.is_empty() {
             return true;
         }
@@ -74,20 +92,26 @@ impl Line {
                 () = self.sender.closed() => return None,
                 () = sleep_until(self.due) => {
                     self.due = Instant::now() + self.keep_alive;
-                    if is_between && !self.keep_alive().await {
+                    if is_between && !self.send(self.comment.clone()).await {
                         return None;
                     }
                 }
             }
         }
     }
+}
 
-    /// Keeps the connection alive; returns whether the client is still there.
-    async fn keep_alive(&mut self) -> bool {
-        match self.frames.keep_alive() {
-            Some(event) => self.send(vec![event]).await,
-            None => self.send_bytes(b": keep-alive\n\n".to_vec()).await,
-        }
+/// Writes an answer to a client in the events of its protocol.
+pub(super) struct Line {
+    pub(super) client: Client,
+    pub(super) frames: Box<dyn Frames>,
+    media_type: &'static str,
+}
+
+impl Line {
+    /// Sends events; returns whether the client is still there.
+    pub(super) async fn send(&mut self, events: Vec<Value>) -> bool {
+        self.client.send(written(&events, self.media_type)).await
     }
 
     /// Returns the last events of a reply.
@@ -96,38 +120,17 @@ impl Line {
     }
 }
 
-/// Returns the body of the pieces that are sent through a channel.
-pub(super) fn body_of(receiver: mpsc::Receiver<Bytes>) -> Body {
-    Body::from_stream(stream::unfold(receiver, |mut receiver| async {
-        let piece = receiver.recv().await?;
-        Some((Ok::<_, std::convert::Infallible>(piece), receiver))
-    }))
-}
-
 /// Starts a response whose body is written by a task.
 pub(super) fn open(job: &Job) -> Result<(Line, Open, Response), Problem> {
     let guard = Open::new(&job.shared, job.client.name())?;
-    let (sender, receiver) = mpsc::channel(AHEAD);
     let media_type = job.protocol.stream_type();
-    let mut response = ([(header::CONTENT_TYPE, media_type)], body_of(receiver)).into_response();
+    let frames = job.protocol.frames(&job.ask, &job.meta);
+    let comment = frames.keep_alive().map_or_else(|| COMMENT.to_vec(), |event| written(&[event], media_type));
+    let (client, mut response) = Client::new(&job.shared, &job.turn, media_type, comment);
     job.head(&mut response);
     // Proxies that collect a response would hold it back.
     response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
-    let frames = job.protocol.frames(&job.ask, &job.meta);
-    let limits = &job.shared.engine.limits;
-    Ok((
-        Line {
-            sender,
-            frames,
-            media_type,
-            keep_alive: limits.keep_alive,
-            due: Instant::now() + limits.keep_alive,
-            patience: limits.write_timeout,
-            pace: Arc::clone(job.turn.pace()),
-        },
-        guard,
-        response,
-    ))
+    Ok((Line { client, frames, media_type }, guard, response))
 }
 
 /// Answers with the value of a contract: the head at once, the value when it is certain; or the first attempt as it comes.
@@ -178,7 +181,7 @@ pub(super) async fn contract(
                     results = run.as_mut() => Ok(results),
                 }
             };
-            match line.wait(next, true).await {
+            match line.client.wait(next, true).await {
                 Some(Ok(results)) => break results,
                 Some(Err(text)) => {
                     let piece = line.frames.text(&text);

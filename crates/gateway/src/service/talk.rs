@@ -290,7 +290,7 @@ impl OpenCall<'_> {
     /// Waits for the target, and keeps the connection of the client alive.
     async fn wait<T>(&mut self, part: impl Future<Output = T>) -> Result<T, Broken> {
         match self.line.as_deref_mut() {
-            Some(line) => line.wait(part, true).await.ok_or_else(left),
+            Some(line) => line.client.wait(part, true).await.ok_or_else(left),
             None => Ok(part.await),
         }
     }

@@ -53,7 +53,7 @@ const SETTINGS: [(&str, &str); 5] = [
 ];
 
 /// Reads a request.
-pub(super) fn ask(body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
+pub(super) fn ask(_: super::Responses, body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
     let mut body = Fields::body(body, known);
     body.known(FIELDS)?;
     // The gateway stores no conversations, so it cannot continue one.
