@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use formwork_core::{
-    Call, Cost, Delta, End, Enforcement, Fault, Finish as ModelFinish, Lowered, Message, Part, Role,
+    Call, Cost, Delta, End, Enforcement, Fault, Finish as ModelFinish, LogProb, Lowered, Message, Part, Role,
     Sampling as CallSampling, ToolCall, Usage,
 };
 use formwork_http::with_trace;
@@ -51,6 +51,8 @@ struct OpenCall<'j> {
     /// The model's reasoning, as far as it was not shown.
     thinking: String,
     is_shown: bool,
+    /// The tokens of the text, as far as the target has told their probabilities.
+    log_probs: Vec<LogProb>,
 }
 
 /// Answers with a whole response.
@@ -101,6 +103,7 @@ async fn reply(job: &Job, judge: &Judge, mut line: Option<&mut Line>) -> (Vec<Ma
             calls: Vec::new(),
             thinking: String::new(),
             is_shown: false,
+            log_probs: Vec::new(),
         },
     };
     let mut talks: Vec<_> = (0..job.ask.count).map(talk).collect();
@@ -209,7 +212,8 @@ impl Talk<'_> {
                     ModelFinish::Length => (Content::Text(text), Finish::Length),
                     _ => (Content::Text(text), Finish::Stop),
                 };
-                return Ok(Choice { thinking, content, finish });
+                let log_probs = std::mem::take(&mut open.log_probs);
+                return Ok(Choice { thinking, log_probs, ..Choice::new(content, finish) });
             }
             let calls = calls.into_iter().map(|call| Called {
                 name: call.name,
@@ -217,7 +221,7 @@ impl Talk<'_> {
             });
             let finish = if end.finish == ModelFinish::Length { Finish::Length } else { Finish::Call };
             let content = Content::Calls { text, calls: calls.collect() };
-            return Ok(Choice { thinking, content, finish });
+            return Ok(Choice { thinking, ..Choice::new(content, finish) });
         }
     }
 }
@@ -229,6 +233,7 @@ impl Attempt for OpenCall<'_> {
         self.text.clear();
         self.calls.clear();
         self.thinking.clear();
+        self.log_probs.clear();
         self.is_shown = false;
         self.read(target).await.map_err(|broken| {
             let (fault, problem) = match broken {
@@ -272,6 +277,7 @@ impl OpenCall<'_> {
                     }
                 }
                 Some(Ok(Delta::ToolCall(call))) => self.calls.push(call),
+                Some(Ok(Delta::LogProbs(more))) => self.log_probs.extend(more),
                 Some(Ok(Delta::End(mut end))) => {
                     end.usage = end.usage.plus(probed);
                     return Ok(end);

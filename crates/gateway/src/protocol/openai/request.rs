@@ -99,10 +99,12 @@ pub(super) fn ask(_: super::OpenAi, body: Document<'_>, known: &Known) -> Result
     for (name, setting) in SETTINGS {
         body.setting(&mut settings, name, setting);
     }
+    let want = parts::want(format, tools, choice, "tool_choice")?;
+    body.log_probs(&mut settings, ("logprobs", &true.into()), (&want, stream));
     Ok(Ask {
         settings,
         messages,
-        want: parts::want(format, tools, choice, "tool_choice")?,
+        want,
         sampling: Sampling {
             temperature: body.number("temperature", 0.0..=2.0)?,
             top_p: body.number("top_p", 0.0..=1.0)?,
