@@ -26,7 +26,7 @@ pub(crate) struct Failed {
     /// The failure of the target; `None` if it is not to blame.
     pub(crate) fault: Option<Fault>,
     pub(crate) problem: Problem,
-    /// What was used all the same.
+    /// The usage of the call all the same.
     pub(crate) usage: Usage,
     /// Whether no other target may be called, because a part of the answer was shown or the client left.
     pub(crate) is_final: bool,

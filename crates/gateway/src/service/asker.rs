@@ -12,11 +12,11 @@ use formwork_serve::{Peer, Turn};
 use tokio::time::Instant;
 
 use super::Shared;
-use super::job::{no_json, reserve, text};
+use super::job::{no_json, text};
 use super::refused::refused;
+use super::reserve::{Cost, reserve};
 use crate::access::{Client, Seat};
-use crate::ask::Ask;
-use crate::document::{Document, Extent};
+use crate::document::Document;
 use crate::options::Options;
 use crate::problem::Problem;
 use crate::protocol::Protocol;
@@ -107,15 +107,6 @@ impl Asker {
         }
         Ok(Begun { shared, client, options, targets, record, id, turn, until })
     }
-}
-
-/// What a request may cost.
-#[derive(Clone, Copy)]
-pub(super) struct Cost<'a> {
-    pub(super) ask: &'a Ask,
-    pub(super) prompt: Extent,
-    /// Whether the request is passed on as it is: it keeps its own limit from the start, because nothing ends it later.
-    pub(super) is_passed: bool,
 }
 
 /// A request that has its turn.

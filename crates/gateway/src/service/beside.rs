@@ -9,8 +9,9 @@ use axum::response::{IntoResponse as _, Response};
 use formwork::providers::{Protocol as RawProtocol, Raw};
 use serde_json::json;
 
-use super::asker::{Asker, Cost, answered};
+use super::asker::{Asker, answered};
 use super::job::no_json;
+use super::reserve::Cost;
 use super::{Shared, passed};
 use crate::ask::Ask;
 use crate::pass::Pass;

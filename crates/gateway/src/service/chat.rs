@@ -9,10 +9,11 @@ use formwork::providers::{Protocol as RawProtocol, Raw};
 use formwork_core::Warning;
 use serde_json::Value;
 
-use super::asker::{Asker, Begun, Cost, answered};
+use super::asker::{Asker, Begun, answered};
 use super::job::{Job, exact, no_json, now};
 use super::native::Given;
 use super::open::Open;
+use super::reserve::Cost;
 use super::{Shared, native, passed, stream, talk};
 use crate::ask::{Ask, Want};
 use crate::document::Document;

@@ -17,9 +17,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Shared;
-use super::asker::{Asker, Begun, Cost, answered};
+use super::asker::{Asker, Begun, answered};
 use super::job::{calls, exact, named, no_json, warn, warnings};
 use super::open::Open;
+use super::reserve::Cost;
 use super::stream::{COMMENT, Client};
 use crate::ask::{Ask, Sampling, Want};
 use crate::contracts::{Schema, Spec};
