@@ -139,6 +139,10 @@ impl Seen {
     }
 }
 
+/// The time within which the result of a call has to be in the journal of Restate, also on a busy machine: it passes the worker, the
+/// server and the server's log.
+const JOURNAL: Duration = Duration::from_secs(1);
+
 /// The time for which a worker is stopped. It is longer than the time limit of a call.
 const PAUSE: Duration = Duration::from_secs(2);
 
@@ -270,6 +274,7 @@ pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, 
     if play.pauses > 0 {
         record.stopped(long_faults(&files.out, PAUSE)?);
     }
+    record.stored_within(JOURNAL);
     let mut found = checker::check(&files.out, 0..play.rows, &record)?;
     let (known, uncertain) = files.counted()?;
     // Calls that a killed worker or server had in flight were begun by nobody who could tell.

@@ -27,10 +27,10 @@ const STREAMS: usize = 8000;
 
 /// The comparisons: our side, the request, and the goal.
 const COMPARED: [(&str, &str, &str, Option<f64>); 5] = [
-    ("passed through", "ours", "plain", Some(1.2)),
+    ("passed through", "ours", "plain", Some(1.4)),
     // The least that any validated answer costs.
     ("a proxy that only validates, written by hand", "by-hand", "contract", None),
-    ("with a contract", "ours", "contract", Some(2.0)),
+    ("with a contract", "ours", "contract", Some(2.9)),
     ("with a contract and a ledger of runs", "ledger", "contract", None),
     ("with a contract and a ledger of runs and texts", "bodies", "contract", None),
 ];
