@@ -27,6 +27,11 @@ impl Target {
         self.backend.name()
     }
 
+    /// Returns its address and model, or its name where these are not known.
+    pub(crate) fn identity(&self) -> &str {
+        self.backend.identity().unwrap_or_else(|| self.name())
+    }
+
     /// Returns its server, if that has this protocol.
     pub(crate) fn raw(&self, protocol: RawProtocol) -> Option<&Raw> {
         self.raw.as_ref().filter(|raw| raw.protocol == protocol)

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::http::HeaderMap;
+use axum::http::header::CACHE_CONTROL;
 use formwork_core::{Absent, Coerce};
 
 use crate::engine::Bounds;
@@ -22,6 +23,8 @@ pub(crate) struct Options {
     pub(crate) evidence: bool,
     /// Whether the first attempt is sent as it comes.
     pub(crate) is_eager: bool,
+    /// Whether the answer is a new one, and not the cache's: `cache-control: no-cache`.
+    pub(crate) is_new: bool,
     /// The caller's labels, and the trace that the request belongs to.
     pub(crate) tags: Vec<String>,
     pub(crate) user: Option<String>,
@@ -90,11 +93,21 @@ impl Options {
                 .transpose()?,
             evidence,
             is_eager,
+            is_new: is_new(headers),
             tags,
             trace: trace::of(headers),
             user: text("x-formwork-user")?.map(|user| name("x-formwork-user", &user)).transpose()?,
         })
     }
+}
+
+/// Returns whether the client does not take an answer of a cache.
+fn is_new(headers: &HeaderMap) -> bool {
+    let texts = headers.get_all(CACHE_CONTROL).iter().filter_map(|value| value.to_str().ok());
+    texts.flat_map(|text| text.split(',')).any(|word| {
+        let word = word.trim();
+        word.eq_ignore_ascii_case("no-cache") || word.eq_ignore_ascii_case("no-store")
+    })
 }
 
 /// The values of `x-formwork-coerce`.

@@ -62,7 +62,8 @@ pub(crate) struct Args {
     /// Private key of the certificate, in PEM [default: `tls_key` of the configuration's [serve]]
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Answer repeated requests from the ledger for this number of seconds [default: never]
+    /// Answer a repeated request of a key from the ledger for this number of seconds [default: `cache` of the configuration's
+    /// [serve], else never]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     cache: Option<u64>,
     #[command(flatten)]
@@ -211,9 +212,10 @@ async fn gateway(
             builder = builder.with_bodies();
         }
     }
-    if let Some(seconds) = args.cache {
+    if let Some(seconds) = args.cache.or(config.serve().cache.map(|seconds| seconds as u64)) {
         if !has_ledger {
-            return Err(Failed::usage("--cache keeps values in the ledger: name one with --ledger"));
+            let name = if args.cache.is_some() { "--cache" } else { "[serve]: `cache`" };
+            return Err(Failed::usage(format!("{name} keeps values in the ledger: name one with --ledger")));
         }
         builder = builder.with_cache(Duration::from_secs(seconds));
     }

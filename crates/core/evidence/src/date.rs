@@ -1,5 +1,10 @@
 //! Dates, and the notations of dates in texts.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use foldhash::quality::FixedState;
+
 use crate::text;
 
 /// A date: year, month, day. A year or a day of 0 is not stated.
@@ -204,7 +209,18 @@ fn month(word: &str) -> Option<u32> {
     if word.len() < 3 || word.len() > 24 {
         return None;
     }
+    if word.is_ascii() {
+        return NUMBERS.get(word).copied();
+    }
     let plain: String = word.chars().filter(|c| !('\u{300}'..='\u{36f}').contains(c)).collect();
-    let index = MONTHS.iter().position(|names| names.split(' ').any(|name| name == plain))?;
-    u32::try_from(index + 1).ok()
+    NUMBERS.get(plain.as_str()).copied()
 }
+
+/// The number of each month by its names. Every word of an input is looked up.
+static NUMBERS: LazyLock<HashMap<&str, u32, FixedState>> = LazyLock::new(|| {
+    let mut numbers = HashMap::with_hasher(FixedState::with_seed(0));
+    for (number, names) in (1..).zip(MONTHS) {
+        names.split(' ').for_each(|name| _ = numbers.entry(name).or_insert(number));
+    }
+    numbers
+});

@@ -329,9 +329,10 @@ impl<'t> Index<'t> {
     /// other separators of cells.
     pub(crate) fn is_csv(&self, line: u32) -> bool {
         let commas = |line: Option<usize>| {
-            let text = self.line(line?);
-            let others = text.contains(['\t', '|', ';']) || text.contains(", ") || text.contains("  ");
-            (!others).then(|| text.matches(',').count()).filter(|count| *count >= 2)
+            let text = self.line(line?).as_bytes();
+            let has = |gap| memchr::memmem::find(text, gap).is_some();
+            let others = memchr::memchr3(b'\t', b'|', b';', text).is_some() || has(b", ") || has(b"  ");
+            (!others).then(|| memchr::memchr_iter(b',', text).count()).filter(|count| *count >= 2)
         };
         let line = size(line);
         let own = commas(Some(line));

@@ -273,7 +273,8 @@ impl<'i, 't> Surroundings<'i, 't> {
     fn separator(&self, line: u32) -> Option<char> {
         let text = self.index.line(size(line));
         let text = text.get(..MAX_COLUMN).unwrap_or(text);
-        let found = ['|', '\t', ';'].into_iter().find(|separator| text.matches(*separator).count() >= 2);
+        let is_found = |separator: &u8| memchr::memchr_iter(*separator, text.as_bytes()).nth(1).is_some();
+        let found = [b'|', b'\t', b';'].into_iter().find(is_found).map(char::from);
         found.or_else(|| self.index.is_csv(line).then_some(','))
     }
 

@@ -21,13 +21,13 @@ pub struct Serve {
     /// Host names of the service beside IP addresses and `localhost` (default: none).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
-    /// Origins of web pages that may call the service, such as `https://app.example.org` (default: none).
+    /// Origins of web pages that may call the service (default: none).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<String>,
-    /// The certificate chain for HTTPS, in PEM (default: none). A path below the folder of the configuration.
+    /// The PEM file of the certificate chain for HTTPS (default: none).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_cert: Option<PathBuf>,
-    /// The private key of the certificate, in PEM, found in the same way.
+    /// The PEM file of its private key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_key: Option<PathBuf>,
     /// The maximum bytes of a request body (default: 16777216).
@@ -38,10 +38,14 @@ pub struct Serve {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "at_least_one")]
     #[schemars(range(min = 1))]
     pub max_schema_bytes: Option<usize>,
-    /// The maximum number of attempts that a request may set (default: 10).
+    /// The maximum attempts of a request (default: 10).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "attempts")]
     #[schemars(range(min = 1, max = 100))]
     pub max_attempts: Option<u32>,
+    /// The seconds for which answers are reused (default: never).
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "at_least_one")]
+    #[schemars(range(min = 1))]
+    pub cache: Option<usize>,
     /// The maximum number of concurrent requests (default: 256).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "at_least_one")]
     #[schemars(range(min = 1))]
@@ -49,7 +53,7 @@ pub struct Serve {
     /// The maximum number of waiting requests (default: 1024).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<usize>,
-    /// The maximum number of concurrent streams per key (default: 1024).
+    /// The maximum number of streams per key (default: 1024).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "at_least_one")]
     #[schemars(range(min = 1))]
     pub streams_per_key: Option<usize>,
@@ -57,7 +61,7 @@ pub struct Serve {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "at_least_one")]
     #[schemars(range(min = 1))]
     pub connections_per_address: Option<usize>,
-    /// The time limit for the head of a request in seconds (default: 10).
+    /// The seconds for the head of a request (default: 10).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub head_timeout_seconds: Option<f64>,
@@ -65,7 +69,7 @@ pub struct Serve {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub write_timeout_seconds: Option<f64>,
-    /// The time limit of a request in seconds (default: 300).
+    /// The seconds for a request (default: 300).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub timeout_seconds: Option<f64>,

@@ -13,8 +13,9 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::Shared;
+use super::kept::from_cache;
 use super::reserve::{Cost, reserve};
-use crate::access::{self, Client};
+use crate::access::Client;
 use crate::ask::{Ask, Sampling, Want};
 use crate::contracts::{ContractError, Schema, Spec};
 use crate::document::Extent;
@@ -144,38 +145,6 @@ impl Job {
             && !matches!(self.ask.want, Want::Tools { .. })
     }
 
-    /// Returns the digest that a value of this request is cached under; `None` if nothing is cached.
-    pub(super) fn digest(&self, ready: &Ready) -> Option<String> {
-        self.shared.cache_ttl?;
-        self.shared.access.ledger()?;
-        if self.ask.count > 1 {
-            return None;
-        }
-        let parts =
-            (&self.ask.messages, self.ask.sampling.seed, self.ask.sampling.top_p, &self.ask.settings.values);
-        Some(hex(&ready.key.digest(&parts)))
-    }
-
-    /// Returns the answer that is cached under a digest.
-    pub(super) fn cached(&self, digest: Option<&str>, ready: &Ready) -> Option<Reply> {
-        let ledger = self.shared.access.ledger()?;
-        let text = ledger.cache_get(self.client.id(), digest?, access::now()).ok()??;
-        let value: Value = serde_json::from_str(&text).ok()?;
-        Some(Reply {
-            choices: vec![engine::choice(&self.ask.want, &value)],
-            is_cached: true,
-            not_stated: ready.extractor.plan().contract().not_stated(&value),
-            ..Reply::default()
-        })
-    }
-
-    /// Keeps an accepted value.
-    pub(super) fn cache(&self, digest: Option<String>, results: &[Result<Outcome<Value>, Error>]) {
-        let (Some(digest), [Ok(outcome)]) = (digest, results) else { return };
-        let (Some(ledger), Some(ttl)) = (self.shared.access.ledger(), self.shared.cache_ttl) else { return };
-        ledger.cache_put(self.client.id(), digest, outcome.value.to_string(), ttl, access::now());
-    }
-
     /// Records the contract.
     pub(super) fn note(&mut self, spec: &Spec, ready: &Ready) {
         let name = Some(spec.name.clone());
@@ -192,9 +161,10 @@ impl Job {
         let ready = Box::pin(self.ready(&spec)).await;
         let ready = self.record.checked(ready).await?;
         self.note(&spec, &ready);
-        let digest = self.digest(&ready);
-        if let Some(reply) = self.cached(digest.as_deref(), &ready) {
-            let response = self.respond(&reply);
+        let digests = self.digests(&spec, &ready);
+        let is_kept = digests.is_some();
+        if let Some(reply) = self.cached(digests.as_ref(), &ready) {
+            let response = self.respond(&reply).map(|response| from_cache(response, true));
             self.record.cached().await;
             return response;
         }
@@ -209,8 +179,11 @@ impl Job {
                     1 => vec![run(0).await],
                     count => futures_util::future::join_all((0..count).map(run)).await,
                 };
-                let response = self.finish(&mut results).and_then(|reply| self.respond(&reply));
-                self.cache(digest, &results);
+                let mut response = self.finish(&mut results).and_then(|reply| self.respond(&reply));
+                if is_kept {
+                    response = response.map(|response| from_cache(response, false));
+                }
+                self.cache(digests, &results);
                 self.record.runs(&results).await;
                 response
             }
@@ -358,10 +331,6 @@ pub(super) async fn text(shared: &Shared, headers: &HeaderMap, body: Body) -> Re
         let at = error.utf8_error().valid_up_to();
         Problem::new(Kind::Invalid, format!("the body is not UTF-8 at byte {at}"))
     })
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns the problem of an answer that did not come in time.

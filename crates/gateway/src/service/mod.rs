@@ -8,6 +8,7 @@ mod extract;
 mod html;
 mod job;
 mod judge;
+mod kept;
 mod lists;
 mod native;
 mod once;

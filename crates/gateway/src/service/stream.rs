@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Shared;
 use super::job::Job;
+use super::kept::from_cache;
 use super::open::Open;
 use crate::contracts::Spec;
 use crate::engine;
@@ -144,12 +145,16 @@ pub(super) async fn contract(
     let opened = open(&job);
     let (mut line, guard, mut response) = job.record.checked(opened).await?;
     job.note(&spec, &ready);
-    let digest = job.digest(&ready);
-    if let Some(reply) = job.cached(digest.as_deref(), &ready) {
+    let digests = job.digests(&spec, &ready);
+    let is_kept = digests.is_some();
+    if let Some(reply) = job.cached(digests.as_ref(), &ready) {
         let events = [line.frames.open(), line.close(&reply)].concat();
         job.record.cached().await;
         *response.body_mut() = written(&events, line.media_type).into();
-        return Ok(response);
+        return Ok(from_cache(response, true));
+    }
+    if is_kept {
+        response = from_cache(response, false);
     }
     let trace = job.options.trace.clone();
     tokio::spawn(with_trace(trace, async move {
@@ -203,7 +208,7 @@ pub(super) async fn contract(
             is_there = is_there && line.send(piece).await;
         }
         let reply = job.finish(&mut results);
-        job.cache(digest, &results);
+        job.cache(digests, &results);
         let last = match reply.and_then(|reply| held(&sent, reply)) {
             Ok(reply) => line.close(&reply),
             Err(problem) => line.frames.fail(&problem),

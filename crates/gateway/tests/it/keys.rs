@@ -371,6 +371,60 @@ fn a_value_that_held_is_answered_from_the_cache_for_the_same_key_alone() {
 }
 
 #[test]
+fn a_changed_contract_judges_the_cached_value_before_a_call_is_made() {
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+    let ledger = ledger();
+    let [alice, bob] = ["alice", "bob"].map(|name| add(&ledger, NewKey::new(name)));
+    let builder = targets(&priced(&server.url())).with_limits(limits()).with_ledger(ledger.clone());
+    let kept = Gate::start(builder.with_cache(Duration::from_secs(3600)));
+    let never = gate(&server.url(), &ledger);
+    let body = |text: &str, age: serde_json::Value| {
+        json!({
+            "model": "primary", "messages": [{"role": "user", "content": text}],
+            "response_format": {"type": "json_schema", "json_schema": {"name": "p", "schema": {
+                "type": "object", "properties": {"age": age}, "required": ["age"], "additionalProperties": false,
+            }}},
+        })
+    };
+    let integer = json!({"type": "integer"});
+    let spent = |name| ledger.key(name).unwrap().spent;
+    let (same, fits, other) = (
+        integer.clone(),
+        json!({"type": "integer", "maximum": 99}),
+        json!({"type": "integer", "maximum": 33}),
+    );
+    let no_cache = ("cache-control", "max-age=0, No-Cache");
+    for (gate, key, text, age, header, result, calls) in [
+        (&kept, &alice, "Maria, 34", &same, None, Some("miss"), 1),
+        (&kept, &alice, "Maria, 34", &same, None, Some("hit"), 0),
+        // A contract that the stored value satisfies makes no call.
+        (&kept, &alice, "Maria, 34", &fits, None, Some("hit"), 0),
+        (&kept, &alice, "Maria, 34", &same, Some(no_cache), Some("miss"), 1),
+        (&kept, &alice, "Bruno, 34", &same, None, Some("miss"), 1),
+        (&kept, &bob, "Maria, 34", &same, None, Some("miss"), 1),
+        (&kept, &bob, "Maria, 34", &fits, None, Some("hit"), 0),
+        (&never, &alice, "Maria, 34", &same, None, None, 1),
+    ] {
+        let before = (server.received().len(), spent("alice") + spent("bob"));
+        let headers = [Some(("x-api-key", key.as_str())), header];
+        let headers: Vec<_> = headers.into_iter().flatten().collect();
+        let answer = gate.post("/v1/chat/completions", &headers, &body(text, age.clone()));
+        ledger.flush_blocking().unwrap();
+        assert_eq!(answer.status, 200, "{text} {age}: {}", answer.text());
+        assert_eq!(answer.header("x-formwork-cache"), result, "{text} {age}");
+        assert_eq!(server.received().len() - before.0, calls, "{text} {age}");
+        assert_eq!(spent("alice") + spent("bob") > before.1, calls > 0, "{text} {age}");
+        let run = ledger.runs(&RunQuery::default()).unwrap().runs.remove(0);
+        assert_eq!((run.cached, run.micro_usd == Some(0)), (calls == 0, calls == 0), "{text} {age}");
+    }
+    // The model gives the same value, which the last contract refuses: it was judged, and the model was asked.
+    let before = server.received().len();
+    let refused = kept.post("/v1/chat/completions", &[("x-api-key", &alice)], &body("Maria, 34", other));
+    assert_ne!(refused.status, 200);
+    assert!(server.received().len() > before);
+}
+
+#[test]
 fn a_ledger_that_cannot_be_used_refuses_nobody_whose_spending_is_known() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.db");

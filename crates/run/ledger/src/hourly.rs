@@ -65,6 +65,9 @@ pub struct HourlyReason {
     pub count: u64,
 }
 
+pub(crate) const REASONS: &str = "SELECT min(day) * 24, class, path, model, contract, sum(count) AS n FROM daily_reason
+    WHERE day >= ?1 AND (?2 IS NULL OR contract = ?2) GROUP BY class, path, model, contract ORDER BY n DESC LIMIT ?3";
+
 impl Ledger {
     /// Returns the runs of the hours from `since` until before `until`, by contract, model and outcome, oldest hour first.
     ///
@@ -116,11 +119,9 @@ impl Ledger {
         contract: Option<&str>,
         max: usize,
     ) -> Result<Vec<HourlyReason>, Error> {
-        let sql = "SELECT min(day) * 24, class, path, model, contract, sum(count) AS n FROM daily_reason
-            WHERE day >= ?1 AND (?2 IS NULL OR contract = ?2) GROUP BY class, path, model, contract ORDER BY n DESC LIMIT ?3";
         self.core().store.read(|connection| {
             let values = params![number(since.0 / DAY), contract, number(max as u64)];
-            connection.prepare_cached(sql)?.query_map(values, reason)?.collect()
+            connection.prepare_cached(REASONS)?.query_map(values, reason)?.collect()
         })
     }
 

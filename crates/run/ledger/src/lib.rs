@@ -51,6 +51,8 @@ mod memory;
 mod overview;
 mod paths;
 mod period;
+#[cfg(test)]
+mod plans;
 mod process;
 mod prune;
 mod query;

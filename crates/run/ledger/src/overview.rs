@@ -121,17 +121,21 @@ struct Row {
     unpriced: u64,
 }
 
+pub(crate) const VERSIONS: &str = "SELECT digest, count(*), min(started), max(started) FROM
+    (SELECT digest, contract, started FROM run ORDER BY id DESC LIMIT 20000)
+    WHERE contract = ?1 AND digest IS NOT NULL GROUP BY digest ORDER BY 4 DESC";
+pub(crate) const OVERVIEW: &str =
+    "SELECT day, dimension, name, bucket, runs, first_try, failed, attempts, micro_usd, unpriced
+    FROM daily_run WHERE day >= ?1";
+
 impl Ledger {
     /// Returns the versions of a contract among the last 20,000 runs, the newest first.
     ///
     /// # Errors
     /// [`Error::Storage`].
     pub fn versions(&self, contract: &str) -> Result<Vec<Version>, Error> {
-        let sql = "SELECT digest, count(*), min(started), max(started) FROM
-            (SELECT digest, contract, started FROM run ORDER BY id DESC LIMIT 20000)
-            WHERE contract = ?1 AND digest IS NOT NULL GROUP BY digest ORDER BY 4 DESC";
         self.core().store.read(|connection| {
-            let mut rows = connection.prepare_cached(sql)?;
+            let mut rows = connection.prepare_cached(VERSIONS)?;
             let version = |row: &rusqlite::Row<'_>| {
                 let (first, last) = (Time(count(row, 2)?), Time(count(row, 3)?));
                 Ok(Version { digest: row.get(0)?, runs: count(row, 1)?, first, last })
@@ -145,15 +149,12 @@ impl Ledger {
     /// # Errors
     /// [`Error::Storage`].
     pub fn overview(&self, since: Time) -> Result<Overview, Error> {
-        let sql =
-            "SELECT day, dimension, name, bucket, runs, first_try, failed, attempts, micro_usd, unpriced
-            FROM daily_run WHERE day >= ?1";
         let keys: HashMap<String, String> =
             self.keys()?.into_iter().map(|key| (key.id.0.to_string(), key.name)).collect();
         let (mut all, mut days) = (Group::default(), BTreeMap::<u64, Group>::new());
         let mut dimensions: [HashMap<String, Group>; 3] = Default::default();
         self.core().store.read(|connection| {
-            let mut rows = connection.prepare_cached(sql)?;
+            let mut rows = connection.prepare_cached(OVERVIEW)?;
             let mut rows = rows.query(params![number(since.0 / DAY)])?;
             while let Some(row) = rows.next()? {
                 let bucket = row.get(3)?;

@@ -238,6 +238,8 @@ const COLUMNS: &str = "run.id, run.started, run.ended, run.outcome, run.message,
     run.not_stated, run.trust, run.evidence
     FROM run LEFT JOIN key ON key.id = run.key";
 
+pub(crate) const END_OF_SCAN: &str = "SELECT id FROM run WHERE id < ?1 ORDER BY id DESC LIMIT 2 OFFSET ?2";
+
 /// Reads five columns: tokens, and whether they were estimated.
 fn usage(row: &Row<'_>, from: usize) -> rusqlite::Result<Usage> {
     let mut usage = Usage::new(count(row, from)?, count(row, from + 1)?);
@@ -283,18 +285,21 @@ fn stored(row: &Row<'_>) -> rusqlite::Result<StoredRun> {
     })
 }
 
+pub(crate) const BODY: &str = "SELECT request, answers FROM body WHERE run = ?1";
+pub(crate) const CALLS: &str = "SELECT number, target, model, mode, class, message, started, ended, input_tokens, output_tokens,
+    cached_tokens, reasoning_tokens, estimated, micro_usd, patched, finish, answered FROM attempt WHERE run = ?1 ORDER BY call";
+pub(crate) const VIOLATIONS: &str =
+    "SELECT call, class, path, message FROM violation WHERE run = ?1 ORDER BY call, nth";
+
 fn detail(connection: &Connection, run: StoredRun) -> rusqlite::Result<RunDetail> {
     let id = run.id.0;
     let body = connection
-        .prepare_cached("SELECT request, answers FROM body WHERE run = ?1")?
+        .prepare_cached(BODY)?
         .query_row([id], |row| Ok((row.get::<_, Option<String>>(0)?, row.get::<_, String>(1)?)))
         .optional()?;
     let (request, answers) = body.unwrap_or_default();
     let mut answers: Vec<Option<String>> = serde_json::from_str(&answers).unwrap_or_default();
-    let mut rows = connection.prepare_cached(
-        "SELECT number, target, model, mode, class, message, started, ended, input_tokens, output_tokens, cached_tokens,
-         reasoning_tokens, estimated, micro_usd, patched, finish, answered FROM attempt WHERE run = ?1 ORDER BY call",
-    )?;
+    let mut rows = connection.prepare_cached(CALLS)?;
     let calls = rows.query_map([id], |row| {
         Ok(StoredCall {
             number: row.get(0)?,
@@ -319,9 +324,7 @@ fn detail(connection: &Connection, run: StoredRun) -> rusqlite::Result<RunDetail
     for (call, answer) in calls.iter_mut().zip(answers.iter_mut()) {
         call.answer = answer.take();
     }
-    let mut rows = connection.prepare_cached(
-        "SELECT call, class, path, message FROM violation WHERE run = ?1 ORDER BY call, nth",
-    )?;
+    let mut rows = connection.prepare_cached(VIOLATIONS)?;
     let mut rows = rows.query([id])?;
     while let Some(row) = rows.next()? {
         let number = usize::try_from(count(row, 0)?).unwrap_or_default();
@@ -415,6 +418,16 @@ impl RunQuery {
     }
 }
 
+impl RunQuery {
+    /// Returns the statement for a page, and its values.
+    pub(crate) fn statement(&self, end: Option<i64>, limit: usize) -> (String, Vec<Value>) {
+        let Conditions { sql, mut values } = self.conditions(end);
+        // One row more than the page shows whether there is a next page.
+        values.push(number(limit as u64 + 1).into());
+        (format!("SELECT {COLUMNS}{sql} ORDER BY run.id DESC LIMIT ?{}", values.len()), values)
+    }
+}
+
 /// Reading, feedback and retention.
 impl Ledger {
     /// Returns a page of runs, newest first. Runs that wait in memory are not among them; see [`Ledger::flush`].
@@ -424,10 +437,7 @@ impl Ledger {
     pub fn runs(&self, query: &RunQuery) -> Result<Page, Error> {
         let limit = if query.limit == 0 { 50 } else { query.limit.min(MAX_PAGE) };
         let end = self.end_of_scan(query)?;
-        let Conditions { sql, mut values } = query.conditions(end);
-        // One row more than the page shows whether there is a next page.
-        values.push(number(limit as u64 + 1).into());
-        let sql = format!("SELECT {COLUMNS}{sql} ORDER BY run.id DESC LIMIT ?{}", values.len());
+        let (sql, values) = query.statement(end, limit);
         let mut runs: Vec<_> = self.core().store.read(|connection| {
             connection.prepare_cached(&sql)?.query_map(params_from_iter(values), stored)?.collect()
         })?;
@@ -443,10 +453,9 @@ impl Ledger {
             return Ok(None);
         }
         let before = query.before.map_or(i64::MAX, |id| id.0);
-        let sql = "SELECT id FROM run WHERE id < ?1 ORDER BY id DESC LIMIT 2 OFFSET ?2";
         let ids: Vec<i64> = self.core().store.read(|connection| {
             let values = params![before, number(query.scan as u64 - 1)];
-            connection.prepare_cached(sql)?.query_map(values, |row| row.get(0))?.collect()
+            connection.prepare_cached(END_OF_SCAN)?.query_map(values, |row| row.get(0))?.collect()
         })?;
         Ok(ids.first().copied().filter(|_| ids.len() == 2))
     }

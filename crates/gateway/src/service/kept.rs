@@ -1,0 +1,83 @@
+//! Answers to contracts that a key has paid for before.
+
+use axum::http::HeaderValue;
+use axum::response::Response;
+use formwork_core::{Context, Error, Outcome};
+use serde_json::Value;
+
+use super::job::Job;
+use crate::access;
+use crate::ask::{Sampling, Want};
+use crate::contracts::{Key, Spec};
+use crate::engine::{self, Ready};
+use crate::names::Target;
+use crate::reply::Reply;
+
+/// The digests of a request with its contract, and of its question alone, under which the cache has the former.
+pub(super) type Digests = (String, Option<String>);
+
+impl Job {
+    /// Returns the digests that a value of this request is cached under: with its contract, and with the question alone, whose value is
+    /// judged by another contract before it is used. `None` if nothing is cached.
+    pub(super) fn digests(&self, spec: &Spec, ready: &Ready) -> Option<Digests> {
+        self.shared.cache_ttl?;
+        self.shared.access.ledger()?;
+        if self.ask.count > 1 {
+            return None;
+        }
+        let Sampling { seed, top_p, temperature, max_tokens } = self.ask.sampling;
+        let parts = (&self.ask.messages, seed, top_p, &self.ask.settings.values);
+        let targets: Vec<_> = self.shared.engine.targets(&self.targets).map(Target::identity).collect();
+        // The prompts of tools depend on their schemas, so that another contract is another question.
+        let question = matches!(self.ask.want, Want::Json { .. }).then(|| {
+            let asked = (targets, temperature, max_tokens, &spec.instructions, &spec.examples);
+            hex(&Key::new(&[0; 32], &asked).digest(&parts))
+        });
+        Some((hex(&ready.key.digest(&parts)), question))
+    }
+
+    /// Returns the answer that is cached under a digest, unless the client wants a new one.
+    pub(super) fn cached(&self, digests: Option<&Digests>, ready: &Ready) -> Option<Reply> {
+        if self.options.is_new {
+            return None;
+        }
+        let (ledger, (own, question)) = (self.shared.access.ledger()?, digests?);
+        let contract = ready.extractor.plan().contract();
+        let find = |digest: &str| ledger.cache_get(self.client.id(), digest, access::now()).ok().flatten();
+        let value = find(own).and_then(|text| serde_json::from_str::<Value>(&text).ok()).or_else(|| {
+            let value = serde_json::from_str(&find(&find(question.as_ref()?)?)?).ok()?;
+            // The text that a run's answer is about; see `Input::new`.
+            let source = self.ask.messages.last().map(|message| message.text()).unwrap_or_default();
+            let context = Context { source: &source, ..Context::EMPTY };
+            contract.judge(&value, &context).is_accepted().then_some(value)
+        })?;
+        Some(Reply {
+            choices: vec![engine::choice(&self.ask.want, &value)],
+            is_cached: true,
+            not_stated: contract.not_stated(&value),
+            ..Reply::default()
+        })
+    }
+
+    /// Keeps an accepted value.
+    pub(super) fn cache(&self, digests: Option<Digests>, results: &[Result<Outcome<Value>, Error>]) {
+        let (Some((own, question)), [Ok(outcome)]) = (digests, results) else { return };
+        let (Some(ledger), Some(ttl)) = (self.shared.access.ledger(), self.shared.cache_ttl) else { return };
+        let (key, now) = (self.client.id(), access::now());
+        ledger.cache_put(key, own.clone(), outcome.value.to_string(), ttl, now);
+        if let Some(question) = question {
+            ledger.cache_put(key, question, own, ttl, now);
+        }
+    }
+}
+
+/// Adds whether a response is an answer of the cache.
+pub(super) fn from_cache(mut response: Response, is_hit: bool) -> Response {
+    let name = HeaderValue::from_static(if is_hit { "hit" } else { "miss" });
+    response.headers_mut().insert("x-formwork-cache", name);
+    response
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
