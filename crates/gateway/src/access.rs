@@ -23,6 +23,8 @@ pub(crate) struct Access {
     open: Arc<Mutex<HashMap<KeyId, u32>>>,
     /// Tells waiting reservations that another one was settled.
     settled: Notify,
+    /// Held by tasks that settle reservations after the response.
+    settling: Arc<()>,
 }
 
 /// The times from which a key may make its next request, and use its next token.
@@ -102,7 +104,13 @@ impl Client {
 
 impl Access {
     pub(crate) fn new(ledger: Option<Ledger>) -> Self {
-        Self { ledger, rates: Mutex::default(), open: Arc::default(), settled: Notify::new() }
+        Self {
+            ledger,
+            rates: Mutex::default(),
+            open: Arc::default(),
+            settled: Notify::new(),
+            settling: Arc::default(),
+        }
     }
 
     pub(crate) const fn ledger(&self) -> Option<&Ledger> {
@@ -182,6 +190,19 @@ impl Access {
         let rates = rates.entry(key.id).or_insert(Rates { requests: now, tokens: now });
         // A year is more than any limit needs, and no overflow.
         rates.tokens = rates.tokens.max(now) + took.min(MINUTE * 525_600);
+    }
+
+    /// Returns a guard of a task that settles a reservation after the response: the service does not end before it is dropped.
+    pub(crate) fn settling(&self) -> Arc<()> {
+        Arc::clone(&self.settling)
+    }
+
+    /// Waits until reservations are settled whose requests are over, for `within` at most.
+    pub(crate) async fn all_settled(&self, within: Duration) {
+        let until = Instant::now() + within;
+        while Arc::strong_count(&self.settling) > 1 && Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// Tells waiting reservations that another one was settled.

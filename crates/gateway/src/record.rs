@@ -114,6 +114,11 @@ impl Record {
         self.write(run);
     }
 
+    /// Returns a guard of the task that writes this record: the service does not end before it is dropped.
+    pub(crate) fn settling(&self) -> Arc<()> {
+        self.shared.access.settling()
+    }
+
     /// Ends the open call, whose answer was not validated, and writes it.
     pub(crate) async fn passed(mut self, usage: Usage) {
         if let Some(made) = self.made.last_mut() {

@@ -288,6 +288,7 @@ impl Gateway {
             Some(telemetry) => telemetry.export_while(serving).await,
             None => serving.await,
         };
+        first.access.all_settled(SETTLE).await;
         if let Some(ledger) = first.access.ledger() {
             // The ledger counts records that it cannot write, so the error is ignored here.
             _ = ledger.flush().await;
@@ -295,6 +296,9 @@ impl Gateway {
         served
     }
 }
+
+/// The most time in which reservations of the last requests are settled, once their responses have ended.
+const SETTLE: Duration = Duration::from_secs(5);
 
 /// Gives budgets back what processes reserved that ended before they settled it.
 fn release(ledger: &Ledger) {

@@ -136,7 +136,11 @@ impl Held {
             record.passed(usage).now_or_never();
         } else if let Ok(runtime) = Handle::try_current() {
             // Without a runtime the process ends.
-            runtime.spawn(record.passed(usage));
+            let settling = record.settling();
+            runtime.spawn(async move {
+                record.passed(usage).await;
+                drop(settling);
+            });
         }
     }
 }
