@@ -17,8 +17,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::job::Job;
-use super::kept::from_cache;
+use super::job::{Job, from_cache};
 use super::open::Open;
 use crate::contracts::Spec;
 use crate::engine;
