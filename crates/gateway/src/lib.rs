@@ -44,15 +44,15 @@
 //!
 //! | from | to | lost |
 //! |---|---|---|
-//! | Chat Completions | Responses, Anthropic, Ollama, others | `logprobs`, `top_logprobs`, `logit_bias`, `prediction`, `store`, cache keys; the `name` of messages |
-//! | Responses | Chat Completions, Anthropic, Ollama, others | reasoning items, `reasoning.summary`, `include`, `top_logprobs`, `truncation: auto`, `max_tool_calls`, `store`, cache keys |
+//! | Chat Completions | Responses, Anthropic, Ollama, others | `logprobs` of streams, tools and formats, `top_logprobs`, `logit_bias`, `prediction`, `store`, cache keys; the `name` of messages |
+//! | Responses | Chat Completions, Anthropic, Ollama, others | reasoning items, `reasoning.summary`, `include` (but log probabilities of whole texts), `top_logprobs`, `truncation: auto`, `max_tool_calls`, `store`, cache keys |
 //! | Anthropic | Chat Completions, Responses, Ollama, others | thoughts, `thinking: adaptive`, `cache_control`, `betas`, `container`, `context_management` |
-//! | Ollama | Chat Completions, Responses, Anthropic, others | `options` other than `temperature`, `top_p`, `top_k`, `seed`, `num_predict`, `stop` and penalties; `keep_alive`, `think: true`, `logprobs`, `truncate`, `shift` |
+//! | Ollama | Chat Completions, Responses, Anthropic, others | `options` other than `temperature`, `top_p`, `top_k`, `seed`, `num_predict`, `stop` and penalties; `keep_alive`, `think: true`, `logprobs` as above, `truncate`, `shift` |
 //! | any | a target without it | `temperature`, `top_p`, `seed`, and the settings that its API does not have (a table for each API: `docs/settings.md`) |
 //!
 //! | of the response | from | lost |
 //! |---|---|---|
-//! | Chat Completions, Responses, Anthropic, Ollama | any other | thoughts, log probabilities, annotations and citations, durations |
+//! | Chat Completions, Responses, Anthropic, Ollama | any other | thoughts, alternatives of tokens, annotations and citations, durations |
 //!
 //! Between protocols, tools are those of the target's API: it may call several at once, beside a text. Every call is judged by the schema
 //! of its tool, and a text without a call by the format if there is one. A target without tools (in process) gets one contract instead:
@@ -83,6 +83,7 @@ mod ask;
 mod contracts;
 mod document;
 mod engine;
+mod failover;
 mod guard;
 mod limits;
 mod meter;

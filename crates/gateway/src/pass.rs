@@ -9,10 +9,9 @@ use formwork_core::{Fault, Time, Usage};
 use formwork_wire::{Bytes, fault_of};
 use serde_json::{Map, Value};
 
-use crate::engine::Engine;
+use crate::failover::{Attempt, Failed};
 use crate::names::Target;
 use crate::problem::{Kind, Problem};
-use crate::record::Record;
 
 /// The headers of a request that the target gets to see.
 static SENT: [HeaderName; 3] = [
@@ -31,10 +30,9 @@ const MAX_ERROR: usize = 64 << 10;
 /// The member by which usage is requested in streams, as servers without it name it in their errors.
 const STREAM_OPTIONS: &[u8] = b"stream_options";
 
-/// A request that targets of its own protocol get as it is.
+/// A request that targets of its own protocol get as it is; `write` returns its body for a target, and whether usage is asked for.
 #[derive(Debug)]
-pub(crate) struct Pass<'p> {
-    pub(crate) engine: &'p Engine,
+pub(crate) struct Pass<'p, W> {
     pub(crate) protocols: &'p [Protocol],
     pub(crate) path: &'static str,
     pub(crate) headers: &'p HeaderMap,
@@ -42,63 +40,47 @@ pub(crate) struct Pass<'p> {
     pub(crate) until: Instant,
     /// The usage of a call that is not answered in time.
     pub(crate) unanswered: Usage,
+    /// Whether usage is asked for that the client does not expect. Servers that do not know that get the request as the client wrote it.
+    pub(crate) adds_usage: bool,
+    pub(crate) write: W,
 }
 
-/// The response of a target.
+/// The response of a target, its body unread.
 pub(crate) struct Passed {
     pub(crate) response: Response<formwork_wire::Body>,
-    pub(crate) raw: Raw,
     /// Whether usage was asked for that the client does not expect.
     pub(crate) adds_usage: bool,
 }
 
-impl Pass<'_> {
-    /// Sends a request to the first of the targets that answers, and returns the response with the body unread. Targets that fail are
-    /// taken from the list and noted in the record. Returns `None` if the next target has another protocol.
-    ///
-    /// # Errors
-    /// The [`Problem`] of the last target, and the record's own part of it.
-    pub(crate) async fn send(
-        &self,
-        targets: &mut Vec<usize>,
-        record: &mut Record,
-        asks_usage: bool,
-        mut write: impl FnMut(&Raw, bool) -> Result<Bytes, Problem>,
-    ) -> Result<Option<Passed>, (Usage, Problem)> {
-        let mut adds_usage = asks_usage;
+impl<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send> Attempt for Pass<'_, W> {
+    type Answer = Passed;
+
+    fn takes(&self, target: &Target) -> bool {
+        target.raw.as_ref().is_some_and(|raw| self.protocols.contains(&raw.protocol))
+    }
+
+    async fn call(&mut self, target: &Target) -> Result<Passed, Failed> {
         loop {
-            let target = targets.first().and_then(|nth| self.engine.names.targets().get(*nth));
-            let raw = target.and_then(|target| target.raw.as_ref());
-            let Some(raw) = raw.filter(|raw| self.protocols.contains(&raw.protocol)) else { return Ok(None) };
-            let name = target.map_or("", Target::name);
-            let body = write(raw, adds_usage).map_err(|problem| (Usage::default(), problem))?;
+            let broken = |problem| Failed { fault: None, problem, usage: Usage::default(), is_final: true };
+            let none = || broken(Problem::new(Kind::Internal, "the target has no server"));
+            let raw = target.raw.as_ref().ok_or_else(none)?;
+            let body = (self.write)(raw, self.adds_usage).map_err(broken)?;
             let left = self.until.saturating_duration_since(Instant::now());
-            match send(raw, self.path, body, self.headers, left).await {
-                Ok(response) if adds_usage && response.status().is_client_error() => {
-                    let (head, body) = response.into_parts();
-                    let bytes = body.beginning(MAX_ERROR).await;
-                    if bytes.windows(STREAM_OPTIONS.len()).any(|part| part == STREAM_OPTIONS) {
-                        // An older server: it gets the request as the client wrote it.
-                        adds_usage = false;
-                        continue;
-                    }
-                    let response = Response::from_parts(head, formwork_wire::Body::from(bytes));
-                    return Ok(Some(Passed { response, raw: raw.clone(), adds_usage: false }));
-                }
-                Ok(response) => {
-                    self.engine.outages.answered(name);
-                    return Ok(Some(Passed { response, raw: raw.clone(), adds_usage }));
-                }
-                Err(fault) => {
-                    self.engine.outages.failed(name, &fault);
-                    let problem = problem(&fault);
-                    let is_late = problem.kind == Kind::Deadline;
-                    let usage = if is_late { self.unanswered } else { Usage::default() };
-                    if targets.len() == 1 {
-                        return Err((usage, problem));
-                    }
-                    record.failed(targets.remove(0), usage, &problem);
-                }
+            let response = send(raw, self.path, body, self.headers, left).await.map_err(|fault| {
+                let problem = problem(&fault);
+                let is_late = problem.kind == Kind::Deadline;
+                let usage = if is_late { self.unanswered } else { Usage::default() };
+                Failed { fault: Some(fault), problem, usage, is_final: false }
+            })?;
+            if !self.adds_usage || !response.status().is_client_error() {
+                return Ok(Passed { response, adds_usage: self.adds_usage });
+            }
+            self.adds_usage = false;
+            let (head, body) = response.into_parts();
+            let bytes = body.beginning(MAX_ERROR).await;
+            if !bytes.windows(STREAM_OPTIONS.len()).any(|part| part == STREAM_OPTIONS) {
+                let response = Response::from_parts(head, formwork_wire::Body::from(bytes));
+                return Ok(Passed { response, adds_usage: false });
             }
         }
     }
@@ -124,7 +106,7 @@ pub(crate) fn written(body: &mut Value, raw: &Raw, asks_usage: bool) -> Bytes {
 /// # Errors
 /// [`Fault`] for a target that does not answer or refuses us; see [`problem`]. What is wrong with the request itself (400, 413, 422) is the
 /// target's own response.
-pub(crate) async fn send(
+async fn send(
     raw: &Raw,
     path: &'static str,
     body: Bytes,
@@ -153,7 +135,7 @@ pub(crate) async fn send(
 }
 
 /// Returns the problem of a target that does not answer or refuses us.
-pub(crate) fn problem(fault: &Fault) -> Problem {
+fn problem(fault: &Fault) -> Problem {
     let problem = Problem::of_fault(fault);
     // A model that the target lacks is a mistake of the gateway's configuration; a bad request is the target's own response.
     if problem.kind == Kind::Invalid { Problem { kind: Kind::Upstream, ..problem } } else { problem }

@@ -21,8 +21,8 @@ pub(crate) struct Record {
     /// The key of the client, and its place among the open requests of the key.
     client: Client,
     _seat: Option<Seat>,
-    /// The calls of targets that failed before another one answered.
-    failed: Vec<Made>,
+    /// The calls that were made, of targets that failed and of the one that answered.
+    pub(crate) made: Vec<Made>,
     /// The headers of the caller's trace.
     trace: HeaderMap,
     /// The request, whose line of the log waits for this record.
@@ -46,7 +46,7 @@ impl Record {
             shared,
             run: Some(run),
             hold: None,
-            failed: Vec::new(),
+            made: Vec::new(),
             trace,
             seen,
             answered,
@@ -80,7 +80,7 @@ impl Record {
     pub(crate) async fn runs(mut self, results: &[Result<Outcome<serde_json::Value>, Error>]) {
         let Some(mut run) = self.run.take() else { return };
         let names = &self.shared.engine.names;
-        let failed = std::mem::take(&mut self.failed);
+        let failed = std::mem::take(&mut self.made);
         let failed: Vec<_> = failed.into_iter().filter_map(|made| stored(names, made)).collect();
         let mut cost = Cost { tokens: 0, micro_usd: failed.iter().map(|call| call.micro_usd).sum() };
         for (nth, result) in results.iter().enumerate() {
@@ -114,22 +114,12 @@ impl Record {
         self.write(run);
     }
 
-    /// Adds a call that failed, after which another target is called.
-    pub(crate) fn failed(&mut self, target: usize, usage: Usage, problem: &Problem) {
-        let mut made = Made::new(target, self.started());
-        made.fail(usage, problem);
-        self.failed.push(made);
-    }
-
-    fn started(&self) -> Time {
-        self.run.as_ref().map_or_else(now, |run| run.started)
-    }
-
-    /// Writes a single call, whose answer was not validated.
-    pub(crate) async fn call(self, target: usize, usage: Usage, problem: Option<&Problem>) {
-        let mut made = Made::new(target, self.started());
-        made.end(usage, None);
-        self.calls(vec![made], problem).await;
+    /// Ends the open call, whose answer was not validated, and writes it.
+    pub(crate) async fn passed(mut self, usage: Usage) {
+        if let Some(made) = self.made.last_mut() {
+            made.end(usage, None);
+        }
+        self.calls(Vec::new(), None).await;
     }
 
     /// Sets the model of the last call and its reason to stop, as the target names them (default: unknown).
@@ -137,13 +127,13 @@ impl Record {
         self.answered = answered;
     }
 
-    /// Writes calls; `problem` is the failure of the last one.
+    /// Writes the calls that were made, and these after them; `problem` is the failure of the last one.
     pub(crate) async fn calls(mut self, made: Vec<Made>, problem: Option<&Problem>) {
         let Some(mut run) = self.run.take() else { return };
         let shared = Arc::clone(&self.shared);
         run.ended = now();
         run.micro_usd = Some(0);
-        for (number, made) in (1..).zip(std::mem::take(&mut self.failed).into_iter().chain(made)) {
+        for (number, made) in (1..).zip(std::mem::take(&mut self.made).into_iter().chain(made)) {
             let Some(mut call) = stored(&shared.engine.names, made) else { continue };
             call.number = number;
             (run.target, run.model) = (call.target.clone(), call.model.clone());
@@ -233,6 +223,7 @@ pub(crate) struct Made {
     pub(crate) usage: Usage,
     /// The class of the failure.
     class: Option<&'static str>,
+    has_failed: bool,
     violations: Vec<ViolationRecord>,
 }
 
@@ -240,13 +231,13 @@ impl Made {
     /// Returns a call that has begun.
     pub(crate) const fn new(target: usize, started: Time) -> Self {
         let usage = Usage::new(0, 0);
-        Self { target, started, ended: None, usage, class: None, violations: Vec::new() }
+        Self { target, started, ended: None, usage, class: None, has_failed: false, violations: Vec::new() }
     }
 
     /// Ends the call now, which failed.
     pub(crate) fn fail(&mut self, usage: Usage, problem: &Problem) {
         self.end(usage, None);
-        self.class = Some(problem.kind.name());
+        (self.class, self.has_failed) = (Some(problem.kind.name()), true);
     }
 
     /// Returns the number of the target.
@@ -256,6 +247,11 @@ impl Made {
 
     pub(crate) const fn has_ended(&self) -> bool {
         self.ended.is_some()
+    }
+
+    /// Returns whether there was no answer.
+    pub(crate) const fn has_failed(&self) -> bool {
+        self.has_failed
     }
 
     /// Ends the call now; with the violations that reject its answer.

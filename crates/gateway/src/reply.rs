@@ -1,9 +1,9 @@
 //! The outcome of a request, in the words of no protocol.
 
 use formwork_core::evidence::Evidence;
-use formwork_core::{Confidence, Cost, JsonPath, Outcome, Trust, Usage, Warning};
+use formwork_core::{Confidence, Cost, JsonPath, LogProb, Outcome, Trust, Usage, Warning};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The answers to a request, and their cost.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -46,12 +46,28 @@ pub(crate) struct Choice {
     pub(crate) thinking: String,
     pub(crate) content: Content,
     pub(crate) finish: Finish,
+    /// The tokens of the text, if the request asks for their log probabilities and the target has them.
+    pub(crate) log_probs: Vec<LogProb>,
 }
 
 impl Choice {
     /// Returns an answer without reasoning.
     pub(crate) const fn new(content: Content, finish: Finish) -> Self {
-        Self { thinking: String::new(), content, finish }
+        Self { thinking: String::new(), content, finish, log_probs: Vec::new() }
+    }
+
+    /// Returns the tokens of the text with their log probabilities, as OpenAI and Ollama write them, without alternatives; `None` if they
+    /// are not known.
+    pub(crate) fn tokens(&self) -> Option<Vec<Value>> {
+        let mut rest = self.content.text().as_bytes();
+        let mut tokens = Vec::with_capacity(self.log_probs.len());
+        for one in &self.log_probs {
+            let (bytes, more) = rest.split_at_checked(one.length as usize)?;
+            rest = more;
+            let (token, log) = (String::from_utf8_lossy(bytes), f64::from(one.milli) / 1e3);
+            tokens.push(json!({"token": token, "logprob": log, "bytes": bytes, "top_logprobs": []}));
+        }
+        (rest.is_empty() && !tokens.is_empty()).then_some(tokens)
     }
 }
 

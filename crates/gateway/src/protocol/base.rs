@@ -68,6 +68,57 @@ pub(crate) trait Protocol: Send + Sync {
     }
 }
 
+/// The functions of a [`Protocol`] that stand in the files of its folder: `request.rs`, `reply.rs`, `stream.rs` and `turn.rs`.
+macro_rules! functions_of_files {
+    () => {
+        fn ask(
+            &self,
+            body: crate::document::Document<'_>,
+            known: &crate::contracts::Known,
+        ) -> Result<crate::ask::Ask, crate::problem::Problem> {
+            request::ask(*self, body, known)
+        }
+
+        fn reply(
+            &self,
+            _: &crate::ask::Ask,
+            reply: &crate::reply::Reply,
+            meta: &crate::reply::Meta,
+        ) -> Vec<u8> {
+            reply::whole(*self, reply, meta)
+        }
+
+        fn problem(&self, problem: &crate::problem::Problem) -> serde_json::Value {
+            reply::error(problem)
+        }
+
+        fn frames(
+            &self,
+            ask: &crate::ask::Ask,
+            meta: &crate::reply::Meta,
+        ) -> Box<dyn crate::protocol::Frames> {
+            stream::frames(*self, ask, meta)
+        }
+
+        fn read_whole(&self, turn: &mut crate::protocol::turn::Turn, body: &serde_json::Value) {
+            turn::whole(turn, body);
+        }
+
+        fn read_event(&self, turn: &mut crate::protocol::turn::Turn, data: &serde_json::Value) {
+            turn::event(turn, data);
+        }
+
+        fn set_text(&self, body: &mut serde_json::Value, answer: u64, text: &str) {
+            turn::set_text(body, answer, text);
+        }
+
+        fn add_message(&self, body: &mut serde_json::Value, text: &str) {
+            turn::add_message(body, text);
+        }
+    };
+}
+pub(super) use functions_of_files;
+
 /// Writes a response as a stream: [`open`](Self::open), any number of [`thinking`](Self::thinking) and [`text`](Self::text), and [`close`](Self::close) or
 /// [`fail`](Self::fail).
 pub(crate) trait Frames: Send + Sync {

@@ -6,7 +6,7 @@ use formwork_schema::nearest;
 use serde_json::Value;
 
 use super::ignored::{Ignored, asks_for_nothing};
-use crate::ask::Settings;
+use crate::ask::{Settings, Want};
 use crate::contracts::{Known, Schema};
 use crate::document::{Document, Member, Node};
 use crate::problem::Problem;
@@ -174,6 +174,21 @@ impl<'t> Fields<'t> {
             value => value,
         };
         if settings.add(setting, value, self.place(name)) {
+            self.take(name);
+        }
+    }
+
+    /// Takes a member that asks for the log probabilities of the tokens. They are told of whole texts without tools and formats.
+    pub(super) fn log_probs(
+        &mut self,
+        settings: &mut Settings,
+        (name, asks): (&str, &Value),
+        ask: (&Want, bool),
+    ) {
+        let node = self.members.iter().rfind(|(member, _)| member == name);
+        let is_asked = node.and_then(|(_, node)| node.value().ok()).is_some_and(|value| value == *asks);
+        if is_asked && ask == (&Want::Text, false) && settings.add("top_logprobs", 0.into(), self.place(name))
+        {
             self.take(name);
         }
     }

@@ -7,15 +7,13 @@ use axum::body::Body;
 use axum::http::Request;
 use axum::response::{IntoResponse as _, Response};
 use formwork::providers::{Protocol as RawProtocol, Raw};
-use formwork_http::with_trace;
 use serde_json::json;
 
-use super::asker::{Asker, Begun};
-use super::job::{no_json, reserve, text};
-use super::refused::refused;
+use super::asker::{Asker, answered};
+use super::job::no_json;
+use super::reserve::Cost;
 use super::{Shared, passed};
 use crate::ask::Ask;
-use crate::document::Document;
 use crate::pass::Pass;
 use crate::problem::{Kind, Problem};
 use crate::protocol::{Anthropic, Ollama, OpenAi, Protocol};
@@ -61,63 +59,43 @@ impl Beside {
 
 /// Answers a request with the response of the first target that has its protocol and answers.
 pub(super) async fn answer(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Response {
-    let trace = trace::of(request.headers());
-    with_trace(trace, work(beside, shared, request))
-        .await
-        .unwrap_or_else(|problem| refused(beside.protocol(), &problem))
+    answered(beside.protocol(), trace::of(request.headers()), work(beside, shared, request)).await
 }
 
 async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {
-    let (parts, body) = request.into_parts();
-    let asker = Asker::of(&shared, &parts)?;
-    let text = text(&shared, &parts.headers, body).await?;
-    let document = Document::read(&text).map_err(|error| no_json(&error))?;
-    let model = document.word(["model"]).map(str::to_owned);
-    let model = model.ok_or_else(|| Problem::invalid("model", "missing field `model`"))?;
-    let mut targets = asker.targets(&shared, &model)?;
+    let (mut asker, headers, text) = Asker::receive(shared, request).await?;
+    let (document, model) = asker.read(&text)?;
     let has_protocol = |raw: &Raw| beside.targets().contains(&raw.protocol);
-    let known = shared.engine.names.targets();
-    targets.retain(|nth| known.get(*nth).and_then(|target| target.raw.as_ref()).is_some_and(has_protocol));
+    let known = asker.shared.engine.names.targets();
+    asker
+        .targets
+        .retain(|nth| known.get(*nth).and_then(|target| target.raw.as_ref()).is_some_and(has_protocol));
     let prompt = document.extent();
-    let Some(first) = targets.first().copied() else {
-        if beside == Beside::CountTokens {
+    let is_free = beside == Beside::CountTokens;
+    if asker.targets.is_empty() {
+        if is_free {
             let counted = Json(json!({"input_tokens": prompt.estimate()}));
             return Ok(([("x-formwork-estimated", "input_tokens")], counted).into_response());
         }
         let name = beside.protocol().name();
         let message = format!("no target of this model is a server with the embeddings of {name}");
         return Err(Problem::invalid("model", message));
-    };
-    let begun = asker.begin(&shared, parts.uri.path(), None).await?;
-    let Begun { client, mut options, mut record, turn, until, .. } = begun;
+    }
     // There are no tokens of an answer.
     let mut ask = Ask::plain(model);
     ask.sampling.max_tokens = Some(0);
-    let is_free = beside == Beside::CountTokens;
-    if !is_free {
-        let held = (&client, &mut record);
-        reserve(&shared, held, (&ask, prompt), &targets, &mut options.bounds, true).await?;
-    }
-    let unanswered = shared.engine.unanswered(&ask, prompt, 1);
+    let cost = (!is_free).then_some(Cost { ask: &ask, prompt, is_passed: true });
+    let begun = asker.begin(None, cost).await?;
+    let unanswered = begun.shared.engine.unanswered(&ask, prompt, 1);
     let pass = Pass {
-        engine: &shared.engine,
         protocols: beside.targets(),
         path: beside.path(),
-        headers: &parts.headers,
-        until: until.into_std(),
+        headers: &headers,
+        until: begun.until.into_std(),
         unanswered: if is_free { Default::default() } else { unanswered },
+        adds_usage: false,
+        write: |raw: &Raw, _| document.with_model(&raw.model, false).map_err(|error| no_json(&error)),
     };
-    let write = |raw: &Raw, _| document.with_model(&raw.model, false).map_err(|error| no_json(&error));
-    match pass.send(&mut targets, &mut record, false, write).await {
-        Ok(Some(sent)) => {
-            let target = targets.first().copied().unwrap_or(first);
-            let price = if is_free { None } else { Some(prompt) };
-            Ok(passed::response(None, sent, record, target, price, turn))
-        }
-        Ok(None) => Err(Problem::new(Kind::Internal, "there is no target")),
-        Err((usage, problem)) => {
-            record.call(targets.first().copied().unwrap_or(first), usage, Some(&problem)).await;
-            Err(problem)
-        }
-    }
+    let passed = passed::answer(begun, None, (!is_free).then_some(prompt), pass).await;
+    passed.unwrap_or_else(|_| Err(Problem::new(Kind::Internal, "there is no target")))
 }

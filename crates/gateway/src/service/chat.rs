@@ -7,14 +7,13 @@ use axum::http::{HeaderMap, Request};
 use axum::response::Response;
 use formwork::providers::{Protocol as RawProtocol, Raw};
 use formwork_core::Warning;
-use formwork_http::with_trace;
 use serde_json::Value;
 
-use super::asker::{Asker, Begun};
-use super::job::{Job, exact, no_json, now, reserve, text};
+use super::asker::{Asker, Begun, answered};
+use super::job::{Job, exact, no_json, now};
 use super::native::Given;
 use super::open::Open;
-use super::refused::refused;
+use super::reserve::Cost;
 use super::{Shared, native, passed, stream, talk};
 use crate::ask::{Ask, Want};
 use crate::document::Document;
@@ -32,10 +31,7 @@ pub(super) async fn answer(
     shared: Arc<Shared>,
     request: Request<Body>,
 ) -> Response {
-    let trace = trace::of(request.headers());
-    let work = Box::pin(work(protocol, shared, request));
-    let response = if trace.is_empty() { work.await } else { with_trace(trace, work).await };
-    response.unwrap_or_else(|problem| refused(protocol, &problem))
+    answered(protocol, trace::of(request.headers()), work(protocol, shared, request)).await
 }
 
 async fn work(
@@ -43,60 +39,48 @@ async fn work(
     shared: Arc<Shared>,
     request: Request<Body>,
 ) -> Result<Response, Problem> {
-    let (parts, body) = request.into_parts();
-    let asker = Asker::of(&shared, &parts)?;
-    let text = text(&shared, &parts.headers, body).await?;
-    let document = Document::read(&text).map_err(|error| no_json(&error))?;
-    let model = document.word(["model"]).map(str::to_owned);
-    let model = model.ok_or_else(|| Problem::invalid("model", "missing field `model`"))?;
-    let mut targets = asker.targets(&shared, &model)?;
-    let begun = asker.begin(&shared, parts.uri.path(), Some(document.text())).await?;
-    let Begun { client, mut options, mut record, id, turn, until } = begun;
+    let (mut asker, headers, text) = Asker::receive(shared, request).await?;
+    let (document, model) = asker.read(&text)?;
     let prompt = document.extent();
     let ask = plain(model.clone(), &document);
     let (own, path) = protocol.own();
-    let is_own = shared.engine.targets(&targets).next().is_some_and(|target| target.raw(own).is_some());
-    if is_own && options.contract.is_none() && protocol.is_plain(&document) {
+    let is_own =
+        asker.shared.engine.targets(&asker.targets).next().is_some_and(|target| target.raw(own).is_some());
+    let is_passed = is_own && asker.options.contract.is_none() && protocol.is_plain(&document);
+    let cost = is_passed.then_some(Cost { ask: &ask, prompt, is_passed });
+    let mut begun = asker.begin(Some(document.text()), cost).await?;
+    if is_passed {
         let is_stream = protocol.is_stream(&document);
         let mut open = None;
         if is_stream {
-            open = Some(Box::pin(record.checked(Open::new(&shared, client.name()))).await?);
+            let opened = Open::new(&begun.shared, begun.client.name());
+            open = Some(Box::pin(begun.record.checked(opened)).await?);
         }
-        let held = (&client, &mut record);
-        Box::pin(reserve(&shared, held, (&ask, prompt), &targets, &mut options.bounds, true)).await?;
-        let asks_usage = is_stream
-            && own == RawProtocol::OpenAi
-            && record.is_kept()
-            && !document.is_true(["stream_options", "include_usage"]);
         let pass = Pass {
-            engine: &shared.engine,
             protocols: &[own],
             path,
-            headers: &parts.headers,
-            until: until.into_std(),
-            unanswered: shared.engine.unanswered(&ask, prompt, ask.count),
+            headers: &headers,
+            until: begun.until.into_std(),
+            unanswered: begun.shared.engine.unanswered(&ask, prompt, ask.count),
+            adds_usage: is_stream
+                && own == RawProtocol::OpenAi
+                && begun.record.is_kept()
+                && !document.is_true(["stream_options", "include_usage"]),
+            write: |raw: &Raw, asks_usage| {
+                document.with_model(&raw.model, asks_usage).map_err(|error| no_json(&error))
+            },
         };
-        let write = |raw: &Raw, asks_usage| {
-            document.with_model(&raw.model, asks_usage).map_err(|error| no_json(&error))
+        begun = match Box::pin(passed::answer(begun, open, Some(prompt), pass)).await {
+            Ok(response) => return response,
+            Err(begun) => begun,
         };
-        match Box::pin(pass.send(&mut targets, &mut record, asks_usage, write)).await {
-            Ok(Some(sent)) => {
-                let target = targets.first().copied().unwrap_or_default();
-                return Ok(passed::response(open, sent, record, target, Some(prompt), turn));
-            }
-            Ok(None) => {}
-            Err((usage, problem)) => {
-                let target = targets.first().copied().unwrap_or_default();
-                Box::pin(record.call(target, usage, Some(&problem))).await;
-                return Err(problem);
-            }
-        }
     }
-    let meta = Meta { run: id.to_string(), model: model.clone(), created: now(), ignored: Vec::new() };
+    let Begun { shared, client, options, targets, record, id, turn, until } = begun;
+    let meta = Meta { run: id.to_string(), model, created: now(), ignored: Vec::new() };
     let warnings = Vec::new();
     let job =
         Job { shared, protocol, ask, prompt, targets, options, meta, client, record, until, warnings, turn };
-    Box::pin(understood(job, document, parts.headers)).await
+    Box::pin(understood(job, document, headers)).await
 }
 
 /// Returns the limits of a request that is passed on as it is.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Request, header};
 use axum::response::{IntoResponse as _, Response};
@@ -17,11 +17,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Shared;
-use super::asker::{Asker, Begun};
-use super::job::{calls, json as read_json, named, reserve, warn, warnings};
+use super::asker::{Asker, Begun, answered};
+use super::job::{calls, exact, named, no_json, warn, warnings};
 use super::open::Open;
-use super::refused::refused;
-use super::stream::body_of;
+use super::reserve::Cost;
+use super::stream::{COMMENT, Client};
 use crate::ask::{Ask, Sampling, Want};
 use crate::contracts::{Schema, Spec};
 use crate::document::Extent;
@@ -101,24 +101,23 @@ struct Prepared {
 
 /// Answers a request with the value and its history, or with every step as an event.
 pub(super) async fn extract(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
-    let trace = trace::of(request.headers());
-    with_trace(trace, answer(shared, request)).await.unwrap_or_else(|problem| refused(&OpenAi, &problem))
+    answered(&OpenAi, trace::of(request.headers()), answer(shared, request)).await
 }
 
 async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {
-    let (parts, body) = request.into_parts();
-    let mut asker = Asker::of(&shared, &parts)?;
-    let (body, text, mut warned) = read_json(&shared, &parts.headers, body).await?;
+    let (mut asker, _, text) = Asker::receive(shared, request).await?;
+    let body: Value = serde_json::from_str(&text).map_err(|error| no_json(&error))?;
+    let mut warned = exact(&text)?;
     let extract_request: ExtractRequest =
         serde_json::from_value(body).map_err(|error| Problem::new(Kind::Invalid, error.to_string()))?;
-    let mut spec = spec(&shared, &extract_request, &asker.options).await?;
+    let mut spec = spec(&asker.shared, &extract_request, &asker.options).await?;
     warned.append(&mut spec.warnings);
     let model = if extract_request.targets.is_empty() {
         DEFAULT.to_owned()
     } else {
         extract_request.targets.join(",")
     };
-    let targets = asker.targets(&shared, &model)?;
+    asker.asks_for(&model)?;
     limit(&extract_request, &mut asker.options)?;
     let sampling = Sampling {
         temperature: extract_request.temperature,
@@ -126,17 +125,13 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
         seed: extract_request.seed,
         max_tokens: extract_request.max_tokens.filter(|tokens| *tokens > 0),
     };
-    let begun = asker.begin(&shared, parts.uri.path(), Some(&text)).await?;
-    let Begun { client, mut options, mut record, id, turn, .. } = begun;
-    let ask = Ask {
-        want: Want::Json { name: String::new(), schema: Schema::default() },
-        sampling,
-        ..Ask::plain(model.clone())
-    };
+    let want = Want::Json { name: String::new(), schema: Schema::default() };
+    let ask = Ask { want, sampling, ..Ask::plain(model) };
     let mut prompt = Extent::default();
     prompt.add(text.len());
-    let held = (&client, &mut record);
-    reserve(&shared, held, (&ask, prompt), &targets, &mut options.bounds, false).await?;
+    let cost = Cost { ask: &ask, prompt, is_passed: false };
+    let Begun { shared, client, options, targets, mut record, id, turn, .. } =
+        asker.begin(Some(&text), Some(cost)).await?;
     let ready = shared.engine.ready(&spec, &targets, sampling, options.bounds).await;
     let ready = record.checked(ready).await?;
     shared.metrics.contract(ready.was_compiled);
@@ -239,32 +234,26 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
     let open = record.checked(Open::new(&shared, &client)).await?;
     let cancel = CancellationToken::new();
     let mut updates = ready.extraction(input, 0, &cancel).stream();
-    let (sender, receiver) = tokio::sync::mpsc::channel::<Bytes>(16);
+    let (mut client, response) = Client::new(&shared, &turn, "text/event-stream", COMMENT.to_vec());
     tokio::spawn(with_trace(trace, async move {
         let _held = (turn, open);
-        let keep_alive = shared.engine.limits.keep_alive;
-        // A client that stops reading counts as disconnected.
-        let patience = shared.engine.limits.write_timeout;
         let mut result = loop {
-            let update = tokio::select! {
-                update = updates.next() => update,
-                () = sender.closed(), if !cancel.is_cancelled() => {
-                    cancel.cancel();
-                    continue;
-                }
-                () = tokio::time::sleep(keep_alive), if !cancel.is_cancelled() => {
-                    _ = sender.send_timeout(Bytes::from_static(b": keep-alive\n\n"), patience).await;
-                    continue;
-                }
+            let update = match cancel.is_cancelled() {
+                true => updates.next().await,
+                false => match client.wait(updates.next(), true).await {
+                    Some(update) => update,
+                    None => {
+                        cancel.cancel();
+                        continue;
+                    }
+                },
             };
             match update {
                 Some(Ok(Update::Done(outcome))) => break Ok(outcome),
                 Some(Ok(update)) => {
-                    if let Some((name, data)) = step(&update) {
-                        let sent = sender.send_timeout(event(name, &data), patience).await;
-                        if sent.is_err() {
-                            cancel.cancel();
-                        }
+                    let event = step(&update).map(|(name, data)| event(name, &data)).unwrap_or_default();
+                    if !client.send(event).await {
+                        cancel.cancel();
                     }
                 }
                 Some(Err(error)) => break Err(error),
@@ -277,10 +266,9 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
             Err(problem) => event("error", &OpenAi.problem(&problem)),
         };
         record.runs(&[result]).await;
-        _ = sender.send_timeout(last, patience).await;
+        client.send(last).await;
     }));
-    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
-    Ok((headers, body_of(receiver)).into_response())
+    Ok(([(header::CACHE_CONTROL, "no-store")], response).into_response())
 }
 
 /// Returns the event of a step.
@@ -303,6 +291,6 @@ fn step(update: &Update<Value>) -> Option<(&'static str, Value)> {
     })
 }
 
-fn event(name: &str, data: &Value) -> Bytes {
+fn event(name: &str, data: &Value) -> Vec<u8> {
     format!("event: {name}\ndata: {data}\n\n").into()
 }

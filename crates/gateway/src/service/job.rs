@@ -8,17 +8,17 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use formwork_core::{CallRecord, Capabilities, Error, Outcome, Warning, precision};
 use formwork_extract::CancellationToken;
-use formwork_ledger::{Hold, RecordId};
 use formwork_serve::{BodyError, Kept, Turn, read_body};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::Shared;
+use super::reserve::{Cost, reserve};
 use crate::access::Client;
 use crate::ask::{Ask, Sampling, Want};
 use crate::contracts::{ContractError, Schema, Spec};
 use crate::document::Extent;
-use crate::engine::{self, Bounds, Ready};
+use crate::engine::{self, Ready};
 use crate::options::Options;
 use crate::problem::{Kind, Problem};
 use crate::protocol::Protocol;
@@ -43,77 +43,6 @@ pub(super) struct Job {
     pub(super) warnings: Vec<Warning>,
     /// Held while the request is worked on.
     pub(super) turn: Turn,
-}
-
-/// Reserves the maximum cost of a request, and limits its runs to what was reserved. A request that is `passed` on as it is has to keep
-/// its own limit from the start, because nothing ends it later. A request that is refused is recorded.
-///
-/// # Errors
-/// [`Kind::OutOfBudget`], [`Kind::Invalid`] or [`Kind::Forbidden`] for a target whose price is not known, and the problems of the key.
-pub(super) async fn reserve(
-    shared: &Shared,
-    (client, record): (&Client, &mut Record),
-    ask: (&Ask, Extent),
-    targets: &[usize],
-    bounds: &mut Bounds,
-    is_passed: bool,
-) -> Result<(), Problem> {
-    let held = reserved(shared, client, ask, targets, *bounds, record.id(), is_passed).await;
-    let (hold, limit) = record.checked(held).await?;
-    record.hold(hold);
-    bounds.budget = limit;
-    Ok(())
-}
-
-/// Returns the hold, and the limit for the run.
-async fn reserved(
-    shared: &Shared,
-    client: &Client,
-    (ask, prompt): (&Ask, Extent),
-    targets: &[usize],
-    bounds: Bounds,
-    run: Option<RecordId>,
-    is_passed: bool,
-) -> Result<(Option<Hold>, Option<u64>), Problem> {
-    let own = bounds.budget.filter(|_| is_passed);
-    let key = client.0.as_ref();
-    if key.is_none() && own.is_none() {
-        return Ok((None, bounds.budget));
-    }
-    let (whole, call) = match (shared.engine.worst(ask, prompt, targets), key.and_then(|key| key.budget)) {
-        (Ok(worst), _) => worst,
-        (Err(target), Some(_)) => {
-            let message = format!(
-                "the API key `{}` has a budget, and the price of `{target}` is not known",
-                client.name()
-            );
-            return Err(Problem::new(Kind::Forbidden, message));
-        }
-        (Err(target), None) if own.is_some() => {
-            let message = format!("`x-formwork-budget`: the price of `{target}` is not known");
-            return Err(Problem::invalid("x-formwork-budget", message));
-        }
-        (Err(_), None) => (0, 0),
-    };
-    if let Some(own) = own.filter(|own| call > *own) {
-        let usd = |micro: u64| micro as f64 / 1e6;
-        let message = format!(
-            "the request may cost up to {} US dollars, and `x-formwork-budget` allows {}: set a lower limit of tokens",
-            usd(call),
-            usd(own)
-        );
-        return Err(Problem::new(Kind::OutOfBudget, message));
-    }
-    let Some(key) = key else { return Ok((None, bounds.budget)) };
-    let limits = match (key.left(), bounds.budget) {
-        (left, Some(own)) => (own.min(call), own.min(left.unwrap_or(own).max(call))),
-        // The remaining budget must cover at least one attempt, but not all of them.
-        (Some(left), None) => (call, whole.min(left.max(call))),
-        (None, None) => (whole, whole),
-    };
-    let hold = shared.access.reserve(client, limits, run, shared.engine.limits.budget_wait).await?;
-    let amount = hold.as_ref().map_or(limits.1, Hold::amount);
-    Ok((hold, bounds.budget.or(key.budget.map(|_| amount))))
 }
 
 impl Job {
@@ -156,9 +85,9 @@ impl Job {
         if let Some((spec, _)) = spec.as_ref().filter(|_| self.options.contract.is_some()) {
             prompt.add(spec.schema.length());
         }
-        let ask = (&self.ask, prompt);
+        let cost = Cost { ask: &self.ask, prompt, is_passed };
         let record = (&self.client, &mut self.record);
-        reserve(&self.shared, record, ask, &self.targets, &mut self.options.bounds, is_passed).await?;
+        reserve(&self.shared, record, cost, &self.targets, &mut self.options.bounds).await?;
         Ok(spec)
     }
 
@@ -369,18 +298,6 @@ pub(super) async fn named(shared: &Shared, name: &str) -> Result<Spec, Problem> 
         }
         Err(ContractError::Unusable(reason)) => Err(Problem::new(Kind::Internal, reason)),
     }
-}
-
-/// Reads a body as JSON, within the limits of size and time. Returns its text and the warnings about its numbers as well.
-pub(super) async fn json(
-    shared: &Shared,
-    headers: &HeaderMap,
-    body: Body,
-) -> Result<(Value, String, Vec<Warning>), Problem> {
-    let text = text(shared, headers, body).await?;
-    let value = serde_json::from_str(&text).map_err(|error| no_json(&error))?;
-    let warnings = exact(&text)?;
-    Ok((value, text, warnings))
 }
 
 /// Refuses a body with an integer that would change, because the body is not passed on as it is. Returns a warning for each

@@ -78,7 +78,8 @@ impl Judge {
     /// The problem of a turn that does not hold after the calls that were made, if the attempts or the budget are used up.
     pub(super) fn again(&self, job: &Job, made: &[Made], wrong: Wrong) -> Result<String, Problem> {
         let engine = &job.shared.engine;
-        if made.len() >= engine.attempts() as usize {
+        let attempts = made.iter().filter(|made| !made.has_failed()).count();
+        if attempts >= engine.attempts() as usize {
             return Err(self.problem(wrong, made.len()));
         }
         if let Some(limit) = job.options.bounds.budget {

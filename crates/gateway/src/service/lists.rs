@@ -105,7 +105,8 @@ fn details() -> Value {
 pub(super) async fn show(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
     let info = async {
         let (parts, body) = request.into_parts();
-        let (body, ..) = job::json(&shared, &parts.headers, body).await?;
+        let text = job::text(&shared, &parts.headers, body).await?;
+        let body: Value = serde_json::from_str(&text).map_err(|error| job::no_json(&error))?;
         let name = body["model"].as_str().or(body["name"].as_str()).unwrap_or_default();
         shared.access.client(&parts.headers)?.may_ask(&shared.engine.names, name)?;
         shared.engine.names.check(name)?;

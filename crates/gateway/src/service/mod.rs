@@ -18,6 +18,7 @@ mod pages;
 mod passed;
 mod ready;
 mod refused;
+mod reserve;
 mod routes;
 mod shared;
 mod stream;

@@ -2,8 +2,6 @@
 //! arguments of every call in it satisfy the tool's schema, and each answer without a call the format. Text without a format passes
 //! as it comes.
 
-use std::sync::Arc;
-
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Response as HttpResponse, header, response};
 use axum::response::Response;
@@ -13,13 +11,12 @@ use formwork_http::with_trace;
 use formwork_json::Level;
 use futures_util::StreamExt as _;
 use serde_json::Value;
-use tokio::time::Instant;
 
 use super::job::{Job, late};
 use super::judge::{Judge, Wrong};
 use super::stream::{Line, open};
-use crate::access::now;
 use crate::ask::Want;
+use crate::failover::first;
 use crate::meter::Meter;
 use crate::pass::{self, Pass};
 use crate::problem::{Kind, Problem};
@@ -27,7 +24,6 @@ use crate::protocol::LINES;
 use crate::protocol::events::{Events, document, is_usage};
 use crate::protocol::given::tool_names;
 use crate::protocol::turn::Turn;
-use crate::record::Made;
 
 /// The longest response that is read, in bytes.
 const MAX_RESPONSE: usize = 64 << 20;
@@ -35,17 +31,12 @@ const MAX_RESPONSE: usize = 64 << 20;
 /// A request that is passed on, its tools and its format.
 struct Native {
     job: Job,
-    target: usize,
-    raw: Raw,
-    /// Whether usage was asked for that the client does not expect.
+    /// Whether usage is asked for that the client does not expect.
     adds_usage: bool,
-    path: &'static str,
     body: Value,
     headers: HeaderMap,
     judge: Judge,
-    until: Instant,
     meter: Meter,
-    made: Vec<Made>,
 }
 
 /// A request as its protocol has it.
@@ -62,8 +53,8 @@ pub(super) async fn answer(
     given: Given,
     headers: HeaderMap,
 ) -> Result<Result<Response, Problem>, Job> {
-    let Given { mut body, only } = given;
-    let (protocol, path) = job.protocol.own();
+    let Given { body, only } = given;
+    let protocol = job.protocol.own().0;
     let can_lower = only.is_none() && matches!(job.ask.want, Want::Call(_) | Want::Json { .. });
     let judge = Judge::of(&job).await;
     let mut judge = match job.record.checked(judge).await {
@@ -71,51 +62,24 @@ pub(super) async fn answer(
         Err(problem) => return Ok(Err(problem)),
     };
     judge.others = tool_names(&body).filter(|name| !judge.has_tool(name)).map(str::to_owned).collect();
-    let until = job.until;
-    let asks_usage =
+    let adds_usage =
         job.ask.stream && protocol == Protocol::OpenAi && job.record.is_kept() && !job.ask.include_usage;
-    let shared = Arc::clone(&job.shared);
-    let pass = Pass {
-        engine: &shared.engine,
-        protocols: &[protocol],
-        path,
-        headers: &headers,
-        until: until.into_std(),
-        unanswered: shared.engine.unanswered(&job.ask, job.prompt, job.ask.count),
-    };
-    let started = now();
-    let write = |raw: &Raw, asks_usage| Ok(pass::written(&mut body, raw, asks_usage));
-    let sent = match pass.send(&mut job.targets, &mut job.record, asks_usage, write).await {
-        Ok(Some(sent)) => sent,
+    let mut native = Native { job, adds_usage, body, headers, judge, meter: Meter::default() };
+    let response = match native.send().await {
+        Ok(Some(response)) => response,
         Ok(None) => {
-            let Some(problem) = only else { return Err(job) };
-            return Ok(job.record.checked(Err(problem)).await);
+            let Some(problem) = only else { return Err(native.job) };
+            return Ok(native.job.record.checked(Err(problem)).await);
         }
-        Err((usage, problem)) => {
-            let target = job.targets.first().copied().unwrap_or_default();
-            job.record.call(target, usage, Some(&problem)).await;
-            return Ok(Err(problem));
-        }
+        Err(problem) => return Ok(native.failed(problem).await),
     };
-    if can_lower && sent.response.status().is_client_error() {
-        return Err(job);
+    if can_lower && response.status().is_client_error() {
+        // The run that follows asks with another schema.
+        native.job.record.made.pop();
+        return Err(native.job);
     }
-    job.ask.ignored.clear();
-    let target = job.targets.first().copied().unwrap_or_default();
-    let native = Native {
-        job,
-        target,
-        raw: sent.raw,
-        adds_usage: sent.adds_usage,
-        path,
-        body,
-        headers,
-        judge,
-        until,
-        meter: Meter::default(),
-        made: vec![Made::new(target, started)],
-    };
-    let (head, body) = sent.response.into_parts();
+    native.job.ask.ignored.clear();
+    let (head, body) = response.into_parts();
     let media = head.headers.get(header::CONTENT_TYPE).and_then(|media| media.to_str().ok());
     let is_document = media.is_some_and(|media| media.starts_with("application/json"));
     Ok(if native.job.ask.stream && head.status.is_success() && !is_document {
@@ -133,7 +97,7 @@ impl Native {
         mut body: formwork_wire::Body,
     ) -> Result<Response, Problem> {
         loop {
-            let bytes = match tokio::time::timeout_at(self.until, body.collect(MAX_RESPONSE)).await {
+            let bytes = match tokio::time::timeout_at(self.job.until, body.collect(MAX_RESPONSE)).await {
                 Ok(Ok(bytes)) => bytes,
                 Ok(Err(fault)) => return self.failed(Problem::of_fault(&fault)).await,
                 Err(_) => return self.failed(late()).await,
@@ -151,7 +115,7 @@ impl Native {
             let wrong = self.judge.wrong(&turn, Level::Clean);
             if head.status.is_success() {
                 self.end_call(wrong.as_ref(), true);
-            } else if let Some(made) = self.made.last_mut() {
+            } else if let Some(made) = self.job.record.made.last_mut() {
                 // A request that is refused costs nothing.
                 made.end(Usage::default(), None);
             }
@@ -164,7 +128,7 @@ impl Native {
                     None => pass::returned(&head, Body::from(bytes)),
                 };
                 self.job.head(&mut response);
-                let calls = HeaderValue::from(self.made.len());
+                let calls = HeaderValue::from(self.job.record.made.len());
                 response.headers_mut().insert("x-formwork-calls", calls);
                 self.record(None).await;
                 return Ok(response);
@@ -185,7 +149,7 @@ impl Native {
         let trace = self.job.options.trace.clone();
         tokio::spawn(with_trace(trace, async move {
             let _guard = guard;
-            let until = self.until;
+            let until = self.job.until;
             let relayed = tokio::time::timeout_at(until, self.relay(&mut line, body)).await;
             match relayed.unwrap_or_else(|_| Err(late())) {
                 Ok(true) => self.record(None).await,
@@ -208,17 +172,8 @@ impl Native {
         loop {
             let (mut turn, mut events, mut held) = (Turn::default(), Events::default(), Vec::new());
             loop {
-                let piece = tokio::select! {
-                    piece = body.next() => piece,
-                    () = line.sender.closed() => return Ok(false),
-                    () = tokio::time::sleep(line.keep_alive) => {
-                        // A keep-alive comment within an event would become part of it.
-                        if !is_shown || events.is_empty() {
-                            line.keep_alive().await;
-                        }
-                        continue;
-                    }
-                };
+                let waited = line.client.wait(body.next(), !is_shown || events.is_empty()).await;
+                let Some(piece) = waited else { return Ok(false) };
                 let Some(piece) = piece else { break };
                 let piece = piece.map_err(|fault| Problem::of_fault(&fault))?;
                 self.meter.see(&piece);
@@ -234,7 +189,7 @@ impl Native {
                     }
                     if turn.has_text() && turn.calls.is_empty() && self.judge.takes_any_text() {
                         is_shown = true;
-                        if !line.send_bytes(std::mem::take(&mut held)).await {
+                        if !line.client.send(std::mem::take(&mut held)).await {
                             return Ok(false);
                         }
                     }
@@ -243,23 +198,40 @@ impl Native {
             held.extend(events.rest());
             let wrong = self.judge.wrong(&turn, Level::Strict);
             self.end_call(wrong.as_ref(), true);
-            let Some(wrong) = wrong else { return Ok(line.send_bytes(held).await) };
+            let Some(wrong) = wrong else { return Ok(line.client.send(held).await) };
             if is_shown {
-                return Err(self.judge.problem(wrong, self.made.len()));
+                return Err(self.judge.problem(wrong, self.job.record.made.len()));
             }
             body = self.again(wrong).await?.into_body();
         }
     }
 
+    /// Sends the request to the first target that answers; `None` if the next one has another protocol.
+    async fn send(&mut self) -> Result<Option<HttpResponse<formwork_wire::Body>>, Problem> {
+        let Self { job, body, headers, adds_usage, .. } = self;
+        let (protocol, path) = job.protocol.own();
+        let engine = &job.shared.engine;
+        let mut pass = Pass {
+            protocols: &[protocol],
+            path,
+            headers,
+            until: job.until.into_std(),
+            unanswered: engine.unanswered(&job.ask, job.prompt, job.ask.count),
+            adds_usage: *adds_usage,
+            write: |raw: &Raw, asks_usage| Ok(pass::written(body, raw, asks_usage)),
+        };
+        let sent = first(engine, &mut job.targets, &mut job.record.made, &mut pass).await?;
+        *adds_usage &= sent.as_ref().is_none_or(|sent| sent.adds_usage);
+        Ok(sent.map(|sent| sent.response))
+    }
+
     /// Sends the request again, with the violations.
     async fn again(&mut self, wrong: Wrong) -> Result<HttpResponse<formwork_wire::Body>, Problem> {
-        let message = self.judge.again(&self.job, &self.made, wrong)?;
+        let message = self.judge.again(&self.job, &self.job.record.made, wrong)?;
         self.job.protocol.add_message(&mut self.body, &message);
-        let left = self.until.saturating_duration_since(Instant::now());
-        self.made.push(Made::new(self.target, now()));
-        let body = pass::written(&mut self.body, &self.raw, self.adds_usage);
-        let response = pass::send(&self.raw, self.path, body, &self.headers, left).await;
-        let response = response.map_err(|fault| pass::problem(&fault))?;
+        let response = self.send().await?;
+        let none = || Problem::new(Kind::Unavailable, "no other target has the protocol of the request");
+        let response = response.ok_or_else(none)?;
         if response.status().is_success() {
             return Ok(response);
         }
@@ -270,7 +242,7 @@ impl Native {
     /// Records the outcome of the last call.
     fn end_call(&mut self, wrong: Option<&Wrong>, is_whole: bool) {
         let mut meter = std::mem::take(&mut self.meter);
-        let Some(made) = self.made.last_mut() else { return };
+        let Some(made) = self.job.record.made.last_mut() else { return };
         made.end(meter.usage(self.job.prompt, is_whole), wrong.map(|wrong| wrong.violations.as_slice()));
     }
 
@@ -280,9 +252,9 @@ impl Native {
     }
 
     async fn record(mut self, problem: Option<&Problem>) {
-        if self.made.last().is_some_and(|made| !made.has_ended()) {
+        if self.job.record.made.last().is_some_and(|made| !made.has_ended()) {
             self.end_call(None, false);
         }
-        self.job.record.calls(self.made, problem).await;
+        self.job.record.calls(Vec::new(), problem).await;
     }
 }

@@ -6,44 +6,54 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes};
 use axum::http::header;
 use axum::response::Response;
+use formwork::providers::Raw;
 use formwork_core::{Fault, Usage};
 use formwork_serve::Turn;
 use futures_util::{FutureExt as _, Stream};
 use tokio::runtime::Handle;
 
+use super::asker::Begun;
 use super::open::Open;
 use crate::document::Extent;
+use crate::failover::first;
 use crate::meter::Meter;
-use crate::pass;
+use crate::pass::{self, Pass};
+use crate::problem::Problem;
 use crate::protocol::events::Events;
 use crate::record::Record;
 
-/// Returns the response of a target. Its body is read as the client reads, and its usage is recorded at the end. Without a `prompt`
-/// the request is free.
-pub(super) fn response(
+/// Passes a request on, and the response of the first target that answers back. Its body is read as the client reads, and its usage is
+/// recorded at the end. Without a `prompt` the request is free. If the next target has another protocol, the request is given back.
+pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send>(
+    mut begun: Begun,
     open: Option<Open>,
-    sent: pass::Passed,
-    record: Record,
-    target: usize,
     prompt: Option<Extent>,
-    turn: Turn,
-) -> Response {
+    mut pass: Pass<'_, W>,
+) -> Result<Result<Response, Problem>, Begun> {
+    let sent = first(&begun.shared.engine, &mut begun.targets, &mut begun.record.made, &mut pass).await;
+    let sent = match sent {
+        Ok(Some(sent)) => sent,
+        Ok(None) => return Err(begun),
+        Err(problem) => {
+            Box::pin(begun.record.calls(Vec::new(), Some(&problem))).await;
+            return Ok(Err(problem));
+        }
+    };
     let (head, body) = sent.response.into_parts();
     let held = Held {
-        record: Some(record),
+        record: Some(begun.record),
         meter: Meter::default(),
-        target,
         prompt: prompt.unwrap_or_default(),
         is_free: prompt.is_none() || !head.status.is_success(),
         is_whole: false,
         left: head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok()),
-        turn,
+        turn: begun.turn,
         _open: open,
     };
     let media = head.headers.get(header::CONTENT_TYPE).and_then(|media| media.to_str().ok());
     let is_events = media.is_some_and(|media| media.starts_with("text/event-stream"));
     let events = (sent.adds_usage && is_events).then(Events::default);
-    pass::returned(&head, Body::from_stream(Passed { body, held, events }))
+    Ok(Ok(pass::returned(&head, Body::from_stream(Passed { body, held, events }))))
 }
 
 struct Passed {
@@ -56,7 +66,6 @@ struct Passed {
 struct Held {
     record: Option<Record>,
     meter: Meter,
-    target: usize,
     prompt: Extent,
     /// Whether it costs nothing: the target refused the request, or it has no price.
     is_free: bool,
@@ -118,17 +127,16 @@ impl Held {
     fn end(&mut self) {
         let Some(mut record) = self.record.take() else { return };
         record.answered(self.meter.answered());
-        let target = self.target;
         let usage = match self.is_free {
             true => Usage::default(),
             false => self.meter.usage(self.prompt, self.is_whole),
         };
         if !record.has_hold() {
             // Nothing waits for a file then, and a task costs as much as all of the record.
-            record.call(target, usage, None).now_or_never();
+            record.passed(usage).now_or_never();
         } else if let Ok(runtime) = Handle::try_current() {
             // Without a runtime the process ends.
-            runtime.spawn(async move { record.call(target, usage, None).await });
+            runtime.spawn(record.passed(usage));
         }
     }
 }

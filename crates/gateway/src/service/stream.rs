@@ -11,16 +11,18 @@ use axum::response::{IntoResponse as _, Response};
 use formwork_core::{Delta, Message};
 use formwork_extract::{CancellationToken, Observer, RunId, Started};
 use formwork_http::with_trace;
-use formwork_serve::Pace;
+use formwork_serve::{Pace, Turn};
 use futures_util::stream;
 use serde_json::Value;
 use tokio::sync::mpsc;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, sleep_until};
 
+use super::Shared;
 use super::job::{Job, from_cache};
 use super::open::Open;
 use crate::contracts::Spec;
 use crate::engine;
+use crate::limits::Limits;
 use crate::problem::{Kind, Problem};
 use crate::protocol::{Frames, written};
 use crate::reply::{Content, Finish, Reply};
@@ -28,28 +30,47 @@ use crate::reply::{Content, Finish, Reply};
 /// The number of pieces that are buffered for a slow client; after that, the answer is not read further.
 const AHEAD: usize = 16;
 
-/// Writes to a client.
-pub(super) struct Line {
-    pub(super) sender: mpsc::Sender<Bytes>,
-    pub(super) frames: Box<dyn Frames>,
-    media_type: &'static str,
-    pub(super) keep_alive: Duration,
+/// A comment, which readers of Server-Sent Events skip.
+pub(super) const COMMENT: &[u8] = b": keep-alive\n\n";
+
+/// The client of a stream.
+pub(super) struct Client {
+    sender: mpsc::Sender<Bytes>,
+    /// The event that says nothing.
+    comment: Vec<u8>,
+    keep_alive: Duration,
+    /// The time of the next comment.
+    due: Instant,
     /// The time after which a client that does not read counts as disconnected.
     patience: Duration,
     pace: Arc<Pace>,
 }
 
-impl Line {
-    /// Sends events; returns whether the client is still there.
-    pub(super) async fn send(&self, events: Vec<Value>) -> bool {
-        self.send_bytes(written(&events, self.media_type)).await
+impl Client {
+    /// Starts a response of a media type whose body is what is sent.
+    pub(super) fn new(
+        shared: &Shared,
+        turn: &Turn,
+        media_type: &'static str,
+        comment: Vec<u8>,
+    ) -> (Self, Response) {
+        let (sender, receiver) = mpsc::channel(AHEAD);
+        let body = Body::from_stream(stream::unfold(receiver, |mut receiver| async {
+            let piece: Bytes = receiver.recv().await?;
+            Some((Ok::<_, std::convert::Infallible>(piece), receiver))
+        }));
+        let Limits { keep_alive, write_timeout: patience, .. } = shared.engine.limits;
+        let (due, pace) = (Instant::now() + keep_alive, Arc::clone(turn.pace()));
+        let response = ([(header::CONTENT_TYPE, media_type)], body).into_response();
+        (Self { sender, comment, keep_alive, due, patience, pace }, response)
     }
 
     /// Sends bytes; returns whether the client is still there.
-    pub(super) async fn send_bytes(&self, bytes: Vec<u8>) -> bool {
+    pub(super) async fn send(&mut self, bytes: Vec<u8>) -> bool {
         if bytes.is_empty() {
             return true;
         }
+        self.due = Instant::now() + self.keep_alive;
         let bytes = match self.sender.try_send(bytes.into()) {
             Ok(()) => return true,
             Err(error) => error.into_inner(),
@@ -60,12 +81,37 @@ impl Line {
         is_sent
     }
 
-    /// Keeps the connection alive; returns whether the client is still there.
-    pub(super) async fn keep_alive(&self) -> bool {
-        match self.frames.keep_alive() {
-            Some(event) => self.send(vec![event]).await,
-            None => self.send_bytes(b": keep-alive\n\n".to_vec()).await,
+    /// Waits for the next part of an answer. Meanwhile it keeps the connection alive, unless an event of the stream is incomplete, which a
+    /// comment would become part of. Returns `None` if the client left.
+    pub(super) async fn wait<T>(&mut self, part: impl Future<Output = T>, is_between: bool) -> Option<T> {
+        let mut part = pin!(part);
+        loop {
+            tokio::select! {
+                biased;
+                part = part.as_mut() => return Some(part),
+                () = self.sender.closed() => return None,
+                () = sleep_until(self.due) => {
+                    self.due = Instant::now() + self.keep_alive;
+                    if is_between && !self.send(self.comment.clone()).await {
+                        return None;
+                    }
+                }
+            }
         }
+    }
+}
+
+/// Writes an answer to a client in the events of its protocol.
+pub(super) struct Line {
+    pub(super) client: Client,
+    pub(super) frames: Box<dyn Frames>,
+    media_type: &'static str,
+}
+
+impl Line {
+    /// Sends events; returns whether the client is still there.
+    pub(super) async fn send(&mut self, events: Vec<Value>) -> bool {
+        self.client.send(written(&events, self.media_type)).await
     }
 
     /// Returns the last events of a reply.
@@ -74,37 +120,17 @@ impl Line {
     }
 }
 
-/// Returns the body of the pieces that are sent through a channel.
-pub(super) fn body_of(receiver: mpsc::Receiver<Bytes>) -> Body {
-    Body::from_stream(stream::unfold(receiver, |mut receiver| async {
-        let piece = receiver.recv().await?;
-        Some((Ok::<_, std::convert::Infallible>(piece), receiver))
-    }))
-}
-
 /// Starts a response whose body is written by a task.
 pub(super) fn open(job: &Job) -> Result<(Line, Open, Response), Problem> {
     let guard = Open::new(&job.shared, job.client.name())?;
-    let (sender, receiver) = mpsc::channel(AHEAD);
     let media_type = job.protocol.stream_type();
-    let mut response = ([(header::CONTENT_TYPE, media_type)], body_of(receiver)).into_response();
+    let frames = job.protocol.frames(&job.ask, &job.meta);
+    let comment = frames.keep_alive().map_or_else(|| COMMENT.to_vec(), |event| written(&[event], media_type));
+    let (client, mut response) = Client::new(&job.shared, &job.turn, media_type, comment);
     job.head(&mut response);
     // Proxies that collect a response would hold it back.
     response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
-    let frames = job.protocol.frames(&job.ask, &job.meta);
-    let limits = &job.shared.engine.limits;
-    Ok((
-        Line {
-            sender,
-            frames,
-            media_type,
-            keep_alive: limits.keep_alive,
-            patience: limits.write_timeout,
-            pace: Arc::clone(job.turn.pace()),
-        },
-        guard,
-        response,
-    ))
+    Ok((Line { client, frames, media_type }, guard, response))
 }
 
 /// Answers with the value of a contract: the head at once, the value when it is certain; or the first attempt as it comes.
@@ -145,30 +171,35 @@ pub(super) async fn contract(
             .run()
         };
         let mut run = pin!(futures_util::future::join_all((0..job.ask.count).map(one)));
-        let mut ticks = interval(line.keep_alive);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        ticks.reset();
         let mut sent = String::new();
-        let mut is_there = {
-            let opening = line.frames.open();
-            line.send(opening).await
-        };
+        let opening = line.frames.open();
+        let mut is_there = line.send(opening).await;
+        if !is_there {
+            cancel.cancel();
+        }
         let mut results = loop {
-            tokio::select! {
-                biased;
-                Some(text) = texts.recv(), if is_there => {
+            let next = async {
+                tokio::select! {
+                    biased;
+                    Some(text) = texts.recv() => Err(text),
+                    results = run.as_mut() => Ok(results),
+                }
+            };
+            match line.client.wait(next, true).await {
+                Some(Ok(results)) => break results,
+                Some(Err(text)) => {
                     let piece = line.frames.text(&text);
                     sent.push_str(&text);
-                    is_there = line.send(piece).await;
+                    if line.send(piece).await {
+                        continue;
+                    }
                 }
-                results = run.as_mut() => break results,
-                () = line.sender.closed(), if is_there => is_there = false,
-                _ = ticks.tick(), if is_there => is_there = line.keep_alive().await,
+                None => {}
             }
-            if !is_there {
-                // The run ends at its next check for a cancellation, so that it is recorded.
-                cancel.cancel();
-            }
+            // The run ends at its next check for a cancellation, so that it is recorded.
+            is_there = false;
+            cancel.cancel();
+            break run.as_mut().await;
         };
         while let Ok(text) = texts.try_recv() {
             let piece = line.frames.text(&text);

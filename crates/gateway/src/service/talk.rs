@@ -5,22 +5,23 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use formwork_core::{
-    Call, Cost, Delta, End, Enforcement, Finish as ModelFinish, Lowered, Message, Part, Role,
+    Call, Cost, Delta, End, Enforcement, Fault, Finish as ModelFinish, LogProb, Lowered, Message, Part, Role,
     Sampling as CallSampling, ToolCall, Usage,
 };
 use formwork_http::with_trace;
 use formwork_json::Level;
 use futures_util::StreamExt as _;
-use futures_util::future::{try_join, try_join_all};
-use tokio::time::Instant;
+use futures_util::future::try_join_all;
+use serde_json::Value;
 
 use super::job::{Job, late};
 use super::judge::Judge;
 use super::stream::{Line, open};
-use crate::access::now;
 use crate::ask::{Tool, Want};
+use crate::failover::{Attempt, Failed, first};
 use crate::names::Target;
 use crate::problem::{Kind, Problem};
+use crate::protocol::Frames;
 use crate::protocol::turn::Turn;
 use crate::record::Made;
 use crate::reply::{Called, Choice, Content, Finish, Reply};
@@ -28,31 +29,37 @@ use crate::reply::{Called, Choice, Content, Finish, Reply};
 /// The longest answer that is read, in bytes.
 const MAX_ANSWER: usize = 64 << 20;
 
-/// One of the answers to a request, as far as it was read.
+/// One of the answers to a request.
 struct Talk<'j> {
-    job: &'j Job,
-    judge: &'j Judge,
-    messages: Vec<Arc<Message>>,
-    /// The number of the answer, which its seed depends on.
-    nth: u64,
     /// The targets that did not fail.
     targets: Vec<usize>,
     made: Vec<Made>,
-    /// The text and the calls of the open call of the target.
+    open: OpenCall<'j>,
+}
+
+/// The open call for an answer, as far as it was read.
+struct OpenCall<'j> {
+    job: &'j Job,
+    judge: &'j Judge,
+    /// The client, if it gets the answer as it comes, where no judgement can reject it.
+    line: Option<&'j mut Line>,
+    messages: Vec<Arc<Message>>,
+    /// The number of the answer, which its seed depends on.
+    nth: u64,
     text: String,
     calls: Vec<ToolCall>,
-    /// The model's reasoning in the open call, as far as it was not shown.
+    /// The model's reasoning, as far as it was not shown.
     thinking: String,
+    is_shown: bool,
+    /// The tokens of the text, as far as the target has told their probabilities.
+    log_probs: Vec<LogProb>,
 }
 
 /// Answers with a whole response.
 pub(super) async fn whole(mut job: Job) -> Result<Response, Problem> {
     let judge = Judge::of(&job).await;
     let judge = job.record.checked(judge).await?;
-    let mut talks = talks(&job, &judge);
-    let all = try_join_all(talks.iter_mut().map(|talk| talk.answer(None)));
-    let answered = tokio::time::timeout_at(job.until, all).await.unwrap_or_else(|_| Err(late()));
-    let (made, result) = ended(&job, talks, answered);
+    let (made, result) = reply(&job, &judge, None).await;
     let response = result.and_then(|reply| job.respond(&reply));
     job.record.calls(made, response.as_ref().err()).await;
     response
@@ -69,17 +76,7 @@ pub(super) async fn stream(mut job: Job) -> Result<Response, Problem> {
         let _guard = guard;
         let opening = line.frames.open();
         line.send(opening).await;
-        let mut talks = talks(&job, &judge);
-        let answered = match talks.split_first_mut() {
-            Some((first, others)) => {
-                let others = try_join_all(others.iter_mut().map(|talk| talk.answer(None)));
-                let all = try_join(first.answer(Some(&mut line)), others);
-                let all = tokio::time::timeout_at(job.until, all).await.unwrap_or_else(|_| Err(late()));
-                all.map(|(first, others)| [vec![first], others].concat())
-            }
-            None => Ok(Vec::new()),
-        };
-        let (made, result) = ended(&job, talks, answered);
+        let (made, result) = reply(&job, &judge, Some(&mut line)).await;
         let last = match &result {
             Ok(reply) => line.close(reply),
             Err(problem) => line.frames.fail(problem),
@@ -90,21 +87,29 @@ pub(super) async fn stream(mut job: Job) -> Result<Response, Problem> {
     Ok(response)
 }
 
-/// Returns the answers of a request, all of them open.
-fn talks<'j>(job: &'j Job, judge: &'j Judge) -> Vec<Talk<'j>> {
+/// Returns the calls of all answers, and the reply that they come to. The first is shown as it comes.
+async fn reply(job: &Job, judge: &Judge, mut line: Option<&mut Line>) -> (Vec<Made>, Result<Reply, Problem>) {
     let messages = messages(job);
     let talk = |nth| Talk {
-        job,
-        judge,
-        messages: messages.clone(),
-        nth: u64::from(nth),
         targets: job.targets.clone(),
         made: Vec::new(),
-        text: String::new(),
-        calls: Vec::new(),
-        thinking: String::new(),
+        open: OpenCall {
+            job,
+            judge,
+            line: line.take(),
+            messages: messages.clone(),
+            nth: u64::from(nth),
+            text: String::new(),
+            calls: Vec::new(),
+            thinking: String::new(),
+            is_shown: false,
+            log_probs: Vec::new(),
+        },
     };
-    (0..job.ask.count).map(talk).collect()
+    let mut talks: Vec<_> = (0..job.ask.count).map(talk).collect();
+    let all = try_join_all(talks.iter_mut().map(Talk::answer));
+    let answered = tokio::time::timeout_at(job.until, all).await.unwrap_or_else(|_| Err(late()));
+    ended(job, talks, answered)
 }
 
 /// Returns the dialogue, with what the model has to know beside its tools.
@@ -133,20 +138,11 @@ fn ended(
     talks: Vec<Talk<'_>>,
     answered: Result<Vec<Choice>, Problem>,
 ) -> (Vec<Made>, Result<Reply, Problem>) {
-    let is_cut = answered.as_ref().is_err_and(|problem| matches!(problem.kind, Kind::Deadline | Kind::Busy));
-    let is_late = answered.as_ref().is_err_and(|problem| problem.kind == Kind::Deadline);
     let mut made = Vec::new();
     for mut talk in talks {
-        let heard = talk.heard();
         if let Some(open) = talk.made.last_mut().filter(|made| !made.has_ended()) {
-            open.end(
-                match heard {
-                    None if is_late => job.shared.engine.unanswered(&job.ask, job.prompt, 1),
-                    heard if is_cut || heard.is_some() => heard.unwrap_or_else(|| estimate(job, 0)),
-                    _ => Usage::default(),
-                },
-                None,
-            );
+            let usage = answered.as_ref().err().map(|problem| talk.open.spent(problem));
+            open.end(usage.unwrap_or_default(), None);
         }
         made.append(&mut talk.made);
     }
@@ -174,37 +170,41 @@ fn estimate(job: &Job, bytes: usize) -> Usage {
 }
 
 impl Talk<'_> {
-    /// Returns an answer that holds. Its text is shown as it comes where no judgement can reject it.
-    async fn answer(&mut self, mut line: Option<&mut Line>) -> Result<Choice, Problem> {
+    /// Returns an answer that holds.
+    async fn answer(&mut self) -> Result<Choice, Problem> {
+        let Self { targets, made, open } = self;
         loop {
-            let (end, is_shown) = self.turn(line.as_deref_mut()).await?;
+            let engine = &open.job.shared.engine;
+            let Some(end) = first(engine, targets, made, open).await? else {
+                return Err(Problem::new(Kind::Unavailable, "there is no target"));
+            };
             let is_whole =
                 matches!(end.finish, ModelFinish::Stop | ModelFinish::ToolCall | ModelFinish::Other(_));
-            let (mut text, calls) = (std::mem::take(&mut self.text), std::mem::take(&mut self.calls));
-            let mut thinking = std::mem::take(&mut self.thinking);
+            let (mut text, calls) = (std::mem::take(&mut open.text), std::mem::take(&mut open.calls));
+            let mut thinking = std::mem::take(&mut open.thinking);
             let turn = Turn::of(
                 &text,
                 calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str())),
                 is_whole,
             );
-            let wrong = self.judge.wrong(&turn, Level::Clean);
-            if let Some(made) = self.made.last_mut() {
+            let wrong = open.judge.wrong(&turn, Level::Clean);
+            if let Some(made) = made.last_mut() {
                 made.end(end.usage, wrong.as_ref().map(|wrong| wrong.violations.as_slice()));
             }
             if let Some(wrong) = wrong {
-                if is_shown {
-                    return Err(self.judge.problem(wrong, self.made.len()));
+                if open.is_shown {
+                    return Err(open.judge.problem(wrong, made.len()));
                 }
-                let correction = self.judge.again(self.job, &self.made, wrong)?;
-                self.messages.push(Arc::new(Message::user(correction)));
+                let correction = open.judge.again(open.job, made, wrong)?;
+                open.messages.push(Arc::new(Message::user(correction)));
                 continue;
             }
-            if let Some(line) = line.filter(|_| !thinking.is_empty()) {
+            if let Some(line) = open.line.as_deref_mut().filter(|_| !thinking.is_empty()) {
                 let pieces = line.frames.thinking(&std::mem::take(&mut thinking));
                 line.send(pieces).await;
             }
             if calls.is_empty() {
-                if let Some(Ok(Some(value))) = self.judge.text(&text, Level::Clean).filter(|_| is_whole) {
+                if let Some(Ok(Some(value))) = open.judge.text(&text, Level::Clean).filter(|_| is_whole) {
                     text = value.to_string();
                 }
                 let (content, finish) = match end.finish {
@@ -212,7 +212,8 @@ impl Talk<'_> {
                     ModelFinish::Length => (Content::Text(text), Finish::Length),
                     _ => (Content::Text(text), Finish::Stop),
                 };
-                return Ok(Choice { thinking, content, finish });
+                let log_probs = std::mem::take(&mut open.log_probs);
+                return Ok(Choice { thinking, log_probs, ..Choice::new(content, finish) });
             }
             let calls = calls.into_iter().map(|call| Called {
                 name: call.name,
@@ -220,124 +221,111 @@ impl Talk<'_> {
             });
             let finish = if end.finish == ModelFinish::Length { Finish::Length } else { Finish::Call };
             let content = Content::Calls { text, calls: calls.collect() };
-            return Ok(Choice { thinking, content, finish });
+            return Ok(Choice { thinking, ..Choice::new(content, finish) });
         }
     }
+}
 
-    /// Makes one call: of the first target that answers. Returns its end, and whether a part of it was shown.
-    async fn turn(&mut self, mut line: Option<&mut Line>) -> Result<(End, bool), Problem> {
-        loop {
-            let Some(nth) = self.targets.first().copied() else {
-                return Err(Problem::new(Kind::Unavailable, "there is no target"));
-            };
-            let Some(target) = self.job.shared.engine.names.targets().get(nth) else {
-                self.targets.remove(0);
-                continue;
-            };
-            self.made.push(Made::new(nth, now()));
-            let mut is_shown = false;
-            match self.call(target, line.as_deref_mut(), &mut is_shown).await {
-                Ok(end) => return Ok((end, is_shown)),
-                Err(problem) if is_shown || self.targets.len() == 1 || problem.kind == Kind::Busy => {
-                    return Err(problem);
+impl Attempt for OpenCall<'_> {
+    type Answer = End;
+
+    async fn call(&mut self, target: &Target) -> Result<End, Failed> {
+        self.text.clear();
+        self.calls.clear();
+        self.thinking.clear();
+        self.log_probs.clear();
+        self.is_shown = false;
+        self.read(target).await.map_err(|broken| {
+            let (fault, problem) = match broken {
+                Broken::Target(fault) => {
+                    let problem = Problem::of_fault(&fault);
+                    (Some(fault), problem)
                 }
-                Err(problem) => {
-                    let heard = self.heard().unwrap_or_default();
-                    if let Some(made) = self.made.last_mut() {
-                        made.fail(heard, &problem);
-                    }
-                    self.text.clear();
-                    self.calls.clear();
-                    self.thinking.clear();
-                    self.targets.remove(0);
-                }
-            }
-        }
+                Broken::Other(problem) => (None, problem),
+            };
+            let usage = self.spent(&problem);
+            Failed { is_final: self.is_shown || problem.kind == Kind::Busy, fault, problem, usage }
+        })
     }
+}
 
-    async fn call(
-        &mut self,
-        target: &Target,
-        mut line: Option<&mut Line>,
-        is_shown: &mut bool,
-    ) -> Result<End, Problem> {
-        let left = || Problem::new(Kind::Busy, "the client left");
+/// The reason for a call without an end.
+enum Broken {
+    Target(Fault),
+    Other(Problem),
+}
+
+impl OpenCall<'_> {
+    async fn read(&mut self, target: &Target) -> Result<End, Broken> {
         let request = self.request(target);
         let answer = target.backend.provider().call(&request);
-        let answer = match &line {
-            Some(line) => tokio::select! {
-                answer = answer => answer,
-                () = line.sender.closed() => return Err(left()),
-            },
-            None => answer.await,
-        };
-        let outages = &self.job.shared.engine.outages;
-        let failed = |fault| {
-            outages.failed(target.name(), &fault);
-            Problem::of_fault(&fault)
-        };
-        let mut answer = answer.map_err(failed)?;
-        outages.answered(target.name());
+        let mut answer = self.wait(answer).await?.map_err(Broken::Target)?;
         let mut probed = Usage::default();
-        let mut due = Instant::now() + self.job.shared.engine.limits.keep_alive;
         loop {
-            let delta = match &line {
-                Some(line) => tokio::select! {
-                    delta = answer.next() => delta,
-                    () = line.sender.closed() => return Err(left()),
-                    () = tokio::time::sleep_until(due) => {
-                        due = Instant::now() + line.keep_alive;
-                        line.keep_alive().await;
-                        continue;
-                    }
-                },
-                None => answer.next().await,
-            };
-            match delta {
+            match self.wait(answer.next()).await? {
                 Some(Ok(Delta::Text(more))) => {
                     self.text.push_str(&more);
-                    if self.text.len() > MAX_ANSWER {
-                        return Err(Problem::new(Kind::Upstream, "the answer of the target is too long"));
-                    }
-                    if let Some(line) = line.as_deref_mut()
-                        && self.judge.takes_any_text()
-                    {
-                        due = Instant::now() + line.keep_alive;
-                        *is_shown = true;
-                        let piece = line.frames.text(&more);
-                        if !line.send(piece).await {
-                            return Err(left());
-                        }
-                    }
+                    check(self.text.len())?;
+                    self.show(|frames| frames.text(&more), true).await?;
                 }
                 Some(Ok(Delta::Reasoning(more))) => {
                     self.thinking.push_str(&more);
-                    if self.thinking.len() > MAX_ANSWER {
-                        return Err(Problem::new(Kind::Upstream, "the reasoning of the target is too long"));
-                    }
-                    if let Some(line) = line.as_deref_mut()
-                        && self.judge.takes_any_text()
-                    {
-                        due = Instant::now() + line.keep_alive;
-                        let piece = line.frames.thinking(&std::mem::take(&mut self.thinking));
-                        if !line.send(piece).await {
-                            return Err(left());
-                        }
+                    check(self.thinking.len())?;
+                    if self.shows() {
+                        let thinking = std::mem::take(&mut self.thinking);
+                        self.show(|frames| frames.thinking(&thinking), false).await?;
                     }
                 }
                 Some(Ok(Delta::ToolCall(call))) => self.calls.push(call),
+                Some(Ok(Delta::LogProbs(more))) => self.log_probs.extend(more),
                 Some(Ok(Delta::End(mut end))) => {
                     end.usage = end.usage.plus(probed);
                     return Ok(end);
                 }
                 Some(Ok(Delta::Probe { usage })) => probed = probed.plus(usage),
                 Some(Ok(_)) => {}
-                Some(Err(fault)) => return Err(failed(fault)),
+                Some(Err(fault)) => return Err(Broken::Target(fault)),
                 None => {
                     let usage = self.heard().unwrap_or_else(|| estimate(self.job, 0));
                     return Ok(End::new(ModelFinish::Stop, usage.plus(probed)));
                 }
             }
+        }
+    }
+
+    /// Waits for the target, and keeps the connection of the client alive.
+    async fn wait<T>(&mut self, part: impl Future<Output = T>) -> Result<T, Broken> {
+        match self.line.as_deref_mut() {
+            Some(line) => line.client.wait(part, true).await.ok_or_else(left),
+            None => Ok(part.await),
+        }
+    }
+
+    /// Returns whether the answer is shown as it comes.
+    const fn shows(&self) -> bool {
+        self.line.is_some() && self.judge.takes_any_text()
+    }
+
+    /// Shows a part of the answer.
+    async fn show(
+        &mut self,
+        events: impl FnOnce(&mut dyn Frames) -> Vec<Value>,
+        is_answer: bool,
+    ) -> Result<(), Broken> {
+        let shows = self.shows();
+        let Some(line) = self.line.as_deref_mut().filter(|_| shows) else { return Ok(()) };
+        self.is_shown |= is_answer;
+        let events = events(&mut *line.frames);
+        line.send(events).await.then_some(()).ok_or_else(left)
+    }
+
+    /// Returns what was used by the call, which a problem ended.
+    fn spent(&self, problem: &Problem) -> Usage {
+        match (self.heard(), problem.kind) {
+            (Some(heard), _) => heard,
+            (None, Kind::Deadline) => self.job.shared.engine.unanswered(&self.job.ask, self.job.prompt, 1),
+            (None, Kind::Busy) => estimate(self.job, 0),
+            _ => Usage::default(),
         }
     }
 
@@ -368,4 +356,15 @@ impl Talk<'_> {
         }
         call
     }
+}
+
+/// Returns the end of a call whose client left.
+fn left() -> Broken {
+    Broken::Other(Problem::new(Kind::Busy, "the client left"))
+}
+
+/// Refuses an answer that is too long to be kept.
+fn check(length: usize) -> Result<(), Broken> {
+    let long = || Broken::Other(Problem::new(Kind::Upstream, "the answer of the target is too long"));
+    (length <= MAX_ANSWER).then_some(()).ok_or_else(long)
 }

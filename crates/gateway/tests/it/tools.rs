@@ -285,6 +285,27 @@ fn a_call_with_wrong_arguments_is_never_seen() {
 }
 
 #[test]
+fn a_correction_goes_to_the_next_target_of_the_protocol_if_the_first_fails() {
+    for protocol in protocols() {
+        for stream in [false, true] {
+            let at = format!("{} {stream}", protocol.name);
+            let (wrong, _) = protocol.reply(stream, "", &[json!({"age": "old"})], 50);
+            let (right, bytes) = protocol.reply(stream, "", &[json!({"age": 34})], 50);
+            let first = Server::start([wrong, Reply::status(503)]).unwrap();
+            let second = Server::start([right]).unwrap();
+            let other = (protocol.section)(&second.url()).replace("primary", "other");
+            let mut body = protocol.body(stream);
+            body["model"] = "primary,other".into();
+            let got = Gate::new(&((protocol.section)(&first.url()) + &other)).post(protocol.path, &[], &body);
+            assert_eq!((got.status, got.text()), (200, String::from_utf8(bytes).unwrap()), "{at}");
+            assert_eq!((first.received().len(), second.received().len()), (2, 1), "{at}");
+            let correction = String::from_utf8_lossy(&second.received()[0].body).into_owned();
+            assert!(correction.contains("$.age"), "{at}: {correction}");
+        }
+    }
+}
+
+#[test]
 fn calls_that_stay_wrong_are_the_protocols_error() {
     let wrong = [json!({"age": 34}), json!({"age": "old"})];
     for protocol in protocols() {

@@ -268,3 +268,89 @@ fn the_reasoning_of_a_target_is_where_the_protocol_of_the_client_has_it() {
         }
     }
 }
+
+#[test]
+fn log_probabilities_of_texts_come_through_between_protocols_and_are_named_where_they_cannot() {
+    let text = "Häl lo";
+    let pieces = [("Häl", -0.25), (" lo", -1.5)];
+    let tokens = pieces.map(
+        |(token, log)| json!({"token": token, "logprob": log, "bytes": token.as_bytes(), "top_logprobs": []}),
+    );
+    let message = json!({"role": "assistant", "content": text});
+    let chosen = pieces.map(|(token, log)| json!({"token": token, "logProbability": log}));
+    let part = json!({"type": "output_text", "text": text, "annotations": [], "logprobs": tokens});
+    let targets = [
+        (
+            "openai",
+            json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop",
+                "logprobs": {"content": tokens, "refusal": null}}]}),
+            Some(("/logprobs", json!(true))),
+        ),
+        (
+            "responses",
+            json!({"id": "r", "object": "response", "status": "completed", "output": [
+                {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [part]}]}),
+            Some(("/include/0", json!("message.output_text.logprobs"))),
+        ),
+        (
+            "ollama",
+            json!({"message": message, "logprobs": tokens, "done": true, "done_reason": "stop"}),
+            Some(("/logprobs", json!(true))),
+        ),
+        (
+            "gemini",
+            json!({"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": "STOP",
+                "logprobsResult": {"chosenCandidates": chosen}}]}),
+            Some(("/generationConfig/responseLogprobs", json!(true))),
+        ),
+        (
+            "anthropic",
+            json!({"type": "message", "role": "assistant", "content": [{"type": "text", "text": text}],
+                "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1}}),
+            None,
+        ),
+    ];
+    let messages = json!([{"role": "user", "content": "Hi."}]);
+    let clients = [
+        (
+            "openai",
+            "/v1/chat/completions",
+            json!({"messages": messages, "logprobs": true}),
+            "logprobs",
+            "/choices/0/logprobs/content",
+        ),
+        (
+            "responses",
+            "/v1/responses",
+            json!({"input": "Hi.", "include": ["message.output_text.logprobs"]}),
+            "include",
+            "/output/0/content/0/logprobs",
+        ),
+        ("ollama", "/api/chat", json!({"messages": messages, "logprobs": true}), "logprobs", "/logprobs"),
+    ];
+    for (kind, reply, asked) in targets {
+        for (client, path, body, named, place) in clients.iter().filter(|client| client.0 != kind) {
+            for stream in [false, true] {
+                let at = format!("{client} to {kind}, {stream}");
+                let server = Server::start([Reply::json(reply.to_string())]).unwrap();
+                let config = match kind {
+                    "responses" => section("primary", "openai", &server.url()) + "api = \"responses\"\n",
+                    _ => section("primary", kind, &server.url()),
+                };
+                let mut body = body.clone();
+                (body["model"], body["stream"]) = ("primary".into(), stream.into());
+                let got = Gate::new(&config).post(path, &[], &body);
+                assert_eq!(got.status, 200, "{at}: {}", got.text());
+                let sent: Value = serde_json::from_slice(&server.received()[0].body).unwrap();
+                match asked.as_ref().filter(|_| !stream) {
+                    Some((place_of_asked, value)) => {
+                        assert_eq!(sent.pointer(place_of_asked), Some(value), "{at}: {sent}");
+                        assert_eq!(got.json().pointer(place), Some(&json!(tokens)), "{at}: {}", got.text());
+                        assert_eq!(got.header("x-formwork-ignored"), None, "{at}");
+                    }
+                    None => assert_eq!(got.header("x-formwork-ignored"), Some(*named), "{at}"),
+                }
+            }
+        }
+    }
+}

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::files::counts_of_rows;
 use super::invoice;
 use super::record::{InFlight, Record, digest};
 
@@ -28,7 +29,7 @@ pub(crate) struct Found {
     pub(crate) changed: Vec<u64>,
     /// The number of calls that the provider received and the results do not contain: repeated after a kill, or missing.
     pub(crate) repeated: usize,
-    /// Rows with more such calls than were in flight at the kills.
+    /// Rows with more such calls than are uncertain in the store, or were in flight at the kills.
     pub(crate) forgotten: Vec<u64>,
     /// The calls and interruptions of the first five of these rows.
     pub(crate) histories: Vec<String>,
@@ -110,13 +111,16 @@ impl Found {
         }
     }
 
-    /// Compares the calls that a row's results do not contain with those that were in flight at the kills.
-    fn repeated(&mut self, row: u64, calls: usize) {
+    /// Compares the calls that a row's results do not contain with the uncertain ones of the store and with those that were in flight
+    /// at the kills.
+    fn repeated(&mut self, row: u64, calls: usize, uncertain: usize) {
         self.repeated += calls;
         let ages = self.in_flight.ages.get(&row).map(Vec::as_slice).unwrap_or_default();
         match ages.get(..calls) {
             Some(ages) => self.oldest = ages.last().copied().unwrap_or_default().max(self.oldest),
-            None => self.forgotten.push(row),
+            // A call that the store has as uncertain is explained, however long its answer had been there.
+            None if calls > uncertain => self.forgotten.push(row),
+            None => (),
         }
     }
 }
@@ -179,6 +183,7 @@ pub(crate) fn check(folder: &Path, rows: Range<u64>, record: &Record) -> Result<
     found.lost = rows.filter(|row| !seen.contains_key(row)).collect();
     found.doubled = seen.iter().filter(|(_, (times, _))| *times > 1).map(|(row, _)| *row).collect();
     found.doubled.sort_unstable();
+    let stored = counts_of_rows(folder)?;
     for row in record.rows() {
         let known = seen.get(&row).map_or(0, |(_, known)| *known);
         if record.of(row).windows(2).any(|calls| calls[0].model != calls[1].model) {
@@ -186,7 +191,8 @@ pub(crate) fn check(folder: &Path, rows: Range<u64>, record: &Record) -> Result<
         }
         let missing = record.of(row).len().saturating_sub(known);
         if missing > 0 {
-            found.repeated(row, missing);
+            let uncertain = stored.get(&row).map_or(0, |(_, uncertain)| *uncertain);
+            found.repeated(row, missing, uncertain);
         }
     }
     found.forgotten.sort_unstable();
@@ -213,6 +219,12 @@ mod tests {
         answer.text
     }
 
+    fn folder(name: &str) -> std::path::PathBuf {
+        let folder = std::env::temp_dir().join(format!("formwork-checker-{}-{name}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        folder
+    }
+
     fn checked(name: &str, record: &mut Record, bug: Bug) -> Vec<String> {
         let mut lines = Vec::new();
         for row in 0..14 {
@@ -228,8 +240,7 @@ mod tests {
         let call = |text| serde_json::json!({"text": text, "verdict": {"failure": {"kind": "invalid"}}});
         let mut rejected = vec![serde_json::json!({"id": "row-14", "calls": texts.map(call)})];
         bug(&mut lines, &mut rejected);
-        let folder = std::env::temp_dir().join(format!("formwork-checker-{}-{name}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a folder");
+        let folder = folder(name);
         for (file, lines) in [("part-00001.jsonl", lines), ("rejected-00001.jsonl", rejected)] {
             let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
             fs::write(folder.join(file), text).expect("a file");
@@ -293,6 +304,27 @@ mod tests {
         {
             let found = Found { counts: vec![[0, 0, 0], counts], ..Found::default() };
             assert_eq!(!found.faults().is_empty(), is_wrong, "{counts:?}: {:?}", found.faults());
+        }
+    }
+
+    /// A call without an end in the store explains one that the results do not contain, also where it was answered long before a kill.
+    #[test]
+    fn an_uncertain_call_of_the_store_explains_a_missing_one_of_its_row() {
+        for (name, row, call, ended, is_wrong) in [
+            ("open", 3, None, None, false),
+            ("of another row", 4, None, None, true),
+            ("with an end", 3, Some(0), Some(1), true),
+            ("never made", 3, None, Some(1), true),
+        ] {
+            let folder = folder(name);
+            let store = rusqlite::Connection::open(folder.join("store.db")).expect("a file");
+            store
+                .execute_batch("CREATE TABLE answer (row INTEGER, call INTEGER, ended INTEGER)")
+                .expect("a table");
+            store.execute("INSERT INTO answer VALUES (?, ?, ?)", (row, call, ended)).expect("a row");
+            let skip: Bug = |lines, _| lines[3]["calls"] = 1.into();
+            let faults = checked(name, &mut Record::default(), skip).join("");
+            assert_eq!(faults.contains("fewer calls"), is_wrong, "{name}: {faults}");
         }
     }
 

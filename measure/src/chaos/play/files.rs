@@ -1,5 +1,6 @@
 //! The files of a play, and the command that works on them.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::ops::Range;
@@ -76,22 +77,8 @@ impl Files {
 
     /// Returns the numbers of calls in the store while no process works on the batch: those with a known end, and the uncertain ones.
     pub(crate) fn counted(&self) -> Result<(usize, usize), String> {
-        let text = |error: rusqlite::Error| error.to_string();
-        let store = self.out.join("store.db");
-        if !store.exists() {
-            return Ok((0, 0));
-        }
-        let file = rusqlite::Connection::open(store).map_err(text)?;
-        // A process that was killed early leaves a file without tables.
-        let has_table = "SELECT 1 FROM sqlite_schema WHERE name = 'answer'";
-        if !file.prepare(has_table).and_then(|mut select| select.exists([])).map_err(text)? {
-            return Ok((0, 0));
-        }
-        let count = |row: &rusqlite::Row<'_>| {
-            Ok((row.get::<_, i64>(0)?.unsigned_abs() as usize, row.get::<_, i64>(1)?.unsigned_abs() as usize))
-        };
-        file.query_row("SELECT count(call), count(*) FILTER (WHERE ended IS NULL) FROM answer", [], count)
-            .map_err(text)
+        let counts = counts_of_rows(&self.out)?;
+        Ok(counts.values().fold((0, 0), |(known, uncertain), row| (known + row.0, uncertain + row.1)))
     }
 
     /// Returns SQLite's report on the state of the batch: `ok`.
@@ -103,6 +90,28 @@ impl Files {
         };
         of("store.db").and_then(|store| if store == "ok" { of("ledger.db") } else { Ok(store) })
     }
+}
+
+/// Returns the numbers of calls of each row in the store of a folder: those with a known end, and the uncertain ones.
+pub(crate) fn counts_of_rows(folder: &Path) -> Result<HashMap<u64, (usize, usize)>, String> {
+    let text = |error: rusqlite::Error| error.to_string();
+    let store = folder.join("store.db");
+    if !store.exists() {
+        return Ok(HashMap::new());
+    }
+    let file = rusqlite::Connection::open(store).map_err(text)?;
+    // A process that was killed early leaves a file without tables.
+    let has_table = "SELECT 1 FROM sqlite_schema WHERE name = 'answer'";
+    if !file.prepare(has_table).and_then(|mut select| select.exists([])).map_err(text)? {
+        return Ok(HashMap::new());
+    }
+    let mut select = file
+        .prepare("SELECT row, count(call), count(*) FILTER (WHERE ended IS NULL) FROM answer GROUP BY row")
+        .map_err(text)?;
+    let number = |row: &rusqlite::Row<'_>, at| row.get::<_, i64>(at).map(i64::unsigned_abs);
+    let rows = select
+        .query_map([], |row| Ok((number(row, 0)?, (number(row, 1)? as usize, number(row, 2)? as usize))));
+    rows.and_then(Iterator::collect).map_err(text)
 }
 
 /// Returns the library of the command `faketime`, if it is installed. The command itself would be killed in the place of the process.

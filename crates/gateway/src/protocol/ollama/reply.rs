@@ -6,7 +6,7 @@ use time::UtcDateTime;
 use super::Ollama;
 use crate::problem::Problem;
 use crate::protocol::base::to_json;
-use crate::reply::{Called, Content, Finish, Meta, Reply};
+use crate::reply::{Called, Choice, Content, Finish, Meta, Reply};
 
 /// Returns the body of a response.
 pub(super) fn whole(api: Ollama, reply: &Reply, meta: &Meta) -> Vec<u8> {
@@ -16,6 +16,9 @@ pub(super) fn whole(api: Ollama, reply: &Reply, meta: &Meta) -> Vec<u8> {
     match api {
         Ollama::Chat => out["message"] = content.map_or(Value::Null, message_of),
         Ollama::Generate => out["response"] = content.map_or("", Content::text).into(),
+    }
+    if let Some(tokens) = choice.and_then(Choice::tokens) {
+        out["logprobs"] = tokens.into();
     }
     think(api == Ollama::Chat, &mut out, choice.map_or("", |choice| &choice.thinking));
     end(&mut out, reply, meta);

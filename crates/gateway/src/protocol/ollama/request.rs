@@ -126,12 +126,15 @@ fn asked(mut body: Fields<'_>, messages: Vec<Message>, tools: Vec<Tool>) -> Resu
         sampling.max_tokens = limit.filter(|limit| *limit >= 1.0).map(|limit| limit as u32);
     }
     let plain = Ask::plain(body.required_text("model")?);
+    let want = parts::want(format, tools, ToolChoice::Auto, "tools")?;
+    let stream = body.flag("stream")?.unwrap_or(true);
+    body.log_probs(&mut settings, ("logprobs", &true.into()), (&want, stream));
     Ok(Ask {
         messages,
-        want: parts::want(format, tools, ToolChoice::Auto, "tools")?,
+        want,
         sampling,
         settings,
-        stream: body.flag("stream")?.unwrap_or(true),
+        stream,
         include_usage: true,
         ignored: body.finish(),
         ..plain

@@ -5,6 +5,8 @@ use serde_json::Value;
 use crate::protocol::openai;
 use crate::protocol::turn::{Turn, items};
 
+pub(super) use self::{read as event, read as whole};
+
 /// Reads a response, or a line of a stream.
 pub(super) fn read(turn: &mut Turn, body: &Value) {
     for call in items(&body["message"]["tool_calls"]) {

@@ -9,7 +9,7 @@ use crate::protocol::base::to_json;
 use crate::reply::{self, Called, Content, Finish, Meta, Reply};
 
 /// Returns the body of a response.
-pub(super) fn whole(reply: &Reply, meta: &Meta) -> Vec<u8> {
+pub(super) fn whole(_: super::OpenAi, reply: &Reply, meta: &Meta) -> Vec<u8> {
     let choices = reply.choices.iter().enumerate().map(|(nth, choice)| {
         let (content, refusal, calls) = match &choice.content {
             Content::Text(text) => (Some(text.as_str()), None, None),
@@ -22,7 +22,12 @@ pub(super) fn whole(reply: &Reply, meta: &Meta) -> Vec<u8> {
         let thinking = Some(choice.thinking.as_str()).filter(|thinking| !thinking.is_empty());
         let message =
             Answered { role: "assistant", reasoning_content: thinking, content, refusal, tool_calls: calls };
-        Chosen { index: nth, message, logprobs: (), finish_reason: finish(choice.finish) }
+        Chosen {
+            index: nth,
+            message,
+            logprobs: choice.tokens().map(|content| json!({"content": content, "refusal": null})),
+            finish_reason: finish(choice.finish),
+        }
     });
     to_json(&Completion {
         id: meta.id("chatcmpl-"),
@@ -86,7 +91,7 @@ struct Completion<'r> {
 struct Chosen<'r> {
     index: usize,
     message: Answered<'r>,
-    logprobs: (),
+    logprobs: Option<Value>,
     finish_reason: &'static str,
 }
 

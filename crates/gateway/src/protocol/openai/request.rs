@@ -63,7 +63,7 @@ const SETTINGS: [(&str, &str); 10] = [
 ];
 
 /// Reads a request.
-pub(super) fn ask(body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
+pub(super) fn ask(_: super::OpenAi, body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
     let mut body = Fields::body(body, known);
     body.known(FIELDS)?;
     for name in ["audio", "functions", "function_call", "web_search_options"] {
@@ -99,10 +99,12 @@ pub(super) fn ask(body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
     for (name, setting) in SETTINGS {
         body.setting(&mut settings, name, setting);
     }
+    let want = parts::want(format, tools, choice, "tool_choice")?;
+    body.log_probs(&mut settings, ("logprobs", &true.into()), (&want, stream));
     Ok(Ask {
         settings,
         messages,
-        want: parts::want(format, tools, choice, "tool_choice")?,
+        want,
         sampling: Sampling {
             temperature: body.number("temperature", 0.0..=2.0)?,
             top_p: body.number("top_p", 0.0..=1.0)?,

@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use crate::protocol::turn::{Turn, items};
 
+pub(super) use self::{read as event, read as whole};
+
 /// Reads a response, or an event of a stream.
 pub(super) fn read(turn: &mut Turn, body: &Value) {
     for choice in items(&body["choices"]) {

@@ -8,7 +8,7 @@ use crate::reply::{Called, Choice, Content, Finish, Meta, Reply};
 pub(super) use crate::protocol::openai::error;
 
 /// Returns the body of a response.
-pub(super) fn whole(reply: &Reply, meta: &Meta) -> Vec<u8> {
+pub(super) fn whole(_: super::Responses, reply: &Reply, meta: &Meta) -> Vec<u8> {
     to_json(&document(reply, meta))
 }
 
@@ -43,12 +43,16 @@ pub(in crate::protocol) fn document(reply: &Reply, meta: &Meta) -> Value {
 }
 
 /// Returns the items of an answer: its reasoning, its text, and its calls.
-fn items(Choice { thinking, content, .. }: &Choice, meta: &Meta, status: &str) -> Vec<Value> {
+fn items(choice: &Choice, meta: &Meta, status: &str) -> Vec<Value> {
+    let Choice { thinking, content, .. } = choice;
     let summary = json!([{"type": "summary_text", "text": thinking}]);
     let thinking = (!thinking.is_empty())
         .then(|| json!({"type": "reasoning", "id": meta.id("rs_"), "summary": summary}));
     let has_text = !matches!(content, Content::Calls { text, .. } if text.is_empty());
-    let message = has_text.then(|| message_item(content, meta, status));
+    let mut message = has_text.then(|| message_item(content, meta, status));
+    if let (Some(message), Some(tokens)) = (&mut message, choice.tokens()) {
+        message["content"][0]["logprobs"] = tokens.into();
+    }
     let calls = content.calls().iter().enumerate().map(|(nth, called)| call_item(called, meta, nth, status));
     thinking.into_iter().chain(message).chain(calls).collect()
 }

@@ -1,7 +1,7 @@
 //! Requests of the Responses API.
 
 use formwork_core::{Message, Part, Role};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::ask::{Ask, Sampling, Settings, Want};
 use crate::contracts::Known;
@@ -53,7 +53,7 @@ const SETTINGS: [(&str, &str); 5] = [
 ];
 
 /// Reads a request.
-pub(super) fn ask(body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
+pub(super) fn ask(_: super::Responses, body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
     let mut body = Fields::body(body, known);
     body.known(FIELDS)?;
     // The gateway stores no conversations, so it cannot continue one.
@@ -92,17 +92,20 @@ pub(super) fn ask(body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
     let choice =
         parts::choice(&mut body, |choice| parts::of_type(choice, "function")?.required_text("name"))?;
     let plain = Ask::plain(body.required_text("model")?);
+    let want = parts::want(format, tools, choice, "tool_choice")?;
+    let stream = body.flag("stream")?.unwrap_or(false);
+    body.log_probs(&mut settings, ("include", &json!(["message.output_text.logprobs"])), (&want, stream));
     Ok(Ask {
         messages,
         settings,
-        want: parts::want(format, tools, choice, "tool_choice")?,
+        want,
         sampling: Sampling {
             temperature: body.number("temperature", 0.0..=2.0)?,
             top_p: body.number("top_p", 0.0..=1.0)?,
             seed: None,
             max_tokens: body.count("max_output_tokens")?,
         },
-        stream: body.flag("stream")?.unwrap_or(false),
+        stream,
         include_usage: true,
         ignored: body.finish(),
         ..plain

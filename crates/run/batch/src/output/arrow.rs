@@ -20,7 +20,7 @@ use crate::{BatchError, View};
 const BATCH: (usize, usize) = (4096, 16 << 20);
 
 /// The size of a group of rows in Parquet, in bytes of memory.
-const GROUP: usize = 32 << 20;
+const GROUP: usize = 8 << 20;
 
 /// A column that is being filled.
 enum Column {

@@ -1,0 +1,74 @@
+//! The loop over the targets of a request, in whatever way they are called.
+
+use formwork_core::{Fault, Usage};
+
+use crate::access::now;
+use crate::engine::Engine;
+use crate::names::Target;
+use crate::problem::Problem;
+use crate::record::Made;
+
+/// One way of calling targets.
+pub(crate) trait Attempt {
+    type Answer;
+
+    /// Returns whether a target can be called in this way.
+    fn takes(&self, _target: &Target) -> bool {
+        true
+    }
+
+    /// Calls a target.
+    fn call(&mut self, target: &Target) -> impl Future<Output = Result<Self::Answer, Failed>> + Send;
+}
+
+/// A call without an answer.
+pub(crate) struct Failed {
+    /// The failure of the target; `None` if it is not to blame.
+    pub(crate) fault: Option<Fault>,
+    pub(crate) problem: Problem,
+    /// The usage of the call all the same.
+    pub(crate) usage: Usage,
+    /// Whether no other target may be called, because a part of the answer was shown or the client left.
+    pub(crate) is_final: bool,
+}
+
+/// Calls the first of the targets that answers, and notes each call and the health of each target. Targets that fail are taken from the
+/// list, except the last. Returns `None` if there is no target, or if the next one cannot be called in this way.
+///
+/// # Errors
+/// The [`Problem`] of the last call, which has ended.
+pub(crate) async fn first<A: Attempt>(
+    engine: &Engine,
+    targets: &mut Vec<usize>,
+    made: &mut Vec<Made>,
+    attempt: &mut A,
+) -> Result<Option<A::Answer>, Problem> {
+    while let Some(nth) = targets.first().copied() {
+        let Some(target) = engine.names.targets().get(nth) else {
+            targets.remove(0);
+            continue;
+        };
+        if !attempt.takes(target) {
+            break;
+        }
+        made.push(Made::new(nth, now()));
+        let failed = match attempt.call(target).await {
+            Ok(answer) => {
+                engine.outages.answered(target.name());
+                return Ok(Some(answer));
+            }
+            Err(failed) => failed,
+        };
+        if let Some(fault) = &failed.fault {
+            engine.outages.failed(target.name(), fault);
+        }
+        if let Some(made) = made.last_mut() {
+            made.fail(failed.usage, &failed.problem);
+        }
+        if failed.is_final || targets.len() == 1 {
+            return Err(failed.problem);
+        }
+        targets.remove(0);
+    }
+    Ok(None)
+}

@@ -1,0 +1,88 @@
+//! The reservation of the maximum cost of a request.
+
+use formwork_ledger::{Hold, RecordId};
+
+use super::Shared;
+use crate::access::Client;
+use crate::ask::Ask;
+use crate::document::Extent;
+use crate::engine::Bounds;
+use crate::problem::{Kind, Problem};
+use crate::record::Record;
+
+/// The parts of a request that its cost depends on.
+#[derive(Clone, Copy)]
+pub(super) struct Cost<'a> {
+    pub(super) ask: &'a Ask,
+    pub(super) prompt: Extent,
+    /// Whether the request is passed on as it is: it keeps its own limit from the start, because nothing ends it later.
+    pub(super) is_passed: bool,
+}
+
+/// Reserves the maximum cost of a request, and limits its runs to what was reserved. A request that is refused is recorded.
+///
+/// # Errors
+/// [`Kind::OutOfBudget`], [`Kind::Invalid`] or [`Kind::Forbidden`] for a target whose price is not known, and the problems of the key.
+pub(super) async fn reserve(
+    shared: &Shared,
+    (client, record): (&Client, &mut Record),
+    cost: Cost<'_>,
+    targets: &[usize],
+    bounds: &mut Bounds,
+) -> Result<(), Problem> {
+    let held = reserved(shared, client, cost, targets, *bounds, record.id()).await;
+    let (hold, limit) = record.checked(held).await?;
+    record.hold(hold);
+    bounds.budget = limit;
+    Ok(())
+}
+
+/// Returns the hold, and the limit for the run.
+async fn reserved(
+    shared: &Shared,
+    client: &Client,
+    Cost { ask, prompt, is_passed }: Cost<'_>,
+    targets: &[usize],
+    bounds: Bounds,
+    run: Option<RecordId>,
+) -> Result<(Option<Hold>, Option<u64>), Problem> {
+    let own = bounds.budget.filter(|_| is_passed);
+    let key = client.0.as_ref();
+    if key.is_none() && own.is_none() {
+        return Ok((None, bounds.budget));
+    }
+    let (whole, call) = match (shared.engine.worst(ask, prompt, targets), key.and_then(|key| key.budget)) {
+        (Ok(worst), _) => worst,
+        (Err(target), Some(_)) => {
+            let message = format!(
+                "the API key `{}` has a budget, and the price of `{target}` is not known",
+                client.name()
+            );
+            return Err(Problem::new(Kind::Forbidden, message));
+        }
+        (Err(target), None) if own.is_some() => {
+            let message = format!("`x-formwork-budget`: the price of `{target}` is not known");
+            return Err(Problem::invalid("x-formwork-budget", message));
+        }
+        (Err(_), None) => (0, 0),
+    };
+    if let Some(own) = own.filter(|own| call > *own) {
+        let usd = |micro: u64| micro as f64 / 1e6;
+        let message = format!(
+            "the request may cost up to {} US dollars, and `x-formwork-budget` allows {}: set a lower limit of tokens",
+            usd(call),
+            usd(own)
+        );
+        return Err(Problem::new(Kind::OutOfBudget, message));
+    }
+    let Some(key) = key else { return Ok((None, bounds.budget)) };
+    let limits = match (key.left(), bounds.budget) {
+        (left, Some(own)) => (own.min(call), own.min(left.unwrap_or(own).max(call))),
+        // The remaining budget must cover at least one attempt, but not all of them.
+        (Some(left), None) => (call, whole.min(left.max(call))),
+        (None, None) => (whole, whole),
+    };
+    let hold = shared.access.reserve(client, limits, run, shared.engine.limits.budget_wait).await?;
+    let amount = hold.as_ref().map_or(limits.1, Hold::amount);
+    Ok((hold, bounds.budget.or(key.budget.map(|_| amount))))
+}
