@@ -167,6 +167,12 @@ impl Connection {
         }
     }
 
+    /// Returns a header of the last response, whose name is given in small letters.
+    pub(super) fn header(&self, name: &str) -> Option<String> {
+        let head = String::from_utf8_lossy(self.message.head()).into_owned();
+        head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ").map(str::to_owned))
+    }
+
     /// Sends a request for a stream and reads the events to this text.
     pub(super) async fn begin(&mut self, request: &[u8], until: &str) -> Result<(), Failure> {
         self.send(request).await?;

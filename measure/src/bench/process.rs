@@ -92,6 +92,12 @@ impl Server {
         format!("http://{}", self.address)
     }
 
+    /// Sends the signal for a reload.
+    pub(super) fn hang_up(&self) -> Result<(), Failure> {
+        let status = Command::new("kill").args(["-HUP", &self.child.id().to_string()]).status()?;
+        if status.success() { Ok(()) } else { Err("the server got no signal".into()) }
+    }
+
     pub(super) fn used(&mut self) -> Result<Used, Failure> {
         self.input.write_all(b"used\n")?;
         self.input.flush()?;

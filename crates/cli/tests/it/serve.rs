@@ -292,6 +292,7 @@ fn what_cannot_be_served_is_said_before_a_model_is_called() {
     let text = std::fs::read_to_string(&config).unwrap();
     let collected =
         temporary("serve-collected.toml", format!("{text}[telemetry]\nendpoint = \"localhost:4318\"\n"));
+    let kept = temporary("serve-kept.toml", format!("{text}[serve]\ncache = 60\n"));
     for (args, says) in [
         (
             vec!["--listen", "0.0.0.0:0", "--config", &config],
@@ -307,6 +308,7 @@ fn what_cannot_be_served_is_said_before_a_model_is_called() {
             vec!["--listen", "127.0.0.1:0", "--config", &config, "--cache", "60"],
             "--cache keeps values in the ledger",
         ),
+        (vec!["--listen", "127.0.0.1:0", "--config", &kept], "[serve]: `cache` keeps values in the ledger"),
         (vec!["--listen", "127.0.0.1:0", "--config", "no-such.toml"], "no-such.toml"),
         (
             vec![

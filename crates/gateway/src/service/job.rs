@@ -13,7 +13,6 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::Shared;
-use super::kept::from_cache;
 use super::reserve::{Cost, reserve};
 use crate::access::Client;
 use crate::ask::{Ask, Sampling, Want};
@@ -225,6 +224,13 @@ impl Job {
             headers.insert("x-formwork-ignored", ignored);
         }
     }
+}
+
+/// Adds whether a response is an answer of the cache.
+pub(super) fn from_cache(mut response: Response, is_hit: bool) -> Response {
+    let name = HeaderValue::from_static(if is_hit { "hit" } else { "miss" });
+    response.headers_mut().insert("x-formwork-cache", name);
+    response
 }
 
 /// Returns the value of `x-formwork-warnings`: the kind and the path of each warning, as in `repaired, rounded at $.total`; `None` if

@@ -1,7 +1,5 @@
 //! Answers to contracts that a key has paid for before.
 
-use axum::http::HeaderValue;
-use axum::response::Response;
 use formwork_core::{Context, Error, Outcome};
 use serde_json::Value;
 
@@ -69,13 +67,6 @@ impl Job {
             ledger.cache_put(key, question, own, ttl, now);
         }
     }
-}
-
-/// Adds whether a response is an answer of the cache.
-pub(super) fn from_cache(mut response: Response, is_hit: bool) -> Response {
-    let name = HeaderValue::from_static(if is_hit { "hit" } else { "miss" });
-    response.headers_mut().insert("x-formwork-cache", name);
-    response
 }
 
 fn hex(bytes: &[u8]) -> String {

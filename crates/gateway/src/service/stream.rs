@@ -18,8 +18,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use super::Shared;
-use super::job::Job;
-use super::kept::from_cache;
+use super::job::{Job, from_cache};
 use super::open::Open;
 use crate::contracts::Spec;
 use crate::engine;

@@ -1,4 +1,4 @@
-//! How SQLite finds the rows of the pages: `EXPLAIN QUERY PLAN` of every statement that they read.
+//! The query plans of the pages: `EXPLAIN QUERY PLAN` of every statement that they read.
 
 use formwork_core::{ErrorKind, Time};
 

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn every_older_format_becomes_the_newest_and_keeps_its_rows() {
+    fn every_older_format_becomes_the_newest_and_keeps_its_rows_and_budgets() {
         let folder = tempfile::tempdir().unwrap();
         for format in 0..=STEPS.len() {
             let path = folder.path().join(format!("{format}.db"));
@@ -327,6 +327,10 @@ mod tests {
             functions(&old).unwrap();
             for step in &STEPS[..format] {
                 old.execute_batch(step).unwrap();
+            }
+            if format > 1 {
+                let key = "INSERT INTO key (name, hash, hint, role, budget, spent, created) VALUES ('k', x'01', 'fw', 'user', 900, 250, 1)";
+                old.execute_batch(key).unwrap();
             }
             if format > 0 {
                 old.execute_batch("INSERT INTO hourly_reason VALUES (1, 'type', '$', 'm', 'c', 7)").unwrap();
@@ -341,6 +345,13 @@ mod tests {
                 })
                 .unwrap();
             assert_eq!(kept, if format > 0 { 7 } else { 0 }, "format {format}");
+            let budgets = |reader: &Connection| {
+                reader.query_row("SELECT count(*), coalesce(sum(budget - spent), 0) FROM key", [], |row| {
+                    Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
+                })
+            };
+            let expected = if format > 1 { (1, 650) } else { (0, 0) };
+            assert_eq!(store.read(budgets).unwrap(), expected, "format {format}");
             let schema = |connection: &Connection| -> Vec<Option<String>> {
                 let mut rows = connection.prepare("SELECT sql FROM sqlite_schema ORDER BY name").unwrap();
                 rows.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()

@@ -50,11 +50,11 @@ pub(in crate::bench) async fn one(noticed: &str) -> Result<Value, Failure> {
         checks.push(("cut", streams("ours", 8).await?.1 != 0));
     }
     if matches!(noticed, "" | "lost" | "crossed" | "spending" | "memory") {
-        let soaked = traffic::soak(0.5, 40).await?;
+        let soaked = traffic::soak(0.5, 40, 0).await?;
         checks.extend([
             ("lost", soaked.lost != 0),
             ("crossed", soaked.crossed != 0),
-            ("spending", soaked.spent != soaked.paid),
+            ("spending", !soaked.is_paid()),
             // The soak's own limit holds for a run of minutes.
             ("memory", soaked.memory.growth() > 1.25),
         ]);

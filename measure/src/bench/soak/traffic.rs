@@ -1,6 +1,6 @@
 //! A long run with every kind of failure. It counts lost, crossed and wrongly charged responses, and the growth of memory.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use crate::bench::gateway::played::TOKENS;
 use crate::bench::process::Server;
 
 /// The behaviour that a request provokes, and the status that its client must receive. `None`: the client disconnects before.
-const ACTS: [(&str, bool, bool, Option<u16>); 10] = [
+const ACTS: [(&str, bool, bool, Option<u16>); 11] = [
     // The columns are: act, contract, stream, expected status.
     ("right", false, false, Some(200)),
     ("right", true, false, Some(200)),
@@ -31,7 +31,17 @@ const ACTS: [(&str, bool, bool, Option<u16>); 10] = [
     ("stall", true, false, Some(504)),
     ("cut", false, true, Some(200)),
     ("leave", false, true, None),
+    ("slow", false, true, Some(200)),
 ];
+
+/// The time for which a slow reader does not read its response.
+const SLOW: Duration = Duration::from_secs(3);
+
+/// The time between two reloads of the configuration.
+const RELOAD: u64 = 20;
+
+/// The time before a kill in which the runs of answers may not be written yet: a group waits for 200 ms. Their spending is.
+const GROUP: Duration = Duration::from_millis(500);
 
 /// The acts with complete responses, whose cost is known exactly.
 const EXACT: [&str; 3] = ["right", "mend", "fail"];
@@ -43,6 +53,10 @@ struct Counts {
     /// Missing responses, and responses that belong to another client.
     wrong: Vec<String>,
     crossed: u64,
+    /// The number of requests whose process was killed.
+    killed: u64,
+    /// The runs of the answers, and when these came.
+    runs: Vec<(String, Instant)>,
 }
 
 /// The result of a soak.
@@ -58,6 +72,24 @@ pub(super) struct Soaked {
     pub(super) spent: u64,
     pub(super) held: u64,
     pub(super) paid: u64,
+    /// The amount that was reserved by killed processes.
+    uncertain: u64,
+    kills: u32,
+    reloads: u32,
+    /// Requests without an answer, because their process was killed.
+    killed: u64,
+    /// The number of answers whose run is in the ledger, of those whose run is not, and of the latter those of the last moment before a
+    /// kill.
+    recorded: usize,
+    pub(super) unrecorded: usize,
+    unrecorded_at_kills: usize,
+}
+
+impl Soaked {
+    /// Returns whether the spending in the ledger is the server's count, apart from the amounts that are uncertain.
+    pub(super) const fn is_paid(&self) -> bool {
+        self.spent <= self.paid && self.paid <= self.spent + self.uncertain
+    }
 }
 
 /// The resident memory of the gateway in bytes.
@@ -75,7 +107,7 @@ impl Memory {
 }
 
 /// Runs the soak.
-pub(super) async fn soak(minutes: f64, rate: u32) -> Result<Soaked, Failure> {
+pub(super) async fn soak(minutes: f64, rate: u32, kills: u32) -> Result<Soaked, Failure> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("runs.db");
     let [exact, other] = keys(&file)?;
@@ -85,11 +117,14 @@ pub(super) async fn soak(minutes: f64, rate: u32) -> Result<Soaked, Failure> {
     let mut server = Server::start(&["soak", &urls, &file.display().to_string()])?;
     let local = LocalSet::new();
     let counts: Rc<RefCell<Counts>> = Rc::default();
-    let address: Rc<str> = server.address.as_str().into();
     let number = (minutes * 60.0 * f64::from(rate)) as u64;
     // Memory counts from after the first tenth (or minute), when connections, compiled contracts and the allocator's arenas exist.
     let warm = (number / 10).min(u64::from(rate) * 60);
     let mut samples: Vec<u64> = Vec::new();
+    let (mut uncertain, mut reloads, mut from) = (0, 0, 0);
+    let mut ends: Vec<Instant> = Vec::new();
+    let epoch: Rc<Cell<usize>> = Rc::default();
+    let every = number / u64::from(kills + 1);
     local
         .run_until(async {
             let start = Instant::now();
@@ -102,18 +137,43 @@ pub(super) async fn soak(minutes: f64, rate: u32) -> Result<Soaked, Failure> {
                 let key = if is_exact { exact.clone() } else { other.clone() };
                 let model = if is_exact { "exact" } else { "other" };
                 let planned = Planned { act, contract, stream, status, model, id: format!("Q{nth}Q") };
-                let (counts, address) = (Rc::clone(&counts), Rc::clone(&address));
+                let (counts, address) = (Rc::clone(&counts), server.address.clone());
+                let (present, began) = (Rc::clone(&epoch), epoch.get());
                 tasks.spawn_local(async move {
                     let seen = ask(&address, &key, &planned).await;
                     let mut counts = counts.borrow_mut();
+                    let is_whole = present.get() == began;
                     match seen {
-                        Ok(true) => *counts.right.entry(planned.act).or_default() += 1,
-                        Ok(false) => counts.crossed += 1,
+                        Ok((is_own, run)) => {
+                            counts.runs.extend(run.filter(|_| is_whole).map(|run| (run, Instant::now())));
+                            match is_own {
+                                true => *counts.right.entry(planned.act).or_default() += 1,
+                                false => counts.crossed += 1,
+                            }
+                        }
+                        Err(_) if !is_whole => counts.killed += 1,
                         Err(error) => counts.wrong.push(format!("{}: {error}", planned.act)),
                     }
                 });
                 while tasks.try_join_next().is_some() {}
-                if nth >= warm && nth % (u64::from(rate) * 5) == 0 {
+                if nth % (u64::from(rate) * RELOAD) == u64::from(rate) * 5 {
+                    server.hang_up()?;
+                    reloads += 1;
+                }
+                if nth > 0 && nth % every.max(1) == 0 && ends.len() < kills as usize {
+                    // No request goes on meanwhile: this thread sends all of them.
+                    drop(server);
+                    ends.push(Instant::now());
+                    epoch.set(epoch.get() + 1);
+                    let ledger = Ledger::open(&file, Settings::default())?;
+                    uncertain += ledger.key("exact")?.held;
+                    ledger.release_ended()?;
+                    drop(ledger);
+                    server = Server::start(&["soak", &urls, &file.display().to_string()])?;
+                    samples.clear();
+                    from = nth;
+                }
+                if nth >= from + warm && nth % (u64::from(rate) * 5) == 0 {
                     samples.push(server.used()?.resident);
                 }
             }
@@ -134,6 +194,15 @@ pub(super) async fn soak(minutes: f64, rate: u32) -> Result<Soaked, Failure> {
     for wrong in &counts.wrong {
         *why.entry(wrong[..wrong.floor_char_boundary(90)].to_owned()).or_default() += 1;
     }
+    let (mut recorded, mut unrecorded, mut unrecorded_at_kills) = (0, 0, 0);
+    for (run, at) in &counts.runs {
+        let is_at_kill = ends.iter().any(|end| *at <= *end + GROUP && *end <= *at + GROUP);
+        match ledger.run(run.parse()?)? {
+            Some(_) => recorded += 1,
+            None if is_at_kill => unrecorded_at_kills += 1,
+            None => unrecorded += 1,
+        }
+    }
     Ok(Soaked {
         requests: number,
         right: counts.right,
@@ -144,6 +213,13 @@ pub(super) async fn soak(minutes: f64, rate: u32) -> Result<Soaked, Failure> {
         spent: key.spent,
         held: key.held,
         paid: paid * each,
+        uncertain,
+        kills,
+        reloads,
+        killed: counts.killed,
+        recorded,
+        unrecorded,
+        unrecorded_at_kills,
     })
 }
 
@@ -169,7 +245,7 @@ pub(in crate::bench) async fn serve(urls: &str, file: &str) -> Result<(), Failur
     };
     let config = section("exact", exact) + &section("other", other);
     let ledger = Ledger::open(file, Settings::default())?;
-    ours::start(&config, |builder| builder.with_ledger(ledger)).await
+    ours::start(&config, |builder| builder.with_ledger(ledger.clone())).await
 }
 
 struct Planned {
@@ -187,8 +263,8 @@ fn request(body: &Value, key: &str, deadline: u32) -> Vec<u8> {
     post("/v1/chat/completions", &headers, &body.to_string())
 }
 
-/// Sends a request. Returns whether the answer is the client's own.
-async fn ask(address: &str, key: &str, planned: &Planned) -> Result<bool, Failure> {
+/// Sends a request. Returns whether the answer is the client's own, and its run.
+async fn ask(address: &str, key: &str, planned: &Planned) -> Result<(bool, Option<String>), Failure> {
     let kind = if planned.contract { "contract" } else { "text" };
     let mut body = json!({
         "model": planned.model, "max_tokens": 200, "stream": planned.stream,
@@ -208,16 +284,21 @@ async fn ask(address: &str, key: &str, planned: &Planned) -> Result<bool, Failur
     let Some(status) = planned.status else {
         connection.send(&request).await?;
         tokio::time::sleep(Duration::from_millis(100)).await;
-        return Ok(true);
+        return Ok((true, None));
     };
-    let whole = connection.whole(&request);
+    connection.send(&request).await?;
+    if planned.act == "slow" {
+        tokio::time::sleep(SLOW).await;
+    }
+    let whole = connection.whole(b"");
     let (seen, text) =
         tokio::time::timeout(Duration::from_secs(90), whole).await.map_err(|_| "no answer in 90 s")??;
     if seen != status {
         return Err(format!("status {seen}, not {status}: {text}").into());
     }
+    let run = Some(connection.header("x-formwork-run").ok_or("a response without its run")?);
     if status != 200 || planned.act == "cut" {
-        return Ok(true);
+        return Ok((true, run));
     }
     // Run identifiers contain no upper-case letters.
     let ids: Vec<&str> = text
@@ -227,7 +308,7 @@ async fn ask(address: &str, key: &str, planned: &Planned) -> Result<bool, Failur
     if ids.is_empty() {
         return Err(format!("no answer: {text}").into());
     }
-    Ok(ids.iter().all(|id| *id == planned.id.trim_matches('Q')))
+    Ok((ids.iter().all(|id| *id == planned.id.trim_matches('Q')), run))
 }
 
 /// Requests the number of billed completions from the simulated server.
