@@ -274,7 +274,7 @@ pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, 
     if play.pauses > 0 {
         record.stopped(long_faults(&files.out, PAUSE)?);
     }
-    record.stored_within(JOURNAL);
+    record.stored = Some(JOURNAL);
     let mut found = checker::check(&files.out, 0..play.rows, &record)?;
     let (known, uncertain) = files.counted()?;
     // Calls that a killed worker or server had in flight were begun by nobody who could tell.

@@ -44,7 +44,7 @@ pub(crate) struct Record {
     /// The number of calls of each row that a stopped process may have counted before it sent them.
     stopped: HashMap<u64, usize>,
     /// The time within which the client has to store a response; [`STORED`] unless it was set.
-    stored: Option<Duration>,
+    pub(crate) stored: Option<Duration>,
 }
 
 /// The calls that were in flight at the kills.
@@ -132,11 +132,6 @@ impl Record {
     /// request is sent.
     pub(crate) fn stopped(&mut self, calls: HashMap<u64, usize>) {
         self.stopped = calls;
-    }
-
-    /// Sets the time within which the client has to store a response.
-    pub(crate) fn stored_within(&mut self, time: Duration) {
-        self.stored = Some(time);
     }
 
     /// Returns the number of calls of a row that may be in its results although the provider did not receive them.
