@@ -25,7 +25,7 @@ REASONS = {
 
 
 def compare():
-    # `numbers.py` of this folder is not the module of that name that the package imports.
+    # `exact_numbers.py` of this folder is not the module of that name that the package imports.
     sys.path = [folder for folder in sys.path if os.path.abspath(folder or ".") != HERE]
     from genai_prices import Usage, calc_price
 

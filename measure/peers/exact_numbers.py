@@ -1,8 +1,8 @@
 """Compares reading and judging with exact numbers with a build without them, by counted instructions.
 
-    python3 measure/peers/numbers.py
+    python3 measure/peers/exact_numbers.py
 
-It builds `measure/peers/numbers` twice (with Formwork and serde_json's `float_roundtrip`, and with serde_json alone) and counts the
+It builds `measure/peers/exact_numbers` twice (with Formwork and serde_json's `float_roundtrip`, and with serde_json alone) and counts the
 instructions of each step with valgrind: (read exactly and judge) / (parse without exact numbers and judge). The goal is at most 1.15
 for every document. Exit code 1 if a document misses it.
 """
