@@ -43,8 +43,6 @@ pub(crate) struct Record {
     kills: Vec<Kill>,
     /// The number of calls of each row that a stopped process may have counted before it sent them.
     stopped: HashMap<u64, usize>,
-    /// The time within which the client has to store a response; [`STORED`] unless it was set.
-    pub(crate) stored: Option<Duration>,
 }
 
 /// The calls that were in flight at the kills.
@@ -179,7 +177,6 @@ impl Record {
     /// is in flight at it if its client closed the connection before it had the response.
     pub(crate) fn in_flight(&self) -> InFlight {
         let mut found = InFlight::default();
-        let stored = self.stored.unwrap_or(STORED);
         let mut at_kills = vec![0; self.kills.len()];
         for (row, calls) in &self.rows {
             let mut known = vec![false; calls.len()];
@@ -193,7 +190,7 @@ impl Record {
                     let age = calls[nth]
                         .ended
                         .map_or(Duration::ZERO, |ended| kill.from.saturating_duration_since(ended));
-                    if age <= stored && !std::mem::replace(&mut known[nth], true) {
+                    if age <= STORED && !std::mem::replace(&mut known[nth], true) {
                         *at_kill += 1;
                         found.open += usize::from(age.is_zero());
                         found.ages.entry(*row).or_default().push(age);

@@ -23,6 +23,9 @@ use crate::{BatchError, Ended, Engine, OpenRow, RowState, Stop, Store};
 /// The beginning of the keys of rows in Restate.
 const KEY: &str = "restate-";
 
+/// The cost of a call that a worker makes.
+const UNKNOWN: Cost = Cost { tokens: 0, micro_usd: None };
+
 /// The time within which a worker answers the first question.
 const HELLO: Duration = Duration::from_secs(20);
 
@@ -214,8 +217,7 @@ impl AsksRows for Session<'_> {
             Some(key) => key,
             None => {
                 let key = format!("{}-{number}", RecordId::next().to_string().replace("run_", KEY));
-                let unknown = Cost { tokens: 0, micro_usd: None };
-                store.intend(number, self.engine.pool.name(), unknown, Some(&key)).await?;
+                store.intend(number, self.engine.pool.name(), UNKNOWN, Some(&key)).await?;
                 key
             }
         };
@@ -240,6 +242,11 @@ impl AsksRows for Session<'_> {
         let micro_usd = total(reply.end.calls()).1.micro_usd.unwrap_or_default();
         *held(&self.spent) += micro_usd;
         let RowState { history, deferred, .. } = state;
+        for _ in 0..reply.uncertain {
+            // The open call becomes an uncertain one, and has a successor under the same key. A process that dies here gets the same
+            // reply again, so the uncertain calls are then counted twice, never too few.
+            store.intend(number, self.engine.pool.name(), UNKNOWN, Some(&key)).await?;
+        }
         let (has_history, has_calls) = (!history.is_empty(), !reply.end.calls().is_empty());
         let (result, now) = (reply.end.into_result(), self.engine.clock.now());
         let outcome = settle(store.as_ref(), number, history, deferred, result, &turn, now).await?;
@@ -339,7 +346,7 @@ fn understood(response: &Response) -> RowReply {
         best: None,
         not_stated: Vec::new(),
     });
-    RowReply { restarted: false, end }
+    RowReply { restarted: false, uncertain: 0, end }
 }
 
 #[async_trait]

@@ -13,19 +13,27 @@ pub(super) const MAX_ENTRY: usize = 4 << 20;
 /// The number of characters of an answer that are kept if its entry is too large.
 const BEGINNING: usize = 1000;
 
-/// The result of one step of a run: a call and its outcome.
+/// The result of one step of a run: a call and its outcome, or the note before it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Entry {
-    /// The run continues: the run without its input and without the calls that earlier entries have.
-    Going { run: Value, stored: Time },
+    /// An execution of the row is about to make a call. The newest entry was another one's, or there was none.
+    Begun { by: String },
+    /// The run continues: the run without its input and without the calls that earlier entries have. The execution that made the call
+    /// makes the next one without a note.
+    Going {
+        run: Value,
+        stored: Time,
+        #[serde(default)]
+        by: String,
+    },
     /// The run has ended.
     Ended(RunEnd),
 }
 
 impl Entry {
     /// Returns the entry of a step that took a run from one state to another.
-    pub(super) fn going(before: &Run, after: &Run, stored: Time) -> Self {
+    pub(super) fn going(before: &Run, after: &Run, stored: Time, by: String) -> Self {
         let mut run = serde_json::to_value(after).unwrap_or_default();
         if let Some(run) = run.as_object_mut() {
             run.shift_remove("input");
@@ -34,7 +42,7 @@ impl Entry {
             }
         }
         let all = || after.ledger().to_vec();
-        bounded(Self::Going { run, stored }, all)
+        bounded(Self::Going { run, stored, by }, all)
     }
 
     /// Returns the entry of a step that ended a run.

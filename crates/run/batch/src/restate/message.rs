@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use crate::row::{Accepted, RunError};
 
 /// The version of these messages. A worker understands those of its own version and of older ones.
-pub(super) const PROTOCOL: u32 = 2;
+pub(super) const PROTOCOL: u32 = 3;
 
 /// The name of the service that takes rows to their results.
 pub(super) const ROWS: &str = "FormworkRow";
@@ -51,6 +51,9 @@ pub(super) struct RowReply {
     /// Whether the worker could not continue the run of the request, and began a new one.
     #[serde(default)]
     pub(super) restarted: bool,
+    /// The number of calls that may have been made by executions that died, and are not in the result.
+    #[serde(default)]
+    pub(super) uncertain: u32,
     pub(super) end: RunEnd,
 }
 

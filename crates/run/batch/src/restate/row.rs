@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use formwork_core::{Clock as _, Error, ErrorKind, Run, Step, Time};
 use formwork_extract::{Extractor, TokioClock};
+use formwork_ledger::RecordId;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -43,6 +44,10 @@ pub(super) struct Calls {
 }
 
 /// Takes a row to its result.
+///
+/// Each execution of a row has a name, which is not kept, and each entry has the name of the execution that wrote it. An execution makes
+/// a call only if the newest entry is its own. Therefore the writer of an entry that another execution's note follows may have made
+/// one call whose result is lost, and no other execution can have made one.
 pub(super) async fn row<D: Durable>(
     durable: &D,
     extractor: &Extractor<Value>,
@@ -52,18 +57,21 @@ pub(super) async fn row<D: Durable>(
     let RowRequest { input, run, stored, .. } = request;
     let continued = run.as_deref().filter(|run| extractor.continued((*run).clone()).is_some()).cloned();
     let restarted = run.is_some() && continued.is_none();
+    let (me, mut newest, mut uncertain) = (RecordId::next().to_string(), None, 0);
     let (mut run, mut now) =
         (continued.unwrap_or_else(|| extractor.extraction(input).into_parts().1), stored);
     loop {
         let Some(extraction) = extractor.continued(run.clone()) else {
-            return Ok(RowReply { restarted, end: unavailable(ANEW) });
+            return Ok(RowReply { restarted, uncertain, end: unavailable(ANEW) });
         };
         // The worker's observations are applied to a run before its first step, so a copy takes the step.
         let (plan, mut copy) = extraction.into_parts();
         let mut called = None;
         match copy.step(&plan, now) {
-            Err(misuse) => return Ok(RowReply { restarted, end: RunEnd::from(Err(misuse.into())) }),
-            Ok(Step::Done) => return Ok(RowReply { restarted, end: run.finish().into() }),
+            Err(misuse) => {
+                return Ok(RowReply { restarted, uncertain, end: RunEnd::from(Err(misuse.into())) });
+            }
+            Ok(Step::Done) => return Ok(RowReply { restarted, uncertain, end: run.finish().into() }),
             Ok(Step::Wait { until, .. }) => {
                 let wait = until.since(now);
                 if wait >= TIMER {
@@ -79,10 +87,23 @@ pub(super) async fn row<D: Durable>(
             }
             Ok(_) => {}
         }
-        let work = carried_on(extractor.clone(), run.clone(), now, called, calls.clone());
-        match after(durable.step(Box::pin(work)).await?, &run) {
-            Ok((next, stored)) => (run, now) = (next, stored),
-            Err(end) => return Ok(RowReply { restarted, end: *end }),
+        // Every execution asks for the same steps: the entry of a step that was carried out says whether it was a note or a call.
+        let by = me.clone();
+        let work: BoxFuture<'static, Entry> = if newest.as_ref() == Some(&me) {
+            Box::pin(carried_on(extractor.clone(), run.clone(), now, called, calls.clone(), by))
+        } else {
+            Box::pin(async { Entry::Begun { by } })
+        };
+        match durable.step(work).await? {
+            Entry::Begun { by } => uncertain += u32::from(newest.replace(by).is_some()),
+            Entry::Ended(end) => return Ok(RowReply { restarted, uncertain, end }),
+            Entry::Going { run: after, stored, by } => match resume(&run, after) {
+                Ok(after) => (run, now, newest) = (after, stored, Some(by)),
+                Err(error) => {
+                    let message = format!("the journal of the row is one of another version: {error}");
+                    return Ok(RowReply { restarted, uncertain, end: unavailable(message) });
+                }
+            },
         }
     }
 }
@@ -93,20 +114,6 @@ fn unavailable(message: impl Into<String>) -> RunEnd {
     RunEnd::from(Err(Error::new(ErrorKind::Unavailable, message)))
 }
 
-/// Returns the run after a step and the time at which it was stored, or the end of the run.
-fn after(entry: Entry, before: &Run) -> Result<(Run, Time), Box<RunEnd>> {
-    match entry {
-        Entry::Ended(end) => Err(Box::new(end)),
-        Entry::Going { run, stored } => match resume(before, run) {
-            Ok(run) => Ok((run, stored)),
-            Err(error) => {
-                let message = format!("the journal of the row is one of another version: {error}");
-                Err(Box::new(unavailable(message)))
-            }
-        },
-    }
-}
-
 /// Carries a run on by one call. The time until the call begins does not count towards the deadline of the run.
 async fn carried_on(
     extractor: Extractor<Value>,
@@ -114,6 +121,7 @@ async fn carried_on(
     now: Time,
     called: Option<String>,
     calls: Calls,
+    by: String,
 ) -> Entry {
     if let (Some(slots), Some(target)) = (&calls.slots, &called) {
         slots.wait(target).await;
@@ -124,7 +132,7 @@ async fn carried_on(
         return Entry::ended(unavailable(ANEW));
     };
     match one_step(extraction).await {
-        Ok(after) => Entry::going(&run, &after, calls.clock.now()),
+        Ok(after) => Entry::going(&run, &after, calls.clock.now(), by),
         Err(result) => Entry::ended(result.into()),
     }
 }

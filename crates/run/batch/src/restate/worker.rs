@@ -214,7 +214,9 @@ impl Rows for FormworkRow {
                 let journal = Invocation(&ctx);
                 Ok(Json(row(&journal, &extractor, &self.calls, request).await?))
             }
-            Err(error) => Ok(Json(RowReply { restarted: false, end: RunEnd::from(Err(error)) })),
+            Err(error) => {
+                Ok(Json(RowReply { restarted: false, uncertain: 0, end: RunEnd::from(Err(error)) }))
+            }
         }
     }
 

@@ -100,6 +100,19 @@ async fn a_submitting_process_that_dies_gets_the_results_of_what_continued_witho
 }
 
 #[tokio::test(start_paused = true)]
+async fn calls_of_workers_that_die_are_uncertain_in_the_store() {
+    for (moment, made) in [(2, 0), (3, 30)] {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Arc::new(Server { dies_at: Some(moment), ..Server::new() });
+        let batch = batch(folder.path(), 30);
+        assert_eq!(engine(&server).run(batch.clone(), &CancellationToken::new()).await.unwrap(), Ended::Done);
+        let (progress, received) = (batch.view().progress().unwrap(), u64::from(server.provider.calls()));
+        assert_eq!((progress.finished(), progress.in_flight, progress.uncertain), (30, 0, 30));
+        assert_eq!(received, progress.calls + made);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn bad_input_is_one_message_each_with_its_remedy() {
     let replies = |server: Server| async move {
         let folder = tempfile::tempdir().unwrap();
