@@ -274,7 +274,7 @@ pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, 
     let (known, uncertain) = files.counted()?;
     found.counts = vec![[known, found.calls, uncertain]];
     // An execution whose row Restate gave to another worker can end its call long after a kill. The store has that call as uncertain.
-    found.in_flight.all = found.in_flight.all.max(uncertain);
+    found.max_repeated = found.max_repeated.max(uncertain);
     let integrity = files.integrity()?;
     Ok(Seen { found, seconds, max_open: provider.max_open(), integrity })
 }

@@ -29,6 +29,8 @@ pub(crate) struct Found {
     pub(crate) changed: Vec<u64>,
     /// The number of calls that the provider received and the results do not contain: repeated after a kill, or missing.
     pub(crate) repeated: usize,
+    /// The maximum number of such calls: those in flight at the kills.
+    pub(crate) max_repeated: usize,
     /// Rows with more such calls than are uncertain in the store, or were in flight at the kills.
     pub(crate) forgotten: Vec<u64>,
     /// The calls and interruptions of the first five of these rows.
@@ -76,11 +78,10 @@ impl Found {
                 "the provider received {received} calls, and the store has {known} with an end and {uncertain} uncertain ones"
             ));
         }
-        if self.repeated > self.in_flight.all {
-            let max = self.in_flight.all;
+        if self.repeated > self.max_repeated {
             faults.push(format!(
-                "{} calls are not in the results, and {max} were in flight at kills",
-                self.repeated
+                "{} calls are not in the results, and the kills explain {}",
+                self.repeated, self.max_repeated
             ));
         }
         faults
@@ -137,10 +138,12 @@ pub(crate) fn faults(found: &Found, integrity: &str) -> Vec<String> {
 /// Reads the result files of a folder, and compares these rows with the provider's record.
 pub(crate) fn check(folder: &Path, rows: Range<u64>, record: &Record) -> Result<Found, String> {
     let record = &record.within(&rows);
+    let in_flight = record.in_flight();
     let mut found = Found {
         calls: record.calls(),
         most_per_second: record.most_per_second(),
-        in_flight: record.in_flight(),
+        max_repeated: in_flight.all,
+        in_flight,
         unsent: rows.clone().map(|row| record.unsent(row)).sum(),
         ..Found::default()
     };
@@ -304,6 +307,14 @@ mod tests {
         {
             let found = Found { counts: vec![[0, 0, 0], counts], ..Found::default() };
             assert_eq!(!found.faults().is_empty(), is_wrong, "{counts:?}: {:?}", found.faults());
+        }
+    }
+
+    #[test]
+    fn no_more_calls_are_repeated_than_the_kills_explain() {
+        for (repeated, is_wrong) in [(0, false), (2, false), (3, true)] {
+            let found = Found { repeated, max_repeated: 2, ..Found::default() };
+            assert_eq!(!found.faults().is_empty(), is_wrong, "{repeated}: {:?}", found.faults());
         }
     }
 

@@ -23,7 +23,7 @@ use crate::{BatchError, Ended, Engine, OpenRow, RowState, Stop, Store};
 /// The beginning of the keys of rows in Restate.
 const KEY: &str = "restate-";
 
-/// The cost of a call that a worker makes.
+/// The cost of a call that a worker makes: its prices are not known here.
 const UNKNOWN: Cost = Cost { tokens: 0, micro_usd: None };
 
 /// The time within which a worker answers the first question.
