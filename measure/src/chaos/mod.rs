@@ -25,13 +25,13 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Engine {
-    /// Test the engine on SQLite: the process is killed with kill -9; the provider stalls, fails, and sends truncated and wrong
+    /// Test the engine on SQLite: the process is killed with kill -9 and gets SIGTERM; the provider stalls, fails, and sends truncated and wrong
     /// completions
     Sqlite(Sqlite),
     /// The engine for batch APIs: kill -9 while files are submitted, waited for and collected, files that expire half done, calls
     /// that fail, wrong answers
     ProviderBatch(ProviderBatch),
-    /// The engine on Restate: kill -9 of workers, of the server and of the submitting process, cut connections, a slow worker
+    /// The engine on Restate: kill -9 of workers, of the server and of the submitting process, SIGTERM, cut connections, a slow worker
     Restate(restate::Play),
     /// Old and new workers at one Restate server: rows that began at the old ones end there, and a second batch has a changed contract
     Deployments(deployments::Play),
@@ -45,7 +45,7 @@ struct ProviderBatch {
     /// Maximum number of rows per file of calls
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
     file_rows: u64,
-    /// Number of times that the process is killed
+    /// Number of times that the process is killed; every second time after an answer it gets SIGTERM
     #[arg(long, default_value_t = 30)]
     kills: usize,
     /// The command to test [default: a release build of this workspace's]
@@ -61,6 +61,9 @@ struct Sqlite {
     /// The number of kills of the process
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=1000))]
     kills: u32,
+    /// The number of times that the process gets SIGTERM
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    terms: u32,
     /// The maximum number of concurrent rows
     #[arg(long, default_value_t = 64)]
     concurrency: u32,
@@ -130,6 +133,7 @@ fn sqlite(args: &Sqlite, folder: &Path) -> Result<(), String> {
         folder: folder.to_owned(),
         rows: args.rows,
         kills: args.kills,
+        terms: args.terms,
         concurrency: args.concurrency,
         faults,
         clock_back: args.clock_back,

@@ -13,6 +13,7 @@ use super::commands::{Commands, free, server, started_server, text, three_ports}
 use super::play::checker::{self, Found, faults};
 use super::play::files::Files;
 use super::play::invoice;
+use super::play::kill::signal;
 use super::play::provider::Provider;
 use super::table::Table;
 use super::usual;
@@ -41,6 +42,9 @@ pub(super) struct Play {
     /// Number of times that the process that submits the rows is killed
     #[arg(long, default_value_t = 2)]
     submitter_kills: u32,
+    /// Number of times that a worker, and as often the process that submits the rows, gets SIGTERM
+    #[arg(long, default_value_t = 2)]
+    terms: u32,
     /// Number of times that the connections between Restate and the workers are cut
     #[arg(long, default_value_t = 2)]
     cuts: u32,
@@ -63,6 +67,8 @@ enum Fault {
     Worker,
     Server,
     Submitter,
+    WorkerTerm,
+    SubmitterTerm,
     Cut,
     Pause,
 }
@@ -73,6 +79,8 @@ impl Fault {
             Self::Worker => "kill -9 of a worker",
             Self::Server => "kill -9 of the server",
             Self::Submitter => "kill -9 of the submitter",
+            Self::WorkerTerm => "SIGTERM of a worker",
+            Self::SubmitterTerm => "SIGTERM of the submitter",
             Self::Cut => "cut connections",
             Self::Pause => "a stopped worker",
         }
@@ -86,6 +94,8 @@ impl Play {
             (Fault::Worker, self.worker_kills),
             (Fault::Server, self.server_kills),
             (Fault::Submitter, self.submitter_kills),
+            (Fault::WorkerTerm, self.terms),
+            (Fault::SubmitterTerm, self.terms),
             (Fault::Cut, self.cuts),
             (Fault::Pause, self.pauses),
         ];
@@ -100,9 +110,9 @@ impl Play {
     /// Returns the maximum number of calls that a fault interrupts.
     fn interrupts(&self, fault: Fault) -> usize {
         match fault {
-            Fault::Worker => self.concurrency,
+            Fault::Worker | Fault::WorkerTerm => self.concurrency,
             Fault::Server | Fault::Cut => self.concurrency * usize::from(self.workers),
-            Fault::Submitter | Fault::Pause => 0,
+            Fault::Submitter | Fault::SubmitterTerm | Fault::Pause => 0,
         }
     }
 }
@@ -126,6 +136,7 @@ impl Seen {
                 "kills of workers, server, submitter",
                 format!("{}, {}, {}", play.worker_kills, play.server_kills, play.submitter_kills),
             )
+            .with("SIGTERM of workers, submitter", format!("{0}, {0}", play.terms))
             .with("cuts, pauses", format!("{}, {}", play.cuts, play.pauses))
             .with("pace", pace)
             .with_found(&self.found, &self.integrity, self.seconds)
@@ -232,11 +243,14 @@ impl<'a> Processes<'a> {
             (Fault::Worker, Some(worker)) => {
                 worker.kill().and_then(|()| worker.wait()).map(drop).map_err(text)
             }
+            (Fault::WorkerTerm, Some(worker)) => {
+                signal("TERM", worker)?;
+                worker.wait().map(drop).map_err(text)
+            }
             (Fault::Pause, Some(worker)) => {
-                let id = worker.id().to_string();
-                signal("STOP", &id)?;
+                signal("STOP", worker)?;
                 thread::sleep(PAUSE);
-                signal("CONT", &id)
+                signal("CONT", worker)
             }
             (Fault::Server, _) => {
                 self.server.kill().and_then(|()| self.server.wait()).map_err(text)?;
@@ -246,11 +260,6 @@ impl<'a> Processes<'a> {
             _ => Ok(()),
         }
     }
-}
-
-fn signal(name: &str, process: &str) -> Result<(), String> {
-    let sent = Command::new("sh").args(["-c", "kill -s \"$0\" \"$1\"", name, process]).status();
-    sent.map(drop).map_err(text)
 }
 
 /// Plays it.
@@ -290,10 +299,15 @@ fn worked(
     let step = play.rows as usize * 14 / 10 / (faults.len() + 1);
     let mut next = 0;
     let mut batch = processes.batch()?;
+    let mut is_draining = false;
     loop {
         if let Some(status) = batch.try_wait().map_err(text)? {
             return match status.code() {
                 Some(0 | 1) => Ok(()),
+                Some(130) if is_draining => {
+                    (batch, is_draining) = (processes.batch()?, false);
+                    continue;
+                }
                 code => Err(format!(
                     "the batch ended with {code:?}: see {}",
                     processes.commands.folder.join("batch.log").display()
@@ -308,7 +322,11 @@ fn worked(
         if let Some(fault) = faults.get(next)
             && provider.calls() >= step * (next + 1) + (next * 37) % 50
         {
-            if *fault == Fault::Submitter {
+            if *fault == Fault::SubmitterTerm {
+                signal("TERM", &batch)?;
+                is_draining = true;
+            } else if *fault == Fault::Submitter {
+                is_draining = false;
                 batch.kill().and_then(|()| batch.wait()).map_err(text)?;
                 batch = processes.batch()?;
             } else {

@@ -60,6 +60,7 @@ pub(super) fn sqlite(play: &Play, seen: &kill::Seen) -> Table {
     Table::default()
         .with("rows", play.rows)
         .with("kills", seen.kills)
+        .with("SIGTERM", seen.terms)
         .with("full disk", seen.full)
         .with_found(&seen.found, &seen.integrity, seen.seconds)
         .with("most open", seen.max_open)
@@ -75,6 +76,7 @@ pub(super) fn provider_batch(play: &Submit, seen: &Submitted) -> Table {
             "kills before / after a request was carried out / answered",
             format!("{before} / {after} / {answered}"),
         )
+        .with("SIGTERM after an answer", seen.terms)
         .with("submitted twice", seen.twice)
         .with_found(&seen.found, &seen.integrity, seen.seconds)
 }

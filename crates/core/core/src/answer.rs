@@ -1,13 +1,12 @@
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use futures_core::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Fault, LogProb, Original, Usage};
+use crate::{Fault, LogProb, Original, RateLimit, Usage};
 
 /// The reason why a model stopped.
 ///
@@ -165,10 +164,9 @@ pub struct Completion {
     /// The tokens of the calls that probed the server before this call, which are not part of `usage`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Box<Usage>>,
-    /// The time until the server takes another call, if its headers say that nothing is left of a rate limit; in JSON, in
-    /// milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::fault::millis")]
-    pub pause: Option<Duration>,
+    /// The rate limits that the headers of the response report.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<RateLimit>,
 }
 
 impl Completion {
@@ -190,9 +188,9 @@ impl Completion {
         /// Sets the model's reasoning (default: empty).
         #[must_use]
         pub fn with_reasoning(reasoning: impl Into<String>);
-        /// Sets the time until the server takes another call (default: none).
+        /// Sets the rate limits that the headers of the response report (default: none).
         #[must_use]
-        pub const fn with_pause(pause: Option<Duration>);
+        pub fn with_limits(limits: Vec<RateLimit>);
     }
 
     /// Returns the part of the text that the model wrote.
@@ -213,8 +211,8 @@ impl Completion {
             Delta::Probe { usage } => {
                 self.probe = Some(Box::new(self.probe.take().map_or(usage, |before| before.plus(usage))));
             }
-            Delta::End(End { finish, usage, closed_at, restrained, model, pause }) => {
-                (self.finish, self.usage, self.model, self.pause) = (finish, usage, model, pause);
+            Delta::End(End { finish, usage, closed_at, restrained, model, limits }) => {
+                (self.finish, self.usage, self.model, self.limits) = (finish, usage, model, limits);
                 (self.closed_at, self.restrained) = (closed_at, restrained);
                 return true;
             }
@@ -238,7 +236,7 @@ impl Completion {
             restrained,
             model,
             probe,
-            pause,
+            limits,
         } = self;
         let probe = probe.map(|usage| Delta::Probe { usage: *usage });
         let reasoning = (!reasoning.is_empty()).then_some(Delta::Reasoning(reasoning));
@@ -247,7 +245,7 @@ impl Completion {
         let original = original.map(Delta::Original);
         let notes = notes.into_iter().map(Delta::Note);
         let log_probs = (!log_probs.is_empty()).then_some(Delta::LogProbs(log_probs));
-        let end = Delta::End(End { finish, usage, closed_at, restrained, model, pause });
+        let end = Delta::End(End { finish, usage, closed_at, restrained, model, limits });
         probe
             .into_iter()
             .chain(reasoning)
@@ -324,14 +322,14 @@ pub struct End {
     pub restrained: bool,
     /// The model that answered, in the provider's notation (default: unknown).
     pub model: Option<String>,
-    /// The time until the server takes another call (default: none); see [`Completion::pause`].
-    pub pause: Option<Duration>,
+    /// The rate limits that the headers of the response report (default: none).
+    pub limits: Vec<RateLimit>,
 }
 
 impl End {
     /// Creates the end of an answer that the provider neither closed nor shortened.
     pub const fn new(finish: Finish, usage: Usage) -> Self {
-        Self { finish, usage, closed_at: None, restrained: false, model: None, pause: None }
+        Self { finish, usage, closed_at: None, restrained: false, model: None, limits: Vec::new() }
     }
 
     crate::setters! {

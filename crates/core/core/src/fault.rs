@@ -148,6 +148,21 @@ impl Fault {
     }
 }
 
+/// Reads and writes a duration as whole milliseconds.
+pub(crate) mod whole_millis {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(u64::try_from(value.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        u64::deserialize(deserializer).map(Duration::from_millis)
+    }
+}
+
 /// Reads and writes an optional duration as whole milliseconds.
 pub(crate) mod millis {
     use std::time::Duration;

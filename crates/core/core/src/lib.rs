@@ -53,6 +53,7 @@ mod plan;
 mod policy;
 mod precision;
 mod provider;
+mod rate_limit;
 mod reader;
 mod report;
 mod root;
@@ -122,6 +123,7 @@ pub use policy::{
 };
 pub use precision::precision;
 pub use provider::{Clock, Layer, Provider, SharedProvider};
+pub use rate_limit::{Counted, RateLimit};
 pub use reader::{Ended, Follower, Item, Outline, Outlook, Progress, Reader, Snapshot, Verdict};
 pub use report::Report;
 pub use rule::{Custom, CustomRule, Rule, Rules, Term};

@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use formwork_core::{Fault, FaultKind, Time, is_secret_name};
-use formwork_wire::{Auth, Body, Transport, limit_pause};
+use formwork_core::{Fault, FaultKind, RateLimit, Time, is_secret_name};
+use formwork_wire::{Auth, Body, Transport, rate_limits};
 use http::header::HeaderName;
 use http::{HeaderMap, Request, Response, StatusCode};
 use reqwest::{Proxy, Url};
@@ -37,7 +37,7 @@ use crate::{ConfigError, Credentials, Key};
 /// section 8.4.1.3).
 ///
 /// After a response whose headers leave no further request, the next ones wait until the limit is full again, if that takes at most
-/// 20 seconds and ends before the deadline; see [`limit_pause`](formwork_wire::limit_pause). Waiting does not count as the server's time.
+/// 20 seconds and ends before the deadline; see [`RateLimit::pause`](formwork_core::RateLimit::pause). Waiting does not count as the server's time.
 ///
 /// ```
 /// use std::time::Duration;
@@ -331,7 +331,8 @@ impl HttpTransport {
         };
         if response.status().is_success() {
             let (parts, chunks) = response.into_parts();
-            self.clients.hold.set(limit_pause(&parts, self.now()), self.now());
+            let pause = RateLimit::pause(&rate_limits(&parts, self.now()));
+            self.clients.hold.set(pause, self.now());
             response = Response::from_parts(parts, chunks);
         }
         let limits = Limits { idle: self.settings.idle(left), deadline, max_bytes: self.settings.max_bytes };

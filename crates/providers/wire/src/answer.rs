@@ -1,12 +1,11 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
-use formwork_core::{Delta, Fault};
+use formwork_core::{Delta, Fault, RateLimit};
 use futures_core::Stream;
 use http::response::Parts;
 
-use crate::fault::{limit_pause, request_id};
+use crate::fault::{rate_limits, request_id};
 use crate::transport::redacted;
 use crate::{Body, Decoder, Deltas, SharedTransport};
 
@@ -28,8 +27,8 @@ pub(crate) struct Decoding {
     transport: SharedTransport,
     status: u16,
     request_id: Option<String>,
-    /// The time until the server takes another call, by its headers.
-    pause: Option<Duration>,
+    /// The rate limits that the headers report.
+    limits: Vec<RateLimit>,
 }
 
 impl Decoding {
@@ -40,7 +39,7 @@ impl Decoding {
         head: &Parts,
     ) -> Self {
         let (status, request_id) = (head.status.as_u16(), request_id(head));
-        let pause = limit_pause(head, transport.now());
+        let limits = rate_limits(head, transport.now());
         Self {
             body: Some(body),
             end: None,
@@ -50,7 +49,7 @@ impl Decoding {
             transport,
             status,
             request_id,
-            pause,
+            limits,
         }
     }
 
@@ -87,7 +86,7 @@ impl Stream for Decoding {
             }
             if let Some(mut delta) = this.ready.pop_front() {
                 if let Delta::End(end) = &mut delta {
-                    end.pause = this.pause;
+                    end.limits = std::mem::take(&mut this.limits);
                     this.fault = None;
                     this.ready.clear();
                     if this.body.as_mut().is_some_and(Body::finish_soon) {

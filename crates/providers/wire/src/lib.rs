@@ -50,7 +50,7 @@ pub use config::null_is_empty;
 pub use decoder::{Decoder, Deltas, Framed, Messages, Reader, Whole, decoder};
 pub use encode::{bad_request, folded, post, safe_name, schema_of, unsupported};
 pub use fault::{
-    bad_wire, closed_early, error_in, fault_of, is_closed_early, is_error, limit_pause, media_type, quoted,
+    bad_wire, closed_early, error_in, fault_of, is_closed_early, is_error, media_type, quoted, rate_limits,
     request_id, retry_after,
 };
 pub use framing::{Framing, Ndjson, Sse};

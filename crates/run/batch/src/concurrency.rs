@@ -1,11 +1,18 @@
 //! The number of calls that a target may have open, and the number that may start per second.
 //!
 //! Pure: the time is an argument. Both bounds grow while nothing is refused. A refusal lowers the bound that was reached: of the
-//! open calls for an overload or a time-out, of the starts per second too for a rate limit. Latency alone lowers nothing: the
+//! open calls for an overload or a time-out, of the starts per second too for a rate limit. Where the target reports its rate limits,
+//! calls start only as far as these reach. Latency alone lowers nothing: the
 //! number of open calls only stops growing where twice as many calls take twice as long, because nothing is gained there.
+
+mod reported;
 
 use std::collections::VecDeque;
 use std::time::Duration;
+
+use formwork_core::{RateLimit, Usage};
+
+use reported::Reported;
 
 /// The number of calls that may be open at the beginning.
 const START: f64 = 8.0;
@@ -130,6 +137,7 @@ pub(crate) struct Concurrency {
     refused_at_most: u32,
     /// Until this time, a rate limit is taken as one of open calls.
     counts_open: f64,
+    reported: Reported,
 }
 
 impl Concurrency {
@@ -153,6 +161,7 @@ impl Concurrency {
             most_open: 0.0,
             refused_at_most: 0,
             counts_open: 0.0,
+            reported: Reported::default(),
         }
     }
 
@@ -168,7 +177,7 @@ impl Concurrency {
     /// Returns the number of further calls that may start now.
     pub(crate) fn room(&mut self, now: f64) -> usize {
         self.fill(now);
-        let room = self.limit(now).saturating_sub(self.open as usize);
+        let room = self.limit(now).saturating_sub(self.open as usize).min(self.reported.room(now));
         match self.rate {
             _ if now < self.blocked => 0,
             // A wait may end a rounding error too early.
@@ -181,11 +190,12 @@ impl Concurrency {
     pub(crate) fn wait(&mut self, now: f64) -> Duration {
         self.fill(now);
         let by_rate = self.rate.map_or(0.0, |rate| (1.0 - self.tokens).max(0.0) / rate.at(now).max(MIN_RATE));
-        Duration::from_secs_f64(by_rate.max(self.blocked - now).clamp(0.0, 60.0))
+        let wait = by_rate.max(self.blocked - now).max(self.reported.wait(now));
+        Duration::from_secs_f64(wait.clamp(0.0, 60.0))
     }
 
-    /// Notes that a call starts.
-    pub(crate) fn started(&mut self, now: f64) {
+    /// Notes that a call starts, and returns its number.
+    pub(crate) fn started(&mut self, now: f64) -> u64 {
         self.fill(now);
         self.open += 1.0;
         self.most_open = self.most_open.max(self.open);
@@ -194,6 +204,20 @@ impl Concurrency {
         while self.starts.front().is_some_and(|first| *first < now - 3.0) {
             self.starts.pop_front();
         }
+        self.reported.started(now)
+    }
+
+    /// Notes the tokens of a call that was answered, and the rate limits that the headers of its response report. The call has this number
+    /// and started at `started`.
+    pub(crate) fn reported(
+        &mut self,
+        now: f64,
+        call: u64,
+        started: f64,
+        usage: &Usage,
+        limits: &[RateLimit],
+    ) {
+        self.reported.answered(now, call, started, usage, limits);
     }
 
     /// Notes that a call ended without saying anything about the target's limits.

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use formwork_core::{Answer, Call, Delta, Fault, FaultKind, Layer, SharedProvider};
+use formwork_core::{Answer, Call, Delta, End, Fault, FaultKind, Layer, SharedProvider};
 use formwork_layers::{Around, around};
 use futures_util::StreamExt as _;
 
@@ -45,7 +45,8 @@ impl Drop for Coming {
 /// A layer that measures the calls of one target, from which an engine derives the number of rows in progress.
 ///
 /// The number grows with every answer, and later with time. A rate limit (status 429), an overload (503, 529) or a time-out lowers it. A
-/// rate limit also bounds the number of rows that start per second. Answers that take longer lower nothing; the number only stops growing
+/// rate limit also bounds the number of rows that start per second, and the limits of requests and tokens that the headers of responses
+/// report bound them before a call is refused; see [`RateLimit`](formwork_core::RateLimit). Answers that take longer lower nothing; the number only stops growing
 /// where twice as many calls take twice as long. It delays no call, because the delay would count towards the deadline of the run. Wrap each target in its own pace, and pass all of them to [`InProcess::with_paces`](crate::InProcess::with_paces).
 ///
 /// ```
@@ -119,23 +120,25 @@ impl Pace {
         let mut state = self.state();
         let started = state.now();
         state.called = Some(Instant::now());
-        state.bounds.started(started);
+        let number = state.bounds.started(started);
         _ = ROW.try_with(Coming::calls);
-        Open { pace: self.clone(), started, is_ended: false }
+        Open { pace: self.clone(), number, started, is_ended: false }
     }
 }
 
 /// A call that is open, until it is dropped.
 struct Open {
     pace: Pace,
+    number: u64,
     started: f64,
     is_ended: bool,
 }
 
 impl Open {
-    fn answered(&mut self) {
+    fn answered(&mut self, end: &End) {
         let mut state = self.pace.state();
         let now = state.now();
+        state.bounds.reported(now, self.number, self.started, &end.usage, &end.limits);
         state.bounds.answered(now, self.started);
         self.is_ended = true;
     }
@@ -172,9 +175,33 @@ impl Around for Pace {
         let mut open = self.start();
         let answer = inner.call(call).await.inspect_err(|fault| open.failed(fault))?;
         Ok(Answer::new(answer.inspect(move |piece| match piece {
-            Ok(Delta::End(_)) => open.answered(),
+            Ok(Delta::End(end)) => open.answered(end),
             Ok(_) => {}
             Err(fault) => open.failed(fault),
         })))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use formwork_core::{Completion, Counted, Enforcement, Lowered, Message, RateLimit};
+    use formwork_testkit::{Reply, Scripted};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn limits_in_the_headers_of_an_answer_bound_the_next_rows() {
+        let limit = |left| RateLimit::new(Counted::Requests, left, Duration::from_secs(50));
+        let answers =
+            [3, 0].map(|left| Reply::completion(Completion::new("{}").with_limits(vec![limit(left)])));
+        let pace = Pace::new(64);
+        let provider = pace.wrap(Arc::new(Scripted::new(answers)));
+        let call = Call::new(vec![Message::user("34?")], Lowered::new(Enforcement::None, None));
+        for room in [9, 0] {
+            let answer = provider.call(&call).await.unwrap();
+            assert!(answer.collect().await.is_ok());
+            assert_eq!(pace.room(), room);
+        }
+        assert!(pace.wait() > Duration::from_secs(40));
     }
 }

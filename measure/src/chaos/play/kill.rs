@@ -1,4 +1,4 @@
-//! Runs a batch whose process is killed repeatedly.
+//! Runs a batch whose process is killed and terminated repeatedly.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,8 @@ pub(crate) struct Play {
     pub(crate) folder: PathBuf,
     pub(crate) rows: u64,
     pub(crate) kills: u32,
+    /// The number of times that the process gets SIGTERM.
+    pub(crate) terms: u32,
     pub(crate) concurrency: u32,
     pub(crate) faults: Faults,
     /// Set the clock back by an hour for every second process, with the command `faketime`.
@@ -41,6 +43,7 @@ pub(crate) struct Disk {
 pub(crate) struct Seen {
     pub(crate) found: Found,
     pub(crate) kills: u32,
+    pub(crate) terms: u32,
     pub(crate) seconds: f64,
     pub(crate) max_open: usize,
     pub(crate) integrity: String,
@@ -74,10 +77,10 @@ pub(crate) fn play(play: &Play) -> Result<Seen, String> {
     let started = Instant::now();
     let played = kill_and_resume(play, &provider, &files, started);
     let seconds = started.elapsed().as_secs_f64();
-    let seen = played.and_then(|(kills, full, counts)| {
+    let seen = played.and_then(|Counts { kills, terms, full, counts }| {
         let found = Found { counts, ..checker::check(&files.out, 0..play.rows, &provider.record())? };
         let integrity = files.integrity()?;
-        Ok(Seen { found, kills, seconds, max_open: provider.max_open(), integrity, full })
+        Ok(Seen { found, kills, terms, seconds, max_open: provider.max_open(), integrity, full })
     });
     if play.disk.is_some() {
         _ = Command::new("umount").arg(&files.out).status();
@@ -93,38 +96,61 @@ fn mount(arguments: &[&str], at: &Path) -> Result<(), String> {
     }
 }
 
+/// Sends a signal to a process.
+pub(crate) fn signal(name: &str, process: &Child) -> Result<(), String> {
+    let mut kill = Command::new("sh");
+    kill.args(["-c", "kill -s \"$0\" \"$1\"", name, &process.id().to_string()]);
+    kill.status().map(drop).map_err(|error| error.to_string())
+}
+
 fn start(play: &Play, files: &Files, is_first: bool, kills: u32) -> Result<Child, String> {
     let mut command = files.command(&play.formwork, is_first, play.clock_back && kills % 2 == 1);
     command.args(["--concurrency", &play.concurrency.to_string()]);
     command.spawn().map_err(|error| format!("{}: {error}", play.formwork.display()))
 }
 
-/// Returns the number of kills and of full disks, and the numbers of calls at each of them and at the end.
+/// The numbers of interruptions by kind, and the numbers of calls at each of them and at the end.
+#[derive(Debug, Default)]
+struct Counts {
+    kills: u32,
+    terms: u32,
+    full: u32,
+    counts: Vec<[usize; 3]>,
+}
+
 fn kill_and_resume(
     play: &Play,
     provider: &Provider,
     files: &Files,
     started: Instant,
-) -> Result<(u32, u32, Vec<[usize; 3]>), String> {
-    let (mut kills, mut full) = (0, 0);
-    let mut counts = Vec::new();
+) -> Result<Counts, String> {
+    let mut seen = Counts::default();
     let count = || files.counted().map(|(known, uncertain)| [known, provider.calls(), uncertain]);
     // A quarter more rows may wait for their results to be stored.
     let open = play.concurrency as usize * 5 / 4;
     loop {
-        let mut child = start(play, files, kills == 0 && full == 0, kills)?;
-        // The kills are spread over the expected number of calls, at moments independent of the batch.
-        let step = play.rows as usize * 14 / 10 / (play.kills as usize + 1);
-        let at = step * (kills as usize + 1) + (kills as usize * 37) % 50;
+        let done = seen.kills + seen.terms;
+        let mut child = start(play, files, done == 0 && seen.full == 0, done)?;
+        // The interruptions are spread over the expected number of calls, at moments independent of the batch, the signals over the
+        // kills.
+        let all = play.kills + play.terms;
+        let step = play.rows as usize * 14 / 10 / (all as usize + 1);
+        let at = step * (done as usize + 1) + (done as usize * 37) % 50;
+        let is_term = u64::from(seen.terms) * u64::from(all) < u64::from(play.terms) * u64::from(done + 1);
+        let mut is_draining = false;
         let status = loop {
             if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
                 break Some(status);
             }
-            if kills < play.kills && provider.calls() >= at {
+            if is_term && done < all && !is_draining && provider.calls() >= at {
+                signal("TERM", &child)?;
+                is_draining = true;
+            }
+            if !is_term && done < all && provider.calls() >= at {
                 provider.kill("kill -9", open, || {
                     child.kill().and_then(|()| child.wait()).map(drop).map_err(|error| error.to_string())
                 })?;
-                kills += 1;
+                seen.kills += 1;
                 break None;
             }
             if started.elapsed() > PATIENCE {
@@ -133,8 +159,8 @@ fn kill_and_resume(
             }
             thread::sleep(Duration::from_millis(1));
         };
-        if status.is_none() || play.disk.is_none() || full > 0 {
-            counts.push(count()?);
+        if status.is_none() || play.disk.is_none() || seen.full > 0 {
+            seen.counts.push(count()?);
         }
         let Some(status) = status else { continue };
         let mut line = String::new();
@@ -142,9 +168,18 @@ fn kill_and_resume(
             _ = std::io::Read::read_to_string(&mut stderr, &mut line);
         }
         match (status.code(), &play.disk) {
-            (Some(0 | 1), _) => return Ok((kills, full, counts)),
-            (Some(2), Some(disk)) if line.contains("full") && full == 0 => {
-                full += 1;
+            (Some(0 | 1), _) => return Ok(seen),
+            (Some(130), _) if is_draining => {
+                seen.terms += 1;
+                // A process that ends itself leaves no call without an end.
+                if let [.., [.., before], [.., after]] = seen.counts.as_slice()
+                    && after > before
+                {
+                    return Err(format!("SIGTERM left {} uncertain calls", after - before));
+                }
+            }
+            (Some(2), Some(disk)) if line.contains("full") && seen.full == 0 => {
+                seen.full += 1;
                 // The calls whose answers found no space on the disk are repeated.
                 provider.kill("full disk", open, || Ok(()))?;
                 mount(&["-o", &format!("remount,size={}", disk.large)], &files.out)?;

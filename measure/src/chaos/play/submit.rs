@@ -10,6 +10,7 @@ use super::batches::{Batches, Moment, replies};
 use super::checker::{self, Found, faults};
 use super::files::Files;
 use super::invoice;
+use super::kill::signal;
 
 /// The settings of a chaos test.
 #[derive(Debug, Clone)]
@@ -33,6 +34,8 @@ pub(crate) struct Submitted {
     pub(crate) found: Found,
     /// The kills before a request was carried out, after that, and after its answer.
     pub(crate) kills: [usize; 3],
+    /// The number of times that the process got SIGTERM instead, after an answer.
+    pub(crate) terms: usize,
     /// The files of calls that the provider accepted.
     pub(crate) accepted: usize,
     /// The calls that were submitted although an earlier one of their row was with the provider.
@@ -69,7 +72,7 @@ pub(crate) fn submit(play: &Submit) -> Result<Submitted, String> {
     );
     let files = Files::write(&play.folder, 0..play.rows, &invoice::contract(), &config)?;
     let started = Instant::now();
-    let (mut kills, mut is_first, mut counts) = ([0; 3], true, Vec::new());
+    let (mut kills, mut terms, mut is_first, mut counts) = ([0; 3], 0, true, Vec::new());
     loop {
         let mut command = files.command(&play.formwork, is_first, false);
         command.args(["--mode", "provider-batch", "--file-rows", &play.file_rows.to_string()]);
@@ -77,10 +80,13 @@ pub(crate) fn submit(play: &Submit) -> Result<Submitted, String> {
         let mut child = command.spawn().map_err(|error| format!("{}: {error}", play.formwork.display()))?;
         // A process that died before it created a batch left nothing to resume.
         is_first = false;
-        let died = until_dead(&mut child, &provider, started)?;
+        // SIGTERM and kill -9 alternate.
+        let is_term = kills[Moment::Answered as usize] >= terms;
+        let died = until_dead(&mut child, &provider, started, is_term)?;
         let (known, uncertain) = files.counted()?;
         counts.push([known, provider.record().calls(), uncertain]);
         match died {
+            Some(Moment::Answered) if is_term => terms += 1,
             Some(moment) => kills[moment as usize] += 1,
             None => break,
         }
@@ -90,6 +96,7 @@ pub(crate) fn submit(play: &Submit) -> Result<Submitted, String> {
     Ok(Submitted {
         found,
         kills,
+        terms,
         accepted: provider.accepted(),
         twice: provider.twice(),
         seconds: started.elapsed().as_secs_f64(),
@@ -97,10 +104,21 @@ pub(crate) fn submit(play: &Submit) -> Result<Submitted, String> {
     })
 }
 
-/// Kills the process when the server says so; `None` if it ended by itself.
-fn until_dead(child: &mut Child, provider: &Batches, started: Instant) -> Result<Option<Moment>, String> {
+/// Kills the process when the server says so, or sends SIGTERM after an answer; `None` if it ended by itself.
+fn until_dead(
+    child: &mut Child,
+    provider: &Batches,
+    started: Instant,
+    is_term: bool,
+) -> Result<Option<Moment>, String> {
+    let mut terminated = None;
     loop {
         if let Some(moment) = provider.death() {
+            if is_term && moment == Moment::Answered && terminated.is_none() {
+                signal("TERM", child)?;
+                terminated = Some(moment);
+                continue;
+            }
             child.kill().map_err(|error| error.to_string())?;
             child.wait().map_err(|error| error.to_string())?;
             return Ok(Some(moment));
@@ -108,6 +126,9 @@ fn until_dead(child: &mut Child, provider: &Batches, started: Instant) -> Result
         if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
             if matches!(status.code(), Some(0 | 1)) {
                 return Ok(None);
+            }
+            if status.code() == Some(130) && terminated.is_some() {
+                return Ok(terminated);
             }
             let mut line = String::new();
             if let Some(mut stderr) = child.stderr.take() {

@@ -10,8 +10,8 @@ use super::learn::Bounding;
 use super::{Run, State};
 use crate::health::DECLINED;
 use crate::{
-    Advice, Ask, Call, Completion, Enforcement, ErrorKind, Evidence, Failure, Fault, FaultKind, Plan, Shown,
-    Size, Time,
+    Advice, Ask, Call, Completion, Enforcement, ErrorKind, Evidence, Failure, Fault, FaultKind, Plan,
+    RateLimit, Shown, Size, Time,
 };
 
 /// The time before the deadline in which a time-out counts as caused by the deadline: transports and engines apply the same
@@ -135,7 +135,9 @@ impl Run {
 
     /// Adds the evidence that the server takes no further call for a time.
     pub(super) fn show_pause(&mut self, plan: &Plan, now: Time, completion: &Completion) {
-        let Some(pause) = completion.pause.filter(|pause| !pause.is_zero()) else { return };
+        let Some(pause) = RateLimit::pause(&completion.limits).filter(|pause| !pause.is_zero()) else {
+            return;
+        };
         let pause_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         let shown = Shown::LimitReached { pause_ms };
         self.evidence.push(self.evidence_of(plan, self.position.target, now, false, shown));

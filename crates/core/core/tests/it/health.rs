@@ -76,7 +76,8 @@ fn a_target_whose_headers_leave_no_call_is_skipped_until_its_limit_is_full() {
     for (pause, first) in [(Some(pause), 1), (Some(Duration::ZERO), 0), (None, 0)] {
         let mut run = Run::new(&plan, input());
         let Step::Call { id, .. } = run.step(&plan, START).unwrap() else { panic!() };
-        let answer = Completion::new(GOOD).with_pause(pause);
+        let limits = pause.map(|pause| RateLimit::new(Counted::Requests, 0, pause)).into_iter().collect();
+        let answer = Completion::new(GOOD).with_limits(limits);
         run.on(&plan, START, Event::answered(id, answer)).unwrap();
         run.take_evidence(&plan).iter().for_each(|evidence| {
             health.record(evidence, &Thresholds::default());

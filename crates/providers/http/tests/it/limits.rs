@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use formwork_core::FaultKind::Timeout;
-use formwork_core::Time;
+use formwork_core::{RateLimit, Time};
 use formwork_testkit::server::{End, Reply, Server};
 use formwork_wire::Transport;
 
@@ -41,11 +41,12 @@ async fn a_request_waits_for_the_end_of_a_pause_that_the_headers_before_it_ask_f
             Reply::status(200).with_header("x-ratelimit-remaining-requests", "9").with_body("two\n.\n");
         let server = server([limited, free.clone(), free]);
         let transport = transport(&server);
-        assert_eq!(ask(transport.clone()).await.unwrap().pause, pause, "{left} {reset}");
+        let limits = ask(transport.clone()).await.unwrap().limits;
+        assert_eq!(RateLimit::pause(&limits), pause, "{left} {reset}");
         let started = Instant::now();
         let until = deadline.map(|deadline| transport.now().after(deadline));
         let second = ask_by(transport.clone(), until).await.unwrap();
-        assert_eq!((second.text.as_str(), second.pause), ("two", None));
+        assert_eq!((second.text.as_str(), RateLimit::pause(&second.limits)), ("two", None));
         let passed = started.elapsed();
         let is_right = if waits { passed >= Duration::from_millis(500) } else { passed < seconds(15) };
         assert!(is_right, "{left} {reset}: {passed:?}");

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use formwork_core::Time;
+use formwork_core::{Counted, RateLimit, Time};
 use http::response::Parts;
 use serde::Deserialize;
 
@@ -19,6 +19,9 @@ struct Row {
     /// The vendors that send these headers.
     #[cfg_attr(not(test), expect(dead_code, reason = "for readers of the table"))]
     vendor: String,
+    counted: Counted,
+    /// The header with the size of the limit.
+    limit: String,
     /// The header with the number that is left.
     remaining: String,
     /// The header with the time at which the limit is full again.
@@ -28,30 +31,38 @@ struct Row {
 /// The beginnings of the names of all headers in the table.
 const PREFIXES: [&str; 3] = ["x-ratelimit-", "anthropic-ratelimit-", "x-tokenlimit-"];
 
-/// Returns the time until a server accepts another call, by the headers of its response: of the limits of requests and tokens of which
-/// nothing is left, the longest time until the limit is full again; at most a day. `None` if something is left of each, or if the
-/// server reports no limits. `docs/health.md` names the headers of each vendor.
+/// Returns the rate limits that the headers of a response report; none of them is full later than in a day. `docs/health.md` names the
+/// headers of each vendor.
 ///
 /// ```
 /// use std::time::Duration;
-/// use formwork_core::Time;
+/// use formwork_core::{Counted, RateLimit, Time};
 /// use formwork_wire::http::Response;
 ///
 /// let response = Response::builder()
 ///     .header("x-ratelimit-remaining-requests", "0")
 ///     .header("x-ratelimit-reset-requests", "1m30s");
 /// let (head, ()) = response.body(())?.into_parts();
-/// assert_eq!(formwork_wire::limit_pause(&head, Time(0)), Some(Duration::from_secs(90)));
+/// let limits = formwork_wire::rate_limits(&head, Time(0));
+/// assert_eq!(limits, [RateLimit::new(Counted::Requests, 0, Duration::from_secs(90))]);
 /// # Ok::<(), formwork_wire::http::Error>(())
 /// ```
-pub fn limit_pause(head: &Parts, now: Time) -> Option<Duration> {
+pub fn rate_limits(head: &Parts, now: Time) -> Vec<RateLimit> {
     let is_limit = |name: &http::HeaderName| PREFIXES.iter().any(|prefix| name.as_str().starts_with(prefix));
     if !head.headers.keys().any(is_limit) {
-        return None;
+        return Vec::new();
     }
     let text = |name: &str| head.headers.get(name)?.to_str().ok().map(str::trim);
-    let is_empty = |row: &&Row| text(&row.remaining).and_then(|left| left.parse::<f64>().ok()) == Some(0.0);
-    TABLE.iter().filter(is_empty).filter_map(|row| until(text(&row.reset)?, now)).max()
+    // Some servers send -1 where nothing is limited.
+    let number = |name: &str| {
+        let number = text(name)?.parse::<f64>().ok()?;
+        (number >= 0.0).then_some(number.ceil() as u64)
+    };
+    let limit = |row: &Row| {
+        let full_in = until(text(&row.reset)?, now)?;
+        Some(RateLimit::new(row.counted, number(&row.remaining)?, full_in).with_limit(number(&row.limit)))
+    };
+    TABLE.iter().filter_map(limit).collect()
 }
 
 /// Reads the time until a reset: seconds, milliseconds or seconds since 1970, a date (RFC 3339), or a duration such as `1m30.5s`.
@@ -132,7 +143,8 @@ mod tests {
         let page = std::fs::read_to_string(page).unwrap();
         for row in &rows {
             assert!(PREFIXES.iter().any(|prefix| row.remaining.starts_with(prefix)), "{}", row.remaining);
-            let listed = format!("| {} | `{}` | `{}` |", row.vendor, row.remaining, row.reset);
+            let listed =
+                format!("| {} | `{}` | `{}` | `{}` |", row.vendor, row.limit, row.remaining, row.reset);
             assert!(page.contains(&listed), "docs/health.md lacks {listed}");
         }
         let (requests, tokens) = ("x-ratelimit-remaining-requests", "x-ratelimit-remaining-tokens");
@@ -157,12 +169,29 @@ mod tests {
             (vec![("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "2026-13-24T12:00:00Z")], None),
             (vec![("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1e300")], Some(86_400_000)),
             (vec![("x-ratelimit-remaining", "0")], None),
+            (vec![("x-ratelimit-remaining", "-1"), ("x-ratelimit-reset", "4")], None),
+            (vec![("x-ratelimit-remaining", "0.5"), ("x-ratelimit-reset", "4")], None),
         ] {
             let response =
                 headers.iter().fold(Response::builder(), |all, (name, value)| all.header(*name, *value));
             let (head, ()) = response.body(()).unwrap().into_parts();
-            let pause = limit_pause(&head, NOW).map(|pause| pause.as_millis());
+            let pause = RateLimit::pause(&rate_limits(&head, NOW)).map(|pause| pause.as_millis());
             assert_eq!(pause, expected, "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn a_limit_says_what_it_counts_and_what_is_left() {
+        for row in TABLE.iter() {
+            let left = |size: Option<&str>| {
+                let response = Response::builder().header(&row.remaining, "7").header(&row.reset, "3");
+                let response = size.into_iter().fold(response, |all, size| all.header(&row.limit, size));
+                rate_limits(&response.body(()).unwrap().into_parts().0, NOW)
+            };
+            let limit = RateLimit::new(row.counted, 7, Duration::from_secs(3));
+            assert_eq!(left(None), [limit]);
+            assert_eq!(left(Some("60")), [limit.with_limit(Some(60))]);
+            assert_eq!(left(Some("many")), [limit]);
         }
     }
 

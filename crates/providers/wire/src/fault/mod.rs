@@ -6,7 +6,7 @@ mod table;
 
 use std::time::{Duration, SystemTime};
 
-use formwork_core::{Connection, Enforcement, Fault, FaultKind, Time};
+use formwork_core::{Connection, Enforcement, Fault, FaultKind, RateLimit, Time};
 use http::StatusCode;
 use http::response::Parts;
 use serde_json::Value;
@@ -16,7 +16,7 @@ use envelope::{document_of, message_of};
 use table::ErrorText;
 
 pub use envelope::error_in;
-pub use limits::limit_pause;
+pub use limits::rate_limits;
 
 /// The maximum length of a quotation of a server's message, in characters.
 const QUOTED: usize = 500;
@@ -59,7 +59,7 @@ pub fn is_closed_early(fault: &Fault) -> bool {
 /// ```
 /// use std::time::Duration;
 ///
-/// use formwork_core::{FaultKind, Time};
+/// use formwork_core::{FaultKind, RateLimit, Time};
 /// use formwork_wire::fault_of;
 /// use formwork_wire::http::Response;
 ///
@@ -90,7 +90,9 @@ impl RequestInfo {
             }
             _ => format!("{}: {}", status_words(head.status), quoted(&words(&document, body))),
         };
-        let pause = || limit_pause(head, now).filter(|_| head.status == StatusCode::TOO_MANY_REQUESTS);
+        let pause = || {
+            RateLimit::pause(&rate_limits(head, now)).filter(|_| head.status == StatusCode::TOO_MANY_REQUESTS)
+        };
         let wait = || retry_after(head, now).or_else(|| retry_delay(&document)).or_else(pause);
         Fault::new(kind, advised(message, &advice))
             .with_status(head.status.as_u16())

@@ -6,6 +6,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::f64::consts::TAU;
 use std::time::Duration;
 
+use formwork_core::{Counted, RateLimit, Usage};
+
 use super::{Concurrency, Refusal};
 
 /// A generator of numbers (xorshift), so that a simulation depends on its seed only.
@@ -35,6 +37,8 @@ struct Target {
     capacity: Option<(OverTime, Option<Refusal>)>,
     /// The calls within any second that it takes.
     rate: Option<OverTime>,
+    /// The limits that it reports: what they count, the size, and what is added per second.
+    limits: &'static [(Counted, f64, f64)],
 }
 
 /// The number of open rows, fixed or found.
@@ -59,10 +63,13 @@ impl Result {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// A call that started at this time (in nanoseconds) ends.
-    Answer(u64),
+    Answer {
+        started: u64,
+        call: Call,
+    },
     Refuse {
         started: u64,
         retry: u32,
@@ -74,8 +81,20 @@ enum Event {
     Look,
 }
 
+/// The number of a call, its tokens, and what was left of each limit.
+type Call = (u64, u64, Vec<u64>);
+
+/// The mean tokens of a call.
+const TOKENS: f64 = 1400.0;
+
 fn nanoseconds(seconds: f64) -> u64 {
     (seconds * 1e9) as u64
+}
+
+/// Returns a limit as the headers of a response report it.
+fn reported(((counted, size, per_second), left): (&(Counted, f64, f64), u64)) -> RateLimit {
+    let full_in = Duration::from_secs_f64((size - left as f64) / per_second);
+    RateLimit::new(*counted, left, full_in).with_limit(Some(*size as u64))
 }
 
 /// Plays `rows` rows, or as many as there is time for.
@@ -89,6 +108,8 @@ fn play(target: &Target, mode: &Rows, rows: usize, seconds: f64, seed: u64) -> R
     // The ends of the calls that the target works on, and its starts of the last second.
     let mut busy: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
     let mut lately: VecDeque<f64> = VecDeque::new();
+    let mut left: Vec<f64> = target.limits.iter().map(|(_, size, _)| *size).collect();
+    let mut filled = 0.0;
     while let Some(Reverse((at, event))) = events.pop() {
         let now = at as f64 / 1e9;
         if now >= seconds || done == rows {
@@ -98,8 +119,11 @@ fn play(target: &Target, mode: &Rows, rows: usize, seconds: f64, seed: u64) -> R
         match event {
             Event::Look if at != look => continue,
             Event::Look => look = u64::MAX,
-            Event::Answer(started) => {
-                bounds.answered(now, started as f64 / 1e9);
+            Event::Answer { started, call: (number, tokens, left) } => {
+                let started = started as f64 / 1e9;
+                let limits: Vec<_> = target.limits.iter().zip(left).map(reported).collect();
+                bounds.reported(now, number, started, &Usage::new(tokens, 0), &limits);
+                bounds.answered(now, started);
                 (open_rows, done, result.end) = (open_rows - 1, done + 1, now);
                 result.answered[now as usize] += 1;
             }
@@ -120,7 +144,17 @@ fn play(target: &Target, mode: &Rows, rows: usize, seconds: f64, seed: u64) -> R
         calls.extend(std::iter::repeat_n(0, room));
         for retry in calls {
             result.calls += 1;
-            bounds.started(now);
+            let number = bounds.started(now);
+            for (left, (_, size, per_second)) in left.iter_mut().zip(target.limits) {
+                *left = per_second.mul_add(now - filled, *left).min(*size);
+            }
+            filled = now;
+            let tokens = random.lognormal(TOKENS / 0.32_f64.exp(), 0.8).ceil();
+            let costs = target.limits.iter().map(|(counted, ..)| match counted {
+                Counted::Requests => 1.0,
+                _ => tokens,
+            });
+            let is_over_limit = left.iter().zip(costs.clone()).any(|(left, cost)| *left < cost);
             while busy.peek().is_some_and(|Reverse(end)| *end <= at) {
                 busy.pop();
             }
@@ -130,7 +164,7 @@ fn play(target: &Target, mode: &Rows, rows: usize, seconds: f64, seed: u64) -> R
             let latency = nanoseconds((target.latency)(&mut random, now));
             let is_over_rate = target.rate.is_some_and(|rate| lately.len() as f64 >= rate(now));
             let (refused, mut end) = match target.capacity {
-                _ if is_over_rate => (Some(true), 0),
+                _ if is_over_rate || is_over_limit => (Some(true), 0),
                 Some((capacity, refusal)) if busy.len() as f64 >= capacity(now).max(1.0) => match refusal {
                     Some(refusal) => (Some(refusal != Refusal::Load), 0),
                     // It waits for the call that ends first.
@@ -147,7 +181,10 @@ fn play(target: &Target, mode: &Rows, rows: usize, seconds: f64, seed: u64) -> R
             end = end.max(at + 1);
             lately.push_back(now);
             busy.push(Reverse(end));
-            events.push(Reverse((end, Event::Answer(at))));
+            left.iter_mut().zip(costs).for_each(|(left, cost)| *left -= cost);
+            let left = left.iter().map(|left| *left as u64).collect();
+            let answer = Event::Answer { started: at, call: (number, tokens as u64, left) };
+            events.push(Reverse((end, answer)));
         }
         let wait = bounds.wait(now).as_secs_f64();
         let next = at + nanoseconds(if wait > 0.0 { wait.max(1e-4) } else { 0.25 });
@@ -184,12 +221,12 @@ fn usual(random: &mut Random, _: f64) -> f64 {
 }
 
 const fn plain(latency: fn(&mut Random, f64) -> f64) -> Target {
-    Target { latency, capacity: None, rate: None }
+    Target { latency, capacity: None, rate: None, limits: &[] }
 }
 
 /// A target that works on a number of calls at a time; the others are refused, or wait.
 const fn capacity(capacity: fn(f64) -> f64, refusal: Option<Refusal>) -> Target {
-    Target { latency: usual, capacity: Some((capacity, refusal)), rate: None }
+    Target { latency: usual, capacity: Some((capacity, refusal)), rate: None, limits: &[] }
 }
 
 const WAITS: Option<Refusal> = None;
@@ -253,6 +290,69 @@ fn a_limit_of_calls_per_second_is_used_and_not_exceeded() {
 }
 
 #[test]
+fn limits_of_requests_and_tokens_that_the_target_reports_are_used_and_not_exceeded() {
+    use Counted::{InputTokens, Requests, Tokens};
+    for (name, limits, slow) in [
+        ("600 requests a minute", &[(Requests, 600.0, 10.0)][..], false),
+        ("60 requests a minute", &[(Requests, 60.0, 1.0)], false),
+        ("3,000 requests a minute, slow", &[(Requests, 3_000.0, 50.0)], true),
+        ("a million tokens a minute", &[(Tokens, 1e6, 1e6 / 60.0)], false),
+        ("a million tokens a minute, slow", &[(Tokens, 1e6, 1e6 / 60.0)], true),
+        ("tokens before requests", &[(Requests, 5_000.0, 80.0), (InputTokens, 4e5, 4e5 / 60.0)], false),
+        ("requests before tokens", &[(Requests, 300.0, 5.0), (InputTokens, 4e6, 4e6 / 60.0)], false),
+    ] {
+        let latency = if slow { |random: &mut Random, _| random.lognormal(2.0, 0.5) } else { usual };
+        let target = Target { limits, ..plain(latency) };
+        for seed in [1, 7] {
+            let (found, best, refused) = beside_fixed(&target, seed, 30, length() as usize);
+            // Fixed numbers of rows take short calls while long ones are refused again and again.
+            let steady = limits.iter().map(|(counted, _, per_second)| match counted {
+                Requests => *per_second,
+                _ => per_second / TOKENS,
+            });
+            let best = steady.fold(best, f64::min);
+            println!("{name}, seed {seed}: {found:.1} of {best:.1} rows/s, {:.2} % refused", 100.0 * refused);
+            assert!(
+                found >= best / 1.25 && refused <= 0.005,
+                "{name}, seed {seed}: {found} of {best}, {refused}"
+            );
+        }
+    }
+}
+
+#[test]
+fn rows_wait_for_a_reported_limit_of_which_nothing_is_left_and_not_for_a_day() {
+    let limit = |left, seconds| RateLimit::new(Counted::Requests, left, Duration::from_secs(seconds));
+    for (limits, room, wait) in [
+        (vec![], 7, 0),
+        (vec![limit(1, 50)], 7, 0),
+        (vec![limit(0, 50)], 0, 40),
+        (vec![limit(0, 3_600)], 7, 0),
+        // Of 100 calls, 5 are left to others; one call started later.
+        (vec![limit(10, 9).with_limit(Some(100))], 7, 0),
+        (vec![limit(6, 94).with_limit(Some(100))], 7, 0),
+        (vec![limit(5, 500).with_limit(Some(100))], 0, 0),
+        (vec![limit(5, 7_200).with_limit(Some(100))], 7, 0),
+        (vec![limit(100, 0).with_limit(Some(100))], 7, 0),
+        // The longest time counts.
+        (vec![limit(0, 86_400), limit(0, 50)], 7, 0),
+    ] {
+        let mut bounds = Concurrency::new(8);
+        let first = bounds.started(0.0);
+        bounds.started(0.0);
+        bounds.reported(10.0, first, 0.0, &Usage::new(1000, 100), &limits);
+        bounds.answered(10.0, 0.0);
+        assert_eq!((bounds.room(10.0), bounds.wait(10.0).as_secs()), (room, wait), "{limits:?}");
+    }
+    // The response to an older call says nothing new.
+    let mut bounds = Concurrency::new(8);
+    let [old, new] = [0.0, 1.0].map(|at| bounds.started(at));
+    bounds.reported(2.0, new, 1.0, &Usage::default(), &[limit(90, 6).with_limit(Some(100))]);
+    bounds.reported(2.0, old, 0.0, &Usage::default(), &[limit(0, 50).with_limit(Some(100))]);
+    assert_eq!(bounds.room(2.0), 6);
+}
+
+#[test]
 fn three_thousand_rows_take_little_longer_than_with_256_at_a_time() {
     for seed in 1..4 {
         let [found, fixed] =
@@ -266,7 +366,9 @@ fn three_thousand_rows_take_little_longer_than_with_256_at_a_time() {
 fn calls_of_a_target_that_says_when_wait_until_then() {
     let mut bounds = Concurrency::new(64);
     assert_eq!((bounds.limit(0.0), bounds.room(0.0)), (8, 8));
-    (0..4).for_each(|_| bounds.started(0.0));
+    for _ in 0..4 {
+        bounds.started(0.0);
+    }
     (0..3).for_each(|_| bounds.answered(0.2, 0.0));
     bounds.refused(0.3, 0.0, Refusal::Rate(Some(20.0)));
     assert_eq!((bounds.room(20.0), bounds.wait(10.3)), (0, Duration::from_secs(10)));
