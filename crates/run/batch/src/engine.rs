@@ -87,7 +87,7 @@ pub trait Store: Send + Sync {
 
     /// Stores that a row is about to call a target, for at most this cost (default: does nothing). The call is open until its result is
     /// stored, and uncertain if its process ends before. A call with a handle goes on without this process: under this name a provider or
-    /// another process has it. An earlier open call of the row becomes uncertain.
+    /// another process has it. An earlier open call of the row becomes uncertain, for at most this cost if its own was not known.
     async fn intend(
         &self,
         _row: u64,

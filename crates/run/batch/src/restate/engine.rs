@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::ingress::{Client, Response};
-use super::message::{CONTRACTS, Hello, PROTOCOL, ROWS, RowReply, RowRequest, digest};
+use super::message::{CONTRACTS, Hello, Lost, PROTOCOL, ROWS, RowReply, RowRequest, digest};
 use super::pool::Pool;
 use crate::drive::{AsksRows, Outcome, Turn, drive, settle};
 use crate::row::{RunError, total};
@@ -239,13 +239,17 @@ impl AsksRows for Session<'_> {
         if reply.restarted {
             state = state.restarted();
         }
+        let Lost { calls: lost, micro_usd: lost_micro_usd } = reply.lost;
         let micro_usd = total(reply.end.calls()).1.micro_usd.unwrap_or_default();
-        *held(&self.spent) += micro_usd;
+        *held(&self.spent) += micro_usd + lost_micro_usd;
         let RowState { history, deferred, .. } = state;
-        for _ in 0..reply.uncertain {
+        // A call that may have been made counts with the most that it can cost.
+        let each = lost_micro_usd.div_ceil(u64::from(lost.max(1)));
+        let most = Cost { micro_usd: Some(each).filter(|each| *each > 0), ..UNKNOWN };
+        for _ in 0..lost {
             // The open call becomes an uncertain one, and has a successor under the same key. A process that dies here gets the same
             // reply again, so the uncertain calls are then counted twice, never too few.
-            store.intend(number, self.engine.pool.name(), UNKNOWN, Some(&key)).await?;
+            store.intend(number, self.engine.pool.name(), most, Some(&key)).await?;
         }
         let (has_history, has_calls) = (!history.is_empty(), !reply.end.calls().is_empty());
         let (result, now) = (reply.end.into_result(), self.engine.clock.now());
@@ -346,7 +350,7 @@ fn understood(response: &Response) -> RowReply {
         best: None,
         not_stated: Vec::new(),
     });
-    RowReply { restarted: false, uncertain: 0, end }
+    RowReply { restarted: false, lost: Lost::default(), end }
 }
 
 #[async_trait]
@@ -366,7 +370,7 @@ impl Engine for Restate {
                 () = tokio::time::sleep(pause) => pause = (pause * 2).min(PAUSES.1),
             }
         }
-        let spent = before.micro_usd;
+        let spent = before.micro_usd + before.uncertain_micro_usd;
         let session = Session {
             engine: self,
             digest: digest(&self.contract),

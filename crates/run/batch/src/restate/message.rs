@@ -45,15 +45,24 @@ pub(super) struct RowRequest {
     pub(super) stored: Time,
 }
 
+/// The calls of a row that may have been made by executions that died, and are not in its result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Lost {
+    #[serde(default, rename = "uncertain")]
+    pub(super) calls: u32,
+    /// Their maximum cost in millionths of a US dollar, as far as prices are known.
+    #[serde(default, rename = "uncertain_micro_usd")]
+    pub(super) micro_usd: u64,
+}
+
 /// The result of a row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct RowReply {
     /// Whether the worker could not continue the run of the request, and began a new one.
     #[serde(default)]
     pub(super) restarted: bool,
-    /// The number of calls that may have been made by executions that died, and are not in the result.
-    #[serde(default)]
-    pub(super) uncertain: u32,
+    #[serde(flatten)]
+    pub(super) lost: Lost,
     pub(super) end: RunEnd,
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use super::entry::{Entry, resume};
-use super::message::{RowReply, RowRequest, RunEnd};
+use super::message::{Lost, RowReply, RowRequest, RunEnd};
 use super::slots::Slots;
 use crate::halt::one_step;
 
@@ -57,21 +57,21 @@ pub(super) async fn row<D: Durable>(
     let RowRequest { input, run, stored, .. } = request;
     let continued = run.as_deref().filter(|run| extractor.continued((*run).clone()).is_some()).cloned();
     let restarted = run.is_some() && continued.is_none();
-    let (me, mut newest, mut uncertain) = (RecordId::next().to_string(), None, 0);
+    let (me, mut newest, mut lost) = (RecordId::next().to_string(), None, Lost::default());
     let (mut run, mut now) =
         (continued.unwrap_or_else(|| extractor.extraction(input).into_parts().1), stored);
     loop {
         let Some(extraction) = extractor.continued(run.clone()) else {
-            return Ok(RowReply { restarted, uncertain, end: unavailable(ANEW) });
+            return Ok(RowReply { restarted, lost, end: unavailable(ANEW) });
         };
         // The worker's observations are applied to a run before its first step, so a copy takes the step.
         let (plan, mut copy) = extraction.into_parts();
-        let mut called = None;
+        let (mut called, mut most) = (None, None);
         match copy.step(&plan, now) {
             Err(misuse) => {
-                return Ok(RowReply { restarted, uncertain, end: RunEnd::from(Err(misuse.into())) });
+                return Ok(RowReply { restarted, lost, end: RunEnd::from(Err(misuse.into())) });
             }
-            Ok(Step::Done) => return Ok(RowReply { restarted, uncertain, end: run.finish().into() }),
+            Ok(Step::Done) => return Ok(RowReply { restarted, lost, end: run.finish().into() }),
             Ok(Step::Wait { until, .. }) => {
                 let wait = until.since(now);
                 if wait >= TIMER {
@@ -82,8 +82,8 @@ pub(super) async fn row<D: Durable>(
                 now = until;
                 continue;
             }
-            Ok(Step::Call { target, .. }) => {
-                called = plan.targets().nth(target).map(str::to_owned);
+            Ok(Step::Call { target, reserve, .. }) => {
+                (called, most) = (plan.targets().nth(target).map(str::to_owned), reserve.micro_usd);
             }
             Ok(_) => {}
         }
@@ -95,13 +95,19 @@ pub(super) async fn row<D: Durable>(
             Box::pin(async { Entry::Begun { by } })
         };
         match durable.step(work).await? {
-            Entry::Begun { by } => uncertain += u32::from(newest.replace(by).is_some()),
-            Entry::Ended(end) => return Ok(RowReply { restarted, uncertain, end }),
+            Entry::Begun { by } => {
+                if newest.replace(by).is_some() {
+                    // The other execution may have made the call of this step.
+                    lost.calls += 1;
+                    lost.micro_usd = lost.micro_usd.saturating_add(most.unwrap_or_default());
+                }
+            }
+            Entry::Ended(end) => return Ok(RowReply { restarted, lost, end }),
             Entry::Going { run: after, stored, by } => match resume(&run, after) {
                 Ok(after) => (run, now, newest) = (after, stored, Some(by)),
                 Err(error) => {
                     let message = format!("the journal of the row is one of another version: {error}");
-                    return Ok(RowReply { restarted, uncertain, end: unavailable(message) });
+                    return Ok(RowReply { restarted, lost, end: unavailable(message) });
                 }
             },
         }

@@ -25,7 +25,7 @@ use super::entry::Entry;
 use super::identity;
 use super::ingress::Client;
 use super::message::{
-    CONTRACT, CONTRACTS, Hello, PACE, PROTOCOL, ROWS, RowReply, RowRequest, RunEnd, digest,
+    CONTRACT, CONTRACTS, Hello, Lost, PACE, PROTOCOL, ROWS, RowReply, RowRequest, RunEnd, digest,
 };
 use super::pool::Pool;
 use super::row::{Calls, Durable, row};
@@ -215,7 +215,7 @@ impl Rows for FormworkRow {
                 Ok(Json(row(&journal, &extractor, &self.calls, request).await?))
             }
             Err(error) => {
-                Ok(Json(RowReply { restarted: false, uncertain: 0, end: RunEnd::from(Err(error)) }))
+                Ok(Json(RowReply { restarted: false, lost: Lost::default(), end: RunEnd::from(Err(error)) }))
             }
         }
     }

@@ -84,7 +84,7 @@ impl Asked {
         Ok(id)
     }
 
-    /// Adds the call that a row is about to make. An earlier open one is uncertain.
+    /// Adds the call that a row is about to make. An earlier open one is uncertain, for at most this cost if its own was not known.
     pub(super) fn intend(
         &self,
         file: &Connection,
@@ -92,7 +92,11 @@ impl Asked {
         target: &str,
         call: (Time, Option<u64>, Option<&str>),
     ) -> rusqlite::Result<()> {
-        self.drop_call(file, number, true)?;
+        file.prepare_cached(
+            "UPDATE answer SET verdict = 'uncertain', reserved = coalesce(reserved, ?3)
+             WHERE batch = ?1 AND row = (SELECT key FROM rows WHERE number = ?2) AND ended IS NULL AND verdict IS NULL",
+        )?
+        .execute(params![self.batch, int(number), call.1.map(int)])?;
         self.insert(file, number, target, call).map(|_| ())
     }
 

@@ -109,6 +109,8 @@ async fn calls_of_workers_that_die_are_uncertain_in_the_store() {
         let (progress, received) = (batch.view().progress().unwrap(), u64::from(server.provider.calls()));
         assert_eq!((progress.finished(), progress.in_flight, progress.uncertain), (30, 0, 30));
         assert_eq!(received, progress.calls + made);
+        assert!(progress.uncertain_micro_usd > 30 * 15, "{progress:?}");
+        assert_eq!(progress.reserved_micro_usd, 0);
     }
 }
 

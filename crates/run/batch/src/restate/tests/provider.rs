@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use formwork_core::{
-    Answer, Call, Capabilities, Completion, Fault, FaultKind, Policy, Provider, SharedProvider, Time, Usage,
+    Answer, Call, Capabilities, Completion, Fault, FaultKind, Policy, Price, Provider, SharedProvider, Time,
+    Usage,
 };
 use formwork_extract::{Backend, Extractor, TokioClock};
 use futures_util::stream;
@@ -70,7 +71,8 @@ pub(super) fn contract() -> Value {
 }
 
 pub(super) fn extractor(provider: &Arc<Played>) -> Extractor<Value> {
-    let backend = Backend::new(Arc::clone(provider) as SharedProvider);
+    let price = Price::new(1_000_000, 1_000_000);
+    let backend = Backend::new(Arc::clone(provider) as SharedProvider).with_price(price);
     let mut policy = Policy::default();
     policy.attempts = 3;
     policy.backoff = formwork_core::Backoff::of_seconds(&[5.0]);
