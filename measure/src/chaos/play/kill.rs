@@ -96,6 +96,17 @@ fn mount(arguments: &[&str], at: &Path) -> Result<(), String> {
     }
 }
 
+/// Checks that a process that ended itself left no call without an end, from the numbers of calls at each interruption up to its end.
+fn drained(counts: &[[usize; 3]]) -> Result<(), String> {
+    let before = counts.iter().nth_back(1).map_or(0, |[.., uncertain]| *uncertain);
+    match counts.last() {
+        Some([.., after]) if *after > before => {
+            Err(format!("SIGTERM left {} uncertain calls", after - before))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Sends a signal to a process.
 pub(crate) fn signal(name: &str, process: &Child) -> Result<(), String> {
     let mut kill = Command::new("sh");
@@ -171,12 +182,7 @@ fn kill_and_resume(
             (Some(0 | 1), _) => return Ok(seen),
             (Some(130), _) if is_draining => {
                 seen.terms += 1;
-                // A process that ends itself leaves no call without an end.
-                if let [.., [.., before], [.., after]] = seen.counts.as_slice()
-                    && after > before
-                {
-                    return Err(format!("SIGTERM left {} uncertain calls", after - before));
-                }
+                drained(&seen.counts)?;
             }
             (Some(2), Some(disk)) if line.contains("full") && seen.full == 0 => {
                 seen.full += 1;
@@ -185,6 +191,24 @@ fn kill_and_resume(
                 mount(&["-o", &format!("remount,size={}", disk.large)], &files.out)?;
             }
             (code, _) => return Err(format!("the batch ended with {code:?}: {line}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::drained;
+
+    #[test]
+    fn calls_that_a_terminated_process_leaves_without_an_end_are_found() {
+        for (counts, is_drained) in [
+            (&[[9, 9, 0]][..], true),
+            (&[[8, 9, 1]], false),
+            (&[[5, 8, 3], [20, 23, 3]], true),
+            (&[[5, 8, 3], [19, 23, 4]], false),
+            (&[[2, 2, 0], [5, 8, 3], [19, 23, 4]], false),
+        ] {
+            assert_eq!(drained(counts).is_ok(), is_drained, "{counts:?}");
         }
     }
 }
