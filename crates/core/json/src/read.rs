@@ -237,7 +237,9 @@ fn undecided(text: &str, best: &Candidate) -> Option<(usize, &'static str)> {
         [EditKind::MissingComma, EditKind::MissingQuote, EditKind::Colon, EditKind::Junk, EditKind::Bracket];
     let rest = |at: usize| text.get(at..).unwrap_or_default().trim_start();
     let mut inner = best.edits.iter().filter(|edit| edit.kind == EditKind::InnerQuote);
-    let has_more = best.edits.iter().any(|edit| STRUCTURE.contains(&edit.kind));
+    // A name without quotes is a notation: it leaves no doubt about the quotes of a text.
+    let is_bare_name = |edit: &Edit| edit.with.len() > 1 && rest(edit.span.end).starts_with(':');
+    let has_more = best.edits.iter().any(|edit| STRUCTURE.contains(&edit.kind) && !is_bare_name(edit));
     let is_name = |edit: &&Edit| rest(edit.span.end).starts_with(':');
     if let Some(edit) = inner.find(|edit| has_more || is_name(edit)) {
         let reason = "a quote inside of a text that may also be the end of the text: escape it as \\\"";

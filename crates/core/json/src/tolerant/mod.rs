@@ -44,9 +44,16 @@ pub(crate) struct Tolerated {
     pub(crate) rounded: Vec<Rounded>,
 }
 
+/// A parse without a value.
+pub(crate) struct Failure {
+    pub(crate) stop: Stop,
+    /// The brackets that were open where it stopped, outermost first.
+    pub(crate) open: Vec<u8>,
+}
+
 /// Reads the value that begins at `region.start` and ends before `region.end`. `work` counts the bytes that are examined
 /// for the whole text.
-pub(crate) fn parse_at(text: &str, region: Span, level: Level, work: &Work) -> Parsed<Tolerated> {
+pub(crate) fn parse_at(text: &str, region: Span, level: Level, work: &Work) -> Result<Tolerated, Failure> {
     let mut parser = Parser {
         source: Source::new(text, region.end, work),
         at: region.start,
@@ -57,7 +64,10 @@ pub(crate) fn parse_at(text: &str, region: Span, level: Level, work: &Work) -> P
         lost: false,
         rounded: Vec::new(),
     };
-    let value = parser.value(Place::Root)?;
+    let value = match parser.value(Place::Root) {
+        Ok(value) => value,
+        Err(stop) => return Err(Failure { stop, open: parser.open }),
+    };
     let span = Span::new(region.start, parser.at);
     if let Some(Closers { from, with }) = parser.closers.take() {
         parser.edits.push(Edit::new(EditKind::Closed, Span::new(from, parser.source.end()), with));
