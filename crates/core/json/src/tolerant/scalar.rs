@@ -3,6 +3,7 @@
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use super::space::LOOK_AHEAD;
 use super::{Parsed, Parser, Place};
 use crate::{EditKind, Level, Span};
 
@@ -30,6 +31,12 @@ impl Parser<'_> {
             self.edit(EditKind::MissingQuote, Span::at(start), "\"")?;
             return Ok(Value::String(word));
         }
+        if let Some(text) = self.grouped(place) {
+            self.at += text.len();
+            let text = Value::String(text);
+            self.edit(EditKind::MissingQuote, Span::new(start, self.at), &text.to_string())?;
+            return Ok(text);
+        }
         if let Some(value) = json_scalar(&word) {
             self.at = span.end;
             if is_number(&word) {
@@ -40,7 +47,9 @@ impl Parser<'_> {
             }
             return Ok(value);
         }
-        if at_end && let Some(value) = self.cut_scalar(&word, span) {
+        if self.skip_space(span.end) == self.source.end()
+            && let Some(value) = self.cut_scalar(&word, span)
+        {
             return Ok(value);
         }
         if self.level < Level::Lenient {
@@ -69,6 +78,24 @@ impl Parser<'_> {
         Ok(text)
     }
 
+    /// Returns the text of a member that can only be a number with separators of thousands, because no name follows its comma.
+    fn grouped(&self, place: Place) -> Option<String> {
+        let near = self.source.until(self.at + LOOK_AHEAD);
+        let end = near.find(self.at, |c| !(c.is_ascii_digit() || matches!(c, '-' | ',' | '.')));
+        let text = near.slice(self.at, end).trim_end_matches(',');
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+        let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let (first, groups) = whole.strip_prefix('-').unwrap_or(whole).split_once(',')?;
+        let is_grouped = is_digits(first)
+            && first.len() <= 3
+            && groups.split(',').all(|group| group.len() == 3 && is_digits(group))
+            && is_digits(fraction);
+        let after = self.source.byte(self.skip_space(self.at + text.len()));
+        let ends = matches!(after, Some(b',' | b'}'));
+        (self.level >= Level::Lenient && place == Place::Member && is_grouped && ends)
+            .then(|| text.to_owned())
+    }
+
     /// Returns the characters up to the next one that can end a value, without trailing white space.
     fn word(&mut self, place: Place) -> Parsed<String> {
         let (mut previous, mut calls) = (' ', false);
@@ -91,6 +118,9 @@ impl Parser<'_> {
             word = word.split_once(comment).map_or(word, |(before, _)| before);
         }
         let is_scalar = |word: &str| json_scalar(word).is_some();
+        if let Some((before, _)) = word.split_once('{').filter(|(before, _)| is_scalar(before.trim_end())) {
+            word = before;
+        }
         if is_scalar(word.split(' ').next().unwrap_or_default())
             && (word.contains(": ") || place == Place::Item && word.split(' ').all(is_scalar))
         {

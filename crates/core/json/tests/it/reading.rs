@@ -101,6 +101,20 @@ fn lenient_reads_what_other_languages_write() {
         // Each quote is escaped.
         ("\\\"a b\\\"", json!("a b")),
         ("{\\\"a\\\": \\\"b \\\\\"c\\\\\"\\\"}", json!({"a": "b \"c\""})),
+        // The end of an object in a list is missing before the next one.
+        ("[{\"a\": 1, {\"a\": 2}]", json!([{"a": 1}, {"a": 2}])),
+        ("[{\"a\": 1{\"a\": 2}]", json!([{"a": 1}, {"a": 2}])),
+        (
+            "{\"a\": [{\"b\": \"x\", {\"b\": \"y\"}], \"c\": 1}",
+            json!({"a": [{"b": "x"}, {"b": "y"}], "c": 1}),
+        ),
+        ("[{{\"a\": 1}}]", json!([{"a": 1}])),
+        // White space after a number or literal that is cut off changes nothing.
+        ("[2e ", json!([2])),
+        ("{\"a\": tru\n", json!({"a": true})),
+        // In an object no name follows, so that the commas separate thousands; in a list they separate numbers.
+        ("{\"a\": -2,000.50, \"b\": [1,234]}", json!({"a": "-2,000.50", "b": [1, 234]})),
+        ("{\"a\": 2,000: 1}", json!({"a": 2, "000": 1})),
         // Names without quotes leave no doubt about the quotes of a text.
         ("{a: \"x \"y\" z\", b: [1]}", json!({"a": "x \"y\" z", "b": [1]})),
         ("[\"he said, \"hi\", and left\", \"b\"]", json!(["he said, \"hi\", and left", "b"])),
@@ -136,6 +150,7 @@ fn a_refusal_is_not_turned_into_json() {
         assert_eq!(read(text, Level::Lenient), Err(ReadError::NotFound), "{text}");
     }
     assert_eq!(read(" \n", Level::Lenient), Err(ReadError::Empty));
+    assert_eq!(read("--", Level::Lenient), Err(ReadError::NotFound));
     assert_eq!(read("<think>{\"draft\": 1}", Level::Lenient), Err(ReadError::OnlyReasoning));
 }
 
@@ -147,6 +162,11 @@ fn a_document_that_may_mean_several_things_is_no_document() {
         ("{\"a\": [\"one\", \"two\" three], \"b\": [\"four\"]}", 30),
         ("{\"a\": \"x \"y\" z\" \"b\": 1}", 9),
         ("{a: \"x \"y\" z\" \"b\": 1}", 7),
+        // A name without a colon, beside a text without quotes.
+        ("{\"a\": 1, b \"c\"}", 11),
+        ("{\"a\": 1, \"b\" c}", 13),
+        // An object, or a list of objects.
+        ("[\"a\": 1, \"b\": 2]", 4),
         ("{\"a\": 1}, \"b\": 2}", 8),
     ] {
         match read(text, Level::Lenient) {
