@@ -124,6 +124,10 @@ impl Parser<'_> {
         match self.peek() {
             Some(b'{') => self.object(),
             Some(b'[') => self.array(b']'),
+            // Brackets around a fence are no list.
+            Some(b'`') if self.open == [b'['] && self.source.starts_with(self.at, "```") => {
+                Err(self.syntax("expected a value, found a code fence"))
+            }
             Some(b'(') if self.level >= Level::Lenient => self.tuple(),
             Some(_) if self.quote().is_some() => self.strings(place).map(Value::String),
             Some(_) => self.scalar(place),

@@ -100,6 +100,7 @@ fn lenient_reads_what_other_languages_write() {
         ("callback(null);", json!(null)),
         // Each quote is escaped.
         ("\\\"a b\\\"", json!("a b")),
+        ("[{\"{\\\"\\\\\": null,}]", json!([{"{\"\\": null}])),
         ("{\\\"a\\\": \\\"b \\\\\"c\\\\\"\\\"}", json!({"a": "b \"c\""})),
         // The end of an object in a list is missing before the next one.
         ("[{\"a\": 1, {\"a\": 2}]", json!([{"a": 1}, {"a": 2}])),
@@ -109,6 +110,9 @@ fn lenient_reads_what_other_languages_write() {
             json!({"a": [{"b": "x"}, {"b": "y"}], "c": 1}),
         ),
         ("[{{\"a\": 1}}]", json!([{"a": 1}])),
+        // Brackets around a fence are no list, and a fence can be a text.
+        ("[```json\n{\"a\": 1}\n```]", json!({"a": 1})),
+        ("{\"a\": ```b```}", json!({"a": "``b``"})),
         // White space after a number or literal that is cut off changes nothing.
         ("[2e ", json!([2])),
         ("{\"a\": tru\n", json!({"a": true})),
@@ -162,6 +166,8 @@ fn a_document_that_may_mean_several_things_is_no_document() {
         ("{\"a\": [\"one\", \"two\" three], \"b\": [\"four\"]}", 30),
         ("{\"a\": \"x \"y\" z\" \"b\": 1}", 9),
         ("{a: \"x \"y\" z\" \"b\": 1}", 7),
+        // The quote may begin the value of a name.
+        ("{\"a\": \"x, b: \"y\"}", 13),
         // A name without a colon, beside a text without quotes.
         ("{\"a\": 1, b \"c\"}", 11),
         ("{\"a\": 1, \"b\" c}", 13),
