@@ -154,6 +154,21 @@ impl Scan<'_> {
         Some(*end.insert(known.unwrap_or_else(|| source.find_word(at, marker).unwrap_or(source.end()))))
     }
 
+    /// Returns whether the text up to `end` is the beginning of a document, and not of prose in brackets.
+    fn is_document(&self, is_object: bool, end: usize) -> bool {
+        let next = |at: usize| self.source.find(at, |c| !c.is_whitespace());
+        let first = next(self.at + 1);
+        let begins = match self.source.byte(first) {
+            Some(b'"') => true,
+            Some(b'{' | b'[') => !is_object,
+            _ => {
+                let name = self.source.find(first, |c| !c.is_alphanumeric() && c != '_');
+                is_object && name > first && self.source.byte(next(name)) == Some(b':')
+            }
+        };
+        begins && end > first
+    }
+
     /// Reads the object or array that begins here, if one does.
     fn json(&mut self) -> bool {
         let is_object = match self.source.byte(self.at) {
@@ -183,11 +198,7 @@ impl Scan<'_> {
                 true
             }
             Err(Failure { stop, open }) => {
-                let first = self.source.find(self.at + 1, |c| !c.is_whitespace());
-                let begins = self.source.byte(first);
-                if stop.at() > first
-                    && (begins == Some(b'"') || !is_object && matches!(begins, Some(b'{' | b'[')))
-                {
+                if self.is_document(is_object, stop.at()) {
                     let kept = self.findings.found.len();
                     for bracket in open.into_iter().filter(|bracket| *bracket != b'(') {
                         self.failed.starts(bracket == b'{').push(Some(kept));

@@ -69,8 +69,16 @@ impl Parser<'_> {
         if let Some(value) = self.call(&word, place)? {
             return Ok(value);
         }
-        if place == Place::Root {
+        // A number without its last digits is no text, and the end of a text with a bracket inside is unknown.
+        let number = word.trim_end_matches(['.', 'e', 'E', '+', '-']);
+        let is_cut =
+            is_number(&word) && (number.is_empty() || number < &*word && json_scalar(number).is_some());
+        if place == Place::Root || is_cut {
             return Err(self.syntax("expected a value"));
+        }
+        self.at = self.skip_space(span.end);
+        if matches!(self.peek(), Some(b'{' | b'[')) {
+            return Err(self.syntax("a bracket in a text without quotes"));
         }
         self.at = span.end;
         let text = Value::String(word);
@@ -101,7 +109,7 @@ impl Parser<'_> {
         let (mut previous, mut calls) = (' ', false);
         let ends = |c: char| {
             let end = match c {
-                ',' | '}' | ']' | '\n' | '\r' => true,
+                ',' | '{' | '}' | '[' | ']' | '\n' | '\r' => true,
                 ' ' | '\t' => place == Place::Root || self.level < Level::Lenient,
                 '#' => previous.is_whitespace(),
                 '"' => true,
@@ -118,9 +126,6 @@ impl Parser<'_> {
             word = word.split_once(comment).map_or(word, |(before, _)| before);
         }
         let is_scalar = |word: &str| json_scalar(word).is_some();
-        if let Some((before, _)) = word.split_once('{').filter(|(before, _)| is_scalar(before.trim_end())) {
-            word = before;
-        }
         if is_scalar(word.split(' ').next().unwrap_or_default())
             && (word.contains(": ") || place == Place::Item && word.split(' ').all(is_scalar))
         {
