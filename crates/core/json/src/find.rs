@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::source::{REASONING, Source, Work};
-use crate::tolerant::{Stop, Tolerated, parse_at};
+use crate::tolerant::{Failure, Stop, Tolerated, parse_at};
 use crate::{Edit, EditKind, Level, Rounded, Span};
 
 /// One value found in a text, before it is ranked.
@@ -36,13 +36,14 @@ pub(crate) fn find(text: &str, level: Level, work: &Work) -> Findings {
         level,
         at: 0,
         fence: None,
+        failed: Failed::default(),
         findings: Findings::default(),
     };
     if text.starts_with('\u{FEFF}') {
         scan.skip(EditKind::ByteOrderMark, '\u{FEFF}'.len_utf8());
     }
     loop {
-        scan.at = scan.source.find(scan.at, |c| matches!(c, '{' | '[' | '<' | '`' | '~'));
+        scan.at = scan.source.find(scan.at, |c| matches!(c, '{' | '[' | '}' | ']' | '<' | '`' | '~'));
         if scan.at >= text.len() {
             break;
         }
@@ -63,7 +64,27 @@ struct Scan<'t> {
     level: Level,
     at: usize,
     fence: Option<Fence>,
+    failed: Failed,
     findings: Findings,
+}
+
+/// The documents that began and could not be read. A document inside of one of them is a part of an answer, and not read.
+#[derive(Default)]
+struct Failed {
+    /// The byte up to which the last one was read.
+    until: usize,
+    /// The number of documents before the first one, which a closing bracket of no other one ends.
+    first: Option<usize>,
+    /// For each object without an end so far, the number of documents before its outermost one; `None` for prose in braces.
+    objects: Vec<Option<usize>>,
+    /// The same for arrays.
+    arrays: Vec<Option<usize>>,
+}
+
+impl Failed {
+    const fn starts(&mut self, is_object: bool) -> &mut Vec<Option<usize>> {
+        if is_object { &mut self.objects } else { &mut self.arrays }
+    }
 }
 
 /// An open fence.
@@ -99,7 +120,7 @@ impl Scan<'_> {
                 let end = self.at + close.len();
                 self.findings.found.clear();
                 self.findings.skipped.clear();
-                self.at = 0;
+                (self.at, self.failed) = (0, Failed::default());
                 self.skip(EditKind::Reasoning, end);
                 return true;
             }
@@ -113,6 +134,8 @@ impl Scan<'_> {
         let Some(marker) = markers.into_iter().find(|marker| self.source.starts_with(self.at, marker)) else {
             return false;
         };
+        // A document inside of a fence is no part of one outside of it.
+        self.failed = Failed::default();
         let mut end = self.at + marker.len();
         if self.fence.take().is_none() {
             end = self.source.find(end, |c| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-' | '+'));
@@ -131,11 +154,35 @@ impl Scan<'_> {
         Some(*end.insert(known.unwrap_or_else(|| source.find_word(at, marker).unwrap_or(source.end()))))
     }
 
+    /// Returns whether the text up to `end` is the beginning of a document, and not of prose in brackets.
+    fn is_document(&self, is_object: bool, end: usize) -> bool {
+        let next = |at: usize| self.source.find(at, |c| !c.is_whitespace());
+        let first = next(self.at + 1);
+        let begins = match self.source.byte(first) {
+            Some(b'"') => true,
+            Some(b'{' | b'[') => !is_object,
+            _ => {
+                let name = self.source.find(first, |c| !c.is_alphanumeric() && c != '_');
+                is_object && name > first && self.source.byte(next(name)) == Some(b':')
+            }
+        };
+        begins && end > first
+    }
+
     /// Reads the object or array that begins here, if one does.
     fn json(&mut self) -> bool {
-        if !matches!(self.source.byte(self.at), Some(b'{' | b'[')) {
-            return false;
-        }
+        let is_object = match self.source.byte(self.at) {
+            _ if self.at < self.failed.until => return false,
+            Some(byte @ (b'{' | b'[')) => byte == b'{',
+            Some(byte @ (b'}' | b']')) => {
+                let first = self.failed.first;
+                if let Some(kept) = self.failed.starts(byte == b'}').pop().unwrap_or(first) {
+                    self.findings.found.truncate(kept);
+                }
+                return false;
+            }
+            _ => return false,
+        };
         let region = Span::new(self.at, self.text.len());
         let mut parsed = parse_at(self.text, region, self.level, self.work);
         if parsed.as_ref().map_or(true, is_closed)
@@ -150,7 +197,17 @@ impl Scan<'_> {
                 self.findings.found.push(Found { value, span, edits, rounded, fenced: self.fence.is_some() });
                 true
             }
-            Err(stop) => {
+            Err(Failure { stop, open }) => {
+                if self.is_document(is_object, stop.at()) {
+                    let kept = self.findings.found.len();
+                    for bracket in open.into_iter().filter(|bracket| *bracket != b'(') {
+                        self.failed.starts(bracket == b'{').push(Some(kept));
+                    }
+                    self.failed.until = stop.at();
+                    self.failed.first.get_or_insert(kept);
+                } else {
+                    self.failed.starts(is_object).push(None);
+                }
                 if self.findings.stop.as_ref().is_none_or(|furthest| furthest.at() < stop.at())
                     || !matches!(stop, Stop::Syntax { .. })
                 {

@@ -237,8 +237,16 @@ fn undecided(text: &str, best: &Candidate) -> Option<(usize, &'static str)> {
         [EditKind::MissingComma, EditKind::MissingQuote, EditKind::Colon, EditKind::Junk, EditKind::Bracket];
     let rest = |at: usize| text.get(at..).unwrap_or_default().trim_start();
     let mut inner = best.edits.iter().filter(|edit| edit.kind == EditKind::InnerQuote);
-    let has_more = best.edits.iter().any(|edit| STRUCTURE.contains(&edit.kind));
-    let is_name = |edit: &&Edit| rest(edit.span.end).starts_with(':');
+    // A name without quotes is a notation: it leaves no doubt about the quotes of a text.
+    let is_bare_name = |edit: &Edit| edit.with.len() > 1 && rest(edit.span.end).starts_with(':');
+    let has_more = best.edits.iter().any(|edit| STRUCTURE.contains(&edit.kind) && !is_bare_name(edit));
+    // A name ends, or the value of a name after a comma begins.
+    let is_name = |edit: &&Edit| {
+        let before =
+            text.get(..edit.span.start).unwrap_or_default().trim_end().strip_suffix(':').unwrap_or_default();
+        let before = before.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_').trim_end();
+        rest(edit.span.end).starts_with(':') || before.ends_with(',')
+    };
     if let Some(edit) = inner.find(|edit| has_more || is_name(edit)) {
         let reason = "a quote inside of a text that may also be the end of the text: escape it as \\\"";
         return Some((edit.span.start, reason));
@@ -325,12 +333,14 @@ fn without_comments(text: &str) -> String {
     parts.fold(first, |kept, part| kept + part.split_once("*/").map_or(part, |(_, after)| after))
 }
 
-/// Reads text that was escaped once too often: `{\"a\": 1}`. A backslash after a bracket has no other meaning.
+/// Reads text that was escaped once too often: `{\"a\": 1}`. A backslash after a bracket has no other meaning outside of strings.
 fn unescaped(text: &str, level: Level, work: &Work) -> Option<Found> {
     let begins = text.len() - text.trim_start().len();
     let is_string = text.get(begins..)?.starts_with("\\\"");
     let start = if is_string { Some(begins) } else { text.find("{\\\"").or_else(|| text.find("[\\\"")) };
-    let start = start.filter(|_| level >= Level::Lenient)?;
+    let is_in_string =
+        |start: usize| text.get(..start).is_some_and(|before| before.matches('"').count() % 2 == 1);
+    let start = start.filter(|start| level >= Level::Lenient && !is_in_string(*start))?;
     let region = text.get(start..)?.trim_end();
     let decoded = |region: &str| serde_json::from_str::<String>(&format!("\"{region}\"")).ok();
     let lines = region.replace('\n', "\\n");

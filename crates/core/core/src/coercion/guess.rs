@@ -109,6 +109,10 @@ pub(super) fn in_list(value: &Value, listed: &[Value], part: &Value) -> Option<V
     if let Some(only) = only(same.map(|(_, one)| *one)) {
         return Some(only);
     }
+    // Of several numbers in a text, none is likelier.
+    let parts = text.split(|c: char| !c.is_alphanumeric() && c != '.');
+    let numbers = parts.filter(|part| number(part.trim_matches('.')).is_some()).count();
+    names.retain(|(_, one)| !one.is_number() || numbers < 2);
     // A value that is named in its own case is named on purpose.
     [|text: &str| text.to_owned(), str::to_lowercase].into_iter().find_map(|cased| {
         let mut counts: HashMap<String, (usize, &Value)> = HashMap::new();

@@ -33,6 +33,9 @@ impl Stop {
     }
 }
 
+/// The reason why a name without a colon, or with quotes on one side of it alone, is none.
+const NO_COLON: &str = "expected a colon after the name";
+
 type Parsed<T> = Result<T, Stop>;
 
 /// The result of a successful parse.
@@ -44,9 +47,16 @@ pub(crate) struct Tolerated {
     pub(crate) rounded: Vec<Rounded>,
 }
 
+/// A parse without a value.
+pub(crate) struct Failure {
+    pub(crate) stop: Stop,
+    /// The brackets that were open where it stopped, outermost first.
+    pub(crate) open: Vec<u8>,
+}
+
 /// Reads the value that begins at `region.start` and ends before `region.end`. `work` counts the bytes that are examined
 /// for the whole text.
-pub(crate) fn parse_at(text: &str, region: Span, level: Level, work: &Work) -> Parsed<Tolerated> {
+pub(crate) fn parse_at(text: &str, region: Span, level: Level, work: &Work) -> Result<Tolerated, Failure> {
     let mut parser = Parser {
         source: Source::new(text, region.end, work),
         at: region.start,
@@ -57,7 +67,13 @@ pub(crate) fn parse_at(text: &str, region: Span, level: Level, work: &Work) -> P
         lost: false,
         rounded: Vec::new(),
     };
-    let value = parser.value(Place::Root)?;
+    let value = match parser.value(Place::Root) {
+        Ok(_) if parser.lost => {
+            return Err(Failure { stop: parser.syntax("expected a value"), open: Vec::new() });
+        }
+        Ok(value) => value,
+        Err(stop) => return Err(Failure { stop, open: parser.open }),
+    };
     let span = Span::new(region.start, parser.at);
     if let Some(Closers { from, with }) = parser.closers.take() {
         parser.edits.push(Edit::new(EditKind::Closed, Span::new(from, parser.source.end()), with));
@@ -108,6 +124,10 @@ impl Parser<'_> {
         match self.peek() {
             Some(b'{') => self.object(),
             Some(b'[') => self.array(b']'),
+            // Brackets around a fence are no list.
+            Some(b'`') if self.open == [b'['] && self.source.starts_with(self.at, "```") => {
+                Err(self.syntax("expected a value, found a code fence"))
+            }
             Some(b'(') if self.level >= Level::Lenient => self.tuple(),
             Some(_) if self.quote().is_some() => self.strings(place).map(Value::String),
             Some(_) => self.scalar(place),
@@ -124,7 +144,7 @@ impl Parser<'_> {
 
     /// Reads the items of an object or array up to its end. `item` returns false where the text ends inside of an item.
     fn items(&mut self, closer: u8, mut item: impl FnMut(&mut Self) -> Parsed<bool>) -> Parsed<()> {
-        let is_object = closer == b'}';
+        let (is_object, mut count) = (closer == b'}', 0);
         let (with, outer_closer, outer) = if is_object { ("}", b']', b'[') } else { ("]", b'}', b'{') };
         loop {
             self.space()?;
@@ -142,15 +162,25 @@ impl Parser<'_> {
                     self.edit(EditKind::Bracket, Span::at(self.at), with)?;
                     break;
                 }
+                // The end of an object in a list is missing before the next one.
+                Some(b'{') if is_object && count > 0 && self.is_item() => {
+                    self.edit(EditKind::Bracket, Span::at(self.at), with)?;
+                    break;
+                }
                 Some(b',') => self.stray_comma(closer)?,
                 Some(b'.') if self.source.starts_with(self.at, "...") => self.ellipsis()?,
-                Some(b'}' | b']' | b')' | b':') if !is_object => self.junk()?,
+                // `["a": 1]` may be an object, or a list of objects.
+                Some(b':') if !is_object => {
+                    return Err(self.syntax("expected a comma between the items of a list"));
+                }
+                Some(b'}' | b']' | b')') if !is_object => self.junk()?,
                 Some(_) => {
                     if !item(self)? {
                         self.close_at_end(before, with);
                         break;
                     }
                     self.separator(closer)?;
+                    count += 1;
                 }
             }
             self.progress(before)?;
@@ -169,7 +199,9 @@ impl Parser<'_> {
         }
         let Some(name) = self.key()? else { return Ok(false) };
         let name_span = Span::new(start, self.at);
+        let has_quotes = !self.lacks_quotes(start);
         self.space()?;
+        let has_colon = matches!(self.peek(), Some(b':' | b'='));
         match self.peek() {
             None => return Ok(false),
             Some(b':') => self.at += 1,
@@ -180,9 +212,11 @@ impl Parser<'_> {
             }
             // `{1, 2}` is no object, and a name alone says nothing: any value would be invented.
             Some(b',' | b'}') => return Err(self.syntax("expected a colon and a value after the name")),
+            Some(_) if !has_quotes => return Err(self.syntax(NO_COLON)),
             Some(_) => self.edit(EditKind::Colon, Span::at(self.at), ":")?,
         }
         self.space()?;
+        let value_at = self.at;
         let mut inner = self.rounded.len();
         let value = match self.peek() {
             None => return Ok(false),
@@ -192,6 +226,9 @@ impl Parser<'_> {
             }
             Some(_) => self.value(Place::Member)?,
         };
+        if !has_colon && self.lacks_quotes(value_at) {
+            return Err(Stop::Syntax { at: value_at, message: NO_COLON.to_owned() });
+        }
         if std::mem::take(&mut self.lost) {
             return Ok(false);
         }
@@ -204,6 +241,11 @@ impl Parser<'_> {
         self.below(inner, || Segment::Key(name.clone()));
         members.insert(name, value);
         Ok(true)
+    }
+
+    /// Returns whether the text that was read last begins at `at` and has no quotes.
+    fn lacks_quotes(&self, at: usize) -> bool {
+        self.edits.last().is_some_and(|edit| edit.kind == EditKind::MissingQuote && edit.span.start == at)
     }
 
     /// Reads Python's `(1, 2)` and `(1,)` as lists; `(1)` is the value itself.
@@ -316,6 +358,11 @@ impl Parser<'_> {
     /// Returns whether a bracket of that kind is open outside of the innermost one.
     fn closes_outer(&self, bracket: u8) -> bool {
         self.open.iter().rev().skip(1).any(|open| *open == bracket)
+    }
+
+    /// Returns whether the innermost object is an item of a list.
+    fn is_item(&self) -> bool {
+        matches!(self.open.as_slice(), [.., b'[', b'{'])
     }
 
     /// Records a closing mark that is missing at the end of the text, which is skipped from byte `from` on.

@@ -3,6 +3,7 @@
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use super::space::LOOK_AHEAD;
 use super::{Parsed, Parser, Place};
 use crate::{EditKind, Level, Span};
 
@@ -30,6 +31,12 @@ impl Parser<'_> {
             self.edit(EditKind::MissingQuote, Span::at(start), "\"")?;
             return Ok(Value::String(word));
         }
+        if let Some(text) = self.grouped(place) {
+            self.at += text.len();
+            let text = Value::String(text);
+            self.edit(EditKind::MissingQuote, Span::new(start, self.at), &text.to_string())?;
+            return Ok(text);
+        }
         if let Some(value) = json_scalar(&word) {
             self.at = span.end;
             if is_number(&word) {
@@ -40,7 +47,9 @@ impl Parser<'_> {
             }
             return Ok(value);
         }
-        if at_end && let Some(value) = self.cut_scalar(&word, span) {
+        if self.skip_space(span.end) == self.source.end()
+            && let Some(value) = self.cut_scalar(&word, span)
+        {
             return Ok(value);
         }
         if self.level < Level::Lenient {
@@ -60,8 +69,16 @@ impl Parser<'_> {
         if let Some(value) = self.call(&word, place)? {
             return Ok(value);
         }
-        if place == Place::Root {
+        // A number without its last digits is no text, and the end of a text with a bracket inside is unknown.
+        let number = word.trim_end_matches(['.', 'e', 'E', '+', '-']);
+        let is_cut =
+            is_number(&word) && (number.is_empty() || number < &*word && json_scalar(number).is_some());
+        if place == Place::Root || is_cut {
             return Err(self.syntax("expected a value"));
+        }
+        self.at = self.skip_space(span.end);
+        if matches!(self.peek(), Some(b'{' | b'[')) {
+            return Err(self.syntax("a bracket in a text without quotes"));
         }
         self.at = span.end;
         let text = Value::String(word);
@@ -69,12 +86,30 @@ impl Parser<'_> {
         Ok(text)
     }
 
+    /// Returns the text of a member that can only be a number with separators of thousands, because no name follows its comma.
+    fn grouped(&self, place: Place) -> Option<String> {
+        let near = self.source.until(self.at + LOOK_AHEAD);
+        let end = near.find(self.at, |c| !(c.is_ascii_digit() || matches!(c, '-' | ',' | '.')));
+        let text = near.slice(self.at, end).trim_end_matches(',');
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+        let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let (first, groups) = whole.strip_prefix('-').unwrap_or(whole).split_once(',')?;
+        let is_grouped = is_digits(first)
+            && first.len() <= 3
+            && groups.split(',').all(|group| group.len() == 3 && is_digits(group))
+            && is_digits(fraction);
+        let after = self.source.byte(self.skip_space(self.at + text.len()));
+        let ends = matches!(after, Some(b',' | b'}'));
+        (self.level >= Level::Lenient && place == Place::Member && is_grouped && ends)
+            .then(|| text.to_owned())
+    }
+
     /// Returns the characters up to the next one that can end a value, without trailing white space.
     fn word(&mut self, place: Place) -> Parsed<String> {
         let (mut previous, mut calls) = (' ', false);
         let ends = |c: char| {
             let end = match c {
-                ',' | '}' | ']' | '\n' | '\r' => true,
+                ',' | '{' | '}' | '[' | ']' | '\n' | '\r' => true,
                 ' ' | '\t' => place == Place::Root || self.level < Level::Lenient,
                 '#' => previous.is_whitespace(),
                 '"' => true,

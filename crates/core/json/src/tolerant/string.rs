@@ -198,7 +198,9 @@ impl Parser<'_> {
             (b')', _) => self.open.contains(&b'('),
             (b',', Place::Member) => {
                 let then = self.skip_space(next + 1);
-                matches!(self.source.byte(then), None | Some(b'}' | b']')) || self.looks_like_key(then)
+                matches!(self.source.byte(then), None | Some(b'}' | b']'))
+                    || self.source.byte(then) == Some(b'{') && self.is_item()
+                    || self.looks_like_key(then)
             }
             (b',', Place::Item) => {
                 let then = self.skip_space(next + 1);

@@ -148,7 +148,9 @@ fn doubtful_conversions_are_guesses() {
     for (schema, text, expected) in [
         (json!({"type": "integer"}), r#""12,111""#, json!(12111)),
         (json!({"type": "number"}), r#""1/5""#, json!(0.2)),
+        (json!({"type": "number"}), r#""-2,000.50""#, json!(-2000.5)),
         (json!({"type": "boolean"}), r#""yes""#, json!(true)),
+        (json!({"anyOf": [{"const": 2}, {"const": 3}]}), r#""The answer is 2.""#, json!(2)),
         (json!({"enum": ["ONE", "TWO"]}), r#""The answer is Two.""#, json!("TWO")),
         (json!({"enum": ["ONE", "TWO"], "x-enum-aliases": {"ONE": "k1"}}), r#""k1""#, json!("ONE")),
         (json!({"properties": {"a": {"x-alias": "b"}}, "required": ["a"]}), r#"{"b": 1}"#, json!({"a": 1})),
@@ -164,6 +166,9 @@ fn doubtful_conversions_are_guesses() {
         assert_eq!(guessed.value, expected, "{schema} {text}");
         assert!(guessed.judgement.is_accepted() && !guessed.coerced.is_empty(), "{schema} {text}");
     }
+    // Of several numbers in a text, none is likelier.
+    let schema = json!({"anyOf": [{"const": 2}, {"const": 3}]});
+    assert!(!settled(&schema, r#""2 or 3""#, Coercion::Guess).judgement.is_accepted());
 }
 
 #[test]
