@@ -107,7 +107,7 @@ struct Open {
 
 /// Reads a stream. It ends with `metadata`, which has the usage; a stream without it is complete after `messageStop`.
 pub(crate) struct StreamReader {
-    collector: Collector,
+    pub(super) collector: Collector,
     open: Option<Box<Open>>,
     /// The blocks so far in the form of a request, if there are tools of the caller.
     blocks: Vec<Value>,
