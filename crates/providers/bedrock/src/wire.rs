@@ -22,7 +22,7 @@ impl Wire for Bedrock {
     }
 
     fn decoder(&self, call: &Call, head: &Parts) -> Box<dyn Decoder> {
-        let reader = decode::StreamReader::new(self.request_info(call));
+        let reader = decode::ConverseReader::new(self.request_info(call));
         let is_stream = media_type(head) == Some("application/vnd.amazon.eventstream");
         formwork_wire::decoder::<Frames>(reader, is_stream)
     }

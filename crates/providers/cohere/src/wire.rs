@@ -21,7 +21,7 @@ impl Wire for Cohere {
     }
 
     fn decoder(&self, call: &Call, head: &Parts) -> Box<dyn Decoder> {
-        let reader = decode::StreamReader::new(self.request_info(call));
+        let reader = decode::ChatReader::new(self.request_info(call));
         formwork_wire::decoder::<Sse>(reader, is_event_stream(head))
     }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::API;
 
-pub(crate) use stream::StreamReader;
+pub(crate) use stream::ConverseReader;
 
 /// A response. Leaf values have any JSON type.
 #[derive(Default, Deserialize)]
@@ -103,7 +103,7 @@ impl Counts<'_> {
     }
 }
 
-impl Reader for StreamReader {
+impl Reader for ConverseReader {
     fn document(&mut self, body: &[u8], out: &mut Deltas) -> Result<(), Fault> {
         let response: Response<'_> = lenient::from_slice(body)
             .map_err(|_| bad_wire("the response is not JSON of the Converse API", body))?;
@@ -191,7 +191,7 @@ mod tests {
             for content in [json!([]), json!([{"text": "{}"}])] {
                 let body = json!({"output": {"message": {"content": content}}, "stopReason": reason});
                 let mut deltas = Deltas::new();
-                let mut reader = StreamReader::new(RequestInfo::default());
+                let mut reader = ConverseReader::new(RequestInfo::default());
                 let read = reader.document(body.to_string().as_bytes(), &mut deltas);
                 assert_eq!(read.as_ref().err().map(|fault| fault.kind), expected, "{body}");
                 let has_end = deltas.iter().any(|delta| matches!(delta, Delta::End(_)));

@@ -8,7 +8,7 @@ use formwork_wire::{CallShape, Deltas, FunctionShape, Reader, bad_wire, lenient,
 use serde::Deserialize;
 use serde_json::Value;
 
-pub(crate) use stream::StreamReader;
+pub(crate) use stream::ChatReader;
 
 /// A response. Leaf values have any JSON type.
 #[derive(Default, Deserialize)]
@@ -52,7 +52,7 @@ impl Counts {
     }
 }
 
-impl Reader for StreamReader {
+impl Reader for ChatReader {
     fn document(&mut self, body: &[u8], out: &mut Deltas) -> Result<(), Fault> {
         let response: Response<'_> = lenient::from_slice(body)
             .map_err(|_| bad_wire("the response is not JSON of the chat API", body))?;

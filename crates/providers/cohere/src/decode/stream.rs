@@ -55,14 +55,14 @@ struct Open {
     input: ToolInput,
 }
 
-/// Reads a stream, which ends with `message-end`.
-pub(crate) struct StreamReader {
+/// Reads an answer, whole or streamed. A stream ends with `message-end`.
+pub(crate) struct ChatReader {
     pub(super) collector: Collector,
     open: Option<Open>,
     has_event: bool,
 }
 
-impl StreamReader {
+impl ChatReader {
     pub(crate) const fn new(request: RequestInfo) -> Self {
         Self { collector: Collector::new(request), open: None, has_event: false }
     }
@@ -98,7 +98,7 @@ impl StreamReader {
     }
 }
 
-impl Messages for StreamReader {
+impl Messages for ChatReader {
     fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault> {
         let event: Event<'_> = lenient::from_str(text)
             .map_err(|_| bad_wire("an event of the stream is not one of the chat API", text.as_bytes()))?;
