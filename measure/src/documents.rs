@@ -10,6 +10,7 @@ use formwork_evidence::{Evidence, Index, counterparts, merge_with, scores};
 use serde_json::{Value, json};
 
 use crate::bench::process::cpu;
+use crate::corpora::rows;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -58,20 +59,13 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         speed();
         return Ok(());
     }
-    let file = args.rows.display();
-    let text = std::fs::read_to_string(&args.rows).map_err(|error| format!("cannot read {file}: {error}"))?;
-    let rows: Vec<Value> = text
-        .lines()
-        .enumerate()
-        .map(|(line, text)| {
-            serde_json::from_str(text).map_err(|error| format!("{file}:{}: {error}", line + 1))
-        })
-        .collect::<Result<_, _>>()?;
+    let rows = rows(&args.rows)?;
     let is_answered =
         |document: &Document| args.models.iter().all(|model| document.answers.contains_key(model));
     let documents: Vec<Document> = rows.iter().filter_map(Document::of).filter(is_answered).collect();
     if documents.is_empty() {
-        return Err(format!("{file} has no document with answers of {}", args.models.join(", ")));
+        let (file, models) = (args.rows.display(), args.models.join(", "));
+        return Err(format!("{file} has no document with answers of {models}"));
     }
     let indexes: Vec<Option<Index<'_>>> = documents.iter().map(Document::index).collect();
     println!("{} documents, {} with text\n", documents.len(), indexes.iter().flatten().count());

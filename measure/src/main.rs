@@ -8,6 +8,8 @@ mod documents;
 mod extraction;
 mod grounded;
 mod mixed;
+#[path = "../../xtask/src/project.rs"]
+mod project;
 mod review;
 mod scripted;
 mod wallets;

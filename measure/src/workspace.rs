@@ -4,24 +4,12 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::Failure;
-
-/// Returns the folder of the project.
-pub(crate) fn root() -> PathBuf {
-    // The variable is read at run time and not at compile time, because checkouts may share a target folder.
-    let here = std::env::var_os("CARGO_MANIFEST_DIR");
-    let here = here.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-    here.parent().unwrap_or(&here).to_owned()
-}
-
-/// Returns cargo's target folder, which also has the temporary files of the measurements.
-pub(crate) fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
-}
+pub(crate) use crate::project::{root, stdout, target};
 
 /// Returns a command for the cargo that started this process, which shares the target folder of the project.
 pub(crate) fn cargo() -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(root()).env("CARGO_TARGET_DIR", target());
+    let mut command = crate::project::cargo();
+    command.env("CARGO_TARGET_DIR", target());
     command
 }
 
@@ -42,15 +30,4 @@ pub(crate) fn built(cargo: &mut Command, folder: &str, program: &str) -> Result<
         return Err(format!("{program} cannot be built, see above").into());
     }
     Ok(target().join(folder).join(program).with_extension(std::env::consts::EXE_EXTENSION))
-}
-
-/// Runs a command and returns its output, or its error output if it fails.
-pub(crate) fn stdout(command: &mut Command) -> Result<String, Failure> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().map_err(|error| format!("cannot start {name}: {error}"))?;
-    if !output.status.success() {
-        let words = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{name} failed ({}): {}", output.status, words.trim()).into());
-    }
-    Ok(String::from_utf8(output.stdout)?)
 }

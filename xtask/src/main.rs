@@ -4,6 +4,7 @@ mod clients;
 mod deny;
 mod nightly;
 mod pages;
+mod project;
 mod registry;
 mod schema;
 mod servers;

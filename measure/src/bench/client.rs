@@ -10,7 +10,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 
-use super::process;
+use super::measure::{Pair, Side, rounds};
+use super::process::{self, Server};
 use crate::Failure;
 
 /// Returns a POST request with JSON. `headers` are further lines of its head, each with its end.
@@ -220,6 +221,36 @@ pub(super) async fn load(
         each - done
     };
     join_all((0..connections).map(|_| talk())).await.into_iter().sum()
+}
+
+/// The load of a comparison: the number of concurrent connections, the requests of each side per turn, and the number of turns.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Load {
+    pub(super) connections: usize,
+    pub(super) requests: usize,
+    pub(super) rounds: usize,
+}
+
+/// Compares two servers under the same load. Returns the CPU time of a request in microseconds, and the number of requests without a
+/// correct response.
+pub(super) async fn compare(
+    mut ours: Server,
+    mut peer: Server,
+    request: &[u8],
+    is_right: impl Fn(&[u8]) -> bool,
+    Load { connections, requests, rounds: count }: Load,
+) -> Result<(Pair, usize), Failure> {
+    let mut errors = 0;
+    let mut turn = async |side, requests: usize| -> Result<f64, Failure> {
+        let server = if side == Side::Ours { &mut ours } else { &mut peer };
+        let before = server.used()?.cpu;
+        errors += load(&server.address, request, &is_right, connections, requests).await;
+        Ok((server.used()?.cpu - before) / requests as f64)
+    };
+    turn(Side::Ours, requests / 4).await?;
+    turn(Side::Peer, requests / 4).await?;
+    let rounds = rounds(count, async |side| turn(side, requests).await).await?;
+    Ok((Pair::of(&rounds), errors))
 }
 
 /// Sends requests at a constant rate. Returns the latencies in milliseconds, each from the time at which the request was due, and

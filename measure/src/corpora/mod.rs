@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
 pub(crate) fn rows(path: &Path) -> Result<Vec<Value>, String> {
     let file = File::open(path).map_err(|error| {
         format!(
-            "{}: {error} (the corpora lie beside the project; name their folder with --folder)",
+            "{}: {error} (the corpora lie beside the project; name their folder with --folder, or a file with --rows)",
             path.display()
         )
     })?;

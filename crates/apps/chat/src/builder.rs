@@ -116,12 +116,66 @@ impl<A: AnswerContract> ChatBuilder<A> {
         self
     }
 
-    /// Rejects answers that are copied out of the prompt (default: they are accepted): the contract's own word in place of
-    /// every text, or the example's answer to another question. Very small models give such answers; for other models it
-    /// would be a rule that the contract does not have.
-    pub const fn with_copies_rejected(mut self) -> Self {
-        self.settings.rejects_copies = true;
-        self
+    formwork_core::setters! {
+        in settings:
+        /// Rejects answers that are copied out of the prompt (default: they are accepted): the contract's own word in place of
+        /// every text, or the example's answer to another question. Very small models give such answers; for other models it
+        /// would be a rule that the contract does not have.
+        pub const fn with_copies_rejected(rejects_copies = true);
+        /// Validates answers by their compiled JSON Schema (default: by the hand-written validator). Both have the same
+        /// verdicts.
+        pub const fn with_schema_validation(by_schema = true);
+        /// Offers the tools by the provider's own interface for tool calls (default: in the prompt, and the model writes its calls as
+        /// JSON, which works with every model). A provider that takes no tools, or that is [forced](Self::with_forced_tool) to call one
+        /// for its answer, gets them in the prompt, and the result has a [warning](crate::Reply::warnings).
+        ///
+        /// Calls are validated and corrected in both ways alike. If a model requests several calls at once, all of them are carried out in
+        /// order, within [`with_max_tool_calls`](Self::with_max_tool_calls).
+        ///
+        /// ```
+        /// use formwork_chat::{ChatTool, JsonModeChatClient};
+        /// use formwork_core::{Capabilities, Completion, Enforcement, Finish, ToolCall};
+        /// use formwork_testkit::{Reply, Scripted};
+        /// use std::sync::Arc;
+        ///
+        /// #[derive(schemars::JsonSchema, serde::Deserialize)]
+        /// struct City {
+        ///     city: String,
+        /// }
+        ///
+        /// let good = r#"{"task": {"type": "qa", "user_intent": "plan"}, "answer": {"text": "It is sunny."},
+        ///   "quality": {"confidence": 0.9, "assumptions": [], "risks": []}, "debug": {"schema_version": "1.0", "model": "m"}}"#;
+        /// let mut call = Completion::new("").with_finish(Finish::ToolCall);
+        /// call.tool_calls.push(ToolCall::new("call_1", "weather", r#"{"city": "Lisbon"}"#));
+        /// let model = Scripted::new([Reply::completion(call), Reply::text(good)])
+        ///     .with_capabilities(Capabilities::new(Enforcement::Tool));
+        /// let model = Arc::new(model);
+        /// let weather = ChatTool::new("weather", "Returns the weather.", |City { city }| async move {
+        ///     Ok::<_, String>(format!("sunny in {city}"))
+        /// })?;
+        /// let builder = JsonModeChatClient::builder().with_target(Arc::clone(&model));
+        /// let client = builder.with_tool(weather).with_native_tools().build()?;
+        /// let reply = client.ask_blocking("How is the weather in Lisbon?").into_result()?;
+        /// assert_eq!(reply.tools[0].result, "sunny in Lisbon");
+        /// assert_eq!(model.calls()[0].tools[0].name, "weather");
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        pub const fn with_native_tools(native_tools = true);
+        /// Asks for the answer as the arguments of a tool that the model is forced to call (default: JSON mode). A provider that
+        /// forces no tools is called in JSON mode.
+        ///
+        /// A provider whose [modes](Backend::with_mode) begin with a [forced tool](formwork_dialect::Tool) is called so anyway.
+        pub const fn with_forced_tool(forced_tool = true);
+        /// Sets the time limit of each question, including corrections, backoff and tools (default: no limit).
+        pub const fn with_timeout(Some(timeout): Duration);
+        /// Sets the maximum number of tokens of each answer (default: the target's own limit).
+        pub const fn with_max_tokens(Some(max_tokens): u32);
+        /// Sets the seed, for providers that support it (default: none).
+        pub const fn with_seed(Some(seed): u64);
+        /// Sets the maximum cost of each question, or of each turn if there are tools (default: no limit).
+        pub const fn with_budget(Some(budget): Cost);
+        /// Sets the clock (default: [`TokioClock`]).
+        pub fn with_clock(Some(clock): Arc<dyn Clock>);
     }
 
     /// Sets the maximum number of corrections of an answer (default: 1).
@@ -157,62 +211,6 @@ impl<A: AnswerContract> ChatBuilder<A> {
         self
     }
 
-    /// Validates answers by their compiled JSON Schema (default: by the hand-written validator). Both have the same
-    /// verdicts.
-    pub const fn with_schema_validation(mut self) -> Self {
-        self.settings.by_schema = true;
-        self
-    }
-
-    /// Offers the tools by the provider's own interface for tool calls (default: in the prompt, and the model writes its calls as
-    /// JSON, which works with every model). A provider that takes no tools, or that is [forced](Self::with_forced_tool) to call one
-    /// for its answer, gets them in the prompt, and the result has a [warning](crate::Reply::warnings).
-    ///
-    /// Calls are validated and corrected in both ways alike. If a model requests several calls at once, all of them are carried out in
-    /// order, within [`with_max_tool_calls`](Self::with_max_tool_calls).
-    ///
-    /// ```
-    /// use formwork_chat::{ChatTool, JsonModeChatClient};
-    /// use formwork_core::{Capabilities, Completion, Enforcement, Finish, ToolCall};
-    /// use formwork_testkit::{Reply, Scripted};
-    /// use std::sync::Arc;
-    ///
-    /// #[derive(schemars::JsonSchema, serde::Deserialize)]
-    /// struct City {
-    ///     city: String,
-    /// }
-    ///
-    /// let good = r#"{"task": {"type": "qa", "user_intent": "plan"}, "answer": {"text": "It is sunny."},
-    ///   "quality": {"confidence": 0.9, "assumptions": [], "risks": []}, "debug": {"schema_version": "1.0", "model": "m"}}"#;
-    /// let mut call = Completion::new("").with_finish(Finish::ToolCall);
-    /// call.tool_calls.push(ToolCall::new("call_1", "weather", r#"{"city": "Lisbon"}"#));
-    /// let model = Scripted::new([Reply::completion(call), Reply::text(good)])
-    ///     .with_capabilities(Capabilities::new(Enforcement::Tool));
-    /// let model = Arc::new(model);
-    /// let weather = ChatTool::new("weather", "Returns the weather.", |City { city }| async move {
-    ///     Ok::<_, String>(format!("sunny in {city}"))
-    /// })?;
-    /// let builder = JsonModeChatClient::builder().with_target(Arc::clone(&model));
-    /// let client = builder.with_tool(weather).with_native_tools().build()?;
-    /// let reply = client.ask_blocking("How is the weather in Lisbon?").into_result()?;
-    /// assert_eq!(reply.tools[0].result, "sunny in Lisbon");
-    /// assert_eq!(model.calls()[0].tools[0].name, "weather");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub const fn with_native_tools(mut self) -> Self {
-        self.settings.native_tools = true;
-        self
-    }
-
-    /// Asks for the answer as the arguments of a tool that the model is forced to call (default: JSON mode). A provider that
-    /// forces no tools is called in JSON mode.
-    ///
-    /// A provider whose [modes](Backend::with_mode) begin with a [forced tool](formwork_dialect::Tool) is called so anyway.
-    pub const fn with_forced_tool(mut self) -> Self {
-        self.settings.forced_tool = true;
-        self
-    }
-
     /// Sets whether the client logs attempts, failures and convergence to standard error (default: `false`). Requests
     /// and answers stay the same.
     pub fn with_debug(mut self, debug: bool) -> Self {
@@ -231,40 +229,10 @@ impl<A: AnswerContract> ChatBuilder<A> {
         self
     }
 
-    /// Sets the time limit of each question, including corrections, backoff and tools (default: no limit).
-    pub const fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.timeout = Some(timeout);
-        self
-    }
-
     /// Sets the maximum number of calls in a period, over all questions and targets (default: no limit). Further calls
     /// wait.
     pub fn with_rate_limit(mut self, calls: usize, per: Duration) -> Self {
         self.settings.rate = Some(Rate::new(calls, per));
-        self
-    }
-
-    /// Sets the maximum number of tokens of each answer (default: the target's own limit).
-    pub const fn with_max_tokens(mut self, max_tokens: u32) -> Self {
-        self.settings.max_tokens = Some(max_tokens);
-        self
-    }
-
-    /// Sets the seed, for providers that support it (default: none).
-    pub const fn with_seed(mut self, seed: u64) -> Self {
-        self.settings.seed = Some(seed);
-        self
-    }
-
-    /// Sets the maximum cost of each question, or of each turn if there are tools (default: no limit).
-    pub const fn with_budget(mut self, budget: Cost) -> Self {
-        self.settings.budget = Some(budget);
-        self
-    }
-
-    /// Sets the clock (default: [`TokioClock`]).
-    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.settings.clock = Some(clock);
         self
     }
 

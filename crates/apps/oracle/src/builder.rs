@@ -130,17 +130,12 @@ impl OracleBuilder {
         self
     }
 
-    /// Rejects answers with a text that has no letter, and reasonings that are copied from an example or from the prompt
-    /// (default: they are accepted, because the specification's schema accepts them). Very small models give such answers.
-    pub const fn with_texts_checked(mut self) -> Self {
-        self.checks_texts = true;
-        self
-    }
-
-    /// Disables the fallback: a score without an acceptable answer of a model is an error.
-    pub const fn without_fallback(mut self) -> Self {
-        self.without_fallback = true;
-        self
+    formwork_core::setters! {
+        /// Rejects answers with a text that has no letter, and reasonings that are copied from an example or from the prompt
+        /// (default: they are accepted, because the specification's schema accepts them). Very small models give such answers.
+        pub const fn with_texts_checked(checks_texts = true);
+        /// Disables the fallback: a score without an acceptable answer of a model is an error.
+        pub const fn without_fallback(without_fallback = true);
     }
 
     /// Adds an observer that is notified of every score (default: none).

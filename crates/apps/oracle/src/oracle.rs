@@ -112,16 +112,11 @@ pub struct ScoreRequest<'o> {
 }
 
 impl ScoreRequest<'_> {
-    /// Sets the id of the request in logs and ledgers (default: a generated one).
-    pub fn with_id(mut self, id: impl Into<String>) -> Self {
-        self.id = Some(id.into());
-        self
-    }
-
-    /// Sets a token that cancels the score (default: none).
-    pub fn with_cancel(mut self, token: CancellationToken) -> Self {
-        self.cancel = Some(token);
-        self
+    formwork_core::setters! {
+        /// Sets the id of the request in logs and ledgers (default: a generated one).
+        pub fn with_id(Some(id): impl Into<String>);
+        /// Sets a token that cancels the score (default: none).
+        pub fn with_cancel(Some(cancel): CancellationToken);
     }
 
     /// Adds an observer of the run of this score (default: none).

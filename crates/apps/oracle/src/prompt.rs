@@ -20,7 +20,7 @@ use crate::{AiScore, CrossCheck, Examples};
 /// assert_eq!(oracle.prompt().hash.len(), 64);
 /// # Ok::<(), formwork_core::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct PromptId {
     /// The prompt's name.
     pub name: String,

@@ -68,6 +68,7 @@ pub enum Kind {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
+#[must_use]
 pub struct Field {
     /// The name.
     pub name: String,
@@ -110,17 +111,10 @@ impl Field {
         Self { name: name.into(), optional: false, grounded: false, node }
     }
 
-    /// Makes the field optional.
-    #[must_use]
-    pub const fn optional(mut self) -> Self {
-        self.optional = true;
-        self
-    }
-
-    /// Requires the value to stand in the input (default: it may be any value).
-    #[must_use]
-    pub const fn grounded(mut self) -> Self {
-        self.grounded = true;
-        self
+    formwork_core::setters! {
+        /// Makes the field optional.
+        pub const fn optional(optional = true);
+        /// Requires the value to stand in the input (default: it may be any value).
+        pub const fn grounded(grounded = true);
     }
 }

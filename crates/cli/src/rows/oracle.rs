@@ -70,7 +70,7 @@ pub struct OracleCompareOutput {
 /// ```json
 /// {"prompt": {"name": "v2", …}, "scored": 20, "compliant": 17, "retried": 3, "fallbacks": 0, "in_band": 9, "with_band": 12, …}
 /// ```
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct OracleVersion {
     /// The version of the prompt.
     pub prompt: PromptId,

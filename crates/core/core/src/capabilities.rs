@@ -100,55 +100,23 @@ impl Capabilities {
         self
     }
 
-    /// Promises support for a temperature (default: calls have none).
-    pub const fn with_temperature(mut self) -> Self {
-        self.temperature = true;
-        self
-    }
-
-    /// Promises support for top-p (default: calls have none).
-    pub const fn with_top_p(mut self) -> Self {
-        self.top_p = true;
-        self
-    }
-
-    /// Promises support for a seed (default: calls have no seed).
-    pub const fn with_seed(mut self) -> Self {
-        self.seed = true;
-        self
-    }
-
-    /// Promises support for a frequency penalty (default: calls have none).
-    pub const fn with_frequency_penalty(mut self) -> Self {
-        self.frequency_penalty = true;
-        self
-    }
-
-    /// Promises that system messages may be anywhere (default: only at the beginning).
-    pub const fn with_late_system(mut self) -> Self {
-        self.late_system = true;
-        self
-    }
-
-    /// Promises to continue a last message of the assistant (default: the last message is the user's).
-    pub const fn with_prefill(mut self) -> Self {
-        self.prefill = true;
-        self
-    }
-
-    /// Promises to offer the tools of a call to the model (default: calls have none).
-    pub const fn with_tools(mut self) -> Self {
-        self.tools = true;
-        self
-    }
-
-    /// Promises to enforce rules while decoding (default: rules are only checked afterwards).
-    pub const fn with_rules(mut self) -> Self {
-        self.rules = true;
-        self
-    }
-
     crate::setters! {
+        /// Promises support for a temperature (default: calls have none).
+        pub const fn with_temperature(temperature = true);
+        /// Promises support for top-p (default: calls have none).
+        pub const fn with_top_p(top_p = true);
+        /// Promises support for a seed (default: calls have no seed).
+        pub const fn with_seed(seed = true);
+        /// Promises support for a frequency penalty (default: calls have none).
+        pub const fn with_frequency_penalty(frequency_penalty = true);
+        /// Promises that system messages may be anywhere (default: only at the beginning).
+        pub const fn with_late_system(late_system = true);
+        /// Promises to continue a last message of the assistant (default: the last message is the user's).
+        pub const fn with_prefill(prefill = true);
+        /// Promises to offer the tools of a call to the model (default: calls have none).
+        pub const fn with_tools(tools = true);
+        /// Promises to enforce rules while decoding (default: rules are only checked afterwards).
+        pub const fn with_rules(rules = true);
         /// Sets the size of the context in tokens (default: unknown).
         pub const fn with_context_tokens(Some(context_tokens): u32);
         /// Sets the maximum number of tokens of a prompt (default: that of the context).
@@ -159,11 +127,7 @@ impl Capabilities {
         pub const fn with_default_max_tokens(Some(default_max_tokens): u32);
         /// Sets the number of reasoning tokens that an answer may have in addition to its text (default: unknown).
         pub const fn with_reasoning_tokens(Some(reasoning_tokens): u32);
-    }
-
-    /// Promises to complete the document within the token limit while decoding (default: no promise).
-    pub const fn with_limit_kept(mut self) -> Self {
-        self.keeps_limit = true;
-        self
+        /// Promises to complete the document within the token limit while decoding (default: no promise).
+        pub const fn with_limit_kept(keeps_limit = true);
     }
 }

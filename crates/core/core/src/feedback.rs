@@ -176,19 +176,14 @@ impl Feedback {
         ))
     }
 
-    /// Sets the text after an answer whose values reached a bound that was added because the target is
-    /// known to run away, [`Tighten::Bounded`](crate::Tighten::Bounded) (default of
-    /// [`Feedback::standard`]: a list of the paths; of [`Feedback::new`]: the template of all other answers). The answer
-    /// itself is left out, because a model that repeats itself goes on doing so when it reads its own text.
-    pub fn with_unending(mut self, template: Template) -> Self {
-        self.unending = Some(template);
-        self
-    }
-
-    /// Sets the role of the message (default: [`Role::User`]).
-    pub const fn with_role(mut self, role: Role) -> Self {
-        self.role = role;
-        self
+    crate::setters! {
+        /// Sets the text after an answer whose values reached a bound that was added because the target is
+        /// known to run away, [`Tighten::Bounded`](crate::Tighten::Bounded) (default of
+        /// [`Feedback::standard`]: a list of the paths; of [`Feedback::new`]: the template of all other answers). The answer
+        /// itself is left out, because a model that repeats itself goes on doing so when it reads its own text.
+        pub fn with_unending(Some(unending): Template);
+        /// Sets the role of the message (default: [`Role::User`]).
+        pub const fn with_role(role: Role);
     }
 
     /// Appends the text to the last message, without the answer that it is about (default: a message of its own below the

@@ -130,42 +130,25 @@ impl Target {
         self
     }
 
-    /// Sets the price of its tokens (default: unknown, so that a limit of money is a configuration error).
-    pub const fn with_price(mut self, price: Price) -> Self {
-        self.price = Some(price);
-        self
+    crate::setters! {
+        /// Sets the price of its tokens (default: unknown, so that a limit of money is a configuration error).
+        pub const fn with_price(Some(price): Price);
+        /// Sets which valid answers lowering may exclude (default: [`Tighten::Closed`]). In [`Tighten::Closed`] the schema is
+        /// bounded for one call after an answer of this target ran away or reached the token limit; in [`Tighten::None`] it
+        /// never is.
+        pub const fn with_tighten(tighten: Tighten);
+        /// Sets the number and the delays of retries for this target (default: those of the policy).
+        pub fn with_retries(retries: Retries);
+        /// Sets the parameters of sampling of calls for which neither the policy nor the input sets one (default: none).
+        pub const fn with_sampling(sampling: Sampling);
+        /// Sets an identity that is the same in every configuration: its address and model (default: none). Observations about
+        /// a target are stored on disk only under its identity.
+        pub fn with_identity(Some(identity): impl Into<String>);
     }
 
     /// Returns the cost of tokens at the price of this target.
     pub(crate) fn cost(&self, usage: Usage) -> Cost {
         self.price.map_or_else(|| usage.unpriced(), |price| price.of(usage))
-    }
-
-    /// Sets which valid answers lowering may exclude (default: [`Tighten::Closed`]). In [`Tighten::Closed`] the schema is
-    /// bounded for one call after an answer of this target ran away or reached the token limit; in [`Tighten::None`] it
-    /// never is.
-    pub const fn with_tighten(mut self, tighten: Tighten) -> Self {
-        self.tighten = tighten;
-        self
-    }
-
-    /// Sets the number and the delays of retries for this target (default: those of the policy).
-    pub fn with_retries(mut self, retries: Retries) -> Self {
-        self.retries = retries;
-        self
-    }
-
-    /// Sets the parameters of sampling of calls for which neither the policy nor the input sets one (default: none).
-    pub const fn with_sampling(mut self, sampling: Sampling) -> Self {
-        self.sampling = sampling;
-        self
-    }
-
-    /// Sets an identity that is the same in every configuration: its address and model (default: none). Observations about
-    /// a target are stored on disk only under its identity.
-    pub fn with_identity(mut self, identity: impl Into<String>) -> Self {
-        self.identity = Some(identity.into());
-        self
     }
 
     /// Lowers the contract's schema for each mode. Modes that cannot express it are left out.
@@ -324,55 +307,27 @@ impl PlanBuilder {
         self
     }
 
-    /// Sets how tolerantly answers are read (default: [`Level::Clean`]).
-    pub const fn with_level(mut self, level: Level) -> Self {
-        self.plan.options.level = level;
-        self
-    }
-
-    /// Sets the text that introduces the schema in a prompt (default: [`Instruction::default`]).
-    pub fn with_instruction(mut self, instruction: Instruction) -> Self {
-        self.plan.options.instruction = instruction;
-        self
-    }
-
-    /// Limits the time from the first step to the end, delays included (default: no limit).
-    pub const fn with_deadline(mut self, deadline: Duration) -> Self {
-        self.plan.options.deadline = Some(deadline);
-        self
-    }
-
-    /// Limits the cost of all calls together (default: no limit). The maximum cost of each call is reserved before
-    /// the call. Each call then has a token limit, which is the larger of four times the longest answer so far and a size from
-    /// schema and input; an answer that it cuts off is requested again with twice the limit, up to the limits of caller and target.
-    pub const fn with_budget(mut self, budget: Cost) -> Self {
-        self.plan.options.budget = Some(budget);
-        self
-    }
-
-    /// Declares that the driver shares a budget with this limit (default: none is shared). Each call then has a token
-    /// limit as with [`with_budget`](Self::with_budget), and a limit of money requires a price for every target.
-    pub const fn with_shared_budget(mut self, limit: Cost) -> Self {
-        self.plan.options.shared_budget = Some(limit);
-        self
-    }
-
-    /// Limits the tokens of each answer (default: the target's own limit).
-    pub const fn with_max_tokens(mut self, max_tokens: u32) -> Self {
-        self.plan.options.max_tokens = Some(max_tokens);
-        self
-    }
-
-    /// Makes the run request the driver's asynchronous checks before it accepts a value (default: there are none).
-    pub const fn with_async_checks(mut self) -> Self {
-        self.plan.options.async_checks = true;
-        self
-    }
-
-    /// Makes the run request the driver's fallback before it fails (default: there is none).
-    pub const fn with_fallback(mut self) -> Self {
-        self.plan.options.fallback = true;
-        self
+    crate::setters! {
+        in plan.options:
+        /// Sets how tolerantly answers are read (default: [`Level::Clean`]).
+        pub const fn with_level(level: Level);
+        /// Sets the text that introduces the schema in a prompt (default: [`Instruction::default`]).
+        pub fn with_instruction(instruction: Instruction);
+        /// Limits the time from the first step to the end, delays included (default: no limit).
+        pub const fn with_deadline(Some(deadline): Duration);
+        /// Limits the cost of all calls together (default: no limit). The maximum cost of each call is reserved before
+        /// the call. Each call then has a token limit, which is the larger of four times the longest answer so far and a size from
+        /// schema and input; an answer that it cuts off is requested again with twice the limit, up to the limits of caller and target.
+        pub const fn with_budget(Some(budget): Cost);
+        /// Declares that the driver shares a budget with this limit (default: none is shared). Each call then has a token
+        /// limit as with [`with_budget`](Self::with_budget), and a limit of money requires a price for every target.
+        pub const fn with_shared_budget(Some(shared_budget): Cost);
+        /// Limits the tokens of each answer (default: the target's own limit).
+        pub const fn with_max_tokens(Some(max_tokens): u32);
+        /// Makes the run request the driver's asynchronous checks before it accepts a value (default: there are none).
+        pub const fn with_async_checks(async_checks = true);
+        /// Makes the run request the driver's fallback before it fails (default: there is none).
+        pub const fn with_fallback(fallback = true);
     }
 
     /// Builds and checks the plan.

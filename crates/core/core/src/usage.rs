@@ -47,10 +47,13 @@ impl Usage {
         }
     }
 
-    /// Sets the number of prompt tokens that were read from the provider's cache (default: 0).
-    pub const fn with_cached(mut self, tokens: u64) -> Self {
-        self.cached_tokens = tokens;
-        self
+    crate::setters! {
+        /// Sets the number of prompt tokens that were read from the provider's cache (default: 0).
+        pub const fn with_cached(cached_tokens: u64);
+        /// Sets the number of reasoning tokens (default: 0).
+        pub const fn with_reasoning(reasoning_tokens: u64);
+        /// Sets whether the numbers are estimated (default: `false`).
+        pub const fn with_estimated(estimated: bool);
     }
 
     /// Sets the number of prompt tokens that were written to the provider's cache, for minutes and for an hour (default: 0).
@@ -64,18 +67,6 @@ impl Usage {
     pub fn with_dollars(mut self, dollars: Option<f64>) -> Self {
         let dollars = dollars.filter(|dollars| (0.0..1e9).contains(dollars));
         self.micro_usd = dollars.map(|dollars| (dollars * 1e6).ceil() as u64);
-        self
-    }
-
-    /// Sets the number of reasoning tokens (default: 0).
-    pub const fn with_reasoning(mut self, tokens: u64) -> Self {
-        self.reasoning_tokens = tokens;
-        self
-    }
-
-    /// Sets whether the numbers are estimated (default: `false`).
-    pub const fn with_estimated(mut self, estimated: bool) -> Self {
-        self.estimated = estimated;
         self
     }
 

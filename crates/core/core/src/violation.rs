@@ -88,6 +88,8 @@ impl Violation {
         pub fn with_expected(expected: impl Into<String>);
         /// Sets the wrong bytes of the answer's text (default: none).
         pub fn with_span(span: Option<Span>);
+        /// Turns the violation into a warning, which does not reject the answer.
+        pub fn as_warning(severity = Severity::Warning);
     }
 
     /// Sets the found value (default: empty). It is cut at [`MAX_FOUND`] characters.
@@ -96,12 +98,6 @@ impl Violation {
         if let Cow::Owned(shorter) = cut(&self.found, MAX_FOUND) {
             self.found = shorter;
         }
-        self
-    }
-
-    /// Turns the violation into a warning, which does not reject the answer.
-    pub fn as_warning(mut self) -> Self {
-        self.severity = Severity::Warning;
         self
     }
 

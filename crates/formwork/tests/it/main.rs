@@ -4,15 +4,6 @@
 mod bad_config;
 #[cfg(feature = "anthropic")]
 mod caching;
-#[cfg(all(
-    feature = "anthropic",
-    feature = "bedrock",
-    feature = "cohere",
-    feature = "gemini",
-    feature = "ollama",
-    feature = "openai"
-))]
-mod completeness;
 mod config;
 mod connections;
 #[cfg(all(
@@ -23,39 +14,12 @@ mod connections;
     feature = "ollama",
     feature = "openai"
 ))]
-mod doors;
+mod every_kind;
 #[cfg(feature = "golden")]
 mod golden;
-#[cfg(all(
-    feature = "anthropic",
-    feature = "bedrock",
-    feature = "cohere",
-    feature = "gemini",
-    feature = "ollama",
-    feature = "openai"
-))]
-mod last_events;
 mod limits;
 #[cfg(feature = "anthropic")]
 mod prefill;
 mod probes;
 mod promises;
-#[cfg(all(
-    feature = "anthropic",
-    feature = "bedrock",
-    feature = "cohere",
-    feature = "gemini",
-    feature = "ollama",
-    feature = "openai"
-))]
-mod settings;
 mod swap;
-#[cfg(all(
-    feature = "anthropic",
-    feature = "bedrock",
-    feature = "cohere",
-    feature = "gemini",
-    feature = "ollama",
-    feature = "openai"
-))]
-mod tool_calls;

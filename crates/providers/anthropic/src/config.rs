@@ -55,7 +55,7 @@ pub struct AnthropicConfig {
     /// The `effort` parameter: `low`, `medium`, `high`, and further values for some models. Default: not sent.
     pub effort: Option<String>,
     /// Whether the system prompt is marked for prompt caching (default: `true`).
-    #[serde(default = "yes")]
+    #[serde(default = "formwork_wire::yes")]
     pub cache: bool,
     /// The `max_tokens` of calls without a limit of their own. Default: the model's output limit, else 8192.
     #[schemars(range(min = 1))]
@@ -66,7 +66,7 @@ pub struct AnthropicConfig {
     /// while the model thinks.
     pub prefill: Option<bool>,
     /// Whether responses are streamed (default: `true`).
-    #[serde(default = "yes")]
+    #[serde(default = "formwork_wire::yes")]
     pub stream: bool,
     /// Additional properties of the request body, for example `metadata`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -193,8 +193,4 @@ fn default_url() -> String {
 
 fn default_key_env() -> String {
     DEFAULT_KEY_ENV.to_owned()
-}
-
-const fn yes() -> bool {
-    true
 }

@@ -57,7 +57,7 @@ pub struct BedrockConfig {
     /// Whether the model continues a last message of the assistant (default: the registry's value for the model, else `false`).
     pub prefill: Option<bool>,
     /// Whether responses are streamed (default: `true`).
-    #[serde(default = "yes")]
+    #[serde(default = "formwork_wire::yes")]
     pub stream: bool,
     /// Additional properties of the request body, for example `guardrailConfig`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -99,10 +99,6 @@ impl BedrockConfig {
         capabilities.prefill = self.prefill.unwrap_or(false);
         Ok(wire.with_capabilities(capabilities))
     }
-}
-
-const fn yes() -> bool {
-    true
 }
 
 fn default_region() -> String {

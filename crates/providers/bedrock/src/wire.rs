@@ -3,7 +3,7 @@
 use formwork_core::{Call, Capabilities, Fault};
 use formwork_wire::http::Request;
 use formwork_wire::http::response::Parts;
-use formwork_wire::{Bytes, Decoder, Deltas, Framed, RequestInfo, Whole, Wire, media_type};
+use formwork_wire::{Bytes, Decoder, RequestInfo, Wire, media_type};
 
 use crate::frames::Frames;
 use crate::{API, Bedrock, decode, encode};
@@ -22,12 +22,9 @@ impl Wire for Bedrock {
     }
 
     fn decoder(&self, call: &Call, head: &Parts) -> Box<dyn Decoder> {
-        let request = self.request_info(call);
-        if media_type(head) == Some("application/vnd.amazon.eventstream") {
-            return Box::new(Framed::<Frames, _>::new(decode::StreamReader::new(request)));
-        }
-        let read = move |body: &[u8], out: &mut Deltas| decode::document(request.clone(), body, out);
-        Box::new(Whole::new(read))
+        let reader = decode::ConverseReader::new(self.request_info(call));
+        let is_stream = media_type(head) == Some("application/vnd.amazon.eventstream");
+        formwork_wire::decoder::<Frames>(reader, is_stream)
     }
 
     fn request_info(&self, call: &Call) -> RequestInfo {

@@ -46,7 +46,7 @@ pub struct CohereConfig {
     /// Whether the model accepts `temperature` and `p` (top-p). Default: the registry's value for the model, else `true`.
     pub temperature: Option<bool>,
     /// Whether responses are streamed (default: `true`).
-    #[serde(default = "yes")]
+    #[serde(default = "formwork_wire::yes")]
     pub stream: bool,
     /// Additional properties of the request body, for example `safety_mode`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -74,10 +74,6 @@ impl CohereConfig {
         capabilities.default_max_tokens = self.max_tokens;
         Ok(wire.with_capabilities(capabilities))
     }
-}
-
-const fn yes() -> bool {
-    true
 }
 
 fn default_url() -> String {

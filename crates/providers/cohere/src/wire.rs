@@ -3,7 +3,7 @@
 use formwork_core::{Call, Capabilities, Fault};
 use formwork_wire::http::Request;
 use formwork_wire::http::response::Parts;
-use formwork_wire::{Bytes, Decoder, Deltas, Framed, RequestInfo, Sse, Whole, Wire, media_type};
+use formwork_wire::{Bytes, Decoder, RequestInfo, Sse, Wire, is_event_stream};
 
 use crate::{Cohere, decode, encode};
 
@@ -21,12 +21,8 @@ impl Wire for Cohere {
     }
 
     fn decoder(&self, call: &Call, head: &Parts) -> Box<dyn Decoder> {
-        let request = self.request_info(call);
-        if media_type(head).is_some_and(|name| name.eq_ignore_ascii_case("text/event-stream")) {
-            return Box::new(Framed::<Sse, _>::new(decode::StreamReader::new(request)));
-        }
-        let read = move |body: &[u8], out: &mut Deltas| decode::document(request.clone(), body, out);
-        Box::new(Whole::new(read))
+        let reader = decode::ChatReader::new(self.request_info(call));
+        formwork_wire::decoder::<Sse>(reader, is_event_stream(head))
     }
 
     fn request_info(&self, call: &Call) -> RequestInfo {

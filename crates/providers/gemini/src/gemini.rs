@@ -116,24 +116,16 @@ impl Gemini {
         pub fn with_capabilities(capabilities: Capabilities);
     }
 
-    /// Sets the maximum number of thinking tokens for models before Gemini 3 (default: not sent, which leaves the model's
-    /// default). 0 turns thinking off, which some models refuse; -1 lets the model decide.
-    pub const fn with_thinking_budget(mut self, tokens: i32) -> Self {
-        self.thinking.budget = Some(tokens);
-        self
-    }
-
-    /// Sets how much a model from Gemini 3 on thinks (default: not sent, which leaves the model's default).
-    pub const fn with_thinking_level(mut self, level: ThinkingLevel) -> Self {
-        self.thinking.level = Some(level);
-        self
-    }
-
-    /// Sets whether the response includes summaries of the model's thoughts, which become
-    /// [`Delta::Reasoning`](formwork_core::Delta) (default: not sent, which includes none).
-    pub const fn with_thoughts(mut self, include: bool) -> Self {
-        self.thinking.include = Some(include);
-        self
+    formwork_core::setters! {
+        in thinking:
+        /// Sets the maximum number of thinking tokens for models before Gemini 3 (default: not sent, which leaves the model's
+        /// default). 0 turns thinking off, which some models refuse; -1 lets the model decide.
+        pub const fn with_thinking_budget(Some(budget): i32);
+        /// Sets how much a model from Gemini 3 on thinks (default: not sent, which leaves the model's default).
+        pub const fn with_thinking_level(Some(level): ThinkingLevel);
+        /// Sets whether the response includes summaries of the model's thoughts, which become
+        /// [`Delta::Reasoning`](formwork_core::Delta) (default: not sent, which includes none).
+        pub const fn with_thoughts(Some(include): bool);
     }
 
     /// Sets the dialects that calls to this model may use, strictest first (default: [`DIALECTS`](Self::DIALECTS)).

@@ -3,7 +3,7 @@
 use formwork_core::{Call, Capabilities, Fault};
 use formwork_wire::http::Request;
 use formwork_wire::http::response::Parts;
-use formwork_wire::{Bytes, Decoder, RequestInfo, Wire};
+use formwork_wire::{Bytes, Decoder, RequestInfo, Sse, Wire, is_event_stream};
 
 use crate::{API, Gemini, decode, encode};
 
@@ -21,7 +21,9 @@ impl Wire for Gemini {
     }
 
     fn decoder(&self, call: &Call, head: &Parts) -> Box<dyn Decoder> {
-        decode::decoder(self.request_info(call), head)
+        // A proxy may send a document although a stream was requested.
+        let reader = decode::ContentReader::new(self.request_info(call));
+        formwork_wire::decoder::<Sse>(reader, is_event_stream(head))
     }
 
     fn request_info(&self, call: &Call) -> RequestInfo {

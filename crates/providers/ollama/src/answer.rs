@@ -4,7 +4,8 @@ use formwork_core::{Delta, End, Fault, FaultKind, Finish, ToolCall, Usage};
 use formwork_wire::http::response::Parts;
 use formwork_wire::lenient::{Count, Flag, Leaf, List, Object};
 use formwork_wire::{
-    Decoder, Deltas, Messages, Ndjson, Reader, RequestInfo, TokenShape, bad_wire, lenient, media_type,
+    CallShape, Decoder, Deltas, FunctionShape, Messages, Ndjson, Reader, RequestInfo, TokenShape, bad_wire,
+    lenient, media_type,
 };
 use serde::Deserialize;
 
@@ -38,24 +39,7 @@ struct ResponseMessage<'a> {
     #[serde(borrow)]
     content: Leaf<'a>,
     thinking: Leaf<'a>,
-    tool_calls: List<Object<Call<'a>>>,
-}
-
-/// An item of `tool_calls`. Versions before 0.12 have no identifiers.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Call<'a> {
-    #[serde(borrow)]
-    id: Leaf<'a>,
-    function: Object<Function<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Function<'a> {
-    #[serde(borrow)]
-    name: Leaf<'a>,
-    arguments: Leaf<'a>,
+    tool_calls: List<Object<CallShape<'a>>>,
 }
 
 /// Decodes lines.
@@ -137,8 +121,8 @@ impl Messages for Lines {
         TokenShape::push(line.logprobs.0.take(), out);
         for call in calls {
             self.calls_tools = true;
-            let Call { id, function } = call.0.unwrap_or_default();
-            let Function { name, arguments } = function.0.unwrap_or_default();
+            let CallShape { id, function } = call.0.unwrap_or_default();
+            let FunctionShape { name, arguments } = function.0.unwrap_or_default();
             let arguments = if arguments.is_none() { "{}".to_owned() } else { arguments.into_json() };
             // The arguments count for an estimate of the tokens.
             self.text += arguments.len();

@@ -53,7 +53,7 @@ pub struct OllamaConfig {
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
     /// Whether responses are streamed (default: `true`).
-    #[serde(default = "yes")]
+    #[serde(default = "formwork_wire::yes")]
     pub stream: bool,
     /// Whether the server is probed for its capabilities before the first call (default: `false`), with up to four short calls. The
     /// result is kept until server, model or section change.
@@ -141,8 +141,4 @@ pub fn base_url_of_host(host: &str) -> String {
 
 fn default_url() -> String {
     DEFAULT_URL.to_owned()
-}
-
-const fn yes() -> bool {
-    true
 }

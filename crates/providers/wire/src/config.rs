@@ -22,3 +22,20 @@ use serde::{Deserialize, Deserializer};
 pub fn null_is_empty<'de, D: Deserializer<'de>, T: From<String>>(deserializer: D) -> Result<T, D::Error> {
     Option::<String>::deserialize(deserializer).map(|name| T::from(name.unwrap_or_default()))
 }
+
+/// Returns `true`, the default of fields such as `stream`.
+///
+/// ```
+/// #[derive(serde::Deserialize)]
+/// struct Section {
+///     #[serde(default = "formwork_wire::yes")]
+///     stream: bool,
+/// }
+///
+/// let section: Section = serde_json::from_str("{}")?;
+/// assert!(section.stream);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub const fn yes() -> bool {
+    true
+}

@@ -2,9 +2,10 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use formwork_core::{Delta, Fault, FaultKind};
+use http::response::Parts;
 use serde::de::IgnoredAny;
 
-use crate::Framing;
+use crate::{Framing, media_type};
 
 /// The decoded deltas of a response, in order.
 ///
@@ -303,6 +304,19 @@ pub trait Reader: Messages + 'static {
     /// # Errors
     /// A [`Fault`] if the document violates the protocol or reports an error.
     fn document(&mut self, body: &[u8], out: &mut Deltas) -> Result<(), Fault>;
+}
+
+/// Returns whether the media type of a response is that of server-sent events.
+///
+/// ```
+/// use formwork_wire::http::Response;
+///
+/// let (head, ()) = Response::builder().header("content-type", "text/event-stream; charset=utf-8").body(())?.into_parts();
+/// assert!(formwork_wire::is_event_stream(&head));
+/// # Ok::<(), formwork_wire::http::Error>(())
+/// ```
+pub fn is_event_stream(head: &Parts) -> bool {
+    media_type(head).is_some_and(|name| name.eq_ignore_ascii_case("text/event-stream"))
 }
 
 /// Returns the decoder of a response: a stream whose messages a framing separates, or a document.

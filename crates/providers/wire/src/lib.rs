@@ -46,8 +46,8 @@ mod transport;
 mod wire;
 
 pub use collector::Collector;
-pub use config::null_is_empty;
-pub use decoder::{Decoder, Deltas, Framed, Messages, Reader, Whole, decoder};
+pub use config::{null_is_empty, yes};
+pub use decoder::{Decoder, Deltas, Framed, Messages, Reader, Whole, decoder, is_event_stream};
 pub use encode::{bad_request, folded, post, safe_name, schema_of, unsupported};
 pub use fault::{
     bad_wire, closed_early, error_in, fault_of, is_closed_early, is_error, media_type, quoted, rate_limits,
@@ -58,7 +58,7 @@ pub use http_provider::Http;
 pub use request_info::RequestInfo;
 pub use settings::{Members, merge};
 pub use token::TokenShape;
-pub use tool_input::ToolInput;
+pub use tool_input::{CallShape, FunctionShape, ToolInput};
 pub use transport::{Body, Chunks, SharedTransport, Transport};
 pub use wire::{Auth, Wire};
 

@@ -1,4 +1,39 @@
+use serde::Deserialize;
 use serde_json::Value;
+
+use crate::lenient::{Leaf, Object};
+
+/// A tool call, as servers of Cohere's API and Ollama return it.
+///
+/// ```
+/// use formwork_wire::CallShape;
+///
+/// let call: CallShape<'_> = serde_json::from_str(r#"{"id": "c-1", "function": {"name": "weather", "arguments": "{}"}}"#)?;
+/// assert_eq!(call.id.as_str(), Some("c-1"));
+/// assert_eq!(call.function.0.unwrap_or_default().name.as_str(), Some("weather"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct CallShape<'a> {
+    /// The identifier of the call. Versions of Ollama before 0.12 have none.
+    #[serde(borrow)]
+    pub id: Leaf<'a>,
+    /// The called function.
+    pub function: Object<FunctionShape<'a>>,
+}
+
+/// The called function of a tool call, as servers of OpenAI's API, Cohere's API and Ollama return it. The example is that of
+/// [`CallShape`].
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct FunctionShape<'a> {
+    /// The name of the function.
+    #[serde(borrow)]
+    pub name: Leaf<'a>,
+    /// The arguments, or a piece of them.
+    pub arguments: Leaf<'a>,
+}
 
 /// The input of a tool call, which arrives in pieces of JSON.
 ///

@@ -66,12 +66,6 @@ impl Backend {
         }
     }
 
-    /// Sets the name in the ledger (default: the name of the provider), to tell two backends of one provider apart.
-    pub fn with_name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
-        self
-    }
-
     /// Adds an output mode (default: the modes that the capabilities of the provider declare). A run starts in the first mode.
     /// It changes to the next mode if the provider rejects the schema, and to the next weaker mode if the provider turns
     /// out to ignore the schema.
@@ -87,29 +81,50 @@ impl Backend {
         self
     }
 
-    /// Sets the table of dialects for the names in the capabilities of the provider (default: the dialects of
-    /// `formwork-dialect`).
-    pub fn with_dialects(mut self, dialects: Dialects) -> Self {
-        self.dialects = dialects;
-        self
-    }
-
-    /// Sets the rules that contracts can name (default: none).
-    pub fn with_rules(mut self, rules: Rules) -> Self {
-        self.rules = rules;
-        self
-    }
-
-    /// Sets the retry policy of extractors whose first target is this backend, if they have no policy of their own type (default: none).
-    pub fn with_retry_policy(mut self, policy: Arc<dyn RetryPolicy>) -> Self {
-        self.retry_policy = Some(policy);
-        self
-    }
-
     /// Wraps the provider in a layer (default: none). The last layer that was added is the outermost one.
     pub fn with_layer(mut self, layer: &dyn Layer) -> Self {
         self.provider = layer.wrap(self.provider);
         self
+    }
+
+    /// Sets the number and the delays of retries after failed calls of this backend (default: those of the retry policy). Settings
+    /// that are absent keep the values of an earlier call.
+    pub fn with_retries(mut self, retries: Retries) -> Self {
+        self.retries = retries.or(self.retries);
+        self
+    }
+
+    formwork_core::setters! {
+        /// Sets the name in the ledger (default: the name of the provider), to tell two backends of one provider apart.
+        pub fn with_name(Some(name): impl Into<String>);
+        /// Sets the table of dialects for the names in the capabilities of the provider (default: the dialects of
+        /// `formwork-dialect`).
+        pub fn with_dialects(dialects: Dialects);
+        /// Sets the rules that contracts can name (default: none).
+        pub fn with_rules(rules: Rules);
+        /// Sets the retry policy of extractors whose first target is this backend, if they have no policy of their own type (default: none).
+        pub fn with_retry_policy(Some(retry_policy): Arc<dyn RetryPolicy>);
+        /// Sets the price of tokens (default: unknown; then a run with a limit in US dollars does not call this backend).
+        pub const fn with_price(Some(price): Price);
+        /// Sets the valid answers that lowering may exclude for this target (default: [`Tighten::Closed`]); see
+        /// [`Target::with_tighten`].
+        pub const fn with_tighten(tighten: Tighten);
+        /// Sets the token limit of answers for which the caller sets no limit (default: the limit of the
+        /// [provider](Capabilities::default_max_tokens)).
+        pub const fn with_default_max_tokens(Some(default_max_tokens): u32);
+        /// Sets the identity of the target in an [`ObservationStore`], for example its address and model (default: none; the name
+        /// is used instead).
+        pub fn with_identity(Some(identity): impl Into<String>);
+        /// Sets the observation store for extractors that have no other one (default: each extractor has its own store).
+        pub fn with_observation_store(Some(store): ObservationStore);
+        /// Sets the rotation that selects the first target of each run (default: none, every run starts with the first target).
+        /// Give each backend of an extractor a clone of the same rotation. If they differ, the first one applies.
+        pub fn with_rotation(Some(rotation): Rotation);
+        /// Sets a budget for all calls of this backend, in addition to the budgets of the extractors (default: none). Extractors
+        /// that use clones of this backend share the budget.
+        pub fn with_budget(Some(budget): Budget);
+        /// Sets the parameters of sampling of calls for which neither the policy nor the input sets one (default: none).
+        pub const fn with_sampling(sampling: Sampling);
     }
 
     /// Returns the provider, including its layers.
@@ -124,12 +139,6 @@ impl Backend {
         } else {
             self.modes.clone()
         }
-    }
-
-    /// Sets the price of tokens (default: unknown; then a run with a limit in US dollars does not call this backend).
-    pub const fn with_price(mut self, price: Price) -> Self {
-        self.price = Some(price);
-        self
     }
 
     /// Returns the price of tokens, if it is known.
@@ -147,68 +156,14 @@ impl Backend {
         self.provider.capabilities()
     }
 
-    /// Sets the valid answers that lowering may exclude for this target (default: [`Tighten::Closed`]); see
-    /// [`Target::with_tighten`].
-    pub const fn with_tighten(mut self, tighten: Tighten) -> Self {
-        self.tighten = tighten;
-        self
-    }
-
-    /// Sets the token limit of answers for which the caller sets no limit (default: the limit of the
-    /// [provider](Capabilities::default_max_tokens)).
-    pub const fn with_default_max_tokens(mut self, tokens: u32) -> Self {
-        self.default_max_tokens = Some(tokens);
-        self
-    }
-
-    /// Sets the identity of the target in an [`ObservationStore`], for example its address and model (default: none; the name
-    /// is used instead).
-    pub fn with_identity(mut self, identity: impl Into<String>) -> Self {
-        self.identity = Some(identity.into());
-        self
-    }
-
     /// Returns the identity of the target in an [`ObservationStore`], if it has one.
     pub fn identity(&self) -> Option<&str> {
         self.identity.as_deref()
     }
 
-    /// Sets the observation store for extractors that have no other one (default: each extractor has its own store).
-    pub fn with_observation_store(mut self, store: ObservationStore) -> Self {
-        self.store = Some(store);
-        self
-    }
-
     /// Returns the observation store for extractors, if any.
     pub const fn observation_store(&self) -> Option<&ObservationStore> {
         self.store.as_ref()
-    }
-
-    /// Sets the rotation that selects the first target of each run (default: none, every run starts with the first target).
-    /// Give each backend of an extractor a clone of the same rotation. If they differ, the first one applies.
-    pub fn with_rotation(mut self, rotation: Rotation) -> Self {
-        self.rotation = Some(rotation);
-        self
-    }
-
-    /// Sets a budget for all calls of this backend, in addition to the budgets of the extractors (default: none). Extractors
-    /// that use clones of this backend share the budget.
-    pub fn with_budget(mut self, budget: Budget) -> Self {
-        self.budget = Some(budget);
-        self
-    }
-
-    /// Sets the number and the delays of retries after failed calls of this backend (default: those of the retry policy). Settings
-    /// that are absent keep the values of an earlier call.
-    pub fn with_retries(mut self, retries: Retries) -> Self {
-        self.retries = retries.or(self.retries);
-        self
-    }
-
-    /// Sets the parameters of sampling of calls for which neither the policy nor the input sets one (default: none).
-    pub const fn with_sampling(mut self, sampling: Sampling) -> Self {
-        self.sampling = sampling;
-        self
     }
 
     /// Returns the budget of this backend, if any.

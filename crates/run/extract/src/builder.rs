@@ -162,22 +162,18 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         pub fn with_data(data: Value);
     }
 
-    /// Sets the token limit of each answer (default: the limit of the target).
-    pub const fn with_max_tokens(mut self, max_tokens: u32) -> Self {
-        self.options.max_tokens = Some(max_tokens);
-        self
-    }
-
-    /// Sets the time limit of each extraction, including delays between calls (default: no limit).
-    pub const fn with_deadline(mut self, deadline: Duration) -> Self {
-        self.options.deadline = Some(deadline);
-        self
-    }
-
-    /// Sets the cost limit of each extraction (default: no limit).
-    pub const fn with_budget(mut self, budget: Cost) -> Self {
-        self.options.budget = Some(budget);
-        self
+    formwork_core::setters! {
+        in options:
+        /// Sets the token limit of each answer (default: the limit of the target).
+        pub const fn with_max_tokens(Some(max_tokens): u32);
+        /// Sets the time limit of each extraction, including delays between calls (default: no limit).
+        pub const fn with_deadline(Some(deadline): Duration);
+        /// Sets the cost limit of each extraction (default: no limit).
+        pub const fn with_budget(Some(budget): Cost);
+        /// Sets how tolerantly answers are read (default: [`Level::Clean`]).
+        pub const fn with_level(level: Level);
+        /// Sets the instruction around the schema in prompts (default: [`Instruction::default`]).
+        pub fn with_instruction(instruction: Instruction);
     }
 
     /// Sets how long a call may wait for the shared budgets (default: until the deadline of the extraction); see
@@ -191,18 +187,6 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
     /// extraction retries); see [`Driver::with_fail_fast`].
     pub fn with_fail_fast(mut self) -> Self {
         self.driver = self.driver.with_fail_fast();
-        self
-    }
-
-    /// Sets how tolerantly answers are read (default: [`Level::Clean`]).
-    pub const fn with_level(mut self, level: Level) -> Self {
-        self.options.level = level;
-        self
-    }
-
-    /// Sets the instruction around the schema in prompts (default: [`Instruction::default`]).
-    pub fn with_instruction(mut self, instruction: Instruction) -> Self {
-        self.options.instruction = instruction;
         self
     }
 

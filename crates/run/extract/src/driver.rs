@@ -74,10 +74,21 @@ impl Driver {
         driver
     }
 
-    /// Sets the clock (default: [`TokioClock`](crate::TokioClock)).
-    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.parts.clock = clock;
-        self
+    formwork_core::setters! {
+        in parts:
+        /// Sets the clock (default: [`TokioClock`](crate::TokioClock)).
+        pub fn with_clock(clock: Arc<dyn Clock>);
+        /// Sets the fallback (default: none). The plan must [enable it](formwork_core::PlanBuilder::with_fallback).
+        pub fn with_fallback(Some(fallback): Arc<dyn Fallback>);
+        /// Sets how long a call may wait for a shared budget (default: until the deadline of the run). A run ends with
+        /// [`ErrorKind::Budget`] after this time.
+        pub const fn with_max_budget_wait(Some(max_budget_wait): Duration);
+        /// Sets the observation store, for drivers that share one (default: a new store).
+        pub fn with_observation_store(store: ObservationStore);
+        /// Ends runs at once while no target can be reached (default: each run retries). After a run has failed because all its
+        /// targets were unreachable, the following runs fail without a call for 30 s. Then one run makes one call; each further failure
+        /// doubles the time, up to 10 min. Use it for many runs in sequence.
+        pub const fn with_fail_fast(fails_fast = true);
     }
 
     /// Adds an observer of all runs (default: none).
@@ -92,37 +103,10 @@ impl Driver {
         self
     }
 
-    /// Sets the fallback (default: none). The plan must [enable it](formwork_core::PlanBuilder::with_fallback).
-    pub fn with_fallback(mut self, fallback: Arc<dyn Fallback>) -> Self {
-        self.parts.fallback = Some(fallback);
-        self
-    }
-
     /// Adds a shared budget (default: none). A call is made only if every budget allows its maximum cost; it waits for this while open
     /// calls may give enough back.
     pub fn with_budget(mut self, budget: Budget) -> Self {
         self.parts.budgets = self.parts.budgets.with(budget);
-        self
-    }
-
-    /// Sets how long a call may wait for a shared budget (default: until the deadline of the run). A run ends with
-    /// [`ErrorKind::Budget`] after this time.
-    pub const fn with_max_budget_wait(mut self, max: Duration) -> Self {
-        self.parts.max_budget_wait = Some(max);
-        self
-    }
-
-    /// Sets the observation store, for drivers that share one (default: a new store).
-    pub fn with_observation_store(mut self, store: ObservationStore) -> Self {
-        self.parts.store = store;
-        self
-    }
-
-    /// Ends runs at once while no target can be reached (default: each run retries). After a run has failed because all its
-    /// targets were unreachable, the following runs fail without a call for 30 s. Then one run makes one call; each further failure
-    /// doubles the time, up to 10 min. Use it for many runs in sequence.
-    pub const fn with_fail_fast(mut self) -> Self {
-        self.parts.fails_fast = true;
         self
     }
 

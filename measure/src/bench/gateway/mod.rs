@@ -8,15 +8,15 @@ pub(super) mod played;
 pub(super) mod sides;
 pub(super) mod upstream;
 
+use super::client::Load;
 use super::measure::Pair;
 use super::process::Server;
 use super::report::{Goal, Row};
 use crate::{Failure, workspace};
-use sides::Load;
 
 /// The load of our sides, and that of LiteLLM's proxy, a request of which takes 10 ms of CPU.
-const OURS: Load = Load { request: "plain", connections: 64, requests: 6400, rounds: 9 };
-const LITELLM: Load = Load { request: "plain", connections: 8, requests: 300, rounds: 5 };
+const OURS: Load = Load { connections: 64, requests: 6400, rounds: 9 };
+const LITELLM: Load = Load { connections: 8, requests: 300, rounds: 5 };
 
 /// The requests per second, which are sent at a constant rate, and the seconds per side.
 const RATE: u32 = 500;
@@ -43,8 +43,7 @@ pub(super) async fn measure() -> Result<Vec<Row>, Failure> {
     let mut errors = 0;
     let mut contract = f64::NAN;
     for (what, side, request, goal) in COMPARED {
-        let (pair, failed) =
-            sides::compare(|url| Server::start(&[side, url]), Load { request, ..OURS }).await?;
+        let (pair, failed) = sides::compare(|url| Server::start(&[side, url]), request, OURS).await?;
         errors += failed;
         let Pair { ours, peer, ratio } = pair;
         let from = format!("{ours:.1} / {peer:.1} CPU µs");
@@ -70,7 +69,7 @@ pub(super) async fn measure() -> Result<Vec<Row>, Failure> {
         [("LiteLLM's proxy, passed through", "plain"), ("the same with a schema", "contract")]
     {
         let what = format!("{what}: CPU of a request");
-        match sides::compare(litellm, Load { request, ..LITELLM }).await {
+        match sides::compare(litellm, request, LITELLM).await {
             Ok((Pair { ours, peer, ratio }, failed)) => {
                 let from = format!("{ours:.0} / {peer:.1} CPU µs");
                 rows.push(Row::figure(&what, from, ratio, "x", None));

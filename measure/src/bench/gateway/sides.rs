@@ -5,19 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::Failure;
-use crate::bench::client::{self, Connection, contains, load as send, open_loop};
-use crate::bench::measure::{Pair, Side, rounds};
+use crate::bench::client::{self, Connection, Load, contains, load as send, open_loop};
+use crate::bench::measure::Pair;
 use crate::bench::process::Server;
-
-/// The load of a comparison: the request (`plain` or `contract`), the number of concurrent connections, the requests of each side per
-/// turn, and the number of turns.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::bench) struct Load {
-    pub(in crate::bench) request: &'static str,
-    pub(in crate::bench) connections: usize,
-    pub(in crate::bench) requests: usize,
-    pub(in crate::bench) rounds: usize,
-}
 
 /// Returns a request of Chat Completions.
 fn post(body: &Value) -> Vec<u8> {
@@ -74,27 +64,17 @@ pub(in crate::bench) async fn load(
     Ok(json!({"errors": send(address, &post(&body(kind)), is_right, connections, requests).await}))
 }
 
-/// Compares a server, which is started with the URL of the upstream server, with the bare proxy. Returns the CPU time of a request in
-/// microseconds, and the number of requests without their answer.
+/// Compares a server, which is started with the URL of the upstream server, with the bare proxy, for one request (`plain` or
+/// `contract`). Returns the CPU time of a request in microseconds, and the number of requests without their answer.
 pub(in crate::bench) async fn compare(
     start: impl FnOnce(&str) -> Result<Server, Failure>,
+    request: &str,
     load: Load,
 ) -> Result<(Pair, usize), Failure> {
     let upstream = Server::start(&["upstream"])?;
-    let mut ours = start(&upstream.url())?;
-    let mut bare = Server::start(&["bare", &upstream.url()])?;
-    let request = post(&body(load.request));
-    let mut errors = 0;
-    let mut turn = async |side, requests: usize| -> Result<f64, Failure> {
-        let server = if side == Side::Ours { &mut ours } else { &mut bare };
-        let before = server.used()?.cpu;
-        errors += send(&server.address, &request, is_right, load.connections, requests).await;
-        Ok((server.used()?.cpu - before) / requests as f64)
-    };
-    turn(Side::Ours, load.requests / 4).await?;
-    turn(Side::Peer, load.requests / 4).await?;
-    let rounds = rounds(load.rounds, async |side| turn(side, load.requests).await).await?;
-    Ok((Pair::of(&rounds), errors))
+    let ours = start(&upstream.url())?;
+    let bare = Server::start(&["bare", &upstream.url()])?;
+    client::compare(ours, bare, &post(&body(request)), is_right, load).await
 }
 
 /// The latencies of one side in milliseconds.

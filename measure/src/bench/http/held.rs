@@ -12,7 +12,7 @@ use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
 
 use super::bare::Bare;
-use super::canned::chat;
+use super::canned::{Completion, chat};
 use super::ours;
 use super::wires::CHAT;
 use crate::Failure;
@@ -71,7 +71,7 @@ where
     let before = Used::here()?.resident;
     let mut open: FuturesUnordered<F> = (0..calls).map(|_| call()).collect();
     // The first event of the first half has no text in it.
-    let halves = calls * (chat().events.len() / 2 - 1);
+    let halves = calls * (chat(&Completion::valid()).events.len() / 2 - 1);
     loop {
         tokio::select! {
             ended = open.next() => return Err(format!("a held call ended: {ended:?}").into()),

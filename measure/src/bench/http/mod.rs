@@ -2,7 +2,7 @@
 
 mod bare;
 pub(super) mod calls;
-mod canned;
+pub(super) mod canned;
 mod failover;
 pub(super) mod flood;
 pub(super) mod held;

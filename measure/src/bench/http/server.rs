@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-use super::canned::{chat, chat_piece};
+use super::canned::{Completion, chat, chat_piece};
 use super::wires::WIRES;
 use crate::Failure;
 use crate::bench::client::{Message, accept, chunk, contains, document};
@@ -44,7 +44,7 @@ const PIECE: usize = 4096;
 
 pub(in crate::bench) async fn serve() -> Result<(), Failure> {
     let wires = WIRES.iter().map(|wire| {
-        let canned = (wire.canned)();
+        let canned = (wire.canned)(&Completion::valid());
         let chunks: Vec<Vec<u8>> = canned.events.iter().map(|event| chunk(event)).collect();
         let head = stream_head(wire.framing.media_type());
         let document = whole("application/json", &canned.document);
@@ -52,7 +52,7 @@ pub(in crate::bench) async fn serve() -> Result<(), Failure> {
     });
     let server = Rc::new(Server {
         wires: wires.collect(),
-        events: chat().events.iter().map(|event| chunk(event)).collect(),
+        events: chat(&Completion::valid()).events.iter().map(|event| chunk(event)).collect(),
         drop: chunk(&chat_piece(&"x-y.".repeat(PIECE / 4))),
         last: RefCell::default(),
         released: watch::Sender::new(false),

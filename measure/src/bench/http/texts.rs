@@ -124,6 +124,7 @@ impl<'m> Visitor<'_> for Name<'m> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::canned::Completion;
     use super::super::wires::WIRES;
     use super::*;
     use crate::bench::oracle::VALID;
@@ -132,7 +133,7 @@ mod tests {
     #[test]
     fn the_texts_of_each_protocol_are_the_completion_and_its_last_event_is_the_last() {
         for wire in &WIRES {
-            let canned = (wire.canned)();
+            let canned = (wire.canned)(&Completion::valid());
             let document = read(canned.document.as_bytes(), wire.document, None).unwrap();
             assert_eq!(document.text.as_deref(), Some(VALID), "{}", wire.name);
             let mut text = String::new();

@@ -10,7 +10,7 @@ use formwork_ollama::Ollama;
 use formwork_openai::{Api, OpenAi};
 use formwork_wire::{Auth, Http};
 
-use super::canned::{self, Canned};
+use super::canned::{self, Canned, Completion};
 use crate::Failure;
 use crate::bench::oracle::MODEL;
 
@@ -24,7 +24,7 @@ pub(in crate::bench) struct Wire {
     /// The rest of the base URL.
     pub(in crate::bench) base: &'static str,
     /// The paths below the base URL for a document and for a stream.
-    pub(super) paths: [&'static str; 2],
+    pub(in crate::bench) paths: [&'static str; 2],
     /// The header with the key.
     pub(in crate::bench) auth: Auth,
     /// The other headers of the protocol.
@@ -40,9 +40,9 @@ pub(in crate::bench) struct Wire {
     /// The place of the mark of the last event, and the text of that mark if there are others. Without a place, the event itself is it.
     pub(super) last: (Path, Option<&'static str>),
     /// The framing of streams.
-    pub(super) framing: Framing,
-    /// Returns the responses of the server.
-    pub(super) canned: fn() -> Canned,
+    pub(in crate::bench) framing: Framing,
+    /// Returns the responses of the servers.
+    pub(in crate::bench) canned: fn(&Completion<'_>) -> Canned,
 }
 
 /// All protocols.
@@ -143,7 +143,7 @@ pub(super) fn named(name: &str) -> Result<&'static Wire, Failure> {
 
 /// The framing of streams.
 #[derive(Clone, Copy)]
-pub(super) enum Framing {
+pub(in crate::bench) enum Framing {
     /// Server-sent events.
     Sse,
     /// Lines of JSON.
@@ -151,7 +151,7 @@ pub(super) enum Framing {
 }
 
 impl Framing {
-    pub(super) const fn media_type(self) -> &'static str {
+    pub(in crate::bench) const fn media_type(self) -> &'static str {
         match self {
             Self::Sse => "text/event-stream",
             Self::Lines => "application/x-ndjson",

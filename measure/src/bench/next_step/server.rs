@@ -5,14 +5,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{Uri, header};
+use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::any;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::net::TcpListener;
 
 use super::model::{Damage, invoice, perfect};
 use crate::Failure;
+use crate::bench::http::canned::Completion;
+use crate::bench::http::wires::WIRES;
 
 /// The bytes of the requests and of the texts of the answers of one extraction.
 #[derive(Debug, Clone, Copy, Default)]
@@ -76,21 +78,17 @@ async fn answer(State(counted): State<Counted>, uri: Uri, body: Bytes) -> Respon
     counts.calls += 1;
     counts.sent += body.len();
     counts.answered += text.len();
+    let target = uri.path_and_query().map_or("", |target| target.as_str());
+    let wire = WIRES.iter().find(|wire| wire.paths.iter().any(|path| target.ends_with(path)));
+    let Some(wire) = wire else { return StatusCode::NOT_FOUND.into_response() };
     let is_cut = matches!(damage, Damage::Cut(_));
-    let streams = request["stream"] == true || path.ends_with(":streamGenerateContent");
-    let protocol = if path.ends_with("/chat/completions") {
-        chat
-    } else if path.ends_with("/responses") {
-        responses
-    } else if path.ends_with("/messages") {
-        anthropic
-    } else if path.ends_with("/api/chat") {
-        ollama
+    let canned = (wire.canned)(&Completion { pieces: pieces(&text), is_cut, tokens: [2000, 2000] });
+    // Gemini has a path of its own for streams.
+    let (media_type, body) = if request["stream"] == true || target.ends_with("alt=sse") {
+        (wire.framing.media_type(), canned.events.concat())
     } else {
-        gemini
+        ("application/json", canned.document)
     };
-    let pieces: Vec<&str> = if streams { pieces(&text) } else { vec![&text] };
-    let Said { media_type, body } = protocol(&pieces, is_cut, streams);
     ([(header::CONTENT_TYPE, media_type)], body).into_response()
 }
 
@@ -117,124 +115,4 @@ fn pieces(text: &str) -> Vec<&str> {
         rest = after;
     }
     pieces
-}
-
-/// A response.
-struct Said {
-    media_type: &'static str,
-    body: String,
-}
-
-impl Said {
-    fn json(body: &Value) -> Self {
-        Self { media_type: "application/json", body: body.to_string() }
-    }
-
-    fn events(events: impl IntoIterator<Item = Value>, end: &str) -> Self {
-        let event = |event: Value| match event["type"].as_str() {
-            Some(name) => format!("event: {name}\ndata: {event}\n\n"),
-            None => format!("data: {event}\n\n"),
-        };
-        let body = events.into_iter().map(event).collect::<String>() + end;
-        Self { media_type: "text/event-stream", body }
-    }
-}
-
-fn chat(pieces: &[&str], is_cut: bool, streams: bool) -> Said {
-    let finish = if is_cut { "length" } else { "stop" };
-    let usage = json!({"prompt_tokens": 2000, "completion_tokens": 2000, "total_tokens": 4000});
-    let of = |kind: &str, choice: Value| json!({"id": "c", "object": kind, "created": 1, "model": "m", "choices": [choice], "usage": null});
-    if !streams {
-        let message = json!({"role": "assistant", "content": pieces.concat(), "refusal": null});
-        let mut body = of(
-            "chat.completion",
-            json!({"index": 0, "message": message, "logprobs": null, "finish_reason": finish}),
-        );
-        body["usage"] = usage;
-        return Said::json(&body);
-    }
-    let event = |delta: Value, finish: Option<&str>| {
-        of("chat.completion.chunk", json!({"index": 0, "delta": delta, "finish_reason": finish}))
-    };
-    let texts = pieces.iter().map(|text| event(json!({"content": text}), None));
-    let last = json!({"id": "c", "object": "chat.completion.chunk", "choices": [], "usage": usage});
-    Said::events(texts.chain([event(json!({}), Some(finish)), last]), "data: [DONE]\n\n")
-}
-
-fn responses(pieces: &[&str], is_cut: bool, streams: bool) -> Said {
-    let (status, kind) =
-        if is_cut { ("incomplete", "response.incomplete") } else { ("completed", "response.completed") };
-    let part = json!({"type": "output_text", "annotations": [], "text": pieces.concat()});
-    let item =
-        json!({"id": "m", "type": "message", "status": status, "content": [part], "role": "assistant"});
-    let response = json!({
-        "id": "r", "object": "response", "created_at": 1, "status": status, "error": null, "model": "m", "output": [item],
-        "incomplete_details": if is_cut { json!({"reason": "max_output_tokens"}) } else { Value::Null },
-        "usage": {"input_tokens": 2000, "output_tokens": 2000, "total_tokens": 4000},
-    });
-    if !streams {
-        return Said::json(&response);
-    }
-    let text = |text: &&str| json!({"type": "response.output_text.delta", "item_id": "m", "output_index": 0, "content_index": 0, "delta": text});
-    let last = json!({"type": kind, "response": response});
-    let events = pieces.iter().map(text).chain([last]).enumerate().map(|(number, mut event)| {
-        event["sequence_number"] = json!(number);
-        event
-    });
-    Said::events(events, "")
-}
-
-fn anthropic(pieces: &[&str], is_cut: bool, streams: bool) -> Said {
-    let reason = if is_cut { "max_tokens" } else { "end_turn" };
-    let message = |content: Value, reason: Option<&str>| {
-        json!({
-            "id": "m", "type": "message", "role": "assistant", "model": "m", "content": content, "stop_reason": reason,
-            "stop_sequence": null, "usage": {"input_tokens": 2000, "output_tokens": 2000},
-        })
-    };
-    if !streams {
-        return Said::json(&message(json!([{"type": "text", "text": pieces.concat()}]), Some(reason)));
-    }
-    let text = |text: &&str| json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}});
-    let begin = [
-        json!({"type": "message_start", "message": message(json!([]), None)}),
-        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
-    ];
-    let end = [
-        json!({"type": "content_block_stop", "index": 0}),
-        json!({"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": null}, "usage": {"output_tokens": 2000}}),
-        json!({"type": "message_stop"}),
-    ];
-    Said::events(begin.into_iter().chain(pieces.iter().map(text)).chain(end), "")
-}
-
-fn gemini(pieces: &[&str], is_cut: bool, streams: bool) -> Said {
-    let response = |text: &str, finish: Option<&str>| {
-        let mut candidate = json!({"content": {"parts": [{"text": text}], "role": "model"}, "index": 0});
-        if let Some(finish) = finish {
-            candidate["finishReason"] = json!(finish);
-        }
-        json!({"candidates": [candidate], "usageMetadata": {"promptTokenCount": 2000, "candidatesTokenCount": 2000, "totalTokenCount": 4000}})
-    };
-    let finish = Some(if is_cut { "MAX_TOKENS" } else { "STOP" });
-    if !streams {
-        return Said::json(&response(&pieces.concat(), finish));
-    }
-    Said::events(pieces.iter().map(|text| response(text, None)).chain([response("", finish)]), "")
-}
-
-fn ollama(pieces: &[&str], is_cut: bool, streams: bool) -> Said {
-    let line = |text: &str, is_last: bool| {
-        let mut line = json!({"model": "m", "created_at": "2026-01-01T00:00:00Z", "message": {"role": "assistant", "content": text}, "done": is_last});
-        if is_last {
-            line["done_reason"] = json!(if is_cut { "length" } else { "stop" });
-            (line["prompt_eval_count"], line["eval_count"]) = (json!(2000), json!(2000));
-        }
-        line
-    };
-    if !streams {
-        return Said::json(&line(&pieces.concat(), true));
-    }
-    let lines = pieces.iter().map(|text| line(text, false)).chain([line("", true)]);
-    Said { media_type: "application/x-ndjson", body: lines.map(|line| format!("{line}\n")).collect() }
 }

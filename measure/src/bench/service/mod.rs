@@ -4,18 +4,14 @@
 pub(super) mod bare;
 pub(super) mod ours;
 
-use super::client::{Connection, load, post};
-use super::measure::{Pair, Side, rounds};
+use super::client::{self, Connection, Load, load, post};
+use super::measure::Pair;
 use super::process::Server;
 use super::report::{Goal, Row};
 use crate::Failure;
 
-/// The number of concurrent connections.
-const CONNECTIONS: usize = 256;
-
-/// The number of requests of each side per turn, and the number of turns.
-const REQUESTS: usize = 10_240;
-const ROUNDS: usize = 7;
+/// The load of the comparison.
+const LOAD: Load = Load { connections: 256, requests: 10_240, rounds: 7 };
 
 /// The number of requests for the measurement of memory.
 const HELD: usize = 100_000;
@@ -28,7 +24,8 @@ pub(super) async fn measure() -> Result<Vec<Row>, Failure> {
     let (pair, failed) = compare(&request).await?;
     let from = format!("{:.1} / {:.1} CPU µs", pair.ours, pair.peer);
     let what = format!(
-        "POST /v1/score over {CONNECTIONS} connections, a model that answers at once: CPU of a request"
+        "POST /v1/score over {} connections, a model that answers at once: CPU of a request",
+        LOAD.connections
     );
     let ratio = Row::figure(&what, from, pair.ratio, "x", Some(Goal::AtMost(2.5)));
     let (before, after, lost) = hold(&request).await?;
@@ -49,25 +46,14 @@ async fn answer(server: &Server, request: &[u8]) -> Result<String, Failure> {
 
 /// Returns the CPU time of a request in microseconds, and the number of requests without their answer.
 async fn compare(request: &[u8]) -> Result<(Pair, usize), Failure> {
-    let mut ours = Server::start(&["oracle"])?;
+    let ours = Server::start(&["oracle"])?;
     let expected = answer(&ours, request).await?;
-    let mut bare = Server::start(&["oracle-bare", &expected])?;
+    let bare = Server::start(&["oracle-bare", &expected])?;
     // First check that both sides do equal work: the same bytes in, the same bytes out.
     if answer(&bare, request).await? != expected {
         return Err("the sides do not answer with the same bytes".into());
     }
-    let mut errors = 0;
-    let mut turn = async |side, requests: usize| -> Result<f64, Failure> {
-        let server = if side == Side::Ours { &mut ours } else { &mut bare };
-        let before = server.used()?.cpu;
-        let is_right = |body: &[u8]| body.len() == expected.len();
-        errors += load(&server.address, request, is_right, CONNECTIONS, requests).await;
-        Ok((server.used()?.cpu - before) / requests as f64)
-    };
-    turn(Side::Ours, REQUESTS / 4).await?;
-    turn(Side::Peer, REQUESTS / 4).await?;
-    let rounds = rounds(ROUNDS, async |side| turn(side, REQUESTS).await).await?;
-    Ok((Pair::of(&rounds), errors))
+    client::compare(ours, bare, request, |body| body.len() == expected.len(), LOAD).await
 }
 
 /// Returns the memory before and after many requests in megabytes, and the number of requests without their answer.
@@ -75,8 +61,9 @@ async fn hold(request: &[u8]) -> Result<(f64, f64, usize), Failure> {
     let mut server = Server::start(&["oracle"])?;
     let length = answer(&server, request).await?.len();
     let address = server.address.clone();
-    let load =
-        async |requests| load(&address, request, |body| body.len() == length, CONNECTIONS, requests).await;
+    let load = async |requests| {
+        load(&address, request, |body| body.len() == length, LOAD.connections, requests).await
+    };
     // Warm up twice: old and new connections, every metric label, and the allocator's arenas.
     let mut errors = load(HELD / 2).await + load(HELD / 2).await;
     let before = server.used()?.resident as f64 / 1e6;

@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::traffic;
 use crate::Failure;
+use crate::bench::client::Load;
 use crate::bench::gateway::plant::VARIABLE;
-use crate::bench::gateway::sides::{Load, compare, streams};
+use crate::bench::gateway::sides::{compare, streams};
 use crate::bench::process::{Server, part};
 use crate::workspace;
 
@@ -41,8 +42,8 @@ pub(super) fn all() -> Result<Value, Failure> {
 pub(in crate::bench) async fn one(noticed: &str) -> Result<Value, Failure> {
     let mut checks = Vec::new();
     if matches!(noticed, "" | "ratio" | "errors") {
-        let load = Load { request: "plain", connections: 8, requests: 400, rounds: 3 };
-        let (pair, errors) = compare(|url| Server::start(&["ours", url]), load).await?;
+        let load = Load { connections: 8, requests: 400, rounds: 3 };
+        let (pair, errors) = compare(|url| Server::start(&["ours", url]), "plain", load).await?;
         // Well above what the bench measures under any load.
         checks.extend([("ratio", pair.ratio > 6.0), ("errors", errors != 0)]);
     }

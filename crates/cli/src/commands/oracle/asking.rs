@@ -6,6 +6,7 @@ use std::time::Duration;
 use formwork::config::Defaults;
 use formwork::providers::Providers;
 use formwork_core::{Error, ErrorKind};
+use formwork_extract::CancellationToken;
 use formwork_ledger::{RunOutcome, RunRecord, StoredCall};
 use formwork_oracle::calibration::Calibrations;
 use formwork_oracle::ledger::Ledger;
@@ -13,10 +14,11 @@ use formwork_oracle::{
     CrossCheck, Examples, Formula, Oracle, OracleBuilder, Prompt, ScoreEvent, ScoreSource,
 };
 
-use crate::exit::Failed;
+use crate::exit::{Failed, Status};
 use crate::flags::{one_of, seconds, set};
 use crate::ledger::{Recording, is_database};
 use crate::targets::{Opened, Targets};
+use crate::{interrupt, log};
 
 /// The models and settings for scores.
 #[derive(clap::Args)]
@@ -57,17 +59,36 @@ pub(super) struct Asking {
     pub(super) verbose: bool,
 }
 
-/// The version of the prompt.
+/// The prompt, the models and the settings for scores.
 #[derive(clap::Args)]
-pub(super) struct Version {
+pub(super) struct Scoring {
     /// The prompt: `v1`, `v2`, `v3` (for very small models), or a text file
     #[arg(long, value_name = "NAME|FILE", default_value = Prompt::BUILTIN[0])]
     prompt: String,
+    #[command(flatten)]
+    pub(super) asking: Asking,
 }
 
-impl Version {
-    pub(super) fn find(&self) -> Result<Prompt, Failed> {
-        Prompt::find(&self.prompt).map_err(Failed::usage)
+impl Scoring {
+    /// Checks all arguments before a model is opened, and returns the prompt, too.
+    pub(super) fn checked(&self) -> Result<(Checked<'_>, Prompt), Failed> {
+        Ok((self.asking.checked()?, Prompt::find(&self.prompt).map_err(Failed::usage)?))
+    }
+
+    /// Opens the models, and runs a command with their oracle until it ends or is interrupted.
+    pub(super) fn run(
+        &self,
+        providers: &Providers,
+        command: impl AsyncFnOnce(&Oracle, &Opened, &CancellationToken) -> Result<Status, Failed>,
+    ) -> Result<Status, Failed> {
+        let (checked, prompt) = self.checked()?;
+        log::start(self.asking.verbose);
+        let cancel = CancellationToken::new();
+        interrupt::run(&cancel, async {
+            let opened = checked.open(providers).await?;
+            let oracle = checked.oracle(&opened, prompt, |builder| builder)?;
+            command(&oracle, &opened, &cancel).await
+        })
     }
 }
 

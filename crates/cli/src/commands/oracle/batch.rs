@@ -8,12 +8,11 @@ use formwork_extract::CancellationToken;
 use formwork_oracle::{Oracle, Scored};
 use futures_util::{StreamExt as _, stream};
 
-use super::asking::{Asking, Version};
+use super::asking::Scoring;
 use super::wallets::{self, Named};
 use crate::exit::{Failed, Status};
-use crate::log;
+use crate::jsonl;
 use crate::rows::{OracleError, OracleOutput};
-use crate::{interrupt, jsonl};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -44,22 +43,15 @@ pub(super) struct Args {
     #[arg(long)]
     allow_failures: bool,
     #[command(flatten)]
-    version: Version,
-    #[command(flatten)]
-    asking: Asking,
+    scoring: Scoring,
 }
 
 pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
-    let (checked, prompt) = (args.asking.checked()?, args.version.find()?);
     let (mut incoming, total) = wallets::incoming(&args.wallets)?;
-    log::start(args.asking.verbose);
-    let cancel = CancellationToken::new();
-    interrupt::run(&cancel, async {
-        let opened = checked.open(providers).await?;
-        let oracle = checked.oracle(&opened, prompt, |builder| builder)?;
+    args.scoring.run(providers, async |oracle, _, cancel| {
         // A cancellation starts no further wallet.
         let named = stream::poll_fn(|cx| incoming.poll_recv(cx)).take_until(cancel.cancelled());
-        let rows = named.map(|named| answer(&oracle, named, &cancel));
+        let rows = named.map(|named| answer(oracle, named, cancel));
         let mut rows = std::pin::pin!(rows.buffered(usize::from(args.concurrency)));
         let mut printed = jsonl::Printed::new("wallets", total);
         while let Some(row) = rows.next().await {

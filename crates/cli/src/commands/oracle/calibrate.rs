@@ -5,16 +5,15 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use formwork::providers::Providers;
-use formwork_extract::CancellationToken;
 use formwork_oracle::ScoreEvent;
 use formwork_oracle::calibration::{self, Calibration, Calibrations, MIN_WALLETS};
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use sha2::{Digest as _, Sha256};
 
-use super::asking::{Asking, Version, failed};
+use super::asking::{Scoring, failed};
 use crate::exit::{Failed, Status};
 use crate::stderr::say;
-use crate::{files, interrupt, log, output, terminal};
+use crate::{files, output, terminal};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -51,9 +50,7 @@ pub(super) struct Args {
     #[arg(long)]
     restart: bool,
     #[command(flatten)]
-    version: Version,
-    #[command(flatten)]
-    asking: Asking,
+    scoring: Scoring,
     /// Print one JSON object for each model, instead of text
     #[arg(long)]
     json: bool,
@@ -62,20 +59,15 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     let bytes = files::bytes(&args.file)?;
     let wallets = calibration::wallets(&files::name(&args.file), &bytes).map_err(Failed::usage)?;
-    let stored = args.asking.calibrations_file().ok_or_else(|| {
+    let stored = args.scoring.asking.calibrations_file().ok_or_else(|| {
         Failed::usage("there is no home folder for calibrations: name a file with --calibrations")
     })?;
-    let (checked, prompt) = (args.asking.checked()?, args.version.find()?);
-    log::start(args.asking.verbose);
-    let cancel = CancellationToken::new();
-    interrupt::run(&cancel, async {
-        let opened = checked.open(providers).await?;
-        let oracle = checked.oracle(&opened, prompt, |builder| builder)?;
+    args.scoring.run(providers, async |oracle, opened, cancel| {
         let key = [
             String::from_utf8_lossy(&bytes).into_owned(),
             oracle.prompt().hash.clone(),
             format!("{:?}", opened.models().into_iter().collect::<BTreeMap<_, _>>()),
-            args.asking.settings(&opened),
+            args.scoring.asking.settings(opened),
         ];
         let unfinished = Unfinished::beside(&stored, &key);
         if args.restart {

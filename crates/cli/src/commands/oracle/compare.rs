@@ -104,18 +104,7 @@ struct Tally {
 
 impl Tally {
     fn new(prompt: formwork_oracle::PromptId) -> Self {
-        let version = OracleVersion {
-            prompt,
-            scored: 0,
-            compliant: 0,
-            retried: 0,
-            fallbacks: 0,
-            in_band: 0,
-            with_band: 0,
-            mean_score: 0.0,
-            mean_latency_ms: 0.0,
-            mean_output_tokens: 0.0,
-        };
+        let version = OracleVersion { prompt, ..OracleVersion::default() };
         Self { version, scores: 0, latency_ms: 0, output_tokens: 0 }
     }
 

@@ -5,16 +5,14 @@ use std::path::{Path, PathBuf};
 
 use formwork::providers::Providers;
 use formwork_core::spaced;
-use formwork_extract::CancellationToken;
 use formwork_oracle::ScoreSource;
 
-use super::asking::{Asking, Version, failed};
+use super::asking::{Scoring, failed};
 use super::wallets;
 use crate::exit::{Failed, Status};
-use crate::log;
 use crate::spinner::Spinner;
 use crate::stderr::say;
-use crate::{files, interrupt, output};
+use crate::{files, output};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -45,9 +43,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     survey: Option<PathBuf>,
     #[command(flatten)]
-    version: Version,
-    #[command(flatten)]
-    asking: Asking,
+    scoring: Scoring,
     /// Print the score with all its calls
     #[arg(long)]
     json: bool,
@@ -57,12 +53,7 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     let survey = args.survey.as_deref();
     files::one_standard_input(&[args.wallet.as_path(), survey.unwrap_or(Path::new(""))])?;
     let wallet = wallets::one(&wallets::reader(&args.wallet, survey)?, &args.wallet)?;
-    let (checked, prompt) = (args.asking.checked()?, args.version.find()?);
-    log::start(args.asking.verbose);
-    let cancel = CancellationToken::new();
-    interrupt::run(&cancel, async {
-        let opened = checked.open(providers).await?;
-        let oracle = checked.oracle(&opened, prompt, |builder| builder)?;
+    args.scoring.run(providers, async |oracle, _, cancel| {
         let request = oracle.request(&wallet).with_cancel(cancel.clone());
         let scored = request.with_observer(Spinner::without_notes()).run().await;
         let scored = scored.map_err(|error| failed(&error))?;

@@ -8,7 +8,7 @@ use formwork_oracle::metrics::Metrics;
 use formwork_oracle::service::{ApiKey, Limits, Service};
 use tokio::runtime::Builder;
 
-use super::asking::{Asking, Version};
+use super::asking::Scoring;
 use crate::exit::{Failed, Status};
 use crate::flags::set;
 use crate::stderr::say;
@@ -50,15 +50,13 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     concurrency: u16,
     #[command(flatten)]
-    version: Version,
-    #[command(flatten)]
-    asking: Asking,
+    scoring: Scoring,
 }
 
 pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
-    let (checked, prompt) = (args.asking.checked()?, args.version.find()?);
+    let (checked, prompt) = args.scoring.checked()?;
     let key = args.api_key_env.as_deref().map(ApiKey::from_env).transpose().map_err(Failed::usage)?;
-    log::start(args.asking.verbose);
+    log::start(args.scoring.asking.verbose);
     let listener = service::listen(args.listen)?;
     let address = listener.local_addr().map_err(Failed::usage)?;
     if key.is_none() && !address.ip().is_loopback() {

@@ -92,31 +92,18 @@ impl Advice {
 }
 
 impl TargetAdvice {
-    /// Sets the index of the output mode in which the target starts (default: 0, the strictest). A number that is too high means
-    /// the last mode.
-    pub const fn with_start_mode(mut self, mode: usize) -> Self {
-        self.start_mode = mode;
-        self
-    }
-
-    /// Makes the start mode a trial (default: it is none): after the first answer that enforcement of the schema makes
-    /// impossible, or that is prose, the run continues in a mode without enforcement.
-    pub const fn with_trial(mut self) -> Self {
-        self.is_trial = true;
-        self
-    }
-
-    /// Sends the target a [bounded](crate::Tighten::Bounded) schema from the first call on (default: only after an answer that
-    /// ran away). A target whose schema is never bounded is not affected.
-    pub const fn with_bounds(mut self) -> Self {
-        self.is_bounded = true;
-        self
-    }
-
-    /// Sets the size of the longest complete document, which bounds exceed (default: unknown).
-    pub const fn with_longest(mut self, longest: Size) -> Self {
-        self.longest = longest;
-        self
+    crate::setters! {
+        /// Sets the index of the output mode in which the target starts (default: 0, the strictest). A number that is too high means
+        /// the last mode.
+        pub const fn with_start_mode(start_mode: usize);
+        /// Makes the start mode a trial (default: it is none): after the first answer that enforcement of the schema makes
+        /// impossible, or that is prose, the run continues in a mode without enforcement.
+        pub const fn with_trial(is_trial = true);
+        /// Sends the target a [bounded](crate::Tighten::Bounded) schema from the first call on (default: only after an answer that
+        /// ran away). A target whose schema is never bounded is not affected.
+        pub const fn with_bounds(is_bounded = true);
+        /// Sets the size of the longest complete document, which bounds exceed (default: unknown).
+        pub const fn with_longest(longest: Size);
     }
 
     /// Leaves these sampling parameters out (default: none).

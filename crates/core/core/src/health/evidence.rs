@@ -7,6 +7,7 @@ use crate::{Fault, SamplingParameter, Time};
 /// [`Health`](crate::Health) counts it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
+#[must_use]
 pub struct Evidence {
     /// The target: its [identity](crate::Target::with_identity), else its name.
     pub target: String,
@@ -47,18 +48,11 @@ impl Evidence {
         }
     }
 
-    /// Sets the number for the input of the run (default: 0).
-    #[must_use]
-    pub const fn with_request(mut self, request: u64) -> Self {
-        self.request = request;
-        self
-    }
-
-    /// Marks the call as one in an output mode without schema enforcement.
-    #[must_use]
-    pub const fn without_enforcement(mut self) -> Self {
-        self.enforced = false;
-        self
+    crate::setters! {
+        /// Sets the number for the input of the run (default: 0).
+        pub const fn with_request(request: u64);
+        /// Marks the call as one in an output mode without schema enforcement.
+        pub const fn without_enforcement(enforced = false);
     }
 }
 

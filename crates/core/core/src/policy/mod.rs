@@ -116,28 +116,15 @@ impl Reask {
         Self { ask, counts: true, next_target: false, sampling, feedback, max_tokens: None }
     }
 
-    /// Makes the call part of the failed attempt (default: a further attempt). A whole answer always counts as an attempt.
-    pub const fn within_attempt(mut self) -> Self {
-        self.counts = false;
-        self
-    }
-
-    /// Calls the next target (default: the same target).
-    pub const fn of_next_target(mut self) -> Self {
-        self.next_target = true;
-        self
-    }
-
-    /// Sets the message that asks for the correction (default: [`Feedback::standard`]).
-    pub fn with_feedback(mut self, feedback: impl Into<Arc<Feedback>>) -> Self {
-        self.feedback = feedback.into();
-        self
-    }
-
-    /// Sets the maximum number of tokens of the answer (default: the target's own limit).
-    pub const fn with_max_tokens(mut self, tokens: Option<u32>) -> Self {
-        self.max_tokens = tokens;
-        self
+    crate::setters! {
+        /// Makes the call part of the failed attempt (default: a further attempt). A whole answer always counts as an attempt.
+        pub const fn within_attempt(counts = false);
+        /// Calls the next target (default: the same target).
+        pub const fn of_next_target(next_target = true);
+        /// Sets the message that asks for the correction (default: [`Feedback::standard`]).
+        pub fn with_feedback(feedback: impl Into<Arc<Feedback>>);
+        /// Sets the maximum number of tokens of the answer (default: the target's own limit).
+        pub const fn with_max_tokens(max_tokens: Option<u32>);
     }
 }
 

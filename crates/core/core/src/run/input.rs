@@ -49,25 +49,13 @@ impl Input {
         Self { messages, source, data: Value::Null, seed: None, settings: None, deadline: None, budget: None }
     }
 
-    /// Sets the text that the answer is about (default: the last message).
-    pub fn with_source(mut self, source: impl Into<String>) -> Self {
-        self.source = source.into();
-        self
-    }
-
-    /// Sets the caller's own data for checks (default: `null`).
-    pub fn with_data(mut self, data: Value) -> Self {
-        self.data = data;
-        self
-    }
-
-    /// Sets the seed of all random choices (default: none, the provider chooses).
-    pub const fn with_seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
-        self
-    }
-
     crate::setters! {
+        /// Sets the text that the answer is about (default: the last message).
+        pub fn with_source(source: impl Into<String>);
+        /// Sets the caller's own data for checks (default: `null`).
+        pub fn with_data(data: Value);
+        /// Sets the seed of all random choices (default: none, the provider chooses).
+        pub const fn with_seed(Some(seed): u64);
         /// Sets the settings of the model for this run (default: those of the configuration).
         ///
         /// ```

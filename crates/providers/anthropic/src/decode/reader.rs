@@ -7,7 +7,7 @@ use super::shape::{Block, Counts, Event, Message, Piece, StopDetails};
 use crate::API;
 
 /// Reads the content blocks of a message, whole or streamed. A stream ends with `message_stop`.
-pub(super) struct MessageReader {
+pub(crate) struct MessageReader {
     collector: Collector,
     counts: Counts,
     /// The API's explanation of a refusal.
@@ -45,7 +45,7 @@ enum Kind {
 }
 
 impl MessageReader {
-    pub(super) fn new(request: RequestInfo) -> Self {
+    pub(crate) fn new(request: RequestInfo) -> Self {
         Self {
             collector: Collector::new(request),
             counts: Counts::default(),

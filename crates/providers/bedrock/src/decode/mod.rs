@@ -4,13 +4,13 @@ mod stream;
 
 use formwork_core::{Delta, Fault, FaultKind, Finish, Original, ToolCall, Usage};
 use formwork_wire::lenient::{Count, Leaf, List, Object};
-use formwork_wire::{Collector, Deltas, RequestInfo, bad_wire, lenient};
+use formwork_wire::{Deltas, Reader, bad_wire, lenient};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::API;
 
-pub(crate) use stream::StreamReader;
+pub(crate) use stream::ConverseReader;
 
 /// A response. Leaf values have any JSON type.
 #[derive(Default, Deserialize)]
@@ -103,50 +103,51 @@ impl Counts<'_> {
     }
 }
 
-/// Reads a response that is one JSON document.
-pub(crate) fn document(request: RequestInfo, body: &[u8], out: &mut Deltas) -> Result<(), Fault> {
-    let response: Response<'_> = lenient::from_slice(body)
-        .map_err(|_| bad_wire("the response is not JSON of the Converse API", body))?;
-    let message = response.output.0.and_then(|output| output.message.0);
-    let Some(blocks) = message.and_then(|message| message.content.0) else {
-        return Err(bad_wire("the response has no `output.message.content`", body));
-    };
-    let mut collector = Collector::new(request);
-    let (mut calls, mut text, mut has_reasoning) = (Vec::new(), String::new(), false);
-    for block in blocks {
-        let Block { text: piece, reasoning_content, tool_use } = block.0.unwrap_or_default();
-        has_reasoning |= reasoning_content.0.is_some();
-        let thought = reasoning_content.0.and_then(|content| content.reasoning_text.0?.text.into_text());
-        collector.thought(thought.unwrap_or_default(), out);
-        text.push_str(piece.as_str().unwrap_or_default());
-        let Some(tool) = tool_use.0 else { continue };
-        match collector.request.carrier.as_deref() {
-            None => {
-                let [id, name] =
-                    [tool.tool_use_id, tool.name].map(|leaf| leaf.into_text().unwrap_or_default());
-                calls.push(ToolCall::new(id, name, tool.input.into_json()));
+impl Reader for ConverseReader {
+    fn document(&mut self, body: &[u8], out: &mut Deltas) -> Result<(), Fault> {
+        let response: Response<'_> = lenient::from_slice(body)
+            .map_err(|_| bad_wire("the response is not JSON of the Converse API", body))?;
+        let message = response.output.0.and_then(|output| output.message.0);
+        let Some(blocks) = message.and_then(|message| message.content.0) else {
+            return Err(bad_wire("the response has no `output.message.content`", body));
+        };
+        let collector = &mut self.collector;
+        let (mut calls, mut text, mut has_reasoning) = (Vec::new(), String::new(), false);
+        for block in blocks {
+            let Block { text: piece, reasoning_content, tool_use } = block.0.unwrap_or_default();
+            has_reasoning |= reasoning_content.0.is_some();
+            let thought = reasoning_content.0.and_then(|content| content.reasoning_text.0?.text.into_text());
+            collector.thought(thought.unwrap_or_default(), out);
+            text.push_str(piece.as_str().unwrap_or_default());
+            let Some(tool) = tool_use.0 else { continue };
+            match collector.request.carrier.as_deref() {
+                None => {
+                    let [id, name] =
+                        [tool.tool_use_id, tool.name].map(|leaf| leaf.into_text().unwrap_or_default());
+                    calls.push(ToolCall::new(id, name, tool.input.into_json()));
+                }
+                Some(name) if !collector.is_carried && tool.name.as_str() == Some(name) => {
+                    collector.is_carried = true;
+                    // Some models write the document as text inside a string.
+                    collector.answer(tool.input.into_json(), out);
+                }
+                Some(_) => {}
             }
-            Some(name) if !collector.is_carried && tool.name.as_str() == Some(name) => {
-                collector.is_carried = true;
-                // Some models write the document as text inside a string.
-                collector.answer(tool.input.into_json(), out);
-            }
-            Some(_) => {}
         }
+        collector.text(text, out);
+        // Signed thoughts are required back before the calls that they led to.
+        let original = (has_reasoning && !calls.is_empty()).then(|| {
+            let whole: Value = serde_json::from_slice(body).unwrap_or_default();
+            let blocks = whole.pointer("/output/message/content").cloned().unwrap_or_default();
+            original(blocks, calls.iter().map(|call: &ToolCall| call.id.clone()).collect())
+        });
+        calls.into_iter().for_each(|call| collector.call(call, out));
+        out.extend(original);
+        collector.stopped(finish(response.stop_reason.as_str().unwrap_or_default())?);
+        collector.usage = response.usage.0.and_then(|counts| counts.usage());
+        collector.end(out);
+        Ok(())
     }
-    collector.text(text, out);
-    // Signed thoughts are required back before the calls that they led to.
-    let original = (has_reasoning && !calls.is_empty()).then(|| {
-        let whole: Value = serde_json::from_slice(body).unwrap_or_default();
-        let blocks = whole.pointer("/output/message/content").cloned().unwrap_or_default();
-        original(blocks, calls.iter().map(|call: &ToolCall| call.id.clone()).collect())
-    });
-    calls.into_iter().for_each(|call| collector.call(call, out));
-    out.extend(original);
-    collector.stopped(finish(response.stop_reason.as_str().unwrap_or_default())?);
-    collector.usage = response.usage.0.and_then(|counts| counts.usage());
-    collector.end(out);
-    Ok(())
 }
 
 /// Returns the content of an answer with these calls, which is sent back unchanged.
@@ -174,6 +175,7 @@ fn finish(reason: &str) -> Result<Finish, Fault> {
 
 #[cfg(test)]
 mod tests {
+    use formwork_wire::RequestInfo;
     use serde_json::json;
 
     use super::*;
@@ -189,7 +191,8 @@ mod tests {
             for content in [json!([]), json!([{"text": "{}"}])] {
                 let body = json!({"output": {"message": {"content": content}}, "stopReason": reason});
                 let mut deltas = Deltas::new();
-                let read = document(RequestInfo::default(), body.to_string().as_bytes(), &mut deltas);
+                let mut reader = ConverseReader::new(RequestInfo::default());
+                let read = reader.document(body.to_string().as_bytes(), &mut deltas);
                 assert_eq!(read.as_ref().err().map(|fault| fault.kind), expected, "{body}");
                 let has_end = deltas.iter().any(|delta| matches!(delta, Delta::End(_)));
                 assert_eq!(has_end, expected.is_none(), "{body}");

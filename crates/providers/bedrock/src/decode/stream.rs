@@ -105,9 +105,10 @@ struct Open {
     input: ToolInput,
 }
 
-/// Reads a stream. It ends with `metadata`, which has the usage; a stream without it is complete after `messageStop`.
-pub(crate) struct StreamReader {
-    collector: Collector,
+/// Reads an answer, whole or streamed. A stream ends with `metadata`, which has the usage; a stream without it is complete after
+/// `messageStop`.
+pub(crate) struct ConverseReader {
+    pub(super) collector: Collector,
     open: Option<Box<Open>>,
     /// The blocks so far in the form of a request, if there are tools of the caller.
     blocks: Vec<Value>,
@@ -116,7 +117,7 @@ pub(crate) struct StreamReader {
     has_event: bool,
 }
 
-impl StreamReader {
+impl ConverseReader {
     pub(crate) fn new(request: RequestInfo) -> Self {
         Self {
             collector: Collector::new(request),
@@ -216,7 +217,7 @@ impl StreamReader {
     }
 }
 
-impl Messages for StreamReader {
+impl Messages for ConverseReader {
     fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault> {
         let event: Event<'_> = lenient::from_str(text).map_err(|_| {
             bad_wire("an event of the stream is not one of the Converse API", text.as_bytes())

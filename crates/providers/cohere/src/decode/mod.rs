@@ -4,11 +4,11 @@ mod stream;
 
 use formwork_core::{Fault, FaultKind, Finish, ToolCall, Usage};
 use formwork_wire::lenient::{Count, Leaf, List, Object};
-use formwork_wire::{Collector, Deltas, RequestInfo, bad_wire, lenient, quoted};
+use formwork_wire::{CallShape, Deltas, FunctionShape, Reader, bad_wire, lenient, quoted};
 use serde::Deserialize;
 use serde_json::Value;
 
-pub(crate) use stream::StreamReader;
+pub(crate) use stream::ChatReader;
 
 /// A response. Leaf values have any JSON type.
 #[derive(Default, Deserialize)]
@@ -26,23 +26,7 @@ struct Message<'a> {
     /// A text, or blocks of text and of thoughts.
     #[serde(borrow)]
     content: Leaf<'a>,
-    tool_calls: List<Object<Call<'a>>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Call<'a> {
-    #[serde(borrow)]
-    id: Leaf<'a>,
-    function: Object<Function<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Function<'a> {
-    #[serde(borrow)]
-    name: Leaf<'a>,
-    arguments: Leaf<'a>,
+    tool_calls: List<Object<CallShape<'a>>>,
 }
 
 /// The `usage` of a response. `tokens` counts what the model read and wrote; `billed_units` leaves out a part of it.
@@ -68,40 +52,41 @@ impl Counts {
     }
 }
 
-/// Reads a response that is one JSON document.
-pub(crate) fn document(request: RequestInfo, body: &[u8], out: &mut Deltas) -> Result<(), Fault> {
-    let response: Response<'_> =
-        lenient::from_slice(body).map_err(|_| bad_wire("the response is not JSON of the chat API", body))?;
-    let Some(message) = response.message.0 else {
-        return Err(bad_wire("the response has no `message`", body));
-    };
-    let mut collector = Collector::new(request);
-    let mut text = message.content.as_str().unwrap_or_default().to_owned();
-    let content = message.content.value();
-    for block in content.as_ref().and_then(Value::as_array).into_iter().flatten() {
-        text.push_str(block["text"].as_str().unwrap_or_default());
-        collector.thought(block["thinking"].as_str().unwrap_or_default().to_owned(), out);
-    }
-    collector.text(text, out);
-    for call in message.tool_calls.0.into_iter().flatten() {
-        let Call { id, function } = call.0.unwrap_or_default();
-        let Function { name, arguments } = function.0.unwrap_or_default();
-        match collector.request.carrier.as_deref() {
-            None => {
-                let [id, name] = [id, name].map(|leaf| leaf.into_text().unwrap_or_default());
-                collector.call(ToolCall::new(id, name, arguments.into_json()), out);
-            }
-            Some(carrier) if !collector.is_carried && name.as_str() == Some(carrier) => {
-                collector.is_carried = true;
-                collector.answer(inner(arguments), out);
-            }
-            Some(_) => {}
+impl Reader for ChatReader {
+    fn document(&mut self, body: &[u8], out: &mut Deltas) -> Result<(), Fault> {
+        let response: Response<'_> = lenient::from_slice(body)
+            .map_err(|_| bad_wire("the response is not JSON of the chat API", body))?;
+        let Some(message) = response.message.0 else {
+            return Err(bad_wire("the response has no `message`", body));
+        };
+        let collector = &mut self.collector;
+        let mut text = message.content.as_str().unwrap_or_default().to_owned();
+        let content = message.content.value();
+        for block in content.as_ref().and_then(Value::as_array).into_iter().flatten() {
+            text.push_str(block["text"].as_str().unwrap_or_default());
+            collector.thought(block["thinking"].as_str().unwrap_or_default().to_owned(), out);
         }
+        collector.text(text, out);
+        for call in message.tool_calls.0.into_iter().flatten() {
+            let CallShape { id, function } = call.0.unwrap_or_default();
+            let FunctionShape { name, arguments } = function.0.unwrap_or_default();
+            match collector.request.carrier.as_deref() {
+                None => {
+                    let [id, name] = [id, name].map(|leaf| leaf.into_text().unwrap_or_default());
+                    collector.call(ToolCall::new(id, name, arguments.into_json()), out);
+                }
+                Some(carrier) if !collector.is_carried && name.as_str() == Some(carrier) => {
+                    collector.is_carried = true;
+                    collector.answer(inner(arguments), out);
+                }
+                Some(_) => {}
+            }
+        }
+        collector.stopped(finish(response.finish_reason.as_str().unwrap_or_default(), "")?);
+        collector.usage = response.usage.0.and_then(|counts| counts.usage());
+        collector.end(out);
+        Ok(())
     }
-    collector.stopped(finish(response.finish_reason.as_str().unwrap_or_default(), "")?);
-    collector.usage = response.usage.0.and_then(|counts| counts.usage());
-    collector.end(out);
-    Ok(())
 }
 
 /// Returns the reason why the model stopped. `words` is the server's message about an error.

@@ -2,11 +2,11 @@
 
 use formwork_core::{Fault, ToolCall};
 use formwork_wire::lenient::{Leaf, Object};
-use formwork_wire::{Collector, Deltas, Messages, RequestInfo, ToolInput, bad_wire, lenient};
+use formwork_wire::{CallShape, Collector, Deltas, Messages, RequestInfo, ToolInput, bad_wire, lenient};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Call, Counts, finish};
+use super::{Counts, finish};
 
 /// An event. Its `type` is read only where the members of its `delta` do not say the same.
 #[derive(Default, Deserialize)]
@@ -35,7 +35,7 @@ struct Piece<'a> {
     #[serde(borrow)]
     content: Object<Content<'a>>,
     /// One call, and not a list.
-    tool_calls: Object<Call<'a>>,
+    tool_calls: Object<CallShape<'a>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -55,19 +55,19 @@ struct Open {
     input: ToolInput,
 }
 
-/// Reads a stream, which ends with `message-end`.
-pub(crate) struct StreamReader {
-    collector: Collector,
+/// Reads an answer, whole or streamed. A stream ends with `message-end`.
+pub(crate) struct ChatReader {
+    pub(super) collector: Collector,
     open: Option<Open>,
     has_event: bool,
 }
 
-impl StreamReader {
+impl ChatReader {
     pub(crate) const fn new(request: RequestInfo) -> Self {
         Self { collector: Collector::new(request), open: None, has_event: false }
     }
 
-    fn begin(&mut self, call: &Call<'_>, out: &mut Deltas) {
+    fn begin(&mut self, call: &CallShape<'_>, out: &mut Deltas) {
         self.close(out);
         let function = call.function.0.as_ref();
         let name = function.and_then(|function| function.name.as_str()).unwrap_or_default().to_owned();
@@ -77,7 +77,7 @@ impl StreamReader {
         self.open = Some(Open { id, name, is_carrier, input: ToolInput::default() });
     }
 
-    fn more(&mut self, call: &Call<'_>, out: &mut Deltas) {
+    fn more(&mut self, call: &CallShape<'_>, out: &mut Deltas) {
         let piece = call.function.0.as_ref().and_then(|function| function.arguments.as_str());
         let Some((open, piece)) = self.open.as_mut().zip(piece) else { return };
         if open.is_carrier {
@@ -98,7 +98,7 @@ impl StreamReader {
     }
 }
 
-impl Messages for StreamReader {
+impl Messages for ChatReader {
     fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault> {
         let event: Event<'_> = lenient::from_str(text)
             .map_err(|_| bad_wire("an event of the stream is not one of the chat API", text.as_bytes()))?;

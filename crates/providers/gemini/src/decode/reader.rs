@@ -11,7 +11,7 @@ use crate::encode::SIGNATURE;
 
 /// Reads `GenerateContentResponse`s: one in a document, many in a stream. A stream has no end marker; its last event has a
 /// `finishReason`.
-pub(super) struct ContentReader {
+pub(crate) struct ContentReader {
     collector: Collector,
     has_event: bool,
     /// Whether any document had a property of this API.
@@ -23,7 +23,7 @@ pub(super) struct ContentReader {
 }
 
 impl ContentReader {
-    pub(super) const fn new(request: RequestInfo) -> Self {
+    pub(crate) const fn new(request: RequestInfo) -> Self {
         let collector = Collector::new(request);
         Self { collector, has_event: false, is_answer: false, call_ids: Vec::new(), parts: Vec::new() }
     }

@@ -20,7 +20,7 @@ pub(super) struct Chat<'a> {
 
 #[derive(Debug, Serialize)]
 struct Turn<'a> {
-    role: &'static str,
+    role: Role,
     content: Cow<'a, str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     images: Vec<&'a str>,
@@ -40,7 +40,7 @@ pub(super) fn prompt<'a>(messages: &'a [Arc<Message>], tools: &[Tool]) -> Result
             _ => None,
         });
         turns.extend(results.map(|(id, text)| Turn {
-            role: "tool",
+            role: Role::Tool,
             content: Cow::Borrowed(text),
             images: Vec::new(),
             tool_calls: Vec::new(),
@@ -64,7 +64,7 @@ pub(super) fn prompt<'a>(messages: &'a [Arc<Message>], tools: &[Tool]) -> Result
         }
         if says || !tool_calls.is_empty() {
             turns.push(Turn {
-                role: role(message.role),
+                role: message.role,
                 content: message.joined(),
                 images: images(message.parts.iter()),
                 tool_calls,
@@ -77,15 +77,6 @@ pub(super) fn prompt<'a>(messages: &'a [Arc<Message>], tools: &[Tool]) -> Result
         json!({"type": "function", "function": function})
     });
     Ok(Chat { messages: turns, tools: tools.collect() })
-}
-
-const fn role(role: Role) -> &'static str {
-    match role {
-        Role::System => "system",
-        Role::User => "user",
-        Role::Assistant => "assistant",
-        Role::Tool => "tool",
-    }
 }
 
 /// Returns the name of the tool that was called with this identifier.

@@ -1,9 +1,10 @@
 //! Reads the content of a message in all the forms that servers send.
 
+use formwork_wire::FunctionShape;
 use formwork_wire::lenient::Leaf;
 use serde_json::Value;
 
-use super::shape::{Call, Function, Message};
+use super::shape::{Call, Message};
 
 /// Returns the text of a `content`. Thoughts and refusals in it are appended to `thoughts` and `refusal`.
 pub(super) fn content_of(content: Leaf<'_>, thoughts: &mut String, refusal: &mut String) -> String {
@@ -66,7 +67,7 @@ pub(super) fn calls<'a>(message: &mut Message<'a>) -> impl Iterator<Item = CallP
     let calls = message.tool_calls.0.take().unwrap_or_default().into_iter().zip(0..);
     let calls = calls.map(|(call, position)| {
         let Call { index, id, function, name, arguments } = call.0.unwrap_or_default();
-        let function = function.0.unwrap_or(Function { name, arguments });
+        let function = function.0.unwrap_or(FunctionShape { name, arguments });
         (index.0.unwrap_or(position), id, function)
     });
     let older = message.function_call.0.take().map(|function| (0, Leaf::None, *function));

@@ -6,7 +6,7 @@ pub(crate) mod shape;
 
 use formwork_core::Fault;
 use formwork_wire::http::response::Parts;
-use formwork_wire::{Bytes, Decoder, Deltas, RequestInfo, Sse, media_type};
+use formwork_wire::{Bytes, Decoder, Deltas, RequestInfo, Sse, is_event_stream};
 
 use crate::{Api, responses};
 use reader::ChatReader;
@@ -14,10 +14,7 @@ use reader::ChatReader;
 /// Returns the decoder of a successful response: an event stream or one JSON document. The first bytes override the media type,
 /// because servers declare error documents as streams, and streams as `application/json` or `text/plain`.
 pub(crate) fn decoder(request: RequestInfo, head: &Parts) -> Box<dyn Decoder> {
-    let declared = match media_type(head) {
-        Some(name) if name.eq_ignore_ascii_case("text/event-stream") => Kind::Stream,
-        _ => Kind::Document,
-    };
+    let declared = if is_event_stream(head) { Kind::Stream } else { Kind::Document };
     Box::new(Undecided { declared, beginning: Vec::new(), request: Some(request), decided: None })
 }
 

@@ -1,8 +1,8 @@
 //! The members of documents and chunks that the decoder reads. Leaf values have any JSON type, because servers differ.
 
 use formwork_core::Usage;
-use formwork_wire::TokenShape;
 use formwork_wire::lenient::{Amount, Count, Leaf, List, Object};
+use formwork_wire::{FunctionShape, TokenShape};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -87,7 +87,7 @@ pub(super) struct Message<'a> {
     pub(super) reasoning: Leaf<'a>,
     pub(super) tool_calls: List<Object<Call<'a>>>,
     /// The tool call under its older name.
-    pub(super) function_call: Object<Box<Function<'a>>>,
+    pub(super) function_call: Object<Box<FunctionShape<'a>>>,
 }
 
 /// An item of `tool_calls`, or a piece of it. Some servers omit `function` and put its properties into the call.
@@ -97,16 +97,7 @@ pub(super) struct Call<'a> {
     pub(super) index: Count,
     #[serde(borrow)]
     pub(super) id: Leaf<'a>,
-    pub(super) function: Object<Function<'a>>,
-    pub(super) name: Leaf<'a>,
-    pub(super) arguments: Leaf<'a>,
-}
-
-/// The called function.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Function<'a> {
-    #[serde(borrow)]
+    pub(super) function: Object<FunctionShape<'a>>,
     pub(super) name: Leaf<'a>,
     pub(super) arguments: Leaf<'a>,
 }

@@ -18,7 +18,7 @@ use formwork_openai::{Api, OpenAi};
 use formwork_testkit::server::{Reply, Server};
 use serde_json::{Map, Value, json};
 
-use super::swap::Person;
+use crate::swap::Person;
 
 /// A value of each setting, in the order of the table.
 const VALUES: [(&str, &str); 18] = [
