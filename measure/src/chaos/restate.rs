@@ -183,10 +183,11 @@ impl Drop for Processes<'_> {
 impl<'a> Processes<'a> {
     fn start(play: &'a Play, folder: &'a Path, files: &'a Files, formwork: &'a Path) -> Result<Self, String> {
         let ingress = three_ports()?;
-        let listen = free(play.workers)?;
-        let balancer = Balancer::start(listen.clone())?;
         let mut restate = server(folder, ingress)?;
         let server = started_server(&mut restate, folder, ingress)?;
+        // The server has its ports now, so that no worker gets one of them.
+        let listen = free(play.workers)?;
+        let balancer = Balancer::start(listen.clone())?;
         let mut processes = Self {
             play,
             files,

@@ -462,13 +462,14 @@ fn kills_lose_nothing_double_nothing_and_repeat_only_what_was_in_flight() {
         folder,
         rows: 300,
         kills: 3,
+        terms: 1,
         concurrency: 16,
         faults,
         clock_back: false,
         disk: None,
     };
     let seen = play(&played).unwrap();
-    assert_eq!((seen.faults(), seen.kills), (Vec::new(), 3), "{seen:?}");
+    assert_eq!((seen.faults(), seen.kills, seen.terms), (Vec::new(), 3, 1), "{seen:?}");
     assert!(seen.found.in_flight.all <= 3 * 20 && seen.seconds > 0.0 && seen.full == 0, "{seen:?}");
     assert!(seen.max_open <= 16 + 16, "{seen:?}");
     assert_eq!(seen.found.accepted + seen.found.rejected, 300, "{seen:?}");
@@ -490,6 +491,7 @@ fn kills_between_any_two_steps_of_a_file_lose_nothing_and_submit_nothing_twice()
     };
     let seen = submit(&played).unwrap();
     assert_eq!(seen.faults(), Vec::<String>::new(), "{seen:?}");
-    assert_eq!((seen.kills, seen.found.accepted + seen.found.rejected), ([2; 3], 120), "{seen:?}");
+    assert_eq!((seen.kills, seen.terms), ([2, 2, 1], 1), "{seen:?}");
+    assert_eq!(seen.found.accepted + seen.found.rejected, 120, "{seen:?}");
     assert!(seen.accepted > 10 && seen.seconds > 0.0, "{seen:?}");
 }
