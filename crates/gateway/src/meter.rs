@@ -68,8 +68,10 @@ impl Default for Name {
 
 impl Name {
     fn push(&mut self, part: &[u8]) {
-        for (free, byte) in self.bytes.iter_mut().skip(self.length).zip(part) {
-            *free = *byte;
+        let free = self.bytes.get_mut(self.length..).unwrap_or_default();
+        let kept = part.len().min(free.len());
+        if let (Some(free), Some(part)) = (free.get_mut(..kept), part.get(..kept)) {
+            free.copy_from_slice(part);
         }
         self.length = (self.length + part.len()).min(MAX_NAME + 1);
     }
@@ -108,24 +110,24 @@ struct Counts {
 impl Counts {
     /// Adds a member `usage`.
     fn add(&mut self, usage: &Value) {
-        let first = |paths: &[&str]| paths.iter().find_map(|path| usage.pointer(path)?.as_u64());
+        // Not by JSON Pointer: each one is unescaped into new texts, which takes longer than the whole body.
+        let of = |value: &Value, name: &str| value.get(name)?.as_u64();
+        let first = |names: &[&str]| names.iter().find_map(|name| of(usage, name));
+        let detail =
+            |members: &[&str], name: &str| members.iter().find_map(|member| of(usage.get(member)?, name));
         // Anthropic counts tokens that are read from or written to its cache beside the others.
-        let beside = first(&["/cache_read_input_tokens"]);
-        let written = first(&["/cache_creation_input_tokens"]);
-        let input = first(&["/prompt_tokens", "/input_tokens"]);
+        let beside = first(&["cache_read_input_tokens"]);
+        let written = first(&["cache_creation_input_tokens"]);
+        let input = first(&["prompt_tokens", "input_tokens"]);
         let input =
             input.map(|input| input.saturating_add(beside.unwrap_or(0)).saturating_add(written.unwrap_or(0)));
         self.input = self.input.max(input);
-        self.output = self.output.max(first(&["/completion_tokens", "/output_tokens"]));
-        let cached = first(&[
-            "/prompt_tokens_details/cached_tokens",
-            "/input_tokens_details/cached_tokens",
-            "/prompt_cache_hit_tokens",
-        ]);
-        let reasoning =
-            ["/completion_tokens_details/reasoning_tokens", "/output_tokens_details/reasoning_tokens"];
+        self.output = self.output.max(first(&["completion_tokens", "output_tokens"]));
+        let cached = detail(&["prompt_tokens_details", "input_tokens_details"], "cached_tokens")
+            .or_else(|| first(&["prompt_cache_hit_tokens"]));
+        let reasoning = detail(&["completion_tokens_details", "output_tokens_details"], "reasoning_tokens");
         self.cached = self.cached.max(cached.or(beside).unwrap_or(0));
-        self.reasoning = self.reasoning.max(first(&reasoning).unwrap_or(0));
+        self.reasoning = self.reasoning.max(reasoning.unwrap_or(0));
     }
 }
 

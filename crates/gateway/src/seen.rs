@@ -122,7 +122,9 @@ impl Seen {
 
     /// Notes the key of the client.
     pub(crate) fn asked_by(&self, client: &Client) {
-        self.note(|facts| client.name().clone_into(&mut facts.key));
+        if client.0.is_some() {
+            self.note(|facts| client.name().clone_into(&mut facts.key));
+        }
     }
 
     /// Notes the model that the client names.
@@ -156,12 +158,11 @@ impl Seen {
 }
 
 /// Returns the run of a request of a client that begins: with the identifier that the response names.
-pub(crate) fn begun(path: &str, client: &Client, options: &Options) -> RunRecord {
+pub(crate) fn begun(path: String, client: &Client, options: &Options) -> RunRecord {
     let seen = Seen::current();
     let mut tags = options.tags.clone();
     tags.extend(seen.as_ref().map(|seen| format!("request:{}", seen.request.as_str())));
-    let mut run =
-        RunRecord::new(path.to_owned(), now()).with_key(client.id()).with_labels(options.user.clone(), tags);
+    let mut run = RunRecord::new(path, now()).with_key(client.id()).with_labels(options.user.clone(), tags);
     if let Some(seen) = seen {
         run.id = seen.run;
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use formwork_evidence::{Evidence, Index};
+use formwork_evidence::{Evidence, Index, Summary};
 use serde_json::Value;
 
 use crate::Schema;
@@ -33,6 +33,15 @@ impl About {
             }
             Index::new(self.text.as_str()).evidence(&value(), self.schema())
         })
+    }
+
+    /// Returns the summary of the evidence for a value.
+    pub(crate) fn summary(&self, value: &Value) -> Summary {
+        match self.found.get() {
+            Some(found) => Summary::of(found, value),
+            None if self.text.is_empty() => Summary::default(),
+            None => Index::new(self.text.as_str()).summary(value, self.schema()),
+        }
     }
 
     pub(crate) fn text(&self) -> &str {

@@ -58,9 +58,9 @@ impl<T: Serialize> Outcome<T> {
         self.about.text()
     }
 
-    /// Returns the number of leaves with each status in [`evidence`](Self::evidence).
+    /// Returns the number of leaves with each status in [`evidence`](Self::evidence), without choosing places if that makes no difference.
     pub fn evidence_summary(&self) -> Summary {
-        Summary::of(self.evidence(), &self.json())
+        self.about.summary(&self.json())
     }
 
     pub(crate) fn json(&self) -> Value {

@@ -11,6 +11,7 @@ use crate::choose::choose;
 use crate::index::{Index, Range};
 use crate::record::{Leaf, Records};
 use crate::status::Status;
+use crate::summary::Summary;
 
 /// The maximum number of places of a leaf in its evidence.
 const MAX_SPANS: usize = 32;
@@ -48,6 +49,20 @@ impl Index<'_> {
     pub fn evidence(&self, value: &Value, schema: Option<&Value>) -> Vec<Evidence> {
         let mut records = Records::of(self, value, schema);
         choose(self, &mut records);
+        self.of_leaves(&records, value, schema)
+    }
+
+    /// Returns the number of leaves with each status in the [evidence](Self::evidence) for a value. A place is chosen only if a leaf has
+    /// places of different statuses, because the choice takes longer than everything else.
+    pub fn summary(&self, value: &Value, schema: Option<&Value>) -> Summary {
+        let mut records = Records::of(self, value, schema);
+        if !records.take_first(self) {
+            choose(self, &mut records);
+        }
+        Summary::of(&self.of_leaves(&records, value, schema), value)
+    }
+
+    fn of_leaves(&self, records: &Records, value: &Value, schema: Option<&Value>) -> Vec<Evidence> {
         let mut all: Vec<Evidence> = records.leaves.iter().map(|leaf| self.of_leaf(leaf)).collect();
         if let Some(schema) = schema {
             compute(&mut all, value, schema);
@@ -67,13 +82,7 @@ impl Index<'_> {
         others.truncate(MAX_SPANS - 1);
         others.sort_by_key(|it| it.range.start);
         let spans = std::iter::once(place).chain(others).map(|place| self.span(place.range)).collect();
-        // Leaves with equal values share their places, but not their notation.
-        let is_verbatim = self.slice(place.range.start, place.range.end) == leaf.written;
-        let status = match place.status {
-            Status::Exact | Status::Normalised if is_verbatim => Status::Exact,
-            Status::Exact => Status::Normalised,
-            status => status,
-        };
+        let status = leaf.status(self, place);
         Evidence { path, status, spans }
     }
 

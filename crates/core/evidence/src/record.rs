@@ -10,6 +10,7 @@ use crate::compare::subschema;
 use crate::find::{Place, key, places};
 use crate::index::Index;
 use crate::label::Label;
+use crate::status::Status;
 
 /// A leaf of the value.
 #[derive(Debug)]
@@ -24,6 +25,18 @@ pub(crate) struct Leaf {
     pub(crate) member: String,
     /// The chosen place.
     pub(crate) chosen: Option<usize>,
+}
+
+impl Leaf {
+    /// Returns the status of the leaf at a place. Leaves with equal values share their places, but not their notation.
+    pub(crate) fn status(&self, index: &Index<'_>, place: &Place) -> Status {
+        let is_verbatim = index.slice(place.range.start, place.range.end) == self.written;
+        match place.status {
+            Status::Exact | Status::Normalised if is_verbatim => Status::Exact,
+            Status::Exact => Status::Normalised,
+            status => status,
+        }
+    }
 }
 
 /// A record: the leaves of an object or of an item of a list.
@@ -68,6 +81,19 @@ impl Records {
             Rc::clone(known.entry(key(leaf)).or_insert_with(|| places(index, leaf).into()))
         });
         records
+    }
+
+    /// Chooses the first place of each leaf if every choice gives each leaf the same status. Returns whether that is so.
+    pub(crate) fn take_first(&mut self, index: &Index<'_>) -> bool {
+        let is_same = self.leaves.iter().all(|leaf| {
+            let mut statuses = leaf.places.iter().map(|place| (leaf.status(index, place), place.needs_label));
+            let first = statuses.next();
+            first.is_none_or(|(_, needs_label)| !needs_label) && statuses.all(|it| Some(it) == first)
+        });
+        if is_same {
+            self.leaves.iter_mut().for_each(|leaf| leaf.chosen = (!leaf.places.is_empty()).then_some(0));
+        }
+        is_same
     }
 
     fn walk<'v, 's>(

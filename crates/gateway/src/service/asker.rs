@@ -93,11 +93,11 @@ impl Asker {
         let within = shared.engine.deadline(options.bounds);
         let until = Instant::now() + within;
         let turn = match peer {
-            Some(Peer(address)) => shared.turns.take(&address.to_string(), within).await,
+            Some(Peer(address)) => shared.turns.take(address, within).await,
             None => shared.turns.take(client.name(), within).await,
         };
         let turn = turn.inspect_err(|problem| shared.metrics.event(problem.kind.name()))?;
-        let run = begun(&path, &client, &options)
+        let run = begun(path, &client, &options)
             .with_request(text.filter(|_| shared.keeps_bodies).map(str::to_owned));
         let id = run.id;
         let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone(), (client.clone(), seat));

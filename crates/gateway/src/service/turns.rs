@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ impl Turns {
     ///
     /// # Errors
     /// [`Kind::Busy`] if too many requests wait already, [`Kind::Deadline`] if the turn does not come in time.
-    pub(crate) async fn take(&self, client: &str, within: Duration) -> Result<Turn, Problem> {
+    pub(crate) async fn take(&self, client: impl fmt::Display, within: Duration) -> Result<Turn, Problem> {
         self.queue.take(client, within).await.map_err(|error| match error {
             QueueError::Full => {
                 Problem::new(Kind::Busy, "too many requests wait already: come back in a second")

@@ -1,4 +1,5 @@
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -139,7 +140,7 @@ impl Queue {
     ///
     /// # Errors
     /// [`QueueError`] if too many requests wait already, or the turn does not come in time.
-    pub async fn take(&self, client: &str, within: Duration) -> Result<Turn, QueueError> {
+    pub async fn take(&self, client: impl fmt::Display, within: Duration) -> Result<Turn, QueueError> {
         let mut waiting = {
             let mut state = self.0.lock();
             state.reclaim(&self.0);
@@ -151,6 +152,8 @@ impl Queue {
                 return Err(QueueError::Full);
             }
             let (call, called) = oneshot::channel();
+            // Most requests never wait, and need no name.
+            let client = client.to_string();
             match state.clients.iter_mut().find(|(name, _)| **name == *client) {
                 Some((_, calls)) => calls.push_back(call),
                 None => state.clients.push_back((client.into(), VecDeque::from([call]))),

@@ -1,6 +1,6 @@
 //! Documents with values at known places.
 
-use formwork_evidence::Index;
+use formwork_evidence::{Index, Summary};
 use formwork_json::JsonPath;
 use serde_json::{Value, json};
 
@@ -46,6 +46,8 @@ impl Document {
     /// Returns how many leaves have their known place, and all of them; prints the others.
     pub(crate) fn score(&self, kind: &str) -> (usize, usize) {
         let evidence = Index::new(&self.text).evidence(&self.value, self.schema.as_ref());
+        let summary = Index::new(&self.text).summary(&self.value, self.schema.as_ref());
+        assert_eq!(summary, Summary::of(&evidence, &self.value), "{kind}: {}", self.value);
         let length = self.text.chars().count();
         for it in &evidence {
             for span in &it.spans {

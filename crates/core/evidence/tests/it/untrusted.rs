@@ -1,6 +1,6 @@
-//! Any text with any value: the evidence is complete, its offsets are valid, and it is the same each time.
+//! Any text with any value: the evidence is complete, its offsets are valid, and it is the same each time, as its counts are.
 
-use formwork_evidence::{Index, plain};
+use formwork_evidence::{Index, Summary, plain};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -18,6 +18,7 @@ proptest! {
                 prop_assert!(span.start < span.end && span.end <= length, "{:?}", it);
             }
         }
+        prop_assert_eq!(index.summary(&value, None), Summary::of(&evidence, &value));
         prop_assert_eq!(index.evidence(&value, None), evidence);
     }
 
