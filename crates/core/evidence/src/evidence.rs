@@ -11,7 +11,6 @@ use crate::choose::choose;
 use crate::index::{Index, Range};
 use crate::record::{Leaf, Records};
 use crate::status::Status;
-use crate::summary::Summary;
 
 /// The maximum number of places of a leaf in its evidence.
 const MAX_SPANS: usize = 32;
@@ -52,17 +51,12 @@ impl Index<'_> {
         self.of_leaves(&records, value, schema)
     }
 
-    /// Returns the number of leaves with each status in the [evidence](Self::evidence) for a value. A place is chosen only if a leaf has
-    /// places of different statuses, because the choice takes longer than everything else.
-    pub fn summary(&self, value: &Value, schema: Option<&Value>) -> Summary {
-        let mut records = Records::of(self, value, schema);
-        if !records.take_first(self) {
-            choose(self, &mut records);
-        }
-        Summary::of(&self.of_leaves(&records, value, schema), value)
-    }
-
-    fn of_leaves(&self, records: &Records, value: &Value, schema: Option<&Value>) -> Vec<Evidence> {
+    pub(crate) fn of_leaves(
+        &self,
+        records: &Records,
+        value: &Value,
+        schema: Option<&Value>,
+    ) -> Vec<Evidence> {
         let mut all: Vec<Evidence> = records.leaves.iter().map(|leaf| self.of_leaf(leaf)).collect();
         if let Some(schema) = schema {
             compute(&mut all, value, schema);

@@ -6,8 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::choose::choose;
+use crate::record::Records;
 use crate::stated::is_stated;
-use crate::{Evidence, Status};
+use crate::{Evidence, Index, Status};
 
 /// The number of leaves of a value with each status.
 ///
@@ -75,5 +77,17 @@ impl Summary {
             *count += 1;
         }
         summary
+    }
+}
+
+impl Index<'_> {
+    /// Returns the number of leaves with each status in the [evidence](Self::evidence) for a value. A place is chosen only if a leaf has
+    /// places of different statuses, because the choice takes longer than everything else.
+    pub fn summary(&self, value: &Value, schema: Option<&Value>) -> Summary {
+        let mut records = Records::of(self, value, schema);
+        if !records.take_first(self) {
+            choose(self, &mut records);
+        }
+        Summary::of(&self.of_leaves(&records, value, schema), value)
     }
 }
