@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What a [`RateLimit`] counts.
+/// The unit of a [`RateLimit`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -31,12 +31,12 @@ pub enum Counted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RateLimit {
-    /// What the limit counts.
+    /// The unit of the numbers.
     pub counted: Counted,
-    /// What is left when nothing was used lately, if the server reports it.
+    /// The size: the number that is left when nothing was used lately, if the server reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// What was left when the server received the call.
+    /// The number that was left when the server received the call.
     pub remaining: u64,
     /// The time until the limit is full again; in JSON, in milliseconds.
     #[serde(rename = "full_in_ms", with = "crate::fault::whole_millis")]
@@ -50,7 +50,7 @@ impl RateLimit {
     }
 
     crate::setters! {
-        /// Sets what is left when nothing was used lately (default: unknown).
+        /// Sets the size (default: unknown).
         #[must_use]
         pub const fn with_limit(limit: Option<u64>);
     }

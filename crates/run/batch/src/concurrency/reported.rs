@@ -23,7 +23,7 @@ const MEAN_OF: f64 = 50.0;
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
     counted: Counted,
-    /// What is left for calls, negative if open calls take more.
+    /// The number that is left for calls, negative if open calls take more.
     left: f64,
     most: f64,
     per_second: f64,
