@@ -86,11 +86,26 @@ impl Wake for Unpark {
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);
-    let mut future = std::pin::pin!(future);
+    // Inside of a task, tokio's budget of 128 polls would run out, and then wake nobody before the task yields.
+    let mut future = std::pin::pin!(tokio::task::unconstrained(future));
     loop {
         if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
             return value;
         }
         thread::park();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_may_wait_any_number_of_times_without_yielding() {
+        for value in 0..300 {
+            let (done, end) = oneshot::channel();
+            thread::spawn(move || done.send(Ok(value)));
+            assert_eq!(Committed::new(end).wait().unwrap(), value);
+        }
     }
 }

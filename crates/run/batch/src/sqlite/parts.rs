@@ -61,7 +61,7 @@ impl Whole {
     }
 }
 
-/// Writes the two files of a part with the results that are there.
+/// Writes the two files of a part with the results that are there. A [`Writer`] of the same folder must be [settled](Writer::settle).
 pub(super) fn write(database: &Database, folder: &Path, part: u64, part_rows: u64) -> Result<(), BatchError> {
     let mut values = Whole::new(folder, &name("part", part));
     let mut rejected = Whole::new(folder, &name("rejected", part));
@@ -107,25 +107,38 @@ pub(super) fn remove_all(folder: &Path) -> Result<(), BatchError> {
     Ok(())
 }
 
+/// A task of the thread.
+enum Task {
+    Write(u64),
+    /// The files before this task are written.
+    Settled(Sender<()>),
+}
+
 /// A thread that writes the files whose rows all have a result.
 #[derive(Debug)]
 pub(super) struct Writer {
-    parts: Mutex<Option<Sender<u64>>>,
+    parts: Mutex<Option<Sender<Task>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     failed: Arc<Mutex<Option<BatchError>>>,
 }
 
 impl Writer {
     pub(super) fn start(database: Database, folder: PathBuf, part_rows: u64) -> Result<Self, BatchError> {
-        let (sender, receiver): (_, Receiver<u64>) = channel();
+        let (sender, receiver): (_, Receiver<Task>) = channel();
         let failed = Arc::new(Mutex::new(None));
         let of_thread = Arc::clone(&failed);
         let thread = std::thread::Builder::new()
             .name("formwork-parts".to_owned())
             .spawn(move || {
-                for part in receiver {
-                    if let Err(error) = write(&database, &folder, part, part_rows) {
-                        of_thread.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                for task in receiver {
+                    match task {
+                        Task::Write(part) => {
+                            if let Err(error) = write(&database, &folder, part, part_rows) {
+                                let mut failed = of_thread.lock().unwrap_or_else(PoisonError::into_inner);
+                                failed.get_or_insert(error);
+                            }
+                        }
+                        Task::Settled(sender) => _ = sender.send(()),
                     }
                 }
             })
@@ -135,9 +148,21 @@ impl Writer {
 
     /// Returns at once.
     pub(super) fn push(&self, part: u64) {
+        self.send(Task::Write(part));
+    }
+
+    /// Waits for the files that were pushed, before others write or remove files of the folder.
+    pub(super) fn settle(&self) {
+        let (sender, settled) = channel();
+        self.send(Task::Settled(sender));
+        // The sender is dropped if the thread has ended.
+        _ = settled.recv();
+    }
+
+    fn send(&self, task: Task) {
         if let Some(parts) = &*self.parts.lock().unwrap_or_else(PoisonError::into_inner) {
             // The thread ends only when the sender is dropped.
-            _ = parts.send(part);
+            _ = parts.send(task);
         }
     }
 

@@ -189,6 +189,7 @@ impl Batch {
         &mut self,
         rows: impl Iterator<Item = Result<Result<Row, BadRow>, BatchError>> + Send + 'static,
     ) -> Result<u64, BatchError> {
+        self.parts.settle();
         let kept = import::replace(&self.view, &self.asked(), rows)?;
         parts::remove_all(&self.view.folder)?;
         self.rows = self.view.progress()?.rows;
@@ -201,6 +202,7 @@ impl Batch {
         &self,
         change: impl FnOnce(&Connection) -> rusqlite::Result<u64> + Send + 'static,
     ) -> Result<u64, BatchError> {
+        self.parts.settle();
         let part_rows = self.view.spec.part_rows;
         let (rows, parts) = self
             .view
