@@ -98,7 +98,7 @@ fn config(server: &Server) -> String {
         "[providers.primary]\nkind = \"ollama\"\nmodel = \"m\"\nstream = false\nbase_url = \"{}\"\n",
         server.url()
     );
-    temporary("serve.toml", text)
+    temporary(&format!("oracle-serve-{}.toml", server.address().port()), text)
 }
 
 #[test]

@@ -94,7 +94,8 @@ fn config(server: &Server) -> String {
          [aliases]\nfast = \"primary\"\n",
         server.url()
     );
-    temporary("serve-gateway.toml", text)
+    // Tests run beside each other, each with its own server.
+    temporary(&format!("serve-{}.toml", server.address().port()), text)
 }
 
 #[test]
