@@ -10,8 +10,6 @@ mod reported;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use formwork_core::{RateLimit, Usage};
-
 use reported::Reported;
 
 /// The number of calls that may be open at the beginning.
@@ -137,7 +135,8 @@ pub(crate) struct Concurrency {
     refused_at_most: u32,
     /// Until this time, a rate limit is taken as one of open calls.
     counts_open: f64,
-    reported: Reported,
+    /// The limits that the target reports.
+    pub(crate) reported: Reported,
 }
 
 impl Concurrency {
@@ -205,19 +204,6 @@ impl Concurrency {
             self.starts.pop_front();
         }
         self.reported.started(now)
-    }
-
-    /// Notes the tokens of a call that was answered, and the rate limits that the headers of its response report. The call has this number
-    /// and started at `started`.
-    pub(crate) fn reported(
-        &mut self,
-        now: f64,
-        call: u64,
-        started: f64,
-        usage: &Usage,
-        limits: &[RateLimit],
-    ) {
-        self.reported.answered(now, call, started, usage, limits);
     }
 
     /// Notes that a call ended without saying anything about the target's limits.

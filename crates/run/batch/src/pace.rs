@@ -46,8 +46,9 @@ impl Drop for Coming {
 ///
 /// The number grows with every answer, and later with time. A rate limit (status 429), an overload (503, 529) or a time-out lowers it. A
 /// rate limit also bounds the number of rows that start per second, and the limits of requests and tokens that the headers of responses
-/// report bound them before a call is refused; see [`RateLimit`](formwork_core::RateLimit). Answers that take longer lower nothing; the number only stops growing
-/// where twice as many calls take twice as long. It delays no call, because the delay would count towards the deadline of the run. Wrap each target in its own pace, and pass all of them to [`InProcess::with_paces`](crate::InProcess::with_paces).
+/// report bound them before a call is refused; see [`RateLimit`](formwork_core::RateLimit). Answers that take longer lower nothing; the
+/// number only stops growing where twice as many calls take twice as long. It delays no call, because the delay would count towards the
+/// deadline of the run. Wrap each target in its own pace, and pass all of them to [`InProcess::with_paces`](crate::InProcess::with_paces).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -138,7 +139,7 @@ impl Open {
     fn answered(&mut self, end: &End) {
         let mut state = self.pace.state();
         let now = state.now();
-        state.bounds.reported(now, self.number, self.started, &end.usage, &end.limits);
+        state.bounds.reported.answered(now, self.number, self.started, &end.usage, &end.limits);
         state.bounds.answered(now, self.started);
         self.is_ended = true;
     }

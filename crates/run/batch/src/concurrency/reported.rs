@@ -13,8 +13,8 @@ const SLOW: Duration = Duration::from_secs(600);
 /// The longest pause that is waited for after a response that left nothing. After a longer one, a call is tried, and the target refuses it.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The mean numbers of tokens of a call: of the prompt and of the answer. `None` before the first answer.
-type Tokens = Option<[f64; 2]>;
+/// The mean numbers of tokens of a call: all, those of the prompt that no cache had, and those of the answer; 0 before the first answer.
+type Tokens = [f64; 3];
 
 /// The number of answers of which a mean consists, about.
 const MEAN_OF: f64 = 50.0;
@@ -31,7 +31,7 @@ struct Bucket {
 
 /// The limits by the newest report, less the calls that started after it.
 #[derive(Debug, Default)]
-pub(super) struct Reported {
+pub(crate) struct Reported {
     buckets: Vec<Bucket>,
     filled: f64,
     /// The time until which nothing is left.
@@ -72,7 +72,7 @@ impl Reported {
     }
 
     /// Notes the tokens of a call and the limits that the headers of its response report. The call has this number and started at `started`.
-    pub(super) fn answered(
+    pub(crate) fn answered(
         &mut self,
         now: f64,
         call: u64,
@@ -80,12 +80,12 @@ impl Reported {
         usage: &Usage,
         limits: &[RateLimit],
     ) {
-        let tokens = [usage.input_tokens.saturating_sub(usage.cached_tokens), usage.output_tokens];
-        let tokens = tokens.map(|tokens| tokens as f64);
+        let (input, output) = (usage.input_tokens, usage.output_tokens);
+        let tokens = [input.saturating_add(output), input.saturating_sub(usage.cached_tokens), output];
         self.answers = (self.answers + 1.0).min(MEAN_OF);
-        let ([input, output], mean) = (tokens, self.tokens.unwrap_or_default());
-        let weigh = |mean: f64, new: f64| mean + (new - mean) / self.answers;
-        self.tokens = Some([weigh(mean[0], input), weigh(mean[1], output)]);
+        for (mean, tokens) in self.tokens.iter_mut().zip(tokens) {
+            *mean += (tokens as f64 - *mean) / self.answers;
+        }
         if limits.is_empty() || call < self.newest {
             return;
         }
@@ -117,9 +117,9 @@ impl Reported {
 impl Bucket {
     /// Returns what a call takes.
     fn cost(&self, tokens: Tokens) -> f64 {
-        let [input, output] = tokens.unwrap_or_default();
+        let [all, input, output] = tokens;
         let cost = match self.counted {
-            Counted::Tokens => input + output,
+            Counted::Tokens => all,
             Counted::InputTokens => input,
             Counted::OutputTokens => output,
             _ => 1.0,

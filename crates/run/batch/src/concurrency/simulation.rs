@@ -122,7 +122,7 @@ fn play(target: &Target, mode: &Rows, rows: usize, seconds: f64, seed: u64) -> R
             Event::Answer { started, call: (number, tokens, left) } => {
                 let started = started as f64 / 1e9;
                 let limits: Vec<_> = target.limits.iter().zip(left).map(reported).collect();
-                bounds.reported(now, number, started, &Usage::new(tokens, 0), &limits);
+                bounds.reported.answered(now, number, started, &Usage::new(tokens, 0), &limits);
                 bounds.answered(now, started);
                 (open_rows, done, result.end) = (open_rows - 1, done + 1, now);
                 result.answered[now as usize] += 1;
@@ -340,15 +340,26 @@ fn rows_wait_for_a_reported_limit_of_which_nothing_is_left_and_not_for_a_day() {
         let mut bounds = Concurrency::new(8);
         let first = bounds.started(0.0);
         bounds.started(0.0);
-        bounds.reported(10.0, first, 0.0, &Usage::new(1000, 100), &limits);
+        bounds.reported.answered(10.0, first, 0.0, &Usage::new(1000, 100), &limits);
         bounds.answered(10.0, 0.0);
         assert_eq!((bounds.room(10.0), bounds.wait(10.0).as_secs()), (room, wait), "{limits:?}");
+    }
+    // Tokens from a cache count towards a limit of all tokens alone: three calls of 1,100 tokens, or of 100.
+    for (counted, left) in [(Counted::Tokens, 9_400), (Counted::InputTokens, 5_400)] {
+        let mut bounds = Concurrency::new(8);
+        let first = bounds.started(0.0);
+        bounds.started(0.0);
+        let mut usage = Usage::new(1_000, 100);
+        usage.cached_tokens = 900;
+        let limit = RateLimit::new(counted, left, Duration::from_secs(600)).with_limit(Some(100_000));
+        bounds.reported.answered(0.0, first, 0.0, &usage, &[limit]);
+        assert_eq!(bounds.room(0.0), 3, "{counted:?}");
     }
     // The response to an older call says nothing new.
     let mut bounds = Concurrency::new(8);
     let [old, new] = [0.0, 1.0].map(|at| bounds.started(at));
-    bounds.reported(2.0, new, 1.0, &Usage::default(), &[limit(90, 6).with_limit(Some(100))]);
-    bounds.reported(2.0, old, 0.0, &Usage::default(), &[limit(0, 50).with_limit(Some(100))]);
+    bounds.reported.answered(2.0, new, 1.0, &Usage::default(), &[limit(90, 6).with_limit(Some(100))]);
+    bounds.reported.answered(2.0, old, 0.0, &Usage::default(), &[limit(0, 50).with_limit(Some(100))]);
     assert_eq!(bounds.room(2.0), 6);
 }
 
