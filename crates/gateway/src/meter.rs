@@ -1,15 +1,12 @@
 //! The usage of a response that is passed through: as the target reports it, or as its texts suggest.
 
 use formwork_core::Usage;
-use serde_json::Value;
+use memchr::memchr3;
 
 use crate::document::Extent;
 
-/// The maximum number of bytes that are kept of a member `usage`.
-const MAX_USAGE: usize = 8 << 10;
-
-/// The longest name of a member or a model that means anything here.
-const MAX_NAME: usize = 64;
+/// The longest name of a member, a model or a number that means anything here.
+const MAX_WORD: usize = 64;
 
 /// Reads a body as it passes, in any chunking: a document, lines or Server-Sent Events. Nothing of it is kept but the counts.
 #[derive(Debug, Default)]
@@ -23,17 +20,15 @@ pub(crate) struct Meter {
     depth: u32,
     /// Whether the object or list at each depth is a list.
     lists: u64,
-    /// The name of the member whose value comes next.
+    /// The member whose value comes next.
     name: Name,
-    /// The last string, which is a name if a colon follows.
-    word: Name,
-    text: Text,
+    /// The last string, which is a name if a colon follows, or the last number.
+    word: Word,
+    inside: Inside,
     /// The depth of the arguments of a call, while they are read.
     arguments: Option<u32>,
     /// The member `usage`, while it is read, and its depth.
-    usage: Option<(Vec<u8>, u32)>,
-    /// The digits of a count of Ollama's.
-    digits: Vec<u8>,
+    usage: Option<(Report, u32)>,
     answered: Answered,
 }
 
@@ -44,57 +39,129 @@ pub(crate) struct Answered {
     pub(crate) finish: Option<String>,
 }
 
-/// The state of the string that is read.
+/// The value that is being read.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Text {
+enum Inside {
     #[default]
     None,
-    Inside,
-    Escaped,
+    Text,
+    Escape,
+    Number,
 }
 
-/// The beginning of a string.
+/// The beginning of a string or of a number.
 #[derive(Debug, Clone, Copy)]
-struct Name {
-    bytes: [u8; MAX_NAME],
+struct Word {
+    bytes: [u8; MAX_WORD],
     length: usize,
 }
 
-impl Default for Name {
+impl Default for Word {
     fn default() -> Self {
-        Self { bytes: [0; MAX_NAME], length: 0 }
+        Self { bytes: [0; MAX_WORD], length: 0 }
     }
 }
 
-impl Name {
+impl Word {
     fn push(&mut self, part: &[u8]) {
         let free = self.bytes.get_mut(self.length..).unwrap_or_default();
         let kept = part.len().min(free.len());
         if let (Some(free), Some(part)) = (free.get_mut(..kept), part.get(..kept)) {
             free.copy_from_slice(part);
         }
-        self.length = (self.length + part.len()).min(MAX_NAME + 1);
+        self.length = (self.length + part.len()).min(MAX_WORD + 1);
     }
 
+    /// Returns the word; nothing if it is too long.
     fn get(&self) -> &[u8] {
         self.bytes.get(..self.length).unwrap_or_default()
     }
+}
 
-    /// Returns whether the member is what a model writes.
-    fn is_text(&self) -> bool {
-        matches!(
-            self.get(),
-            b"content"
-                | b"text"
-                | b"arguments"
-                | b"partial_json"
-                | b"thinking"
-                | b"reasoning"
-                | b"reasoning_content"
-                | b"refusal"
-                | b"response"
-                | b"delta"
-        )
+/// The names of members that mean anything here.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Name {
+    #[default]
+    Other,
+    /// What a model writes.
+    Text,
+    Delta,
+    /// The arguments of a call: as a text, or as an object.
+    Arguments,
+    Input,
+    Model,
+    Finish,
+    Usage,
+    /// A count of tokens.
+    Count(Count),
+}
+
+/// The counts of tokens, as servers name them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Count {
+    Input,
+    Output,
+    /// Tokens that are part of the input.
+    Cached,
+    /// Tokens that are read from a cache, and not part of the input.
+    Beside,
+    /// Tokens that are written to a cache, and not part of the input.
+    Written,
+    Reasoning,
+    /// Ollama's, outside of a member `usage`.
+    LineInput,
+    LineOutput,
+}
+
+impl Name {
+    fn of(word: &Word) -> Self {
+        match word.get() {
+            b"content" | b"text" | b"partial_json" | b"thinking" | b"reasoning" | b"reasoning_content"
+            | b"refusal" | b"response" => Self::Text,
+            b"delta" => Self::Delta,
+            b"arguments" => Self::Arguments,
+            b"input" => Self::Input,
+            b"model" => Self::Model,
+            b"finish_reason" | b"stop_reason" | b"done_reason" => Self::Finish,
+            b"usage" => Self::Usage,
+            b"prompt_tokens" | b"input_tokens" => Self::Count(Count::Input),
+            b"completion_tokens" | b"output_tokens" => Self::Count(Count::Output),
+            b"cached_tokens" | b"prompt_cache_hit_tokens" => Self::Count(Count::Cached),
+            b"cache_read_input_tokens" => Self::Count(Count::Beside),
+            b"cache_creation_input_tokens" => Self::Count(Count::Written),
+            b"reasoning_tokens" => Self::Count(Count::Reasoning),
+            b"prompt_eval_count" => Self::Count(Count::LineInput),
+            b"eval_count" => Self::Count(Count::LineOutput),
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The counts of one member `usage`.
+#[derive(Debug, Default, Clone, Copy)]
+struct Report {
+    input: Option<u64>,
+    output: Option<u64>,
+    cached: Option<u64>,
+    beside: Option<u64>,
+    written: Option<u64>,
+    reasoning: Option<u64>,
+}
+
+impl Report {
+    /// Adds a count of the member itself, or of one of its objects of details.
+    fn add(&mut self, count: Count, number: u64, is_detail: bool) {
+        let place = match (count, is_detail) {
+            (Count::Input, false) => &mut self.input,
+            (Count::Output, false) => &mut self.output,
+            (Count::Cached, _) => &mut self.cached,
+            (Count::Beside, false) => &mut self.beside,
+            (Count::Written, false) => &mut self.written,
+            (Count::Reasoning, true) => &mut self.reasoning,
+            _ => return,
+        };
+        // Some servers name a count in two ways.
+        *place = (*place).max(Some(number));
     }
 }
 
@@ -108,24 +175,11 @@ struct Counts {
 }
 
 impl Counts {
-    /// Adds a member `usage`.
-    fn add(&mut self, usage: &Value) {
-        // Not by JSON Pointer: each one is unescaped into new texts, which takes longer than the whole body.
-        let of = |value: &Value, name: &str| value.get(name)?.as_u64();
-        let first = |names: &[&str]| names.iter().find_map(|name| of(usage, name));
-        let detail =
-            |members: &[&str], name: &str| members.iter().find_map(|member| of(usage.get(member)?, name));
+    fn add(&mut self, Report { input, output, cached, beside, written, reasoning }: Report) {
         // Anthropic counts tokens that are read from or written to its cache beside the others.
-        let beside = first(&["cache_read_input_tokens"]);
-        let written = first(&["cache_creation_input_tokens"]);
-        let input = first(&["prompt_tokens", "input_tokens"]);
-        let input =
-            input.map(|input| input.saturating_add(beside.unwrap_or(0)).saturating_add(written.unwrap_or(0)));
-        self.input = self.input.max(input);
-        self.output = self.output.max(first(&["completion_tokens", "output_tokens"]));
-        let cached = detail(&["prompt_tokens_details", "input_tokens_details"], "cached_tokens")
-            .or_else(|| first(&["prompt_cache_hit_tokens"]));
-        let reasoning = detail(&["completion_tokens_details", "output_tokens_details"], "reasoning_tokens");
+        let others = beside.unwrap_or(0).saturating_add(written.unwrap_or(0));
+        self.input = self.input.max(input.map(|input| input.saturating_add(others)));
+        self.output = self.output.max(output);
         self.cached = self.cached.max(cached.or(beside).unwrap_or(0));
         self.reasoning = self.reasoning.max(reasoning.unwrap_or(0));
     }
@@ -133,59 +187,62 @@ impl Counts {
 
 impl Meter {
     pub(crate) fn see(&mut self, mut bytes: &[u8]) {
-        while let Some(first) = bytes.first() {
-            let used = match self.text {
-                Text::Inside => self.string(bytes),
-                Text::Escaped => {
-                    self.text = Text::Inside;
-                    1
-                }
-                Text::None => {
+        while let Some((first, rest)) = bytes.split_first() {
+            bytes = match self.inside {
+                Inside::None => {
                     self.mark(*first);
-                    1
+                    rest
                 }
+                Inside::Text => self.text(bytes),
+                Inside::Escape => {
+                    self.inside = Inside::Text;
+                    rest
+                }
+                Inside::Number => self.number(bytes),
             };
-            let (seen, rest) = bytes.split_at(used);
-            if let Some((kept, _)) = &mut self.usage
-                && kept.len() < MAX_USAGE
-            {
-                kept.extend_from_slice(seen);
-            }
-            if matches!(first, b'}') {
-                self.end_usage();
-            }
-            bytes = rest;
         }
     }
 
-    /// Reads the beginning of the rest of a string. Returns the number of bytes that were read.
-    fn string(&mut self, bytes: &[u8]) -> usize {
-        let end = bytes.iter().position(|byte| matches!(byte, b'"' | b'\\' | b'\n')).unwrap_or(bytes.len());
+    /// Reads a part of a text. Returns the bytes after it.
+    fn text<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        let end = memchr3(b'"', b'\\', b'\n', bytes).unwrap_or(bytes.len());
         let (part, rest) = bytes.split_at(end);
         self.word.push(part);
-        self.count(end as u64, 0);
-        match rest.first() {
-            None => return end,
-            Some(b'\\') => {
+        self.count(part.len() as u64, 0);
+        let Some((last, rest)) = rest.split_first() else { return rest };
+        match last {
+            b'\\' => {
                 self.count(1, 0);
-                self.text = Text::Escaped;
+                self.inside = Inside::Escape;
             }
             // No string of JSON has a line break: this was text between the documents.
-            Some(b'\n') => (self.text, self.depth, self.name) = (Text::None, 0, Name::default()),
-            Some(_) => {
-                self.text = Text::None;
+            b'\n' => (self.inside, self.depth, self.name) = (Inside::None, 0, Name::Other),
+            _ => {
+                self.inside = Inside::None;
                 self.note();
             }
         }
-        end + 1
+        rest
+    }
+
+    /// Reads a part of a count of tokens. Returns the bytes after it.
+    fn number<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+        let end = bytes.iter().position(|byte| !is_part(byte)).unwrap_or(bytes.len());
+        let (part, rest) = bytes.split_at(end);
+        self.word.push(part);
+        if !rest.is_empty() {
+            self.end_number();
+        }
+        rest
     }
 
     /// Notes the string that ended, if it is the model's name or its reason to stop.
     fn note(&mut self) {
-        let place = match self.name.get() {
+        let place = match self.name {
             _ if self.arguments.is_some() => return,
-            b"model" if self.answered.model.is_none() => &mut self.answered.model,
-            b"finish_reason" | b"stop_reason" | b"done_reason" => &mut self.answered.finish,
+            Name::Model if self.answered.model.is_none() => &mut self.answered.model,
+            Name::Finish => &mut self.answered.finish,
             _ => return,
         };
         // A longer word is empty here.
@@ -194,24 +251,37 @@ impl Meter {
         }
     }
 
+    /// Notes the count that ended.
+    fn end_number(&mut self) {
+        if self.inside != Inside::Number {
+            return;
+        }
+        self.inside = Inside::None;
+        let number = std::str::from_utf8(self.word.get()).ok().and_then(|digits| digits.parse().ok());
+        let (Name::Count(count), Some(number)) = (self.name, number) else { return };
+        match (count, &mut self.usage) {
+            (Count::LineInput, _) => self.reported.input = self.reported.input.max(Some(number)),
+            (Count::LineOutput, _) => self.reported.output = self.reported.output.max(Some(number)),
+            (_, Some((report, depth))) if self.depth <= *depth + 1 => {
+                report.add(count, number, self.depth > *depth);
+            }
+            _ => {}
+        }
+    }
+
     /// Returns the model and its reason to stop, as far as the body has named them.
     pub(crate) fn answered(&mut self) -> Answered {
         std::mem::take(&mut self.answered)
     }
 
-    /// Reads a byte outside of strings.
+    /// Reads a byte between strings and counts.
     fn mark(&mut self, byte: u8) {
-        if byte.is_ascii_digit() && matches!(self.name.get(), b"prompt_eval_count" | b"eval_count") {
-            self.digits.push(byte);
-            return;
-        }
-        self.end_digits();
         match byte {
             b'"' => {
-                (self.text, self.word) = (Text::Inside, Name::default());
+                (self.inside, self.word.length) = (Inside::Text, 0);
                 self.count(0, 1);
             }
-            b':' => self.name = self.word,
+            b':' => self.name = Name::of(&self.word),
             b'{' | b'[' => {
                 self.depth = self.depth.saturating_add(1);
                 let bit = 1_u64.checked_shl(self.depth).unwrap_or(0);
@@ -220,23 +290,31 @@ impl Meter {
                     return;
                 }
                 self.lists &= !bit;
-                if self.arguments.is_none() && matches!(self.name.get(), b"arguments" | b"input") {
-                    self.arguments = Some(self.depth);
+                if self.arguments.is_none() {
+                    match self.name {
+                        Name::Arguments | Name::Input => self.arguments = Some(self.depth),
+                        Name::Usage if self.usage.is_none() => {
+                            self.usage = Some((Report::default(), self.depth));
+                        }
+                        _ => {}
+                    }
                 }
-                if self.arguments.is_none() && self.usage.is_none() && self.name.get() == b"usage" {
-                    self.usage = Some((Vec::new(), self.depth));
-                }
-                self.name = Name::default();
+                self.name = Name::Other;
             }
             b'}' | b']' => {
                 if self.arguments == Some(self.depth) {
                     self.arguments = None;
                 }
+                if let Some((report, _)) = self.usage.take_if(|(_, at)| *at >= self.depth) {
+                    self.reported.add(report);
+                }
                 self.depth = self.depth.saturating_sub(1);
-                (self.name, self.word) = (Name::default(), Name::default());
+                (self.name, self.word.length) = (Name::Other, 0);
             }
-            b',' if self.lists & 1_u64.checked_shl(self.depth).unwrap_or(0) == 0 => {
-                self.name = Name::default()
+            b',' if self.lists & 1_u64.checked_shl(self.depth).unwrap_or(0) == 0 => self.name = Name::Other,
+            b'0'..=b'9' | b'-' if self.arguments.is_none() && matches!(self.name, Name::Count(_)) => {
+                (self.inside, self.word.length) = (Inside::Number, 0);
+                self.word.push(&[byte]);
             }
             _ => {}
         }
@@ -249,38 +327,21 @@ impl Meter {
     fn count(&mut self, bytes: u64, pieces: u64) {
         if self.arguments.is_some() {
             self.bytes += bytes;
-        } else if self.name.get() == b"delta" {
-            self.deltas = (self.deltas.0 + bytes, self.deltas.1 + pieces);
-        } else if self.name.is_text() {
-            (self.bytes, self.pieces) = (self.bytes + bytes, self.pieces + pieces);
-        }
-    }
-
-    /// Ends the member `usage`, if this bracket is its own.
-    fn end_usage(&mut self) {
-        let depth = self.depth + 1;
-        if let Some((kept, _)) = self.usage.take_if(|(_, at)| *at >= depth)
-            && let Ok(usage) = serde_json::from_slice(&kept)
-        {
-            self.reported.add(&usage);
-        }
-    }
-
-    fn end_digits(&mut self) {
-        if self.digits.is_empty() {
             return;
         }
-        let digits = std::mem::take(&mut self.digits);
-        let count = std::str::from_utf8(&digits).ok().and_then(|digits| digits.parse().ok());
-        let reported = &mut self.reported;
-        let place = if self.name.get() == b"eval_count" { &mut reported.output } else { &mut reported.input };
-        *place = (*place).max(count);
+        match self.name {
+            Name::Delta => self.deltas = (self.deltas.0 + bytes, self.deltas.1 + pieces),
+            Name::Text | Name::Arguments => {
+                (self.bytes, self.pieces) = (self.bytes + bytes, self.pieces + pieces);
+            }
+            _ => {}
+        }
     }
 
     /// Returns the usage that the body reports, or an estimate from its texts and the extent of the prompt. A body that was cut
     /// has an estimate where that is higher than what was reported so far.
     pub(crate) fn usage(&mut self, prompt: Extent, is_whole: bool) -> Usage {
-        self.end_digits();
+        self.end_number();
         let Counts { input, output, cached, reasoning } = self.reported;
         let (bytes, pieces) = if self.deltas.0 > 0 { self.deltas } else { (self.bytes, self.pieces) };
         let estimate = bytes.div_ceil(3).max(pieces.min(bytes));
@@ -327,6 +388,19 @@ mod tests {
             (
                 r#"{"response":{"text":{"format":{}},"usage":{"input_tokens":8,"output_tokens":2,"input_tokens_details":{"cached_tokens":6}}}}"#,
                 Usage::new(8, 2).with_cached(6),
+            ),
+            (
+                r#"{"usage":{"prompt_tokens":12,"completion_tokens":3,"total_tokens":15,"prompt_cache_hit_tokens":5,"prompt_tokens_details":null}}"#,
+                Usage::new(12, 3).with_cached(5),
+            ),
+            // Neither counts of parts, nor what is no count.
+            (
+                r#"{"usage":{"input_tokens":5,"output_tokens":2,"iterations":[{"input_tokens":70,"output_tokens":80}],"details":{"input_tokens":90}}}"#,
+                Usage::new(5, 2),
+            ),
+            (
+                r#"{"usage":null,"prompt_tokens":70,"x":{"usage":{"prompt_tokens":5,"completion_tokens":2,"input_tokens":-9,"output_tokens":8.5}}}"#,
+                Usage::new(5, 2),
             ),
         ] {
             for size in [1, 2, 5, 1_000] {
