@@ -47,8 +47,8 @@ impl Guard {
             _ => host,
         };
         let bare = name.trim_start_matches('[').trim_end_matches(']');
-        bare.parse::<std::net::IpAddr>().is_ok()
-            || name.eq_ignore_ascii_case("localhost")
+        name.eq_ignore_ascii_case("localhost")
+            || bare.parse::<std::net::IpAddr>().is_ok()
             || self
                 .hosts
                 .iter()

@@ -22,7 +22,9 @@ pub(crate) struct Meter {
     lists: u64,
     /// The member whose value comes next.
     name: Name,
-    /// The last string, which is a name if a colon follows, or the last number.
+    /// The last string, which is a name if a colon follows.
+    last: Name,
+    /// The beginning of a string that came in several parts, or of a number.
     word: Word,
     inside: Inside,
     /// The depth of the arguments of a call, while they are read.
@@ -64,7 +66,7 @@ impl Default for Word {
 
 impl Word {
     fn push(&mut self, part: &[u8]) {
-        let free = self.bytes.get_mut(self.length..).unwrap_or_default();
+        let Some(free) = self.bytes.get_mut(self.length..) else { return };
         let kept = part.len().min(free.len());
         if let (Some(free), Some(part)) = (free.get_mut(..kept), part.get(..kept)) {
             free.copy_from_slice(part);
@@ -114,8 +116,8 @@ enum Count {
 }
 
 impl Name {
-    fn of(word: &Word) -> Self {
-        match word.get() {
+    fn of(word: &[u8]) -> Self {
+        match word {
             b"content" | b"text" | b"partial_json" | b"thinking" | b"reasoning" | b"reasoning_content"
             | b"refusal" | b"response" => Self::Text,
             b"delta" => Self::Delta,
@@ -207,19 +209,24 @@ impl Meter {
     fn text<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let end = memchr3(b'"', b'\\', b'\n', bytes).unwrap_or(bytes.len());
         let (part, rest) = bytes.split_at(end);
-        self.word.push(part);
         self.count(part.len() as u64, 0);
-        let Some((last, rest)) = rest.split_first() else { return rest };
+        let Some((last, rest)) = rest.split_first() else {
+            self.word.push(part);
+            return rest;
+        };
         match last {
             b'\\' => {
+                self.word.push(part);
                 self.count(1, 0);
                 self.inside = Inside::Escape;
             }
             // No string of JSON has a line break: this was text between the documents.
             b'\n' => (self.inside, self.depth, self.name) = (Inside::None, 0, Name::Other),
+            _ if self.word.length == 0 => self.note(part),
             _ => {
-                self.inside = Inside::None;
-                self.note();
+                self.word.push(part);
+                let word = self.word;
+                self.note(word.get());
             }
         }
         rest
@@ -237,16 +244,17 @@ impl Meter {
         rest
     }
 
-    /// Notes the string that ended, if it is the model's name or its reason to stop.
-    fn note(&mut self) {
+    /// Notes the string that ended: the name of a member, or the model's name or its reason to stop.
+    fn note(&mut self, word: &[u8]) {
+        (self.inside, self.last) = (Inside::None, Name::of(word));
         let place = match self.name {
             _ if self.arguments.is_some() => return,
             Name::Model if self.answered.model.is_none() => &mut self.answered.model,
             Name::Finish => &mut self.answered.finish,
             _ => return,
         };
-        // A longer word is empty here.
-        if let Some(word) = std::str::from_utf8(self.word.get()).ok().filter(|word| !word.is_empty()) {
+        if let Some(word) = std::str::from_utf8(word).ok().filter(|word| (1..=MAX_WORD).contains(&word.len()))
+        {
             *place = Some(word.to_owned());
         }
     }
@@ -281,7 +289,7 @@ impl Meter {
                 (self.inside, self.word.length) = (Inside::Text, 0);
                 self.count(0, 1);
             }
-            b':' => self.name = Name::of(&self.word),
+            b':' => self.name = self.last,
             b'{' | b'[' => {
                 self.depth = self.depth.saturating_add(1);
                 let bit = 1_u64.checked_shl(self.depth).unwrap_or(0);
@@ -309,7 +317,7 @@ impl Meter {
                     self.reported.add(report);
                 }
                 self.depth = self.depth.saturating_sub(1);
-                (self.name, self.word.length) = (Name::Other, 0);
+                (self.name, self.last) = (Name::Other, Name::Other);
             }
             b',' if self.lists & 1_u64.checked_shl(self.depth).unwrap_or(0) == 0 => self.name = Name::Other,
             b'0'..=b'9' | b'-' if self.arguments.is_none() && matches!(self.name, Name::Count(_)) => {

@@ -8,7 +8,6 @@ use formwork_core::{Absent, Coerce};
 
 use crate::engine::Bounds;
 use crate::problem::Problem;
-use crate::trace;
 
 /// The options of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,11 +24,9 @@ pub(crate) struct Options {
     pub(crate) is_eager: bool,
     /// Whether the answer is a new one, and not the cache's: `cache-control: no-cache`.
     pub(crate) is_new: bool,
-    /// The caller's labels, and the trace that the request belongs to.
+    /// The caller's labels.
     pub(crate) tags: Vec<String>,
     pub(crate) user: Option<String>,
-    /// The headers of the caller's trace.
-    pub(crate) trace: HeaderMap,
 }
 
 /// The most tags, and the most characters of each and of a user's name.
@@ -38,66 +35,71 @@ const MAX_NAME: usize = 128;
 
 impl Options {
     /// Reads the headers `x-formwork-contract`, `-budget` (US dollars), `-deadline` (seconds), `-stream` (`eager`), `-absent` (`all`, or
-    /// paths with commas between), `-evidence` (`on`), `-tags` (names with commas between) and `-user`.
+    /// paths with commas between), `-coerce`, `-evidence` (`on`), `-tags` (names with commas between) and `-user`.
     ///
     /// # Errors
     /// [`Problem`] that names the header.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Self, Problem> {
-        // Most requests have few of these, so the headers are searched once.
-        let own: Vec<_> =
-            headers.iter().filter(|(name, _)| name.as_str().starts_with("x-formwork-")).collect();
-        let text = |name: &str| -> Result<Option<String>, Problem> {
-            let Some((_, value)) = own.iter().find(|(own, _)| *own == name) else { return Ok(None) };
-            let value = value.to_str().map_err(|_| wrong(name, "visible ASCII characters"))?.trim();
-            Ok(Some(value.to_owned()).filter(|value| !value.is_empty()))
+        let mut options = Self { is_new: is_new(headers), ..Self::default() };
+        for name in headers.keys().filter(|name| name.as_str().starts_with("x-formwork-")) {
+            let (Some(value), name) = (headers.get(name), name.as_str()) else { continue };
+            let text = value.to_str().map_err(|_| wrong(name, "visible ASCII characters"))?.trim();
+            if !text.is_empty() {
+                options.read(name, text)?;
+            }
+        }
+        Ok(options)
+    }
+
+    /// Reads a header; nothing if it is no option.
+    fn read(&mut self, header: &str, text: &str) -> Result<(), Problem> {
+        let number = |what: &str, max: f64| {
+            let number = text.trim_start_matches('$').parse().ok();
+            number.filter(|number: &f64| *number > 0.0 && *number <= max).ok_or_else(|| wrong(header, what))
         };
-        let number = |name: &str, what: &str, max: f64| -> Result<Option<f64>, Problem> {
-            let Some(value) = text(name)? else { return Ok(None) };
-            let number = value.trim_start_matches('$').parse().ok();
-            let number = number.filter(|number: &f64| *number > 0.0 && *number <= max);
-            number.map(Some).ok_or_else(|| wrong(name, what))
-        };
-        let is_eager = match text("x-formwork-stream")?.as_deref() {
-            None | Some("certain") => false,
-            Some("eager") => true,
-            Some(_) => return Err(wrong("x-formwork-stream", "`certain` or `eager`")),
-        };
-        let evidence = match text("x-formwork-evidence")?.as_deref() {
-            None | Some("off") => false,
-            Some("on") => true,
-            Some(_) => return Err(wrong("x-formwork-evidence", "`on` or `off`")),
-        };
-        let name = |header: &str, name: &str| match name.chars().count() {
+        let name = |name: &str| match name.chars().count() {
             1..=MAX_NAME => Ok(name.to_owned()),
             _ => Err(wrong(header, "names of 1 to 128 characters")),
         };
-        let tags = text("x-formwork-tags")?.unwrap_or_default();
-        let tags = tags.split(',').map(str::trim).filter(|tag| !tag.is_empty());
-        let mut tags = tags.map(|tag| name("x-formwork-tags", tag)).collect::<Result<Vec<_>, _>>()?;
-        if tags.len() > MAX_TAGS {
-            return Err(wrong("x-formwork-tags", "at most 16 names"));
+        match header {
+            "x-formwork-contract" => self.contract = Some(text.to_owned()),
+            "x-formwork-budget" => {
+                let usd = number("US dollars, such as 0.05", 1e6)?;
+                self.bounds.budget = Some((usd * 1e6).round() as u64);
+            }
+            "x-formwork-deadline" => {
+                let seconds = number("seconds, such as 30", 86_400.0)?;
+                self.bounds.deadline = Some(Duration::from_secs_f64(seconds));
+            }
+            "x-formwork-stream" => {
+                self.is_eager = match text {
+                    "certain" => false,
+                    "eager" => true,
+                    _ => return Err(wrong(header, "`certain` or `eager`")),
+                }
+            }
+            "x-formwork-absent" => self.absent = Some(absent(text)?),
+            "x-formwork-coerce" => {
+                self.coerce = Some(text.parse().map_err(|_| wrong(header, COERCE))?);
+            }
+            "x-formwork-evidence" => {
+                self.evidence = match text {
+                    "off" => false,
+                    "on" => true,
+                    _ => return Err(wrong(header, "`on` or `off`")),
+                }
+            }
+            "x-formwork-tags" => {
+                let tags = text.split(',').map(str::trim).filter(|tag| !tag.is_empty());
+                self.tags = tags.map(name).collect::<Result<_, _>>()?;
+                if self.tags.len() > MAX_TAGS {
+                    return Err(wrong(header, "at most 16 names"));
+                }
+            }
+            "x-formwork-user" => self.user = Some(name(text)?),
+            _ => {}
         }
-        tags.extend(trace::id(headers).map(|id| format!("trace:{id}")));
-        Ok(Self {
-            contract: text("x-formwork-contract")?,
-            bounds: Bounds {
-                budget: number("x-formwork-budget", "US dollars, such as 0.05", 1e6)?
-                    .map(|usd| (usd * 1e6).round() as u64),
-                deadline: number("x-formwork-deadline", "seconds, such as 30", 86_400.0)?
-                    .map(Duration::from_secs_f64),
-                is_eager: false,
-            },
-            absent: text("x-formwork-absent")?.map(|text| absent(&text)).transpose()?,
-            coerce: text("x-formwork-coerce")?
-                .map(|text| text.parse().map_err(|_| wrong("x-formwork-coerce", COERCE)))
-                .transpose()?,
-            evidence,
-            is_eager,
-            is_new: is_new(headers),
-            tags,
-            trace: trace::of(headers),
-            user: text("x-formwork-user")?.map(|user| name("x-formwork-user", &user)).transpose()?,
-        })
+        Ok(())
     }
 }
 

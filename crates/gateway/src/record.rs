@@ -16,15 +16,13 @@ use crate::service::Shared;
 /// The record of a request, written when it is finished; dropped before, it is written as cancelled.
 pub(crate) struct Record {
     shared: Arc<Shared>,
-    run: Option<RunRecord>,
+    run: Option<Box<RunRecord>>,
     hold: Option<Hold>,
     /// The key of the client, and its place among the open requests of the key.
     client: Client,
     _seat: Option<Seat>,
     /// The calls that were made, of targets that failed and of the one that answered.
     pub(crate) made: Vec<Made>,
-    /// The headers of the caller's trace.
-    trace: HeaderMap,
     /// The request, whose line of the log waits for this record.
     seen: Option<Arc<Seen>>,
     /// The model of the last call and its reason to stop, as the target names them.
@@ -36,21 +34,12 @@ impl Record {
     pub(crate) fn new(
         shared: Arc<Shared>,
         run: RunRecord,
-        trace: HeaderMap,
         (client, seat): (Client, Option<Seat>),
-    ) -> Self {
+    ) -> Box<Self> {
+        let run = Some(Box::new(run));
         let (seen, answered) = (Seen::current(), Answered::default());
-        Self {
-            client,
-            _seat: seat,
-            shared,
-            run: Some(run),
-            hold: None,
-            made: Vec::new(),
-            trace,
-            seen,
-            answered,
-        }
+        // It is passed on from one part of the request to the next, and it is large.
+        Box::new(Self { client, _seat: seat, shared, run, hold: None, made: Vec::new(), seen, answered })
     }
 
     /// Keeps the reservation, to settle it.
@@ -73,12 +62,13 @@ impl Record {
     }
 
     pub(crate) fn change(&mut self, change: impl FnOnce(RunRecord) -> RunRecord) {
-        self.run = self.run.take().map(change);
+        self.run = self.run.take().map(|run| Box::new(change(*run)));
     }
 
     /// Writes the runs of a request, as one.
-    pub(crate) async fn runs(mut self, results: &[Result<Outcome<serde_json::Value>, Error>]) {
-        let Some(mut run) = self.run.take() else { return };
+    pub(crate) async fn runs(mut self: Box<Self>, results: &[Result<Outcome<serde_json::Value>, Error>]) {
+        let Some(run) = self.run.take() else { return };
+        let mut run = *run;
         let names = &self.shared.engine.names;
         let failed = std::mem::take(&mut self.made);
         let failed: Vec<_> = failed.into_iter().filter_map(|made| stored(names, made)).collect();
@@ -111,7 +101,7 @@ impl Record {
         }
         let run = run.with_models(|target| model_of(names, target));
         self.settle(cost.micro_usd).await;
-        self.write(run);
+        self.write(Box::new(run));
     }
 
     /// Returns a guard of the task that writes this record: the service does not end before it is dropped.
@@ -120,7 +110,7 @@ impl Record {
     }
 
     /// Ends the open call, whose answer was not validated, and writes it.
-    pub(crate) async fn passed(mut self, usage: Usage) {
+    pub(crate) async fn passed(mut self: Box<Self>, usage: Usage) {
         if let Some(made) = self.made.last_mut() {
             made.end(usage, None);
         }
@@ -133,11 +123,13 @@ impl Record {
     }
 
     /// Writes the calls that were made, and these after them; `problem` is the failure of the last one.
-    pub(crate) async fn calls(mut self, made: Vec<Made>, problem: Option<&Problem>) {
+    pub(crate) async fn calls(mut self: Box<Self>, made: Vec<Made>, problem: Option<&Problem>) {
         let Some(mut run) = self.run.take() else { return };
         let shared = Arc::clone(&self.shared);
         run.ended = now();
         run.micro_usd = Some(0);
+        // A list that grows by itself has place for four.
+        run.calls.reserve_exact(self.made.len() + made.len());
         for (number, made) in (1..).zip(std::mem::take(&mut self.made).into_iter().chain(made)) {
             let Some(mut call) = stored(&shared.engine.names, made) else { continue };
             call.number = number;
@@ -164,7 +156,7 @@ impl Record {
     }
 
     /// Writes an answer from the cache.
-    pub(crate) async fn cached(mut self) {
+    pub(crate) async fn cached(mut self: Box<Self>) {
         let Some(mut run) = self.run.take() else { return };
         (run.ended, run.cached) = (now(), true);
         self.settle(Some(0)).await;
@@ -200,7 +192,7 @@ impl Record {
         self.shared.access.settled();
     }
 
-    fn write(&self, run: RunRecord) {
+    fn write(&self, run: Box<RunRecord>) {
         if let Some(key) = &self.client.0 {
             self.shared.access.used(key, run.usage.input_tokens.saturating_add(run.usage.output_tokens));
         }
@@ -210,10 +202,11 @@ impl Record {
         }
         if let Some(telemetry) = &self.shared.telemetry {
             let provider = |target: &str| provider_of(&self.shared.engine.names, target);
-            telemetry.run(&run, &self.trace, self.seen.as_deref(), provider);
+            let (none, seen) = (HeaderMap::new(), self.seen.as_deref());
+            telemetry.run(&run, seen.map_or(&none, Seen::trace), seen, provider);
         }
         if let Some(ledger) = self.shared.access.ledger() {
-            ledger.record(run);
+            ledger.record(*run);
         }
     }
 }

@@ -16,6 +16,7 @@ use hyper::body::{Frame, SizeHint};
 use crate::access::{Client, now};
 use crate::metrics::Metrics;
 use crate::options::Options;
+use crate::trace;
 
 tokio::task_local! {
     /// The request that the task works on.
@@ -107,6 +108,11 @@ impl Seen {
         SEEN.try_with(Arc::clone).ok()
     }
 
+    /// Returns the headers of the trace that the request belongs to.
+    pub(crate) const fn trace(&self) -> &HeaderMap {
+        &self.trace
+    }
+
     fn note(&self, note: impl FnOnce(&mut Facts)) {
         note(&mut self.facts.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -157,11 +163,19 @@ impl Seen {
     }
 }
 
+/// Returns the headers of the trace that the request of this task belongs to.
+pub(crate) fn trace_here() -> HeaderMap {
+    SEEN.try_with(|seen| seen.trace.clone()).unwrap_or_default()
+}
+
 /// Returns the run of a request of a client that begins: with the identifier that the response names.
 pub(crate) fn begun(path: String, client: &Client, options: &Options) -> RunRecord {
     let seen = Seen::current();
     let mut tags = options.tags.clone();
-    tags.extend(seen.as_ref().map(|seen| format!("request:{}", seen.request.as_str())));
+    if let Some(seen) = &seen {
+        tags.extend(trace::id(&seen.trace).map(|id| format!("trace:{id}")));
+        tags.push(format!("request:{}", seen.request.as_str()));
+    }
     let mut run = RunRecord::new(path, now()).with_key(client.id()).with_labels(options.user.clone(), tags);
     if let Some(seen) = seen {
         run.id = seen.run;
@@ -233,10 +247,6 @@ impl Seen {
 
     pub(crate) fn path(&self) -> &str {
         &self.path
-    }
-
-    pub(crate) fn trace(&self) -> &HeaderMap {
-        &self.trace
     }
 
     pub(crate) const fn started(&self) -> Time {

@@ -21,15 +21,14 @@ use crate::options::Options;
 use crate::problem::Problem;
 use crate::protocol::Protocol;
 use crate::record::Record;
-use crate::seen::{Seen, begun};
+use crate::seen::{Seen, begun, trace_here};
 
 /// Works on a request within the trace of its caller. A problem is told in the words of a protocol.
 pub(super) async fn answered(
     protocol: &dyn Protocol,
-    trace: HeaderMap,
     work: impl Future<Output = Result<Response, Problem>>,
 ) -> Response {
-    let work = Box::pin(work);
+    let (work, trace) = (Box::pin(work), trace_here());
     let response = if trace.is_empty() { work.await } else { with_trace(trace, work).await };
     response.unwrap_or_else(|problem| refused(protocol, &problem))
 }
@@ -100,9 +99,9 @@ impl Asker {
         let run = begun(path, &client, &options)
             .with_request(text.filter(|_| shared.keeps_bodies).map(str::to_owned));
         let id = run.id;
-        let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone(), (client.clone(), seat));
+        let mut record = Record::new(Arc::clone(&shared), run, (client.clone(), seat));
         if let Some(cost) = cost {
-            let held = (&client, &mut record);
+            let held = (&client, &mut *record);
             Box::pin(reserve(&shared, held, cost, &targets, &mut options.bounds)).await?;
         }
         Ok(Begun { shared, client, options, targets, record, id, turn, until })
@@ -115,7 +114,7 @@ pub(super) struct Begun {
     pub(super) client: Client,
     pub(super) options: Options,
     pub(super) targets: Vec<usize>,
-    pub(super) record: Record,
+    pub(super) record: Box<Record>,
     pub(super) id: RecordId,
     pub(super) turn: Turn,
     /// The end of the time for the request.

@@ -17,7 +17,6 @@ use crate::ask::Ask;
 use crate::pass::Pass;
 use crate::problem::{Kind, Problem};
 use crate::protocol::{Anthropic, Ollama, OpenAi, Protocol};
-use crate::trace;
 
 /// A resource that targets answer in their own protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +58,7 @@ impl Beside {
 
 /// Answers a request with the response of the first target that has its protocol and answers.
 pub(super) async fn answer(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Response {
-    answered(beside.protocol(), trace::of(request.headers()), work(beside, shared, request)).await
+    answered(beside.protocol(), work(beside, shared, request)).await
 }
 
 async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {

@@ -23,7 +23,6 @@ use crate::problem::Problem;
 use crate::protocol::Protocol;
 use crate::protocol::given::reduced;
 use crate::reply::Meta;
-use crate::trace;
 
 /// Answers a request for an answer.
 pub(super) async fn answer(
@@ -31,7 +30,7 @@ pub(super) async fn answer(
     shared: Arc<Shared>,
     request: Request<Body>,
 ) -> Response {
-    answered(protocol, trace::of(request.headers()), work(protocol, shared, request)).await
+    answered(protocol, work(protocol, shared, request)).await
 }
 
 async fn work(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, Request, header};
+use axum::http::{Request, header};
 use axum::response::{IntoResponse as _, Response};
 use formwork_core::{Absent, Coerce, Error, Input, Outcome, Rule, Warning};
 use formwork_extract::{CancellationToken, Update};
@@ -31,7 +31,7 @@ use crate::options::Options;
 use crate::problem::{Kind, Problem};
 use crate::protocol::{OpenAi, Protocol as _};
 use crate::record::Record;
-use crate::trace;
+use crate::seen::trace_here;
 
 /// A request for a value.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
@@ -89,11 +89,10 @@ struct Prepared {
     shared: Arc<Shared>,
     ready: Ready,
     input: Input,
-    record: Record,
+    record: Box<Record>,
     id: RecordId,
     client: String,
     turn: Turn,
-    trace: HeaderMap,
     evidence: bool,
     /// Warnings about the numbers of the request and of its contract.
     warned: Vec<Warning>,
@@ -101,7 +100,7 @@ struct Prepared {
 
 /// Answers a request with the value and its history, or with every step as an event.
 pub(super) async fn extract(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
-    answered(&OpenAi, trace::of(request.headers()), answer(shared, request)).await
+    answered(&OpenAi, answer(shared, request)).await
 }
 
 async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {
@@ -141,8 +140,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     input.seed = extract_request.seed;
     let client = client.name().to_owned();
     let evidence = extract_request.evidence || options.evidence;
-    let trace = options.trace;
-    let prepared = Prepared { shared, ready, input, record, id, client, turn, trace, evidence, warned };
+    let prepared = Prepared { shared, ready, input, record, id, client, turn, evidence, warned };
     if extract_request.stream { steps(prepared).await } else { whole(prepared).await }
 }
 
@@ -230,12 +228,12 @@ async fn whole(prepared: Prepared) -> Result<Response, Problem> {
 }
 
 async fn steps(prepared: Prepared) -> Result<Response, Problem> {
-    let Prepared { shared, ready, input, mut record, id, client, turn, trace, evidence, warned } = prepared;
+    let Prepared { shared, ready, input, mut record, id, client, turn, evidence, warned } = prepared;
     let open = record.checked(Open::new(&shared, &client)).await?;
     let cancel = CancellationToken::new();
     let mut updates = ready.extraction(input, 0, &cancel).stream();
     let (mut client, response) = Client::new(&shared, &turn, "text/event-stream", COMMENT.to_vec());
-    tokio::spawn(with_trace(trace, async move {
+    tokio::spawn(with_trace(trace_here(), async move {
         let _held = (turn, open);
         let mut result = loop {
             let update = match cancel.is_cancelled() {

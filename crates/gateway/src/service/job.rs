@@ -36,7 +36,7 @@ pub(super) struct Job {
     pub(super) options: Options,
     pub(super) meta: Meta,
     pub(super) client: Client,
-    pub(super) record: Record,
+    pub(super) record: Box<Record>,
     /// The end of the time for the request.
     pub(super) until: Instant,
     /// Warnings about the numbers of the request and of its contract.
@@ -86,7 +86,7 @@ impl Job {
             prompt.add(spec.schema.length());
         }
         let cost = Cost { ask: &self.ask, prompt, is_passed };
-        let record = (&self.client, &mut self.record);
+        let record = (&self.client, &mut *self.record);
         reserve(&self.shared, record, cost, &self.targets, &mut self.options.bounds).await?;
         Ok(spec)
     }

@@ -24,6 +24,7 @@ use crate::protocol::LINES;
 use crate::protocol::events::{Events, document, is_usage};
 use crate::protocol::given::tool_names;
 use crate::protocol::turn::Turn;
+use crate::seen::trace_here;
 
 /// The longest response that is read, in bytes.
 const MAX_RESPONSE: usize = 64 << 20;
@@ -146,8 +147,7 @@ impl Native {
             Ok(opened) => opened,
             Err(problem) => return self.failed(problem).await,
         };
-        let trace = self.job.options.trace.clone();
-        tokio::spawn(with_trace(trace, async move {
+        tokio::spawn(with_trace(trace_here(), async move {
             let _guard = guard;
             let until = self.job.until;
             let relayed = tokio::time::timeout_at(until, self.relay(&mut line, body)).await;

@@ -64,7 +64,7 @@ struct Passed {
 }
 
 struct Held {
-    record: Option<Record>,
+    record: Option<Box<Record>>,
     meter: Meter,
     prompt: Extent,
     /// Whether it costs nothing: the target refused the request, or it has no price.

@@ -26,6 +26,7 @@ use crate::limits::Limits;
 use crate::problem::{Kind, Problem};
 use crate::protocol::{Frames, written};
 use crate::reply::{Content, Finish, Reply};
+use crate::seen::trace_here;
 
 /// The number of pieces that are buffered for a slow client; after that, the answer is not read further.
 const AHEAD: usize = 16;
@@ -155,8 +156,7 @@ pub(super) async fn contract(
     if is_kept {
         response = from_cache(response, false);
     }
-    let trace = job.options.trace.clone();
-    tokio::spawn(with_trace(trace, async move {
+    tokio::spawn(with_trace(trace_here(), async move {
         let _guard = guard;
         let cancel = CancellationToken::new();
         let (eager, mut texts) = Eager::new();

@@ -25,6 +25,7 @@ use crate::protocol::Frames;
 use crate::protocol::turn::Turn;
 use crate::record::Made;
 use crate::reply::{Called, Choice, Content, Finish, Reply};
+use crate::seen::trace_here;
 
 /// The longest answer that is read, in bytes.
 const MAX_ANSWER: usize = 64 << 20;
@@ -71,8 +72,7 @@ pub(super) async fn stream(mut job: Job) -> Result<Response, Problem> {
     let judge = job.record.checked(judge).await?;
     let opened = open(&job);
     let (mut line, guard, response) = job.record.checked(opened).await?;
-    let trace = job.options.trace.clone();
-    tokio::spawn(with_trace(trace, async move {
+    tokio::spawn(with_trace(trace_here(), async move {
         let _guard = guard;
         let opening = line.frames.open();
         line.send(opening).await;
