@@ -30,7 +30,11 @@ pub(crate) struct Found {
 
 /// Returns the dates that a whole text may be, with the text after them; none if it does not begin with a date.
 pub(crate) fn dates(text: &str) -> (Vec<Date>, &str) {
-    let words = words_of(text);
+    dates_in(text, &words_of(text))
+}
+
+/// Returns the [`dates`] of a text with these [words](words_of).
+pub(crate) fn dates_in<'t>(text: &'t str, words: &[(String, &str, usize)]) -> (Vec<Date>, &'t str) {
     let found = at(|index| words.get(index).map(|(word, gap, _)| (word.as_str(), *gap)));
     let end = found.words.checked_sub(1).and_then(|last| words.get(last)).map_or(0, |word| word.2);
     (found.dates, text.get(end..).unwrap_or_default())

@@ -48,35 +48,40 @@ impl Index<'_> {
     pub fn evidence(&self, value: &Value, schema: Option<&Value>) -> Vec<Evidence> {
         let mut records = Records::of(self, value, schema);
         choose(self, &mut records);
-        self.of_leaves(&records, value, schema)
+        self.of_leaves(&records, value, schema, MAX_SPANS)
     }
 
+    /// Returns the evidence for the leaves whose places are chosen, with at most `max` places of each.
     pub(crate) fn of_leaves(
         &self,
         records: &Records,
         value: &Value,
         schema: Option<&Value>,
+        max: usize,
     ) -> Vec<Evidence> {
-        let mut all: Vec<Evidence> = records.leaves.iter().map(|leaf| self.of_leaf(leaf)).collect();
+        let mut all: Vec<Evidence> = records.leaves.iter().map(|leaf| self.of_leaf(leaf, max)).collect();
         if let Some(schema) = schema {
             compute(&mut all, value, schema);
         }
         all
     }
 
-    fn of_leaf(&self, leaf: &Leaf) -> Evidence {
+    fn of_leaf(&self, leaf: &Leaf, max: usize) -> Evidence {
         let path = leaf.path.clone();
         let Some(place) = leaf.chosen.and_then(|chosen| leaf.places.get(chosen)) else {
             return Evidence { path, status: Status::NotFound, spans: Vec::new() };
         };
+        let status = leaf.status(self, place);
+        if max == 0 {
+            return Evidence { path, status, spans: Vec::new() };
+        }
         // Other places that are no better than a word somewhere are not evidence.
         let mut others: Vec<_> =
             leaf.places.iter().filter(|it| it.range != place.range && !it.needs_label).collect();
         others.sort_by_key(|it| (Reverse(it.status == place.status), it.range.start));
-        others.truncate(MAX_SPANS - 1);
+        others.truncate(max - 1);
         others.sort_by_key(|it| it.range.start);
         let spans = std::iter::once(place).chain(others).map(|place| self.span(place.range)).collect();
-        let status = leaf.status(self, place);
         Evidence { path, status, spans }
     }
 

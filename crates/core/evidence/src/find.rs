@@ -3,7 +3,7 @@
 use serde_json::{Number, Value};
 
 use crate::Status;
-use crate::date::{Date, dates, words_of};
+use crate::date::{Date, dates_in, words_of};
 use crate::decimal::{Decimal, currency_notations, readings, without_unit};
 use crate::index::{Index, Range, size};
 use crate::text::{digit, folded, has_clitics, plain};
@@ -51,7 +51,7 @@ fn of_text(index: &Index<'_>, text: &str) -> Vec<Place> {
         return of_signs(index, text);
     }
     let mut places = of_words(index, text, &words);
-    let (found, rest) = dates(text);
+    let (found, rest) = dates_in(text, &words);
     // Only a time of day may follow a date, or the text is no date.
     if rest.chars().all(|c| digit(c).is_some() || !c.is_alphabetic() || matches!(c, 'T' | 'Z' | 't' | 'z')) {
         let of_date = |date: Date, quality| {
@@ -220,9 +220,10 @@ fn of_bool(index: &Index<'_>, value: bool) -> Vec<Place> {
 /// Returns a key that is the same for leaves with the same places.
 pub(crate) fn key(leaf: &Value) -> String {
     match leaf {
-        Value::String(text) => {
-            format!("s{}", if words_of(text).is_empty() { text.clone() } else { folded(text) })
-        }
+        Value::String(text) => match folded(text) {
+            folded if folded.is_empty() => format!("s{text}"),
+            folded => format!("s{folded}"),
+        },
         Value::Number(number) => {
             Decimal::of(number).map_or_else(|| number.to_string(), |value| format!("{value:?}"))
         }

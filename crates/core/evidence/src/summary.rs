@@ -88,6 +88,6 @@ impl Index<'_> {
         if !records.take_first(self) {
             choose(self, &mut records);
         }
-        Summary::of(&self.of_leaves(&records, value, schema), value)
+        Summary::of(&self.of_leaves(&records, value, schema, 0), value)
     }
 }
