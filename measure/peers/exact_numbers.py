@@ -41,7 +41,7 @@ DOCUMENTS = {
 
 
 def build(target, *features):
-    manifest = os.path.join(HERE, "numbers", "Cargo.toml")
+    manifest = os.path.join(HERE, "exact_numbers", "Cargo.toml")
     subprocess.run(["cargo", "build", "--release", "--quiet", "--locked", "--manifest-path", manifest, "--target-dir", target, *features],
                    check=True)
     return os.path.join(target, "release", "numbers")

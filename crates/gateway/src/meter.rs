@@ -85,7 +85,7 @@ impl Word {
 enum Name {
     #[default]
     Other,
-    /// What a model writes.
+    /// A text of the model.
     Text,
     Delta,
     /// The arguments of a call: as a text, or as an object.
