@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::invoice;
+use crate::mixed::{STEP, mixed};
 
 /// The provider's reaction to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,12 +44,14 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
+    /// Returns the faults of the simulated providers: 30 % wrong answers, 2 % failed calls.
+    pub(crate) const fn usual(latency: Duration) -> Self {
+        Self { wrong: 300, fail: 10, stall: 3, cut: 7, latency }
+    }
+
     /// Returns the reaction to the nth call of a row. It is the same in every run.
     pub(crate) fn act(&self, row: u64, nth: usize) -> Act {
-        let z = (row << 8 | nth as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        let z = z ^ (z >> 31);
+        let z = mixed((row << 8 | nth as u64).wrapping_mul(STEP));
         let mut left = z % 1000;
         let wrong = [Act::Prose, Act::Sum, Act::Missing, Act::Type, Act::Short][(z / 1000 % 5) as usize];
         for (share, act) in

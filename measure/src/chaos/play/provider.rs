@@ -14,6 +14,7 @@ use super::answers::{Act, Answer, Faults};
 use super::http::{Received, respond};
 use super::invoice;
 use super::record::Record;
+use crate::Failure;
 
 /// The time before which no client gives a call up by itself; [`Provider::section`] sets it to 1 s.
 const TIMEOUT: Duration = Duration::from_millis(950);
@@ -37,9 +38,9 @@ struct Shared {
 
 impl Provider {
     /// Starts the server on a free port of this machine.
-    pub(crate) fn start(faults: Faults) -> Result<Self, String> {
-        let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
-        let address = listener.local_addr().map_err(|error| error.to_string())?;
+    pub(crate) fn start(faults: Faults) -> Result<Self, Failure> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
             faults,
             record: Mutex::default(),
@@ -91,8 +92,8 @@ impl Provider {
         &self,
         name: &'static str,
         max: usize,
-        kill: impl FnOnce() -> Result<(), String>,
-    ) -> Result<(), String> {
+        kill: impl FnOnce() -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         let from = Instant::now();
         kill()?;
         self.shared.record().killed(name, from, Instant::now(), max);
