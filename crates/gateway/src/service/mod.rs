@@ -1,11 +1,9 @@
 //! The service: its parts, and how it is started.
 
 mod asker;
-mod batches;
 mod beside;
 mod chat;
 mod extract;
-mod html;
 mod job;
 mod judge;
 mod kept;
@@ -46,8 +44,8 @@ use crate::metrics::Metrics;
 use crate::names::{DEFAULT, Names, Target};
 use crate::telemetry::Telemetry;
 
-use batches::Batches;
 pub(crate) use extract::ExtractRequest;
+use page::Batches;
 use routes::Routes;
 pub(crate) use shared::Shared;
 use turns::Turns;
