@@ -89,7 +89,7 @@ const PATIENCE: Duration = Duration::from_secs(900);
 
 /// Starts a batch with old workers, new workers at another address in the middle of it, and then a batch with another contract.
 pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, Failure> {
-    let provider = Provider::start(Faults::usual(Duration::from_millis(play.latency)))?;
+    let provider = Provider::start(Faults::USUAL, Duration::from_millis(play.latency))?;
     let (first, second) = (0..play.rows, play.rows..2 * play.rows);
     let mut changed = invoice::contract();
     changed["description"] = "An invoice as of the new workers.".into();

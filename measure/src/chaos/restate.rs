@@ -268,7 +268,7 @@ impl<'a> Processes<'a> {
 pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, Failure> {
     fs::create_dir_all(folder)?;
     let latency = Duration::from_millis(play.latency);
-    let provider = Provider::start(Faults::usual(latency))?;
+    let provider = Provider::start(Faults::USUAL, latency)?;
     let files = Files::write(folder, 0..play.rows, &invoice::contract(), &provider.section("m"))?;
     let mut processes = Processes::start(play, folder, &files, formwork)?;
     // The first worker needs time to register itself.

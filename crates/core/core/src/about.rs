@@ -1,6 +1,5 @@
 //! The text that an accepted value is about, and the evidence for the value in it.
 
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use formwork_evidence::{Evidence, Index, Summary};
@@ -77,14 +76,6 @@ impl PartialEq for Accepted {
     }
 }
 
-impl fmt::Debug for About {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("About").finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(About {});
 
-impl fmt::Debug for Accepted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Accepted").finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(Accepted {});

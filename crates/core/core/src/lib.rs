@@ -25,6 +25,7 @@ mod coercion;
 mod confidence;
 mod contract;
 mod cost;
+mod debug_fields;
 mod decode;
 mod error;
 mod fault;

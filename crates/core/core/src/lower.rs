@@ -175,11 +175,7 @@ impl PartialEq for SchemaJson {
     }
 }
 
-impl fmt::Debug for SchemaJson {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SchemaJson")
-    }
-}
+crate::debug_fields!(SchemaJson {});
 
 impl Lowered {
     /// Creates a schema that the provider enforces and adds to the prompt itself, without lift operations and losses.

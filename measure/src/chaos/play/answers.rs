@@ -1,7 +1,5 @@
 //! The answers of the simulated providers, right and wrong ones.
 
-use std::time::Duration;
-
 use serde_json::{Map, Value, json};
 
 use super::invoice;
@@ -32,7 +30,7 @@ pub(crate) enum Act {
     Cut,
 }
 
-/// The number of each fault per 1,000 calls, and the latency of a response.
+/// The number of each fault per 1,000 calls.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Faults {
     /// Wrong answers of all kinds together.
@@ -40,14 +38,11 @@ pub(crate) struct Faults {
     pub(crate) fail: u64,
     pub(crate) stall: u64,
     pub(crate) cut: u64,
-    pub(crate) latency: Duration,
 }
 
 impl Faults {
-    /// Returns the faults of the simulated providers: 30 % wrong answers, 2 % failed calls.
-    pub(crate) const fn usual(latency: Duration) -> Self {
-        Self { wrong: 300, fail: 10, stall: 3, cut: 7, latency }
-    }
+    /// The faults of the simulated providers: 30 % wrong answers, 2 % failed calls.
+    pub(crate) const USUAL: Self = Self { wrong: 300, fail: 10, stall: 3, cut: 7 };
 
     /// Returns the reaction to the nth call of a row. It is the same in every run.
     pub(crate) fn act(&self, row: u64, nth: usize) -> Act {

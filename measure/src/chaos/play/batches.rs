@@ -275,11 +275,9 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
-    const NONE: Faults = Faults { wrong: 0, fail: 0, stall: 0, cut: 0, latency: Duration::ZERO };
+    const NONE: Faults = Faults { wrong: 0, fail: 0, stall: 0, cut: 0 };
 
     fn ask(state: &mut State, method: &str, path: &str, body: &str) -> Value {
         let request =

@@ -21,22 +21,25 @@ pub(crate) struct Play {
     pub(crate) rows: u64,
     /// The number of kills of the process
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=1000))]
-    kills: u32,
+    pub(crate) kills: u32,
     /// The number of times that the process gets SIGTERM
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=1000))]
-    terms: u32,
+    pub(crate) terms: u32,
     /// The maximum number of concurrent rows
     #[arg(long, default_value_t = 64)]
-    concurrency: u32,
+    pub(crate) concurrency: u32,
     /// The latency of a completion in milliseconds
     #[arg(long, default_value_t = 20)]
-    latency: u64,
+    pub(crate) latency: u64,
     /// Fill the disk once (on machines that can mount a tmpfs)
     #[arg(long)]
-    full_disk: bool,
+    pub(crate) full_disk: bool,
     /// Set the clock back by an hour for every second process, with the command `faketime` (Debian package `faketime`)
     #[arg(long)]
-    clock_back: bool,
+    pub(crate) clock_back: bool,
+    /// The faults of the provider
+    #[arg(skip = Faults::USUAL)]
+    pub(crate) faults: Faults,
 }
 
 /// The outcome of a chaos test.
@@ -68,7 +71,7 @@ pub(crate) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, 
     if play.clock_back && faketime().is_none() {
         return Err("the command `faketime` is missing: install it (Debian package `faketime`), or leave --clock-back out".into());
     }
-    let provider = Provider::start(Faults::usual(Duration::from_millis(play.latency)))?;
+    let provider = Provider::start(play.faults, Duration::from_millis(play.latency))?;
     let files = Files::write(folder, 0..play.rows, &invoice::contract(), &provider.section("m"))?;
     if play.full_disk {
         fs::create_dir_all(&files.out)?;

@@ -29,6 +29,7 @@ pub(crate) struct Provider {
 #[derive(Debug)]
 struct Shared {
     faults: Faults,
+    latency: Duration,
     record: Mutex<Record>,
     calls: AtomicUsize,
     open: AtomicUsize,
@@ -38,11 +39,12 @@ struct Shared {
 
 impl Provider {
     /// Starts the server on a free port of this machine.
-    pub(crate) fn start(faults: Faults) -> Result<Self, Failure> {
+    pub(crate) fn start(faults: Faults, latency: Duration) -> Result<Self, Failure> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
             faults,
+            latency,
             record: Mutex::default(),
             calls: AtomicUsize::new(0),
             open: AtomicUsize::new(0),
@@ -128,8 +130,8 @@ fn serve(stream: &TcpStream, shared: &Shared) -> Option<()> {
         shared.calls.fetch_add(1, Ordering::SeqCst);
         let open = shared.open.fetch_add(1, Ordering::SeqCst) + 1;
         shared.max_open.fetch_max(open, Ordering::SeqCst);
-        if !shared.faults.latency.is_zero() {
-            thread::sleep(shared.faults.latency);
+        if !shared.latency.is_zero() {
+            thread::sleep(shared.latency);
         }
         let is_sent = if is_closed(stream) {
             shared.record().abandoned(row, nth);

@@ -20,10 +20,16 @@ pub(crate) struct Play {
     pub(crate) rows: u64,
     /// Maximum number of rows per file of calls
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
-    file_rows: u64,
+    pub(crate) file_rows: u64,
     /// Number of times that the process is killed; every second time after an answer it gets SIGTERM
     #[arg(long, default_value_t = 30)]
-    kills: usize,
+    pub(crate) kills: usize,
+    /// The faults of the provider
+    #[arg(skip = Faults::USUAL)]
+    pub(crate) faults: Faults,
+    /// The time between two questions to the provider, in seconds
+    #[arg(skip = 0.5)]
+    pub(crate) poll: f64,
 }
 
 /// The result of a chaos test.
@@ -62,7 +68,7 @@ pub(crate) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Submit
     // A file takes six requests, and about two fifths of the rows take a second one.
     let step = files * 8 / (play.kills + 1);
     let deaths = (1..=play.kills).map(|nth| step.max(1) * nth + nth % 5).collect();
-    let provider = Batches::start(replies(Faults::usual(Duration::ZERO)), deaths)?;
+    let provider = Batches::start(replies(play.faults), deaths)?;
     let config = format!(
         "kind = \"openai\"\nmodel = \"m\"\napi_key_env = \"\"\nbase_url = \"http://{}/v1\"\n\
          price = {{ input = 1.0, output = 1.0 }}\n",
@@ -74,7 +80,7 @@ pub(crate) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Submit
     loop {
         let mut command = files.command(formwork, is_first, false);
         command.args(["--mode", "provider-batch", "--file-rows", &play.file_rows.to_string()]);
-        let mut child = spawned(command.args(["--poll", "0.5"]))?;
+        let mut child = spawned(command.args(["--poll", &play.poll.to_string()]))?;
         // A process that died before it created a batch left nothing to resume.
         is_first = false;
         // SIGTERM and kill -9 alternate.

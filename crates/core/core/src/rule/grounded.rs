@@ -1,6 +1,5 @@
 //! The rule `grounded`: a value stands in the input.
 
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use formwork_evidence::Index;
@@ -31,11 +30,7 @@ impl PartialEq for SourceIndex {
     }
 }
 
-impl fmt::Debug for SourceIndex {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SourceIndex").finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(SourceIndex {});
 
 /// Adds a violation for each text and number at or below `path` that does not stand in the source.
 pub(super) fn validate(
