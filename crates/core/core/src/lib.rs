@@ -27,6 +27,7 @@ mod contract;
 mod cost;
 mod debug_fields;
 mod decode;
+mod equal;
 mod error;
 mod fault;
 mod feedback;

@@ -9,7 +9,7 @@ use std::time::Instant;
 use formwork_batch::{BatchError, Control, Progress, Stop, View};
 use formwork_ledger::format_usd;
 
-use super::{Cell, Table};
+use super::table::{Cell, Table};
 
 /// The maximum number of batches on the page: the last ones by name.
 const MAX: usize = 100;

@@ -8,6 +8,7 @@ mod overview;
 mod run;
 mod runs;
 mod session;
+mod table;
 
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ use crate::protocol::timestamp;
 
 pub(crate) use batches::Batches;
 pub(crate) use session::{Sessions, Visitor};
+use table::{Cell, Table, href};
 
 /// The pages load their style and script from the service alone, and no page may frame them.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'self'; \
@@ -135,42 +137,6 @@ fn html(page: &impl Template) -> Result<Response, Refusal> {
         (header::CACHE_CONTROL, "no-store"),
     ];
     Ok((headers, Html(text)).into_response())
-}
-
-/// A table of texts, some of which lead to another page.
-#[derive(Debug, Template)]
-#[template(path = "page/table.html")]
-struct Table {
-    title: &'static str,
-    head: &'static [&'static str],
-    rows: Vec<Vec<Cell>>,
-}
-
-#[derive(Debug)]
-struct Cell {
-    text: String,
-    /// The page that it leads to; empty for none.
-    href: String,
-}
-
-impl<T: ToString> From<T> for Cell {
-    fn from(text: T) -> Self {
-        Self { text: text.to_string(), href: String::new() }
-    }
-}
-
-impl Cell {
-    /// Returns a cell that leads to the runs with these members of a [`RunQuery`](formwork_ledger::RunQuery).
-    fn runs(text: impl ToString, filter: &[(&str, &str)]) -> Self {
-        Self { text: text.to_string(), href: href("/runs", filter) }
-    }
-}
-
-/// Returns a path with the members of a query that are not empty.
-fn href(path: &str, query: &[(&str, &str)]) -> String {
-    let mut out = form_urlencoded::Serializer::new(String::new());
-    out.extend_pairs(query.iter().filter(|(_, value)| !value.is_empty()));
-    format!("{path}?{}", out.finish())
 }
 
 /// A bar of a drawing that is 600 wide and 80 high.
