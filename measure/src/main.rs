@@ -19,19 +19,13 @@ mod workspace;
 use std::error::Error;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::Parser as _;
 
 /// An error, which ends the program.
 type Failure = Box<dyn Error + Send + Sync>;
 
-#[derive(Parser)]
+#[derive(clap::Parser)]
 #[command(name = "cargo evals", about = "Evaluations, benchmarks, chaos and soak tests")]
-struct Args {
-    #[command(subcommand)]
-    evaluation: Evaluation,
-}
-
-#[derive(Subcommand)]
 enum Evaluation {
     /// Measure the overhead compared with plain code that uses the same crates, as ratios
     Bench(bench::Args),
@@ -62,7 +56,7 @@ enum Evaluation {
 }
 
 fn main() -> ExitCode {
-    match run(Args::parse().evaluation) {
+    match run(Evaluation::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("error: {message}");

@@ -1,6 +1,5 @@
 //! Models whose completions a function makes.
 
-use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -19,11 +18,7 @@ struct Scripted<F> {
     complete: F,
 }
 
-impl<F> fmt::Debug for Scripted<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Scripted")
-    }
-}
+formwork_core::debug_fields!(Scripted<F> {});
 
 #[async_trait]
 impl<F: Fn(&Call) -> Completion + Send + Sync> Provider for Scripted<F> {

@@ -13,16 +13,10 @@ mod workspace;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::Parser as _;
 
-#[derive(Parser)]
+#[derive(clap::Parser)]
 #[command(name = "cargo xtask", about = "Development tasks of the project")]
-struct Args {
-    #[command(subcommand)]
-    chore: Chore,
-}
-
-#[derive(Subcommand)]
 enum Chore {
     /// Run clients of other languages against `formwork serve`, and compare requests with those of vendors' packages (needs
     /// Python and Node with their package registries)
@@ -35,24 +29,26 @@ enum Chore {
     /// Node with their package registries)
     Pages(pages::Args),
     /// Check and update the registry of models, crates/core/dialect/registry/models.toml
-    Registry(registry::Args),
+    #[command(subcommand)]
+    Registry(registry::Action),
     /// Generate schemas/*.json from the Rust types
     Schema(schema::Args),
     /// Start and stop real model servers for tests
-    Servers(servers::Args),
+    #[command(subcommand)]
+    Servers(servers::Action),
     /// Check the project's rules: layers, documents, tracked files, documentation comments
     Tidy(tidy::Args),
 }
 
 fn main() -> ExitCode {
-    let done = match Args::parse().chore {
+    let done = match Chore::parse() {
         Chore::Clients(args) => clients::run(&args),
         Chore::Deny(args) => deny::run(&args),
         Chore::Nightly(args) => nightly::run(&args),
         Chore::Pages(args) => pages::run(&args),
-        Chore::Registry(args) => registry::run(&args),
+        Chore::Registry(action) => registry::run(&action),
         Chore::Schema(args) => schema::run(&args),
-        Chore::Servers(args) => servers::run(&args),
+        Chore::Servers(action) => servers::run(&action),
         Chore::Tidy(args) => tidy::run(&args),
     };
     match done {

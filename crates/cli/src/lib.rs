@@ -105,10 +105,12 @@ enum Command {
     Config(commands::config::Command),
     Lower(commands::lower::Args),
     Review(commands::review::Args),
-    Skill(commands::skill::Args),
+    #[command(subcommand)]
+    Skill(commands::skill::Command),
     #[cfg(feature = "local")]
     Models(commands::models::Args),
-    Oracle(commands::oracle::Args),
+    #[command(subcommand)]
+    Oracle(commands::oracle::Command),
     Runs(commands::runs::Args),
     Store(commands::store::Args),
     Keys(commands::keys::Args),
@@ -193,10 +195,10 @@ pub fn run_with(providers: Providers, commands: impl IntoIterator<Item = Subcomm
         Command::Doctor(args) => commands::doctor::run(&args, providers),
         Command::Lower(args) => commands::lower::run(&args, providers),
         Command::Review(args) => commands::review::run(&args, providers),
-        Command::Skill(args) => commands::skill::run(&args, providers),
+        Command::Skill(command) => commands::skill::run(&command, providers),
         #[cfg(feature = "local")]
         Command::Models(args) => commands::models::run(&args, providers),
-        Command::Oracle(args) => commands::oracle::run(&args, providers),
+        Command::Oracle(command) => commands::oracle::run(&command, providers),
         Command::Runs(args) => commands::runs::run(&args),
         Command::Store(args) => commands::store::run(&args, providers),
         Command::Keys(args) => commands::keys::run(&args),

@@ -8,9 +8,6 @@ use crate::{Failure, workspace};
 
 const PACKAGE: &str = "formwork-core";
 
-/// Crates that the core crate must not depend on.
-const ABSENT: &[&str] = &["tokio", "http", "reqwest", "jsonschema"];
-
 /// Settings that restore cargo's default dev profile, which dependents of the core crate have. The profile of this workspace is
 /// optimized.
 const AS_A_DEPENDENCY: &str = r#"profile.dev.package."*".opt-level=0"#;
@@ -24,18 +21,8 @@ pub(super) fn measure() -> Result<Vec<Row>, Failure> {
     let text = workspace::stdout(workspace::cargo().args(arguments).args(["--format", "{p}"]))?;
     let names = text.lines().filter_map(|line| line.split_whitespace().next());
     let tree: BTreeSet<&str> = names.filter(|name| *name != PACKAGE).collect();
-    let unwanted: Vec<&str> = ABSENT.iter().copied().filter(|name| tree.contains(name)).collect();
-    let present = if unwanted.is_empty() { format!("of {}", ABSENT.join(", ")) } else { unwanted.join(", ") };
-    let mut rows = vec![
-        Row::figure(&format!("crates in {PACKAGE}'s tree"), String::new(), tree.len() as f64, "crates", None),
-        Row::figure(
-            &format!("unwanted crates in {PACKAGE}'s tree"),
-            present,
-            unwanted.len() as f64,
-            "crates",
-            Some(Goal::AtMost(0.0)),
-        ),
-    ];
+    let what = format!("crates in {PACKAGE}'s tree");
+    let mut rows = vec![Row::figure(&what, String::new(), tree.len() as f64, "crates", None)];
     if let Some(seconds) = clean_build()? {
         let what = format!("{PACKAGE}, clean debug build");
         rows.push(Row::figure(&what, "user + system".to_owned(), seconds, "CPU s", Some(Goal::AtMost(30.0))));

@@ -15,7 +15,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+use crate::Failure;
 
 /// The time within which a worker has to accept a connection.
 const CONNECT: Duration = Duration::from_secs(1);
@@ -32,12 +32,11 @@ pub(super) struct Balancer {
 
 impl Balancer {
     /// Starts a balancer on a free port of this machine.
-    pub(super) fn start(workers: Vec<SocketAddr>) -> Result<Self, String> {
-        let text = |error: std::io::Error| error.to_string();
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(text)?;
-        listener.set_nonblocking(true).map_err(text)?;
-        let address = listener.local_addr().map_err(text)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(text)?;
+    pub(super) fn start(workers: Vec<SocketAddr>) -> Result<Self, Failure> {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let cut = Arc::new(Notify::new());
         let workers = Arc::new(Workers::new(workers));
         let (cuts, shared) = (Arc::clone(&cut), Arc::clone(&workers));
@@ -53,7 +52,7 @@ impl Balancer {
 
     /// Closes all connections, and waits until the workers have closed theirs. From then on a worker knows of the cut: a call
     /// that it begins in the same moment is dropped, which closes its connection to the provider.
-    pub(super) fn cut(&self) -> Result<(), String> {
+    pub(super) fn cut(&self) -> Result<(), Failure> {
         self.cut.notify_waiters();
         let sockets = self.workers.forget();
         let begun = Instant::now();
@@ -71,7 +70,7 @@ impl Balancer {
                     Err(_) => break,
                 }
                 if begun.elapsed() > CLOSE {
-                    return Err("a worker does not close a connection that was cut".to_owned());
+                    return Err("a worker does not close a connection that was cut".into());
                 }
             }
         }

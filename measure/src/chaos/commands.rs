@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::play::files::Files;
-use crate::bench;
-use crate::workspace;
+use super::play::process::spawned;
+use crate::{Failure, bench, workspace};
 
 /// Starts the command `formwork` with files in a folder, beside a server with its ingress at a port.
 #[derive(Debug, Clone, Copy)]
@@ -36,73 +36,69 @@ impl Commands<'_> {
         listen: SocketAddr,
         advertise: SocketAddr,
         arguments: &[String],
-    ) -> Result<Child, String> {
+    ) -> Result<Child, Failure> {
         let mut command = self.command("worker");
         command.arg("--listen").arg(listen.to_string());
         command.arg("--register").arg(format!("http://127.0.0.1:{}", self.ingress + 1));
         command.arg("--advertise").arg(format!("http://{advertise}"));
         command.args(["--pool", pool]).arg("--config").arg(&files.config).args(arguments);
-        spawned(&mut command, &self.folder.join(format!("worker-{}.log", listen.port())))
+        logged(&mut command, &self.folder.join(format!("worker-{}.log", listen.port())))
     }
 
     /// Starts the process that submits the rows of a batch to a pool, `open` at a time.
-    pub(super) fn batch(&self, files: &Files, pool: &str, open: u16) -> Result<Child, String> {
+    pub(super) fn batch(&self, files: &Files, pool: &str, open: u16) -> Result<Child, Failure> {
         let mut command = self.command("batch");
         command.arg("run").arg(&files.rows).arg("--contract").arg(&files.contract);
         command.arg("--out").arg(&files.out).args(["--engine", "restate", "--json"]);
         command.arg("--store").arg(files.out.join("store.db"));
         command.arg("--ingress").arg(format!("http://127.0.0.1:{}", self.ingress));
         command.args(["--pool", pool, "--concurrency", &open.to_string()]);
-        spawned(&mut command, &self.folder.join("batch.log"))
+        logged(&mut command, &self.folder.join("batch.log"))
     }
 }
 
 /// Returns addresses of this machine that nothing listens at.
-pub(super) fn free(count: u16) -> Result<Vec<SocketAddr>, String> {
-    let held: Vec<_> =
-        (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>().map_err(text)?;
-    held.iter().map(TcpListener::local_addr).collect::<Result<_, _>>().map_err(text)
-}
-
-pub(super) fn text(error: std::io::Error) -> String {
-    error.to_string()
+pub(super) fn free(count: u16) -> Result<Vec<SocketAddr>, Failure> {
+    let held: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
+    Ok(held.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?)
 }
 
 /// Starts a process with its output in a file.
-fn spawned(command: &mut Command, log: &Path) -> Result<Child, String> {
-    let log = File::options().create(true).append(true).open(log).map_err(text)?;
-    command.stdin(Stdio::null()).stdout(log.try_clone().map_err(text)?).stderr(log);
-    command.spawn().map_err(|error| format!("{}: {error}", command.get_program().display()))
+fn logged(command: &mut Command, log: &Path) -> Result<Child, Failure> {
+    let log = File::options().create(true).append(true).open(log)?;
+    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+    spawned(command)
 }
 
 /// Returns the first of three free ports of this machine that follow each other.
-pub(super) fn three_ports() -> Result<u16, String> {
+pub(super) fn three_ports() -> Result<u16, Failure> {
     for _ in 0..100 {
-        let first = TcpListener::bind("127.0.0.1:0").map_err(text)?;
-        let port = first.local_addr().map_err(text)?.port();
+        let first = TcpListener::bind("127.0.0.1:0")?;
+        let port = first.local_addr()?.port();
         let is_free =
             |port: Option<u16>| port.is_some_and(|port| TcpListener::bind(("127.0.0.1", port)).is_ok());
         if is_free(port.checked_add(1)) && is_free(port.checked_add(2)) {
             return Ok(port);
         }
     }
-    Err("there are no three free ports".to_owned())
+    Err("there are no three free ports".into())
 }
 
 /// Returns the command that runs Restate's server with its files in a folder. It is installed if it is missing.
-pub(super) fn server(folder: &Path, ingress: u16) -> Result<Command, String> {
-    let mut command = workspace::server("restate", ingress).map_err(|error| error.to_string())?;
+pub(super) fn server(folder: &Path, ingress: u16) -> Result<Command, Failure> {
+    let mut command = workspace::server("restate", ingress)?;
     command.env("RESTATE_BASE_DIR", folder.join("restate"));
     Ok(command)
 }
 
-pub(super) fn started_server(command: &mut Command, folder: &Path, ingress: u16) -> Result<Child, String> {
-    let mut server = spawned(command, &folder.join("restate.log"))?;
+pub(super) fn started_server(command: &mut Command, folder: &Path, ingress: u16) -> Result<Child, Failure> {
+    let mut server = logged(command, &folder.join("restate.log"))?;
     let begun = Instant::now();
     while !is_up(ingress) {
-        if server.try_wait().map_err(text)?.is_some() || begun.elapsed() > Duration::from_secs(120) {
+        if server.try_wait()?.is_some() || begun.elapsed() > Duration::from_secs(120) {
             _ = server.kill();
-            return Err(format!("Restate does not start: see {}", folder.join("restate.log").display()));
+            let log = folder.join("restate.log");
+            return Err(format!("Restate does not start: see {}", log.display()).into());
         }
         thread::sleep(Duration::from_millis(50));
     }

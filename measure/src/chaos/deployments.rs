@@ -1,18 +1,20 @@
 //! Old and new workers beside each other at one Restate server, and a second batch with a changed contract.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::commands::{Commands, free, server, started_server, three_ports};
+use super::play::answers::Faults;
 use super::play::checker::{self, Found, faults};
 use super::play::files::Files;
 use super::play::invoice;
+use super::play::process::killed;
 use super::play::provider::Provider;
 use super::table::Table;
-use super::usual;
+use crate::Failure;
 
 /// The settings of the test.
 #[derive(Debug, Clone, clap::Args)]
@@ -26,9 +28,6 @@ pub(super) struct Play {
     /// Milliseconds that an answer takes
     #[arg(long, default_value_t = 200)]
     latency: u64,
-    /// The command to test, with the feature `restate` [default: a release build of this workspace's]
-    #[arg(long, value_name = "FILE")]
-    pub(super) formwork: Option<PathBuf>,
 }
 
 /// The result of the test.
@@ -80,8 +79,7 @@ struct Children(Vec<Child>);
 impl Drop for Children {
     fn drop(&mut self) {
         for child in &mut self.0 {
-            _ = child.kill();
-            _ = child.wait();
+            _ = killed(child);
         }
     }
 }
@@ -90,8 +88,8 @@ impl Drop for Children {
 const PATIENCE: Duration = Duration::from_secs(900);
 
 /// Starts a batch with old workers, new workers at another address in the middle of it, and then a batch with another contract.
-pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, String> {
-    let provider = Provider::start(usual(Duration::from_millis(play.latency)))?;
+pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, Failure> {
+    let provider = Provider::start(Faults::USUAL, Duration::from_millis(play.latency))?;
     let (first, second) = (0..play.rows, play.rows..2 * play.rows);
     let mut changed = invoice::contract();
     changed["description"] = "An invoice as of the new workers.".into();
@@ -113,9 +111,9 @@ pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, 
     let mut batches = vec![commands.batch(&old, pools[0], 96)?];
     if !play.pools {
         while provider.calls() < play.rows as usize / 4 {
-            if let Some(status) = batches[0].try_wait().map_err(|error| error.to_string())? {
+            if let Some(status) = batches[0].try_wait()? {
                 let log = folder.join("batch.log");
-                return Err(format!("the batch ended with {status}: see {}", log.display()));
+                return Err(format!("the batch ended with {status}: see {}", log.display()).into());
             }
             thread::sleep(Duration::from_millis(5));
         }
@@ -124,10 +122,10 @@ pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, 
     }
     batches.push(commands.batch(&new, pools[1], 96)?);
     for batch in &mut batches {
-        while batch.try_wait().map_err(|error| error.to_string())?.is_none() {
+        while batch.try_wait()?.is_none() {
             if started.elapsed() > PATIENCE {
                 _ = batch.kill();
-                return Err("the test takes too long".to_owned());
+                return Err("the test takes too long".into());
             }
             thread::sleep(Duration::from_millis(20));
         }
@@ -149,7 +147,7 @@ pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, 
     };
     let strayed = if play.pools { reached(&first, 'w') + reached(&second, 'd') } else { 0 };
     let checked = |files: &Files, rows| {
-        Ok::<_, String>((checker::check(&files.out, rows, &record)?, files.integrity()?))
+        Ok::<_, Failure>((checker::check(&files.out, rows, &record)?, files.integrity()?))
     };
     Ok(Seen { batches: [checked(&old, first)?, checked(&new, second)?], rows, strayed, late, seconds })
 }

@@ -3,20 +3,21 @@
 use std::collections::HashMap;
 use std::fs;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::balancer::Balancer;
-use super::commands::{Commands, free, server, started_server, text, three_ports};
+use super::commands::{Commands, free, server, started_server, three_ports};
+use super::play::answers::Faults;
 use super::play::checker::{self, Found, faults};
 use super::play::files::Files;
 use super::play::invoice;
-use super::play::kill::signal;
+use super::play::process::{killed, signal};
 use super::play::provider::Provider;
 use super::table::Table;
-use super::usual;
+use crate::Failure;
 
 /// The settings of a chaos test.
 #[derive(Debug, Clone, clap::Args)]
@@ -57,9 +58,6 @@ pub(super) struct Play {
     /// Milliseconds that an answer takes
     #[arg(long, default_value_t = 20)]
     latency: u64,
-    /// The command to test, with the feature `restate` [default: a release build of this workspace's]
-    #[arg(long, value_name = "FILE")]
-    pub(super) formwork: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,14 +172,18 @@ struct Processes<'a> {
 impl Drop for Processes<'_> {
     fn drop(&mut self) {
         for child in self.workers.iter_mut().chain([&mut self.server]) {
-            _ = child.kill();
-            _ = child.wait();
+            _ = killed(child);
         }
     }
 }
 
 impl<'a> Processes<'a> {
-    fn start(play: &'a Play, folder: &'a Path, files: &'a Files, formwork: &'a Path) -> Result<Self, String> {
+    fn start(
+        play: &'a Play,
+        folder: &'a Path,
+        files: &'a Files,
+        formwork: &'a Path,
+    ) -> Result<Self, Failure> {
         let ingress = three_ports()?;
         let mut restate = server(folder, ingress)?;
         let server = started_server(&mut restate, folder, ingress)?;
@@ -205,7 +207,7 @@ impl<'a> Processes<'a> {
         Ok(processes)
     }
 
-    fn worker(&self, nth: usize) -> Result<Child, String> {
+    fn worker(&self, nth: usize) -> Result<Child, Failure> {
         let listen = *self.listen.get(nth).ok_or("no such worker")?;
         let mut arguments = vec!["--concurrency".to_owned(), self.play.concurrency.to_string()];
         if let Some(pace) = self.play.calls_per_second {
@@ -214,14 +216,14 @@ impl<'a> Processes<'a> {
         self.commands.worker(self.files, POOL, listen, self.balancer.address, &arguments)
     }
 
-    fn batch(&self) -> Result<Child, String> {
+    fn batch(&self) -> Result<Child, Failure> {
         self.commands.batch(self.files, POOL, self.play.open)
     }
 
     /// Starts workers again that have ended: killed ones, and those that found no server.
-    fn mend(&mut self) -> Result<(), String> {
+    fn mend(&mut self) -> Result<(), Failure> {
         for nth in 0..self.workers.len() {
-            let ended = self.workers.get_mut(nth).map(Child::try_wait).transpose().map_err(text)?.flatten();
+            let ended = self.workers.get_mut(nth).map(Child::try_wait).transpose()?.flatten();
             if ended.is_some() {
                 let worker = self.worker(nth)?;
                 if let Some(place) = self.workers.get_mut(nth) {
@@ -232,42 +234,41 @@ impl<'a> Processes<'a> {
         Ok(())
     }
 
-    fn restart_server(&mut self) -> Result<(), String> {
+    fn restart_server(&mut self) -> Result<(), Failure> {
         self.server = started_server(&mut self.restate, self.commands.folder, self.commands.ingress)?;
         Ok(())
     }
 
     /// Interrupts calls. When it returns, no worker makes a call any more without knowing of the interruption.
-    fn fault(&mut self, fault: Fault, nth: usize) -> Result<(), String> {
+    fn fault(&mut self, fault: Fault, nth: usize) -> Result<(), Failure> {
         let place = nth % self.workers.len().max(1);
         match (fault, self.workers.get_mut(place)) {
-            (Fault::Worker, Some(worker)) => {
-                worker.kill().and_then(|()| worker.wait()).map(drop).map_err(text)
-            }
+            (Fault::Worker, Some(worker)) => killed(worker)?,
             (Fault::WorkerTerm, Some(worker)) => {
                 signal("TERM", worker)?;
-                worker.wait().map(drop).map_err(text)
+                worker.wait()?;
             }
             (Fault::Pause, Some(worker)) => {
                 signal("STOP", worker)?;
                 thread::sleep(PAUSE);
-                signal("CONT", worker)
+                signal("CONT", worker)?;
             }
             (Fault::Server, _) => {
-                self.server.kill().and_then(|()| self.server.wait()).map_err(text)?;
-                self.balancer.cut()
+                killed(&mut self.server)?;
+                self.balancer.cut()?;
             }
-            (Fault::Cut, _) => self.balancer.cut(),
-            _ => Ok(()),
+            (Fault::Cut, _) => self.balancer.cut()?,
+            _ => {}
         }
+        Ok(())
     }
 }
 
 /// Plays it.
-pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, String> {
-    fs::create_dir_all(folder).map_err(text)?;
+pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, Failure> {
+    fs::create_dir_all(folder)?;
     let latency = Duration::from_millis(play.latency);
-    let provider = Provider::start(usual(latency))?;
+    let provider = Provider::start(Faults::USUAL, latency)?;
     let files = Files::write(folder, 0..play.rows, &invoice::contract(), &provider.section("m"))?;
     let mut processes = Processes::start(play, folder, &files, formwork)?;
     // The first worker needs time to register itself.
@@ -295,29 +296,29 @@ fn worked(
     provider: &Provider,
     processes: &mut Processes<'_>,
     started: Instant,
-) -> Result<(), String> {
+) -> Result<(), Failure> {
     let faults = play.faults();
     let step = play.rows as usize * 14 / 10 / (faults.len() + 1);
     let mut next = 0;
     let mut batch = processes.batch()?;
     let mut is_draining = false;
     loop {
-        if let Some(status) = batch.try_wait().map_err(text)? {
+        if let Some(status) = batch.try_wait()? {
             return match status.code() {
                 Some(0 | 1) => Ok(()),
                 Some(130) if is_draining => {
                     (batch, is_draining) = (processes.batch()?, false);
                     continue;
                 }
-                code => Err(format!(
-                    "the batch ended with {code:?}: see {}",
-                    processes.commands.folder.join("batch.log").display()
-                )),
+                code => {
+                    let log = processes.commands.folder.join("batch.log");
+                    Err(format!("the batch ended with {code:?}: see {}", log.display()).into())
+                }
             };
         }
         if started.elapsed() > PATIENCE {
             _ = batch.kill();
-            return Err("the play takes too long".to_owned());
+            return Err("the play takes too long".into());
         }
         processes.mend()?;
         if let Some(fault) = faults.get(next)
@@ -328,7 +329,7 @@ fn worked(
                 is_draining = true;
             } else if *fault == Fault::Submitter {
                 is_draining = false;
-                batch.kill().and_then(|()| batch.wait()).map_err(text)?;
+                killed(&mut batch)?;
                 batch = processes.batch()?;
             } else {
                 provider.kill(fault.name(), play.interrupts(*fault), || processes.fault(*fault, next))?;
@@ -344,17 +345,13 @@ fn worked(
 
 /// Returns the number of calls without a response of each row that lasted at least this long, by the own record of the batch in this
 /// folder.
-fn long_faults(out: &Path, time: Duration) -> Result<HashMap<u64, usize>, String> {
-    let text = |error: rusqlite::Error| error.to_string();
-    let file = rusqlite::Connection::open(out.join("store.db")).map_err(text)?;
-    let mut rows = file
-        .prepare(
-            "SELECT row, COUNT(*) FROM answer WHERE verdict = 'fault' AND ended - planned >= ? GROUP BY row",
-        )
-        .map_err(text)?;
-    let found =
-        rows.query_map([time.as_millis() as i64], |row| Ok((row.get(0)?, row.get(1)?))).map_err(text)?;
-    found.collect::<Result<HashMap<i64, i64>, _>>().map_err(text).map(|found| {
-        found.into_iter().map(|(row, calls)| (row.unsigned_abs(), calls.unsigned_abs() as usize)).collect()
-    })
+fn long_faults(out: &Path, time: Duration) -> Result<HashMap<u64, usize>, Failure> {
+    let file = rusqlite::Connection::open(out.join("store.db"))?;
+    let mut rows = file.prepare(
+        "SELECT row, COUNT(*) FROM answer WHERE verdict = 'fault' AND ended - planned >= ? GROUP BY row",
+    )?;
+    let found = rows.query_map([time.as_millis() as i64], |row| {
+        Ok((row.get::<_, i64>(0)?.unsigned_abs(), row.get::<_, i64>(1)?.unsigned_abs() as usize))
+    })?;
+    Ok(found.collect::<Result<_, _>>()?)
 }

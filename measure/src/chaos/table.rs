@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use super::play::checker::Found;
 use super::play::kill::{self, Play};
-use super::play::submit::{Submit, Submitted};
+use super::play::submit::{self, Submitted};
 
 /// A table with one row, in Markdown.
 #[derive(Debug, Default)]
@@ -67,7 +67,7 @@ pub(super) fn sqlite(play: &Play, seen: &kill::Seen) -> Table {
 }
 
 /// Returns the table of a test of the engine for batch APIs.
-pub(super) fn provider_batch(play: &Submit, seen: &Submitted) -> Table {
+pub(super) fn provider_batch(play: &submit::Play, seen: &Submitted) -> Table {
     let [before, after, answered] = seen.kills;
     Table::default()
         .with("rows", play.rows)

@@ -21,14 +21,8 @@ const FILE: &str = "crates/core/dialect/registry/models.toml";
 /// The path of the table of prices, relative to the root of the workspace.
 const PRICES: &str = "crates/core/dialect/registry/prices.csv";
 
-#[derive(clap::Args)]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    action: Action,
-}
-
 #[derive(Subcommand)]
-enum Action {
+pub(crate) enum Action {
     /// Report rows that are outdated, can never match, or were not checked for a long time
     Check {
         /// Fail if a row is outdated or can never match
@@ -52,11 +46,11 @@ enum Action {
     },
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), String> {
+pub(crate) fn run(action: &Action) -> Result<(), String> {
     let text =
         fs::read_to_string(workspace::root().join(FILE)).map_err(|error| format!("{FILE}: {error}"))?;
     let registry = Registry::from_toml(&text).map_err(|error| format!("{FILE}:{error}"))?;
-    match &args.action {
+    match action {
         Action::Check { strict, today } => check(&registry, *strict, today.map_or_else(clock, Ok)?),
         Action::Update { file, write, today } => {
             let file = match file {

@@ -27,14 +27,8 @@ const MODEL: &str = "smollm2";
 /// The timeout for starting a server. Loading the model takes one or two seconds, and much longer on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-#[derive(clap::Args)]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    what: What,
-}
-
 #[derive(clap::Subcommand)]
-enum What {
+pub(crate) enum Action {
     /// Start servers and wait until they respond; missing programs are installed into the target folder first
     Up(Names),
     /// Stop the servers that `up` started
@@ -53,7 +47,7 @@ enum What {
 }
 
 #[derive(clap::Args)]
-struct Names {
+pub(crate) struct Names {
     /// The servers [default: those that have a model]. litellm is a proxy in front of llama-server
     #[arg(value_enum)]
     names: Vec<Server>,
@@ -71,7 +65,7 @@ impl Names {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Server {
+pub(crate) enum Server {
     #[value(name = "llama-server")]
     Llama,
     Ollama,
@@ -138,7 +132,7 @@ impl Server {
     }
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), String> {
+pub(crate) fn run(action: &Action) -> Result<(), String> {
     if !cfg!(unix) {
         return Err(
             "servers are started in process groups, which only Unix has: start them yourself and set \
@@ -147,8 +141,8 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         );
     }
     let place = Place::open()?;
-    match &args.what {
-        What::Up(names) => {
+    match action {
+        Action::Up(names) => {
             let _only = place.lock()?;
             let mut up = Vec::new();
             for server in names.servers() {
@@ -165,7 +159,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
             }
             Ok(())
         }
-        What::Down(names) => {
+        Action::Down(names) => {
             let _only = place.lock()?;
             for server in names.servers() {
                 match Running::find(&place, server.name()) {
@@ -181,8 +175,8 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
             }
             Ok(())
         }
-        What::Status(names) => status(&place, &names.servers()),
-        What::Program { name, port } => {
+        Action::Status(names) => status(&place, &names.servers()),
+        Action::Program { name, port } => {
             let _only = place.lock()?;
             let command = match (name, port) {
                 (Server::Litellm, _) => litellm::python(&place)?,

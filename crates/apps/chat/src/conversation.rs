@@ -1,5 +1,3 @@
-use std::fmt;
-
 use formwork_core::Message;
 use formwork_extract::CancellationToken;
 
@@ -79,8 +77,4 @@ impl<A: AnswerContract> Conversation<A> {
     }
 }
 
-impl<A> fmt::Debug for Conversation<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Conversation").field("turns", &self.turns.len()).finish_non_exhaustive()
-    }
-}
+formwork_core::debug_fields!(Conversation<A> { turns.len() });

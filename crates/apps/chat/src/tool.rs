@@ -1,6 +1,6 @@
 //! Tools that a model can call before it answers.
 
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -120,8 +120,4 @@ fn given<O: Serialize, E: Display>(result: Result<O, E>) -> Result<Value, String
     serde_json::to_value(given).map_err(|error| format!("its result is no JSON: {error}"))
 }
 
-impl fmt::Debug for ChatTool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChatTool").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+formwork_core::debug_fields!(ChatTool { name });

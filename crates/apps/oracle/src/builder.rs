@@ -1,4 +1,3 @@
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -221,12 +220,4 @@ pub fn policy() -> Policy {
         .with_ask_after_refusal(true)
 }
 
-impl fmt::Debug for OracleBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OracleBuilder")
-            .field("backends", &self.backends)
-            .field("prompt", &self.prompt.name())
-            .field("check", &self.check)
-            .finish_non_exhaustive()
-    }
-}
+formwork_core::debug_fields!(OracleBuilder { backends, prompt.name(), check });

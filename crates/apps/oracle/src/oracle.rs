@@ -255,11 +255,4 @@ impl fmt::Debug for Oracle {
     }
 }
 
-impl fmt::Debug for ScoreRequest<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScoreRequest")
-            .field("oracle", &self.oracle)
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
+formwork_core::debug_fields!(ScoreRequest<'o> { oracle, id });

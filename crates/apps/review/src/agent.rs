@@ -1,4 +1,3 @@
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -192,15 +191,7 @@ impl Agent {
     }
 }
 
-impl fmt::Debug for Agent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Agent")
-            .field("backends", &self.backends)
-            .field("policy", &self.policy)
-            .field("limit", &self.limit)
-            .finish_non_exhaustive()
-    }
-}
+formwork_core::debug_fields!(Agent { backends, policy, limit });
 
 /// Returns the output modes for a model: those of its provider that the model registry confirms for this model.
 ///

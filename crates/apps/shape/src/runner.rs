@@ -1,6 +1,5 @@
 //! Gets values of a shape from models.
 
-use std::fmt;
 use std::sync::Arc;
 
 use formwork_core::{
@@ -164,17 +163,9 @@ impl<T> Clone for ShapeRunner<T> {
     }
 }
 
-impl<T> fmt::Debug for ShapeRunner<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ShapeRunner").field("extractor", &self.extractor).finish_non_exhaustive()
-    }
-}
+formwork_core::debug_fields!(ShapeRunner<T> { extractor });
 
-impl<T> fmt::Debug for ShapeRunnerBuilder<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ShapeRunnerBuilder").field("shape", &self.shape).finish_non_exhaustive()
-    }
-}
+formwork_core::debug_fields!(ShapeRunnerBuilder<T> { shape });
 
 /// The prompt before and after an input.
 #[derive(Debug)]

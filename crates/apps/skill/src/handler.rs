@@ -127,8 +127,4 @@ impl SkillContext<'_> {
     }
 }
 
-impl std::fmt::Debug for SkillContext<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SkillContext").field("skill", &self.skill.name()).finish_non_exhaustive()
-    }
-}
+formwork_core::debug_fields!(SkillContext<'c> { skill.name() });

@@ -1,5 +1,4 @@
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -207,14 +206,7 @@ impl Skills for SkillRunnerService {
     }
 }
 
-impl fmt::Debug for SkillRunnerService {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SkillRunnerService")
-            .field("skills", &self.skills.keys())
-            .field("handlers", &self.handlers.keys())
-            .finish_non_exhaustive()
-    }
-}
+formwork_core::debug_fields!(SkillRunnerService { skills.keys(), handlers.keys() });
 
 fn services(skill: &Skill, policy: &PolicySpec, agent: Agent) -> (LlmGenerationService, LlmReviewService) {
     let review = if skill.descriptor().template_type == Some(TemplateType::LlmReview) {

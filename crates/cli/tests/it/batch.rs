@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::chaos::answers::Faults;
 use super::chaos::invoice;
-use super::chaos::kill::{Play, play};
+use super::chaos::kill;
 use super::chaos::provider::Provider;
-use super::chaos::submit::{Submit, submit};
+use super::chaos::submit;
 use super::config::{chat, of, of_text};
 use super::{Ran, against_schema, example, folder, formwork, refused, temporary};
 
@@ -399,8 +399,7 @@ fn an_estimate_asks_some_rows_and_keeps_them() {
 
 /// A provider that sends correct completions after a delay.
 pub(super) fn slow() -> Provider {
-    Provider::start(Faults { wrong: 0, fail: 0, stall: 0, cut: 0, latency: Duration::from_millis(20) })
-        .unwrap()
+    Provider::start(Faults { wrong: 0, fail: 0, stall: 0, cut: 0 }, Duration::from_millis(20)).unwrap()
 }
 
 #[cfg(unix)]
@@ -456,19 +455,17 @@ fn a_batch_is_paused_and_cancelled_from_outside_and_one_process_works_on_it() {
 fn kills_lose_nothing_double_nothing_and_repeat_only_what_was_in_flight() {
     let folder = folder().join("chaos");
     drop(std::fs::remove_dir_all(&folder));
-    let faults = Faults { wrong: 300, fail: 5, stall: 2, cut: 5, latency: Duration::from_millis(5) };
-    let played = Play {
-        formwork: env!("CARGO_BIN_EXE_formwork").into(),
-        folder,
+    let play = kill::Play {
         rows: 300,
         kills: 3,
         terms: 1,
         concurrency: 16,
-        faults,
+        latency: 5,
+        full_disk: false,
         clock_back: false,
-        disk: None,
+        faults: Faults { wrong: 300, fail: 5, stall: 2, cut: 5 },
     };
-    let seen = play(&played).unwrap();
+    let seen = kill::play(&play, &folder, env!("CARGO_BIN_EXE_formwork").as_ref()).unwrap();
     assert_eq!((seen.faults(), seen.kills, seen.terms), (Vec::new(), 3, 1), "{seen:?}");
     assert!(seen.found.in_flight.all <= 3 * 20 && seen.seconds > 0.0 && seen.full == 0, "{seen:?}");
     assert!(seen.max_open <= 16 + 16, "{seen:?}");
@@ -480,16 +477,14 @@ fn kills_lose_nothing_double_nothing_and_repeat_only_what_was_in_flight() {
 fn kills_between_any_two_steps_of_a_file_lose_nothing_and_submit_nothing_twice() {
     let folder = folder().join("chaos-files");
     drop(std::fs::remove_dir_all(&folder));
-    let played = Submit {
-        formwork: env!("CARGO_BIN_EXE_formwork").into(),
-        folder,
+    let play = submit::Play {
         rows: 120,
         file_rows: 12,
         kills: 6,
-        faults: Faults { wrong: 300, fail: 20, stall: 5, cut: 10, latency: Duration::ZERO },
+        faults: Faults { wrong: 300, fail: 20, stall: 5, cut: 10 },
         poll: 0.01,
     };
-    let seen = submit(&played).unwrap();
+    let seen = submit::play(&play, &folder, env!("CARGO_BIN_EXE_formwork").as_ref()).unwrap();
     assert_eq!(seen.faults(), Vec::<String>::new(), "{seen:?}");
     assert_eq!((seen.kills, seen.terms), ([2, 2, 1], 1), "{seen:?}");
     assert_eq!(seen.found.accepted + seen.found.rejected, 120, "{seen:?}");

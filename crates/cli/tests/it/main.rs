@@ -28,6 +28,8 @@ mod help;
 mod interrupt;
 mod ledger;
 mod lower;
+#[path = "../../../../measure/src/mixed.rs"]
+mod mixed;
 #[cfg(feature = "local")]
 mod models;
 mod money;
@@ -59,6 +61,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The error of a part of a chaos test.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// The result of a run of the command.
 struct Ran {

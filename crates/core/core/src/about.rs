@@ -1,6 +1,5 @@
 //! The text that an accepted value is about, and the evidence for the value in it.
 
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use formwork_evidence::{Evidence, Index, Summary};
@@ -64,27 +63,9 @@ impl About {
     }
 }
 
-/// Two outcomes are equal whether or not one of them was stored.
-impl PartialEq for About {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
+// Two outcomes are equal whether or not one of them was stored.
+crate::equal::always_equal!(About, Accepted);
 
-impl PartialEq for Accepted {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
+crate::debug_fields!(About {});
 
-impl fmt::Debug for About {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("About").finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Accepted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Accepted").finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(Accepted {});

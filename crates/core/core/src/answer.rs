@@ -1,4 +1,3 @@
-use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -402,11 +401,7 @@ impl Stream for Answer {
     }
 }
 
-impl fmt::Debug for Answer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Answer")
-    }
-}
+crate::debug_fields!(Answer {});
 
 /// A stream of items that are available at once.
 struct Ready<I>(I);

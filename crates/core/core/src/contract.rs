@@ -1,5 +1,4 @@
 use std::any::{Any, TypeId};
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use serde::de::DeserializeOwned;
@@ -402,11 +401,4 @@ impl Kind {
     }
 }
 
-impl fmt::Debug for Contract {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Contract")
-            .field("schema", &self.schema.name())
-            .field("checks", &self.checks.len())
-            .finish()
-    }
-}
+crate::debug_fields!(Contract { schema.name(), checks.len() });

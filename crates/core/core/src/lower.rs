@@ -168,18 +168,10 @@ impl Clone for SchemaJson {
     }
 }
 
-/// The text follows from the schema, which is compared itself.
-impl PartialEq for SchemaJson {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
+// The text follows from the schema, which is compared itself.
+crate::equal::always_equal!(SchemaJson);
 
-impl fmt::Debug for SchemaJson {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SchemaJson")
-    }
-}
+crate::debug_fields!(SchemaJson {});
 
 impl Lowered {
     /// Creates a schema that the provider enforces and adds to the prompt itself, without lift operations and losses.

@@ -301,10 +301,10 @@ impl PlanBuilder {
         self
     }
 
-    /// Sets all options at once (default: [`PlanOptions::default`]).
-    pub fn with_options(mut self, options: PlanOptions) -> Self {
-        self.plan.options = options;
-        self
+    crate::setters! {
+        in plan:
+        /// Sets all options at once (default: [`PlanOptions::default`]).
+        pub fn with_options(options: PlanOptions);
     }
 
     crate::setters! {

@@ -1,5 +1,4 @@
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use formwork_core::{
@@ -199,11 +198,7 @@ impl Structure for Compiled {
     }
 }
 
-impl fmt::Debug for Compiled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Compiled").finish_non_exhaustive()
-    }
-}
+formwork_core::debug_fields!(Compiled {});
 
 /// Creates the contract of a Rust type: an answer has to satisfy its schema and deserialise.
 ///

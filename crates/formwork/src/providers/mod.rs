@@ -35,7 +35,6 @@ mod tape;
 mod trust;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use formwork_core::{CustomRule, RetryPolicy, Rules, advised};
@@ -167,11 +166,7 @@ impl Kind {
     }
 }
 
-impl fmt::Debug for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Kind").field(&self.name).finish()
-    }
-}
+formwork_core::debug_fields!(Kind { name });
 
 /// Everything that a configuration can name: kinds of providers, dialects, rules and retry policies.
 ///

@@ -1,6 +1,5 @@
 //! Probes of servers, and their usage.
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -65,11 +64,7 @@ impl Probe {
     }
 }
 
-impl fmt::Debug for Probe {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Probe")
-    }
-}
+formwork_core::debug_fields!(Probe {});
 
 /// Returns a provider whose first answer includes this usage.
 pub(super) fn booked(provider: SharedProvider, usage: Usage) -> SharedProvider {

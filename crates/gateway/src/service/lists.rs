@@ -9,29 +9,29 @@ use axum::http::{HeaderMap, Request};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
-use super::refused::refused;
+use super::refused::{Refusal, refused};
 use super::{Shared, job};
 use crate::protocol::{Anthropic, Ollama, OpenAi, Protocol, timestamp};
 
 /// The creation time that is returned for every model, because the real one is unknown.
 const CREATED: u64 = 0;
 
-pub(super) async fn models(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
-    let client = match shared.access.client(&headers) {
-        Ok(client) => client,
-        Err(problem) => return refused(&OpenAi, &problem),
-    };
+pub(super) async fn models(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+) -> Result<Json<Value>, Refusal> {
+    let client = shared.access.client(&headers)?;
     let known = &shared.engine.names;
     let names = known.all().filter(|name| client.may_use(known, name));
     if headers.contains_key("anthropic-version") {
         let data: Vec<Value> = names.map(anthropic).collect();
         let id = |model: Option<&Value>| model.map_or(Value::Null, |model| model["id"].clone());
         let (first, last) = (id(data.first()), id(data.last()));
-        return Json(json!({"data": data, "has_more": false, "first_id": first, "last_id": last}))
-            .into_response();
+        let list = json!({"data": data, "has_more": false, "first_id": first, "last_id": last});
+        return Ok(Json(list));
     }
     let data: Vec<Value> = names.map(openai).collect();
-    Json(json!({"object": "list", "data": data})).into_response()
+    Ok(Json(json!({"object": "list", "data": data})))
 }
 
 pub(super) async fn model(

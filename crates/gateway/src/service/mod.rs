@@ -1,11 +1,9 @@
 //! The service: its parts, and how it is started.
 
 mod asker;
-mod batches;
 mod beside;
 mod chat;
 mod extract;
-mod html;
 mod job;
 mod judge;
 mod kept;
@@ -46,8 +44,8 @@ use crate::metrics::Metrics;
 use crate::names::{DEFAULT, Names, Target};
 use crate::telemetry::Telemetry;
 
-use batches::Batches;
 pub(crate) use extract::ExtractRequest;
+use page::Batches;
 use routes::Routes;
 pub(crate) use shared::Shared;
 use turns::Turns;
@@ -131,31 +129,22 @@ impl GatewayBuilder {
 
         /// Sets the certificate, for connections over TLS (default: none, connections are not encrypted).
         pub fn with_tls(Some(tls): Tls);
+
+        /// Records the texts of requests, if the ledger's settings keep them as well (default: no).
+        pub const fn with_bodies(keeps_bodies = true);
+
+        /// Shows the pages of the ledger to every visitor, without forms, and serves nothing else (default: no): for a ledger of another
+        /// service, opened with [`Ledger::view`].
+        pub const fn as_view(is_view = true);
     }
 
-    /// Sets names of hosts that clients may call the service by, beside `localhost` and addresses (default: none).
-    pub fn with_hosts(mut self, hosts: Vec<String>) -> Self {
-        self.guard.hosts = hosts;
-        self
-    }
+    formwork_core::setters! {
+        in guard:
+        /// Sets names of hosts that clients may call the service by, beside `localhost` and addresses (default: none).
+        pub fn with_hosts(hosts: Vec<String>);
 
-    /// Sets origins of web pages that may call the service (default: none).
-    pub fn with_origins(mut self, origins: Vec<String>) -> Self {
-        self.guard.origins = origins;
-        self
-    }
-
-    /// Records the texts of requests, if the ledger's settings keep them as well (default: no).
-    pub const fn with_bodies(mut self) -> Self {
-        self.keeps_bodies = true;
-        self
-    }
-
-    /// Shows the pages of the ledger to every visitor, without forms, and serves nothing else (default: no): for a ledger of another
-    /// service, opened with [`Ledger::view`].
-    pub const fn as_view(mut self) -> Self {
-        self.is_view = true;
-        self
+        /// Sets origins of web pages that may call the service (default: none).
+        pub fn with_origins(origins: Vec<String>);
     }
 
     /// Returns the service.

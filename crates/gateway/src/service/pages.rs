@@ -9,25 +9,19 @@ use axum::response::{IntoResponse as _, Response};
 use formwork_ledger::{Ledger, RecordId, RunDetail};
 
 use super::Shared;
-use super::refused::refused;
+use super::refused::Refusal;
 use crate::access::Client;
 use crate::problem::{Kind, Problem};
-use crate::protocol::OpenAi;
 
 /// Answers `GET /v1/runs/{id}`: a client sees its own runs, an admin all.
 pub(super) async fn run(
     State(shared): State<Arc<Shared>>,
     Path(id): Path<String>,
     headers: HeaderMap,
-) -> Response {
-    let found = async {
-        let client = shared.access.client(&headers)?;
-        find(&shared, &client, &id).await
-    };
-    match found.await {
-        Ok(run) => ([(header::CACHE_CONTROL, "no-store")], Json(run)).into_response(),
-        Err(problem) => refused(&OpenAi, &problem),
-    }
+) -> Result<Response, Refusal> {
+    let client = shared.access.client(&headers)?;
+    let run = find(&shared, &client, &id).await?;
+    Ok(([(header::CACHE_CONTROL, "no-store")], Json(run)).into_response())
 }
 
 pub(super) async fn find(shared: &Shared, client: &Client, id: &str) -> Result<RunDetail, Problem> {

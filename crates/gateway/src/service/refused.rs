@@ -1,11 +1,11 @@
 //! The responses of requests that have no answer.
 
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::{IntoResponse, Response};
 use formwork_serve::with_status_headers;
 
 use crate::problem::Problem;
-use crate::protocol::Protocol;
+use crate::protocol::{OpenAi, Protocol};
 
 /// The message of a problem, for the log.
 #[derive(Debug, Clone)]
@@ -27,4 +27,26 @@ pub(super) fn refused(protocol: &dyn Protocol, problem: &Problem) -> Response {
     }
     response.extensions_mut().insert(Logged(format!("{}: {}", problem.kind.name(), problem.message)));
     with_status_headers(response)
+}
+
+/// A response in place of what was requested: of a problem in OpenAI's protocol, or one that leads to another page.
+#[derive(Debug)]
+pub(crate) struct Refusal(Box<Response>);
+
+impl From<Response> for Refusal {
+    fn from(response: Response) -> Self {
+        Self(Box::new(response))
+    }
+}
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Self {
+        refused(&OpenAi, &problem).into()
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        *self.0
+    }
 }

@@ -14,7 +14,7 @@ use hyper_util::service::TowerToHyperService;
 use serde_json::Value;
 
 use super::beside::Beside;
-use super::refused::{Logged, refused};
+use super::refused::{Logged, Refusal, refused};
 use super::{Shared, beside, chat, extract, job, lists, once, page, pages, ready};
 use crate::guard;
 use crate::problem::{Kind, Problem};
@@ -230,14 +230,12 @@ async fn ready(State(shared): State<Arc<Shared>>) -> Response {
     ready::answer(&shared.engine, &shared.access, &shared.ready).await
 }
 
-async fn metrics(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
-    if let Err(problem) = pages::admin(&shared, &headers) {
-        return refused(&OpenAi, &problem);
-    }
+async fn metrics(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Result<Response, Refusal> {
+    pages::admin(&shared, &headers)?;
     let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     let health = shared.access.ledger().map(formwork_ledger::Ledger::health);
-    ([(header::CONTENT_TYPE, media)], shared.metrics.render(&shared.turns.queue, health.as_ref()))
-        .into_response()
+    let text = shared.metrics.render(&shared.turns.queue, health.as_ref());
+    Ok(([(header::CONTENT_TYPE, media)], text).into_response())
 }
 
 async fn nowhere(request: Request<Body>) -> Response {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use formwork_serve::{Draining, Tls};
 
-use super::batches::Batches;
 use super::once::Once;
+use super::page::Batches;
 use super::page::Sessions;
 use super::ready::Checked;
 use super::turns::Turns;

@@ -15,6 +15,7 @@ mod passing;
 mod service;
 mod streams;
 mod support;
+#[cfg(feature = "otlp")]
 mod telemetry;
 mod tools;
 mod translated;

@@ -1,4 +1,3 @@
-use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -119,11 +118,7 @@ impl Credentials for AwsCredentials {
     }
 }
 
-impl fmt::Debug for AwsCredentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AwsCredentials").field("profile", &self.profile).finish_non_exhaustive()
-    }
-}
+formwork_core::debug_fields!(AwsCredentials { profile });
 
 /// Returns a URI whose path is percent-encoded once more. All services but S3 sign the path that way; `reqsign` is written for S3, and
 /// signs the path as it is sent. A model's identifier contains `:`, which is sent as `%3A` and signed as `%253A`.
@@ -270,11 +265,7 @@ impl HttpSend for Network {
     }
 }
 
-impl fmt::Debug for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Network")
-    }
-}
+formwork_core::debug_fields!(Network {});
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,3 @@
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -69,8 +68,4 @@ impl Credentials for GoogleCredentials {
     }
 }
 
-impl fmt::Debug for GoogleCredentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("GoogleCredentials")
-    }
-}
+formwork_core::debug_fields!(GoogleCredentials {});

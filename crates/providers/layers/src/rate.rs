@@ -1,4 +1,3 @@
-use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,14 +101,7 @@ impl Layer for Rate {
     }
 }
 
-impl fmt::Debug for Rate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rate")
-            .field("spacing", &self.spacing)
-            .field("burst", &self.burst)
-            .finish_non_exhaustive()
-    }
-}
+formwork_core::debug_fields!(Rate { spacing, burst });
 
 impl Around for Rate {
     async fn call(&self, inner: &SharedProvider, call: &Call) -> Result<Answer, Fault> {

@@ -202,11 +202,7 @@ impl Stream for Body {
     }
 }
 
-impl fmt::Debug for Body {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Body")
-    }
-}
+formwork_core::debug_fields!(Body {});
 
 /// A stream of one chunk.
 struct Once(Option<Bytes>);

@@ -1,5 +1,4 @@
 use std::any::Any;
-use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
@@ -383,14 +382,7 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
     }
 }
 
-impl<T> fmt::Debug for ExtractorBuilder<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ExtractorBuilder")
-            .field("contract", &self.contract)
-            .field("backends", &self.backends)
-            .finish_non_exhaustive()
-    }
-}
+formwork_core::debug_fields!(ExtractorBuilder<T> { contract, backends });
 
 /// Returns the examples as messages. Each example is judged like an answer to its input.
 fn checked(

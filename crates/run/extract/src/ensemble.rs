@@ -13,18 +13,16 @@ type Arbiter<'e> = Box<dyn Fn(&Question) -> Result<Extractor<Value>, Error> + Se
 /// Asks several targets the same question, and merges their answers value by value, by agreement and evidence.
 ///
 /// ```
-/// # fn doc(one: formwork_extract::Extractor<serde_json::Value>, other: formwork_extract::Extractor<serde_json::Value>)
+/// # async fn doc(one: formwork_extract::Extractor<serde_json::Value>, other: formwork_extract::Extractor<serde_json::Value>)
 /// # -> Result<(), formwork_core::Error> {
 /// use formwork_extract::{CancellationToken, Ensemble};
 ///
 /// let text = "Total: 12.00 EUR";
 /// let asked = vec![("one".to_owned(), one.extraction(text)), ("other".to_owned(), other.extraction(text))];
 /// let ensemble = Ensemble::new(one.plan().contract(), text, asked);
-/// # let runtime = tokio::runtime::Runtime::new().unwrap();
-/// # runtime.block_on(async {
 /// let opinions = ensemble.run(&CancellationToken::new()).await?;
 /// println!("{} with {} doubts", opinions.outcome.value, opinions.disputed.len());
-/// # Ok(()) })
+/// # Ok(())
 /// # }
 /// ```
 #[must_use = "an ensemble does nothing until `run` is called"]

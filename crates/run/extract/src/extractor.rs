@@ -279,8 +279,4 @@ impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
     }
 }
 
-impl<T> fmt::Debug for Extraction<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Extraction").field("driver", &self.driver).finish_non_exhaustive()
-    }
-}
+formwork_core::debug_fields!(Extraction<T> { driver });

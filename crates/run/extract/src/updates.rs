@@ -1,5 +1,4 @@
 use std::collections::VecDeque;
-use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -185,11 +184,7 @@ impl<T: Send> Stream for Updates<T> {
     }
 }
 
-impl<T> fmt::Debug for Updates<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Updates")
-    }
-}
+formwork_core::debug_fields!(Updates<T> {});
 
 /// Converts the events of an observer into updates.
 pub(crate) struct Tap<T>(Mutex<Pending<T>>);

@@ -1,10 +1,9 @@
 //! The answers of the simulated providers, right and wrong ones.
 
-use std::time::Duration;
-
 use serde_json::{Map, Value, json};
 
 use super::invoice;
+use crate::mixed::{STEP, mixed};
 
 /// The provider's reaction to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +30,7 @@ pub(crate) enum Act {
     Cut,
 }
 
-/// The number of each fault per 1,000 calls, and the latency of a response.
+/// The number of each fault per 1,000 calls.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Faults {
     /// Wrong answers of all kinds together.
@@ -39,16 +38,15 @@ pub(crate) struct Faults {
     pub(crate) fail: u64,
     pub(crate) stall: u64,
     pub(crate) cut: u64,
-    pub(crate) latency: Duration,
 }
 
 impl Faults {
+    /// The faults of the simulated providers: 30 % wrong answers, 2 % failed calls.
+    pub(crate) const USUAL: Self = Self { wrong: 300, fail: 10, stall: 3, cut: 7 };
+
     /// Returns the reaction to the nth call of a row. It is the same in every run.
     pub(crate) fn act(&self, row: u64, nth: usize) -> Act {
-        let z = (row << 8 | nth as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        let z = z ^ (z >> 31);
+        let z = mixed((row << 8 | nth as u64).wrapping_mul(STEP));
         let mut left = z % 1000;
         let wrong = [Act::Prose, Act::Sum, Act::Missing, Act::Type, Act::Short][(z / 1000 % 5) as usize];
         for (share, act) in

@@ -14,6 +14,7 @@ use super::answers::{Act, Answer, Faults};
 use super::http::{Received, respond};
 use super::invoice;
 use super::record::Record;
+use crate::Failure;
 
 /// A batch that was accepted.
 #[derive(Debug)]
@@ -71,9 +72,9 @@ pub(crate) struct Batches {
 impl Batches {
     /// Starts the server on a free port of this machine. The client dies at the requests of these numbers, from 0, at each of the three
     /// moments in turn. Each seventh batch expires when half of it is done.
-    pub(crate) fn start(reply: Arc<Reply>, deaths: Vec<usize>) -> Result<Self, String> {
-        let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
-        let address = listener.local_addr().map_err(|error| error.to_string())?;
+    pub(crate) fn start(reply: Arc<Reply>, deaths: Vec<usize>) -> Result<Self, Failure> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
         let state = Arc::new(Mutex::new(State::default()));
         let (sender, receiver) = channel();
         let of_thread = Arc::clone(&state);
@@ -274,11 +275,9 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
-    const NONE: Faults = Faults { wrong: 0, fail: 0, stall: 0, cut: 0, latency: Duration::ZERO };
+    const NONE: Faults = Faults { wrong: 0, fail: 0, stall: 0, cut: 0 };
 
     fn ask(state: &mut State, method: &str, path: &str, body: &str) -> Value {
         let request =

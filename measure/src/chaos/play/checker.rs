@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::files::counts_of_rows;
 use super::invoice;
 use super::record::{InFlight, Record, digest};
+use crate::Failure;
 
 /// The result of a check.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -136,7 +137,7 @@ pub(crate) fn faults(found: &Found, integrity: &str) -> Vec<String> {
 }
 
 /// Reads the result files of a folder, and compares these rows with the provider's record.
-pub(crate) fn check(folder: &Path, rows: Range<u64>, record: &Record) -> Result<Found, String> {
+pub(crate) fn check(folder: &Path, rows: Range<u64>, record: &Record) -> Result<Found, Failure> {
     let record = &record.within(&rows);
     let in_flight = record.in_flight();
     let mut found = Found {
@@ -149,7 +150,7 @@ pub(crate) fn check(folder: &Path, rows: Range<u64>, record: &Record) -> Result<
     };
     // The number of results of each row, and of the calls in them.
     let mut seen: HashMap<u64, (usize, usize)> = HashMap::new();
-    let entries = fs::read_dir(folder).map_err(|error| error.to_string())?;
+    let entries = fs::read_dir(folder)?;
     let mut names: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     names.sort();
     for path in names.iter().filter(|path| path.extension().is_some_and(|ending| ending == "jsonl")) {

@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use super::invoice;
+use crate::Failure;
 
 /// The input, the contract, the configuration and the folder of a batch.
 #[derive(Debug)]
@@ -28,9 +29,8 @@ impl Files {
         rows: Range<u64>,
         contract: &Value,
         provider: &str,
-    ) -> Result<Self, String> {
-        let text = |error: std::io::Error| error.to_string();
-        fs::create_dir_all(folder).map_err(text)?;
+    ) -> Result<Self, Failure> {
+        fs::create_dir_all(folder)?;
         let at = |name: &str| folder.join(name);
         let files = Self {
             folder: folder.to_owned(),
@@ -39,14 +39,14 @@ impl Files {
             config: at("play.toml"),
             out: at("out"),
         };
-        let mut lines = BufWriter::new(File::create(&files.rows).map_err(text)?);
+        let mut lines = BufWriter::new(File::create(&files.rows)?);
         for row in rows {
             let line = json!({"id": format!("row-{row}"), "input": invoice::input(row)});
-            writeln!(lines, "{line}").map_err(text)?;
+            writeln!(lines, "{line}")?;
         }
-        lines.flush().map_err(text)?;
-        fs::write(&files.contract, contract.to_string()).map_err(text)?;
-        fs::write(&files.config, format!("[providers.played]\n{provider}")).map_err(text)?;
+        lines.flush()?;
+        fs::write(&files.contract, contract.to_string())?;
+        fs::write(&files.config, format!("[providers.played]\n{provider}"))?;
         Ok(files)
     }
 
@@ -76,42 +76,40 @@ impl Files {
     }
 
     /// Returns the numbers of calls in the store while no process works on the batch: those with a known end, and the uncertain ones.
-    pub(crate) fn counted(&self) -> Result<(usize, usize), String> {
+    pub(crate) fn counted(&self) -> Result<(usize, usize), Failure> {
         let counts = counts_of_rows(&self.out)?;
         Ok(counts.values().fold((0, 0), |(known, uncertain), row| (known + row.0, uncertain + row.1)))
     }
 
     /// Returns SQLite's report on the state of the batch: `ok`.
-    pub(crate) fn integrity(&self) -> Result<String, String> {
-        let text = |error: rusqlite::Error| error.to_string();
-        let of = |name: &str| -> Result<String, String> {
-            let file = rusqlite::Connection::open(self.out.join(name)).map_err(text)?;
-            file.query_row("PRAGMA integrity_check", [], |row| row.get(0)).map_err(text)
+    pub(crate) fn integrity(&self) -> Result<String, Failure> {
+        let of = |name: &str| {
+            let file = rusqlite::Connection::open(self.out.join(name))?;
+            file.query_row("PRAGMA integrity_check", [], |row| row.get(0))
         };
-        of("store.db").and_then(|store| if store == "ok" { of("ledger.db") } else { Ok(store) })
+        let store: String = of("store.db")?;
+        Ok(if store == "ok" { of("ledger.db")? } else { store })
     }
 }
 
 /// Returns the numbers of calls of each row in the store of a folder: those with a known end, and the uncertain ones.
-pub(crate) fn counts_of_rows(folder: &Path) -> Result<HashMap<u64, (usize, usize)>, String> {
-    let text = |error: rusqlite::Error| error.to_string();
+pub(crate) fn counts_of_rows(folder: &Path) -> Result<HashMap<u64, (usize, usize)>, Failure> {
     let store = folder.join("store.db");
     if !store.exists() {
         return Ok(HashMap::new());
     }
-    let file = rusqlite::Connection::open(store).map_err(text)?;
+    let file = rusqlite::Connection::open(store)?;
     // A process that was killed early leaves a file without tables.
     let has_table = "SELECT 1 FROM sqlite_schema WHERE name = 'answer'";
-    if !file.prepare(has_table).and_then(|mut select| select.exists([])).map_err(text)? {
+    if !file.prepare(has_table).and_then(|mut select| select.exists([]))? {
         return Ok(HashMap::new());
     }
     let mut select = file
-        .prepare("SELECT row, count(call), count(*) FILTER (WHERE ended IS NULL) FROM answer GROUP BY row")
-        .map_err(text)?;
+        .prepare("SELECT row, count(call), count(*) FILTER (WHERE ended IS NULL) FROM answer GROUP BY row")?;
     let number = |row: &rusqlite::Row<'_>, at| row.get::<_, i64>(at).map(i64::unsigned_abs);
     let rows = select
         .query_map([], |row| Ok((number(row, 0)?, (number(row, 1)? as usize, number(row, 2)? as usize))));
-    rows.and_then(Iterator::collect).map_err(text)
+    Ok(rows?.collect::<Result<_, _>>()?)
 }
 
 /// Returns the library of the command `faketime`, if it is installed. The command itself would be killed in the place of the process.

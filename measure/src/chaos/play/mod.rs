@@ -8,6 +8,7 @@ pub(crate) mod files;
 mod http;
 pub(crate) mod invoice;
 pub(crate) mod kill;
+pub(crate) mod process;
 pub(crate) mod provider;
 mod record;
 pub(crate) mod submit;

@@ -14,6 +14,7 @@ use super::answers::{Act, Answer, Faults};
 use super::http::{Received, respond};
 use super::invoice;
 use super::record::Record;
+use crate::Failure;
 
 /// The time before which no client gives a call up by itself; [`Provider::section`] sets it to 1 s.
 const TIMEOUT: Duration = Duration::from_millis(950);
@@ -28,6 +29,7 @@ pub(crate) struct Provider {
 #[derive(Debug)]
 struct Shared {
     faults: Faults,
+    latency: Duration,
     record: Mutex<Record>,
     calls: AtomicUsize,
     open: AtomicUsize,
@@ -37,11 +39,12 @@ struct Shared {
 
 impl Provider {
     /// Starts the server on a free port of this machine.
-    pub(crate) fn start(faults: Faults) -> Result<Self, String> {
-        let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
-        let address = listener.local_addr().map_err(|error| error.to_string())?;
+    pub(crate) fn start(faults: Faults, latency: Duration) -> Result<Self, Failure> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
             faults,
+            latency,
             record: Mutex::default(),
             calls: AtomicUsize::new(0),
             open: AtomicUsize::new(0),
@@ -91,8 +94,8 @@ impl Provider {
         &self,
         name: &'static str,
         max: usize,
-        kill: impl FnOnce() -> Result<(), String>,
-    ) -> Result<(), String> {
+        kill: impl FnOnce() -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         let from = Instant::now();
         kill()?;
         self.shared.record().killed(name, from, Instant::now(), max);
@@ -127,8 +130,8 @@ fn serve(stream: &TcpStream, shared: &Shared) -> Option<()> {
         shared.calls.fetch_add(1, Ordering::SeqCst);
         let open = shared.open.fetch_add(1, Ordering::SeqCst) + 1;
         shared.max_open.fetch_max(open, Ordering::SeqCst);
-        if !shared.faults.latency.is_zero() {
-            thread::sleep(shared.faults.latency);
+        if !shared.latency.is_zero() {
+            thread::sleep(shared.latency);
         }
         let is_sent = if is_closed(stream) {
             shared.record().abandoned(row, nth);

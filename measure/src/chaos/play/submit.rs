@@ -1,6 +1,6 @@
 //! A batch in files of a provider's batch API, whose process is killed while it submits, waits and collects.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,21 +10,25 @@ use super::batches::{Batches, Moment, replies};
 use super::checker::{self, Found, faults};
 use super::files::Files;
 use super::invoice;
-use super::kill::signal;
+use super::process::{errors, killed, signal, spawned};
+use crate::Failure;
 
-/// The settings of a chaos test.
-#[derive(Debug, Clone)]
-pub(crate) struct Submit {
-    /// The command `formwork`.
-    pub(crate) formwork: PathBuf,
-    /// A folder for the files of the play; it must not exist.
-    pub(crate) folder: PathBuf,
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Play {
+    /// Number of rows of the batch
+    #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) rows: u64,
-    /// The maximum number of rows per file of calls.
+    /// Maximum number of rows per file of calls
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) file_rows: u64,
+    /// Number of times that the process is killed; every second time after an answer it gets SIGTERM
+    #[arg(long, default_value_t = 30)]
     pub(crate) kills: usize,
+    /// The faults of the provider
+    #[arg(skip = Faults::USUAL)]
     pub(crate) faults: Faults,
-    /// Seconds between two questions for the state of a file.
+    /// The time between two questions to the provider, in seconds
+    #[arg(skip = 0.5)]
     pub(crate) poll: f64,
 }
 
@@ -59,7 +63,7 @@ impl Submitted {
 const PATIENCE: Duration = Duration::from_secs(1800);
 
 /// Plays it.
-pub(crate) fn submit(play: &Submit) -> Result<Submitted, String> {
+pub(crate) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Submitted, Failure> {
     let files = play.rows.div_ceil(play.file_rows) as usize;
     // A file takes six requests, and about two fifths of the rows take a second one.
     let step = files * 8 / (play.kills + 1);
@@ -70,14 +74,13 @@ pub(crate) fn submit(play: &Submit) -> Result<Submitted, String> {
          price = {{ input = 1.0, output = 1.0 }}\n",
         provider.address()
     );
-    let files = Files::write(&play.folder, 0..play.rows, &invoice::contract(), &config)?;
+    let files = Files::write(folder, 0..play.rows, &invoice::contract(), &config)?;
     let started = Instant::now();
     let (mut kills, mut terms, mut is_first, mut counts) = ([0; 3], 0, true, Vec::new());
     loop {
-        let mut command = files.command(&play.formwork, is_first, false);
+        let mut command = files.command(formwork, is_first, false);
         command.args(["--mode", "provider-batch", "--file-rows", &play.file_rows.to_string()]);
-        command.args(["--poll", &play.poll.to_string()]);
-        let mut child = command.spawn().map_err(|error| format!("{}: {error}", play.formwork.display()))?;
+        let mut child = spawned(command.args(["--poll", &play.poll.to_string()]))?;
         // A process that died before it created a batch left nothing to resume.
         is_first = false;
         // SIGTERM and kill -9 alternate.
@@ -110,7 +113,7 @@ fn until_dead(
     provider: &Batches,
     started: Instant,
     is_term: bool,
-) -> Result<Option<Moment>, String> {
+) -> Result<Option<Moment>, Failure> {
     let mut terminated = None;
     loop {
         if let Some(moment) = provider.death() {
@@ -119,26 +122,21 @@ fn until_dead(
                 terminated = Some(moment);
                 continue;
             }
-            child.kill().map_err(|error| error.to_string())?;
-            child.wait().map_err(|error| error.to_string())?;
+            killed(child)?;
             return Ok(Some(moment));
         }
-        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+        if let Some(status) = child.try_wait()? {
             if matches!(status.code(), Some(0 | 1)) {
                 return Ok(None);
             }
             if status.code() == Some(130) && terminated.is_some() {
                 return Ok(terminated);
             }
-            let mut line = String::new();
-            if let Some(mut stderr) = child.stderr.take() {
-                _ = std::io::Read::read_to_string(&mut stderr, &mut line);
-            }
-            return Err(format!("the batch ended with {:?}: {line}", status.code()));
+            return Err(format!("the batch ended with {:?}: {}", status.code(), errors(child)).into());
         }
         if started.elapsed() > PATIENCE {
             _ = child.kill();
-            return Err("the play takes too long".to_owned());
+            return Err("the play takes too long".into());
         }
         thread::sleep(Duration::from_millis(1));
     }

@@ -32,7 +32,7 @@ Exit codes:
 /// Score many wallets
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// Folders, .json, .csv and .jsonl files; `-` is standard input with one wallet per line
     #[arg(required = true)]
     wallets: Vec<PathBuf>,

@@ -40,7 +40,7 @@ Exit codes:
 /// Measure whether a model scores wallets better than counting does
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// The wallets with expected ranges: JSON Lines; `-` is standard input
     file: PathBuf,
     /// Maximum number of wallets in progress at a time

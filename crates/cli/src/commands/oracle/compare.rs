@@ -32,7 +32,7 @@ Exit codes:
 /// Score the same wallets with two versions of the prompt
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// The first version: `v1`, `v2`, `v3`, or a text file
     first: String,
     /// The second version

@@ -29,7 +29,7 @@ Exit codes:
 /// Convert the export of a block explorer to a wallet
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// The export: CSV or JSON; `-` is standard input
     export: PathBuf,
     /// The address of the owner [default: the address that takes part in all transactions]

@@ -10,7 +10,6 @@ mod score;
 mod serve;
 mod wallets;
 
-use clap::Subcommand;
 use formwork::providers::Providers;
 
 use crate::exit::{Failed, Status};
@@ -31,15 +30,9 @@ the default model gives valid scores but cannot judge. Use a larger model, and c
 `formwork oracle calibrate`.";
 
 /// A sample application: scores crypto wallets from 0 to 1000
-#[derive(clap::Args)]
+#[derive(clap::Subcommand)]
 #[command(after_help = AFTER_HELP)]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
+pub(crate) enum Command {
     Score(score::Args),
     Batch(batch::Args),
     Calibrate(calibrate::Args),
@@ -49,8 +42,8 @@ enum Command {
     Serve(serve::Args),
 }
 
-pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
-    match &args.command {
+pub(crate) fn run(command: &Command, providers: &Providers) -> Result<Status, Failed> {
+    match command {
         Command::Score(args) => score::run(args, providers),
         Command::Batch(args) => batch::run(args, providers),
         Command::Calibrate(args) => calibrate::run(args, providers),

@@ -28,7 +28,7 @@ Exit codes:
 /// Compare a ledger of scores with the quality targets
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// The file of `--ledger` of the other commands; `-` is standard input
     ledger: PathBuf,
     /// Write a self-contained HTML page with plots to this file

@@ -36,7 +36,7 @@ Exit codes:
 /// Score one wallet
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// The wallet: a JSON document, a CSV file of transactions, or the export of a block explorer; `-` is standard input
     wallet: PathBuf,
     /// The survey of the owner, for a wallet without one: a JSON document

@@ -36,7 +36,7 @@ const MARGIN: Duration = Duration::from_secs(10);
 /// Score wallets over HTTP
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// The address to listen at; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,

@@ -24,7 +24,7 @@ Exit codes: 0 the list is printed, 2 a file is invalid.";
 /// Check skills
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// Files, or folders of skills
     #[arg(required = true)]
     paths: Vec<PathBuf>,
@@ -33,7 +33,7 @@ pub(super) struct Args {
 /// List the skills of a folder
 #[derive(clap::Args)]
 #[command(after_help = LIST_HELP)]
-pub(super) struct ListArgs {
+pub(crate) struct ListArgs {
     #[command(flatten)]
     folder: Folder,
     /// Print one JSON object per skill

@@ -34,15 +34,9 @@ Exit codes:
   130  interrupted";
 
 /// Run, check and measure skills: prompts with typed inputs and checked outputs
-#[derive(clap::Args)]
-#[command(after_help = AFTER_HELP)]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    action: Action,
-}
-
 #[derive(clap::Subcommand)]
-enum Action {
+#[command(after_help = AFTER_HELP)]
+pub(crate) enum Command {
     Run(run::Args),
     Check(check::Args),
     List(check::ListArgs),
@@ -50,13 +44,13 @@ enum Action {
     Report(report::Args),
 }
 
-pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
-    match &args.action {
-        Action::Run(args) => run::run(args, providers),
-        Action::Check(args) => check::run(args),
-        Action::List(args) => check::list(args),
-        Action::New(args) => new::run(args),
-        Action::Report(args) => report::run(args, providers),
+pub(crate) fn run(command: &Command, providers: &Providers) -> Result<Status, Failed> {
+    match command {
+        Command::Run(args) => run::run(args, providers),
+        Command::Check(args) => check::run(args),
+        Command::List(args) => check::list(args),
+        Command::New(args) => new::run(args),
+        Command::Report(args) => report::run(args, providers),
     }
 }
 

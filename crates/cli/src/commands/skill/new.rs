@@ -24,7 +24,7 @@ Exit codes: 0 the file is written, 2 wrong usage, or the file exists.";
 /// Write the file of a new skill, as a template
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// The name of the skill: lowercase letters, digits and hyphens
     name: String,
     /// The type of skill, see below: LLM_JSON_GENERATION, LLM_REVIEW, or handler

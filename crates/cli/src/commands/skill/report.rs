@@ -34,7 +34,7 @@ Exit codes:
 /// Measure a skill: valid at first, retries, consistency, validation time, run time
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// Names or files of skills [default: all skills of the folder]
     skills: Vec<String>,
     /// Number of runs of each example, each with another seed

@@ -37,7 +37,7 @@ Exit codes:
 /// Run a skill
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// The name or the file of the skill
     skill: String,
     /// An input: plain text for a string, JSON for other types; `NAME=@FILE` is the text of a file

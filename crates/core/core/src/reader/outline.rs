@@ -1,6 +1,5 @@
 //! A schema as a table of nodes that the reader steps through.
 
-use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use formwork_json::Kind;
@@ -141,8 +140,4 @@ const DRAFT_7: &str = "http://json-schema.org/draft-07/schema#";
 /// The maximum number of references and variants that are followed for one value.
 const MAX_JUMPS: u32 = 16;
 
-impl fmt::Debug for Outline {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outline").field("nodes", &self.nodes.len()).finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(Outline { nodes.len() });

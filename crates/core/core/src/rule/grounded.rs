@@ -1,6 +1,5 @@
 //! The rule `grounded`: a value stands in the input.
 
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use formwork_evidence::Index;
@@ -24,18 +23,10 @@ impl SourceIndex {
     }
 }
 
-/// Two runs are equal whether or not the text was indexed.
-impl PartialEq for SourceIndex {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
+// Two runs are equal whether or not the text was indexed.
+crate::equal::always_equal!(SourceIndex);
 
-impl fmt::Debug for SourceIndex {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SourceIndex").finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(SourceIndex {});
 
 /// Adds a violation for each text and number at or below `path` that does not stand in the source.
 pub(super) fn validate(

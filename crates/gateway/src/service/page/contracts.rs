@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::{Path, State};
-use axum::http::HeaderMap;
 use axum::response::Response;
 use formwork::contract::ContractError;
 use formwork_core::Time;
@@ -14,11 +13,10 @@ use formwork_ledger::{Group, HourlyReason, Ledger, Version};
 use formwork_schema::{compare, lint};
 use serde_json::Value;
 
-use super::{Cell, Table, Visitor, html, read, refused, share, time, visitor};
+use super::{Cell, Refusal, Table, Visitor, html, internal, read, share, time};
 use crate::access::now;
 use crate::contracts::Folder;
 use crate::problem::{Kind, Problem};
-use crate::protocol::OpenAi;
 use crate::service::Shared;
 
 /// The period of the figures, in days.
@@ -42,18 +40,13 @@ fn start() -> Time {
 }
 
 /// Answers `GET /contracts`.
-pub(super) async fn contracts(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
-    let visitor = match visitor(&shared, &headers) {
-        Ok(visitor) => visitor,
-        Err(response) => return *response,
-    };
-    let found = async {
-        let Some(ledger) = shared.access.ledger() else { return Ok(Vec::new()) };
-        read(ledger, |ledger| Ok(ledger.overview(start())?.contracts)).await
-    };
-    let groups = match found.await {
-        Ok(groups) => groups,
-        Err(problem) => return refused(&OpenAi, &problem),
+pub(super) async fn contracts(
+    State(shared): State<Arc<Shared>>,
+    visitor: Visitor,
+) -> Result<Response, Refusal> {
+    let groups = match shared.access.ledger() {
+        Some(ledger) => read(ledger, |ledger| Ok(ledger.overview(start())?.contracts)).await?,
+        None => Vec::new(),
     };
     let names = shared.folder.as_ref().map(Folder::names).unwrap_or_default();
     let mut rows = Vec::new();
@@ -90,31 +83,26 @@ fn row(name: &str, group: &Group, is_file: bool) -> Vec<Cell> {
 pub(super) async fn contract(
     State(shared): State<Arc<Shared>>,
     Path(name): Path<String>,
-    headers: HeaderMap,
-) -> Response {
-    let visitor = match visitor(&shared, &headers) {
-        Ok(visitor) => visitor,
-        Err(response) => return *response,
-    };
-    let found = async {
-        let (mut tables, mut schema) = (Vec::new(), String::new());
-        match shared.folder.as_ref().map(|folder| folder.get(&name)) {
-            Some(Ok(contract)) => {
-                schema = serde_json::to_string_pretty(&contract.schema).unwrap_or_default();
-                let before = shared.folder.as_ref().and_then(|folder| folder.before(&name));
-                let own = contract.schema.clone();
-                // Comparing versions may take seconds.
-                let work = move || of_schema(&own, before.as_ref().map(|before| &before.schema));
-                let of_schema = tokio::task::spawn_blocking(work).await;
-                tables.extend(of_schema.map_err(|error| Problem::new(Kind::Internal, error.to_string()))?);
-            }
-            Some(Err(ContractError::Unusable(reason))) => {
-                let rows = vec![vec![Cell::from(reason)]];
-                tables.push(Table { title: "The file cannot be used", head: &["reason"], rows });
-            }
-            _ => {}
+    visitor: Visitor,
+) -> Result<Response, Refusal> {
+    let (mut tables, mut schema) = (Vec::new(), String::new());
+    match shared.folder.as_ref().map(|folder| folder.get(&name)) {
+        Some(Ok(contract)) => {
+            schema = serde_json::to_string_pretty(&contract.schema).unwrap_or_default();
+            let before = shared.folder.as_ref().and_then(|folder| folder.before(&name));
+            let own = contract.schema.clone();
+            // Comparing versions may take seconds.
+            let work = move || of_schema(&own, before.as_ref().map(|before| &before.schema));
+            let of_schema = tokio::task::spawn_blocking(work).await;
+            tables.extend(of_schema.map_err(internal)?);
         }
-        let Some(ledger) = shared.access.ledger() else { return Ok((tables, schema)) };
+        Some(Err(ContractError::Unusable(reason))) => {
+            let rows = vec![vec![Cell::from(reason)]];
+            tables.push(Table { title: "The file cannot be used", head: &["reason"], rows });
+        }
+        _ => {}
+    }
+    if let Some(ledger) = shared.access.ledger() {
         let of = name.clone();
         let of_runs = move |ledger: &Ledger| {
             let reasons = ledger.reasons(start(), Some(&of), 1_000)?;
@@ -124,18 +112,12 @@ pub(super) async fn contract(
         let (reasons, groups, found) = read(ledger, of_runs).await?;
         let runs = groups.iter().find(|group| group.name == name).map_or(0, |group| group.runs);
         if tables.is_empty() && found.is_empty() && runs == 0 {
-            return Err(Problem::new(Kind::NotFound, "there is no such contract, and no run has it"));
+            return Err(Problem::new(Kind::NotFound, "there is no such contract, and no run has it").into());
         }
         tables.push(failures(reasons, &name, runs));
         tables.push(versions(found));
-        Ok((tables, schema))
-    };
-    match found.await {
-        Ok((tables, schema)) => {
-            html(&Page { visitor, title: format!("Contract {name}"), note: "", tables, schema })
-        }
-        Err(problem) => refused(&OpenAi, &problem),
     }
+    html(&Page { visitor, title: format!("Contract {name}"), note: "", tables, schema })
 }
 
 /// Returns what is known of a schema without a run.

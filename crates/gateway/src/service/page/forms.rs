@@ -11,10 +11,9 @@ use formwork_ledger::{Feedback, Key, KeyError, KeyRole, NewKey, Period, RecordId
 use formwork_serve::{media_type, read_body};
 
 use super::filter::Filter;
-use super::{Cell, Table, Visitor, html, read, refused, see_other, time, visitor};
+use super::{Cell, Refusal, Table, Visitor, html, read, see_other, time};
 use crate::access::now;
 use crate::problem::{Kind, Problem};
-use crate::protocol::OpenAi;
 use crate::service::{Shared, pages};
 
 /// The maximum size of a form, in bytes.
@@ -52,12 +51,15 @@ async fn form(shared: &Shared, request: Request<Body>) -> Result<Filter, Problem
 }
 
 /// Answers `GET /login`.
-pub(super) async fn login_page() -> Response {
+pub(super) async fn login_page() -> Result<Response, Refusal> {
     html(&Login { message: String::new() })
 }
 
 /// Answers `POST /login`.
-pub(super) async fn login(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
+pub(super) async fn login(
+    State(shared): State<Arc<Shared>>,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
     let begun = async {
         let form = form(&shared, request).await?;
         let presented = form.get("key").unwrap_or_default().trim().to_owned();
@@ -73,91 +75,72 @@ pub(super) async fn login(State(shared): State<Arc<Shared>>, request: Request<Bo
         shared.sessions.begin(&key, shared.tls.is_some(), now())
     };
     match begun.await {
-        Ok(cookie) => {
-            let mut response = see_other("/");
-            with_cookie(&mut response, &cookie);
-            response
-        }
+        Ok(cookie) => Ok(with_cookie(see_other("/"), &cookie)),
         Err(problem) if matches!(problem.kind, Kind::Unauthorized | Kind::Forbidden) => {
             let status = axum::http::StatusCode::from_u16(problem.kind.status()).unwrap_or_default();
-            (status, html(&Login { message: problem.message })).into_response()
+            Ok((status, html(&Login { message: problem.message })?).into_response())
         }
-        Err(problem) => refused(&OpenAi, &problem),
+        Err(problem) => Err(problem.into()),
     }
 }
 
-fn with_cookie(response: &mut Response, cookie: &str) {
+fn with_cookie(mut response: Response, cookie: &str) -> Response {
     // It has hexadecimal digits and the names of attributes alone.
     if let Ok(value) = cookie.parse() {
         response.headers_mut().insert(header::SET_COOKIE, value);
     }
+    response
 }
 
 /// Returns the visitor and the form that a request sends, if the form has the token of the visitor's session.
-async fn checked(shared: &Shared, request: Request<Body>) -> Result<(Visitor, Filter), Box<Response>> {
-    let visitor = visitor(shared, request.headers())?;
-    let read = async {
-        let form = form(shared, request).await?;
-        visitor.check(form.get("csrf").unwrap_or_default())?;
-        Ok(form)
-    };
-    let form = read.await.map_err(|problem: Problem| Box::new(refused(&OpenAi, &problem)))?;
-    Ok((visitor, form))
+async fn checked(shared: &Shared, visitor: &Visitor, request: Request<Body>) -> Result<Filter, Problem> {
+    let form = form(shared, request).await?;
+    visitor.check(form.get("csrf").unwrap_or_default())?;
+    Ok(form)
 }
 
 /// Answers `POST /logout`.
-pub(super) async fn logout(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
-    let headers = request.headers().clone();
-    if let Err(response) = checked(&shared, request).await {
-        return *response;
-    }
+pub(super) async fn logout(
+    State(shared): State<Arc<Shared>>,
+    visitor: Visitor,
+    headers: HeaderMap,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
+    checked(&shared, &visitor, request).await?;
     let cookie = shared.sessions.end(&headers, shared.tls.is_some());
-    let mut response = see_other("/login");
-    with_cookie(&mut response, &cookie);
-    response
+    Ok(with_cookie(see_other("/login"), &cookie))
 }
 
 /// Answers `POST /runs/{id}/feedback`.
 pub(super) async fn feedback(
     State(shared): State<Arc<Shared>>,
     Path(id): Path<String>,
+    visitor: Visitor,
     request: Request<Body>,
-) -> Response {
-    let form = match checked(&shared, request).await {
-        Ok((_, form)) => form,
-        Err(response) => return *response,
+) -> Result<Response, Refusal> {
+    let form = checked(&shared, &visitor, request).await?;
+    let run: RecordId = id.parse().map_err(|_| Problem::new(Kind::NotFound, "there is no such run"))?;
+    let feedback = match form.get("feedback") {
+        Some("good") => Feedback::Good,
+        Some("bad") => Feedback::Bad,
+        _ => return Err(Problem::new(Kind::Invalid, "`feedback` has to be good or bad").into()),
     };
-    let stored = async {
-        let unknown = || Problem::new(Kind::NotFound, "there is no such run");
-        let run: RecordId = id.parse().map_err(|_| unknown())?;
-        let feedback = match form.get("feedback") {
-            Some("good") => Feedback::Good,
-            Some("bad") => Feedback::Bad,
-            _ => return Err(Problem::new(Kind::Invalid, "`feedback` has to be good or bad")),
-        };
-        read(pages::ledger(&shared)?, move |ledger| ledger.feedback(run, feedback)).await?;
-        Ok(run)
-    };
-    match stored.await {
-        Ok(run) => see_other(&format!("/runs/{run}")),
-        Err(problem) => refused(&OpenAi, &problem),
-    }
+    read(pages::ledger(&shared)?, move |ledger| ledger.feedback(run, feedback)).await?;
+    Ok(see_other(&format!("/runs/{run}")))
 }
 
 /// Answers `GET /keys`.
-pub(super) async fn keys(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
-    match visitor(&shared, &headers) {
-        Ok(visitor) => shown(&shared, visitor, String::new(), String::new()).await,
-        Err(response) => *response,
-    }
+pub(super) async fn keys(State(shared): State<Arc<Shared>>, visitor: Visitor) -> Result<Response, Refusal> {
+    shown(&shared, visitor, String::new(), String::new()).await
 }
 
 /// Answers `POST /keys`: adds a key and shows its secret once.
-pub(super) async fn add(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
-    let (visitor, form) = match checked(&shared, request).await {
-        Ok(checked) => checked,
-        Err(response) => return *response,
-    };
+pub(super) async fn add(
+    State(shared): State<Arc<Shared>>,
+    visitor: Visitor,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
+    let form = checked(&shared, &visitor, request).await?;
     let added = async {
         let new = new_key(&form)?;
         read(pages::ledger(&shared)?, move |ledger| ledger.add_key(new, now())).await
@@ -176,7 +159,8 @@ fn new_key(form: &Filter) -> Result<NewKey, Problem> {
     let budget = form
         .get("budget")
         .map(|budget| parse_usd(budget).map_err(|_| invalid("the budget has to be an amount such as 2.50")));
-    let rpm = form.get("rpm").map(str::parse).transpose();
+    let number =
+        |name: &str, message: &str| form.get(name).map(str::parse).transpose().map_err(|_| invalid(message));
     let models = form.get("models").unwrap_or_default().split(',').map(str::trim);
     Ok(NewKey {
         budget: budget.transpose()?,
@@ -188,17 +172,9 @@ fn new_key(form: &Filter) -> Result<NewKey, Problem> {
                 Some(known.ok_or_else(|| invalid("the period has to be day, week or month"))?)
             }
         },
-        tpm: form
-            .get("tpm")
-            .map(str::parse)
-            .transpose()
-            .map_err(|_| invalid("the tokens a minute have to be a number"))?,
-        max_open: form
-            .get("max_open")
-            .map(str::parse)
-            .transpose()
-            .map_err(|_| invalid("the open requests have to be a number"))?,
-        rpm: rpm.map_err(|_| invalid("the requests a minute have to be a number"))?,
+        tpm: number("tpm", "the tokens a minute have to be a number")?,
+        max_open: number("max_open", "the open requests have to be a number")?,
+        rpm: number("rpm", "the requests a minute have to be a number")?,
         models: models.filter(|model| !model.is_empty()).map(str::to_owned).collect(),
         role: if form.get("role") == Some("admin") { KeyRole::Admin } else { KeyRole::Client },
         ..NewKey::new(form.get("name").unwrap_or_default())
@@ -206,11 +182,12 @@ fn new_key(form: &Filter) -> Result<NewKey, Problem> {
 }
 
 /// Answers `POST /keys/revoke`.
-pub(super) async fn revoke(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
-    let (visitor, form) = match checked(&shared, request).await {
-        Ok(checked) => checked,
-        Err(response) => return *response,
-    };
+pub(super) async fn revoke(
+    State(shared): State<Arc<Shared>>,
+    visitor: Visitor,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
+    let form = checked(&shared, &visitor, request).await?;
     let name = form.get("name").unwrap_or_default().to_owned();
     let revoked =
         async { read(pages::ledger(&shared)?, move |ledger| ledger.revoke_key(&name, now())).await };
@@ -221,12 +198,8 @@ pub(super) async fn revoke(State(shared): State<Arc<Shared>>, request: Request<B
     shown(&shared, visitor, note, String::new()).await
 }
 
-async fn shown(shared: &Shared, visitor: Visitor, note: String, secret: String) -> Response {
-    let found = async { read(pages::ledger(shared)?, formwork_ledger::Ledger::keys).await };
-    let keys = match found.await {
-        Ok(keys) => keys,
-        Err(problem) => return refused(&OpenAi, &problem),
-    };
+async fn shown(shared: &Shared, visitor: Visitor, note: String, secret: String) -> Result<Response, Refusal> {
+    let keys = read(pages::ledger(shared)?, formwork_ledger::Ledger::keys).await?;
     let row = |key: Key| {
         let state = match (key.revoked, key.expires) {
             (Some(revoked), _) => format!("revoked {}", time(revoked)),

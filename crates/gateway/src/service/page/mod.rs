@@ -1,5 +1,6 @@
 //! Pages for admins: what happened, why, and what it costs. Templates escape every text; nothing is loaded from elsewhere.
 
+mod batches;
 mod contracts;
 mod filter;
 mod forms;
@@ -7,23 +8,28 @@ mod overview;
 mod run;
 mod runs;
 mod session;
+mod table;
 
 use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse as _, Response};
 use axum::routing::{get, post};
 use formwork_ledger::Ledger;
 
-use super::refused::refused;
+use super::refused::Refusal;
 use super::{Shared, pages};
 use crate::access::now;
 use crate::problem::{Kind, Problem};
-use crate::protocol::{OpenAi, timestamp};
+use crate::protocol::timestamp;
 
+pub(crate) use batches::Batches;
 pub(crate) use session::{Sessions, Visitor};
+use table::{Cell, Table, href};
 
 /// The pages load their style and script from the service alone, and no page may frame them.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'self'; \
@@ -69,29 +75,32 @@ fn asset(text: &'static str, media: &'static str) -> impl Fn() -> std::future::R
     }
 }
 
-/// Returns the admin of a request: of a session, of a presented key, or anyone for a service without keys.
-///
-/// # Errors
-/// The response for others: for a browser the way to the login.
-fn visitor(shared: &Shared, headers: &HeaderMap) -> Result<Visitor, Box<Response>> {
-    if shared.is_view {
-        return Ok(Visitor::default());
-    }
-    let session = shared.access.ledger().and_then(|ledger| shared.sessions.find(headers, ledger, now()));
-    if let Some(visitor) = session {
-        return Ok(visitor);
-    }
-    let found = pages::admin(shared, headers).and_then(|()| shared.access.client(headers));
-    let is_browser = headers
-        .get(header::ACCEPT)
-        .and_then(|accept| accept.to_str().ok())
-        .is_some_and(|accept| accept.contains("text/html"));
-    match found {
-        Ok(client) => Ok(Visitor { name: client.name().to_owned(), csrf: None }),
-        Err(problem) if is_browser && problem.kind == Kind::Unauthorized => {
-            Err(Box::new(see_other("/login")))
+/// The admin of a request: of a session, of a presented key, or anyone for a service without keys. Others are refused; a browser is
+/// sent to the login.
+impl FromRequestParts<Arc<Shared>> for Visitor {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Refusal> {
+        let headers = &parts.headers;
+        if shared.is_view {
+            return Ok(Self::default());
         }
-        Err(problem) => Err(Box::new(refused(&OpenAi, &problem))),
+        let session = shared.access.ledger().and_then(|ledger| shared.sessions.find(headers, ledger, now()));
+        if let Some(visitor) = session {
+            return Ok(visitor);
+        }
+        let found = pages::admin(shared, headers).and_then(|()| shared.access.client(headers));
+        let is_browser = headers
+            .get(header::ACCEPT)
+            .and_then(|accept| accept.to_str().ok())
+            .is_some_and(|accept| accept.contains("text/html"));
+        match found {
+            Ok(client) => Ok(Self { name: client.name().to_owned(), csrf: None }),
+            Err(problem) if is_browser && problem.kind == Kind::Unauthorized => {
+                Err(Refusal::from(see_other("/login")))
+            }
+            Err(problem) => Err(problem.into()),
+        }
     }
 }
 
@@ -106,20 +115,20 @@ async fn read<T: Send + 'static>(
     read: impl FnOnce(&Ledger) -> Result<T, formwork_ledger::Error> + Send + 'static,
 ) -> Result<T, Problem> {
     let ledger = ledger.clone();
-    let internal = |error: String| Problem::new(Kind::Internal, error);
     let done = tokio::task::spawn_blocking(move || read(&ledger)).await;
-    done.map_err(|error| internal(error.to_string()))?.map_err(|error| match error {
-        formwork_ledger::Error::Storage { .. } => internal(error.to_string()),
+    done.map_err(internal)?.map_err(|error| match error {
+        formwork_ledger::Error::Storage { .. } => internal(error),
         error => Problem::new(Kind::Invalid, error.to_string()),
     })
 }
 
+fn internal(error: impl ToString) -> Problem {
+    Problem::new(Kind::Internal, error.to_string())
+}
+
 /// Returns the response with a page.
-fn html(page: &impl Template) -> Response {
-    let text = match page.render() {
-        Ok(text) => text,
-        Err(error) => return refused(&OpenAi, &Problem::new(Kind::Internal, error.to_string())),
-    };
+fn html(page: &impl Template) -> Result<Response, Refusal> {
+    let text = page.render().map_err(internal)?;
     let headers = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -127,43 +136,7 @@ fn html(page: &impl Template) -> Response {
         (header::REFERRER_POLICY, "same-origin"),
         (header::CACHE_CONTROL, "no-store"),
     ];
-    (headers, Html(text)).into_response()
-}
-
-/// A table of texts, some of which lead to another page.
-#[derive(Debug, Template)]
-#[template(path = "page/table.html")]
-struct Table {
-    title: &'static str,
-    head: &'static [&'static str],
-    rows: Vec<Vec<Cell>>,
-}
-
-#[derive(Debug)]
-struct Cell {
-    text: String,
-    /// The page that it leads to; empty for none.
-    href: String,
-}
-
-impl<T: ToString> From<T> for Cell {
-    fn from(text: T) -> Self {
-        Self { text: text.to_string(), href: String::new() }
-    }
-}
-
-impl Cell {
-    /// Returns a cell that leads to the runs with these members of a [`RunQuery`](formwork_ledger::RunQuery).
-    fn runs(text: impl ToString, filter: &[(&str, &str)]) -> Self {
-        Self { text: text.to_string(), href: href("/runs", filter) }
-    }
-}
-
-/// Returns a path with the members of a query that are not empty.
-fn href(path: &str, query: &[(&str, &str)]) -> String {
-    let mut out = form_urlencoded::Serializer::new(String::new());
-    out.extend_pairs(query.iter().filter(|(_, value)| !value.is_empty()));
-    format!("{path}?{}", out.finish())
+    Ok((headers, Html(text)).into_response())
 }
 
 /// A bar of a drawing that is 600 wide and 80 high.

@@ -4,17 +4,16 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::State;
-use axum::http::{HeaderMap, Uri};
+use axum::http::Uri;
 use axum::response::Response;
 use formwork_core::Time;
 use formwork_extract::ObservationStore;
 use formwork_ledger::{Group, HourlyReason, Key, Ledger, Overview, format_usd};
 
 use super::filter::Filter;
-use super::{Bar, Cell, Table, Visitor, html, read, refused, share, time, visitor};
+use super::{Bar, Cell, Refusal, Table, Visitor, html, read, share, time};
 use crate::access::now;
 use crate::problem::Problem;
-use crate::protocol::OpenAi;
 use crate::service::Shared;
 
 const DAY: u64 = 24 * 3_600_000;
@@ -32,22 +31,17 @@ struct Page {
     figures: Vec<(&'static str, String)>,
     bars: Vec<Bar>,
     tables: Vec<Table>,
-    /// Markup.
-    batches: String,
 }
 
 /// Answers `GET /`.
-pub(super) async fn overview(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap) -> Response {
-    let visitor = match visitor(&shared, &headers) {
-        Ok(visitor) => visitor,
-        Err(response) => return *response,
-    };
+pub(super) async fn overview(
+    State(shared): State<Arc<Shared>>,
+    visitor: Visitor,
+    uri: Uri,
+) -> Result<Response, Refusal> {
     let wanted = Filter::parse(uri.query().unwrap_or_default());
     let days = wanted.get("days").and_then(|days| days.parse().ok()).unwrap_or(1).clamp(1, 366);
-    match page(&shared, visitor, days).await {
-        Ok(page) => html(&page),
-        Err(problem) => refused(&OpenAi, &problem),
-    }
+    html(&page(&shared, visitor, days).await?)
 }
 
 async fn page(shared: &Shared, visitor: Visitor, days: u64) -> Result<Page, Problem> {
@@ -61,7 +55,6 @@ async fn page(shared: &Shared, visitor: Visitor, days: u64) -> Result<Page, Prob
         figures: Vec::new(),
         bars: Vec::new(),
         tables: Vec::new(),
-        batches: String::new(),
     };
     if let Some(ledger) = shared.access.ledger() {
         page.note = "";
@@ -70,7 +63,7 @@ async fn page(shared: &Shared, visitor: Visitor, days: u64) -> Result<Page, Prob
     page.tables.push(targets(shared));
     page.tables.push(in_force(shared));
     if let Some(batches) = &shared.batches {
-        batches.write(&mut page.batches);
+        page.tables.extend(batches.tables());
     }
     Ok(page)
 }

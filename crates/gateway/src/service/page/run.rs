@@ -12,9 +12,8 @@ use formwork_json::{JsonPath, Level, locate_all, read};
 use formwork_ledger::{RunDetail, StoredCall, StoredRun};
 use serde_json::Value;
 
-use super::{Bar, Cell, Table, Visitor, dollars, html, refused, time, visitor};
+use super::{Bar, Cell, Refusal, Table, Visitor, dollars, html, internal, time};
 use crate::access::Client;
-use crate::protocol::OpenAi;
 use crate::service::{Shared, pages};
 
 /// The maximum length of a text on a page, in characters.
@@ -71,27 +70,16 @@ struct Mark {
 pub(super) async fn run(
     State(shared): State<Arc<Shared>>,
     Path(id): Path<String>,
+    visitor: Visitor,
     headers: HeaderMap,
-) -> Response {
-    let visitor = match visitor(&shared, &headers) {
-        Ok(visitor) => visitor,
-        Err(response) => return *response,
-    };
-    let detail = match pages::find(&shared, &Client::default(), &id).await {
-        Ok(detail) => detail,
-        Err(problem) => return refused(&OpenAi, &problem),
-    };
+) -> Result<Response, Refusal> {
+    let detail = pages::find(&shared, &Client::default(), &id).await?;
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
     let scheme = if shared.tls.is_some() { "https" } else { "http" };
     let base = format!("{scheme}://{host}");
     // The evidence of a long input takes a while.
     let page = tokio::task::spawn_blocking(move || page(visitor, detail, &base)).await;
-    match page {
-        Ok(page) => html(&page),
-        Err(error) => {
-            refused(&OpenAi, &crate::problem::Problem::new(crate::problem::Kind::Internal, error.to_string()))
-        }
-    }
+    html(&page.map_err(internal)?)
 }
 
 fn page(visitor: Visitor, detail: RunDetail, base: &str) -> Page {

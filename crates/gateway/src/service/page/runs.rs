@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::State;
-use axum::http::{HeaderMap, Uri, header};
+use axum::http::{Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use formwork_ledger::{RunQuery, StoredRun};
 
 use super::filter::{Field, Filter};
-use super::{Cell, Table, Visitor, dollars, html, read, refused, time, visitor};
-use crate::protocol::OpenAi;
+use super::{Cell, Refusal, Table, Visitor, dollars, html, read, time};
 use crate::service::{Shared, pages};
 
 /// The maximum number of runs of an export.
@@ -30,21 +29,15 @@ struct List {
 }
 
 /// Answers `GET /runs`.
-pub(super) async fn runs(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap) -> Response {
-    let visitor = match visitor(&shared, &headers) {
-        Ok(visitor) => visitor,
-        Err(response) => return *response,
-    };
+pub(super) async fn runs(
+    State(shared): State<Arc<Shared>>,
+    visitor: Visitor,
+    uri: Uri,
+) -> Result<Response, Refusal> {
     let filter = Filter::parse(uri.query().unwrap_or_default());
-    let found = async {
-        let ledger = pages::ledger(&shared)?;
-        let query = filter.query(ledger)?;
-        read(ledger, move |ledger| ledger.runs(&query)).await
-    };
-    let found = match found.await {
-        Ok(found) => found,
-        Err(problem) => return refused(&OpenAi, &problem),
-    };
+    let ledger = pages::ledger(&shared)?;
+    let query = filter.query(ledger)?;
+    let found = read(ledger, move |ledger| ledger.runs(&query)).await?;
     html(&List {
         visitor,
         fields: filter.fields(),
@@ -104,40 +97,34 @@ fn unsure(run: &StoredRun) -> String {
 }
 
 /// Answers `GET /runs.jsonl`: the newest runs of a filter with their calls, one on each line.
-pub(super) async fn export(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap) -> Response {
-    if let Err(response) = visitor(&shared, &headers) {
-        return *response;
-    }
+pub(super) async fn export(
+    State(shared): State<Arc<Shared>>,
+    _: Visitor,
+    uri: Uri,
+) -> Result<Response, Refusal> {
     let filter = Filter::parse(uri.query().unwrap_or_default());
-    let found = async {
-        let ledger = pages::ledger(&shared)?;
-        let query = RunQuery { limit: MAX_EXPORT, scan: 0, ..filter.query(ledger)? };
-        read(ledger, move |ledger| {
-            let mut out = Vec::new();
-            for run in ledger.runs(&query)?.runs {
-                let Some(line) = ledger.run(run.id)?.and_then(|run| serde_json::to_vec(&run).ok()) else {
-                    continue;
-                };
-                if out.len() + line.len() > MAX_BYTES {
-                    break;
-                }
-                out.extend(line);
-                out.push(b'\n');
+    let ledger = pages::ledger(&shared)?;
+    let query = RunQuery { limit: MAX_EXPORT, scan: 0, ..filter.query(ledger)? };
+    let lines = read(ledger, move |ledger| {
+        let mut out = Vec::new();
+        for run in ledger.runs(&query)?.runs {
+            let Some(line) = ledger.run(run.id)?.and_then(|run| serde_json::to_vec(&run).ok()) else {
+                continue;
+            };
+            if out.len() + line.len() > MAX_BYTES {
+                break;
             }
-            Ok(out)
-        })
-        .await
-    };
-    match found.await {
-        Ok(lines) => {
-            let headers = [
-                (header::CONTENT_TYPE, "application/jsonl"),
-                (header::CONTENT_DISPOSITION, "attachment; filename=\"runs.jsonl\""),
-                (header::CACHE_CONTROL, "no-store"),
-                (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-            ];
-            (headers, lines).into_response()
+            out.extend(line);
+            out.push(b'\n');
         }
-        Err(problem) => refused(&OpenAi, &problem),
-    }
+        Ok(out)
+    })
+    .await?;
+    let headers = [
+        (header::CONTENT_TYPE, "application/jsonl"),
+        (header::CONTENT_DISPOSITION, "attachment; filename=\"runs.jsonl\""),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    Ok((headers, lines).into_response())
 }

@@ -1,7 +1,6 @@
 //! The worker: answers Restate's requests, and asks models.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -150,11 +149,7 @@ impl Worker {
     }
 }
 
-impl fmt::Debug for Worker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker").field("pool", &self.pool).finish_non_exhaustive()
-    }
-}
+formwork_core::debug_fields!(Worker { pool });
 
 /// The service that takes rows to their results.
 struct FormworkRow {

@@ -1,7 +1,6 @@
 //! The batches of a folder, for the page of admins. They are only read.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +9,7 @@ use std::time::Instant;
 use formwork_batch::{BatchError, Control, Progress, Stop, View};
 use formwork_ledger::format_usd;
 
-use super::html::row;
+use super::table::{Cell, Table};
 
 /// The maximum number of batches on the page: the last ones by name.
 const MAX: usize = 100;
@@ -28,13 +27,9 @@ impl Batches {
         Self { folder, progress: Mutex::default() }
     }
 
-    /// Writes a table of the batches, and the reasons for rows without a value.
-    pub(super) fn write(&self, out: &mut String) {
-        out.push_str(
-            "<h2>Batches</h2><table><tr><th>batch<th>from<th>state<th>rows<th>accepted<th>rejected<th>calls<th>rows a minute\
-             <th>US dollars</tr>",
-        );
-        let mut reasons = String::new();
+    /// Returns a table of the batches, and one of the reasons for rows without a value if there are any.
+    pub(super) fn tables(&self) -> Vec<Table> {
+        let (mut rows, mut reasons) = (Vec::new(), Vec::new());
         for folder in self.folders() {
             let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
             let view = match View::open(&folder) {
@@ -42,35 +37,49 @@ impl Batches {
                 Err(BatchError::NoBatch(_)) => continue,
                 // The file was written by another version, or is not a batch's.
                 Err(error) => {
-                    row(out, &[&name, "", &error.to_string()]);
+                    rows.push(unreadable(&name, &error));
                     continue;
                 }
             };
             match view.progress().and_then(|progress| Ok((state(&view, &progress)?, progress))) {
                 Ok((state, progress)) => {
                     let rate = self.rate(&folder, progress.finished());
-                    let numbers = [progress.rows, progress.accepted, progress.rejected, progress.calls];
-                    let [rows, accepted, rejected, calls] = numbers.map(|number| number.to_string());
-                    let source = &view.spec().source;
-                    let rate = rate.map_or("-".to_owned(), |rate| format!("{rate:.0}"));
-                    row(
-                        out,
-                        &[&name, source, state, &rows, &accepted, &rejected, &calls, &rate, &cost(&progress)],
-                    );
-                    for (reason, rows) in &progress.reasons {
-                        row(&mut reasons, &[&name, reason, &rows.to_string()]);
-                    }
+                    rows.push(vec![
+                        name.as_str().into(),
+                        view.spec().source.as_str().into(),
+                        state.into(),
+                        progress.rows.into(),
+                        progress.accepted.into(),
+                        progress.rejected.into(),
+                        progress.calls.into(),
+                        rate.map_or("-".to_owned(), |rate| format!("{rate:.0}")).into(),
+                        cost(&progress).into(),
+                    ]);
+                    let reason = |(reason, rows): (&String, &u64)| {
+                        vec![name.as_str().into(), reason.into(), rows.into()]
+                    };
+                    reasons.extend(progress.reasons.iter().map(reason));
                 }
-                Err(error) => row(out, &[&name, "", &error.to_string()]),
+                Err(error) => rows.push(unreadable(&name, &error)),
             }
         }
-        out.push_str("</table>");
+        let head = &[
+            "batch",
+            "from",
+            "state",
+            "rows",
+            "accepted",
+            "rejected",
+            "calls",
+            "rows a minute",
+            "US dollars",
+        ];
+        let mut tables = vec![Table { title: "Batches", head, rows }];
         if !reasons.is_empty() {
-            _ = write!(
-                out,
-                "<h2>Rejected rows of batches</h2><table><tr><th>batch<th>reason<th>rows</tr>{reasons}</table>"
-            );
+            let head = &["batch", "reason", "rows"];
+            tables.push(Table { title: "Rejected rows of batches", head, rows: reasons });
         }
+        tables
     }
 
     fn folders(&self) -> Vec<PathBuf> {
@@ -90,6 +99,10 @@ impl Batches {
         let minutes = before.elapsed().as_secs_f64() / 60.0;
         (minutes > 0.0).then(|| finished.saturating_sub(rows) as f64 / minutes)
     }
+}
+
+fn unreadable(name: &str, error: &BatchError) -> Vec<Cell> {
+    vec![name.into(), "".into(), error.into()]
 }
 
 fn is_batch(folder: &Path) -> bool {
@@ -123,8 +136,11 @@ mod tests {
     use formwork_batch::{Batch, Row, Spec};
     use serde_json::json;
 
-    use super::super::html::escaped;
     use super::*;
+
+    fn shown(batches: &Batches) -> String {
+        batches.tables().iter().map(ToString::to_string).collect()
+    }
 
     #[test]
     fn batches_of_a_folder_are_shown_with_their_numbers_and_nothing_of_them_is_markup() {
@@ -137,16 +153,15 @@ mod tests {
         fs::write(folder.path().join("broken").join("ledger.db"), "no database").unwrap();
         for root in [folder.path().to_owned(), folder.path().join("b<i>")] {
             let batches = Batches::new(root.clone());
-            let mut out = String::new();
-            batches.write(&mut out);
-            let expected = format!("<td>{}", escaped("<script>alert(1)</script>.jsonl"));
-            assert!(out.contains("<td>b&lt;i&gt;") && out.contains(&expected), "{out}");
-            assert!(out.contains("<td>interrupted<td>3<td>0<td>0<td>0<td>-<td>"), "{out}");
+            let out = shown(&batches);
+            let expected = "<td>&#60;script&#62;alert(1)&#60;/script&#62;.jsonl</td>";
+            assert!(out.contains("<td>b&#60;i&#62;</td>") && out.contains(expected), "{out}");
+            let cells = ["interrupted", "3", "0", "0", "0", "-", ""];
+            assert!(out.contains(&cells.map(|cell| format!("<td>{cell}")).join("</td>")), "{out}");
             assert!(!out.contains("<script>") && !out.contains("<td>other"), "{out}");
             assert_eq!(out.contains("<td>broken"), root == folder.path(), "{out}");
-            let mut out = String::new();
-            batches.write(&mut out);
-            assert!(out.contains("<td>0<td>0<td>0<td>0<td>"), "{out}");
+            let out = shown(&batches);
+            assert!(out.contains(&["<td>0</td>"; 4].concat()), "{out}");
         }
     }
 }
