@@ -28,7 +28,7 @@ pub struct Candidate {
     pub span: Span,
     /// The differences between these bytes and the value, in the order of the text; empty if they are JSON.
     pub edits: Vec<Edit>,
-    /// The numbers that the value does not hold exactly, in the order of the text.
+    /// The numbers that the value does not hold exactly, in the order of the text. One beyond the range of a double is `null` in the value.
     pub rounded: Vec<Rounded>,
     /// The edits outside of documents, and the documents, in the order of the text. All candidates share the list.
     outside: Arc<[Edit]>,
@@ -45,7 +45,7 @@ impl Candidate {
         self.edits.iter().any(|edit| edit.kind == EditKind::Sequence)
     }
 
-    /// Returns whether the text is the value as JSON, and nothing else.
+    /// Returns whether the text is the value as JSON, and nothing else. Its numbers may be [rounded](Self::rounded).
     pub fn is_exact(&self) -> bool {
         self.edits.is_empty() && self.around().next().is_none()
     }
@@ -376,15 +376,16 @@ fn scalar(text: &str, level: Level, findings: &Findings, work: &Work) -> Option<
         return Some(Found { value, span: region, edits, rounded, fenced: false });
     }
     // In Markdown a backtick marks code, not a string.
-    if level < Level::Lenient || region.of(text).starts_with('`') {
+    if region.of(text).starts_with('`') {
         return None;
     }
-    if let Some(value) = numbers(region.of(text)) {
+    if let Some(value) = numbers(region.of(text)).filter(|_| level >= Level::Lenient) {
         let edits = vec![Edit::new(EditKind::Sequence, region, "")];
         return Some(Found { value, span: region, edits, rounded: Vec::new(), fenced: false });
     }
     let parsed = parse_at(text, region, level, work).ok()?;
-    let whole = parsed.span.end == region.end;
+    // JSON that serde_json does not read is a number beyond the range of a double; anything else needs an edit.
+    let whole = parsed.span.end == region.end && (level >= Level::Lenient || parsed.edits.is_empty());
     let Tolerated { value, span, edits, rounded } = parsed;
     whole.then_some(Found { value, span, edits, rounded, fenced: false })
 }
