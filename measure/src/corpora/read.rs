@@ -7,10 +7,10 @@ use formwork_json::{Level, is_same, read};
 use formwork_schema::{compile, contract_for};
 use serde_json::Value;
 
-use super::{Args, Scores, rows, text};
+use super::{Args, Scores, percent, rows, text};
 
 /// The result of reading a row.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     Right,
     /// A wrong value, which is returned as if it were right.
@@ -87,17 +87,25 @@ pub(super) fn mechanical_with_schema(args: &Args) -> Result<(), String> {
 /// Scores the test suites of similar projects, except rows that need a schema or a streaming mode.
 pub(super) fn suites(args: &Args) -> Result<(), String> {
     let mut scores = Scores::default();
-    let (mut wrong, mut errors) = (0, 0);
+    // Of the rows of whole texts, and of all rows.
+    let (mut whole, mut all) = ([0; 3], [0; 3]);
     let is_plain = |row: &Value| row["contradicted"] != true && row["core"] == true;
     for row in rows(&args.folder.join("repair_suites.jsonl"))?.into_iter().filter(is_plain) {
         let peer = text(&row, "peer");
         let found = found(args, &row, peer);
-        wrong += usize::from(found == Found::Wrong);
-        errors += usize::from(found == Found::Error);
+        let is_whole = !text(&row, "mode").contains("partial");
+        for counts in [&mut all].into_iter().chain(is_whole.then_some(&mut whole)) {
+            counts[found as usize] += 1;
+        }
         scores.add(&format!("{peer} {}", text(&row, "mode")), found == Found::Right);
     }
     scores.print("peers' suites, no schema");
-    println!("  wrong value returned as success: {wrong}, error instead of a value: {errors}");
+    for (rows, counts) in [("final", whole), ("all", all)] {
+        let [right, wrong, error] = counts.map(|count| percent(count, counts.iter().sum()));
+        println!(
+            "  {rows} rows: {right:.1} % right, {wrong:.1} % a wrong value as success, {error:.1} % an error ({counts:?})"
+        );
+    }
     Ok(())
 }
 

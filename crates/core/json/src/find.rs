@@ -42,6 +42,7 @@ pub(crate) fn find(text: &str, level: Level, work: &Work) -> Findings {
     if text.starts_with('\u{FEFF}') {
         scan.skip(EditKind::ByteOrderMark, '\u{FEFF}'.len_utf8());
     }
+    scan.at = scan.after_text();
     loop {
         scan.at = scan.source.find(scan.at, |c| matches!(c, '{' | '[' | '}' | ']' | '<' | '`' | '~'));
         if scan.at >= text.len() {
@@ -101,6 +102,16 @@ impl Scan<'_> {
         self.at += len;
     }
 
+    /// Returns the end of the text in quotes that the whole text begins with, because its brackets are a part of it; a bracket right
+    /// after the quote begins a document.
+    fn after_text(&self) -> usize {
+        let first = self.source.find(self.at, |c| !c.is_whitespace());
+        let inner = self.source.find(first + 1, |c| !c.is_whitespace());
+        let is_text = self.source.byte(first) == Some(b'"')
+            && self.source.byte(inner).is_some_and(|byte| byte.is_ascii_alphanumeric());
+        if is_text { self.source.find(inner, |c| matches!(c, '"' | '\n' | '\\')) } else { self.at }
+    }
+
     /// Skips a reasoning block, or a closing tag whose opening tag was part of the chat template.
     fn reasoning(&mut self) -> bool {
         let source = self.source;
@@ -154,19 +165,28 @@ impl Scan<'_> {
         Some(*end.insert(known.unwrap_or_else(|| source.find_word(at, marker).unwrap_or(source.end()))))
     }
 
-    /// Returns whether the text up to `end` is the beginning of a document, and not of prose in brackets.
-    fn is_document(&self, is_object: bool, end: usize) -> bool {
+    /// Returns whether the text from here on is the beginning of a document, and not of prose in brackets.
+    fn is_document(&self, is_object: bool) -> bool {
         let next = |at: usize| self.source.find(at, |c| !c.is_whitespace());
         let first = next(self.at + 1);
-        let begins = match self.source.byte(first) {
-            Some(b'"') => true,
+        match self.source.byte(first) {
+            Some(b'"' | b'\'') => true,
             Some(b'{' | b'[') => !is_object,
             _ => {
                 let name = self.source.find(first, |c| !c.is_alphanumeric() && c != '_');
                 is_object && name > first && self.source.byte(next(name)) == Some(b':')
             }
-        };
-        begins && end > first
+        }
+    }
+
+    /// Returns whether the bracket here is an index (`f[0]`), a footnote or a pattern (`/[a-z]/`): it touches the word before it, and
+    /// has one word.
+    fn is_index(&self) -> bool {
+        let before = self.text.get(..self.at).and_then(|before| before.chars().next_back());
+        let touches = before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '/'));
+        let is_after_fence = self.findings.skipped.last().is_some_and(|edit| edit.span.end == self.at);
+        let end = self.source.find(self.at + 1, |c| !c.is_alphanumeric() && !matches!(c, '_' | '-'));
+        touches && !is_after_fence && end > self.at + 1 && self.source.byte(end) == Some(b']')
     }
 
     /// Reads the object or array that begins here, if one does.
@@ -183,6 +203,10 @@ impl Scan<'_> {
             }
             _ => return false,
         };
+        if !is_object && self.is_index() {
+            self.failed.arrays.push(None);
+            return false;
+        }
         let region = Span::new(self.at, self.text.len());
         let mut parsed = parse_at(self.text, region, self.level, self.work);
         if parsed.as_ref().map_or(true, is_closed)
@@ -198,7 +222,7 @@ impl Scan<'_> {
                 true
             }
             Err(Failure { stop, open }) => {
-                if self.is_document(is_object, stop.at()) {
+                if self.is_document(is_object) {
                     let kept = self.findings.found.len();
                     for bracket in open.into_iter().filter(|bracket| *bracket != b'(') {
                         self.failed.starts(bracket == b'{').push(Some(kept));

@@ -28,7 +28,7 @@ pub struct Candidate {
     pub span: Span,
     /// The differences between these bytes and the value, in the order of the text; empty if they are JSON.
     pub edits: Vec<Edit>,
-    /// The numbers that the value does not hold exactly, in the order of the text.
+    /// The numbers that the value does not hold exactly, in the order of the text. One beyond the range of a double is `null` in the value.
     pub rounded: Vec<Rounded>,
     /// The edits outside of documents, and the documents, in the order of the text. All candidates share the list.
     outside: Arc<[Edit]>,
@@ -45,7 +45,7 @@ impl Candidate {
         self.edits.iter().any(|edit| edit.kind == EditKind::Sequence)
     }
 
-    /// Returns whether the text is the value as JSON, and nothing else.
+    /// Returns whether the text is the value as JSON, and nothing else. Its numbers may be [rounded](Self::rounded).
     pub fn is_exact(&self) -> bool {
         self.edits.is_empty() && self.around().next().is_none()
     }
@@ -222,11 +222,29 @@ fn tolerant_with(text: &str, level: Level, work: &Work) -> Result<Reading, ReadE
         });
     }
     let Findings { found, skipped, .. } = findings;
+    if found.iter().all(|found| is_lost(text, found)) {
+        return Err(ReadError::Unfinished);
+    }
     let sequence = sequence(text, &found, level);
     let candidates = with_surroundings(text, sequence, found, skipped);
     match candidates.first().and_then(|best| undecided(text, best)) {
         Some((at, message)) => Err(ReadError::Syntax { at, message: message.to_owned() }),
         None => Ok(Reading { candidates }),
+    }
+}
+
+/// Returns whether nothing but brackets was kept of a document that the end of the text cut off.
+fn is_lost(text: &str, Found { value, edits, .. }: &Found) -> bool {
+    let skips = |edit: &Edit| edit.kind == EditKind::Closed && !edit.span.of(text).trim().is_empty();
+    edits.iter().any(skips) && is_bare(value)
+}
+
+/// Returns whether a value has brackets alone.
+fn is_bare(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().all(is_bare),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
     }
 }
 
@@ -237,6 +255,11 @@ fn undecided(text: &str, best: &Candidate) -> Option<(usize, &'static str)> {
         [EditKind::MissingComma, EditKind::MissingQuote, EditKind::Colon, EditKind::Junk, EditKind::Bracket];
     let rest = |at: usize| text.get(at..).unwrap_or_default().trim_start();
     let mut inner = best.edits.iter().filter(|edit| edit.kind == EditKind::InnerQuote);
+    // The text ends at the quote, or at the next one.
+    let is_last = |edit: &Edit| {
+        let gap = text.get(edit.span.end..).unwrap_or_default();
+        gap.starts_with(char::is_whitespace) && gap.trim_start().starts_with(edit.span.of(text))
+    };
     // A name without quotes is a notation: it leaves no doubt about the quotes of a text.
     let is_bare_name = |edit: &Edit| edit.with.len() > 1 && rest(edit.span.end).starts_with(':');
     let has_more = best.edits.iter().any(|edit| STRUCTURE.contains(&edit.kind) && !is_bare_name(edit));
@@ -247,7 +270,7 @@ fn undecided(text: &str, best: &Candidate) -> Option<(usize, &'static str)> {
         let before = before.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_').trim_end();
         rest(edit.span.end).starts_with(':') || before.ends_with(',')
     };
-    if let Some(edit) = inner.find(|edit| has_more || is_name(edit)) {
+    if let Some(edit) = inner.find(|edit| has_more || is_name(edit) || is_last(edit)) {
         let reason = "a quote inside of a text that may also be the end of the text: escape it as \\\"";
         return Some((edit.span.start, reason));
     }
@@ -313,6 +336,11 @@ fn sequence(text: &str, found: &[Found], level: Level) -> Option<Found> {
         return None;
     }
     let span = Span::new(first.span.start, last.span.end);
+    let is_empty = |found: &Found| is_bare(&found.value);
+    if !span.of(text).contains('\n') && found.iter().any(is_empty) && !found.iter().all(is_empty) {
+        // An empty document on the line of another one is left over.
+        return None;
+    }
     let mut edits = vec![Edit::new(EditKind::Sequence, span, "")];
     edits.extend(found.iter().flat_map(|found| found.edits.iter().cloned()));
     let value = Value::Array(found.iter().map(|found| found.value.clone()).collect());
@@ -376,15 +404,16 @@ fn scalar(text: &str, level: Level, findings: &Findings, work: &Work) -> Option<
         return Some(Found { value, span: region, edits, rounded, fenced: false });
     }
     // In Markdown a backtick marks code, not a string.
-    if level < Level::Lenient || region.of(text).starts_with('`') {
+    if region.of(text).starts_with('`') {
         return None;
     }
-    if let Some(value) = numbers(region.of(text)) {
+    if let Some(value) = numbers(region.of(text)).filter(|_| level >= Level::Lenient) {
         let edits = vec![Edit::new(EditKind::Sequence, region, "")];
         return Some(Found { value, span: region, edits, rounded: Vec::new(), fenced: false });
     }
     let parsed = parse_at(text, region, level, work).ok()?;
-    let whole = parsed.span.end == region.end;
+    // JSON that serde_json does not read is a number beyond the range of a double; anything else needs an edit.
+    let whole = parsed.span.end == region.end && (level >= Level::Lenient || parsed.edits.is_empty());
     let Tolerated { value, span, edits, rounded } = parsed;
     whole.then_some(Found { value, span, edits, rounded, fenced: false })
 }

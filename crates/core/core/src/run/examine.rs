@@ -91,7 +91,11 @@ impl Question<'_> {
         }
         let candidates = match read(&completion.text, self.plan.options.level) {
             Ok(reading) => reading.into_candidates(),
-            Err(_) if completion.finish == Finish::Length || ends_inside(&completion.text) => {
+            Err(error)
+                if error == ReadError::Unfinished
+                    || completion.finish == Finish::Length
+                    || ends_inside(&completion.text) =>
+            {
                 let draft = Some(completion).filter(|_| *self.ask == Ask::Whole);
                 let draft = draft.and_then(|completion| self.begun(completion));
                 return Examined { draft, ..failed(self.truncated()) };

@@ -85,6 +85,11 @@ impl Parser<'_> {
             return Ok(text);
         }
         let text = self.string_until(place, closing, false)?;
+        let inner = self.edits.iter().skip(mark).find(|edit| edit.kind == EditKind::InnerQuote);
+        if let (Place::Key, false, Some(edit)) = (place, text.cut, inner) {
+            let message = "a quote inside of a name: escape it as \\\"".to_owned();
+            return Err(Stop::Syntax { at: edit.span.start, message });
+        }
         if !(text.cut && text.doubtful && self.level >= Level::Lenient) {
             return Ok(text);
         }
@@ -131,7 +136,8 @@ impl Parser<'_> {
         let mut out = String::new();
         let mut doubtful = false;
         loop {
-            let plain = self.source.find(self.at, is_special);
+            let ends_name = |c: char| at_delimiter && place == Place::Key && ends_value(c, place);
+            let plain = self.source.find(self.at, |c| is_special(c) || ends_name(c));
             out.push_str(self.source.slice(self.at, plain));
             self.at = plain;
             self.check_work()?;
@@ -228,6 +234,8 @@ impl Parser<'_> {
         let mut escaped = false;
         for (i, c) in chars {
             match (quoted, c) {
+                // A quote before a separator ends a text.
+                (Some(_), ',' | '}' | ']') if i == at + first.len_utf8() => return false,
                 _ if escaped => escaped = false,
                 (_, '\\') => escaped = true,
                 (Some(closing), c) if closing.contains(&c) => {
@@ -258,32 +266,36 @@ impl Parser<'_> {
         let next = self.skip_space(self.at);
         let quoted = self.source.byte(next).is_some_and(|b| matches!(b, b'"' | b'\''));
         if place == Place::Member && quoted && self.looks_like_key(next) {
-            self.end_before(out)
+            self.end_before(out, ',')
         } else {
             Ok(false)
         }
     }
 
     /// Ends the string before a comma if the quote after the comma begins the next name, or the next item of a list in
-    /// which no quote stood before, because the closing quote is missing then. Returns whether it did.
+    /// which no quote stood before, and a name before a colon if the quote begins its value, because the closing quote is
+    /// missing then. Returns whether it did.
     fn next_string_ends_this(&mut self, out: &mut String, place: Place, doubtful: bool) -> Parsed<bool> {
-        let begins_next = out.trim_end().ends_with(',')
+        let separator = if place == Place::Key { ':' } else { ',' };
+        let before = without_comment(out).trim_end();
+        let begins_next = before.ends_with(separator)
             && match place {
                 Place::Member => self.looks_like_key(self.at),
-                Place::Item => !doubtful && self.looks_like_item(self.at),
-                Place::Key | Place::Root => false,
+                Place::Item => !doubtful && self.is_whole_string(self.at, place),
+                Place::Key => !doubtful && self.is_whole_string(self.at, Place::Member),
+                Place::Root => false,
             };
-        if begins_next { self.end_before(out) } else { Ok(false) }
+        if begins_next { self.end_before(out, separator) } else { Ok(false) }
     }
 
-    /// Returns whether a string that begins at `at` ends at its first quote, and its list goes on or ends after it.
-    fn looks_like_item(&self, at: usize) -> bool {
+    /// Returns whether a string that begins at `at` ends at its first quote, and its list or object goes on or ends after it.
+    fn is_whole_string(&self, at: usize, place: Place) -> bool {
         let Some(quote) = self.source.char(at) else { return false };
         let start = at + quote.len_utf8();
         let close = self.source.until(start + LOOK_AHEAD).find(start, |c| c == quote);
         close > start
             && self.source.char(close) == Some(quote)
-            && self.closes(close + quote.len_utf8(), Place::Item)
+            && self.closes(close + quote.len_utf8(), place)
     }
 
     /// Ends the string at quotes that stand twice or more: in `"a""b"` a comma is missing, in `"a"""` the last two are
@@ -307,9 +319,9 @@ impl Parser<'_> {
         Ok(false)
     }
 
-    /// Ends the string before its trailing comma and white space, and returns `true`.
-    fn end_before(&mut self, out: &mut String) -> Parsed<bool> {
-        let kept = out.trim_end().trim_end_matches(',').trim_end().len();
+    /// Ends the string before its trailing separator and white space, and returns `true`.
+    fn end_before(&mut self, out: &mut String, separator: char) -> Parsed<bool> {
+        let kept = without_comment(out).trim_end().trim_end_matches(separator).trim_end().len();
         self.at -= out.len() - kept;
         self.edit(EditKind::MissingQuote, Span::at(self.at), "\"")?;
         out.truncate(kept);
@@ -420,6 +432,12 @@ fn ends_value(c: char, place: Place) -> bool {
         Place::Member | Place::Item => matches!(c, ',' | '}' | ']' | '\n'),
         Place::Root => c == '\n',
     }
+}
+
+/// Returns a text without a comment at its end.
+fn without_comment(text: &str) -> &str {
+    let comment = text.trim_end().strip_suffix("*/").and_then(|inner| inner.rfind("/*"));
+    comment.map_or(text, |at| text.get(..at).unwrap_or_default())
 }
 
 fn starts_value(byte: u8) -> bool {

@@ -103,13 +103,24 @@ fn repaired_texts_report_changed_numbers() {
 #[test]
 fn numbers_beyond_the_range_are_null_and_reported() {
     for number in ["1e400", "-1e999999999", "1E+99999999999999999999", &"9".repeat(400)] {
-        let text = format!("{{\"a\": {number}, \"b\": {{\"c\": 1}}}}");
-        assert!(read(&text, Level::Strict).is_err(), "{number}");
-        for level in [Level::Clean, Level::Lenient] {
-            let candidate = best(&text, level);
-            assert_eq!(candidate.value, json!({"a": null, "b": {"c": 1}}), "{number}");
-            assert_eq!(found(&candidate.rounded), [("$.a".to_owned(), number)]);
-            assert!(!candidate.rounded[0].is_tolerable());
+        for (text, path, expected) in [
+            ("#", "$", json!(null)),
+            ("<think>0</think>\n# ", "$", json!(null)),
+            ("```json\n#\n```", "$", json!(null)),
+            ("[#]", "$[0]", json!([null])),
+            ("{\"a\": #, \"b\": {\"c\": 1}}", "$.a", json!({"a": null, "b": {"c": 1}})),
+        ] {
+            let text = text.replace('#', number);
+            assert!(read(&text, Level::Strict).is_err(), "{text}");
+            for level in [Level::Clean, Level::Lenient] {
+                let candidate = best(&text, level);
+                assert_eq!(candidate.value, expected, "{text}");
+                assert_eq!(found(&candidate.rounded), [(path.to_owned(), number)], "{text}");
+                assert!(!candidate.rounded[0].is_tolerable(), "{text}");
+            }
+        }
+        for level in LEVELS {
+            assert!(read(&format!("about {number}"), level).is_err(), "{number}");
         }
     }
 }

@@ -45,3 +45,8 @@ pub(crate) fn text() -> impl Strategy<Value = String> {
     ];
     prop::collection::vec(piece, 0..4).prop_map(|pieces| pieces.concat())
 }
+
+/// Returns whether a value has brackets alone.
+pub(crate) fn is_bare(value: &Value) -> bool {
+    !value.to_string().contains(|c| !matches!(c, '[' | ']' | '{' | '}' | ','))
+}
