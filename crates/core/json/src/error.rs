@@ -17,7 +17,7 @@ pub enum ReadError {
     NotFound,
     /// The text ends inside a reasoning block, before any answer.
     OnlyReasoning,
-    /// The text ends inside the first value of its document, of which nothing is known.
+    /// The text ends before any value of its document is known.
     Unfinished,
     /// The text is not JSON at this byte, and the level does not allow the repair.
     Syntax {
@@ -73,7 +73,7 @@ impl fmt::Display for ReadError {
             Self::Empty => f.write_str("the text is empty"),
             Self::NotFound => f.write_str("no JSON object or array in the text"),
             Self::OnlyReasoning => f.write_str("the text ends inside its reasoning, before any answer"),
-            Self::Unfinished => f.write_str("the text ends inside the first value of its document"),
+            Self::Unfinished => f.write_str("the text ends before any value of its document"),
             Self::Syntax { at, message } => write!(f, "not JSON at byte {at}: {message}"),
             Self::TooDeep { at, limit } => write!(f, "nested deeper than {limit} levels at byte {at}"),
             Self::TooAmbiguous { at } => write!(f, "too ambiguous to read at byte {at}"),

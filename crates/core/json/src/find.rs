@@ -42,7 +42,6 @@ pub(crate) fn find(text: &str, level: Level, work: &Work) -> Findings {
     if text.starts_with('\u{FEFF}') {
         scan.skip(EditKind::ByteOrderMark, '\u{FEFF}'.len_utf8());
     }
-    scan.at = scan.after_text();
     loop {
         scan.at = scan.source.find(scan.at, |c| matches!(c, '{' | '[' | '}' | ']' | '<' | '`' | '~'));
         if scan.at >= text.len() {
@@ -100,16 +99,6 @@ impl Scan<'_> {
     fn skip(&mut self, kind: EditKind, len: usize) {
         self.findings.skipped.push(Edit::new(kind, Span::new(self.at, self.at + len), ""));
         self.at += len;
-    }
-
-    /// Returns the end of the text in quotes that the whole text begins with, because its brackets are a part of it; a bracket right
-    /// after the quote begins a document.
-    fn after_text(&self) -> usize {
-        let first = self.source.find(self.at, |c| !c.is_whitespace());
-        let inner = self.source.find(first + 1, |c| !c.is_whitespace());
-        let is_text = self.source.byte(first) == Some(b'"')
-            && self.source.byte(inner).is_some_and(|byte| byte.is_ascii_alphanumeric());
-        if is_text { self.source.find(inner, |c| matches!(c, '"' | '\n' | '\\')) } else { self.at }
     }
 
     /// Skips a reasoning block, or a closing tag whose opening tag was part of the chat template.
@@ -180,10 +169,12 @@ impl Scan<'_> {
     }
 
     /// Returns whether the bracket here is an index (`f[0]`), a footnote or a pattern (`/[a-z]/`): it touches the word before it, and
-    /// has one word.
+    /// has one word. Scripts without case write no spaces between a word and a list.
     fn is_index(&self) -> bool {
         let before = self.text.get(..self.at).and_then(|before| before.chars().next_back());
-        let touches = before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '/'));
+        let touches = before.is_some_and(|c| {
+            c.is_lowercase() || c.is_uppercase() || c.is_numeric() || matches!(c, '_' | '/')
+        });
         let is_after_fence = self.findings.skipped.last().is_some_and(|edit| edit.span.end == self.at);
         let end = self.source.find(self.at + 1, |c| !c.is_alphanumeric() && !matches!(c, '_' | '-'));
         touches && !is_after_fence && end > self.at + 1 && self.source.byte(end) == Some(b']')

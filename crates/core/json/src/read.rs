@@ -254,12 +254,7 @@ fn undecided(text: &str, best: &Candidate) -> Option<(usize, &'static str)> {
     const STRUCTURE: [EditKind; 5] =
         [EditKind::MissingComma, EditKind::MissingQuote, EditKind::Colon, EditKind::Junk, EditKind::Bracket];
     let rest = |at: usize| text.get(at..).unwrap_or_default().trim_start();
-    let mut inner = best.edits.iter().filter(|edit| edit.kind == EditKind::InnerQuote);
-    // The text ends at the quote, or at the next one.
-    let is_last = |edit: &Edit| {
-        let gap = text.get(edit.span.end..).unwrap_or_default();
-        gap.starts_with(char::is_whitespace) && gap.trim_start().starts_with(edit.span.of(text))
-    };
+    let mut inner = best.edits.iter().filter(|edit| edit.kind == EditKind::InnerQuote).peekable();
     // A name without quotes is a notation: it leaves no doubt about the quotes of a text.
     let is_bare_name = |edit: &Edit| edit.with.len() > 1 && rest(edit.span.end).starts_with(':');
     let has_more = best.edits.iter().any(|edit| STRUCTURE.contains(&edit.kind) && !is_bare_name(edit));
@@ -270,9 +265,32 @@ fn undecided(text: &str, best: &Candidate) -> Option<(usize, &'static str)> {
         let before = before.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_').trim_end();
         rest(edit.span.end).starts_with(':') || before.ends_with(',')
     };
-    if let Some(edit) = inner.find(|edit| has_more || is_name(edit) || is_last(edit)) {
-        let reason = "a quote inside of a text that may also be the end of the text: escape it as \\\"";
-        return Some((edit.span.start, reason));
+    while let Some(edit) = inner.next() {
+        let gap = text.get(edit.span.end..).unwrap_or_default();
+        let next = gap.trim_start();
+        // The text ends at this quote, or at the next one.
+        let is_last = next.len() < gap.len()
+            && next.starts_with(edit.span.of(text))
+            && inner.peek().is_none_or(|inner| inner.span.start > text.len() - next.len());
+        if has_more || is_name(&edit) || is_last {
+            let reason = "a quote inside of a text that may also be the end of the text: escape it as \\\"";
+            return Some((edit.span.start, reason));
+        }
+    }
+    // A comment up to the end of the text, although a document is open: its brackets may be those of the document.
+    let comment = best.edits.iter().rfind(|edit| edit.kind == EditKind::Comment);
+    if let Some(edit) = comment.filter(|edit| best.closed_at().is_some() && edit.span.end == text.len()) {
+        let depth = edit.span.of(text).chars().try_fold(0_u32, |depth, c| match c {
+            '{' | '[' => Some(depth + 1),
+            '}' | ']' => depth.checked_sub(1),
+            _ => Some(depth),
+        });
+        if depth.is_none() {
+            return Some((
+                edit.span.start,
+                "a comment that may hold the end of the document: end the comment before it",
+            ));
+        }
     }
     let after = rest(best.span.end).strip_prefix(',').map(str::trim_start);
     let after = after.and_then(|after| after.strip_prefix('"')).filter(|_| best.value.is_object());
@@ -316,31 +334,41 @@ fn with_surroundings(
     outside.extend(prose);
     outside.sort_by_key(|edit| edit.span);
     let outside: Arc<[Edit]> = outside.into();
+    let is_second = has_one_value(text, &found);
     found.sort_by_cached_key(|found| std::cmp::Reverse(rank(found)));
     let candidate = |Found { value, span, mut edits, rounded, .. }| {
         edits.sort_by_key(|edit| edit.span);
         Candidate { value, span, edits, rounded, outside: Arc::clone(&outside) }
     };
-    sequence.into_iter().chain(found).map(candidate).collect()
+    if let Some(sequence) = sequence {
+        found.insert(usize::from(is_second), sequence);
+    }
+    found.into_iter().map(candidate).collect()
+}
+
+/// Returns the spans between documents.
+fn gaps(found: &[Found]) -> impl Iterator<Item = Span> {
+    found.windows(2).map(|pair| Span::new(pair[0].span.end, pair[1].span.start))
+}
+
+/// Returns whether one of several documents on a line has a value, so that the others are left over rather than its neighbours.
+fn has_one_value(text: &str, found: &[Found]) -> bool {
+    found.iter().filter(|found| !is_bare(&found.value)).count() == 1
+        && gaps(found).all(|gap| !gap.of(text).contains('\n'))
 }
 
 /// Reads several documents with nothing but white space, commas or rules between them (JSON Lines) as one array.
 fn sequence(text: &str, found: &[Found], level: Level) -> Option<Found> {
     let (first, last) = (found.first()?, found.last()?);
-    let gaps = found.windows(2).map(|pair| Span::new(pair[0].span.end, pair[1].span.start));
+    let mut gaps = gaps(found);
     let apart = |gap: Span| {
         let between = without_comments(gap.of(text));
         between.chars().all(|c| c.is_whitespace() || matches!(c, ',' | ';' | '-'))
     };
-    if level < Level::Lenient || found.len() < 2 || !gaps.into_iter().all(apart) {
+    if level < Level::Lenient || found.len() < 2 || !gaps.all(apart) {
         return None;
     }
     let span = Span::new(first.span.start, last.span.end);
-    let is_empty = |found: &Found| is_bare(&found.value);
-    if !span.of(text).contains('\n') && found.iter().any(is_empty) && !found.iter().all(is_empty) {
-        // An empty document on the line of another one is left over.
-        return None;
-    }
     let mut edits = vec![Edit::new(EditKind::Sequence, span, "")];
     edits.extend(found.iter().flat_map(|found| found.edits.iter().cloned()));
     let value = Value::Array(found.iter().map(|found| found.value.clone()).collect());

@@ -360,15 +360,6 @@ impl Parser<'_> {
         self.open.iter().rev().skip(1).any(|open| *open == bracket)
     }
 
-    /// Returns the bracket that ends the innermost object or array.
-    fn closer(&self) -> Option<char> {
-        self.open.last().map(|open| match open {
-            b'{' => '}',
-            b'[' => ']',
-            _ => ')',
-        })
-    }
-
     /// Returns whether the innermost object is an item of a list.
     fn is_item(&self) -> bool {
         matches!(self.open.as_slice(), [.., b'[', b'{'])

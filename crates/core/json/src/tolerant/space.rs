@@ -11,11 +11,7 @@ impl Parser<'_> {
                 // At levels that do not read comments, searching for their end would be wasted work.
                 Some(b'/' | b'#') if self.level < EditKind::Comment.level() => return Ok(()),
                 Some(b'/' | b'#') => match comment_end(&self.source, self.at) {
-                    Some(mut end) => {
-                        if end == self.source.end() && self.source.byte(self.at + 1) != Some(b'*') {
-                            // A line comment without a line end cannot hold the rest of the document.
-                            end = self.source.find(self.at, |c| self.closer() == Some(c));
-                        }
+                    Some(end) => {
                         self.check_work()?;
                         self.edit(EditKind::Comment, Span::new(self.at, end), "")?;
                         self.at = end;

@@ -85,7 +85,15 @@ impl Parser<'_> {
             return Ok(text);
         }
         let text = self.string_until(place, closing, false)?;
-        let inner = self.edits.iter().skip(mark).find(|edit| edit.kind == EditKind::InnerQuote);
+        let is_apostrophe = |edit: &Edit| {
+            let (before, after) =
+                (self.source.slice(start, edit.span.start), self.source.char(edit.span.end));
+            self.source.char(edit.span.start) != Some('"')
+                && before.ends_with(char::is_alphanumeric)
+                && after.is_some_and(char::is_alphanumeric)
+        };
+        let mut inner = self.edits.iter().skip(mark).filter(|edit| edit.kind == EditKind::InnerQuote);
+        let inner = inner.find(|edit| !is_apostrophe(edit));
         if let (Place::Key, false, Some(edit)) = (place, text.cut, inner) {
             let message = "a quote inside of a name: escape it as \\\"".to_owned();
             return Err(Stop::Syntax { at: edit.span.start, message });
@@ -232,14 +240,16 @@ impl Parser<'_> {
         let Some((_, first)) = chars.next() else { return true };
         let quoted = QUOTES.iter().find(|(open, _)| *open == first).map(|(_, closing)| *closing);
         let mut escaped = false;
+        // A quote before a separator rather ends a text: only a colon shows that a name begins.
+        let separates =
+            self.source.byte(at + first.len_utf8()).is_some_and(|b| matches!(b, b',' | b'}' | b']'));
         for (i, c) in chars {
             match (quoted, c) {
-                // A quote before a separator ends a text.
-                (Some(_), ',' | '}' | ']') if i == at + first.len_utf8() => return false,
                 _ if escaped => escaped = false,
                 (_, '\\') => escaped = true,
                 (Some(closing), c) if closing.contains(&c) => {
-                    return self.source.byte(self.skip_space(i + c.len_utf8())).is_none_or(|b| b == b':');
+                    let next = self.source.byte(self.skip_space(i + c.len_utf8()));
+                    return next.map_or(!separates, |b| b == b':');
                 }
                 (Some(_), '\n') => return false,
                 (None, ':') => return true,
@@ -249,7 +259,7 @@ impl Parser<'_> {
                 _ => {}
             }
         }
-        at + LOOK_AHEAD >= self.source.end()
+        !(quoted.is_some() && separates) && at + LOOK_AHEAD >= self.source.end()
     }
 
     /// Returns whether `true`, `false`, `null` or a Python literal begins at `at`.
@@ -277,8 +287,7 @@ impl Parser<'_> {
     /// missing then. Returns whether it did.
     fn next_string_ends_this(&mut self, out: &mut String, place: Place, doubtful: bool) -> Parsed<bool> {
         let separator = if place == Place::Key { ':' } else { ',' };
-        let before = without_comment(out).trim_end();
-        let begins_next = before.ends_with(separator)
+        let begins_next = out.trim_end().ends_with(separator)
             && match place {
                 Place::Member => self.looks_like_key(self.at),
                 Place::Item => !doubtful && self.is_whole_string(self.at, place),
@@ -319,10 +328,14 @@ impl Parser<'_> {
         Ok(false)
     }
 
-    /// Ends the string before its trailing separator and white space, and returns `true`.
+    /// Ends the string before its trailing separator and white space. Returns whether it did: not if an escape stands there.
     fn end_before(&mut self, out: &mut String, separator: char) -> Parsed<bool> {
-        let kept = without_comment(out).trim_end().trim_end_matches(separator).trim_end().len();
-        self.at -= out.len() - kept;
+        let kept = out.trim_end().trim_end_matches(separator).trim_end().len();
+        let end = self.at - (out.len() - kept);
+        if !out.ends_with(self.source.slice(end, self.at)) {
+            return Ok(false);
+        }
+        self.at = end;
         self.edit(EditKind::MissingQuote, Span::at(self.at), "\"")?;
         out.truncate(kept);
         Ok(true)
@@ -432,12 +445,6 @@ fn ends_value(c: char, place: Place) -> bool {
         Place::Member | Place::Item => matches!(c, ',' | '}' | ']' | '\n'),
         Place::Root => c == '\n',
     }
-}
-
-/// Returns a text without a comment at its end.
-fn without_comment(text: &str) -> &str {
-    let comment = text.trim_end().strip_suffix("*/").and_then(|inner| inner.rfind("/*"));
-    comment.map_or(text, |at| text.get(..at).unwrap_or_default())
 }
 
 fn starts_value(byte: u8) -> bool {

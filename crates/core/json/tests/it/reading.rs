@@ -4,7 +4,7 @@ use formwork_json::{Candidate, Edit, EditKind, Level, ReadError, Span, locate, r
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::{container, document};
+use crate::support::{container, document, of_texts};
 
 fn best(text: &str, level: Level) -> Candidate {
     let reading = read(text, level).unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -123,20 +123,27 @@ fn lenient_reads_what_other_languages_write() {
         ("{\"a: \"x\", \"b\": 1}", json!({"a": "x", "b": 1})),
         ("{\"a:\"x\"}", json!({"a": "x"})),
         ("{\"a: x}", json!({"a": "x"})),
-        // A comment stands between the comma and the next text.
-        ("[\"a,/* x */\"b\"]", json!(["a", "b"])),
-        // A bracket in a text in quotes is a part of it, unless the quotes are around a document.
-        ("\"the list [1, 2\"] more\"", json!("the list [1, 2\"] more")),
-        ("\"see\" [1, 2]", json!([1, 2])),
+        ("{'it's': 1, 'b': 2}", json!({"it's": 1, "b": 2})),
+        // A name of separators.
+        ("so {\"open\": \"{\", \"}\": \"close\", \",\": 1}", json!({"open": "{", "}": "close", ",": 1})),
+        // An escape before a quote is no white space.
+        ("[\"a,\\n \"b\"]", json!(["a,\n \"b"])),
+        ("[\"日,\\n\"b\"]", json!(["日,\n\"b"])),
+        // A quote before the document, or around it.
         ("\"[1, 2]", json!([1, 2])),
-        // An empty document on the line of another one is left over.
+        ("\"response: {\"a\": 1, \"b\": [1, 2]}\"", json!({"a": 1, "b": [1, 2]})),
+        ("\"okay</think>{\"a\": 1}", json!({"a": 1})),
+        ("\"so:```json {\"a\": 1}```\"", json!({"a": 1})),
+        ("{\"a\": \"the word \"x\" \"y\" z\"}", json!({"a": "the word \"x\" \"y\" z"})),
+        // The one document on its line that is not empty.
         ("{\"a\": 1}, {}", json!({"a": 1})),
         ("[] {\"a\": 1}", json!({"a": 1})),
+        ("{\n\"a\": 1\n} {}", json!({"a": 1})),
         ("{\"a\": 1}\n{}", json!([{"a": 1}, {}])),
+        ("{\"a\": 1}, {}, {\"a\": 2}", json!([{"a": 1}, {}, {"a": 2}])),
         ("{}, {}", json!([{}, {}])),
-        // A comment without a line end does not hold the rest of the document.
-        ("{\"a\": {\"b\": 1 // one }, \"c\": [2 # two], \"d\": 3}", json!({"a": {"b": 1}, "c": [2], "d": 3})),
         ("{\"a\": 1 // one }\n}", json!({"a": 1})),
+        ("{\"a\": 1, // e.g. {x} or", json!({"a": 1})),
         ("{\"a\": 1} // {", json!({"a": 1})),
         // Names without quotes leave no doubt about the quotes of a text.
         ("{a: \"x \"y\" z\", b: [1]}", json!({"a": "x \"y\" z", "b": [1]})),
@@ -196,6 +203,8 @@ fn a_document_that_may_mean_several_things_is_no_document() {
         // A quote after the last one of a text, behind white space.
         ("{\"a\": \"x\n\"\n\", \"b\": 1}", 9),
         ("{\"a\": \"x\"\n\",}", 8),
+        // A comment on the line of the rest of the document.
+        ("{\"a\": {\"b\": 1 // one }, \"c\": [2 # two], \"d\": 3}", 14),
         // A quote inside of a name.
         ("{\"\" key\": 1}", 2),
         ("{\"a\": 1, \"b\" c\": 2}", 11),
@@ -227,6 +236,8 @@ fn a_bracket_that_belongs_to_a_word_is_no_list() {
         ("answer:[0]", json!([0])),
         ("answer[0, 1]", json!([0, 1])),
         ("answer[\"a\"]", json!(["a"])),
+        ("答案是[1]。", json!([1])),
+        ("정답은[2]", json!([2])),
         ("```json[0]```", json!([0])),
         ("<think></think>[0]", json!([0])),
     ] {
@@ -377,6 +388,17 @@ proptest! {
         } else {
             format!("{thought}{before}{document}{after}")
         };
+        for level in [Level::Clean, Level::Lenient] {
+            prop_assert_eq!(&best(&text, level).value, &value, "{}", text);
+        }
+    }
+
+    /// Separators in texts and names, where the lenient level looks for a missing quote.
+    #[test]
+    fn valid_json_in_other_text_needs_no_repair(value in of_texts("[a-z ,:{}\\[\\]/'#]{0,6}"), fence: bool, pretty: bool) {
+        prop_assume!(value.is_object() || value.is_array());
+        let document = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.unwrap();
+        let text = if fence { format!("Here it is:\n```json\n{document}\n```") } else { format!("Here: {document} ok?") };
         for level in [Level::Clean, Level::Lenient] {
             prop_assert_eq!(&best(&text, level).value, &value, "{}", text);
         }

@@ -5,18 +5,24 @@ use serde_json::{Map, Number, Value};
 
 /// Generates any JSON value, up to four levels deep.
 pub(crate) fn document() -> impl Strategy<Value = Value> {
+    of_texts(text())
+}
+
+/// Generates any JSON value with these texts and names, up to four levels deep.
+pub(crate) fn of_texts(text: impl Strategy<Value = String> + 'static) -> impl Strategy<Value = Value> {
+    let text = text.boxed();
     let scalar = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         any::<u64>().prop_map(Value::from),
         any::<f64>().prop_filter_map("finite", |f| Number::from_f64(f).map(Value::Number)),
-        text().prop_map(Value::from),
+        text.clone().prop_map(Value::from),
     ];
-    scalar.prop_recursive(4, 48, 6, |inner| {
+    scalar.prop_recursive(4, 48, 6, move |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
-            prop::collection::vec((text(), inner), 0..6)
+            prop::collection::vec((text.clone(), inner), 0..6)
                 .prop_map(|members| Value::Object(Map::from_iter(members))),
         ]
     })
