@@ -6,6 +6,7 @@ It builds `measure` with the profile `dist`, runs each side of `cargo evals benc
 request in user space, and their ratio to the bare proxy's. Unlike processor time, they do not depend on the load of the machine.
 """
 
+import json
 import os
 import re
 import shutil
@@ -37,7 +38,10 @@ def whole(side, request, requests, upstream):
     """Returns the instructions of a server that answers so many requests."""
     valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
     server, address = serve(valgrind, side, f"http://{upstream}")
-    subprocess.run([PROGRAM, "part", "load", address, request, "8", str(requests)], check=True, stdout=subprocess.DEVNULL)
+    load = [PROGRAM, "part", "load", address, request, "8", str(requests)]
+    loaded = subprocess.run(load, check=True, stdout=subprocess.PIPE, text=True)
+    if wrong := json.loads(loaded.stdout)["errors"]:
+        sys.exit(f"{side}, {request}: {wrong} of {requests} requests without their answer")
     # The server ends with its input.
     _, errors = server.communicate()
     return int(re.search(r"Collected : (\d+)", errors).group(1))

@@ -101,8 +101,13 @@ enum Name {
 /// The counts of tokens, as servers name them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Count {
+    /// The input without [`Beside`](Self::Beside) and [`Written`](Self::Written).
     Input,
+    /// All of the input.
+    Prompt,
     Output,
+    /// The input and the output.
+    Total,
     /// Tokens that are part of the input.
     Cached,
     /// Tokens that are read from a cache, and not part of the input.
@@ -126,12 +131,14 @@ impl Name {
             b"model" => Self::Model,
             b"finish_reason" | b"stop_reason" | b"done_reason" => Self::Finish,
             b"usage" => Self::Usage,
-            b"prompt_tokens" | b"input_tokens" => Self::Count(Count::Input),
+            b"input_tokens" => Self::Count(Count::Input),
+            b"prompt_tokens" => Self::Count(Count::Prompt),
             b"completion_tokens" | b"output_tokens" => Self::Count(Count::Output),
             b"cached_tokens" | b"prompt_cache_hit_tokens" => Self::Count(Count::Cached),
             b"cache_read_input_tokens" => Self::Count(Count::Beside),
             b"cache_creation_input_tokens" => Self::Count(Count::Written),
-            b"reasoning_tokens" => Self::Count(Count::Reasoning),
+            b"total_tokens" => Self::Count(Count::Total),
+            b"reasoning_tokens" | b"thinking_tokens" => Self::Count(Count::Reasoning),
             b"prompt_eval_count" => Self::Count(Count::LineInput),
             b"eval_count" => Self::Count(Count::LineOutput),
             _ => Self::Other,
@@ -143,7 +150,9 @@ impl Name {
 #[derive(Debug, Default, Clone, Copy)]
 struct Report {
     input: Option<u64>,
+    prompt: Option<u64>,
     output: Option<u64>,
+    total: Option<u64>,
     cached: Option<u64>,
     beside: Option<u64>,
     written: Option<u64>,
@@ -155,7 +164,9 @@ impl Report {
     fn add(&mut self, count: Count, number: u64, is_detail: bool) {
         let place = match (count, is_detail) {
             (Count::Input, false) => &mut self.input,
+            (Count::Prompt, false) => &mut self.prompt,
             (Count::Output, false) => &mut self.output,
+            (Count::Total, false) => &mut self.total,
             (Count::Cached, _) => &mut self.cached,
             (Count::Beside, false) => &mut self.beside,
             (Count::Written, false) => &mut self.written,
@@ -177,13 +188,19 @@ struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, Report { input, output, cached, beside, written, reasoning }: Report) {
-        // Anthropic counts tokens that are read from or written to its cache beside the others.
+    fn add(&mut self, report: Report) {
+        let Report { input, prompt, output, total, cached, beside, written, reasoning } = report;
+        // Anthropic counts tokens that are read from or written to its cache beside the others; LiteLLM's `prompt_tokens` has them.
         let others = beside.unwrap_or(0).saturating_add(written.unwrap_or(0));
-        self.input = self.input.max(input.map(|input| input.saturating_add(others)));
-        self.output = self.output.max(output);
+        let input = prompt.max(input.map(|input| input.saturating_add(others)));
+        let reasoning = reasoning.unwrap_or(0);
+        // xAI counts reasoning beside the output; the total reveals it.
+        let all = output.map(|output| output.saturating_add(reasoning));
+        let is_beside = total.is_some() && total == all.and_then(|all| all.checked_add(input.unwrap_or(0)));
+        self.input = self.input.max(input);
+        self.output = self.output.max(if is_beside { all } else { output });
         self.cached = self.cached.max(cached.or(beside).unwrap_or(0));
-        self.reasoning = self.reasoning.max(reasoning.unwrap_or(0));
+        self.reasoning = self.reasoning.max(reasoning);
     }
 }
 
@@ -198,7 +215,8 @@ impl Meter {
                 Inside::Text => self.text(bytes),
                 Inside::Escape => {
                     self.inside = Inside::Text;
-                    rest
+                    // No escape has a line break: it ends the text.
+                    if *first == b'\n' { bytes } else { rest }
                 }
                 Inside::Number => self.number(bytes),
             };
@@ -401,6 +419,22 @@ mod tests {
                 r#"{"usage":{"prompt_tokens":12,"completion_tokens":3,"total_tokens":15,"prompt_cache_hit_tokens":5,"prompt_tokens_details":null}}"#,
                 Usage::new(12, 3).with_cached(5),
             ),
+            // LiteLLM's form for Claude: all of the prompt, and Anthropic's counts of its parts.
+            (
+                r#"{"usage":{"prompt_tokens":119,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":100},"cache_creation_input_tokens":10,"cache_read_input_tokens":100}}"#,
+                Usage::new(119, 7).with_cached(100),
+            ),
+            // xAI's reasoning beside the output, and Anthropic's, which is a part of it.
+            (
+                r#"{"usage":{"prompt_tokens":12,"completion_tokens":3,"total_tokens":115,"completion_tokens_details":{"reasoning_tokens":100}}}"#,
+                Usage::new(12, 103).with_reasoning(100),
+            ),
+            (
+                r#"{"usage":{"input_tokens":4,"output_tokens":9,"output_tokens_details":{"thinking_tokens":5}}}"#,
+                Usage::new(4, 9).with_reasoning(5),
+            ),
+            // A text between documents ends at its line, also in an escape.
+            (": \"C:\\\ndata: {\"usage\":{\"input_tokens\":4,\"output_tokens\":9}}\n\n", Usage::new(4, 9)),
             // Neither counts of parts, nor what is no count.
             (
                 r#"{"usage":{"input_tokens":5,"output_tokens":2,"iterations":[{"input_tokens":70,"output_tokens":80}],"details":{"input_tokens":90}}}"#,

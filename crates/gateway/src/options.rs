@@ -33,6 +33,19 @@ pub(crate) struct Options {
 const MAX_TAGS: usize = 16;
 const MAX_NAME: usize = 128;
 
+/// The names of the headers that are options.
+const OPTIONS: [&str; 9] = [
+    "x-formwork-contract",
+    "x-formwork-budget",
+    "x-formwork-deadline",
+    "x-formwork-stream",
+    "x-formwork-absent",
+    "x-formwork-coerce",
+    "x-formwork-evidence",
+    "x-formwork-tags",
+    "x-formwork-user",
+];
+
 impl Options {
     /// Reads the headers `x-formwork-contract`, `-budget` (US dollars), `-deadline` (seconds), `-stream` (`eager`), `-absent` (`all`, or
     /// paths with commas between), `-coerce`, `-evidence` (`on`), `-tags` (names with commas between) and `-user`.
@@ -43,9 +56,13 @@ impl Options {
         let mut options = Self { is_new: is_new(headers), ..Self::default() };
         for name in headers.keys().filter(|name| name.as_str().starts_with("x-formwork-")) {
             let (Some(value), name) = (headers.get(name), name.as_str()) else { continue };
-            let text = value.to_str().map_err(|_| wrong(name, "visible ASCII characters"))?.trim();
-            if !text.is_empty() {
-                options.read(name, text)?;
+            // A header of another meaning may have any bytes.
+            let text = value.to_str().map(str::trim);
+            match text {
+                Ok("") => {}
+                Ok(text) => options.read(name, text)?,
+                Err(_) if OPTIONS.contains(&name) => return Err(wrong(name, "visible ASCII characters")),
+                Err(_) => {}
             }
         }
         Ok(options)
@@ -129,4 +146,21 @@ fn absent(text: &str) -> Result<Absent, Problem> {
 
 fn wrong(name: &str, what: &str) -> Problem {
     Problem::invalid(name, format!("the header `{name}`: expected {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    #[test]
+    fn only_an_option_is_refused_for_its_bytes() {
+        let of = |name: &str| {
+            let value = HeaderValue::from_bytes("Müller".as_bytes()).unwrap();
+            Options::of(&HeaderMap::from_iter([(HeaderName::try_from(name).unwrap(), value)]))
+        };
+        assert!(OPTIONS.iter().all(|name| of(name).is_err()));
+        assert!(of("x-formwork-note").is_ok());
+    }
 }
