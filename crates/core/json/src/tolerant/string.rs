@@ -85,18 +85,12 @@ impl Parser<'_> {
             return Ok(text);
         }
         let text = self.string_until(place, closing, false)?;
-        let is_apostrophe = |edit: &Edit| {
-            let (before, after) =
-                (self.source.slice(start, edit.span.start), self.source.char(edit.span.end));
-            self.source.char(edit.span.start) != Some('"')
-                && before.ends_with(char::is_alphanumeric)
-                && after.is_some_and(char::is_alphanumeric)
-        };
-        let mut inner = self.edits.iter().skip(mark).filter(|edit| edit.kind == EditKind::InnerQuote);
-        let inner = inner.find(|edit| !is_apostrophe(edit));
-        if let (Place::Key, false, Some(edit)) = (place, text.cut, inner) {
+        if place == Place::Key
+            && !text.cut
+            && let Some(at) = self.quote_inside(start, mark)
+        {
             let message = "a quote inside of a name: escape it as \\\"".to_owned();
-            return Err(Stop::Syntax { at: edit.span.start, message });
+            return Err(Stop::Syntax { at, message });
         }
         if !(text.cut && text.doubtful && self.level >= Level::Lenient) {
             return Ok(text);
@@ -114,6 +108,17 @@ impl Parser<'_> {
             return Ok(text);
         }
         Ok(shorter)
+    }
+
+    /// Returns the first quote inside of the string since `start`, by the edits since `mark`. An apostrophe between two letters is none.
+    fn quote_inside(&self, start: usize, mark: usize) -> Option<usize> {
+        let is_apostrophe = |at: usize, end: usize| {
+            self.source.char(at) != Some('"')
+                && self.source.slice(start, at).ends_with(char::is_alphanumeric)
+                && self.source.char(end).is_some_and(char::is_alphanumeric)
+        };
+        let inner = self.edits.iter().skip(mark).filter(|edit| edit.kind == EditKind::InnerQuote);
+        inner.map(|edit| edit.span).find(|span| !is_apostrophe(span.start, span.end)).map(|span| span.start)
     }
 
     /// Reads Python's `"""text"""`, if one begins here and ends.
