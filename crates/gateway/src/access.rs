@@ -242,7 +242,8 @@ impl Access {
             };
             let possible = error.budget.saturating_sub(error.spent);
             if least > possible {
-                return Err(Problem::new(Kind::OutOfBudget, error.to_string()));
+                let message = format!("{error}: set a lower limit of tokens, or use a key with more budget");
+                return Err(Problem::new(Kind::OutOfBudget, message));
             }
             let is_late = tokio::time::Instant::now() >= until;
             match possible.saturating_sub(error.held) {

@@ -17,6 +17,9 @@ pub(crate) trait Attempt {
         true
     }
 
+    /// Returns the usage of a call that has begun, if nothing else is ever known of it.
+    fn begun(&self) -> Usage;
+
     /// Calls a target.
     fn call(&mut self, target: &Target) -> impl Future<Output = Result<Self::Answer, Failed>> + Send;
 }
@@ -51,7 +54,7 @@ pub(crate) async fn first<A: Attempt>(
         if !attempt.takes(target) {
             break;
         }
-        made.push(Made::new(nth, now()));
+        made.push(Made::new(nth, now(), attempt.begun()));
         let failed = match attempt.call(target).await {
             Ok(answer) => {
                 engine.outages.answered(target.name());

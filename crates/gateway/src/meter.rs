@@ -185,6 +185,8 @@ struct Counts {
     output: Option<u64>,
     cached: u64,
     reasoning: u64,
+    /// Whether it was the report at the end: with a total, or Ollama's.
+    is_last: bool,
 }
 
 impl Counts {
@@ -201,6 +203,7 @@ impl Counts {
         self.output = self.output.max(if is_beside { all } else { output });
         self.cached = self.cached.max(cached.or(beside).unwrap_or(0));
         self.reasoning = self.reasoning.max(reasoning);
+        self.is_last |= total.is_some();
     }
 }
 
@@ -287,12 +290,20 @@ impl Meter {
         let (Name::Count(count), Some(number)) = (self.name, number) else { return };
         match (count, &mut self.usage) {
             (Count::LineInput, _) => self.reported.input = self.reported.input.max(Some(number)),
-            (Count::LineOutput, _) => self.reported.output = self.reported.output.max(Some(number)),
+            (Count::LineOutput, _) => {
+                (self.reported.output, self.reported.is_last) =
+                    (self.reported.output.max(Some(number)), true);
+            }
             (_, Some((report, depth))) if self.depth <= *depth + 1 => {
                 report.add(count, number, self.depth > *depth);
             }
             _ => {}
         }
+    }
+
+    /// Returns whether the body has named the reason to stop, or has the report at its end.
+    pub(crate) const fn has_end(&self) -> bool {
+        self.answered.finish.is_some() || self.reported.is_last
     }
 
     /// Returns the model and its reason to stop, as far as the body has named them.
@@ -368,7 +379,7 @@ impl Meter {
     /// has an estimate where that is higher than what was reported so far.
     pub(crate) fn usage(&mut self, prompt: Extent, is_whole: bool) -> Usage {
         self.end_number();
-        let Counts { input, output, cached, reasoning } = self.reported;
+        let Counts { input, output, cached, reasoning, .. } = self.reported;
         let (bytes, pieces) = if self.deltas.0 > 0 { self.deltas } else { (self.bytes, self.pieces) };
         let estimate = bytes.div_ceil(3).max(pieces.min(bytes));
         let output = output.filter(|output| (is_whole && *output > 0) || *output >= estimate);

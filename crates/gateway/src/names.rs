@@ -140,8 +140,11 @@ impl Names {
         let meant = meant.map(|meant| format!(": did you mean `{meant}`?")).unwrap_or_default();
         let names: Vec<_> = self.all().filter(|other| is_shown(other)).collect();
         let message = format!("there is no model `{name}`{meant} There are: {}", names.join(", "));
-        let message =
+        let mut message =
             if meant.is_empty() { message.replacen(" There are", "; there are", 1) } else { message };
+        message.push_str(
+            " (a provider is served if `targets`, a list or an alias of the configuration names it)",
+        );
         Problem { param: Some("model".to_owned()), ..Problem::new(Kind::UnknownModel, message) }
     }
 }

@@ -33,6 +33,7 @@ enum Body {
     Any,
 }
 
+const HTML: &[&str] = &["text/html"];
 const JSON: &[&str] = &["application/json"];
 const JSON_OR_EVENTS: &[&str] = &["application/json", "text/event-stream"];
 const JSON_OR_LINES: &[&str] = &["application/json", "application/x-ndjson"];
@@ -134,12 +135,18 @@ const RESOURCES: &[Resource] = &[
         &["application/openmetrics-text"],
         OPERATORS,
     ),
-    get("/", "Shows targets and runs, to admins", &["text/html"], OPERATORS),
-    get("/runs/{id}", "Shows a run with its calls, to admins", &["text/html"], OPERATORS),
+    get("/", "Shows targets and sums of runs, to admins", HTML, OPERATORS),
+    get("/runs", "Lists runs that the filters of the query select, to admins", HTML, OPERATORS),
+    get("/runs.jsonl", "Returns these runs as JSON Lines, to admins", &["application/jsonl"], OPERATORS),
+    get("/runs/{id}", "Shows a run with its calls, to admins", HTML, OPERATORS),
+    get("/contracts", "Lists contracts and those of runs, to admins", HTML, OPERATORS),
+    get("/contracts/{name}", "Shows a contract, its versions and failures, to admins", HTML, OPERATORS),
+    get("/keys", "Lists keys, adds and revokes them, to admins", HTML, OPERATORS),
+    get("/login", "Asks for the key of an admin", HTML, OPERATORS),
 ];
 
 /// The headers of requests for an answer.
-const OPTIONS: [(&str, &str); 10] = [
+const OPTIONS: [(&str, &str); 13] = [
     ("x-formwork-contract", "The name of a contract of the folder."),
     ("x-formwork-budget", "The most that the request may cost, in US dollars."),
     ("x-formwork-deadline", "The most seconds that the request may take."),
@@ -158,11 +165,18 @@ const OPTIONS: [(&str, &str); 10] = [
     ),
     ("x-formwork-tags", "Labels of the run in the ledger, with commas between."),
     ("x-formwork-user", "The user of the run in the ledger."),
+    ("idempotency-key", "A repetition with this key within ten minutes gets the first response."),
+    ("cache-control", "`no-cache`: the model is asked again, although the cache has an answer."),
+    ("x-request-id", "The identifier of the request in logs and records; the service chooses one otherwise."),
     ("traceparent", "The trace that the run belongs to, as W3C Trace Context has it."),
 ];
 
 /// The headers of answers.
-const RETURNED: [(&str, &str); 4] = [
+const RETURNED: [(&str, &str); 8] = [
+    ("x-request-id", "The identifier of the request in logs and records."),
+    ("x-formwork-cache", "`hit` or `miss`, where the cache was searched."),
+    ("x-formwork-estimated", "The members of the response that are estimated."),
+    ("idempotent-replayed", "`true` if the response is that of an earlier request."),
     ("x-formwork-run", "The identifier of the run in the ledger."),
     ("x-formwork-calls", "The number of calls, where it is known before the body."),
     ("x-formwork-ignored", "The members of the request that nothing acts on."),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 use axum::http::header::CACHE_CONTROL;
 use formwork_core::{Absent, Coerce};
+use formwork_schema::nearest;
 
 use crate::engine::Bounds;
 use crate::problem::Problem;
@@ -33,6 +34,8 @@ pub(crate) struct Options {
 const MAX_TAGS: usize = 16;
 const MAX_NAME: usize = 128;
 
+const PREFIX: &str = "x-formwork-";
+
 /// The names of the headers that are options.
 const OPTIONS: [&str; 9] = [
     "x-formwork-contract",
@@ -54,21 +57,36 @@ impl Options {
     /// [`Problem`] that names the header.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Self, Problem> {
         let mut options = Self { is_new: is_new(headers), ..Self::default() };
-        for name in headers.keys().filter(|name| name.as_str().starts_with("x-formwork-")) {
+        for name in headers.keys().filter(|name| name.as_str().starts_with(PREFIX)) {
             let (Some(value), name) = (headers.get(name), name.as_str()) else { continue };
             // A header of another meaning may have any bytes.
             let text = value.to_str().map(str::trim);
             match text {
+                _ if !OPTIONS.contains(&name) => is_other(name)?,
                 Ok("") => {}
                 Ok(text) => options.read(name, text)?,
-                Err(_) if OPTIONS.contains(&name) => return Err(wrong(name, "visible ASCII characters")),
-                Err(_) => {}
+                Err(_) => return Err(wrong(name, "visible ASCII characters")),
             }
         }
         Ok(options)
     }
 
-    /// Reads a header; nothing if it is no option.
+    /// Returns whether the answer has to be that of a run, because only its value has what is asked for.
+    pub(crate) const fn needs_run(&self) -> bool {
+        self.absent.is_some() || self.coerce.is_some() || self.evidence || self.is_eager
+    }
+
+    /// Returns the names of the headers that say how a contract is asked for, and have no effect without one.
+    pub(crate) fn of_contracts(&self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            ("x-formwork-absent", self.absent.is_some()),
+            ("x-formwork-coerce", self.coerce.is_some()),
+            ("x-formwork-evidence", self.evidence),
+        ];
+        all.into_iter().filter_map(|(name, is_set)| is_set.then_some(name))
+    }
+
+    /// Reads a header, which is an option.
     fn read(&mut self, header: &str, text: &str) -> Result<(), Problem> {
         let number = |what: &str, max: f64| {
             let number = text.trim_start_matches('$').parse().ok();
@@ -120,6 +138,16 @@ impl Options {
     }
 }
 
+/// Refuses a header that nearly has the name of an option.
+fn is_other(name: &str) -> Result<(), Problem> {
+    let end = |name: &'static str| name.trim_start_matches(PREFIX);
+    let Some(meant) = nearest(name.trim_start_matches(PREFIX), OPTIONS.into_iter().map(end)) else {
+        return Ok(());
+    };
+    let message = format!("there is no header `{name}`: did you mean `{PREFIX}{meant}`?");
+    Err(Problem::invalid(name, message))
+}
+
 /// Returns whether the client does not take an answer of a cache.
 fn is_new(headers: &HeaderMap) -> bool {
     let texts = headers.get_all(CACHE_CONTROL).iter().filter_map(|value| value.to_str().ok());
@@ -162,5 +190,17 @@ mod tests {
         };
         assert!(OPTIONS.iter().all(|name| of(name).is_err()));
         assert!(of("x-formwork-note").is_ok());
+        let of = |name: &str| {
+            Options::of(&HeaderMap::from_iter([(
+                HeaderName::try_from(name).unwrap(),
+                HeaderValue::from_static("on"),
+            )]))
+        };
+        let error = of("x-formwork-evidance").unwrap_err();
+        assert!(error.message.ends_with("did you mean `x-formwork-evidence`?"), "{error:?}");
+        // Clients may send back what a response had.
+        for name in ["run", "calls", "cache", "ignored", "warnings", "estimated"] {
+            assert!(of(&format!("x-formwork-{name}")).is_ok(), "{name}");
+        }
     }
 }

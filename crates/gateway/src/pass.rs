@@ -59,6 +59,10 @@ impl<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send> Attempt for Pass<'_,
         target.raw.as_ref().is_some_and(|raw| self.protocols.contains(&raw.protocol))
     }
 
+    fn begun(&self) -> Usage {
+        self.unanswered
+    }
+
     async fn call(&mut self, target: &Target) -> Result<Passed, Failed> {
         loop {
             let broken = |problem| Failed { fault: None, problem, usage: Usage::default(), is_final: true };

@@ -90,6 +90,8 @@ pub(crate) struct Problem {
     pub(crate) message: String,
     /// The code of the target's error, where clients act on it (default: the name of the kind).
     pub(crate) code: Option<&'static str>,
+    /// The kind of the target's failure, if it is the reason.
+    pub(crate) fault: Option<FaultKind>,
     /// Whether the protocol has the member, and only the service cannot act on it.
     pub(crate) is_unsupported: bool,
     /// The member of the request that is wrong.
@@ -115,6 +117,7 @@ impl Problem {
             kind,
             message: message.into(),
             code: None,
+            fault: None,
             is_unsupported: false,
             param: None,
             violations: Vec::new(),
@@ -132,6 +135,16 @@ impl Problem {
         match self.code {
             Some(code) => code,
             None => self.kind.name(),
+        }
+    }
+
+    /// Returns the class of the call that it ended, as the ledger names it.
+    pub(crate) fn class(&self) -> &'static str {
+        match (self.fault, self.kind) {
+            (Some(fault), _) => fault.name(),
+            (None, Kind::Deadline) => FaultKind::Timeout.name(),
+            (None, Kind::Busy) => "cancelled",
+            (None, _) => FaultKind::BadWire.name(),
         }
     }
 
@@ -175,7 +188,7 @@ impl Problem {
         };
         let is_long = kind == Kind::Invalid && CONTEXT.iter().any(|sign| fault.message.contains(sign));
         let code = is_long.then_some("context_length_exceeded");
-        Self { code, retry_after: fault.retry_after, ..Self::new(kind, message) }
+        Self { code, fault: Some(fault.kind), retry_after: fault.retry_after, ..Self::new(kind, message) }
     }
 }
 

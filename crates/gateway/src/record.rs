@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 use formwork_core::{Cost, Error, Outcome, Time, Usage, Violation};
 use formwork_ledger::{Hold, RecordId, RunOutcome, RunRecord, StoredCall, ViolationRecord};
+use tokio::runtime::Handle;
 
 use crate::access::{Client, Seat, now};
 use crate::meter::Answered;
@@ -25,6 +26,8 @@ pub(crate) struct Record {
     pub(crate) made: Vec<Made>,
     /// The request, whose line of the log waits for this record.
     seen: Option<Arc<Seen>>,
+    /// Whether calls may have been made that are not in `made` yet: those of a run.
+    is_run: bool,
     /// The model of the last call and its reason to stop, as the target names them.
     answered: Answered,
 }
@@ -39,7 +42,17 @@ impl Record {
         let run = Some(Box::new(run));
         let (seen, answered) = (Seen::current(), Answered::default());
         // It is passed on from one part of the request to the next, and it is large.
-        Box::new(Self { client, _seat: seat, shared, run, hold: None, made: Vec::new(), seen, answered })
+        Box::new(Self {
+            client,
+            _seat: seat,
+            shared,
+            run,
+            hold: None,
+            made: Vec::new(),
+            seen,
+            is_run: false,
+            answered,
+        })
     }
 
     /// Keeps the reservation, to settle it.
@@ -52,6 +65,10 @@ impl Record {
         self.run.as_ref().map(|run| run.id)
     }
 
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     pub(crate) const fn has_hold(&self) -> bool {
         self.hold.is_some()
     }
@@ -59,6 +76,11 @@ impl Record {
     /// Returns whether there is a ledger that keeps it, or a collector that gets its trace.
     pub(crate) fn is_kept(&self) -> bool {
         self.shared.access.ledger().is_some() || self.shared.telemetry.is_some()
+    }
+
+    /// Notes that a run begins, whose calls are known when it ends.
+    pub(crate) const fn runs_now(&mut self) {
+        self.is_run = true;
     }
 
     pub(crate) fn change(&mut self, change: impl FnOnce(RunRecord) -> RunRecord) {
@@ -109,12 +131,12 @@ impl Record {
         self.shared.access.settling()
     }
 
-    /// Ends the open call, whose answer was not validated, and writes it.
-    pub(crate) async fn passed(mut self: Box<Self>, usage: Usage) {
+    /// Ends the open call, whose answer was not validated, and writes it. `problem` is why the answer is not whole.
+    pub(crate) async fn passed(mut self: Box<Self>, usage: Usage, problem: Option<&Problem>) {
         if let Some(made) = self.made.last_mut() {
             made.end(usage, None);
         }
-        self.calls(Vec::new(), None).await;
+        self.calls(Vec::new(), problem).await;
     }
 
     /// Sets the model of the last call and its reason to stop, as the target names them (default: unknown).
@@ -124,14 +146,22 @@ impl Record {
 
     /// Writes the calls that were made, and these after them; `problem` is the failure of the last one.
     pub(crate) async fn calls(mut self: Box<Self>, made: Vec<Made>, problem: Option<&Problem>) {
-        let Some(mut run) = self.run.take() else { return };
-        let shared = Arc::clone(&self.shared);
+        let Some(run) = self.summed(made, problem) else { return };
+        self.settle(run.micro_usd).await;
+        self.write(run);
+    }
+
+    /// Takes the run, with the calls that were made and these after them; `problem` is the failure of the last one.
+    fn summed(&mut self, made: Vec<Made>, problem: Option<&Problem>) -> Option<Box<RunRecord>> {
+        let mut run = self.run.take()?;
+        let names = &self.shared.engine.names;
+        let is_judged = made.last().or(self.made.last()).is_some_and(|last| last.class.is_some());
         run.ended = now();
         run.micro_usd = Some(0);
         // A list that grows by itself has place for four.
         run.calls.reserve_exact(self.made.len() + made.len());
         for (number, made) in (1..).zip(std::mem::take(&mut self.made).into_iter().chain(made)) {
-            let Some(mut call) = stored(&shared.engine.names, made) else { continue };
+            let Some(mut call) = stored(names, made) else { continue };
             call.number = number;
             (run.target, run.model) = (call.target.clone(), call.model.clone());
             run.usage = run.usage.plus(call.usage);
@@ -145,14 +175,11 @@ impl Record {
         if let Some(problem) = problem {
             run.outcome = outcome_of(problem.kind);
             run.message = Some(problem.message.clone());
-            if let Some(call) = run.calls.last_mut()
-                && !matches!(problem.kind, Kind::Unmendable | Kind::NotStated)
-            {
-                call.class = problem.kind.name().into();
+            if let Some(call) = run.calls.last_mut().filter(|_| !is_judged) {
+                call.class = problem.class().into();
             }
         }
-        self.settle(run.micro_usd).await;
-        self.write(run);
+        Some(run)
     }
 
     /// Writes an answer from the cache.
@@ -185,11 +212,9 @@ impl Record {
 
     /// Settles the reservation; at its full amount if the cost is unknown.
     async fn settle(&mut self, cost: Option<u64>) {
-        let (Some(hold), Some(cost)) = (self.hold.take(), cost) else { return };
-        if let Err(error) = hold.settle(cost).await {
-            tracing::warn!(target: "formwork_gateway", %error, "what a request has cost could not be written");
+        if let (Some(hold), Some(cost)) = (self.hold.take(), cost) {
+            settle(&self.shared, hold, cost).await;
         }
-        self.shared.access.settled();
     }
 
     fn write(&self, run: Box<RunRecord>) {
@@ -226,16 +251,15 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    /// Returns a call that has begun.
-    pub(crate) const fn new(target: usize, started: Time) -> Self {
-        let usage = Usage::new(0, 0);
+    /// Returns a call that has begun, and has this usage unless it ends.
+    pub(crate) const fn new(target: usize, started: Time, usage: Usage) -> Self {
         Self { target, started, ended: None, usage, class: None, has_failed: false, violations: Vec::new() }
     }
 
     /// Ends the call now, which failed.
     pub(crate) fn fail(&mut self, usage: Usage, problem: &Problem) {
         self.end(usage, None);
-        (self.class, self.has_failed) = (Some(problem.kind.name()), true);
+        (self.class, self.has_failed) = (Some(problem.class()), true);
     }
 
     /// Returns the number of the target.
@@ -262,13 +286,36 @@ impl Made {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        // A dropped reservation counts as spent, because the cost of the call is unknown.
-        let Some(mut run) = self.run.take() else { return };
-        run.ended = now();
-        run.outcome = RunOutcome::Failed(formwork_core::ErrorKind::Cancelled);
-        run.micro_usd = self.hold.is_none().then_some(0);
+        let left = left(&self.shared);
+        let Some(mut run) = self.summed(Vec::new(), Some(&left)) else { return };
+        if self.is_run {
+            // The reservation counts as spent, because the calls are unknown.
+            run.micro_usd = self.hold.is_none().then_some(0);
+        } else if let (Some(cost), Ok(runtime)) = (run.micro_usd, Handle::try_current())
+            && let Some(hold) = self.hold.take()
+        {
+            let (shared, settling) = (Arc::clone(&self.shared), self.settling());
+            runtime.spawn(async move {
+                settle(&shared, hold, cost).await;
+                drop(settling);
+            });
+        }
         self.write(run);
     }
+}
+
+/// Settles a reservation at what the calls have cost.
+async fn settle(shared: &Shared, hold: Hold, cost: u64) {
+    if let Err(error) = hold.settle(cost).await {
+        tracing::warn!(target: "formwork_gateway", %error, "what a request has cost could not be written");
+    }
+    shared.access.settled();
+}
+
+/// Returns the problem of a request that ends without a reader of its response.
+pub(crate) fn left(shared: &Shared) -> Problem {
+    let is_stopping = shared.draining.is_set();
+    Problem::new(Kind::Busy, if is_stopping { "the service stopped" } else { "the client left" })
 }
 
 /// Returns a call as the ledger has it; `None` if there is no such target.

@@ -29,13 +29,15 @@ pub(crate) struct Reply {
 /// The support of the values of an answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Support {
-    evidence: Vec<Evidence>,
-    confidence: Vec<Confidence>,
+    pub(crate) evidence: Vec<Evidence>,
+    /// `None` for values from the cache, whose calls are not kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) confidence: Option<Vec<Confidence>>,
 }
 
 impl Support {
     pub(crate) fn of(outcome: &Outcome<Value>) -> Self {
-        Self { evidence: outcome.evidence().to_vec(), confidence: outcome.confidence() }
+        Self { evidence: outcome.evidence().to_vec(), confidence: Some(outcome.confidence()) }
     }
 }
 

@@ -148,7 +148,8 @@ struct Filter {
     /// Runs of the last 24h, 30m, 7d
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     since: Option<u64>,
-    /// Runs with this outcome: ok, fallback, rejected, refused, unavailable, deadline, budget, cancelled, schema, config
+    /// Runs with this outcome: ok, fallback, rejected, not_stated, refused, unavailable, deadline, budget, cancelled,
+    /// schema, config
     #[arg(long, value_parser = outcome)]
     outcome: Option<RunOutcome>,
     /// Runs with the contract of this name or digest
@@ -328,10 +329,11 @@ fn pages(detail: &RunDetail) -> String {
     for call in &detail.calls {
         let took = call.ended.since(call.started).as_secs_f64();
         let (input, output) = (call.usage.input_tokens, call.usage.output_tokens);
+        let estimated = if call.usage.estimated { " (estimated)" } else { "" };
         add(
             2,
             &format!(
-                "attempt {}: {}  {} ({}), {}, {input} + {output} tokens, {took:.1} s, {}",
+                "attempt {}: {}  {} ({}), {}, {input} + {output} tokens{estimated}, {took:.1} s, {}",
                 call.number,
                 call.class,
                 call.target,

@@ -24,7 +24,7 @@ Examples:
   curl http://127.0.0.1:8190/v1/models
 
 Clients keep their library and change its base URL: http://127.0.0.1:8190/v1 for OpenAI's, http://127.0.0.1:8190 for
-Anthropic's and Ollama's. `model` is the name of a provider of the configuration, an alias, or `default`. SIGINT and SIGTERM end the
+Anthropic's and Ollama's. `model` is a provider in `targets` of the configuration, a list, an alias, or `default`. SIGINT and SIGTERM end the
 service when open requests have their answers, within --drain and one second. SIGHUP reads the configuration, the contracts and the
 certificate again; open requests end as they began, and a wrong file changes nothing. The address, the ledger and [telemetry] need a
 new start.

@@ -40,7 +40,10 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
     if !args.listen.ip().is_loopback() {
         return Err(Failed::usage("--listen: a view needs no key, so it listens at 127.0.0.1 or [::1] only"));
     }
-    let ledger = Ledger::view(&args.ledger).map_err(Failed::usage)?;
+    let ledger = Ledger::view(&args.ledger).map_err(|error| match args.ledger.exists() {
+        true => Failed::usage(error),
+        false => Failed::usage(format!("{error}: name a file that --ledger of another command has written")),
+    })?;
     let listener = service::listen(args.listen)?;
     let address = listener.local_addr().map_err(Failed::usage)?;
     service::run(Builder::new_multi_thread(), async {

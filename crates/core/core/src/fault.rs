@@ -39,6 +39,8 @@ pub enum Connection {
     Failed,
     /// The name of the server has no address.
     NoAddress,
+    /// The time was over before a connection was made.
+    Late,
     /// The connection was made, and ended before the response was complete.
     Broken,
 }
@@ -53,6 +55,26 @@ impl FaultKind {
     /// ```
     pub const fn is_transient(self) -> bool {
         matches!(self, Self::Unreachable | Self::Timeout | Self::RateLimited | Self::Overloaded)
+    }
+
+    /// Returns the name in JSON.
+    ///
+    /// ```
+    /// assert_eq!(formwork_core::FaultKind::RateLimited.name(), "rate_limited");
+    /// ```
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unreachable => "unreachable",
+            Self::Timeout => "timeout",
+            Self::RateLimited => "rate_limited",
+            Self::Overloaded => "overloaded",
+            Self::Auth => "auth",
+            Self::NoCredit => "no_credit",
+            Self::BadRequest => "bad_request",
+            Self::SchemaRefused => "schema_refused",
+            Self::Unsupported => "unsupported",
+            Self::BadWire => "bad_wire",
+        }
     }
 
     const fn words(self) -> &'static str {

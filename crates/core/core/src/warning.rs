@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Violation;
 
+/// The maximum number of warnings of one kind in one answer.
+pub(crate) const MAX_OF_A_KIND: usize = 20;
+
 /// A fact about an accepted value that its reader should know: part of it was cut, repaired, dropped, chosen, rounded, coerced or
 /// restrained, or a check that does not reject found something.
 ///

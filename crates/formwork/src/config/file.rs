@@ -169,8 +169,11 @@ impl Config {
 
     fn load_with(path: &Path, was_named: bool, dialects: &Dialects) -> Result<Self, ConfigError> {
         let file = path.display().to_string();
-        let text =
-            std::fs::read_to_string(path).map_err(|error| ConfigError::new(&file, error.to_string()))?;
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let is_missing = error.kind() == std::io::ErrorKind::NotFound;
+            let fix = if is_missing { ": `formwork init --file FILE MODEL` writes one" } else { "" };
+            ConfigError::new(&file, format!("{error}{fix}"))
+        })?;
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
         let trusted = || TrustedFiles::of_user().is_some_and(|files| files.contains(path, &text));
         let is_trusted = was_named || trusted();

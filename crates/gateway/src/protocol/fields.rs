@@ -11,6 +11,9 @@ use crate::contracts::{Known, Schema};
 use crate::document::{Document, Member, Node};
 use crate::problem::Problem;
 
+/// Members of servers such as vLLM and SGLang, whose names are similar to others.
+const OTHERS: [&str; 5] = ["min_tokens", "prompt_logprobs", "top_a", "top_k", "top_n_sigma"];
+
 /// The state that the objects of one body share: the members that nothing acts on, and the schemas that earlier bodies had.
 #[derive(Debug, Clone)]
 pub(super) struct Reader<'t> {
@@ -70,14 +73,17 @@ impl<'t> Fields<'t> {
         self.reader.ignored.skipped(&self.at, kind);
     }
 
-    /// Refuses members that the protocol does not have.
+    /// Refuses members that the protocol does not have. Targets of the same protocol may take more than its documentation has, so that
+    /// only a name that is nearly one of these is an error for them as well.
     pub(super) fn known(&self, names: &[&str]) -> Result<(), Problem> {
         let Some((unknown, _)) = self.members.iter().find(|(name, _)| !names.contains(&name.as_ref())) else {
             return Ok(());
         };
-        let meant = nearest(unknown, names.iter().copied());
+        let meant = nearest(unknown, names.iter().copied()).filter(|_| !OTHERS.contains(&unknown.as_ref()));
+        let is_unsupported = meant.is_none();
         let meant = meant.map(|meant| format!(": did you mean `{meant}`?")).unwrap_or_default();
-        Err(Problem::invalid(self.place(unknown), format!("unknown field `{}`{meant}", self.place(unknown))))
+        let message = format!("unknown field `{}`{meant}", self.place(unknown));
+        Err(Problem { is_unsupported, ..Problem::invalid(self.place(unknown), message) })
     }
 
     pub(super) fn place(&self, name: &str) -> String {

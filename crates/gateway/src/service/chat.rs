@@ -10,14 +10,14 @@ use formwork_core::Warning;
 use serde_json::Value;
 
 use super::asker::{Asker, Begun, answered};
-use super::job::{Job, exact, no_json, now};
+use super::job::{Job, exact, listed, no_json, now};
 use super::native::Given;
 use super::open::Open;
 use super::reserve::Cost;
 use super::{Shared, native, passed, stream, talk};
 use crate::ask::{Ask, Want};
 use crate::document::Document;
-use crate::options::Options;
+use crate::names::Target;
 use crate::pass::Pass;
 use crate::problem::Problem;
 use crate::protocol::Protocol;
@@ -45,6 +45,7 @@ async fn work(
     let (own, path) = protocol.own();
     let is_own =
         asker.shared.engine.targets(&asker.targets).next().is_some_and(|target| target.raw(own).is_some());
+    let unused: Vec<String> = asker.options.of_contracts().map(str::to_owned).collect();
     let is_passed = is_own && asker.options.contract.is_none() && protocol.is_plain(&document);
     let cost = is_passed.then_some(Cost { ask: &ask, prompt, is_passed });
     let mut begun = asker.begin(Some(document.text()), cost).await?;
@@ -70,7 +71,12 @@ async fn work(
             },
         };
         begun = match Box::pin(passed::answer(begun, open, Some(prompt), pass)).await {
-            Ok(response) => return response,
+            Ok(mut response) => {
+                if let (Ok(response), Some(unused)) = (&mut response, listed(&unused)) {
+                    response.headers_mut().insert("x-formwork-ignored", unused);
+                }
+                return response;
+            }
             Err(begun) => begun,
         };
     }
@@ -98,7 +104,10 @@ fn plain(model: String, document: &Document<'_>) -> Ask {
 /// Answers a request that is not passed on as it is.
 async fn understood(mut job: Job, document: Document<'_>, headers: HeaderMap) -> Result<Response, Problem> {
     let understood = read(&job, document);
-    let (ask, given, warnings) = job.record.checked(understood).await?;
+    let (mut ask, given, warnings) = job.record.checked(understood).await?;
+    if ask.want == Want::Text && job.options.contract.is_none() {
+        ask.ignored.extend(job.options.of_contracts().map(str::to_owned));
+    }
     (job.ask, job.warnings) = (ask, warnings);
     let prepared = Box::pin(job.prepared(given.is_some())).await;
     let spec = job.record.checked(prepared).await?;
@@ -121,16 +130,20 @@ async fn understood(mut job: Job, document: Document<'_>, headers: HeaderMap) ->
 fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Given>, Vec<Warning>), Problem> {
     let warnings = exact(document.text())?;
     let engine = &job.shared.engine;
-    let raw = engine.targets(&job.targets).next().and_then(|target| target.raw(job.protocol.own().0));
-    let Options { contract, absent, coerce, is_eager, .. } = &job.options;
-    let may_pass = contract.is_none() && raw.is_some();
-    let is_whole = absent.is_none() && coerce.is_none() && !is_eager;
+    let target =
+        engine.targets(&job.targets).next().filter(|target| target.raw(job.protocol.own().0).is_some());
+    let may_pass = job.options.contract.is_none() && target.is_some();
+    let is_whole = !job.options.needs_run();
     let text = document.text();
     let body = || serde_json::from_str::<Value>(text).map_err(|error| no_json(&error));
     let (ask, given) = match job.protocol.ask(document, &engine.schemas) {
         Ok(ask) => {
-            let is_lossy = is_whole
-                && (!ask.ignored.is_empty() || !ask.settings.is_empty() || ask.sampling.top_p.is_some());
+            let loses = |target: &Target| {
+                let promised = target.backend.capabilities();
+                ask.settings.lost(promised).next().is_some()
+                    || (ask.sampling.top_p.is_some() && !promised.top_p)
+            };
+            let is_lossy = is_whole && (!ask.ignored.is_empty() || target.is_some_and(loses));
             let is_given = match &ask.want {
                 Want::Tools { .. } => may_pass,
                 Want::Json { .. } | Want::Call(_) => may_pass && is_lossy,
@@ -147,6 +160,14 @@ fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Given>, Vec<Wa
                 .and_then(|document| job.protocol.ask(document, &engine.schemas));
             let Ok(ask) = ask else { return Err(problem) };
             (ask, Some(Given { body, only: Some(problem) }))
+        }
+        Err(problem) if problem.is_unsupported && may_pass => {
+            let message = format!(
+                "{}; a target of the same protocol gets it only without `x-formwork-absent`, `x-formwork-coerce`, \
+                `x-formwork-evidence` and `x-formwork-stream: eager`",
+                problem.message
+            );
+            return Err(Problem { message, ..problem });
         }
         Err(problem) => return Err(problem),
     };

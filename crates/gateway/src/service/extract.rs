@@ -136,6 +136,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     shared.metrics.contract(ready.was_compiled);
     let digest = ready.extractor.plan().schema_digest().to_owned();
     record.change(|run| run.with_contract(Some(spec.name.clone()), Some(digest)));
+    record.runs_now();
     let mut input = Input::from(extract_request.input);
     input.seed = extract_request.seed;
     let client = client.name().to_owned();

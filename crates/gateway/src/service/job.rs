@@ -144,8 +144,9 @@ impl Job {
             && !matches!(self.ask.want, Want::Tools { .. })
     }
 
-    /// Records the contract.
+    /// Records the contract, whose run begins.
     pub(super) fn note(&mut self, spec: &Spec, ready: &Ready) {
+        self.record.runs_now();
         let name = Some(spec.name.clone());
         let digest = Some(ready.extractor.plan().schema_digest().to_owned());
         self.record.change(|run| run.with_contract(name, digest));
@@ -244,7 +245,7 @@ pub(super) fn warnings(warnings: &[Warning]) -> Option<HeaderValue> {
 }
 
 /// Returns the value of a header that lists names or places, in ASCII; `None` if there are none.
-fn listed(places: &[String]) -> Option<HeaderValue> {
+pub(super) fn listed(places: &[String]) -> Option<HeaderValue> {
     /// The longest value, in bytes: proxies refuse responses with long headers.
     const MAX: usize = 1_000;
 

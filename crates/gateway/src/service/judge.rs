@@ -1,6 +1,6 @@
 //! Turns of a model, judged: the arguments of every call against the schema of its tool, each answer without a call against the format.
 
-use formwork_core::{Context, JsonPath, Stage, Usage, Violation, precision};
+use formwork_core::{Context, JsonPath, Stage, Usage, Violation, Warning, precision};
 use formwork_extract::Extractor;
 use formwork_json::{Level, read};
 use serde_json::{Value, json};
@@ -26,6 +26,12 @@ pub(super) struct Judge {
     /// The contract of a text.
     format: Option<Extractor<Value>>,
     pub(super) is_required: bool,
+}
+
+/// A value that was found in a text, and what was changed in it.
+pub(super) struct Found {
+    pub(super) value: Value,
+    pub(super) warnings: Vec<Warning>,
 }
 
 /// The reason why a turn does not hold.
@@ -60,6 +66,11 @@ impl Judge {
             }
         }
         Ok(judge)
+    }
+
+    /// Returns the digest of the format's schema; `None` if there is no format.
+    pub(super) fn digest(&self) -> Option<String> {
+        self.format.as_ref().map(|format| format.plan().schema_digest().to_owned())
     }
 
     /// Returns whether the name is that of a tool whose arguments are judged.
@@ -138,9 +149,9 @@ impl Judge {
         Some(Wrong { message, violations: all })
     }
 
-    /// Reads and judges a text that has to satisfy a schema; `None` if it does not have to. Returns the value, if it is written otherwise
-    /// than the text.
-    pub(super) fn text(&self, text: &str, level: Level) -> Option<Result<Option<Value>, Vec<Violation>>> {
+    /// Reads and judges a text that has to satisfy a schema; `None` if it does not have to. Returns the value if it is written otherwise
+    /// than the text. At [`Level::Strict`] it never is.
+    pub(super) fn text(&self, text: &str, level: Level) -> Option<Result<Option<Found>, Vec<Violation>>> {
         let format = self.format.as_ref().filter(|_| !self.is_required)?;
         let contract = format.plan().contract();
         let documents = match read(text, level) {
@@ -154,32 +165,48 @@ impl Judge {
         };
         let mut first = None;
         for document in documents {
-            let judged = contract.judge(&document.value, &Context::EMPTY).violations;
-            let violations: Vec<_> = precision(&document.rounded).0.into_iter().chain(judged).collect();
+            let (inexact, _) = precision(&document.rounded);
+            let violations = if level == Level::Strict || !inexact.is_empty() {
+                let judged = contract.judge(&document.value, &Context::EMPTY).violations;
+                inexact.into_iter().chain(judged).collect()
+            } else {
+                let settled = contract.settle(document.value, &Context::EMPTY);
+                if settled.judgement.is_accepted() {
+                    let is_same = !settled.is_changed() && serde_json::from_str::<Value>(text).is_ok();
+                    let warnings = settled.warnings();
+                    return Some(Ok((!is_same).then_some(Found { value: settled.value, warnings })));
+                }
+                settled.judgement.violations
+            };
             if violations.is_empty() {
-                let is_same = serde_json::from_str::<Value>(text).is_ok();
-                return Some(Ok((!is_same).then_some(document.value)));
+                return Some(Ok(None));
             }
             first.get_or_insert(violations);
         }
         first.map(Err)
     }
 
-    /// Returns a whole response with the values that were found in its texts; `None` if they are the texts.
-    pub(super) fn repaired(&self, protocol: &dyn Protocol, turn: &Turn, bytes: &[u8]) -> Option<Vec<u8>> {
+    /// Returns a whole response with the values that were found in its texts, and the warnings about them; `None` if they are the texts.
+    pub(super) fn repaired(
+        &self,
+        protocol: &dyn Protocol,
+        turn: &Turn,
+        bytes: &[u8],
+    ) -> Option<(Vec<u8>, Vec<Warning>)> {
         if turn.is_unfinished || self.format.is_none() {
             return None;
         }
-        let mut body = None;
+        let (mut body, mut all) = (None, Vec::new());
         for answer in turn.answers().filter(|answer| turn.calls.iter().all(|call| call.answer() != *answer)) {
-            if let Some(Ok(Some(value))) = self.text(turn.text(answer), Level::Clean) {
+            if let Some(Ok(Some(Found { value, warnings }))) = self.text(turn.text(answer), Level::Clean) {
+                all.extend(warnings);
                 if body.is_none() {
                     body = Some(serde_json::from_slice::<Value>(bytes).ok()?);
                 }
                 protocol.set_text(body.as_mut()?, answer, &value.to_string());
             }
         }
-        serde_json::to_vec(&body?).ok()
+        Some((serde_json::to_vec(&body?).ok()?, all))
     }
 
     fn violations(&self, call: &Called) -> Vec<Violation> {

@@ -1,5 +1,6 @@
 //! Answers to contracts that a key has paid for before.
 
+use formwork_core::evidence::Index;
 use formwork_core::{Context, Error, Outcome};
 use serde_json::Value;
 
@@ -9,7 +10,7 @@ use crate::ask::{Sampling, Want};
 use crate::contracts::{Key, Spec};
 use crate::engine::{self, Ready};
 use crate::names::Target;
-use crate::reply::Reply;
+use crate::reply::{Reply, Support};
 
 /// The digests of a request with its contract, and of its question alone, under which the cache has the former.
 pub(super) type Digests = (String, Option<String>);
@@ -41,15 +42,20 @@ impl Job {
         }
         let (ledger, (own, question)) = (self.shared.access.ledger()?, digests?);
         let contract = ready.extractor.plan().contract();
+        // The text that a run's answer is about; see `Input::new`.
+        let source = self.ask.messages.last().map(|message| message.text()).unwrap_or_default();
         let find = |digest: &str| ledger.cache_get(self.client.id(), digest, access::now()).ok().flatten();
         let value = find(own).and_then(|text| serde_json::from_str::<Value>(&text).ok()).or_else(|| {
             let value = serde_json::from_str(&find(&find(question.as_ref()?)?)?).ok()?;
-            // The text that a run's answer is about; see `Input::new`.
-            let source = self.ask.messages.last().map(|message| message.text()).unwrap_or_default();
             let context = Context { source: &source, ..Context::EMPTY };
             contract.judge(&value, &context).is_accepted().then_some(value)
         })?;
+        let support = self.options.evidence.then(|| {
+            let schema = Some(contract.schema().document());
+            Support { evidence: Index::new(&*source).evidence(&value, schema), confidence: None }
+        });
         Some(Reply {
+            support,
             choices: vec![engine::choice(&self.ask.want, &value)],
             is_cached: true,
             not_stated: contract.not_stated(&value),

@@ -9,6 +9,7 @@ use formwork::providers::{Protocol, Raw};
 use formwork_core::Usage;
 use formwork_http::with_trace;
 use formwork_json::Level;
+use formwork_ledger::RunRecord;
 use futures_util::StreamExt as _;
 use serde_json::Value;
 
@@ -24,6 +25,7 @@ use crate::protocol::LINES;
 use crate::protocol::events::{Events, document, is_usage};
 use crate::protocol::given::tool_names;
 use crate::protocol::turn::Turn;
+use crate::record::left;
 use crate::seen::trace_here;
 
 /// The longest response that is read, in bytes.
@@ -62,6 +64,11 @@ pub(super) async fn answer(
         Ok(judge) => judge,
         Err(problem) => return Ok(Err(problem)),
     };
+    let name = match &job.ask.want {
+        Want::Json { name, .. } => Some(name.clone()),
+        _ => None,
+    };
+    job.record.change(|run| run.with_contract(name, judge.digest()));
     judge.others = tool_names(&body).filter(|name| !judge.has_tool(name)).map(str::to_owned).collect();
     let adds_usage =
         job.ask.stream && protocol == Protocol::OpenAi && job.record.is_kept() && !job.ask.include_usage;
@@ -122,7 +129,8 @@ impl Native {
             }
             let Some(wrong) = wrong else {
                 let mut response = match self.judge.repaired(self.job.protocol, &turn, &bytes) {
-                    Some(repaired) => {
+                    Some((repaired, warnings)) => {
+                        self.job.warnings.extend(warnings);
                         head.headers.remove(header::CONTENT_LENGTH);
                         pass::returned(&head, Body::from(repaired))
                     }
@@ -153,7 +161,10 @@ impl Native {
             let relayed = tokio::time::timeout_at(until, self.relay(&mut line, body)).await;
             match relayed.unwrap_or_else(|_| Err(late())) {
                 Ok(true) => self.record(None).await,
-                Ok(false) => self.record(Some(&Problem::new(Kind::Busy, "the client left"))).await,
+                Ok(false) => {
+                    let left = left(&self.job.shared);
+                    self.record(Some(&left)).await;
+                }
                 Err(problem) => {
                     let last = line.frames.fail(&problem);
                     self.record(Some(&problem)).await;
@@ -164,7 +175,7 @@ impl Native {
         Ok(response)
     }
 
-    /// Sends the events of a stream. Returns whether the client is still there.
+    /// Sends the events of a stream. Returns whether the client got them.
     async fn relay(&mut self, line: &mut Line, mut body: formwork_wire::Body) -> Result<bool, Problem> {
         let protocol = self.job.protocol;
         let is_lines = protocol.stream_type() == LINES;
@@ -173,7 +184,10 @@ impl Native {
             let (mut turn, mut events, mut held) = (Turn::default(), Events::default(), Vec::new());
             loop {
                 let waited = line.client.wait(body.next(), !is_shown || events.is_empty()).await;
-                let Some(piece) = waited else { return Ok(false) };
+                let Some(piece) = waited else {
+                    // A client may close the connection once it has the last event.
+                    return Ok(is_shown && turn.calls.is_empty() && self.meter.has_end());
+                };
                 let Some(piece) = piece else { break };
                 let piece = piece.map_err(|fault| Problem::of_fault(&fault))?;
                 self.meter.see(&piece);
@@ -255,6 +269,8 @@ impl Native {
         if self.job.record.made.last().is_some_and(|made| !made.has_ended()) {
             self.end_call(None, false);
         }
+        let warnings = self.job.warnings;
+        self.job.record.change(|run| RunRecord { warnings, ..run });
         self.job.record.calls(Vec::new(), problem).await;
     }
 }

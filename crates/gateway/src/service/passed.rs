@@ -20,7 +20,7 @@ use crate::meter::Meter;
 use crate::pass::{self, Pass};
 use crate::problem::Problem;
 use crate::protocol::events::Events;
-use crate::record::Record;
+use crate::record::{Record, left};
 
 /// Passes a request on, and the response of the first target that answers back. Its body is read as the client reads, and its usage is
 /// recorded at the end. Without a `prompt` the request is free. If the next target has another protocol, the request is given back.
@@ -46,6 +46,7 @@ pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send
         prompt: prompt.unwrap_or_default(),
         is_free: prompt.is_none() || !head.status.is_success(),
         is_whole: false,
+        fault: None,
         left: head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok()),
         turn: begun.turn,
         _open: open,
@@ -71,6 +72,8 @@ struct Held {
     is_free: bool,
     /// Whether the body came to its end.
     is_whole: bool,
+    /// The failure of the target in the middle of the body.
+    fault: Option<Problem>,
     /// The rest of a body whose length is known: it is not read any more once it is complete.
     left: Option<u64>,
     turn: Turn,
@@ -108,7 +111,11 @@ impl Stream for Passed {
                     this.held.end();
                     return polled;
                 }
-                _ => return polled,
+                Poll::Ready(Some(Err(fault))) => {
+                    this.held.fault = Some(Problem::of_fault(fault));
+                    return polled;
+                }
+                Poll::Pending => return polled,
             }
         }
     }
@@ -126,6 +133,9 @@ impl Held {
     /// Records the call.
     fn end(&mut self) {
         let Some(mut record) = self.record.take() else { return };
+        // A client may close the connection once it has the last event.
+        let is_cut = !self.is_whole && !self.meter.has_end();
+        let problem = is_cut.then(|| self.fault.take().unwrap_or_else(|| left(record.shared())));
         record.answered(self.meter.answered());
         let usage = match self.is_free {
             true => Usage::default(),
@@ -133,12 +143,12 @@ impl Held {
         };
         if !record.has_hold() {
             // Nothing waits for a file then, and a task costs as much as all of the record.
-            record.passed(usage).now_or_never();
+            record.passed(usage, problem.as_ref()).now_or_never();
         } else if let Ok(runtime) = Handle::try_current() {
             // Without a runtime the process ends.
             let settling = record.settling();
             runtime.spawn(async move {
-                record.passed(usage).await;
+                record.passed(usage, problem.as_ref()).await;
                 drop(settling);
             });
         }

@@ -77,7 +77,14 @@ impl Routes {
                 let is_preflight = request.method() == Method::OPTIONS && origin.is_some();
                 let mut response = match is_preflight {
                     true => preflight(request.headers()),
-                    false => self.called(&seen, protocol, request).await,
+                    false => tokio::select! {
+                        biased;
+                        response = self.called(&seen, protocol, request) => response,
+                        () = self.shared.draining.is_over() => {
+                            let message = "the service stopped before there was a response";
+                            refused(protocol, &Problem::new(Kind::Busy, message))
+                        }
+                    },
                 };
                 if let Some(origin) = origin {
                     let headers = response.headers_mut();
@@ -185,7 +192,8 @@ fn protocol_of(path: &str, headers: &HeaderMap) -> &'static dyn Protocol {
 
 /// The headers of responses that web pages may read.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
-    "idempotent-replayed, retry-after, x-formwork-calls, x-formwork-ignored, x-formwork-run, x-formwork-warnings, x-request-id, x-should-retry",
+    "idempotent-replayed, retry-after, x-formwork-cache, x-formwork-calls, x-formwork-estimated, x-formwork-ignored, x-formwork-run, \
+     x-formwork-warnings, x-request-id, x-should-retry",
 );
 
 /// Responds to the question whether a page of an allowed origin may send a request: with the headers that it asks for, because the

@@ -6,16 +6,18 @@ use std::sync::Arc;
 use axum::response::Response;
 use formwork_core::{
     Call, Cost, Delta, End, Enforcement, Fault, Finish as ModelFinish, LogProb, Lowered, Message, Part, Role,
-    Sampling as CallSampling, ToolCall, Usage,
+    Sampling as CallSampling, ToolCall, Usage, Warning,
 };
+use formwork_extract::CancellationToken;
 use formwork_http::with_trace;
 use formwork_json::Level;
+use formwork_serve::Kept;
 use futures_util::StreamExt as _;
-use futures_util::future::try_join_all;
+use futures_util::future::{pending, try_join_all};
 use serde_json::Value;
 
 use super::job::{Job, late};
-use super::judge::Judge;
+use super::judge::{Found, Judge};
 use super::stream::{Line, open};
 use crate::ask::{Tool, Want};
 use crate::failover::{Attempt, Failed, first};
@@ -23,7 +25,7 @@ use crate::names::Target;
 use crate::problem::{Kind, Problem};
 use crate::protocol::Frames;
 use crate::protocol::turn::Turn;
-use crate::record::Made;
+use crate::record::{Made, left};
 use crate::reply::{Called, Choice, Content, Finish, Reply};
 use crate::seen::trace_here;
 
@@ -54,16 +56,24 @@ struct OpenCall<'j> {
     is_shown: bool,
     /// The tokens of the text, as far as the target has told their probabilities.
     log_probs: Vec<LogProb>,
+    /// The warnings about what was changed in the answer to satisfy the format.
+    warnings: Vec<Warning>,
 }
 
 /// Answers with a whole response.
 pub(super) async fn whole(mut job: Job) -> Result<Response, Problem> {
     let judge = Judge::of(&job).await;
     let judge = job.record.checked(judge).await?;
-    let (made, result) = reply(&job, &judge, None).await;
-    let response = result.and_then(|reply| job.respond(&reply));
-    job.record.calls(made, response.as_ref().err()).await;
-    response
+    job.record.runs_now();
+    let cancel = CancellationToken::new();
+    let has_left = cancel.clone();
+    let run = async move {
+        let (made, result) = reply(&job, &judge, None, has_left.cancelled()).await;
+        let response = result.and_then(|reply| job.respond(&reply));
+        job.record.calls(made, response.as_ref().err()).await;
+        response
+    };
+    Kept::new(run, cancel).await
 }
 
 /// Answers with a stream. Text that needs no judgement is sent as it comes, all else once it holds.
@@ -72,11 +82,12 @@ pub(super) async fn stream(mut job: Job) -> Result<Response, Problem> {
     let judge = job.record.checked(judge).await?;
     let opened = open(&job);
     let (mut line, guard, response) = job.record.checked(opened).await?;
+    job.record.runs_now();
     tokio::spawn(with_trace(trace_here(), async move {
         let _guard = guard;
         let opening = line.frames.open();
         line.send(opening).await;
-        let (made, result) = reply(&job, &judge, Some(&mut line)).await;
+        let (made, result) = reply(&job, &judge, Some(&mut line), pending()).await;
         let last = match &result {
             Ok(reply) => line.close(reply),
             Err(problem) => line.frames.fail(problem),
@@ -87,8 +98,13 @@ pub(super) async fn stream(mut job: Job) -> Result<Response, Problem> {
     Ok(response)
 }
 
-/// Returns the calls of all answers, and the reply that they come to. The first is shown as it comes.
-async fn reply(job: &Job, judge: &Judge, mut line: Option<&mut Line>) -> (Vec<Made>, Result<Reply, Problem>) {
+/// Returns the calls of all answers, and the reply that they come to, unless the client has left. The first is shown as it comes.
+async fn reply(
+    job: &Job,
+    judge: &Judge,
+    mut line: Option<&mut Line>,
+    has_left: impl Future<Output = ()>,
+) -> (Vec<Made>, Result<Reply, Problem>) {
     let messages = messages(job);
     let talk = |nth| Talk {
         targets: job.targets.clone(),
@@ -104,11 +120,15 @@ async fn reply(job: &Job, judge: &Judge, mut line: Option<&mut Line>) -> (Vec<Ma
             thinking: String::new(),
             is_shown: false,
             log_probs: Vec::new(),
+            warnings: Vec::new(),
         },
     };
     let mut talks: Vec<_> = (0..job.ask.count).map(talk).collect();
     let all = try_join_all(talks.iter_mut().map(Talk::answer));
-    let answered = tokio::time::timeout_at(job.until, all).await.unwrap_or_else(|_| Err(late()));
+    let answered = tokio::select! {
+        answered = tokio::time::timeout_at(job.until, all) => answered.unwrap_or_else(|_| Err(late())),
+        () = has_left => Err(left(&job.shared)),
+    };
     ended(job, talks, answered)
 }
 
@@ -138,13 +158,14 @@ fn ended(
     talks: Vec<Talk<'_>>,
     answered: Result<Vec<Choice>, Problem>,
 ) -> (Vec<Made>, Result<Reply, Problem>) {
-    let mut made = Vec::new();
+    let (mut made, mut warnings) = (Vec::new(), job.warnings.clone());
     for mut talk in talks {
         if let Some(open) = talk.made.last_mut().filter(|made| !made.has_ended()) {
             let usage = answered.as_ref().err().map(|problem| talk.open.spent(problem));
             open.end(usage.unwrap_or_default(), None);
         }
         made.append(&mut talk.made);
+        warnings.append(&mut talk.open.warnings);
     }
     let result = answered.map(|choices| {
         let usage = made.iter().fold(Usage::default(), |sum, made| sum.plus(made.usage));
@@ -158,6 +179,7 @@ fn ended(
             cost: cost.unwrap_or_else(|| usage.unpriced()),
             usage,
             calls: made.len(),
+            warnings,
             ..Reply::default()
         }
     });
@@ -204,8 +226,10 @@ impl Talk<'_> {
                 line.send(pieces).await;
             }
             if calls.is_empty() {
-                if let Some(Ok(Some(value))) = open.judge.text(&text, Level::Clean).filter(|_| is_whole) {
-                    text = value.to_string();
+                if let Some(Ok(Some(Found { value, warnings }))) =
+                    open.judge.text(&text, Level::Clean).filter(|_| is_whole)
+                {
+                    (text, open.warnings) = (value.to_string(), warnings);
                 }
                 let (content, finish) = match end.finish {
                     ModelFinish::Refused | ModelFinish::Filtered => (Content::Refusal(text), Finish::Refused),
@@ -228,6 +252,10 @@ impl Talk<'_> {
 
 impl Attempt for OpenCall<'_> {
     type Answer = End;
+
+    fn begun(&self) -> Usage {
+        estimate(self.job, 0)
+    }
 
     async fn call(&mut self, target: &Target) -> Result<End, Failed> {
         self.text.clear();
@@ -296,9 +324,14 @@ impl OpenCall<'_> {
     /// Waits for the target, and keeps the connection of the client alive.
     async fn wait<T>(&mut self, part: impl Future<Output = T>) -> Result<T, Broken> {
         match self.line.as_deref_mut() {
-            Some(line) => line.client.wait(part, true).await.ok_or_else(left),
+            Some(line) => line.client.wait(part, true).await.ok_or_else(|| self.left()),
             None => Ok(part.await),
         }
+    }
+
+    /// Returns the end of a call whose client left.
+    fn left(&self) -> Broken {
+        Broken::Other(left(&self.job.shared))
     }
 
     /// Returns whether the answer is shown as it comes.
@@ -316,7 +349,8 @@ impl OpenCall<'_> {
         let Some(line) = self.line.as_deref_mut().filter(|_| shows) else { return Ok(()) };
         self.is_shown |= is_answer;
         let events = events(&mut *line.frames);
-        line.send(events).await.then_some(()).ok_or_else(left)
+        let is_there = line.send(events).await;
+        is_there.then_some(()).ok_or_else(|| self.left())
     }
 
     /// Returns what was used by the call, which a problem ended.
@@ -356,11 +390,6 @@ impl OpenCall<'_> {
         }
         call
     }
-}
-
-/// Returns the end of a call whose client left.
-fn left() -> Broken {
-    Broken::Other(Problem::new(Kind::Busy, "the client left"))
 }
 
 /// Refuses an answer that is too long to be kept.

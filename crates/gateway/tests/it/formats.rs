@@ -1,10 +1,13 @@
 //! A format of the answer and a target of the same protocol: the request keeps all of its members, also together with tools, and each
 //! answer without a call satisfies the format.
 
+use std::time::Duration;
+
+use formwork_ledger::{Ledger, RunQuery, Settings};
 use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
-use super::support::{Gate, completion, schema, section};
+use super::support::{Gate, completion, limits, openai, schema, section, targets, ways};
 use super::tools::{Protocol, protocols};
 
 /// A request of a protocol with a format, and with the tools that it has.
@@ -22,6 +25,18 @@ fn with_format(protocol: &Protocol, stream: bool) -> Value {
                 json!({"format": {"type": "json_schema", "schema": schema()}, "effort": "low"})
         }
         _ => body["format"] = schema(),
+    }
+    body
+}
+
+/// The same without tools, and with a member that a run would lose.
+fn lossy(protocol: &Protocol) -> Value {
+    let mut body = with_format(protocol, false);
+    body.as_object_mut().unwrap().remove("tools");
+    match protocol.name {
+        "openai" | "responses" => body["store"] = true.into(),
+        "anthropic" => body["thinking"] = json!({"type": "adaptive"}),
+        _ => {}
     }
     body
 }
@@ -67,8 +82,7 @@ fn with_tools_a_call_passes_with_valid_arguments_and_a_text_that_satisfies_the_f
 #[test]
 fn a_format_keeps_what_a_run_would_lose_and_a_value_in_a_fence_is_taken_out() {
     for protocol in protocols() {
-        let mut body = with_format(&protocol, false);
-        body.as_object_mut().unwrap().remove("tools");
+        let body = lossy(&protocol);
         let (reply, bytes) = protocol.reply(false, r#"{"age": 34}"#, &[], 9);
         let server = Server::start([reply]).unwrap();
         let got = protocol.gate(&server).post(protocol.path, &[], &body);
@@ -100,11 +114,63 @@ fn a_schema_that_the_target_refuses_is_lowered_for_it() {
     let server =
         Server::start([Reply::json(refusal).with_status(400), completion(r#"{"age": 34}"#)]).unwrap();
     let protocol = &protocols()[0];
-    let mut body = with_format(protocol, false);
-    body.as_object_mut().unwrap().remove("tools");
+    let body = lossy(protocol);
     let got = protocol.gate(&server).post(protocol.path, &[], &body);
-    assert_eq!((got.status, got.header("x-formwork-ignored")), (200, None), "{}", got.text());
+    assert_eq!((got.status, got.header("x-formwork-ignored")), (200, Some("store")), "{}", got.text());
     assert_eq!(received(&server)[1]["stop"], json!(["x"]));
+}
+
+/// Members that are settings are no reason to lose what a run does; others pass to the target, and the answer is converted all the same.
+#[test]
+fn a_value_that_does_not_fit_is_converted_beside_any_member() {
+    for (member, value, is_run) in [
+        ("user", json!("u"), true),
+        ("top_p", json!(0.5), true),
+        ("stop", json!(["x"]), true),
+        ("metadata", json!({"a": "b"}), true),
+        ("reasoning_effort", json!("low"), true),
+        ("service_tier", json!("flex"), true),
+        ("store", json!(true), false),
+        ("logprobs", json!(true), false),
+        ("top_k", json!(5), false),
+        ("chat_template_kwargs", json!({"enable_thinking": false}), false),
+    ] {
+        let server = Server::start([completion(r#"{"age": "34"}"#)]).unwrap();
+        let ledger = Ledger::in_memory(Settings::default()).unwrap();
+        let builder = targets(&openai(&server.url())).with_limits(limits()).with_ledger(ledger.clone());
+        let gate = Gate::start(builder.with_cache(Duration::from_secs(60)));
+        let way = &ways()[0];
+        let mut body = way.body("primary", false);
+        body[member] = value.clone();
+        let got = gate.post(way.path, &[], &body);
+        assert_eq!(
+            (got.status, way.text(&got.json()).as_str()),
+            (200, r#"{"age":34}"#),
+            "{member}: {}",
+            got.text()
+        );
+        let warnings = got.header("x-formwork-warnings").unwrap();
+        assert!(warnings.starts_with("coerced at $.age"), "{member}: {warnings}");
+        assert_eq!(got.header("x-formwork-ignored"), None, "{member}");
+        assert_eq!(got.header("x-formwork-cache"), is_run.then_some("miss"), "{member}");
+        let name = if member == "user" { "safety_identifier" } else { member };
+        assert_eq!(received(&server)[0][name], value, "{member}");
+        ledger.flush_blocking().unwrap();
+        let run = ledger.runs(&RunQuery::default()).unwrap().runs.remove(0);
+        assert_eq!(
+            (run.contract.as_deref(), run.warnings.is_empty()),
+            (Some("person"), false),
+            "{member}: {run:?}"
+        );
+        assert!(run.digest.is_some(), "{member}");
+
+        // The places of values are those of a run: it leaves out what only the target has, and says so.
+        let got = gate.post(way.path, &[("x-formwork-evidence", "on")], &body);
+        match ["top_k", "chat_template_kwargs"].contains(&member) {
+            true => assert!(got.status == 400 && got.text().contains("only without"), "{}", got.text()),
+            false => assert!(got.text().contains("\"evidence\":[{"), "{member}: {}", got.text()),
+        }
+    }
 }
 
 #[test]

@@ -369,6 +369,34 @@ fn the_end_waits_for_streams_and_refuses_new_requests() {
     gate.join();
 }
 
+/// A request that has no response when the time for open requests is over is refused, so that its client may send it again.
+#[test]
+fn a_request_that_the_end_of_the_service_meets_is_refused() {
+    let server = Server::start([Reply::silent()]).unwrap();
+    let ledger = Ledger::in_memory(Settings::default()).unwrap();
+    let mut limits = limits();
+    limits.drain = std::time::Duration::from_millis(1);
+    for (way, has_schema) in [(ways()[0], true), (ways()[0], false)] {
+        let builder = targets(&openai(&server.url())).with_limits(limits.clone()).with_ledger(ledger.clone());
+        let mut gate = Gate::start(builder);
+        let mut socket = gate.connect();
+        let mut body = way.body("primary", false);
+        if !has_schema {
+            body.as_object_mut().unwrap().remove("response_format");
+        }
+        let before = server.received().len();
+        socket.write_all(&request(way.path, &[], body.to_string().as_bytes())).unwrap();
+        wait_until(|| server.received().len() > before);
+        gate.stop();
+        let mut bytes = Vec::new();
+        socket.read_to_end(&mut bytes).unwrap();
+        let got = Received::parse(&bytes);
+        assert_eq!((got.status, got.header("x-should-retry")), (503, Some("true")), "{}", got.text());
+        assert!(got.text().contains("the service stopped"), "{}", got.text());
+        gate.join();
+    }
+}
+
 #[test]
 fn every_resource_of_the_openapi_document_exists() {
     let gate = Gate::new(&openai("http://127.0.0.1:1"));

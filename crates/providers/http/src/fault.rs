@@ -94,15 +94,14 @@ pub(crate) fn before_head(error: &Failure, host: &str, settings: &Settings) -> F
         return Fault::new(FaultKind::Unreachable, message).with_connection(Connection::NoAddress);
     }
     if error.is_timeout() {
-        let message = if error.is_connect() {
-            format!(
+        if error.is_connect() {
+            let message = format!(
                 "no connection to {host} within {:?} (connect timeout): check the base URL, the network and proxies",
                 settings.connect
-            )
-        } else {
-            format!("the connection to {host} timed out ({why})")
-        };
-        return Fault::new(FaultKind::Timeout, message);
+            );
+            return Fault::new(FaultKind::Timeout, message).with_connection(Connection::Late);
+        }
+        return Fault::new(FaultKind::Timeout, format!("the connection to {host} timed out ({why})"));
     }
     if error.is_connect() {
         let refused =

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use formwork_core::{Fault, FaultKind, RateLimit, Time, is_secret_name};
+use formwork_core::{Connection, Fault, FaultKind, RateLimit, Time, is_secret_name};
 use formwork_wire::{Auth, Body, Transport, rate_limits};
 use http::header::HeaderName;
 use http::{HeaderMap, Request, Response, StatusCode};
@@ -278,7 +278,7 @@ impl HttpTransport {
         let left = deadline.map(|deadline| deadline.since(self.now()));
         if left.is_some_and(|left| left.is_zero()) {
             let message = format!("the deadline passed before the request to {host} was sent");
-            return Err(Fault::new(FaultKind::Timeout, message));
+            return Err(Fault::new(FaultKind::Timeout, message).with_connection(Connection::Late));
         }
         let deadline = left.map(far);
         self.clients.hold.wait(self.now(), left).await;

@@ -12,13 +12,17 @@ use crate::{Error, KeyId, Ledger};
 /// The cache of validated values. What counts as the same request is the caller's: the digest must cover contract, model,
 /// messages and sampling.
 impl Ledger {
-    /// Returns a value that was cached for this key and digest and has not expired, as it was given. Reads the file.
+    /// Returns a value that was cached for this key and digest and has not expired, as it was given. Reads the file, unless the value is
+    /// not written yet.
     ///
     /// # Errors
     /// [`Error::Storage`]; a caller can continue as without a cached value.
     pub fn cache_get(&self, key: Option<KeyId>, digest: &str, now: Time) -> Result<Option<String>, Error> {
         let sql = "SELECT value FROM cache WHERE key = ?1 AND digest = ?2 AND expires > ?3";
         let key = key.map_or(0, |key| key.0);
+        if let Some(put) = self.core().queue.find_put(key, digest) {
+            return Ok((put.expires > now).then(|| put.value.clone()));
+        }
         self.core().store.read(|connection| {
             connection
                 .prepare_cached(sql)?
@@ -29,7 +33,7 @@ impl Ledger {
 
     /// Caches a value for a key and a digest.
     ///
-    /// The call never blocks. The value can be read after its group was committed
+    /// The call never blocks. This process can read the value at once, others after its group was committed
     /// ([`Settings::group_delay`](crate::Settings::group_delay)). If the queue is full, the value is dropped and counted. Values
     /// are not redacted.
     pub fn cache_put(

@@ -1,5 +1,7 @@
 //! Writes values into the cache and keeps its size.
 
+use std::sync::Arc;
+
 use formwork_core::Time;
 use rusqlite::{Connection, params};
 
@@ -24,7 +26,12 @@ pub(crate) struct Size {
 
 impl Size {
     /// Writes values; the oldest ones make room.
-    pub(crate) fn put(&mut self, connection: &Connection, puts: &[Put], max: u64) -> rusqlite::Result<()> {
+    pub(crate) fn put(
+        &mut self,
+        connection: &Connection,
+        puts: &[Arc<Put>],
+        max: u64,
+    ) -> rusqlite::Result<()> {
         let mut now = Time(0);
         for put in puts {
             let bytes = put.value.len() as u64 + put.digest.len() as u64 + ROW;

@@ -1,6 +1,6 @@
 //! The queue of the writer. Runs and cached values may be shed, tasks never are.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use formwork_core::Time;
@@ -27,7 +27,9 @@ pub(crate) struct Put {
 #[derive(Default)]
 struct State {
     runs: Vec<RunRecord>,
-    puts: Vec<Put>,
+    puts: Vec<Arc<Put>>,
+    /// The values that are being written.
+    writing: Vec<Arc<Put>>,
     /// The bytes of bodies and of cached values that wait.
     bytes: usize,
     /// The time by which the oldest run or value must be written.
@@ -51,7 +53,7 @@ pub(crate) struct Queue {
 pub(crate) struct Batch {
     pub(crate) tasks: Vec<Task>,
     pub(crate) runs: Vec<RunRecord>,
-    pub(crate) puts: Vec<Put>,
+    pub(crate) puts: Vec<Arc<Put>>,
     pub(crate) is_last: bool,
 }
 
@@ -109,9 +111,21 @@ impl Queue {
             return false;
         }
         state.bytes += put.value.len();
-        state.puts.push(put);
+        state.puts.push(put.into());
         self.wake(state, settings);
         true
+    }
+
+    /// Returns the last value of a key and a digest that is not in the file yet.
+    pub(crate) fn find_put(&self, key: i64, digest: &str) -> Option<Arc<Put>> {
+        let state = self.lock();
+        let mut all = state.writing.iter().chain(&state.puts).rev();
+        all.find(|put| put.key == key && put.digest == digest).cloned()
+    }
+
+    /// Notes that the values that were taken are in the file.
+    pub(crate) fn has_written(&self) {
+        self.lock().writing.clear();
     }
 
     /// Sets the time of the group, and wakes the writer where it would not wake in time.
@@ -169,10 +183,11 @@ impl Queue {
                         || state.due.is_some_and(|due| due <= now));
             if is_due {
                 (state.bytes, state.due, state.not_before, state.is_idle) = (0, None, None, false);
+                state.writing = std::mem::take(&mut state.puts);
                 return Batch {
                     tasks: std::mem::take(&mut state.tasks),
                     runs: std::mem::take(&mut state.runs),
-                    puts: std::mem::take(&mut state.puts),
+                    puts: state.writing.clone(),
                     is_last: state.is_closed,
                 };
             }

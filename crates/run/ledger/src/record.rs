@@ -333,7 +333,7 @@ impl From<&CallRecord> for StoredCall {
     fn from(call: &CallRecord) -> Self {
         let failure = call.verdict.failure();
         let class = match (&call.verdict, failure) {
-            (_, Some(Failure::Fault(fault))) => name(fault.kind),
+            (_, Some(Failure::Fault(fault))) => fault.kind.name().into(),
             (_, Some(failure)) => failure.class().into(),
             (CallResult::Cancelled, None) => "cancelled".into(),
             (CallResult::Probe, None) => PROBE.into(),

@@ -63,6 +63,7 @@ fn write(core: &Core, batch: Batch, cache: &mut Size) {
             cache.put(transaction, &batch.puts, core.settings.max_cache_bytes)
         });
         drop(connection);
+        core.queue.has_written();
         if let Err(error) = put {
             *cache = Size::default();
             core.note(&error);

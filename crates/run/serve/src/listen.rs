@@ -24,6 +24,9 @@ use crate::tls::Tls;
 /// runtime, and every request sets some (tokio's `reregister`). With this timer, one of them is due earlier.
 const TICK: Duration = Duration::from_secs(1);
 
+/// The time for responses to requests that have none when the time of draining is over.
+const LAST: Duration = Duration::from_secs(1);
+
 /// The delay after a failed `accept`, for example because of too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -89,7 +92,17 @@ pub struct Peer(pub IpAddr);
 /// assert!(!draining.is_set());
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Draining(Arc<watch::Sender<bool>>);
+pub struct Draining(Arc<watch::Sender<Phase>>);
+
+/// The phases of a service.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd)]
+enum Phase {
+    #[default]
+    Open,
+    Draining,
+    /// The time for open requests is over.
+    Over,
+}
 
 impl Draining {
     /// Creates a flag that is not set.
@@ -99,12 +112,24 @@ impl Draining {
 
     /// Returns whether the service is stopping.
     pub fn is_set(&self) -> bool {
-        *self.0.borrow()
+        *self.0.borrow() >= Phase::Draining
+    }
+
+    /// Waits until the time for open requests is over. A request without a response has a second then to say so.
+    pub async fn is_over(&self) {
+        reached(&mut self.0.subscribe(), Phase::Over).await;
+    }
+}
+
+/// Waits for a phase. A sender that is dropped reaches none.
+async fn reached(phases: &mut watch::Receiver<Phase>, phase: Phase) {
+    if phases.wait_for(|now| *now >= phase).await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 
 /// Responds to HTTP/1.1 requests until `shutdown` is done. Then it sets `draining`, and ends when the open requests have their
-/// responses, or after [`Connections::drain`].
+/// responses, or a second after [`Connections::drain`].
 ///
 /// # Errors
 /// An error of the listener. A failed connection does not affect the others.
@@ -166,7 +191,7 @@ where
         }
     }
     let listener = Some(listener).filter(|_| limits.accept_while_draining);
-    draining.0.send_replace(true);
+    draining.0.send_replace(Phase::Draining);
     let drained = tokio::time::timeout(limits.drain, async {
         let mut late = JoinSet::new();
         while !open.is_empty() {
@@ -181,7 +206,7 @@ where
                 Some(_) = late.join_next() => {}
                 (place, accepted) = accepted => if let Ok((socket, address)) = accepted {
                     // This connection needs no signal to end: its response has `connection: close`.
-                    let ended = watch::Sender::new(false).subscribe();
+                    let ended = watch::Sender::default().subscribe();
                     let talk = talk((socket, address.ip()), answer.clone(), limits.clone(), ended);
                     late.spawn(async move {
                         let _place = place;
@@ -192,6 +217,11 @@ where
         }
     });
     if drained.await.is_err() {
+        draining.0.send_replace(Phase::Over);
+        let answered = async { while open.join_next().await.is_some() {} };
+        _ = tokio::time::timeout(LAST, answered).await;
+    }
+    if !open.is_empty() {
         tracing::warn!(target: "formwork_serve", connections = open.len(), "open requests are broken off");
         open.shutdown().await;
     }
@@ -222,7 +252,7 @@ async fn talk<F, R>(
     (socket, address): (TcpStream, IpAddr),
     answer: F,
     limits: Connections,
-    ended: watch::Receiver<bool>,
+    ended: watch::Receiver<Phase>,
 ) where
     F: Fn(Request<Incoming>) -> R,
     R: Future<Output = Result<Response<axum::body::Body>, Infallible>>,
@@ -243,7 +273,7 @@ async fn talk<F, R>(
     }
 }
 
-async fn speak<S, F, R>(stream: S, answer: F, read_timeout: Duration, mut ended: watch::Receiver<bool>)
+async fn speak<S, F, R>(stream: S, answer: F, read_timeout: Duration, mut ended: watch::Receiver<Phase>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
     F: Fn(Request<Incoming>) -> R,
@@ -254,16 +284,10 @@ where
         .header_read_timeout(read_timeout)
         .serve_connection(TokioIo::new(stream), service_fn(answer));
     let mut connection = pin!(connection);
-    let ending = async {
-        // A dropped sender is no signal to end.
-        if ended.wait_for(|is_ended| *is_ended).await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    };
     tokio::select! {
         // A client that disconnects, or sends no HTTP, ends only its own connection.
         _ = connection.as_mut() => return,
-        () = ending => {}
+        () = reached(&mut ended, Phase::Draining) => {}
     }
     connection.as_mut().graceful_shutdown();
     let _ = connection.await;

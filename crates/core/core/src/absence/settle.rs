@@ -6,7 +6,10 @@ use formwork_json::{JsonPath, Segment};
 use serde_json::Value;
 
 use crate::rule::SourceIndex;
-use crate::{Coerced, Coercion, Context, Contract, Judgement, Member, Report, Stage, Violation};
+use crate::warning::MAX_OF_A_KIND;
+use crate::{
+    Coerced, Coercion, Context, Contract, Judgement, Member, Report, Stage, Violation, Warning, WarningKind,
+};
 
 /// A value with its judgement, after [`Contract::settle`].
 #[derive(Debug)]
@@ -30,6 +33,26 @@ impl Settled {
     /// Returns whether the value is another than the one that was settled.
     pub fn is_changed(&self) -> bool {
         !(self.removed.is_empty() && self.added.is_empty() && self.coerced.is_empty())
+    }
+
+    /// Returns the warnings about the value: those of its judgement, then those of the members that were removed and of the values that were
+    /// converted, dropped or replaced, at most 20 of each kind and one for the others.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let removed = self.removed.iter().take(MAX_OF_A_KIND).map(|path| {
+            Warning::new(WarningKind::NullAsAbsent, "null in an optional member counts as absent")
+                .at(path.clone())
+        });
+        let coerced = self.coerced.iter().take(MAX_OF_A_KIND).map(Warning::from);
+        let more = |kind, count: usize, what: &str| {
+            let more = count.saturating_sub(MAX_OF_A_KIND);
+            (more > 0).then(|| Warning::new(kind, format!("{more} further {what}")))
+        };
+        let soft = self.judgement.warnings.iter().cloned().map(Warning::from);
+        soft.chain(removed)
+            .chain(more(WarningKind::NullAsAbsent, self.removed.len(), "optional members were null"))
+            .chain(coerced)
+            .chain(more(WarningKind::Coerced, self.coerced.len(), "values were changed to fit the schema"))
+            .collect()
     }
 }
 

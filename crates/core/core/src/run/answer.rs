@@ -215,6 +215,9 @@ impl Run {
         let State::Calling { call, .. } = &self.state else { return };
         // The clocks of provider and driver differ by milliseconds, and the reason for the end must not depend on the difference.
         let is_late = is_at_deadline(call, &fault, now);
+        // A server that does not answer in time has read the prompt, and charges for it.
+        let is_sent = fault.kind == FaultKind::Timeout && fault.connection.is_none();
+        let usage = if is_sent && usage == Usage::default() { Usage::estimate(call, 0) } else { usage };
         let now = call.deadline.filter(|_| is_late).map_or(now, |deadline| now.max(deadline));
         let sampling =
             refused_sampling(&fault, &call.sampling).map(|parameter| (parameter, fault.message.clone()));

@@ -348,13 +348,9 @@ impl Question<'_> {
         problems: Vec<Violation>,
     ) -> Judged {
         let mut settled = self.plan.contract.settle_with(value, text, &self.context, self.source);
-        let (is_changed, decoded) = (settled.is_changed(), settled.judgement.take_decoded());
+        let (is_changed, mut warnings) = (settled.is_changed(), settled.warnings());
+        let decoded = settled.judgement.take_decoded();
         let (mut violations, left_out) = (settled.judgement.violations, settled.judgement.left_out);
-        let soft = settled.judgement.warnings.into_iter().map(Warning::from);
-        let mut warnings: Vec<Warning> = soft
-            .chain(warnings::of_absent(&settled.removed))
-            .chain(warnings::of_coerced(&settled.coerced))
-            .collect();
         if !rounded.is_empty() {
             let (inexact, were_rounded) = precision(rounded);
             // Such a number is not the `null` that stands in for it.

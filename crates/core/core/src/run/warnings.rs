@@ -6,10 +6,8 @@ use formwork_json::{Candidate, Edit, EditKind, Level};
 
 use super::closed::Closed;
 use crate::violation::{MAX_NAME, cut};
-use crate::{Coerced, Completion, Fit, JsonPath, Warning, WarningKind};
-
-/// The maximum number of warnings of one kind in one answer.
-const MAX_OF_A_KIND: usize = 20;
+use crate::warning::MAX_OF_A_KIND;
+use crate::{Completion, Fit, JsonPath, Warning, WarningKind};
 
 /// A document of an answer with its rank.
 pub(super) struct Ranked {
@@ -74,27 +72,6 @@ fn of_repairs(edits: &[&Edit]) -> Option<Warning> {
         .collect();
     let message = format!("the text was repaired to read it: {}", listed.join(", "));
     (!listed.is_empty()).then(|| Warning::new(WarningKind::Repaired, message))
-}
-
-/// Returns the warnings about optional members that were `null` and were removed: one for each path, and one for those beyond
-/// the maximum.
-pub(super) fn of_absent(removed: &[JsonPath]) -> impl Iterator<Item = Warning> {
-    let warning = |path: &JsonPath| {
-        Warning::new(WarningKind::NullAsAbsent, "null in an optional member counts as absent")
-            .at(path.clone())
-    };
-    let more = removed.len().saturating_sub(MAX_OF_A_KIND);
-    let message = format!("null in {more} further optional members counts as absent");
-    let more = (more > 0).then(|| Warning::new(WarningKind::NullAsAbsent, message));
-    removed.iter().take(MAX_OF_A_KIND).map(warning).chain(more)
-}
-
-/// Returns the warnings about values that were converted, dropped or replaced: one for each, and one for those beyond the maximum.
-pub(super) fn of_coerced(coerced: &[Coerced]) -> impl Iterator<Item = Warning> {
-    let more = coerced.len().saturating_sub(MAX_OF_A_KIND);
-    let message = format!("{more} further values were changed to fit the schema");
-    let more = (more > 0).then(|| Warning::new(WarningKind::Coerced, message));
-    coerced.iter().take(MAX_OF_A_KIND).map(Warning::from).chain(more)
 }
 
 /// Returns the warnings of an accepted value that is incomplete.

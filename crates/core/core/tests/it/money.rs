@@ -141,6 +141,29 @@ fn an_answer_that_a_limit_of_the_run_cuts_off_is_no_attempt_and_doubles_the_limi
     }
 }
 
+/// A server that does not answer in time was sent the prompt; one that was not reached was not.
+#[test]
+fn a_call_that_is_late_is_charged_for_its_prompt() {
+    for (kind, connection, is_charged) in [
+        (FaultKind::Timeout, None, true),
+        (FaultKind::Timeout, Some(Connection::Late), false),
+        (FaultKind::Unreachable, Some(Connection::Failed), false),
+        (FaultKind::Overloaded, None, false),
+    ] {
+        let policy = Policy::new(1).with_backoff(Backoff::none());
+        let plan = Plan::new(contract(), vec![priced("one", 1)]).with_policy(policy).build().unwrap();
+        let mut run = Run::new(&plan, input());
+        let Ok(Step::Call { id, call, .. }) = run.step(&plan, Time(1_000)) else { panic!("no call") };
+        let mut fault = Fault::new(kind, "no answer");
+        fault.connection = connection;
+        let prompt = Usage::estimate(&call, 0);
+        run.on(&plan, Time(2_000), Event::failed(id, fault, Usage::default())).unwrap();
+        let expected = if is_charged { prompt } else { Usage::default() };
+        assert!(prompt.input_tokens > 0 && prompt.estimated);
+        assert_eq!(run.ledger()[0].usage, expected, "{kind:?}, {connection:?}");
+    }
+}
+
 #[test]
 fn a_target_that_a_budget_refused_is_called_later_and_one_that_failed_is_not() {
     let wrong = || Reply::Says(BAD_SUM);
