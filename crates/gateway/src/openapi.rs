@@ -9,6 +9,7 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
+use crate::options::OPTIONS;
 use crate::protocol::fields_of;
 use crate::service::ExtractRequest;
 
@@ -145,26 +146,8 @@ const RESOURCES: &[Resource] = &[
     get("/login", "Asks for the key of an admin", HTML, OPERATORS),
 ];
 
-/// The headers of requests for an answer.
-const OPTIONS: [(&str, &str); 13] = [
-    ("x-formwork-contract", "The name of a contract of the folder."),
-    ("x-formwork-budget", "The most that the request may cost, in US dollars."),
-    ("x-formwork-deadline", "The most seconds that the request may take."),
-    ("x-formwork-stream", "`certain` (default) or `eager`."),
-    (
-        "x-formwork-evidence",
-        "`on`: the places of the values in the messages, and the confidence in each value, in `formwork` of the usage.",
-    ),
-    (
-        "x-formwork-absent",
-        "The members of the schema that the text may lack: `all`, or paths with commas between.",
-    ),
-    (
-        "x-formwork-coerce",
-        "What is done with values that do not fit the schema: `strict`, `ask`, `fix`, `drop`, `default` or `guess`, or a path before it.",
-    ),
-    ("x-formwork-tags", "Labels of the run in the ledger, with commas between."),
-    ("x-formwork-user", "The user of the run in the ledger."),
+/// The headers of requests for an answer, beside the options.
+const HEADERS: [(&str, &str); 4] = [
     ("idempotency-key", "A repetition with this key within ten minutes gets the first response."),
     ("cache-control", "`no-cache`: the model is asked again, although the cache has an answer."),
     ("x-request-id", "The identifier of the request in logs and records; the service chooses one otherwise."),
@@ -248,7 +231,8 @@ fn operation(resource: &Resource, types: &mut SchemaGenerator, written: &mut Sch
     }
     let mut answer = json!({"description": "The answer."});
     if let Some(body) = &resource.body {
-        parameters.extend(OPTIONS.iter().map(|(name, description)| {
+        let options = OPTIONS.iter().map(|header| (header.name, header.about));
+        parameters.extend(options.chain(HEADERS).map(|(name, description)| {
             json!({"name": name, "in": "header", "description": description, "schema": {"type": "string"}})
         }));
         let schema = match body {

@@ -36,22 +36,138 @@ const MAX_NAME: usize = 128;
 
 const PREFIX: &str = "x-formwork-";
 
-/// The names of the headers that are options.
-const OPTIONS: [&str; 9] = [
-    "x-formwork-contract",
-    "x-formwork-budget",
-    "x-formwork-deadline",
-    "x-formwork-stream",
-    "x-formwork-absent",
-    "x-formwork-coerce",
-    "x-formwork-evidence",
-    "x-formwork-tags",
-    "x-formwork-user",
+/// A header that is an option.
+pub(crate) struct Header {
+    pub(crate) name: &'static str,
+    /// One sentence or more for the document of the service.
+    pub(crate) about: &'static str,
+    /// Reads its text.
+    read: fn(&mut Options, &Header, &str) -> Result<(), Problem>,
+}
+
+/// The headers that are options.
+pub(crate) const OPTIONS: [Header; 9] = [
+    Header {
+        name: "x-formwork-contract",
+        about: "The name of a contract of the folder.",
+        read: |options, _, text| {
+            options.contract = Some(text.to_owned());
+            Ok(())
+        },
+    },
+    Header {
+        name: "x-formwork-budget",
+        about: "The most that the request may cost, in US dollars.",
+        read: |options, header, text| {
+            let usd = header.number(text, "US dollars, such as 0.05", 1e6)?;
+            options.bounds.budget = Some((usd * 1e6).round() as u64);
+            Ok(())
+        },
+    },
+    Header {
+        name: "x-formwork-deadline",
+        about: "The most seconds that the request may take.",
+        read: |options, header, text| {
+            let seconds = header.number(text, "seconds, such as 30", 86_400.0)?;
+            options.bounds.deadline = Some(Duration::from_secs_f64(seconds));
+            Ok(())
+        },
+    },
+    Header {
+        name: "x-formwork-stream",
+        about: "`certain` (default) or `eager`.",
+        read: |options, header, text| {
+            options.is_eager = header.choice(text, ["certain", "eager"])?;
+            Ok(())
+        },
+    },
+    Header {
+        name: "x-formwork-absent",
+        about: "The members of the schema that the text may lack: `all`, or paths with commas between.",
+        read: |options, header, text| {
+            options.absent = Some(match text {
+                "all" => Absent::All,
+                paths => {
+                    let paths = paths.split(',').map(|path| path.trim().parse()).collect::<Result<_, _>>();
+                    Absent::Paths(
+                        paths.map_err(|_| {
+                            header.wrong("`all`, or paths such as `$.birth, $.items[*].note`")
+                        })?,
+                    )
+                }
+            });
+            Ok(())
+        },
+    },
+    Header {
+        name: "x-formwork-coerce",
+        about: "What is done with values that do not fit the schema: `strict`, `ask`, `fix`, `drop`, `default` or `guess`, or a path before it.",
+        read: |options, header, text| {
+            let what =
+                "`strict`, `ask`, `fix`, `drop`, `default` or `guess`, or a path before it: `$.note=drop`";
+            options.coerce = Some(text.parse().map_err(|_| header.wrong(what))?);
+            Ok(())
+        },
+    },
+    Header {
+        name: "x-formwork-evidence",
+        about: "`on`: the places of the values in the messages, and the confidence in each value, in `formwork` of the usage.",
+        read: |options, header, text| {
+            options.evidence = header.choice(text, ["off", "on"])?;
+            Ok(())
+        },
+    },
+    Header {
+        name: "x-formwork-tags",
+        about: "Labels of the run in the ledger, with commas between.",
+        read: |options, header, text| {
+            let tags = text.split(',').map(str::trim).filter(|tag| !tag.is_empty());
+            options.tags = tags.map(|tag| header.label(tag)).collect::<Result<_, _>>()?;
+            if options.tags.len() > MAX_TAGS {
+                return Err(header.wrong("at most 16 names"));
+            }
+            Ok(())
+        },
+    },
+    Header {
+        name: "x-formwork-user",
+        about: "The user of the run in the ledger.",
+        read: |options, header, text| {
+            options.user = Some(header.label(text)?);
+            Ok(())
+        },
+    },
 ];
 
+impl Header {
+    fn wrong(&self, what: &str) -> Problem {
+        Problem::invalid(self.name, format!("the header `{}`: expected {what}", self.name))
+    }
+
+    /// Reads a number above 0.
+    fn number(&self, text: &str, what: &str, max: f64) -> Result<f64, Problem> {
+        let number = text.trim_start_matches('$').parse().ok();
+        number.filter(|number: &f64| *number > 0.0 && *number <= max).ok_or_else(|| self.wrong(what))
+    }
+
+    /// Returns whether the text is the second of two words.
+    fn choice(&self, text: &str, [no, yes]: [&str; 2]) -> Result<bool, Problem> {
+        match text == yes {
+            false if text != no => Err(self.wrong(&format!("`{no}` or `{yes}`"))),
+            is_yes => Ok(is_yes),
+        }
+    }
+
+    fn label(&self, text: &str) -> Result<String, Problem> {
+        match text.chars().count() {
+            1..=MAX_NAME => Ok(text.to_owned()),
+            _ => Err(self.wrong("names of 1 to 128 characters")),
+        }
+    }
+}
+
 impl Options {
-    /// Reads the headers `x-formwork-contract`, `-budget` (US dollars), `-deadline` (seconds), `-stream` (`eager`), `-absent` (`all`, or
-    /// paths with commas between), `-coerce`, `-evidence` (`on`), `-tags` (names with commas between) and `-user`.
+    /// Reads the headers of a request.
     ///
     /// # Errors
     /// [`Problem`] that names the header.
@@ -59,13 +175,15 @@ impl Options {
         let mut options = Self { is_new: is_new(headers), ..Self::default() };
         for name in headers.keys().filter(|name| name.as_str().starts_with(PREFIX)) {
             let (Some(value), name) = (headers.get(name), name.as_str()) else { continue };
-            // A header of another meaning may have any bytes.
-            let text = value.to_str().map(str::trim);
-            match text {
-                _ if !OPTIONS.contains(&name) => is_other(name)?,
+            let Some(header) = OPTIONS.iter().find(|header| header.name == name) else {
+                // A header of another meaning may have any bytes.
+                is_other(name)?;
+                continue;
+            };
+            match value.to_str().map(str::trim) {
                 Ok("") => {}
-                Ok(text) => options.read(name, text)?,
-                Err(_) => return Err(wrong(name, "visible ASCII characters")),
+                Ok(text) => (header.read)(&mut options, header, text)?,
+                Err(_) => return Err(header.wrong("visible ASCII characters")),
             }
         }
         Ok(options)
@@ -85,63 +203,12 @@ impl Options {
         ];
         all.into_iter().filter_map(|(name, is_set)| is_set.then_some(name))
     }
-
-    /// Reads a header, which is an option.
-    fn read(&mut self, header: &str, text: &str) -> Result<(), Problem> {
-        let number = |what: &str, max: f64| {
-            let number = text.trim_start_matches('$').parse().ok();
-            number.filter(|number: &f64| *number > 0.0 && *number <= max).ok_or_else(|| wrong(header, what))
-        };
-        let name = |name: &str| match name.chars().count() {
-            1..=MAX_NAME => Ok(name.to_owned()),
-            _ => Err(wrong(header, "names of 1 to 128 characters")),
-        };
-        match header {
-            "x-formwork-contract" => self.contract = Some(text.to_owned()),
-            "x-formwork-budget" => {
-                let usd = number("US dollars, such as 0.05", 1e6)?;
-                self.bounds.budget = Some((usd * 1e6).round() as u64);
-            }
-            "x-formwork-deadline" => {
-                let seconds = number("seconds, such as 30", 86_400.0)?;
-                self.bounds.deadline = Some(Duration::from_secs_f64(seconds));
-            }
-            "x-formwork-stream" => {
-                self.is_eager = match text {
-                    "certain" => false,
-                    "eager" => true,
-                    _ => return Err(wrong(header, "`certain` or `eager`")),
-                }
-            }
-            "x-formwork-absent" => self.absent = Some(absent(text)?),
-            "x-formwork-coerce" => {
-                self.coerce = Some(text.parse().map_err(|_| wrong(header, COERCE))?);
-            }
-            "x-formwork-evidence" => {
-                self.evidence = match text {
-                    "off" => false,
-                    "on" => true,
-                    _ => return Err(wrong(header, "`on` or `off`")),
-                }
-            }
-            "x-formwork-tags" => {
-                let tags = text.split(',').map(str::trim).filter(|tag| !tag.is_empty());
-                self.tags = tags.map(name).collect::<Result<_, _>>()?;
-                if self.tags.len() > MAX_TAGS {
-                    return Err(wrong(header, "at most 16 names"));
-                }
-            }
-            "x-formwork-user" => self.user = Some(name(text)?),
-            _ => {}
-        }
-        Ok(())
-    }
 }
 
 /// Refuses a header that nearly has the name of an option.
 fn is_other(name: &str) -> Result<(), Problem> {
-    let end = |name: &'static str| name.trim_start_matches(PREFIX);
-    let Some(meant) = nearest(name.trim_start_matches(PREFIX), OPTIONS.into_iter().map(end)) else {
+    let end = |header: &Header| header.name.trim_start_matches(PREFIX);
+    let Some(meant) = nearest(name.trim_start_matches(PREFIX), OPTIONS.iter().map(end)) else {
         return Ok(());
     };
     let message = format!("there is no header `{name}`: did you mean `{PREFIX}{meant}`?");
@@ -157,25 +224,6 @@ fn is_new(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The values of `x-formwork-coerce`.
-const COERCE: &str =
-    "`strict`, `ask`, `fix`, `drop`, `default` or `guess`, or a path before it: `$.note=drop`";
-
-/// Reads `all`, or paths with commas between.
-fn absent(text: &str) -> Result<Absent, Problem> {
-    if text == "all" {
-        return Ok(Absent::All);
-    }
-    let paths = text.split(',').map(|path| path.trim().parse()).collect::<Result<_, _>>();
-    paths
-        .map(Absent::Paths)
-        .map_err(|_| wrong("x-formwork-absent", "`all`, or paths such as `$.birth, $.items[*].note`"))
-}
-
-fn wrong(name: &str, what: &str) -> Problem {
-    Problem::invalid(name, format!("the header `{name}`: expected {what}"))
-}
-
 #[cfg(test)]
 mod tests {
     use axum::http::{HeaderName, HeaderValue};
@@ -188,7 +236,7 @@ mod tests {
             let value = HeaderValue::from_bytes("Müller".as_bytes()).unwrap();
             Options::of(&HeaderMap::from_iter([(HeaderName::try_from(name).unwrap(), value)]))
         };
-        assert!(OPTIONS.iter().all(|name| of(name).is_err()));
+        assert!(OPTIONS.iter().all(|header| of(header.name).is_err()));
         assert!(of("x-formwork-note").is_ok());
         let of = |name: &str| {
             Options::of(&HeaderMap::from_iter([(
