@@ -82,11 +82,7 @@ impl BadRow {
                 let reason = reason.split_once(" at line ").map_or(reason.as_str(), |(reason, _)| reason);
                 format!("{place}: {reason}")
             }
-            // A line that starts like an object was probably meant as a row.
-            Category::Syntax | Category::Eof if line.trim_ascii_start().starts_with(b"{") => {
-                format!("{place}: this line is not a JSON object: it breaks at column {}", error.column())
-            }
-            _ => format!("{place}: this line is not a JSON object"),
+            _ => format!("{place}: this line is not a JSON object: it breaks at column {}", error.column()),
         };
         Self { id: id(line), message }
     }
@@ -151,10 +147,21 @@ pub(crate) fn numbered<I: DeserializeOwned>(
 
 /// Reads a row. Prints a warning for each number that is rounded; a row with an integer that would change is no valid row.
 fn row<I: DeserializeOwned>(line: &[u8], place: &str) -> Row<I> {
+    // Spreadsheets write a byte order mark before the first line.
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    let bad = |message: String| Err(BadRow { id: id(line), message });
+    if let Err(error) = str::from_utf8(line) {
+        let byte = error.valid_up_to() + 1;
+        return bad(format!("{place}: byte {byte} of this line is not UTF-8: save the file as UTF-8"));
+    }
+    // The parser would read a list as the members of a row in their order.
+    if !line.trim_ascii_start().starts_with(b"{") {
+        return bad(format!("{place}: this line is not a JSON object"));
+    }
     let row = serde_json::from_slice(line).map_err(|error| BadRow::new(line, place, &error))?;
     match exact(str::from_utf8(line).unwrap_or_default()) {
         Ok(rounded) => warn_of_rounded(place, &rounded),
-        Err(error) => return Err(BadRow { id: id(line), message: format!("{place}: {error}") }),
+        Err(error) => return bad(format!("{place}: {error}")),
     }
     Ok(row)
 }

@@ -113,6 +113,8 @@ pub(crate) struct Opened {
     pub(crate) is_in_process: bool,
     /// The names of the targets with their models.
     models: Vec<(String, String)>,
+    /// The settings of the models, as JSON.
+    pub(crate) settings: String,
     /// The name of the default local model, if it is the first target.
     default_model: Option<&'static str>,
     /// Whether the only target is a server on this machine.
@@ -203,7 +205,7 @@ impl Targets {
         let is_in_process = chosen.sections.iter().any(|section| section.common.kind == "local");
         let (mut backends, mut models, mut without_key) = (Vec::new(), Vec::new(), Vec::new());
         let mut is_tiny = default_model.is_some();
-        let mut on_loopback = Vec::new();
+        let (mut on_loopback, mut all_settings) = (Vec::new(), Vec::new());
         let settings = self.settings.iter().cloned().fold(ModelSettings::default(), |all, one| one.or(all));
         for section in chosen.sections.into_iter().map(adapt) {
             let section = section.with_settings(settings.clone());
@@ -225,6 +227,7 @@ impl Targets {
             }
             on_loopback.push(made.address.as_deref().is_some_and(formwork::http::is_loopback));
             let model = made.model.clone();
+            all_settings.push(section.settings());
             is_tiny |= section.registry().is_tiny(&model);
             let backend = self.retries.set(providers.backend_of(made, &section).map_err(Failed::usage)?);
             models.push((backend.name().to_owned(), model));
@@ -246,6 +249,7 @@ impl Targets {
         Ok(Opened {
             backends,
             defaults: chosen.defaults,
+            settings: serde_json::to_string(&all_settings).unwrap_or_default(),
             is_in_process,
             models,
             default_model,

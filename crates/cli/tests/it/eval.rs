@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::{against_schema, example, folder, formwork};
+use crate::{against_schema, example, folder, formwork, refused};
 
 /// Writes two files into a folder of their own, and returns their names.
 fn files(name: &str, gold: &str, answers: &str) -> [String; 2] {
@@ -48,6 +48,69 @@ fn gates_and_baselines_decide_the_exit_code() {
     let ran = run(&["--baseline", &answers, "--html", page.to_str().unwrap()]);
     assert!(ran.code == 0 && ran.stdout.contains("difference +0.00 points"), "{}{}", ran.stdout, ran.stderr);
     assert!(fs::read_to_string(page).unwrap().starts_with("<!doctype html>"));
+    // A baseline that says nothing about the gold is an error, and no baseline of 0 %.
+    let result = |more: &[&str]| run(&[&["--json"], more].concat()).stdout;
+    let of_two =
+        formwork(&["eval", &gold, "--answers", &answers, "--answers", &answers, "--json"], "").stdout;
+    for (name, text, says) in [
+        ("empty", String::new(), "the baseline has no answer to a row of the gold"),
+        ("gold", fs::read_to_string(&gold).unwrap(), "the baseline has no answer to a row of the gold"),
+        ("two", of_two, "the result of 2 configurations: name a result of one"),
+        ("docubench", result(&["--profile", "docubench"]), "scored by the profile \"docubench\""),
+    ] {
+        let file = folder().join(format!("baseline-{name}.json"));
+        fs::write(&file, text).unwrap();
+        let ran = run(&["--baseline", file.to_str().unwrap()]);
+        assert!(ran.code == 2 && ran.stderr.contains(says), "{name}: {}", ran.stderr);
+    }
+    // Rows that a baseline lacks are not compared.
+    let file = folder().join("baseline-part.jsonl");
+    let part: String =
+        fs::read_to_string(&answers).unwrap().lines().take(2).map(|line| format!("{line}\n")).collect();
+    fs::write(&file, part).unwrap();
+    let ran = run(&["--baseline", file.to_str().unwrap(), "--json"]);
+    let baseline = &ran.rows()[0]["baseline"];
+    assert_eq!(baseline["better"].as_u64().unwrap() + baseline["equal"].as_u64().unwrap(), 2, "{baseline}");
+    assert_eq!(baseline["difference"], 0.0, "{baseline}");
+}
+
+/// A line that is no object is no row, and what is wrong with the file is said.
+#[test]
+fn lists_encodings_and_columns_are_read_as_what_they_are() {
+    let [gold, answers] = files(
+        "eval-lists",
+        "[1, 2]\n{\"id\": 2, \"expected\": 1}\n",
+        "{\"id\": 1, \"value\": 2}\n{\"id\": 2, \"value\": 1}\n",
+    );
+    let ran = formwork(&["eval", &gold, "--answers", &answers, "--json"], "");
+    assert!(ran.stderr.contains("gold.jsonl:1: this line is not a JSON object"), "{}", ran.stderr);
+    assert_eq!(ran.rows()[0]["rows"], json!([{"id": 2, "score": 1.0}]));
+    fs::write(&gold, b"\xef\xbb\xbf{\"id\": 1, \"expected\": 2}\n{\"id\": 2, \"expected\": \"M\xfcller\"}\n")
+        .unwrap();
+    let ran = formwork(&["eval", &gold, "--answers", &answers, "--json"], "");
+    assert!(ran.stderr.contains("gold.jsonl:2: byte 25 of this line is not UTF-8"), "{}", ran.stderr);
+    assert_eq!(ran.rows()[0]["rows"], json!([{"id": 1, "score": 1.0}]));
+
+    let csv = folder().join("eval-columns.csv");
+    let file = csv.to_str().unwrap();
+    let value = json!({"lines": [{"text": "a"}, {"text": "b"}], "n": 1});
+    fs::write(&answers, format!("{}\n", json!({"id": "x", "value": value}))).unwrap();
+    fs::write(&csv, "id,expected.lines[0].text,expected.lines[1].text,expected.n\nx,a,b,1\n").unwrap();
+    let ran = formwork(&["eval", file, "--answers", &answers, "--json"], "");
+    assert_eq!((ran.code, &ran.rows()[0]["score"]), (0, &json!(1.0)), "{}", ran.stderr);
+    for (header, says) in [
+        ("id,expected.n,expected.n.m", "are about the same value"),
+        ("id,expected.n,expected.n", "are about the same value"),
+        ("id,expected,expected.n", "use one of them"),
+        ("id,expected.a[", "write a path such as"),
+    ] {
+        fs::write(&csv, format!("{header}\nx,1,1\n")).unwrap();
+        refused(&formwork(&["eval", file, "--answers", &answers], ""), 2, says);
+    }
+    let schema = folder().join("eval-nonsense.json");
+    fs::write(&schema, r#"{"type": "nonsense"}"#).unwrap();
+    let ran = formwork(&["eval", &gold, "--answers", &answers, "--schema", schema.to_str().unwrap()], "");
+    refused(&ran, 2, "eval-nonsense.json");
 }
 
 #[test]

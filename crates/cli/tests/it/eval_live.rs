@@ -87,41 +87,92 @@ fn an_evaluation_that_ended_at_any_place_goes_on_there() {
     let test = "live-resume";
     let answers = ["{\"total\": 12, \"by\": \"Ada\"}", "{\"total\": 7}", "{\"total\": 9, \"by\": \"34\"}"];
     let (gold, schema) = (write(test, "gold.csv", CSV), write(test, "s.json", SCHEMA));
-    let first = server(&answers);
-    let of = config(test, &[("primary", &first)], "");
+    // One server, because the address belongs to the question: the whole run, what each cut leaves, and a changed input.
+    let kept_of_each = [0, 0, 1, 1, 2, 3, 3];
+    let script: Vec<&str> = kept_of_each.iter().flat_map(|kept| &answers[*kept..]).copied().collect();
+    let server = server(&[&answers[..], &script, &answers[..1]].concat());
+    let of = config(test, &[("primary", &server)], "");
+    let run = |gold: &str, saved: &str| {
+        let before = questions(&server);
+        let ran = formwork(
+            &["eval", gold, "--schema", &schema, "--config", &of, "--save", saved, "--resume", "--json"],
+            "",
+        );
+        (questions(&server) - before, ran)
+    };
     let whole = write(test, "whole.jsonl", "");
-    let ran =
-        formwork(&["eval", &gold, "--schema", &schema, "--config", &of, "--save", &whole, "--json"], "");
+    let (_, ran) = run(&gold, &whole);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let text = fs::read_to_string(&whole).unwrap();
     let lines: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
-    for (cut, kept) in [
-        (0, 0),
-        (10, 0),
-        (lines[0], 1),
-        (lines[0] + 20, 1),
-        (lines[1], 2),
-        (text.len() - 1, 3),
-        (text.len(), 3),
-    ] {
-        let server = server(&answers[kept..]);
-        let of = config(test, &[("primary", &server)], "");
+    let cuts = [0, 10, lines[0], lines[0] + 20, lines[1], text.len() - 1, text.len()];
+    for (cut, kept) in cuts.into_iter().zip(kept_of_each) {
         let saved = write(test, "cut.jsonl", &text[..cut]);
-        let ran = formwork(
-            &["eval", &gold, "--schema", &schema, "--config", &of, "--save", &saved, "--resume", "--json"],
-            "",
-        );
-        assert_eq!((ran.code, questions(&server)), (0, 3 - kept), "{cut}: {}", ran.stderr);
+        let (asked, ran) = run(&gold, &saved);
+        assert_eq!((ran.code, asked), (0, 3 - kept), "{cut}: {}", ran.stderr);
         assert_eq!(ran.rows()[0]["score"], 1.0, "{cut}");
     }
     // A changed input is another question.
-    let server = server(&answers[..1]);
-    let of = config(test, &[("primary", &server)], "");
     let changed = write(test, "changed.csv", &CSV.replace("Total 12, by", "Total 12.00, by"));
     let saved = write(test, "cut.jsonl", &text);
-    let ran =
-        formwork(&["eval", &changed, "--schema", &schema, "--config", &of, "--save", &saved, "--resume"], "");
-    assert_eq!((questions(&server), ran.code), (1, 1), "{}", ran.stderr);
+    let (asked, ran) = run(&changed, &saved);
+    assert_eq!((asked, ran.code), (1, 0), "{}", ran.stderr);
+}
+
+/// The answers of another question stay in the file, and neither count nor are they paid for again.
+#[test]
+fn another_question_has_answers_of_its_own_in_the_same_file() {
+    let test = "live-questions";
+    let right = ["{\"total\": 12, \"by\": \"Ada\"}", "{\"total\": 7}", "{\"total\": 9, \"by\": \"34\"}"];
+    let wrong = ["{\"total\": 1}"; 3];
+    let server = server(&[&wrong[..], &right, &wrong, &right, &wrong].concat());
+    let (gold, schema) = (write(test, "gold.csv", CSV), write(test, "s.json", SCHEMA));
+    let saved = write(test, "saved.jsonl", "");
+    let contract = |version: u32| {
+        let text = format!("schema: {}\ninstructions: Version {version}.\n", SCHEMA.replace('\n', " "));
+        write(test, &format!("k{version}.yaml"), &text)
+    };
+    let (first, second) = (contract(1), contract(2));
+    let run = |more: &[&str], lines: &str| {
+        let before = questions(&server);
+        let of = config(test, &[("primary", &server)], lines);
+        let args = ["eval", &gold, "--config", &of, "--save", &saved, "--resume", "--json"];
+        let ran = formwork(&[&args[..], more].concat(), "");
+        assert_eq!(ran.rows().len(), 1, "{more:?}: {}", ran.stderr);
+        let row = ran.rows().remove(0);
+        (
+            questions(&server) - before,
+            row["score"].as_f64().unwrap() > 0.5,
+            row["spent"]["calls"].clone(),
+            ran.stderr,
+        )
+    };
+    let plain = ["--schema", schema.as_str()];
+    let warm = ["--schema", schema.as_str(), "--temperature", "0.9"];
+    let (of_first, of_second) = (["--contract", first.as_str()], ["--contract", second.as_str()]);
+    let more = "settings = { effort = \"low\" }\n";
+    for (args, lines, expected) in [
+        (&plain[..], "", (3, false)),
+        (&warm, "", (3, true)),
+        (&plain, more, (3, false)),
+        (&of_first, "", (3, true)),
+        (&of_second, "", (3, false)),
+        (&warm, "", (0, true)),
+        (&plain, "", (0, false)),
+        (&of_first, "", (0, true)),
+    ] {
+        let (asked, is_right, calls, stderr) = run(args, lines);
+        assert_eq!((asked, is_right), expected, "{args:?} {lines}: {stderr}");
+        // What other questions have cost is not this one's.
+        assert_eq!(calls, 3, "{args:?} {lines}: {stderr}");
+        assert!(!stderr.contains("earlier row"), "{stderr}");
+    }
+    // Without a schema nothing is asked, and nothing is written.
+    let before = fs::read_to_string(&saved).unwrap();
+    let of = config(test, &[("primary", &server)], "");
+    let ran = formwork(&["eval", &gold, "--config", &of, "--save", &saved, "--resume"], "");
+    assert!(ran.code == 2 && ran.stderr.contains("there is no --schema and no --contract"), "{}", ran.stderr);
+    assert_eq!(fs::read_to_string(&saved).unwrap(), before);
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn several_targets_are_merged_and_values_on_which_they_differ_are_doubtful() {
 
     // A target without an answer is a warning, and without any answer the command fails as for one target.
     let down = Server::start([503; 20].map(Reply::status)).unwrap();
-    let config = self::config(&[("a", a), ("gone", &down)]);
+    let config = self::config(&[("a", a), ("gone", &down), ("away", &down)]);
     let run = |names: &str| {
         formwork(
             &[
@@ -130,7 +130,7 @@ fn several_targets_are_merged_and_values_on_which_they_differ_are_doubtful() {
     };
     let ran = run("a,gone");
     assert!(ran.code == 0 && ran.stderr.contains("warning: gone has no answer"), "{}", ran.stderr);
-    assert_eq!(run("gone").code, 3);
+    assert_eq!(run("gone,away").code, 3);
 }
 
 #[test]
@@ -224,6 +224,26 @@ fn a_second_opinion_is_asked_for_only_below_a_confidence() {
             (&json!("Lisbon"), calls)
         );
         assert_eq!(b.received().len(), usize::from(calls > 1));
+    }
+}
+
+/// The answer of one target alone agrees with itself only: its values are as doubtful as without the others.
+#[test]
+fn a_target_without_an_answer_makes_no_value_surer() {
+    let answer = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Oslo"}"#;
+    let (a, b) = (chat(&[answer, answer]), Server::start([Reply::status(400)]).unwrap());
+    let (config, schema) = (config(&[("a", &a), ("b", &b)]), example("person.schema.json"));
+    let run = |more: &[&str]| {
+        let args = ["extract", "--schema", &schema, "--config", &config, "--flag-below", "0.6", "--json"];
+        formwork(&[&args[..], more, &["Maria Lindqvist, 34, moved to Lisbon last spring."]].concat(), "")
+    };
+    let (alone, beside) = (run(&["--provider", "a"]), run(&["--ensemble", "a,b"]));
+    let confidence = alone.rows()[0]["confidence"].clone();
+    assert_eq!(beside.rows()[0]["confidence"], confidence, "{}", beside.stderr);
+    assert_eq!(confidence[2]["doubtful"], true, "{confidence}");
+    for (ensemble, says) in [("a", "name at least two targets"), ("a,b,a", "`a` is named twice")] {
+        let ran = run(&["--ensemble", ensemble]);
+        assert!(ran.code == 2 && ran.stderr.contains(says), "{}", ran.stderr);
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::date::dates;
 use crate::decimal::readings;
-use crate::text::plain;
+use crate::text::{exactly, plain};
 
 /// The member of a schema that states how values are compared.
 pub const KEYWORD: &str = "x-formwork-compare";
@@ -36,7 +36,10 @@ pub enum Compare {
     },
     /// `date`: texts that state the same date in any notation. Other texts are compared as by [`Text`](Self::Text).
     Date,
-    /// `text`: texts without their case, white space and punctuation.
+    /// `date-time`: texts that state the same instant, or the same date and time of day without a zone. Without a time in both it
+    /// is as [`Date`](Self::Date); a time in one of them alone makes them different.
+    DateTime,
+    /// `text`: texts without their case, white space and punctuation. Symbols, decimal marks and the sign of a number count.
     Text,
     /// `set`: lists without their order and repeated items.
     Set,
@@ -54,10 +57,14 @@ impl Compare {
     /// A message that lists the valid values.
     pub fn parse(value: &Value) -> Result<Self, String> {
         let error = || {
-            let expected = "expected exact, number, date, text, set or list, or {\"as\": \"number\", \"tolerance\": 0.01}";
+            let expected = "expected exact, number, date, date-time, text, set or list, or {\"as\": \"number\", \"tolerance\": 0.01}";
             format!("`{KEYWORD}` is {value}: {expected}")
         };
         let name = value.as_str().or_else(|| value.get("as")?.as_str()).ok_or_else(error)?;
+        let is_known = |name: &String| matches!(name.as_str(), "as" | "tolerance");
+        if value.as_object().is_some_and(|members| !members.keys().all(is_known)) {
+            return Err(error());
+        }
         let tolerance = match value.get("tolerance") {
             None => None,
             Some(tolerance) => Some(tolerance.as_f64().filter(|it| *it >= 0.0).ok_or_else(error)?),
@@ -67,6 +74,7 @@ impl Compare {
             ("number", None) => Ok(Self::NUMBER),
             ("number", Some(tolerance)) => Ok(Self::Number { tolerance }),
             ("date", None) => Ok(Self::Date),
+            ("date-time", None) => Ok(Self::DateTime),
             ("text", None) => Ok(Self::Text),
             ("set", None) => Ok(Self::Set),
             ("list", None) => Ok(Self::List),
@@ -74,20 +82,21 @@ impl Compare {
         }
     }
 
-    /// Returns the comparison that a schema states for its values: `x-formwork-compare`, else `date` for the formats `date` and
-    /// `date-time`, else `exact` for `enum` and `const`; `None` if it states none.
+    /// Returns the comparison that a schema states for its values, also in `allOf` and variants: `x-formwork-compare`, else `date` and
+    /// `date-time` for these formats, else `exact` for `enum` and `const`; `None` if it states none.
     ///
     /// # Errors
     /// A message for an invalid `x-formwork-compare`.
     pub fn of_schema(root: &Value, schema: &Value) -> Result<Option<Self>, String> {
-        let sources = || [Some(schema), target(root, schema)].into_iter().flatten();
-        if let Some(stated) = sources().find_map(|schema| schema.get(KEYWORD)) {
+        let sources = within(root, schema);
+        if let Some(stated) = sources.iter().find_map(|schema| schema.get(KEYWORD)) {
             return Self::parse(stated).map(Some);
         }
-        let has = |name: &str| sources().any(|schema| schema.get(name).is_some());
-        let format = sources().find_map(|schema| schema.get("format")).and_then(Value::as_str);
-        Ok(match format {
-            Some("date" | "date-time") => Some(Self::Date),
+        let has = |name: &str| sources.iter().any(|schema| schema.get(name).is_some());
+        let mut formats = sources.iter().filter_map(|schema| schema.get("format")).filter_map(Value::as_str);
+        Ok(match formats.find(|format| format.starts_with("date")) {
+            Some("date") => Some(Self::Date),
+            Some("date-time") => Some(Self::DateTime),
             _ if has("enum") || has("const") => Some(Self::Exact),
             _ => None,
         })
@@ -116,7 +125,15 @@ impl Compare {
                     one.iter().any(|one| other.iter().any(|other| is_near(*one, *other, tolerance)))
                 }
             },
-            (Self::Date, Value::String(one), Value::String(other)) => {
+            (Self::DateTime, Value::String(one), Value::String(other))
+                if has_time(one) || has_time(other) =>
+            {
+                match (Instant::of(one), Instant::of(other)) {
+                    (Some(one), Some(other)) => one.is_same(other),
+                    _ => one == other,
+                }
+            }
+            (Self::Date | Self::DateTime, Value::String(one), Value::String(other)) => {
                 let ((dates_of_one, rest), (dates_of_other, other_rest)) = (dates(one), dates(other));
                 if dates_of_one.is_empty() || dates_of_other.is_empty() {
                     return plain(one) == plain(other);
@@ -125,7 +142,7 @@ impl Compare {
                 let same_rest = rest == other_rest || rest.is_empty() || other_rest.is_empty();
                 same_rest && dates_of_one.iter().any(|date| dates_of_other.contains(date))
             }
-            (_, Value::String(one), Value::String(other)) => one == other || plain(one) == plain(other),
+            (_, Value::String(one), Value::String(other)) => one == other || exactly(one) == exactly(other),
             (_, Value::Number(one), Value::Number(other)) => {
                 let is_fraction = one.is_f64() || other.is_f64();
                 compare(one, other).is_eq()
@@ -135,6 +152,100 @@ impl Compare {
             _ => is_same(expected, answer),
         }
     }
+}
+
+/// A date with a time of day.
+#[derive(Debug, Clone, Copy)]
+struct Instant {
+    /// Milliseconds since the year 0, in the zone.
+    local: i64,
+    /// The zone in minutes; `None` if it is not stated.
+    zone: Option<i64>,
+}
+
+impl Instant {
+    /// Reads a date and time as RFC 3339 and ISO 8601 write them, also with a space between them, without seconds or without a zone.
+    fn of(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let (date, time) = (text.get(..10)?, text.get(11..)?);
+        let between = text.as_bytes().get(10)?;
+        let number = |part: Option<&str>| {
+            let part = part?;
+            part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse::<i64>().ok())?
+        };
+        let mut parts = date.split('-').map(|part| number(Some(part)));
+        let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+        if !matches!(between, b'T' | b't' | b' ') || parts.next().is_some() {
+            return None;
+        }
+        let (clock, zone) = match time.find(['Z', 'z', '+', '-']) {
+            None => (time, None),
+            Some(at) => {
+                let (clock, zone) = time.split_at(at);
+                (clock.trim_end(), Some(zone_of(zone)?))
+            }
+        };
+        let (whole, fraction) = clock.split_once(['.', ',']).unwrap_or((clock, ""));
+        let mut parts = whole.split(':').map(|part| number(Some(part)));
+        let (hour, minute) = (parts.next()??, parts.next()??);
+        let second = parts.next().unwrap_or(Some(0))?;
+        let is_digits = fraction.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_digits || parts.next().is_some() || hour > 24 || minute > 59 || second > 60 {
+            return None;
+        }
+        let millis: i64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
+        // The days of the proleptic Gregorian calendar, with years that begin in March.
+        let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
+        let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
+        let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
+        Some(Self { local: seconds * 1_000 + millis, zone })
+    }
+
+    fn is_same(self, other: Self) -> bool {
+        match (self.zone, other.zone) {
+            (Some(one), Some(two)) => self.local - one * 60_000 == other.local - two * 60_000,
+            _ => self.local == other.local,
+        }
+    }
+}
+
+/// Returns the minutes of a zone: `Z`, `+02:00`, `+0200` or `+02`.
+fn zone_of(text: &str) -> Option<i64> {
+    let sign = match text.as_bytes().first()? {
+        b'Z' | b'z' => return (text.len() == 1).then_some(0),
+        b'-' => -1,
+        _ => 1,
+    };
+    let digits: String = text.get(1..)?.chars().filter(|c| *c != ':').collect();
+    let is_zone = matches!(digits.len(), 2 | 4) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let (hours, minutes) = digits.split_at_checked(2).filter(|_| is_zone)?;
+    Some(sign * (hours.parse::<i64>().ok()? * 60 + minutes.parse::<i64>().unwrap_or(0)))
+}
+
+/// Returns whether a text has a time of day after a date.
+fn has_time(text: &str) -> bool {
+    text.contains(':')
+}
+
+/// Returns a schema, and the ones that it refers to and combines.
+fn within<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value> {
+    let (mut open, mut all) = (vec![schema], Vec::new());
+    while let Some(schema) = open.pop() {
+        // A reference to itself must not make an endless loop.
+        if all.len() > 64 {
+            break;
+        }
+        all.push(schema);
+        open.extend(combined(root, schema).into_iter().rev());
+    }
+    all
+}
+
+/// Returns the schemas that a schema refers to and combines.
+fn combined<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value> {
+    let here = parts(schema)
+        .filter(|part| matches!(part.keyword.name, "allOf" | "anyOf" | "oneOf" | "then" | "else"));
+    target(root, schema).into_iter().chain(here.map(|part| part.schema)).collect()
 }
 
 /// Returns an integer, also in a text of digits.
@@ -161,7 +272,8 @@ fn is_near(one: f64, other: f64, tolerance: f64) -> bool {
     (one - other).abs() <= tolerance + slack
 }
 
-/// Returns the schema of a member or an item, through references, `allOf` and variants; `None` if the schema does not describe it.
+/// Returns the schema of a member or an item, through references, `allOf` and variants; `None` if the schema does not describe it. A
+/// member without a schema of its own has that of `additionalProperties`.
 ///
 /// ```
 /// use formwork_evidence::subschema;
@@ -173,7 +285,7 @@ fn is_near(one: f64, other: f64, tolerance: f64) -> bool {
 /// assert_eq!(member, Some(&json!({"type": "null"})));
 /// ```
 pub fn subschema<'s>(root: &'s Value, schema: &'s Value, step: &Segment) -> Option<&'s Value> {
-    let (mut open, mut seen) = (vec![schema], 0);
+    let (mut open, mut seen, mut other) = (vec![schema], 0, None);
     while let Some(schema) = open.pop() {
         let found = match step {
             Segment::Key(name) => schema.get("properties").and_then(|members| members.get(name)),
@@ -184,10 +296,10 @@ pub fn subschema<'s>(root: &'s Value, schema: &'s Value, step: &Segment) -> Opti
         if found.is_some() || seen > 64 {
             return found;
         }
-        let here = parts(schema)
-            .filter(|part| matches!(part.keyword.name, "allOf" | "anyOf" | "oneOf" | "then" | "else"));
-        let inner: Vec<_> = target(root, schema).into_iter().chain(here.map(|part| part.schema)).collect();
-        open.extend(inner.into_iter().rev());
+        if let (Segment::Key(_), None) = (step, other) {
+            other = schema.get("additionalProperties").filter(|schema| schema.is_object());
+        }
+        open.extend(combined(root, schema).into_iter().rev());
     }
-    None
+    other
 }

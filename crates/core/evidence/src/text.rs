@@ -11,11 +11,78 @@ use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed}
 /// assert_eq!(formwork_evidence::plain("Sub-Total:\u{a0}１２"), "subtotal12");
 /// ```
 pub fn plain(text: &str) -> String {
-    let composed: Cow<'_, str> = match text.is_ascii() {
+    composed(text).to_lowercase().chars().filter(|c| c.is_alphanumeric() || *c == '_').collect()
+}
+
+fn composed(text: &str) -> Cow<'_, str> {
+    match text.is_ascii() {
         true => text.into(),
         false => ComposingNormalizerBorrowed::new_nfkc().normalize(text),
-    };
-    composed.to_lowercase().chars().filter(|c| c.is_alphanumeric() || *c == '_').collect()
+    }
+}
+
+/// Returns a text as [`plain`] does, with its symbols, the signs of its numbers and the marks of their decimals.
+pub(crate) fn exactly(text: &str) -> String {
+    // Small letters of capital ones, so that `ß` and `SS` are the same.
+    let letters: Vec<char> = composed(text).to_uppercase().to_lowercase().chars().collect();
+    let at = |index: usize| letters.get(index).copied().unwrap_or(' ');
+    let is_digit = |index: usize| at(index).is_ascii_digit();
+    let is_mark = |c: char| matches!(c, '.' | ',');
+    let (mut out, mut index) = (String::new(), 0);
+    while let Some(letter) = letters.get(index).copied() {
+        let before = index.checked_sub(1).map_or(' ', at);
+        if letter.is_ascii_digit() {
+            let is_part = |next: &usize| is_digit(*next) || is_mark(at(*next)) && is_digit(next + 1);
+            let end = (index..).find(|next| !is_part(next)).unwrap_or(index + 1);
+            let goes_on = matches!(at(end), ':' | '/' | '-') && is_digit(end + 1) || before.is_alphanumeric();
+            number(letters.get(index..end).unwrap_or_default(), goes_on, &mut out);
+            index = end;
+            continue;
+        }
+        let is_sign = matches!(letter, '-' | '\u{2212}')
+            && is_digit(index + 1)
+            && !before.is_alphanumeric()
+            && before != '_';
+        if is_sign {
+            out.push('-');
+        } else if is_symbol(letter) || letter.is_alphanumeric() || letter == '_' {
+            out.push(letter);
+        }
+        index += 1;
+    }
+    out
+}
+
+/// Writes a number with its decimals. Its last mark is one of decimals if one or two digits follow it; all other marks separate thousands,
+/// the parts of a date, or those of a version.
+fn number(token: &[char], is_within: bool, out: &mut String) {
+    let marks: Vec<usize> =
+        (0..token.len()).filter(|at| token.get(*at).is_some_and(|c| !c.is_ascii_digit())).collect();
+    let decimals = marks.split_last().filter(|(last, others)| {
+        let is_other = |at: &usize| token.get(*at) != token.get(**last);
+        !is_within && (1..=2).contains(&(token.len() - **last - 1)) && others.iter().all(is_other)
+    });
+    let end = decimals.map_or(token.len(), |(last, _)| *last);
+    let digits = |part: &[char]| part.iter().filter(|c| c.is_ascii_digit()).collect::<String>();
+    out.push_str(&digits(token.get(..end).unwrap_or_default()));
+    let fraction = digits(token.get(end..).unwrap_or_default());
+    let fraction = fraction.trim_end_matches('0');
+    if !fraction.is_empty() {
+        out.push('.');
+        out.push_str(fraction);
+    }
+}
+
+/// Returns whether a character is neither a letter, a digit, white space nor punctuation.
+fn is_symbol(c: char) -> bool {
+    match c {
+        _ if c.is_ascii() => matches!(c, '$' | '+' | '<' | '=' | '>' | '^' | '|' | '~'),
+        '\u{a1}' | '\u{a7}' | '\u{ab}' | '\u{ad}' | '\u{b6}' | '\u{b7}' | '\u{bb}' | '\u{bf}' => false,
+        // General punctuation, that of Chinese and Japanese, marks and variation selectors.
+        '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{206f}' => false,
+        '\u{2212}' | '\u{3001}'..='\u{303f}' | '\u{30fb}' | '\u{fe00}'..='\u{fe6f}' => false,
+        _ => !(c.is_alphanumeric() || c.is_whitespace() || c.is_control() || is_mark(c)),
+    }
 }
 
 /// Appends the folded form of a cluster (a character with its combining marks): decomposed, in lower case.

@@ -54,6 +54,12 @@ impl Question {
         }
     }
 
+    /// Returns a digest of the targets, the prompt, the sampling and the sample, for answers that are stored elsewhere.
+    pub fn digest(&self) -> String {
+        let Self { targets, models: _, prompt, sampling, sample } = self;
+        digest(&serde_json::json!([targets, prompt, sampling, sample]).to_string())
+    }
+
     formwork_core::setters! {
         /// Sets the number of the sample (default: 0). Answers of another sample do not count.
         pub const fn with_sample(sample: u32);

@@ -2,11 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::rc::Rc;
 
 use formwork_eval::Effort;
 use serde_json::Value;
 
 use super::digest;
+use super::live::Keys;
 use super::notes::Notes;
 use crate::exit::Failed;
 use crate::files;
@@ -28,6 +30,8 @@ pub(super) struct Answers {
     file: String,
     /// The configuration whose answers count; `None`: those of the whole file.
     configuration: Option<String>,
+    /// The keys of the answers that count; empty if all do.
+    keys: Rc<Keys>,
     lines: Lines,
     /// The answers that were read and not taken, by their id.
     values: HashMap<String, Recorded>,
@@ -35,9 +39,11 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    /// Opens a file of answers, for those of one configuration or for all of them.
-    pub(super) fn open(path: &Path, configuration: Option<&str>) -> Result<Self, Failed> {
+    /// Opens a file of answers, for those of one configuration with these keys or for all of them.
+    pub(super) fn open(path: &Path, own: Option<(&str, Rc<Keys>)>) -> Result<Self, Failed> {
+        let (configuration, keys) = own.unzip();
         Ok(Self {
+            keys: keys.unwrap_or_default(),
             file: files::name(path),
             configuration: configuration.map(str::to_owned),
             lines: Box::new(numbered::<EvalAnswer>(path)?),
@@ -49,14 +55,14 @@ impl Answers {
     /// Reads the next answer, and keeps it. `seen` are the ids of the gold so far, whose answers were taken. Returns whether there was
     /// an answer.
     fn next(&mut self, seen: &HashSet<u64>, notes: &mut Notes) -> Result<bool, Failed> {
-        for row in self.lines.by_ref() {
+        while let Some(row) = self.lines.next() {
             let (line, row) = row?;
             let (file, is_own) = (&self.file, self.configuration.is_some());
             match row {
                 Err(BadRow { message, .. }) if !is_own => notes.failed(message),
                 // The last line of a process that was killed.
                 Err(_) => {}
-                Ok(row) if is_own && row.configuration != self.configuration => {}
+                Ok(row) if is_own && (row.configuration != self.configuration || self.is_old(&row)) => {}
                 Ok(EvalAnswer { value: None, .. }) => {
                     notes.failed(format!("{file}:{line}: the row has no `value`: write null for no answer"));
                 }
@@ -81,6 +87,13 @@ impl Answers {
             }
         }
         Ok(false)
+    }
+
+    /// Returns whether the row answers another question than the present one.
+    fn is_old(&self, row: &EvalAnswer) -> bool {
+        let configuration = row.configuration.as_deref().unwrap_or_default();
+        let present = self.keys.get(&digest(&format!("{configuration}\n{}", row.id)));
+        present.is_some_and(|present| row.key.as_deref().is_none_or(|key| digest(key) != *present))
     }
 
     /// Takes the answer with this id, with its file and line. `seen` are the ids of the gold before it.

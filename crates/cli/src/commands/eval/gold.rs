@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use formwork_evidence::subschema;
-use formwork_json::{Candidate, ReadError, Segment, read_exact};
+use formwork_json::{Candidate, JsonPath, ReadError, Segment, read_exact};
 use serde_json::{Map, Value};
 
 use crate::exit::Failed;
@@ -106,12 +106,11 @@ fn csv(
     let headers: Vec<String> = reader.headers().map_err(unreadable)?.iter().map(str::to_owned).collect();
     let column = |wanted: &str| headers.iter().position(|header| header.trim() == wanted);
     let (id, input, file, whole) = (column("id"), column("input"), column("file"), column("expected"));
-    let values: Vec<(usize, Vec<String>)> = headers
-        .iter()
-        .enumerate()
-        .filter_map(|(at, header)| Some((at, header.trim().strip_prefix("expected.")?)))
-        .map(|(at, path)| (at, path.split('.').map(str::to_owned).collect()))
-        .collect();
+    let values = columns(&headers).map_err(|error| Failed::usage(format!("{name}: {error}")))?;
+    if whole.is_some() && !values.is_empty() {
+        let message = format!("{name}: the header has `expected` and `expected.PATH`: use one of them");
+        return Err(Failed::usage(message));
+    }
     let Some(id) = id.filter(|_| whole.is_some() || !values.is_empty()) else {
         return Err(Failed::usage(format!(
             "{name}: the header needs the columns `id` and `expected` (JSON), or `id` and one `expected.PATH` for each value; it has {}",
@@ -138,7 +137,9 @@ fn csv(
                 let mut expected = Value::Object(Map::new());
                 let cells = values.iter().try_for_each(|(at, path)| {
                     let cell = record.get(*at).unwrap_or_default();
-                    insert(&mut expected, path, of_cell(cell, path, schema.as_ref(), &place)?);
+                    if let Some(cell) = of_cell(cell, path, schema.as_ref(), &place)? {
+                        insert(&mut expected, path.segments(), cell);
+                    }
                     Ok(())
                 });
                 cells.map(|()| Some(expected))
@@ -170,40 +171,82 @@ fn kept(place: &str, document: Candidate) -> Value {
     document.value
 }
 
-/// Returns the value of a cell: nothing for an empty cell, the text where the schema has texts, and otherwise JSON if it is JSON.
+/// Returns the columns with values, each with its path.
+fn columns(headers: &[String]) -> Result<Vec<(usize, JsonPath)>, String> {
+    let mut all: Vec<(usize, JsonPath)> = Vec::new();
+    for (at, header) in headers.iter().enumerate() {
+        let Some(path) = header.trim().strip_prefix("expected.") else { continue };
+        let path: JsonPath = format!("$.{path}").parse().map_err(|error| {
+            format!("the column `{header}`: {error}: write a path such as `expected.items[0].price`")
+        })?;
+        if let Some((other, _)) =
+            all.iter().find(|(_, known)| path.is_within(known) || known.is_within(&path))
+        {
+            let other = headers.get(*other).map(String::as_str).unwrap_or_default();
+            return Err(format!(
+                "the columns `{other}` and `{header}` are about the same value: leave one of them out"
+            ));
+        }
+        all.push((at, path));
+    }
+    Ok(all)
+}
+
+/// Returns the value of a cell: none for an empty cell, unless the schema has null there; the text where the schema has texts, and otherwise JSON if it is JSON.
 ///
 /// # Errors
 /// A message for a cell with an integer that cannot be kept exactly.
-fn of_cell(cell: &str, path: &[String], schema: Option<&Value>, place: &str) -> Result<Value, String> {
-    if cell.trim().is_empty() {
-        return Ok(Value::Null);
-    }
+fn of_cell(
+    cell: &str,
+    path: &JsonPath,
+    schema: Option<&Value>,
+    place: &str,
+) -> Result<Option<Value>, String> {
     let own = schema.and_then(|root| {
-        path.iter().try_fold(root, |schema, name| subschema(root, schema, &Segment::Key(name.clone())))
+        path.segments().iter().try_fold(root, |schema, segment| subschema(root, schema, segment))
     });
+    if cell.trim().is_empty() {
+        let has_null = own.is_none_or(|own| own.to_string().contains("\"null\""));
+        return Ok((has_null && path.segments().iter().all(|step| matches!(step, Segment::Key(_))))
+            .then_some(Value::Null));
+    }
     let is_text = own.and_then(|own| own.get("type")).is_some_and(|kind| match kind {
         Value::Array(kinds) => kinds.iter().all(|kind| kind == "string" || kind == "null"),
         kind => kind == "string",
     });
     match read_exact(cell) {
-        _ if is_text => Ok(cell.into()),
-        Ok(document) => Ok(kept(place, document)),
+        _ if is_text => Ok(Some(cell.into())),
+        Ok(document) => Ok(Some(kept(place, document))),
         Err(ReadError::Inexact { message, .. }) => {
-            Err(format!("{place}: the column `expected.{}`: {message}", path.join(".")))
+            let path = path.to_string();
+            Err(format!("{place}: the column `expected{}`: {message}", path.trim_start_matches('$')))
         }
-        Err(_) => Ok(cell.into()),
+        Err(_) => Ok(Some(cell.into())),
     }
 }
 
-fn insert(value: &mut Value, path: &[String], cell: Value) {
-    let Some((name, rest)) = path.split_first() else {
-        *value = cell;
-        return;
-    };
-    if !value.is_object() {
-        *value = Value::Object(Map::new());
-    }
-    if let Some(members) = value.as_object_mut() {
-        insert(members.entry(name.clone()).or_insert(Value::Null), rest, cell);
+/// Sets the value at a path. Items that no cell states are null.
+fn insert(value: &mut Value, path: &[Segment], cell: Value) {
+    match path.split_first() {
+        None => *value = cell,
+        Some((Segment::Key(name), rest)) => {
+            if !value.is_object() {
+                *value = Value::Object(Map::new());
+            }
+            if let Some(members) = value.as_object_mut() {
+                insert(members.entry(name.clone()).or_insert(Value::Null), rest, cell);
+            }
+        }
+        Some((Segment::Index(index), rest)) => {
+            if !value.is_array() {
+                *value = Value::Array(Vec::new());
+            }
+            if let Some(items) = value.as_array_mut() {
+                while items.len() <= *index {
+                    items.push(Value::Null);
+                }
+                items.get_mut(*index).into_iter().for_each(|item| insert(item, rest, cell.clone()));
+            }
+        }
     }
 }

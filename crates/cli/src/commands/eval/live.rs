@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use formwork::config::Defaults;
 use formwork::providers::Providers;
+use formwork_batch as batch;
 use formwork_core::{Error, ErrorKind, Outcome, Usage};
 use formwork_eval::Effort;
 use formwork_extract::{CancellationToken, Extractor, ExtractorBuilder};
@@ -17,7 +18,7 @@ use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
 
 use super::gold::{self, text_of};
-use super::{Args, notes::Notes};
+use super::{Args, digest, notes::Notes};
 use crate::commands::extract::schema::{self, Given, Marks, Usable};
 use crate::exit::Failed;
 use crate::flags::set;
@@ -29,12 +30,17 @@ use crate::{files, interrupt, terminal};
 /// The maximum number of extractors of a target for the schemas of rows.
 const KEPT: usize = 64;
 
-/// Asks all targets, and returns the file of the answers with the names of the configurations.
-pub(super) fn ask(
-    args: &Args,
-    providers: &Providers,
-    notes: &mut Notes,
-) -> Result<(PathBuf, Vec<String>), Failed> {
+/// The answers of the targets.
+pub(super) struct Recorded {
+    pub(super) file: PathBuf,
+    /// The names of the configurations.
+    pub(super) names: Vec<String>,
+    /// The keys of the answers that count, of those that the file has.
+    pub(super) keys: Rc<Keys>,
+}
+
+/// Asks all targets.
+pub(super) fn ask(args: &Args, providers: &Providers, notes: &mut Notes) -> Result<Recorded, Failed> {
     if args.gold == Path::new("-") {
         return Err(Failed::usage(
             "the gold is read twice, so it has to be a file or a folder: standard input cannot be used with --model and --provider",
@@ -46,17 +52,17 @@ pub(super) fn ask(
     let end = interrupt::run(&cancel, async {
         let configurations = configurations(args, providers).await?;
         let names = configurations.iter().map(|one| one.name.clone()).collect();
-        let stopped =
-            Asking { args, providers, cancel: &cancel, done, configurations }.run(&file, notes).await?;
-        Ok((names, stopped))
+        let asking = Asking { args, providers, cancel: &cancel, done, keys: Keys::new(), configurations };
+        let (keys, stopped) = asking.run(&file, notes).await?;
+        Ok((Recorded { file: file.clone(), names, keys: Rc::new(keys) }, stopped))
     });
     match end {
-        Ok((names, None)) => Ok((file, names)),
-        Ok((names, Some(stopped))) => {
+        Ok((recorded, None)) => Ok(recorded),
+        Ok((recorded, Some(stopped))) => {
             notes.failed(format!(
                 "{stopped}; the rows without an answer are not scored: --resume continues with them"
             ));
-            Ok((file, names))
+            Ok(recorded)
         }
         Err(failed) if failed.is_interrupted() => Err(Failed::stopped(format!(
             "interrupted: {} has the answers so far, and --resume continues",
@@ -89,7 +95,8 @@ struct Configuration {
     usable: Option<Usable>,
     opened: Rc<Opened>,
     recorder: Option<Recorder>,
-    extractors: HashMap<String, Extractor<Value>>,
+    /// The extractors by their schemas, each with the digest of its question.
+    extractors: HashMap<String, (Extractor<Value>, String)>,
 }
 
 async fn configurations(args: &Args, providers: &Providers) -> Result<Vec<Configuration>, Failed> {
@@ -133,7 +140,7 @@ impl Configuration {
         args: &Args,
         schema: Option<&Value>,
         providers: &Providers,
-    ) -> Result<Extractor<Value>, Error> {
+    ) -> Result<(Extractor<Value>, String), Error> {
         let key = schema.filter(|_| self.usable.is_none()).map(Value::to_string).unwrap_or_default();
         if let Some(known) = self.extractors.get(&key) {
             return Ok(known.clone());
@@ -173,10 +180,13 @@ impl Configuration {
             .into_iter()
             .fold(builder, |builder, (input, output)| builder.with_example(input, output));
         let extractor = builder.with_fail_fast().build()?;
+        let question = batch::Question::of(&extractor).digest();
+        let question =
+            format!("{}-{question}-{:016x}", extractor.plan().digest(), hash(&self.opened.settings));
         if self.extractors.len() < KEPT {
-            self.extractors.insert(key, extractor.clone());
+            self.extractors.insert(key, (extractor.clone(), question.clone()));
         }
-        Ok(extractor)
+        Ok((extractor, question))
     }
 }
 
@@ -185,8 +195,13 @@ struct Asking<'a> {
     providers: &'a Providers,
     cancel: &'a CancellationToken,
     done: HashSet<[String; 3]>,
+    /// The digest of the present key of each configuration and row.
+    keys: Keys,
     configurations: Vec<Configuration>,
 }
+
+/// The digests of the keys of questions, by the digests of their configurations and rows.
+pub(super) type Keys = HashMap<u64, u64>;
 
 /// A question: the row and the configuration by their names, and its extraction.
 struct Question {
@@ -196,7 +211,7 @@ struct Question {
 
 impl Asking<'_> {
     /// Asks all questions without an answer. Returns the reason why it stopped early.
-    async fn run(mut self, file: &Path, notes: &mut Notes) -> Result<Option<String>, Failed> {
+    async fn run(mut self, file: &Path, notes: &mut Notes) -> Result<(Keys, Option<String>), Failed> {
         let (args, cancel) = (self.args, self.cancel);
         let schema = args.schema.as_deref().map(files::json).transpose()?;
         let mut out = open(file)?;
@@ -239,7 +254,7 @@ impl Asking<'_> {
         if cancel.is_cancelled() {
             return Err(Failed::interrupted());
         }
-        reasons.end()
+        Ok((self.keys, reasons.end()?))
     }
 
     /// Returns the questions of a row to all configurations.
@@ -252,11 +267,14 @@ impl Asking<'_> {
         let text = text_of(row, &self.args.gold).ok().flatten()?;
         let (args, providers) = (self.args, self.providers);
         let configuration = self.configurations.get_mut(at)?;
-        let extractor = configuration.extractor(args, row.schema.as_ref(), providers);
-        let plan =
-            extractor.as_ref().map(|extractor| extractor.plan().digest().to_owned()).unwrap_or_default();
-        let key = format!("{plan}-{:016x}", hash(&text));
+        let asked = configuration.extractor(args, row.schema.as_ref(), providers);
+        let (extractor, question) = match asked {
+            Ok((extractor, question)) => (Ok(extractor), question),
+            Err(error) => (Err(error), String::new()),
+        };
+        let key = format!("{question}-{:016x}", hash(&text));
         let name = configuration.name.clone();
+        self.keys.insert(digest(&format!("{name}\n{}", row.id)), digest(&key));
         if self.done.contains(&[name.clone(), row.id.to_string(), key.clone()]) {
             return None;
         }
@@ -285,6 +303,8 @@ struct Reasons {
     answered: usize,
     unavailable: Option<String>,
     budget: Option<String>,
+    /// The error of a question that cannot be asked.
+    unusable: Option<String>,
     /// Whether the last question had no answer because it was not asked.
     is_unasked: bool,
 }
@@ -309,6 +329,10 @@ impl Reasons {
             }
             ErrorKind::Unavailable => (self.unavailable, self.is_unasked) = (Some(message), true),
             ErrorKind::Cancelled => self.is_unasked = true,
+            ErrorKind::Config | ErrorKind::Schema => {
+                notes.failed(format!("the row {} is not asked: {message}", row.id));
+                (self.unusable, self.is_unasked) = (Some(message), true);
+            }
             _ => {
                 self.answered += 1;
                 let configuration = row.configuration.as_deref().unwrap_or_default();
@@ -320,6 +344,7 @@ impl Reasons {
     fn end(self) -> Result<Option<String>, Failed> {
         match self {
             Self { answered: 0, unavailable: Some(message), .. } => Err(Failed::unavailable(message)),
+            Self { answered: 0, unusable: Some(message), .. } => Err(Failed::usage(message)),
             Self { budget: Some(message), .. } | Self { unavailable: Some(message), .. } => Ok(Some(message)),
             _ => Ok(None),
         }

@@ -12,12 +12,15 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use formwork::providers::Providers;
 use formwork_eval::{Baseline, Comparison, Evaluation, Gate, Profile, Report, Rows, Scored, Spent, page};
 use formwork_evidence::{Index, counterparts, merge_with, scores};
 use formwork_schema::{Compiled, Formats, compile_with};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use self::answers::Answers;
@@ -47,8 +50,8 @@ Examples:
 
 Profiles:
   default     the score of a document is the share of right leaves. The schema says how a leaf is compared: `x-formwork-compare` is
-              exact, number, {\"as\": \"number\", \"tolerance\": 0.01}, date, text, set or list. Otherwise texts are compared without
-              case, white space and punctuation, formats `date` and `date-time` as dates, `enum` and `const` exactly, and the
+              exact, number, {\"as\": \"number\", \"tolerance\": 0.01}, date, date-time, text, set or list. Otherwise texts are compared
+              without case, white space and punctuation, format `date` as dates, `date-time` as instants, `enum` and `const` exactly, and the
               items of lists are assigned to each other in any order so that as many leaves as possible are right
   docubench   the rules of DocuBench's scorer
 
@@ -144,11 +147,15 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     files::one_standard_input(&inputs.map(PathBuf::as_path).collect::<Vec<_>>())?;
     let mut notes = Notes::default();
     let common = args.schema.as_deref().map(files::json).transpose()?;
+    if let (Some(schema), Some(file)) = (&common, &args.schema) {
+        let unusable = |error| Failed::usage(format!("{}: {error}", files::name(file)));
+        compile_with(schema, Formats::Annotate).map_err(unusable)?;
+    }
     let mut sets = Vec::new();
     if args.answers.is_empty() {
-        let (file, names) = live::ask(args, providers, &mut notes)?;
+        let live::Recorded { file, names, keys } = live::ask(args, providers, &mut notes)?;
         for name in names {
-            let answers = Answers::open(&file, Some(&name))?;
+            let answers = Answers::open(&file, Some((&name, Rc::clone(&keys))))?;
             sets.push(Set::new(Some(name), files::name(&file), answers, args.profile, true));
         }
     }
@@ -265,6 +272,11 @@ impl Scoring<'_> {
                         self.notes.add(format!("{at}: the answer {problem}: it is scored nevertheless"));
                     }
                 }
+                None if set.is_live && text.is_none() => {
+                    self.notes
+                        .failed(format!("{place}: the row has no `input` and no `file`: it is not asked"));
+                    continue;
+                }
                 None if set.is_live => {
                     set.unasked += 1;
                     continue;
@@ -314,8 +326,10 @@ impl Scoring<'_> {
             }
         }
         if let Some(Earlier::Answers(earlier)) = &mut self.baseline {
-            let answer = earlier_answer.map(|(_, value)| value);
-            earlier.1.add(row.id.clone(), schema, expected, answer.as_ref()).map_err(Failed::usage)?;
+            // A row that the baseline lacks is not compared.
+            if let Some((_, answer)) = earlier_answer {
+                earlier.1.add(row.id.clone(), schema, expected, Some(&answer)).map_err(Failed::usage)?;
+            }
         }
         Ok(())
     }
@@ -363,7 +377,12 @@ impl Scoring<'_> {
         let mut passed = true;
         for report in &mut reports {
             if let Some(rows) = &earlier {
-                let nothing = || Failed::usage("the baseline has no document in common with the gold");
+                let nothing = || {
+                    let file = args.baseline.as_deref().map(files::name).unwrap_or_default();
+                    Failed::usage(format!(
+                        "{file}: the baseline has no answer to a row of the gold: name a result of `formwork eval --json`, or answers"
+                    ))
+                };
                 let baseline = Baseline::new(rows, &report.rows, args.seed).ok_or_else(nothing)?;
                 passed &= !baseline.is_worse();
                 report.baseline = Some(baseline);
@@ -403,6 +422,14 @@ enum Earlier {
     Answers(Box<(Answers, Evaluation)>),
 }
 
+/// A result of `--json`.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum EarlierResult {
+    One(Box<Report>),
+    Several { configurations: Vec<IgnoredAny> },
+}
+
 impl Earlier {
     fn read(path: &Path, profile: Profile) -> Result<Self, Failed> {
         if path == Path::new("-") {
@@ -411,8 +438,26 @@ impl Earlier {
         // Rows of answers are no report, which is known after the first of them.
         let file = fs::File::open(path)
             .map_err(|error| Failed::usage(format!("cannot read {}: {error}", files::name(path))))?;
-        if let Ok(report) = serde_json::from_reader::<_, Report>(BufReader::new(file)) {
-            return Ok(Self::Rows(report.rows));
+        let refused = |why: String| Failed::usage(format!("{}: {why}", files::name(path)));
+        match serde_json::from_reader::<_, EarlierResult>(BufReader::new(file)) {
+            Ok(EarlierResult::One(report)) if report.profile == profile => {
+                return Ok(Self::Rows(report.rows));
+            }
+            Ok(EarlierResult::One(report)) => {
+                let name = |profile| serde_json::to_value(profile).unwrap_or_default();
+                return Err(refused(format!(
+                    "the baseline was scored by the profile {}, and this evaluation by {}: use one of them",
+                    name(report.profile),
+                    name(profile)
+                )));
+            }
+            Ok(EarlierResult::Several { configurations }) => {
+                return Err(refused(format!(
+                    "the baseline is the result of {} configurations: name a result of one",
+                    configurations.len()
+                )));
+            }
+            Err(_) => {}
         }
         Ok(Self::Answers(Box::new((Answers::open(path, None)?, Evaluation::new(profile)))))
     }

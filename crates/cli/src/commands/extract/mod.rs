@@ -195,6 +195,17 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
         given.ok_or_else(|| Failed::usage("there is no schema: name one with --schema or --contract"))?;
     let own = usable.evidence;
     let text = text(args)?;
+    if args.ensemble.len() == 1 {
+        return Err(Failed::usage("--ensemble: name at least two targets, with commas between"));
+    }
+    if let Some(twice) = args
+        .ensemble
+        .iter()
+        .enumerate()
+        .find_map(|(at, one)| args.ensemble.get(..at)?.iter().find(|other| *other == one))
+    {
+        return Err(Failed::usage(format!("--ensemble: `{twice}` is named twice")));
+    }
     let of = |error: &Error| failed(error, Some(&name));
     let (mut asked, mut defaults, mut arbiter) = (Vec::new(), Defaults::default(), None);
     for (target, targets) in args.targets.split(&args.ensemble) {
@@ -250,6 +261,13 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
                 .with_arbiter(|question| arbiter.extractor(question));
             let opinions = ensemble.run(cancel).await.map_err(|error| of(&error))?;
             opinions.notes.iter().for_each(|note| say!("warning: {note}"));
+            let mut output = output;
+            if opinions.answers.len() < args.ensemble.len()
+                && let Some(doubt) = output.doubt.as_mut().filter(|doubt| doubt.calibration.is_some())
+            {
+                doubt.calibration = None;
+                say!("warning: the calibration is for answers of all targets: confidence is a score");
+            }
             let mut result = Ok(opinions.outcome);
             if evidence == Some(Places::Quote) {
                 arbiter.quote(&mut result, cancel).await;

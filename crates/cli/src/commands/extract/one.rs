@@ -46,6 +46,8 @@ pub(crate) struct Doubt<'a> {
 impl Doubt<'_> {
     /// Returns the confidence in each value beside the answers of all targets.
     pub(super) fn of(self, outcome: &Outcome<Value>, answers: &[&Value]) -> Vec<Confidence> {
+        // The only answer agrees with nothing but itself.
+        let answers = if answers.len() > 1 { answers } else { &[] };
         let mut all = outcome.confidence_beside(answers);
         self.calibration.into_iter().for_each(|calibration| calibration.apply(&mut all));
         all.iter_mut().for_each(|it| it.doubtful = self.flag_below.is_some_and(|limit| it.is_below(limit)));
