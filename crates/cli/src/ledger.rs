@@ -35,25 +35,16 @@ impl Recording {
         Self { ledger: Some(path.to_owned()), ledger_bodies: false }
     }
 
+    /// Returns whether texts are recorded.
+    pub(crate) const fn keeps_bodies(&self) -> bool {
+        self.ledger_bodies
+    }
+
     /// Opens the ledger, if runs are recorded.
     pub(crate) fn open(&self) -> Result<Option<Ledger>, Failed> {
-        self.open_with(self.ledger_bodies)
-    }
-
-    /// Opens the ledger for a service, which records texts if it listens at loopback only.
-    pub(crate) fn open_for_service(&self, is_loopback: bool) -> Result<Option<Ledger>, Failed> {
-        self.open_with(self.keeps_bodies(is_loopback))
-    }
-
-    /// Returns whether a service records texts.
-    pub(crate) const fn keeps_bodies(&self, is_loopback: bool) -> bool {
-        self.ledger_bodies || is_loopback
-    }
-
-    fn open_with(&self, bodies: bool) -> Result<Option<Ledger>, Failed> {
         let path = self.ledger.clone().or_else(of_environment);
         let redaction = Redaction::default().with_function(redaction::redacted);
-        let settings = Settings { bodies, redaction, ..Settings::default() };
+        let settings = Settings { bodies: self.ledger_bodies, redaction, ..Settings::default() };
         path.map(|path| Ledger::open(path, settings)).transpose().map_err(Failed::usage)
     }
 }

@@ -93,6 +93,18 @@ impl Settings {
         self.places.is_empty()
     }
 
+    /// Returns whether two members of the request are the same setting.
+    pub(crate) fn is_doubled(&self) -> bool {
+        let mut names = self.places.iter().map(|(name, ..)| name);
+        let mut seen = std::collections::HashSet::new();
+        !names.all(|name| seen.insert(*name))
+    }
+
+    /// Returns whether the request asks for reasoning.
+    pub(crate) const fn reasons(&self) -> bool {
+        self.values.effort.is_some() || self.values.reasoning_tokens.is_some()
+    }
+
     /// Returns the settings for calls; `None` if there are none.
     pub(crate) fn shared(&self) -> Option<Arc<ModelSettings>> {
         (!self.is_empty()).then(|| Arc::new(self.values.clone()))

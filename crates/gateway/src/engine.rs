@@ -178,7 +178,7 @@ impl Engine {
         self.targets(targets).fold(builder, |builder, target| builder.with_target(target.backend.clone()))
     }
 
-    /// Returns the maximum cost of a request in millionths of a US dollar, and that of one call. A token has at
+    /// Returns the maximum cost of a request in millionths of a US dollar, and that of its first call. A token has at
     /// least one byte.
     ///
     /// # Errors
@@ -188,7 +188,7 @@ impl Engine {
         const ANSWER: u32 = 4_096;
 
         let calls = if ask.want.is_contract() { u64::from(self.attempts()) } else { 1 };
-        let mut call = 0;
+        let (mut call, mut least) = (0, 0);
         for target in self.targets(targets) {
             let price = target.backend.price().ok_or_else(|| target.name().to_owned())?;
             let promised = target.backend.capabilities();
@@ -199,11 +199,17 @@ impl Engine {
                 promised.output_tokens,
             ];
             let output = limits.into_iter().flatten().next().unwrap_or(ANSWER);
-            let output = u64::from(output).saturating_mul(u64::from(ask.count));
-            let usage = Usage::new(Self::prompts(ask, prompt.most()), output);
-            call = call.max(price.of(usage).micro_usd.unwrap_or(0));
+            let cost = |output: u32| {
+                let output = u64::from(output).saturating_mul(u64::from(ask.count));
+                let usage = Usage::new(Self::prompts(ask, prompt.most()), output);
+                price.of(usage).micro_usd.unwrap_or(0)
+            };
+            call = call.max(cost(output));
+            // A run limits its first call by the length of schema and text; see `limit.rs` of formwork-core.
+            let expected = u32::try_from(1_024 + prompt.most() / 2).unwrap_or(u32::MAX);
+            least = least.max(if ask.want.is_contract() { cost(output.min(expected)) } else { cost(output) });
         }
-        Ok((call.saturating_mul(calls), call))
+        Ok((call.saturating_mul(calls), least))
     }
 
     /// Returns the tokens of the prompts of a request. Only a contract sends one for each answer.

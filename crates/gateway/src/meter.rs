@@ -185,7 +185,8 @@ struct Counts {
     output: Option<u64>,
     cached: u64,
     reasoning: u64,
-    /// Whether it was the report at the end: with a total, or Ollama's.
+    has_total: bool,
+    /// Whether it was Ollama's report at the end.
     is_last: bool,
 }
 
@@ -203,7 +204,7 @@ impl Counts {
         self.output = self.output.max(if is_beside { all } else { output });
         self.cached = self.cached.max(cached.or(beside).unwrap_or(0));
         self.reasoning = self.reasoning.max(reasoning);
-        self.is_last |= total.is_some();
+        self.has_total |= total.is_some();
     }
 }
 
@@ -301,9 +302,10 @@ impl Meter {
         }
     }
 
-    /// Returns whether the body has named the reason to stop, or has the report at its end.
-    pub(crate) const fn has_end(&self) -> bool {
-        self.answered.finish.is_some() || self.reported.is_last
+    /// Returns whether the body has named the reason to stop, or has Ollama's report at its end; or a total, as the last event of a
+    /// Responses stream has. Other servers tell the total so far with every event.
+    pub(crate) const fn has_end(&self, is_responses: bool) -> bool {
+        self.answered.finish.is_some() || self.reported.is_last || is_responses && self.reported.has_total
     }
 
     /// Returns the model and its reason to stop, as far as the body has named them.

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use axum::http::HeaderMap;
 use axum::http::header::CACHE_CONTROL;
-use formwork_core::{Absent, Coerce};
-use formwork_schema::nearest;
+use formwork_core::{Absent, Coerce, misspelled};
 
 use crate::engine::Bounds;
 use crate::problem::Problem;
@@ -191,7 +190,12 @@ impl Options {
 
     /// Returns whether the answer has to be that of a run, because only its value has what is asked for.
     pub(crate) const fn needs_run(&self) -> bool {
-        self.absent.is_some() || self.coerce.is_some() || self.evidence || self.is_eager
+        self.changes_values() || self.evidence
+    }
+
+    /// Returns whether the values of the answer are others than those of the target.
+    pub(crate) const fn changes_values(&self) -> bool {
+        self.absent.is_some() || self.coerce.is_some() || self.is_eager
     }
 
     /// Returns the names of the headers that say how a contract is asked for, and have no effect without one.
@@ -208,7 +212,7 @@ impl Options {
 /// Refuses a header that nearly has the name of an option.
 fn is_other(name: &str) -> Result<(), Problem> {
     let end = |header: &Header| header.name.trim_start_matches(PREFIX);
-    let Some(meant) = nearest(name.trim_start_matches(PREFIX), OPTIONS.iter().map(end)) else {
+    let Some(meant) = misspelled(name.trim_start_matches(PREFIX), OPTIONS.iter().map(end), 2) else {
         return Ok(());
     };
     let message = format!("there is no header `{name}`: did you mean `{PREFIX}{meant}`?");
@@ -246,8 +250,21 @@ mod tests {
         };
         let error = of("x-formwork-evidance").unwrap_err();
         assert!(error.message.ends_with("did you mean `x-formwork-evidence`?"), "{error:?}");
-        // Clients may send back what a response had.
-        for name in ["run", "calls", "cache", "ignored", "warnings", "estimated"] {
+        // Clients may send back what a response had, and have headers of their own.
+        for name in [
+            "run",
+            "calls",
+            "cache",
+            "ignored",
+            "warnings",
+            "estimated",
+            "user-id",
+            "team",
+            "event",
+            "context",
+            "deadline-ms",
+            "streaming",
+        ] {
             assert!(of(&format!("x-formwork-{name}")).is_ok(), "{name}");
         }
     }

@@ -72,7 +72,8 @@ impl<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send> Attempt for Pass<'_,
             let left = self.until.saturating_duration_since(Instant::now());
             let response = send(raw, self.path, body, self.headers, left).await.map_err(|fault| {
                 let problem = problem(&fault);
-                let is_late = problem.kind == Kind::Deadline;
+                // Without a connection nothing was sent.
+                let is_late = problem.kind == Kind::Deadline && fault.connection.is_none();
                 let usage = if is_late { self.unanswered } else { Usage::default() };
                 Failed { fault: Some(fault), problem, usage, is_final: false }
             })?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 use formwork_core::{Cost, Error, Outcome, Time, Usage, Violation};
 use formwork_ledger::{Hold, RecordId, RunOutcome, RunRecord, StoredCall, ViolationRecord};
-use tokio::runtime::Handle;
+use futures_util::FutureExt as _;
 
 use crate::access::{Client, Seat, now};
 use crate::meter::Answered;
@@ -87,8 +87,12 @@ impl Record {
         self.run = self.run.take().map(|run| Box::new(change(*run)));
     }
 
-    /// Writes the runs of a request, as one.
-    pub(crate) async fn runs(mut self: Box<Self>, results: &[Result<Outcome<serde_json::Value>, Error>]) {
+    /// Writes the runs of a request, as one; `problem` is why their answer was not taken.
+    pub(crate) async fn runs(
+        mut self: Box<Self>,
+        results: &[Result<Outcome<serde_json::Value>, Error>],
+        problem: Option<&Problem>,
+    ) {
         let Some(run) = self.run.take() else { return };
         let mut run = *run;
         let names = &self.shared.engine.names;
@@ -121,7 +125,12 @@ impl Record {
         for (number, call) in (1..).zip(&mut run.calls) {
             call.number = number;
         }
-        let run = run.with_models(|target| model_of(names, target));
+        let mut run = run.with_models(|target| model_of(names, target));
+        if let Some(problem) = problem.filter(|_| run.outcome == RunOutcome::Ok) {
+            (run.outcome, run.message) = (outcome_of(problem.kind), Some(problem.message.clone()));
+        } else if run.outcome == RunOutcome::Failed(formwork_core::ErrorKind::Cancelled) {
+            run.message = Some(left(&self.shared).message);
+        }
         self.settle(cost.micro_usd).await;
         self.write(Box::new(run));
     }
@@ -201,12 +210,10 @@ impl Record {
         result
     }
 
-    /// Writes a request that came to no call.
+    /// Writes a request that comes to no further call.
     pub(crate) async fn refused(&mut self, problem: &Problem) {
-        let Some(mut run) = self.run.take() else { return };
-        (run.ended, run.outcome) = (now(), outcome_of(problem.kind));
-        run.message = Some(problem.message.clone());
-        self.settle(Some(0)).await;
+        let Some(run) = self.summed(Vec::new(), Some(problem)) else { return };
+        self.settle(run.micro_usd).await;
         self.write(run);
     }
 
@@ -286,19 +293,17 @@ impl Made {
 
 impl Drop for Record {
     fn drop(&mut self) {
+        if self.run.is_none() {
+            return;
+        }
         let left = left(&self.shared);
         let Some(mut run) = self.summed(Vec::new(), Some(&left)) else { return };
         if self.is_run {
             // The reservation counts as spent, because the calls are unknown.
             run.micro_usd = self.hold.is_none().then_some(0);
-        } else if let (Some(cost), Ok(runtime)) = (run.micro_usd, Handle::try_current())
-            && let Some(hold) = self.hold.take()
-        {
-            let (shared, settling) = (Arc::clone(&self.shared), self.settling());
-            runtime.spawn(async move {
-                settle(&shared, hold, cost).await;
-                drop(settling);
-            });
+        } else if let (Some(cost), Some(hold)) = (run.micro_usd, self.hold.take()) {
+            // The first poll hands the amount to the ledger's thread; the rest waits for the file.
+            settle(&self.shared, hold, cost).now_or_never();
         }
         self.write(run);
     }
@@ -314,8 +319,10 @@ async fn settle(shared: &Shared, hold: Hold, cost: u64) {
 
 /// Returns the problem of a request that ends without a reader of its response.
 pub(crate) fn left(shared: &Shared) -> Problem {
-    let is_stopping = shared.draining.is_set();
-    Problem::new(Kind::Busy, if is_stopping { "the service stopped" } else { "the client left" })
+    Problem::new(
+        Kind::Busy,
+        if shared.draining.has_ended() { "the service stopped" } else { "the client left" },
+    )
 }
 
 /// Returns a call as the ledger has it; `None` if there is no such target.

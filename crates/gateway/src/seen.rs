@@ -157,6 +157,13 @@ impl Seen {
         self.note(|facts| facts.ran = Some(ran));
     }
 
+    /// Returns whether its run failed in a way that another attempt may not.
+    pub(crate) fn has_failed(&self) -> bool {
+        let facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = facts.ran.as_ref().map_or("", |ran| ran.outcome);
+        matches!(outcome, "unavailable" | "deadline" | "cancelled" | "budget")
+    }
+
     /// Returns the time until the first part of the response's body; `None` before it.
     pub(crate) fn first(&self) -> Option<Duration> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner).first

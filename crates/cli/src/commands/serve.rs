@@ -81,9 +81,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     log::start_json(args.verbose);
-    let config = find(args, providers)?;
+    let (config, is_file) = find(args, providers)?;
     let is_loopback = args.listen.ip().is_loopback();
-    let ledger = args.recording.open_for_service(is_loopback)?;
+    let ledger = args.recording.open()?;
     if !is_loopback && !ledger.as_ref().is_some_and(|ledger| ledger.has_keys(now()).unwrap_or(false)) {
         let message = format!(
             "whoever reaches {} could spend your money: name a file with --ledger and add a key to it with `formwork keys add \
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     let listener = service::listen(args.listen)?;
     let address = listener.local_addr().map_err(Failed::usage)?;
     service::run(Builder::new_multi_thread(), async {
-        let builder = gateway(args, &config, providers, ledger.as_ref(), is_loopback).await?;
+        let builder = gateway(args, &config, providers, ledger.as_ref()).await?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let has_tls = tls.is_some();
         let gateway = set(builder, tls, GatewayBuilder::with_tls).build();
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         let reloads = async {
             loop {
                 hangups.next().await;
-                match reloaded(args, providers, ledger.as_ref(), has_tls).await {
+                match reloaded(args, providers, ledger.as_ref(), (has_tls, is_file)).await {
                     Ok(builder) => {
                         gateway.reload(builder);
                         say!("read the configuration again");
@@ -122,11 +122,11 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     })
 }
 
-/// Finds the configuration, or the one of the local model.
-fn find(args: &Args, providers: &Providers) -> Result<Config, Failed> {
+/// Finds the configuration, or the one of the local model. Returns also whether it is that of a file.
+fn find(args: &Args, providers: &Providers) -> Result<(Config, bool), Failed> {
     match configuration::find(args.config.as_deref(), providers).map_err(Failed::usage)? {
-        Some(config) => Ok(config),
-        None if cfg!(feature = "local") => Config::in_process().map_err(Failed::usage),
+        Some(config) => Ok((config, true)),
+        None if cfg!(feature = "local") => Ok((Config::in_process().map_err(Failed::usage)?, false)),
         None => {
             let message = "there is no configuration, and this build has no model in it (feature `local`): write a formwork.toml";
             Err(Failed::usage(message))
@@ -139,14 +139,17 @@ async fn reloaded(
     args: &Args,
     providers: &Providers,
     ledger: Option<&Ledger>,
-    has_tls: bool,
+    (has_tls, was_file): (bool, bool),
 ) -> Result<GatewayBuilder, Failed> {
-    let config = find(args, providers)?;
+    let (config, is_file) = find(args, providers)?;
+    if was_file && !is_file {
+        return Err(Failed::usage("the file of the configuration is gone"));
+    }
     let tls = tls(args, config.serve())?;
     if tls.is_some() != has_tls {
         return Err(Failed::usage("[serve]: TLS cannot be switched while the service runs: start it again"));
     }
-    let builder = gateway(args, &config, providers, ledger, args.listen.ip().is_loopback()).await?;
+    let builder = gateway(args, &config, providers, ledger).await?;
     Ok(set(builder, tls, GatewayBuilder::with_tls))
 }
 
@@ -155,7 +158,6 @@ async fn gateway(
     config: &Config,
     providers: &Providers,
     ledger: Option<&Ledger>,
-    is_loopback: bool,
 ) -> Result<GatewayBuilder, Failed> {
     let Serve { hosts, origins, .. } = config.serve().clone();
     let mut builder = Gateway::builder()
@@ -208,7 +210,7 @@ async fn gateway(
     let has_ledger = ledger.is_some();
     if let Some(ledger) = ledger {
         builder = builder.with_ledger(ledger.clone());
-        if args.recording.keeps_bodies(is_loopback) {
+        if args.recording.keeps_bodies() {
             builder = builder.with_bodies();
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use formwork_schema::nearest;
+use formwork_core::misspelled;
 use serde_json::Value;
 
 use super::ignored::{Ignored, asks_for_nothing};
@@ -12,7 +12,7 @@ use crate::document::{Document, Member, Node};
 use crate::problem::Problem;
 
 /// Members of servers such as vLLM and SGLang, whose names are similar to others.
-const OTHERS: [&str; 5] = ["min_tokens", "prompt_logprobs", "top_a", "top_k", "top_n_sigma"];
+const OTHERS: [&str; 6] = ["min_tokens", "models", "top_a", "top_k", "top_n_sigma", "typ_p"];
 
 /// The state that the objects of one body share: the members that nothing acts on, and the schemas that earlier bodies had.
 #[derive(Debug, Clone)]
@@ -76,10 +76,16 @@ impl<'t> Fields<'t> {
     /// Refuses members that the protocol does not have. Targets of the same protocol may take more than its documentation has, so that
     /// only a name that is nearly one of these is an error for them as well.
     pub(super) fn known(&self, names: &[&str]) -> Result<(), Problem> {
-        let Some((unknown, _)) = self.members.iter().find(|(name, _)| !names.contains(&name.as_ref())) else {
+        let unknown =
+            || self.members.iter().map(|(name, _)| name.as_ref()).filter(|name| !names.contains(name));
+        let meant = |unknown: &str| {
+            misspelled(unknown, names.iter().copied(), 2).filter(|_| !OTHERS.contains(&unknown))
+        };
+        // A name that is nearly one of the protocol is an error wherever it stands.
+        let Some(unknown) = unknown().find(|name| meant(name).is_some()).or_else(|| unknown().next()) else {
             return Ok(());
         };
-        let meant = nearest(unknown, names.iter().copied()).filter(|_| !OTHERS.contains(&unknown.as_ref()));
+        let meant = meant(unknown);
         let is_unsupported = meant.is_none();
         let meant = meant.map(|meant| format!(": did you mean `{meant}`?")).unwrap_or_default();
         let message = format!("unknown field `{}`{meant}", self.place(unknown));

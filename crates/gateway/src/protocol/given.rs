@@ -7,13 +7,14 @@ use super::turn::items;
 /// Returns the part of a request that says what has to be checked: its tools with schemas, its format and its limits. Members that the
 /// service cannot act on, such as documents, are left out; targets of the same protocol take them.
 pub(crate) fn reduced(body: &Value) -> Value {
-    const KEPT: [&str; 13] = [
+    const KEPT: [&str; 14] = [
         "format",
         "max_completion_tokens",
         "max_output_tokens",
         "max_tokens",
         "model",
         "n",
+        "options",
         "output_config",
         "output_format",
         "response_format",

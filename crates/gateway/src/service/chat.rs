@@ -143,7 +143,13 @@ fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Given>, Vec<Wa
                 ask.settings.lost(promised).next().is_some()
                     || (ask.sampling.top_p.is_some() && !promised.top_p)
             };
-            let is_lossy = is_whole && (!ask.ignored.is_empty() || target.is_some_and(loses));
+            // The reasoning stands in responses of these protocols, and not in the value of a run.
+            let shows = job.protocol.own().0 != RawProtocol::OpenAi && ask.settings.reasons();
+            let is_lossy = is_whole
+                && (shows
+                    || ask.settings.is_doubled()
+                    || !ask.ignored.is_empty()
+                    || target.is_some_and(loses));
             let is_given = match &ask.want {
                 Want::Tools { .. } => may_pass,
                 Want::Json { .. } | Want::Call(_) => may_pass && is_lossy,
@@ -152,7 +158,7 @@ fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Given>, Vec<Wa
             let body = is_given.then(body).transpose()?;
             (ask, body.map(|body| Given { body, only: None }))
         }
-        Err(problem) if problem.is_unsupported && may_pass && is_whole => {
+        Err(problem) if problem.is_unsupported && may_pass && !job.options.changes_values() => {
             let body = body()?;
             let reduced = reduced(&body).to_string();
             let ask = Document::read(&reduced)
@@ -163,8 +169,8 @@ fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Given>, Vec<Wa
         }
         Err(problem) if problem.is_unsupported && may_pass => {
             let message = format!(
-                "{}; a target of the same protocol gets it only without `x-formwork-absent`, `x-formwork-coerce`, \
-                `x-formwork-evidence` and `x-formwork-stream: eager`",
+                "{}; a target of the same protocol gets it only without `x-formwork-absent`, `x-formwork-coerce` and \
+                `x-formwork-stream: eager`",
                 problem.message
             );
             return Err(Problem { message, ..problem });

@@ -170,7 +170,7 @@ async fn spec(shared: &Shared, extract_request: &ExtractRequest, options: &Optio
     Ok(spec)
 }
 
-/// Takes the limits of the body into the options, in place of those of headers.
+/// Takes the limits of the body into the options: the lower ones of body and headers count.
 fn limit(extract_request: &ExtractRequest, options: &mut Options) -> Result<(), Problem> {
     let within = |name: &str, value: Option<f64>, max: f64| match value {
         Some(value) if !(value > 0.0 && value <= max) => {
@@ -179,10 +179,12 @@ fn limit(extract_request: &ExtractRequest, options: &mut Options) -> Result<(), 
         value => Ok(value),
     };
     if let Some(usd) = within("budget", extract_request.budget, 1e6)? {
-        options.bounds.budget = Some((usd * 1e6).round() as u64);
+        let own = (usd * 1e6).round() as u64;
+        options.bounds.budget = Some(options.bounds.budget.map_or(own, |header| header.min(own)));
     }
     if let Some(seconds) = within("deadline", extract_request.deadline, 86_400.0)? {
-        options.bounds.deadline = Some(Duration::from_secs_f64(seconds));
+        let own = Duration::from_secs_f64(seconds);
+        options.bounds.deadline = Some(options.bounds.deadline.map_or(own, |header| header.min(own)));
     }
     within("temperature", extract_request.temperature.map(|temperature| temperature + 1.0), 3.0).map(|_| ())
 }
@@ -219,7 +221,7 @@ async fn whole(prepared: Prepared) -> Result<Response, Problem> {
         warn(&mut result, &warned);
         let warned = warnings(result.as_ref().map(|outcome| &*outcome.warnings).unwrap_or_default());
         let body = body(id, &result, evidence).map(|body| (body, calls(&result).len(), warned));
-        record.runs(&[result]).await;
+        record.runs(&[result], None).await;
         body
     };
     let (body, calls, warned) = Kept::new(run, cancel).await?;
@@ -264,7 +266,7 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
             Ok(body) => event("done", &body),
             Err(problem) => event("error", &OpenAi.problem(&problem)),
         };
-        record.runs(&[result]).await;
+        record.runs(&[result], None).await;
         client.send(last).await;
     }));
     Ok(([(header::CACHE_CONTROL, "no-store")], response).into_response())

@@ -184,7 +184,7 @@ impl Job {
                     response = response.map(|response| from_cache(response, false));
                 }
                 self.cache(digests, &results);
-                self.record.runs(&results).await;
+                self.record.runs(&results, None).await;
                 response
             }
         };
@@ -207,7 +207,9 @@ impl Job {
         let body = self.protocol.reply(&self.ask, reply, &self.meta);
         let mut response = ([(header::CONTENT_TYPE, "application/json")], body).into_response();
         self.head(&mut response);
-        response.headers_mut().insert("x-formwork-calls", reply.calls.into());
+        // Calls of targets that were left for others belong to no run.
+        let calls = reply.calls + self.record.made.len();
+        response.headers_mut().insert("x-formwork-calls", calls.into());
         if let Some(warnings) = warnings(&reply.warnings) {
             response.headers_mut().insert("x-formwork-warnings", warnings);
         }

@@ -3,6 +3,7 @@
 use formwork_core::{Context, JsonPath, Stage, Usage, Violation, Warning, precision};
 use formwork_extract::Extractor;
 use formwork_json::{Level, read};
+use formwork_ledger::RunRecord;
 use serde_json::{Value, json};
 
 use super::job::Job;
@@ -57,7 +58,10 @@ impl Judge {
         let tools = tools.into_iter().map(|tool| (tool.name, tool.parameters, true));
         let format = format.map(|(name, schema)| (name, schema, false));
         for (name, schema, is_tool) in tools.chain(format) {
-            let spec = Spec::new(name.clone(), schema);
+            let mut spec = Spec::new(name.clone(), schema);
+            if !is_tool {
+                spec.mark(job.options.absent.as_ref(), job.options.coerce.as_ref());
+            }
             let ready =
                 job.shared.engine.ready(&spec, &job.targets, Default::default(), Bounds::default()).await?;
             match is_tool {
@@ -68,9 +72,14 @@ impl Judge {
         Ok(judge)
     }
 
-    /// Returns the digest of the format's schema; `None` if there is no format.
-    pub(super) fn digest(&self) -> Option<String> {
-        self.format.as_ref().map(|format| format.plan().schema_digest().to_owned())
+    /// Returns a run with the name and the digest of the format, and with warnings about its answer.
+    pub(super) fn noted(&self, want: &Want, run: RunRecord, warnings: Vec<Warning>) -> RunRecord {
+        let name = match want {
+            Want::Json { name, .. } | Want::Tools { format: Some((name, _)), .. } => Some(name.clone()),
+            _ => None,
+        };
+        let digest = self.format.as_ref().map(|format| format.plan().schema_digest().to_owned());
+        RunRecord { warnings, ..run.with_contract(name, digest) }
     }
 
     /// Returns whether the name is that of a tool whose arguments are judged.
@@ -164,24 +173,27 @@ impl Judge {
             }
         };
         let mut first = None;
+        let mut convertible = Vec::new();
         for document in documents {
-            let (inexact, _) = precision(&document.rounded);
-            let violations = if level == Level::Strict || !inexact.is_empty() {
-                let judged = contract.judge(&document.value, &Context::EMPTY).violations;
-                inexact.into_iter().chain(judged).collect()
-            } else {
-                let settled = contract.settle(document.value, &Context::EMPTY);
-                if settled.judgement.is_accepted() {
-                    let is_same = !settled.is_changed() && serde_json::from_str::<Value>(text).is_ok();
-                    let warnings = settled.warnings();
-                    return Some(Ok((!is_same).then_some(Found { value: settled.value, warnings })));
-                }
-                settled.judgement.violations
-            };
-            if violations.is_empty() {
-                return Some(Ok(None));
+            let (inexact, mut warnings) = precision(&document.rounded);
+            let mut judged = contract.judge(&document.value, &Context::EMPTY);
+            if inexact.is_empty() && judged.is_accepted() {
+                let is_same = serde_json::from_str::<Value>(text).is_ok();
+                warnings.extend(std::mem::take(&mut judged.warnings).into_iter().map(Warning::from));
+                return Some(Ok((!is_same).then_some(Found { value: document.value, warnings })));
             }
-            first.get_or_insert(violations);
+            if level != Level::Strict && inexact.is_empty() {
+                convertible.push((document.value, warnings));
+            }
+            first.get_or_insert(inexact.into_iter().chain(judged.violations).collect());
+        }
+        // A document that satisfies the contract as it is comes before one that does after a change.
+        for (value, mut warnings) in convertible {
+            let settled = contract.settle(value, &Context::EMPTY);
+            if settled.judgement.is_accepted() {
+                warnings.extend(settled.warnings());
+                return Some(Ok(Some(Found { value: settled.value, warnings })));
+            }
         }
         first.map(Err)
     }

@@ -6,15 +6,15 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Response as HttpResponse, header, response};
 use axum::response::Response;
 use formwork::providers::{Protocol, Raw};
-use formwork_core::Usage;
+use formwork_core::{Fault, FaultKind, Usage};
 use formwork_http::with_trace;
 use formwork_json::Level;
-use formwork_ledger::RunRecord;
 use futures_util::StreamExt as _;
 use serde_json::Value;
 
 use super::job::{Job, late};
 use super::judge::{Judge, Wrong};
+use super::passed::refusal;
 use super::stream::{Line, open};
 use crate::ask::Want;
 use crate::failover::first;
@@ -25,7 +25,7 @@ use crate::protocol::LINES;
 use crate::protocol::events::{Events, document, is_usage};
 use crate::protocol::given::tool_names;
 use crate::protocol::turn::Turn;
-use crate::record::left;
+use crate::record::{Made, left};
 use crate::seen::trace_here;
 
 /// The longest response that is read, in bytes.
@@ -40,6 +40,8 @@ struct Native {
     headers: HeaderMap,
     judge: Judge,
     meter: Meter,
+    /// The problem of the targets of the protocol, which were all left.
+    failure: Option<Problem>,
 }
 
 /// A request as its protocol has it.
@@ -64,29 +66,28 @@ pub(super) async fn answer(
         Ok(judge) => judge,
         Err(problem) => return Ok(Err(problem)),
     };
-    let name = match &job.ask.want {
-        Want::Json { name, .. } => Some(name.clone()),
-        _ => None,
-    };
-    job.record.change(|run| run.with_contract(name, judge.digest()));
     judge.others = tool_names(&body).filter(|name| !judge.has_tool(name)).map(str::to_owned).collect();
     let adds_usage =
         job.ask.stream && protocol == Protocol::OpenAi && job.record.is_kept() && !job.ask.include_usage;
-    let mut native = Native { job, adds_usage, body, headers, judge, meter: Meter::default() };
+    let mut native = Native { job, adds_usage, body, headers, judge, meter: Meter::default(), failure: None };
     let response = match native.send().await {
         Ok(Some(response)) => response,
         Ok(None) => {
             let Some(problem) = only else { return Err(native.job) };
+            // The target that takes such a request has failed, and the next one does not.
+            let problem = native.failure.take().unwrap_or(problem);
             return Ok(native.job.record.checked(Err(problem)).await);
         }
         Err(problem) => return Ok(native.failed(problem).await),
     };
     if can_lower && response.status().is_client_error() {
         // The run that follows asks with another schema.
-        native.job.record.made.pop();
+        let refused = Problem { fault: Some(FaultKind::SchemaRefused), ..Problem::new(Kind::Invalid, "") };
+        native.job.record.made.last_mut().into_iter().for_each(|made| made.fail(Usage::default(), &refused));
         return Err(native.job);
     }
-    native.job.ask.ignored.clear();
+    let unused = native.job.options.evidence.then(|| "x-formwork-evidence".to_owned());
+    native.job.ask.ignored = unused.into_iter().collect();
     let (head, body) = response.into_parts();
     let media = head.headers.get(header::CONTENT_TYPE).and_then(|media| media.to_str().ok());
     let is_document = media.is_some_and(|media| media.starts_with("application/json"));
@@ -105,12 +106,19 @@ impl Native {
         mut body: formwork_wire::Body,
     ) -> Result<Response, Problem> {
         loop {
-            let bytes = match tokio::time::timeout_at(self.job.until, body.collect(MAX_RESPONSE)).await {
+            let bytes = match tokio::time::timeout_at(self.job.until, self.collected(&mut body)).await {
                 Ok(Ok(bytes)) => bytes,
-                Ok(Err(fault)) => return self.failed(Problem::of_fault(&fault)).await,
+                Ok(Err(fault)) => {
+                    let problem = Problem::of_fault(&fault);
+                    match self.after_cut(&fault, &problem).await {
+                        Ok(Some(response)) => (head, body) = response.into_parts(),
+                        Ok(None) => return self.failed(problem).await,
+                        Err(problem) => return self.failed(problem).await,
+                    }
+                    continue;
+                }
                 Err(_) => return self.failed(late()).await,
             };
-            self.meter.see(&bytes);
             let turn = match serde_json::from_slice(&bytes) {
                 Ok(document) if head.status.is_success() => {
                     let mut turn = Turn::default();
@@ -139,7 +147,8 @@ impl Native {
                 self.job.head(&mut response);
                 let calls = HeaderValue::from(self.job.record.made.len());
                 response.headers_mut().insert("x-formwork-calls", calls);
-                self.record(None).await;
+                let refused = refusal(head.status);
+                self.record(refused.as_ref()).await;
                 return Ok(response);
             };
             match self.again(wrong).await {
@@ -147,6 +156,39 @@ impl Native {
                 Err(problem) => return self.failed(problem).await,
             }
         }
+    }
+
+    /// Reads a whole response, and its counts as it comes.
+    async fn collected(&mut self, body: &mut formwork_wire::Body) -> Result<Vec<u8>, Fault> {
+        let mut bytes = Vec::new();
+        while let Some(piece) = body.next().await {
+            let piece = piece?;
+            self.meter.see(&piece);
+            if bytes.len() + piece.len() > MAX_RESPONSE {
+                return Err(Fault::new(FaultKind::BadWire, "the response of the target is too long"));
+            }
+            bytes.extend_from_slice(&piece);
+        }
+        Ok(bytes)
+    }
+
+    /// Goes on after a response that was cut, of which the client has seen nothing: with the next target, if there is one.
+    async fn after_cut(
+        &mut self,
+        fault: &Fault,
+        problem: &Problem,
+    ) -> Result<Option<HttpResponse<formwork_wire::Body>>, Problem> {
+        if self.job.targets.len() < 2 {
+            return Ok(None);
+        }
+        self.end_call(None, false);
+        if let Some(made) = self.job.record.made.last_mut() {
+            made.fail(made.usage, problem);
+            let target = self.job.shared.engine.names.targets().get(made.target());
+            target.into_iter().for_each(|target| self.job.shared.engine.outages.failed(target.name(), fault));
+        }
+        self.job.targets.remove(0);
+        self.send().await
     }
 
     /// Answers with a stream. Events are held back while they may be part of a call, or have to be replaced.
@@ -186,7 +228,9 @@ impl Native {
                 let waited = line.client.wait(body.next(), !is_shown || events.is_empty()).await;
                 let Some(piece) = waited else {
                     // A client may close the connection once it has the last event.
-                    return Ok(is_shown && turn.calls.is_empty() && self.meter.has_end());
+                    return Ok(is_shown
+                        && turn.calls.is_empty()
+                        && self.meter.has_end(self.job.protocol.own().0 == Protocol::Responses));
                 };
                 let Some(piece) = piece else { break };
                 let piece = piece.map_err(|fault| Problem::of_fault(&fault))?;
@@ -216,13 +260,16 @@ impl Native {
             if is_shown {
                 return Err(self.judge.problem(wrong, self.job.record.made.len()));
             }
-            body = self.again(wrong).await?.into_body();
+            // A client that leaves now is noticed here, and the call is dropped.
+            let waited = line.client.wait(self.again(wrong), true).await;
+            let Some(response) = waited else { return Ok(false) };
+            body = response?.into_body();
         }
     }
 
     /// Sends the request to the first target that answers; `None` if the next one has another protocol.
     async fn send(&mut self) -> Result<Option<HttpResponse<formwork_wire::Body>>, Problem> {
-        let Self { job, body, headers, adds_usage, .. } = self;
+        let Self { job, body, headers, adds_usage, failure, .. } = self;
         let (protocol, path) = job.protocol.own();
         let engine = &job.shared.engine;
         let mut pass = Pass {
@@ -235,6 +282,10 @@ impl Native {
             write: |raw: &Raw, asks_usage| Ok(pass::written(body, raw, asks_usage)),
         };
         let sent = first(engine, &mut job.targets, &mut job.record.made, &mut pass).await?;
+        if sent.is_none() && job.record.made.last().is_some_and(Made::has_failed) {
+            let message = "the targets of the protocol of the request do not answer";
+            *failure = Some(Problem::new(Kind::Unavailable, message));
+        }
         *adds_usage &= sent.as_ref().is_none_or(|sent| sent.adds_usage);
         Ok(sent.map(|sent| sent.response))
     }
@@ -269,8 +320,8 @@ impl Native {
         if self.job.record.made.last().is_some_and(|made| !made.has_ended()) {
             self.end_call(None, false);
         }
-        let warnings = self.job.warnings;
-        self.job.record.change(|run| RunRecord { warnings, ..run });
+        let Job { record, ask, warnings, .. } = &mut self.job;
+        record.change(|run| self.judge.noted(&ask.want, run, std::mem::take(warnings)));
         self.job.record.calls(Vec::new(), problem).await;
     }
 }

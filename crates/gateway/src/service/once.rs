@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
 use crate::problem::{Kind, Problem};
+use crate::seen::Seen;
 
 /// The header with the idempotency key.
 pub(super) const KEY: &str = "idempotency-key";
@@ -119,11 +120,11 @@ impl Once {
     }
 
     /// Keeps a response, or removes its entry, so that a repetition is a new request.
-    fn keep(&self, name: &Name, entry: &Arc<Entry>, place: &Place, answer: Option<Answer>) {
+    fn keep(&self, name: &Name, entry: &Arc<Entry>, place: &Place, answer: Option<Answer>, has_failed: bool) {
         let mut kept = self.kept();
         let status = answer.as_ref().map_or(500, |answer| answer.head.status.as_u16());
         let bytes = answer.as_ref().map_or(0, |answer| answer.body.len());
-        if status >= 500 || status == 429 || bytes > MAX_BODY {
+        if has_failed || status >= 500 || status == 429 || bytes > MAX_BODY {
             kept.remove(name, Some(entry));
         } else if kept.entries.get(name).is_some_and(|known| Arc::ptr_eq(known, entry)) {
             kept.bytes += bytes;
@@ -146,6 +147,7 @@ pub(super) async fn answer<F>(
     all: &Arc<Once>,
     client: Option<KeyId>,
     (parts, text): (Parts, String),
+    seen: Arc<Seen>,
     call: impl FnOnce(Request<Body>) -> F,
 ) -> Result<Response, Problem>
 where
@@ -169,7 +171,9 @@ where
         tokio::spawn(async move {
             let (head, body) = call.await.into_parts();
             let body = to_bytes(body, MAX_BYTES).await;
-            once.keep(&name, &entry, &place, body.ok().map(|body| Answer { head, body }));
+            // The status of a stream says nothing about its end.
+            let has_failed = seen.has_failed();
+            once.keep(&name, &entry, &place, body.ok().map(|body| Answer { head, body }), has_failed);
         });
     }
     let mut answer = entry.answer.clone();
@@ -192,7 +196,7 @@ mod tests {
         let name = (None, name.to_owned());
         let (entry, place) = once.entry(&name, [0; 32], now).unwrap();
         let head = axum::http::Response::builder().status(status).body(()).unwrap().into_parts().0;
-        once.keep(&name, &entry, &place.unwrap(), Some(Answer { head, body: vec![0; bytes].into() }));
+        once.keep(&name, &entry, &place.unwrap(), Some(Answer { head, body: vec![0; bytes].into() }), false);
     }
 
     fn is_known(once: &Once, name: &str, now: Instant) -> bool {

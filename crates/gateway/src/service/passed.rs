@@ -4,10 +4,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::Response;
-use formwork::providers::Raw;
-use formwork_core::{Fault, Usage};
+use formwork::providers::{Protocol, Raw};
+use formwork_core::{Fault, FaultKind, Usage};
 use formwork_serve::Turn;
 use futures_util::{FutureExt as _, Stream};
 use tokio::runtime::Handle;
@@ -18,7 +18,7 @@ use crate::document::Extent;
 use crate::failover::first;
 use crate::meter::Meter;
 use crate::pass::{self, Pass};
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
 use crate::protocol::events::Events;
 use crate::record::{Record, left};
 
@@ -46,7 +46,8 @@ pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send
         prompt: prompt.unwrap_or_default(),
         is_free: prompt.is_none() || !head.status.is_success(),
         is_whole: false,
-        fault: None,
+        fault: refusal(head.status),
+        is_responses: pass.protocols == [Protocol::Responses],
         left: head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok()),
         turn: begun.turn,
         _open: open,
@@ -55,6 +56,13 @@ pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send
     let is_events = media.is_some_and(|media| media.starts_with("text/event-stream"));
     let events = (sent.adds_usage && is_events).then(Events::default);
     Ok(Ok(pass::returned(&head, Body::from_stream(Passed { body, held, events }))))
+}
+
+/// Returns the problem of a request that the target itself refuses.
+pub(super) fn refusal(status: StatusCode) -> Option<Problem> {
+    let message = || format!("the target refused the request: {status}");
+    let problem = || Problem { fault: Some(FaultKind::BadRequest), ..Problem::new(Kind::Invalid, message()) };
+    (!status.is_success()).then(problem)
 }
 
 struct Passed {
@@ -72,8 +80,9 @@ struct Held {
     is_free: bool,
     /// Whether the body came to its end.
     is_whole: bool,
-    /// The failure of the target in the middle of the body.
+    /// The target's refusal of the request, or its failure in the middle of the body.
     fault: Option<Problem>,
+    is_responses: bool,
     /// The rest of a body whose length is known: it is not read any more once it is complete.
     left: Option<u64>,
     turn: Turn,
@@ -134,8 +143,8 @@ impl Held {
     fn end(&mut self) {
         let Some(mut record) = self.record.take() else { return };
         // A client may close the connection once it has the last event.
-        let is_cut = !self.is_whole && !self.meter.has_end();
-        let problem = is_cut.then(|| self.fault.take().unwrap_or_else(|| left(record.shared())));
+        let is_cut = !self.is_whole && !self.meter.has_end(self.is_responses);
+        let problem = self.fault.take().or_else(|| is_cut.then(|| left(record.shared())));
         record.answered(self.meter.answered());
         let usage = match self.is_free {
             true => Usage::default(),

@@ -123,7 +123,10 @@ impl Routes {
             response
         };
         match is_once {
-            true => self.repeated(request, call).await.unwrap_or_else(|problem| refused(protocol, &problem)),
+            true => self
+                .repeated(Arc::clone(seen), request, call)
+                .await
+                .unwrap_or_else(|problem| refused(protocol, &problem)),
             false => call(request).await,
         }
     }
@@ -131,13 +134,14 @@ impl Routes {
     /// Calls the handler of a request with an idempotency key, unless it was called before.
     async fn repeated<F: Future<Output = Response> + Send + 'static>(
         &self,
+        seen: Arc<Seen>,
         request: Request<Body>,
         call: impl FnOnce(Request<Body>) -> F,
     ) -> Result<Response, Problem> {
         let client = self.shared.access.client(request.headers())?.id();
         let (parts, body) = request.into_parts();
         let text = job::text(&self.shared, &parts.headers, body).await?;
-        once::answer(&self.shared.once, client, (parts, text), call).await
+        once::answer(&self.shared.once, client, (parts, text), seen, call).await
     }
 
     fn admitted(

@@ -208,11 +208,12 @@ pub(super) async fn contract(
         }
         let reply = job.finish(&mut results);
         job.cache(digests, &results);
-        let last = match reply.and_then(|reply| held(&sent, reply)) {
-            Ok(reply) => line.close(&reply),
-            Err(problem) => line.frames.fail(&problem),
+        let reply = reply.and_then(|reply| held(&sent, reply));
+        let last = match &reply {
+            Ok(reply) => line.close(reply),
+            Err(problem) => line.frames.fail(problem),
         };
-        job.record.runs(&results).await;
+        job.record.runs(&results, reply.as_ref().err()).await;
         line.send(last).await;
     }));
     Ok(response)

@@ -69,7 +69,9 @@ pub(super) async fn whole(mut job: Job) -> Result<Response, Problem> {
     let has_left = cancel.clone();
     let run = async move {
         let (made, result) = reply(&job, &judge, None, has_left.cancelled()).await;
+        let warnings = result.as_ref().map(|reply| reply.warnings.clone()).unwrap_or_default();
         let response = result.and_then(|reply| job.respond(&reply));
+        job.record.change(|run| judge.noted(&job.ask.want, run, warnings));
         job.record.calls(made, response.as_ref().err()).await;
         response
     };
@@ -92,6 +94,8 @@ pub(super) async fn stream(mut job: Job) -> Result<Response, Problem> {
             Ok(reply) => line.close(reply),
             Err(problem) => line.frames.fail(problem),
         };
+        let warnings = result.as_ref().map(|reply| reply.warnings.clone()).unwrap_or_default();
+        job.record.change(|run| judge.noted(&job.ask.want, run, warnings));
         job.record.calls(made, result.as_ref().err()).await;
         line.send(last).await;
     }));
@@ -158,11 +162,14 @@ fn ended(
     talks: Vec<Talk<'_>>,
     answered: Result<Vec<Choice>, Problem>,
 ) -> (Vec<Made>, Result<Reply, Problem>) {
+    let (late, left) = (late(), left(&job.shared));
     let (mut made, mut warnings) = (Vec::new(), job.warnings.clone());
     for mut talk in talks {
         if let Some(open) = talk.made.last_mut().filter(|made| !made.has_ended()) {
-            let usage = answered.as_ref().err().map(|problem| talk.open.spent(problem));
-            open.end(usage.unwrap_or_default(), None);
+            // Another answer failed, or the time is over, while this call was open.
+            let is_late = answered.as_ref().is_err_and(|problem| problem.kind == Kind::Deadline);
+            let usage = talk.open.heard().unwrap_or_else(|| estimate(job, 0));
+            open.fail(usage, if is_late { &late } else { &left });
         }
         made.append(&mut talk.made);
         warnings.append(&mut talk.open.warnings);
@@ -271,7 +278,8 @@ impl Attempt for OpenCall<'_> {
                 }
                 Broken::Other(problem) => (None, problem),
             };
-            let usage = self.spent(&problem);
+            let is_sent = fault.as_ref().is_none_or(|fault| fault.connection.is_none());
+            let usage = if is_sent { self.spent(&problem) } else { Usage::default() };
             Failed { is_final: self.is_shown || problem.kind == Kind::Busy, fault, problem, usage }
         })
     }
@@ -357,8 +365,7 @@ impl OpenCall<'_> {
     fn spent(&self, problem: &Problem) -> Usage {
         match (self.heard(), problem.kind) {
             (Some(heard), _) => heard,
-            (None, Kind::Deadline) => self.job.shared.engine.unanswered(&self.job.ask, self.job.prompt, 1),
-            (None, Kind::Busy) => estimate(self.job, 0),
+            (None, Kind::Deadline | Kind::Busy) => estimate(self.job, 0),
             _ => Usage::default(),
         }
     }

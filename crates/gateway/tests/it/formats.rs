@@ -166,11 +166,60 @@ fn a_value_that_does_not_fit_is_converted_beside_any_member() {
 
         // The places of values are those of a run: it leaves out what only the target has, and says so.
         let got = gate.post(way.path, &[("x-formwork-evidence", "on")], &body);
-        match ["top_k", "chat_template_kwargs"].contains(&member) {
-            true => assert!(got.status == 400 && got.text().contains("only without"), "{}", got.text()),
+        let is_foreign = ["top_k", "chat_template_kwargs"].contains(&member);
+        match is_foreign {
+            true => {
+                assert_eq!(got.header("x-formwork-ignored"), Some("x-formwork-evidence"), "{}", got.text())
+            }
             false => assert!(got.text().contains("\"evidence\":[{"), "{member}: {}", got.text()),
         }
+        let got = gate.post(way.path, &[("x-formwork-coerce", "fix")], &body);
+        assert_eq!(got.status, if is_foreign { 400 } else { 200 }, "{member}: {}", got.text());
+        assert_eq!(got.text().contains("only without"), is_foreign, "{member}: {}", got.text());
     }
+}
+
+/// A document that satisfies the schema as it is comes before an earlier one that has to be converted, and a request that permits no
+/// conversion gets none, also beside tools.
+#[test]
+fn a_conversion_is_the_last_resort_and_never_against_the_request() {
+    let gate_of = |replies: &[&str]| {
+        let server = Server::start(replies.iter().map(|text| completion(text)).collect::<Vec<_>>()).unwrap();
+        (Gate::new(&openai(&server.url())), server)
+    };
+    let way = &ways()[0];
+    let mut body = way.body("primary", false);
+    body["store"] = true.into();
+    let (gate, _server) = gate_of(&[r#"First I had {"age": "34"}, but it is {"age": 43}"#]);
+    assert_eq!(way.text(&gate.post(way.path, &[], &body).json()), r#"{"age":43}"#);
+
+    body["tools"] =
+        json!([{"type": "function", "function": {"name": "find", "parameters": {"type": "object"}}}]);
+    for (coerce, calls) in [("strict", 2), ("ask", 2), ("fix", 1)] {
+        let (gate, server) = gate_of(&[r#"{"age": "34"}"#, r#"{"age": 34}"#]);
+        let got = gate.post(way.path, &[("x-formwork-coerce", coerce)], &body);
+        assert_eq!((got.status, server.received().len()), (200, calls), "{coerce}: {}", got.text());
+    }
+}
+
+/// Both calls are in the record: the one that the target refused for its schema, and the one of the run.
+#[test]
+fn a_schema_that_was_refused_is_a_call_of_the_record() {
+    let refusal =
+        r#"{"error": {"message": "Invalid schema for response_format", "type": "invalid_request_error"}}"#;
+    let server =
+        Server::start([Reply::json(refusal).with_status(400), completion(r#"{"age": 34}"#)]).unwrap();
+    let ledger = Ledger::in_memory(Settings::default()).unwrap();
+    let gate = Gate::start(targets(&openai(&server.url())).with_limits(limits()).with_ledger(ledger.clone()));
+    let mut body = ways()[0].body("primary", false);
+    body["store"] = true.into();
+    let got = gate.post(ways()[0].path, &[], &body);
+    assert_eq!((got.status, got.header("x-formwork-calls")), (200, Some("2")), "{}", got.text());
+    ledger.flush_blocking().unwrap();
+    let run = ledger.runs(&RunQuery::default()).unwrap().runs.remove(0);
+    let calls = ledger.run(run.id).unwrap().unwrap().calls;
+    let classes: Vec<_> = calls.iter().map(|call| call.class.as_ref()).collect();
+    assert_eq!(classes, ["schema_refused", "accepted"]);
 }
 
 #[test]

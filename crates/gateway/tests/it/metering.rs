@@ -398,8 +398,11 @@ fn a_client_that_leaves_before_the_head_is_charged_for_its_prompt() {
         .map(|kind| {
             let mut body = kind.body(&"word ".repeat(80), false);
             // Without a limit of its own the reservation has 4,096 tokens.
-            for limit in ["max_tokens", "max_output_tokens", "max_completion_tokens", "options"] {
-                body.as_object_mut().unwrap().remove(limit);
+            // Anthropic's protocol needs it: then the target may have written so much.
+            if !kind.name.starts_with("messages") {
+                for limit in ["max_tokens", "max_output_tokens", "max_completion_tokens", "options"] {
+                    body.as_object_mut().unwrap().remove(limit);
+                }
             }
             (kind, body)
         })
@@ -411,18 +414,15 @@ fn a_client_that_leaves_before_the_head_is_charged_for_its_prompt() {
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         all.push((kind, body));
     }
-    for stream in [false, true] {
+    for (stream, count) in [(false, 1), (true, 1), (false, 2)] {
         let kind = Kind { provider: "ollama", ..kinds().swap_remove(0) };
         let body = json!({
-            "model": "primary", "messages": user(&"word ".repeat(80)), "stream": stream,
+            "model": "primary", "messages": user(&"word ".repeat(80)), "stream": stream, "n": count,
             "tools": [{"type": "function", "function": tool()}],
         });
         all.push((kind, body));
     }
     for (kind, body) in all {
-        if body["max_tokens"].is_null() && kind.name.starts_with("messages") {
-            continue;
-        }
         let at = format!("{} at {}: {body}", kind.name, kind.provider);
         let server = Server::start([Reply::silent()]).unwrap();
         let (ledger, secret) = ledger(100_000_000);
@@ -430,7 +430,8 @@ fn a_client_that_leaves_before_the_head_is_charged_for_its_prompt() {
         let mut socket = gate.connect();
         let bytes = request(kind.path, &[("x-api-key", &secret)], body.to_string().as_bytes());
         std::io::Write::write_all(&mut socket, &bytes).unwrap();
-        wait_until(|| !server.received().is_empty());
+        let count = if kind.provider == "ollama" && body["n"] == 2 { 2 } else { 1 };
+        wait_until(|| server.received().len() == count);
         drop(socket);
         let run = recorded(&ledger);
         wait_until(|| ledger.keys().unwrap()[0].held == 0);
@@ -488,6 +489,69 @@ fn a_stream_that_is_cut_is_recorded_as_what_cut_it() {
             assert_eq!(RunOutcome::from_name(&run.outcome), expected, "{}, {end:?}, {count}", kind.name);
         }
     }
+}
+
+/// A whole response that is held back to be judged is charged for what came of it, and the next target is asked.
+#[test]
+fn a_response_that_is_cut_before_it_was_judged_is_charged_for_what_came() {
+    let kind = &kinds()[0];
+    let text = "once upon a ti".repeat(40);
+    let whole = chat(&[&text], None, false).concat();
+    let mut body = kind.body("Hello", false);
+    body["tools"] = json!([{"type": "function", "function": tool()}]);
+    body["model"] = "primary,second".into();
+    let cut = Server::start([Reply::json(whole.clone()).cut_at(whole.len() - 60, End::Close)]).unwrap();
+    let server = Server::start([completion("Hi")]).unwrap();
+    let config = priced(kind, &cut.url()) + &priced(kind, &server.url()).replace("primary", "second");
+    let (ledger, secret) = ledger(100_000_000);
+    let gate = Gate::start(targets(&config).with_limits(limits()).with_ledger(ledger.clone()));
+    let got = gate.post(kind.path, &[("x-api-key", &secret)], &body);
+    assert_eq!((got.status, got.header("x-formwork-calls")), (200, Some("2")), "{}", got.text());
+    let run = recorded(&ledger);
+    let run = ledger.run(run.id).unwrap().unwrap();
+    let calls: Vec<_> = run.calls.iter().map(|call| (call.target.as_str(), call.class.as_ref())).collect();
+    assert_eq!(calls, [("primary", "unreachable"), ("second", "accepted")]);
+    let came = (text.len() / BYTES_PER_TOKEN) as u64;
+    assert!(run.calls[0].usage.estimated && run.calls[0].usage.output_tokens >= came * 9 / 10, "{run:?}");
+}
+
+/// A request that its target refuses is no answer, whoever the client hears it from.
+#[test]
+fn a_request_that_the_target_refuses_is_recorded_as_refused() {
+    for kind in kinds() {
+        let refusal = Reply::json(r#"{"error": {"message": "no"}}"#).with_status(400);
+        let server = Server::start([refusal]).unwrap();
+        let (ledger, secret) = ledger(100_000_000);
+        let gate = gate(&kind, &server.url(), &ledger);
+        let got = gate.post(kind.path, &[("x-api-key", &secret)], &kind.body("Hello", false));
+        assert_eq!(got.status, 400, "{}: {}", kind.name, got.text());
+        let run = recorded(&ledger);
+        let outcome = RunOutcome::from_name(&run.outcome);
+        assert_eq!(outcome, Some(RunOutcome::Failed(ErrorKind::Schema)), "{}", kind.name);
+        let run = ledger.run(run.id).unwrap().unwrap();
+        assert_eq!(
+            (run.calls[0].class.as_ref(), run.run.micro_usd),
+            ("bad_request", Some(0)),
+            "{}",
+            kind.name
+        );
+    }
+}
+
+/// A request with a schema needs what its first call is expected to need, and not the longest answer.
+#[test]
+fn a_small_budget_is_enough_for_a_request_that_costs_less() {
+    let kind = &kinds()[0];
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+    let (ledger, secret) = ledger(2_000_000);
+    let gate = gate(kind, &server.url(), &ledger);
+    let format = json!({"type": "json_schema", "json_schema": {"name": "p", "schema": schema()}});
+    let body = json!({"model": "primary", "messages": user("Maria, 34"), "response_format": format});
+    let got = gate.post(kind.path, &[("x-api-key", &secret)], &body);
+    assert_eq!(got.status, 200, "{}", got.text());
+    let sent: Value = serde_json::from_slice(&server.received()[0].body).unwrap();
+    let limit = sent["max_completion_tokens"].as_u64().unwrap();
+    assert!((1_024..=2_000).contains(&limit), "{limit}");
 }
 
 /// The answer of a run is read as it comes, so that nothing beside the prompt is charged.

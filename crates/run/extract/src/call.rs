@@ -34,6 +34,7 @@ pub(crate) async fn make(
         Err(Interruption::Late) => {
             Fault::new(FaultKind::Timeout, "the deadline passed before the answer began")
         }
+        Err(Interruption::Cancelled) if began => return Event::dropped(id, completion),
         Err(Interruption::Cancelled) => return Event::Cancelled,
     };
     if began { Event::broken_off(id, completion, fault) } else { Event::failed(id, fault, Usage::default()) }

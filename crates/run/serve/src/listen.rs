@@ -115,6 +115,11 @@ impl Draining {
         *self.0.borrow() >= Phase::Draining
     }
 
+    /// Returns whether the time for open requests is over.
+    pub fn has_ended(&self) -> bool {
+        *self.0.borrow() == Phase::Over
+    }
+
     /// Waits until the time for open requests is over. A request without a response has a second then to say so.
     pub async fn is_over(&self) {
         reached(&mut self.0.subscribe(), Phase::Over).await;

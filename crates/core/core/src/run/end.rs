@@ -14,8 +14,8 @@ use super::{Run, State};
 use crate::feedback::more;
 use crate::violation::write_place;
 use crate::{
-    CallRecord, CallResult, Cost, ErrorKind, Failure, FaultKind, Finish, Origin, Plan, Provenance, Refused,
-    Source, Time, Usage, Violation, Warning, WarningKind,
+    CallRecord, CallResult, Completion, Cost, ErrorKind, Failure, FaultKind, Finish, Origin, Plan,
+    Provenance, Refused, Source, Time, Usage, Violation, Warning, WarningKind,
 };
 
 /// The error with which a run ends.
@@ -151,9 +151,12 @@ impl Run {
         };
     }
 
-    pub(super) fn cancel(&mut self, plan: &Plan, now: Time) {
-        if let State::Calling { .. } = self.state {
-            self.enter(plan, now, CallResult::Cancelled, Usage::default(), Answered::default());
+    /// Ends the run, with the part of an answer that was received.
+    pub(super) fn cancel(&mut self, plan: &Plan, now: Time, received: &Completion) {
+        if let State::Calling { call, .. } = &self.state {
+            let usage = Usage::estimate(call, received.text.len() + received.reasoning.len());
+            let usage = received.probe.as_deref().map_or(usage, |probe| usage.plus(*probe));
+            self.enter(plan, now, CallResult::Cancelled, usage, Answered::default());
         }
         self.state = State::Failed(End::new(ErrorKind::Cancelled, "the caller cancelled the request"));
     }

@@ -35,10 +35,6 @@ impl Run {
         let State::Calling { call, skipped, since, .. } = &self.state else { return };
         let Some(target) = self.position.target_of(plan) else { return };
         let Answered { text, log_probs, original, notes, model, finish, edits, closed, restrained } = answer;
-        let usage = match (&finish, &verdict) {
-            (None, CallResult::Cancelled) => Usage::estimate(call, 0),
-            _ => usage,
-        };
         self.position.called = true;
         self.evidence.extend(self.before.take().and_then(|before| before.last_evidence));
         let cost = target.cost(usage);

@@ -41,8 +41,8 @@ use crate::about::{About, Accepted};
 use crate::judgement::Decoded;
 use crate::rule::SourceIndex;
 use crate::{
-    Ask, Call, CallRecord, Context, Cost, Error, ErrorKind, Estimates, Evidence, Follower, JsonPath, Origin,
-    Outcome, Plan, Provenance, Time, Trust, Usage, Warning,
+    Ask, Call, CallRecord, Completion, Context, Cost, Error, ErrorKind, Estimates, Evidence, Follower,
+    JsonPath, Origin, Outcome, Plan, Provenance, Time, Trust, Usage, Warning,
 };
 use counters::Counters;
 use decide::Before;
@@ -266,7 +266,8 @@ impl Run {
             return Err(Misuse::NotExpected);
         }
         match (event, &self.state) {
-            (Event::Cancelled, _) => self.cancel(plan, now),
+            (Event::Cancelled, _) => self.cancel(plan, now, &Completion::new("")),
+            (Event::Dropped { received, .. }, State::Calling { .. }) => self.cancel(plan, now, &received),
             (Event::Answered { completion, stopped, .. }, State::Calling { .. }) => {
                 self.answered(plan, now, completion, stopped.map(|reason| *reason));
             }

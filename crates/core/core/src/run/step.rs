@@ -139,6 +139,14 @@ pub enum Event {
     },
     /// The caller cancelled the request.
     Cancelled,
+    /// The caller cancelled the request in the middle of an answer.
+    #[non_exhaustive]
+    Dropped {
+        /// The number of the step.
+        id: CallId,
+        /// The part of the answer that arrived.
+        received: Box<Completion>,
+    },
 }
 
 impl Event {
@@ -161,6 +169,11 @@ impl Event {
     /// the deadline cut off is judged like one at the token limit.
     pub fn broken_off(id: CallId, received: Completion, fault: Fault) -> Self {
         Self::Failed { id, fault, usage: Usage::default(), received: Some(Box::new(received)) }
+    }
+
+    /// Reports that the caller cancelled the request in the middle of an answer, of which this part arrived. The run estimates its tokens.
+    pub fn dropped(id: CallId, received: Completion) -> Self {
+        Self::Dropped { id, received: Box::new(received) }
     }
 
     /// Reports that a call was not made, because a shared budget does not allow it. `left` is the rest of that budget, for the
@@ -192,7 +205,8 @@ impl Event {
             | Self::Denied { id, .. }
             | Self::Deferred { id }
             | Self::Checked { id, .. }
-            | Self::Supplied { id, .. } => Some(*id),
+            | Self::Supplied { id, .. }
+            | Self::Dropped { id, .. } => Some(*id),
             Self::Cancelled => None,
         }
     }

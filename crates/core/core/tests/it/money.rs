@@ -164,6 +164,23 @@ fn a_call_that_is_late_is_charged_for_its_prompt() {
     }
 }
 
+/// The part of an answer that had arrived was paid for, although the caller does not wait for the rest.
+#[test]
+fn a_run_that_is_cancelled_in_the_middle_of_an_answer_is_charged_for_what_came() {
+    let plan = Plan::new(contract(), vec![priced("one", 1)]).build().unwrap();
+    for text in ["", "{\"score\": 700, \"reasoning\": \"a long story\""] {
+        let mut run = Run::new(&plan, input());
+        let Ok(Step::Call { id, call, .. }) = run.step(&plan, Time(1_000)) else { panic!("no call") };
+        run.on(&plan, Time(2_000), Event::dropped(id, Completion::new(text))).unwrap();
+        let entry = &run.ledger()[0];
+        assert_eq!(
+            (&entry.verdict, entry.usage),
+            (&CallResult::Cancelled, Usage::estimate(&call, text.len()))
+        );
+        assert_eq!(run.finish().unwrap_err().kind(), ErrorKind::Cancelled);
+    }
+}
+
 #[test]
 fn a_target_that_a_budget_refused_is_called_later_and_one_that_failed_is_not() {
     let wrong = || Reply::Says(BAD_SUM);
