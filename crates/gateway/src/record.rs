@@ -30,6 +30,8 @@ pub(crate) struct Record {
     is_run: bool,
     /// The model of the last call and its reason to stop, as the target names them.
     answered: Answered,
+    /// The service does not end before its records are written.
+    _settling: Arc<()>,
 }
 
 impl Record {
@@ -41,6 +43,7 @@ impl Record {
     ) -> Box<Self> {
         let run = Some(Box::new(run));
         let (seen, answered) = (Seen::current(), Answered::default());
+        let _settling = shared.access.settling();
         // It is passed on from one part of the request to the next, and it is large.
         Box::new(Self {
             client,
@@ -52,6 +55,7 @@ impl Record {
             seen,
             is_run: false,
             answered,
+            _settling,
         })
     }
 
@@ -135,11 +139,6 @@ impl Record {
         self.write(Box::new(run));
     }
 
-    /// Returns a guard of the task that writes this record: the service does not end before it is dropped.
-    pub(crate) fn settling(&self) -> Arc<()> {
-        self.shared.access.settling()
-    }
-
     /// Ends the open call, whose answer was not validated, and writes it. `problem` is why the answer is not whole.
     pub(crate) async fn passed(mut self: Box<Self>, usage: Usage, problem: Option<&Problem>) {
         if let Some(made) = self.made.last_mut() {
@@ -185,7 +184,7 @@ impl Record {
             run.outcome = outcome_of(problem.kind);
             run.message = Some(problem.message.clone());
             if let Some(call) = run.calls.last_mut().filter(|_| !is_judged) {
-                call.class = problem.class().into();
+                (call.class, call.message) = (problem.class().into(), Some(problem.message.clone()));
             }
         }
         Some(run)
@@ -251,8 +250,9 @@ pub(crate) struct Made {
     started: Time,
     ended: Option<Time>,
     pub(crate) usage: Usage,
-    /// The class of the failure.
+    /// The class of the failure, and its message.
     class: Option<&'static str>,
+    message: Option<String>,
     has_failed: bool,
     violations: Vec<ViolationRecord>,
 }
@@ -260,13 +260,23 @@ pub(crate) struct Made {
 impl Made {
     /// Returns a call that has begun, and has this usage unless it ends.
     pub(crate) const fn new(target: usize, started: Time, usage: Usage) -> Self {
-        Self { target, started, ended: None, usage, class: None, has_failed: false, violations: Vec::new() }
+        Self {
+            target,
+            started,
+            ended: None,
+            usage,
+            class: None,
+            message: None,
+            has_failed: false,
+            violations: Vec::new(),
+        }
     }
 
     /// Ends the call now, which failed.
     pub(crate) fn fail(&mut self, usage: Usage, problem: &Problem) {
         self.end(usage, None);
         (self.class, self.has_failed) = (Some(problem.class()), true);
+        self.message = Some(problem.message.clone()).filter(|message| !message.is_empty());
     }
 
     /// Returns the number of the target.
@@ -338,7 +348,7 @@ fn stored(names: &Names, made: Made) -> Option<StoredCall> {
     if let Some(class) = made.class {
         call.class = class.into();
     }
-    call.violations = made.violations;
+    (call.violations, call.message) = (made.violations, made.message);
     Some(call)
 }
 

@@ -222,7 +222,7 @@ impl Native {
         let protocol = self.job.protocol;
         let is_lines = protocol.stream_type() == LINES;
         let mut is_shown = false;
-        loop {
+        'responses: loop {
             let (mut turn, mut events, mut held) = (Turn::default(), Events::default(), Vec::new());
             loop {
                 let waited = line.client.wait(body.next(), !is_shown || events.is_empty()).await;
@@ -233,7 +233,16 @@ impl Native {
                         && self.meter.has_end(self.job.protocol.own().0 == Protocol::Responses));
                 };
                 let Some(piece) = piece else { break };
-                let piece = piece.map_err(|fault| Problem::of_fault(&fault))?;
+                let piece = match piece {
+                    Ok(piece) => piece,
+                    Err(fault) => {
+                        let problem = Problem::of_fault(&fault);
+                        let next = if is_shown { None } else { self.after_cut(&fault, &problem).await? };
+                        let next = next.filter(|response| response.status().is_success());
+                        body = next.ok_or(problem)?.into_body();
+                        continue 'responses;
+                    }
+                };
                 self.meter.see(&piece);
                 events.push(&piece);
                 while let Some(event) = events.next(is_lines) {

@@ -179,7 +179,7 @@ where
     let mut answer = entry.answer.clone();
     let answer = answer.wait_for(Option::is_some).await.ok().and_then(|answer| answer.clone());
     let Some(Answer { mut head, body }) = answer else {
-        return Err(Problem::new(Kind::Internal, "the response broke off: repeat the request"));
+        return Err(Problem::new(Kind::Unavailable, "the response broke off: repeat the request"));
     };
     if is_replayed {
         head.headers.insert(REPLAYED, HeaderValue::from_static("true"));

@@ -155,11 +155,7 @@ impl Held {
             record.passed(usage, problem.as_ref()).now_or_never();
         } else if let Ok(runtime) = Handle::try_current() {
             // Without a runtime the process ends.
-            let settling = record.settling();
-            runtime.spawn(async move {
-                record.passed(usage, problem.as_ref()).await;
-                drop(settling);
-            });
+            runtime.spawn(async move { record.passed(usage, problem.as_ref()).await });
         }
     }
 }

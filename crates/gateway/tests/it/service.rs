@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 
-use formwork_ledger::{Ledger, NewKey, Settings};
+use formwork_ledger::{Ledger, NewKey, RunQuery, Settings};
 use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
@@ -394,6 +394,14 @@ fn a_request_that_the_end_of_the_service_meets_is_refused() {
         assert_eq!((got.status, got.header("x-should-retry")), (503, Some("true")), "{}", got.text());
         assert!(got.text().contains("the service stopped"), "{}", got.text());
         gate.join();
+        // The record is written before the service ends.
+        let run = ledger.runs(&RunQuery::default()).unwrap().runs.remove(0);
+        assert_eq!(
+            (run.outcome.as_str(), run.message.as_deref()),
+            ("cancelled", Some("the service stopped"))
+        );
+        let calls = ledger.run(run.id).unwrap().unwrap().calls;
+        assert_eq!((calls.len(), calls[0].class.as_ref(), calls[0].usage.estimated), (1, "cancelled", true));
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::io::{Read as _, Write as _};
 
+use formwork_ledger::{Ledger, RunQuery, Settings};
 use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
-use super::support::{Gate, completion, finished, openai, request, ways};
+use super::support::{Gate, completion, finished, limits, openai, request, targets, ways};
 
 #[test]
 fn a_stream_comes_to_the_same_as_a_whole_answer_and_shows_nothing_wrong() {
@@ -106,6 +107,20 @@ fn an_eager_stream_shows_the_first_attempt_in_any_chunking_and_says_if_it_does_n
             }
         }
     }
+}
+
+/// The record says what the client got: an error, although the value holds after a conversion.
+#[test]
+fn an_eager_stream_that_is_taken_back_is_recorded_as_rejected() {
+    let server = Server::start([sent(&events(&["{\"age\"", ": \"34\"", "}"]), 7)]).unwrap();
+    let ledger = Ledger::in_memory(Settings::default()).unwrap();
+    let builder = targets(&streaming(&server.url())).with_limits(limits()).with_ledger(ledger.clone());
+    let (gate, way) = (Gate::start(builder), ways()[0]);
+    let got = gate.post(way.path, &[("x-formwork-stream", "eager")], &way.body("primary", true));
+    assert!(got.text().contains("is not the one that holds"), "{}", got.text());
+    ledger.flush_blocking().unwrap();
+    let run = ledger.runs(&RunQuery::default()).unwrap().runs.remove(0);
+    assert_eq!(run.outcome, "rejected", "{run:?}");
 }
 
 #[test]

@@ -76,7 +76,11 @@ pub(super) async fn run(
     let detail = pages::find(&shared, &Client::default(), &id).await?;
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
     let scheme = if shared.tls.is_some() { "https" } else { "http" };
-    let base = format!("{scheme}://{host}");
+    let base = match shared.is_view {
+        // A view has no models: the request is for a service at its usual address.
+        true => "http://127.0.0.1:8190".to_owned(),
+        false => format!("{scheme}://{host}"),
+    };
     // The evidence of a long input takes a while.
     let page = tokio::task::spawn_blocking(move || page(visitor, detail, &base)).await;
     html(&page.map_err(internal)?)
