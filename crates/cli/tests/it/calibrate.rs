@@ -98,7 +98,9 @@ fn an_interrupted_calibration_does_not_ask_again_for_what_it_has() {
     };
     let server = Server::start(answers().chain([Reply::status(401)])).unwrap();
     let ran = calibrate(&server, &[]);
-    assert!(ran.code == 1 && ran.stderr.contains("it scored 12 wallets"), "{}", ran.stderr);
+    assert!(ran.code == 3 && ran.stderr.contains("it scored 12 wallets"), "{}", ran.stderr);
+    let says = "no model answered for 18 of 30 wallets (not authorised: 401";
+    assert!(ran.stderr.contains(says) && ran.stderr.contains("continues with them"), "{}", ran.stderr);
     assert_eq!(unfinished().len(), 1, "too few scores are kept for a later run");
     // The end of a process can cut the last line.
     let path = unfinished().remove(0);

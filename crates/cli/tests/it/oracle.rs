@@ -443,3 +443,18 @@ fn an_explorers_export_is_imported_and_scored_in_every_way() {
         "the explorer answered NOTOK: \"Invalid API Key\"",
     );
 }
+
+/// A ledger of runs is another file than the log of scores, and many damaged lines are few lines of warnings.
+#[test]
+fn a_report_says_what_the_file_is() {
+    let database = temporary("oracle-runs.db", "SQLite format 3\0 and more");
+    let ran = formwork(&["oracle", "report", &database], "");
+    assert!(ran.code == 2 && ran.stderr.contains("is a ledger of runs"), "{}", ran.stderr);
+    let lines = temporary("oracle-lines.jsonl", "{}\n".repeat(30));
+    let ran = formwork(&["oracle", "report", &lines], "");
+    assert!(
+        ran.stderr.lines().count() < 10 && ran.stderr.contains("25 further lines are skipped"),
+        "{}",
+        ran.stderr
+    );
+}

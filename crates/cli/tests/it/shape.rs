@@ -56,7 +56,7 @@ fn the_documents_three_answers() {
     assert_eq!(errors(&prompts[2]), ["Type mismatch at $.risks[0]: expected string, found number"]);
     let log = "attempt 1/3: asking primary\nattempt 1/3: 2 errors\n  Missing required field at path $.name\n  \
                Missing required field at path $.risks\ntarget `primary` ignored the schema (dialect `llama-cpp`): the answer breaks \
-               `required` at $.name; a weaker output mode is used from now on\nattempt 2/3: asking primary\nattempt 2/3: 1 error\n  Type mismatch at \
+               `required` at $.name; enough of these lead to a weaker output mode\nattempt 2/3: asking primary\nattempt 2/3: 1 error\n  Type mismatch at \
                $.risks[0]: expected string, found number\nattempt 3/3: asking primary\nattempt 3/3: all validation passes\n";
     assert_eq!(ran.stderr, log, "retries are logged without -v");
 }

@@ -207,6 +207,19 @@ fn a_skill_names_its_provider_and_the_registry_says_how_it_is_called() {
     assert!(other.received().is_empty());
 }
 
+/// The first output is printed with its review, and the reason why there is no better one.
+#[test]
+fn a_regeneration_without_an_answer_is_said() {
+    let server =
+        Server::start([of_text(r#"{"answer": "Dear [Name], you get a refund."}"#), Reply::status(401)])
+            .unwrap();
+    let config = config(&server);
+    let ran = skill(&["run", "reply", "--dir", &dir(), "--config", &config, "-i", "message=Where is it?"]);
+    assert!(ran.code == 1 && ran.stdout.contains("Dear [Name]"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("could not be improved") && ran.stderr.contains("401"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("FAIL  no-placeholders"), "{}", ran.stderr);
+}
+
 #[test]
 fn skills_are_listed_checked_and_begun() {
     let ran = skill(&["list", "--dir", &dir()]);
@@ -229,6 +242,10 @@ fn skills_are_listed_checked_and_begun() {
         assert!(again.code == 2 && again.stderr.contains(&name), "{}", again.stderr);
     }
     assert_eq!(skill(&["new", "../x", "--dir", &mine]).code, 2);
+    let empty = folder().join("no-skills");
+    std::fs::create_dir_all(&empty).unwrap();
+    let ran = skill(&["check", empty.to_str().unwrap()]);
+    assert!(ran.code == 2 && ran.stderr.contains("there are no skills in this folder"), "{}", ran.stderr);
     assert_eq!(skill(&["check", &mine]).stdout.lines().count(), 3);
 }
 

@@ -165,7 +165,7 @@ fn what_cannot_be_imported_is_refused_by_its_place() {
         let message = Reader::new().json(json.as_bytes(), "a.json").unwrap_err().to_string();
         assert!(message.starts_with(error), "{json}: {message}");
     }
-    // An explicit owner does not claim the transactions between other addresses.
+    // An explicit owner has a part, and does not claim the transactions between other addresses.
     let two = json!([
         tx(1_704_067_200, "0xA", "0xB", json!("1"), json!({})),
         tx(1_704_067_201, "0xC", "0xD", json!("1"), json!({}))
@@ -173,7 +173,12 @@ fn what_cannot_be_imported_is_refused_by_its_place() {
     let mut reader = Reader::new();
     reader.address = Some("0xA".to_owned());
     let wallet = reader.slice(two.to_string().as_bytes()).unwrap();
-    assert_eq!((wallet.address.as_deref(), wallet.summary.transactions), (Some("0xA"), 2));
+    assert_eq!((wallet.address.as_deref(), wallet.summary.transactions), (Some("0xA"), 1));
+    for (address, says) in [("0xE", "0xE has no part in any of 2 transactions"), ("b a", "is no address")] {
+        reader.address = Some(address.to_owned());
+        let error = reader.slice(two.to_string().as_bytes()).unwrap_err().to_string();
+        assert!(error.contains(says), "{address}: {error}");
+    }
     let row = format!(r#""0x1","1","soon","","{OWNER}","0xBB","","0","0","","","","","","","Transfer""#);
     let message =
         Reader::new().csv(format!("{HEADER}\n{row}\n").as_bytes(), "a.csv").unwrap_err().to_string();

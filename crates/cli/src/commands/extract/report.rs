@@ -93,10 +93,10 @@ pub(crate) fn warnings<T>(result: &Result<Outcome<T>, Error>) {
     }
 }
 
-/// Prints that a target is used in a weaker output mode, and the reason.
+/// Prints what a call showed about the output mode of its target.
 pub(crate) fn weaker(call: &CallRecord) {
     if let Some(observation) = &call.observation {
-        say!("{observation}; a weaker output mode is used from now on");
+        say!("{observation}; enough of these lead to a weaker output mode");
     }
 }
 

@@ -113,6 +113,13 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
             }
         }
         if !is_stored {
+            let faults = events.values().flat_map(ScoreEvent::faults);
+            if let Some((_, fault)) = faults.last().filter(|_| done < of) {
+                let open = of - done;
+                return Err(Failed::unavailable(format!(
+                    "not calibrated: no model answered for {open} of {of} wallets ({fault}); the same command continues with them"
+                )));
+            }
             let fallbacks = events.values().filter(|event| event.is_fallback()).count();
             return Err(Failed::no_answer(format!(
                 "not calibrated: {fallbacks} of {of} scores are the fallback's; use another model, or more wallets"

@@ -17,7 +17,8 @@ Examples:
   curl \"$EXPLORER/api?module=account&action=txlist&address=$ADDRESS\" | formwork oracle import - --usd-per-coin 3450
 
 It reads the CSV files of Etherscan (transactions and token transfers) and the JSON response of explorers to `txlist`. `score`,
-`batch` and `serve` accept the same files. The owner is the address that takes part in all transactions. Amounts are converted
+`batch` and `serve` accept the same files. The owner is the address that takes part in all transactions; with
+--address, transactions without it are left out. The value of a failed transaction counts like that of others. Amounts are converted
 to US dollars with the prices of the export, else with --usd-per-coin. The names of methods determine categories, and known
 contracts determine protocols: correct both in the wallet if needed. The number of transactions with an unknown method is
 printed on standard error.

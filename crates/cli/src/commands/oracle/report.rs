@@ -1,7 +1,7 @@
 //! `formwork oracle report`: prints the statistics of a ledger of scores.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use formwork_oracle::ScoreEvent;
@@ -47,6 +47,15 @@ pub(super) fn run(args: &Args) -> Result<Status, Failed> {
     let report = if args.ledger == Path::new("-") {
         read(Entries::new(io::stdin().lock()), &name)?
     } else {
+        let mut begin = [0; 16];
+        let is_database =
+            fs::File::open(&args.ledger).and_then(|mut file| file.read_exact(&mut begin)).is_ok()
+                && begin == *b"SQLite format 3\0";
+        if is_database {
+            return Err(Failed::usage(format!(
+                "{name} is a ledger of runs, for `formwork runs list --ledger {name}`: name the JSON Lines file of `formwork oracle score --ledger`"
+            )));
+        }
         let entries: Entries<BufReader<fs::File>> = Entries::open(&args.ledger).map_err(Failed::usage)?;
         read(entries, &name)?
     };
@@ -68,7 +77,10 @@ pub(super) fn run(args: &Args) -> Result<Status, Failed> {
 }
 
 fn read(entries: Entries<impl BufRead>, name: &str) -> Result<Report, Failed> {
-    let mut broken = None;
+    /// The maximum number of damaged entries that are named.
+    const NAMED: usize = 5;
+
+    let (mut broken, mut damaged) = (None, 0_usize);
     let events = entries.map_while(|entry| match entry {
         Ok(entry) => Some(entry),
         Err(error) => {
@@ -78,9 +90,18 @@ fn read(entries: Entries<impl BufRead>, name: &str) -> Result<Report, Failed> {
     });
     // Entries are read one by one, because a ledger may be larger than the memory.
     let events = events.filter_map(|entry: Result<ScoreEvent, _>| {
-        entry.inspect_err(|damaged| say!("warning: {name}: {damaged}")).ok()
+        let counted = entry.inspect_err(|why| {
+            damaged += 1;
+            if damaged <= NAMED {
+                say!("warning: {name}: {why}");
+            }
+        });
+        counted.ok()
     });
     let report = Report::of(events);
+    if damaged > NAMED {
+        say!("warning: {name}: {} further lines are skipped", damaged - NAMED);
+    }
     match broken {
         Some(error) => Err(Failed::usage(format!("cannot read {name}: {error}"))),
         None => Ok(report),

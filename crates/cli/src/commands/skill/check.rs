@@ -47,6 +47,9 @@ pub(super) fn run(args: &Args) -> Result<Status, Failed> {
         let skills =
             if path.is_dir() { Skill::load_all(path) } else { Skill::load(path).map(|skill| vec![skill]) };
         match agents::loaded(skills) {
+            Ok(skills) if skills.is_empty() => {
+                wrong.push(format!("{}: there are no skills in this folder", path.display()));
+            }
             Ok(skills) => {
                 for skill in skills {
                     output::line(format_args!("{}: {} ({})", skill.file(), skill.name(), kind(&skill)))?;

@@ -105,6 +105,12 @@ fn print(outcome: &SkillOutcome, ended: &Result<Status, Failed>) -> Result<(), F
         Some(review) if is_review(outcome) => return output::text(&words(review)),
         _ => output::line(spaced(&outcome.output))?,
     }
+    if let Some(error) = outcome.generation.as_ref().and_then(|generation| generation.error.as_ref()) {
+        stderr::error_text(&format!(
+            "the output could not be improved, and is the first one: {}",
+            error.message
+        ));
+    }
     let Some(review) = &outcome.review else { return Ok(()) };
     match ended {
         Ok(_) if review.gate == Gate::Undecided => {

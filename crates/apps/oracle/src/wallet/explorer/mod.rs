@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 pub(super) use csv::Columns;
 pub(super) use json::{Answer, Root, Tx, root};
 
+use super::transaction::check_address;
 use super::{Fold, Timestamp, Transaction, Usd, Wallet, WalletError};
 
 /// The maximum number of transactions of an export, which is sorted in memory.
@@ -66,7 +67,21 @@ impl History {
     ) -> Result<Wallet, WalletError> {
         let Self(mut rows) = self;
         let owner = match given.address {
-            Some(address) => Some(address.to_owned()),
+            Some(address) => {
+                check_address(address).map_err(WalletError::new)?;
+                let all = rows.len();
+                rows.retain(|row| [&row.from, &row.to].iter().any(|side| side.eq_ignore_ascii_case(address)));
+                if rows.is_empty() && all > 0 {
+                    return Err(WalletError::new(format!(
+                        "{address} has no part in any of {all} transactions"
+                    )));
+                }
+                if rows.len() < all {
+                    let others = all - rows.len();
+                    notice(format!("{others} of {all} transactions are those of others, and are left out"));
+                }
+                Some(address.to_owned())
+            }
             None => owner(&rows)?,
         };
         rows.sort_by_key(|row| row.seconds);
