@@ -58,6 +58,7 @@ pub(crate) async fn first<A: Attempt>(
         let failed = match attempt.call(target).await {
             Ok(answer) => {
                 engine.outages.answered(target.name());
+                target.has_answered(now());
                 return Ok(Some(answer));
             }
             Err(failed) => failed,

@@ -1,8 +1,11 @@
 //! The names that clients may ask for.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use formwork::providers::{Protocol as RawProtocol, Raw};
+use formwork_core::Time;
 use formwork_extract::{Backend, Rotation};
 use formwork_schema::nearest;
 
@@ -14,13 +17,25 @@ pub struct Target {
     pub(crate) backend: Backend,
     pub(crate) raw: Option<Raw>,
     pub(crate) model: String,
+    /// The time of the last answer to a request that is no run, in milliseconds since 1970; 0 before the first.
+    answered: Arc<AtomicU64>,
 }
 
 impl Target {
     /// Returns the target that this provider is, under the name of the backend. `raw` is its server, for requests that are
     /// passed through in the server's own protocol; `model` is the model for records.
     pub fn new(backend: Backend, raw: Option<Raw>, model: impl Into<String>) -> Self {
-        Self { backend, raw, model: model.into() }
+        Self { backend, raw, model: model.into(), answered: Arc::default() }
+    }
+
+    /// Notes an answer to a request that is no run.
+    pub(crate) fn has_answered(&self, at: Time) {
+        self.answered.store(at.0, Ordering::Relaxed);
+    }
+
+    /// Returns the time of the last answer to a request that is no run.
+    pub(crate) fn answered(&self) -> Time {
+        Time(self.answered.load(Ordering::Relaxed))
     }
 
     pub(crate) fn name(&self) -> &str {

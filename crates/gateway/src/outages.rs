@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use formwork_core::{Evidence, Fault, Health, RestrictionKind, Shown, Thresholds};
+use formwork_core::{Evidence, Fault, Health, Restriction, RestrictionKind, Shown, Thresholds};
 
 use crate::access::now;
 
@@ -24,6 +24,13 @@ impl Outages {
         let mut out = self.lock().in_force(&Thresholds::default(), now());
         out.retain(|restriction| restriction.kind == RestrictionKind::OutOfService);
         targets.sort_by_key(|nth| out.iter().any(|restriction| restriction.target == name(*nth)));
+    }
+
+    /// Returns whether a target is out of service.
+    pub(crate) fn is_out(&self, name: &str) -> bool {
+        let is_own = |it: &Restriction| it.kind == RestrictionKind::OutOfService && it.target == name;
+        self.has_failed.load(Ordering::Relaxed)
+            && self.lock().in_force(&Thresholds::default(), now()).iter().any(is_own)
     }
 
     /// Notes that a target answered.

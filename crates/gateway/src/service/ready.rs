@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use formwork_core::RestrictionKind;
+use formwork_core::{Restriction, RestrictionKind};
 use formwork_extract::ObservationStore;
 use formwork_ledger::Ledger;
 use serde_json::{Value, json};
@@ -57,18 +57,21 @@ pub(super) async fn answer(engine: &Engine, access: &Access, checked: &Checked) 
         }
     }
     let targets = engine.names.targets();
-    if !targets.is_empty() && targets.iter().all(is_down) {
+    let is_out = |target: &Target| is_down(target) || engine.outages.is_out(target.name());
+    if !targets.is_empty() && targets.iter().all(is_out) {
         is_ready = false;
         reasons.push(format!("none of {} targets answered its last calls", targets.len()));
     }
     response(is_ready, state, reasons)
 }
 
-/// Returns whether the observations say that a target is down.
+/// Returns whether the observations of runs say that a target is down, which has not answered another request since.
 fn is_down(target: &Target) -> bool {
     let found = target.backend.observation_store().map(ObservationStore::in_force).unwrap_or_default();
     let own = target.backend.identity().unwrap_or(target.name());
-    found.iter().any(|one| one.target == own && one.kind == RestrictionKind::OutOfService)
+    let is_out =
+        |one: &Restriction| one.kind == RestrictionKind::OutOfService && one.last > target.answered();
+    found.iter().any(|one| one.target == own && is_out(one))
 }
 
 /// Returns why the ledger cannot be written; `None` if it can.

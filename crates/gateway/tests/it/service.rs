@@ -134,6 +134,24 @@ fn a_ledger_that_cannot_be_written_is_named_and_targets_that_are_down_make_a_ser
     ready(json!({"status": "not ready", "ledger": "ok", "reasons": reasons}));
 }
 
+/// Requests with and without a schema say alike whether the targets answer, and an answer to either ends an outage.
+#[test]
+fn readiness_follows_requests_of_every_kind() {
+    let plain = json!({"model": "primary", "messages": [{"role": "user", "content": "Hello"}]});
+    let mut format = plain.clone();
+    format["response_format"] = json!({"type": "json_object"});
+    for down in [&plain, &format] {
+        let failures = std::iter::repeat_n(Reply::status(500), 60);
+        let server = Server::start(failures.chain([completion("{}")])).unwrap();
+        let gate = Gate::new(&openai(&server.url()));
+        while gate.get("/readyz").status == 200 {
+            assert_ne!(gate.post("/v1/chat/completions", &[], down).status, 200, "{down}");
+        }
+        while gate.post("/v1/chat/completions", &[], &plain).status != 200 {}
+        assert_eq!(gate.get("/readyz").status, 200, "{down}");
+    }
+}
+
 #[test]
 fn a_service_is_ready_until_the_spending_of_keys_cannot_be_counted_any_more() {
     let folder = tempfile::tempdir().unwrap();
