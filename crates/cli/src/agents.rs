@@ -31,7 +31,7 @@ pub(crate) struct Asking {
     /// Time limit in seconds for all calls together [default: 60]
     #[arg(long, value_parser = seconds)]
     timeout: Option<f64>,
-    /// Maximum number of tokens of an answer [default: that of the configuration or the skill, else the provider's]
+    /// Maximum number of tokens of an answer, doubled after one that it cut off [default: that of the configuration or the skill, else the provider's]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: Option<u32>,
     #[command(flatten)]

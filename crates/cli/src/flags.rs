@@ -17,7 +17,7 @@ pub(crate) struct Sampling {
     /// Sampling seed: the same seed repeats the same answer, if the provider supports it [default: none]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Maximum number of tokens of an answer [default: none for hosted models; the rest of the context, up to 8192, for
+    /// Maximum number of tokens of an answer, doubled after one that it cut off [default: none for hosted models; the rest of the context, up to 8192, for
     /// self-hosted servers; 512 for tiny models]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_tokens: Option<u32>,

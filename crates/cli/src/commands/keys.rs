@@ -80,7 +80,8 @@ enum Action {
         /// Make the budget whole again at the beginning of each day, week or month (UTC) [default: never]
         #[arg(long, value_name = "PERIOD", requires = "budget", value_parser = one_of::<Period, 3>(["day", "week", "month"]))]
         per: Option<Period>,
-        /// Maximum number of tokens per minute, of prompts and answers together [default: no limit]
+        /// Maximum number of tokens per minute, of prompts and answers together; open requests may go beyond it, and later ones
+        /// wait for that [default: no limit]
         #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
         tpm: Option<u32>,
         /// Maximum number of requests that are open at once [default: no limit]

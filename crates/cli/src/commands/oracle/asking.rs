@@ -34,7 +34,7 @@ pub(super) struct Asking {
     /// Maximum number of patches in each attempt: requests for only the invalid values
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=10))]
     patches: u32,
-    /// Maximum number of tokens of an answer [default: 512]
+    /// Maximum number of tokens of an answer, doubled after one that it cut off [default: 512]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: Option<u32>,
     /// Time limit in seconds for each wallet, all attempts together [default: 120]
