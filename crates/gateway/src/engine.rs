@@ -183,7 +183,13 @@ impl Engine {
     ///
     /// # Errors
     /// The name of a target whose price is not known.
-    pub(crate) fn worst(&self, ask: &Ask, prompt: Extent, targets: &[usize]) -> Result<(u64, u64), String> {
+    pub(crate) fn worst(
+        &self,
+        ask: &Ask,
+        prompt: Extent,
+        targets: &[usize],
+        is_run: bool,
+    ) -> Result<(u64, u64), String> {
         /// The tokens of an answer where nothing limits them.
         const ANSWER: u32 = 4_096;
 
@@ -207,7 +213,7 @@ impl Engine {
             call = call.max(cost(output));
             // A run limits its first call by the length of schema and text; see `limit.rs` of formwork-core.
             let expected = u32::try_from(1_024 + prompt.most() / 2).unwrap_or(u32::MAX);
-            least = least.max(if ask.want.is_contract() { cost(output.min(expected)) } else { cost(output) });
+            least = least.max(cost(if is_run { output.min(expected) } else { output }));
         }
         Ok((call.saturating_mul(calls), least))
     }

@@ -4,7 +4,7 @@ use formwork_ledger::{Hold, RecordId};
 
 use super::Shared;
 use crate::access::Client;
-use crate::ask::Ask;
+use crate::ask::{Ask, Want};
 use crate::document::Extent;
 use crate::engine::Bounds;
 use crate::problem::{Kind, Problem};
@@ -51,7 +51,10 @@ async fn reserved(
     if key.is_none() && own.is_none() {
         return Ok((None, bounds.budget));
     }
-    let (whole, call) = match (shared.engine.worst(ask, prompt, targets), key.and_then(|key| key.budget)) {
+    // Only a run limits its answers to what was reserved.
+    let is_run = !is_passed && matches!(ask.want, Want::Json { .. } | Want::Call(_));
+    let worst = shared.engine.worst(ask, prompt, targets, is_run);
+    let (whole, call) = match (worst, key.and_then(|key| key.budget)) {
         (Ok(worst), _) => worst,
         (Err(target), Some(_)) => {
             let message = format!(
