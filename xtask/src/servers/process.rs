@@ -153,7 +153,15 @@ mod tests {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        let running = Running::find(&place, "x").unwrap();
+        // A process that is about to become `sleep` has no environment for a moment, and with it no mark.
+        let begun = Instant::now();
+        let running = loop {
+            match Running::find(&place, "x") {
+                Some(running) => break running,
+                None if begun.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(10)),
+                None => panic!("the child of the server is not found"),
+            }
+        };
         running.stop(&place).unwrap();
         assert_eq!(Running::find(&place, "x"), None);
         assert!(!place.pid("x").exists());
