@@ -140,7 +140,7 @@ pub(crate) fn numbered<I: DeserializeOwned>(
     let lines = input.split(b'\n').enumerate();
     Ok(lines.filter_map(move |(index, line)| match line {
         Err(error) => Some(Err(unreadable(error))),
-        Ok(line) if line.trim_ascii().is_empty() => None,
+        Ok(line) if line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line).trim_ascii().is_empty() => None,
         Ok(line) => Some(Ok((index + 1, row(&line, &format!("{file}:{}", index + 1))))),
     }))
 }

@@ -135,8 +135,8 @@ impl Record {
         } else if run.outcome == RunOutcome::Failed(formwork_core::ErrorKind::Cancelled) {
             run.message = Some(left(&self.shared).message);
         }
-        self.settle(cost.micro_usd).await;
         self.write(Box::new(run));
+        self.settle(cost.micro_usd).await;
     }
 
     /// Ends the open call, whose answer was not validated, and writes it. `problem` is why the answer is not whole.
@@ -155,8 +155,9 @@ impl Record {
     /// Writes the calls that were made, and these after them; `problem` is the failure of the last one.
     pub(crate) async fn calls(mut self: Box<Self>, made: Vec<Made>, problem: Option<&Problem>) {
         let Some(run) = self.summed(made, problem) else { return };
-        self.settle(run.micro_usd).await;
+        let cost = run.micro_usd;
         self.write(run);
+        self.settle(cost).await;
     }
 
     /// Takes the run, with the calls that were made and these after them; `problem` is the failure of the last one.
@@ -192,10 +193,11 @@ impl Record {
 
     /// Writes an answer from the cache.
     pub(crate) async fn cached(mut self: Box<Self>) {
-        let Some(mut run) = self.run.take() else { return };
-        (run.ended, run.cached) = (now(), true);
-        self.settle(Some(0)).await;
+        let Some(mut run) = self.summed(Vec::new(), None) else { return };
+        run.cached = true;
+        let cost = run.micro_usd;
         self.write(run);
+        self.settle(cost).await;
     }
 
     /// Passes a result on; a problem is what the request is refused with.
@@ -212,8 +214,9 @@ impl Record {
     /// Writes a request that comes to no further call.
     pub(crate) async fn refused(&mut self, problem: &Problem) {
         let Some(run) = self.summed(Vec::new(), Some(problem)) else { return };
-        self.settle(run.micro_usd).await;
+        let cost = run.micro_usd;
         self.write(run);
+        self.settle(cost).await;
     }
 
     /// Settles the reservation; at its full amount if the cost is unknown.

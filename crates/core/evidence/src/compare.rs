@@ -2,7 +2,7 @@
 
 use formwork_json::{Segment, compare, is_same};
 use formwork_keywords::{item, parts, target};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::date::dates;
 use crate::decimal::readings;
@@ -92,12 +92,19 @@ impl Compare {
         if let Some(stated) = sources.iter().find_map(|schema| schema.get(KEYWORD)) {
             return Self::parse(stated).map(Some);
         }
-        let has = |name: &str| sources.iter().any(|schema| schema.get(name).is_some());
+        // A variant that is null says nothing about other values, and one of any text takes more than the others list.
+        let is_null = |schema: &Value| {
+            schema.get("const").is_some_and(Value::is_null) || schema.get("enum") == Some(&json!([null]))
+        };
+        let is_list = |schema: &&&Value| schema.get("enum").or_else(|| schema.get("const")).is_some();
+        let is_text = |schema: &&&Value| schema.get("type") == Some(&json!("string")) && !is_list(schema);
+        let is_choice = sources.iter().any(|schema| is_list(&schema) && !is_null(schema));
+        let is_open = sources.iter().skip(1).any(|schema| is_text(&schema));
         let mut formats = sources.iter().filter_map(|schema| schema.get("format")).filter_map(Value::as_str);
         Ok(match formats.find(|format| format.starts_with("date")) {
             Some("date") => Some(Self::Date),
             Some("date-time") => Some(Self::DateTime),
-            _ if has("enum") || has("const") => Some(Self::Exact),
+            _ if is_choice && !is_open => Some(Self::Exact),
             _ => None,
         })
     }
@@ -130,7 +137,8 @@ impl Compare {
             {
                 match (Instant::of(one), Instant::of(other)) {
                     (Some(one), Some(other)) => one.is_same(other),
-                    _ => one == other,
+                    (None, None) => exactly(one) == exactly(other),
+                    _ => false,
                 }
             }
             (Self::Date | Self::DateTime, Value::String(one), Value::String(other)) => {
@@ -175,7 +183,15 @@ impl Instant {
         };
         let mut parts = date.split('-').map(|part| number(Some(part)));
         let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
-        if !matches!(between, b'T' | b't' | b' ') || parts.next().is_some() {
+        let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let last = match month {
+            2 if is_leap => 29,
+            2 => 28,
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        };
+        let is_date = (1..=12).contains(&month) && (1..=last).contains(&day);
+        if !is_date || !matches!(between, b'T' | b't' | b' ') || parts.next().is_some() {
             return None;
         }
         let (clock, zone) = match time.find(['Z', 'z', '+', '-']) {
@@ -294,7 +310,7 @@ pub fn subschema<'s>(root: &'s Value, schema: &'s Value, step: &Segment) -> Opti
         seen += 1;
         // A reference to itself must not make an endless loop.
         if found.is_some() || seen > 64 {
-            return found;
+            return found.or(other);
         }
         if let (Segment::Key(_), None) = (step, other) {
             other = schema.get("additionalProperties").filter(|schema| schema.is_object());

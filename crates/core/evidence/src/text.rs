@@ -30,20 +30,24 @@ pub(crate) fn exactly(text: &str) -> String {
     let is_mark = |c: char| matches!(c, '.' | ',');
     let (mut out, mut index) = (String::new(), 0);
     while let Some(letter) = letters.get(index).copied() {
-        let before = index.checked_sub(1).map_or(' ', at);
-        if letter.is_ascii_digit() {
+        let before = |count: usize| index.checked_sub(count).map_or(' ', at);
+        let is_begin = !(before(1).is_alphanumeric() || is_mark(before(1)));
+        if letter.is_ascii_digit() || is_mark(letter) && is_digit(index + 1) && is_begin {
             let is_part = |next: &usize| is_digit(*next) || is_mark(at(*next)) && is_digit(next + 1);
             let end = (index..).find(|next| !is_part(next)).unwrap_or(index + 1);
-            let goes_on = matches!(at(end), ':' | '/' | '-') && is_digit(end + 1) || before.is_alphanumeric();
-            number(letters.get(index..end).unwrap_or_default(), goes_on, &mut out);
+            number(letters.get(index..end).unwrap_or_default(), &mut out);
             index = end;
             continue;
         }
-        let is_sign = matches!(letter, '-' | '\u{2212}')
-            && is_digit(index + 1)
-            && !before.is_alphanumeric()
-            && before != '_';
-        if is_sign {
+        // A dash between two numbers, or within a name, is no sign.
+        let is_free = before(1).is_whitespace()
+            || matches!(before(1), '(' | '[')
+            || is_symbol(before(1)) && !before(2).is_alphanumeric();
+        let is_dash = matches!(letter, '-' | '\u{2212}') && is_free;
+        if is_dash && is_symbol(at(index + 1)) && is_digit(index + 2) {
+            out.extend([at(index + 1), '-']);
+            index += 1;
+        } else if is_dash && is_digit(index + 1) {
             out.push('-');
         } else if is_symbol(letter) || letter.is_alphanumeric() || letter == '_' {
             out.push(letter);
@@ -53,18 +57,25 @@ pub(crate) fn exactly(text: &str) -> String {
     out
 }
 
-/// Writes a number with its decimals. Its last mark is one of decimals if one or two digits follow it; all other marks separate thousands,
-/// the parts of a date, or those of a version.
-fn number(token: &[char], is_within: bool, out: &mut String) {
+/// Writes a number with its decimals. Its last mark is one of decimals if it is no other mark as well, and one or two digits follow it, or
+/// after a point four or more, unless they are a year; all other marks separate thousands, the parts of a date, or those of a version.
+fn number(token: &[char], out: &mut String) {
     let marks: Vec<usize> =
         (0..token.len()).filter(|at| token.get(*at).is_some_and(|c| !c.is_ascii_digit())).collect();
     let decimals = marks.split_last().filter(|(last, others)| {
         let is_other = |at: &usize| token.get(*at) != token.get(**last);
-        !is_within && (1..=2).contains(&(token.len() - **last - 1)) && others.iter().all(is_other)
+        let (whole, fraction) = token.split_at(**last);
+        let is_zero = matches!(whole, [] | ['0']);
+        let is_year = fraction.len() == 5
+            && whole.len() <= 2
+            && matches!(fraction, [_, '1', '9', ..] | [_, '2', '0', ..]);
+        let is_long = fraction.first() == Some(&'.') && fraction.len() > 4 && !is_year;
+        ((2..=3).contains(&fraction.len()) || is_zero || is_long) && others.iter().all(is_other)
     });
     let end = decimals.map_or(token.len(), |(last, _)| *last);
     let digits = |part: &[char]| part.iter().filter(|c| c.is_ascii_digit()).collect::<String>();
-    out.push_str(&digits(token.get(..end).unwrap_or_default()));
+    let whole = digits(token.get(..end).unwrap_or_default());
+    out.push_str(if whole.is_empty() { "0" } else { &whole });
     let fraction = digits(token.get(end..).unwrap_or_default());
     let fraction = fraction.trim_end_matches('0');
     if !fraction.is_empty() {
@@ -77,11 +88,8 @@ fn number(token: &[char], is_within: bool, out: &mut String) {
 fn is_symbol(c: char) -> bool {
     match c {
         _ if c.is_ascii() => matches!(c, '$' | '+' | '<' | '=' | '>' | '^' | '|' | '~'),
-        '\u{a1}' | '\u{a7}' | '\u{ab}' | '\u{ad}' | '\u{b6}' | '\u{b7}' | '\u{bb}' | '\u{bf}' => false,
-        // General punctuation, that of Chinese and Japanese, marks and variation selectors.
-        '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{206f}' => false,
-        '\u{2212}' | '\u{3001}'..='\u{303f}' | '\u{30fb}' | '\u{fe00}'..='\u{fe6f}' => false,
-        _ => !(c.is_alphanumeric() || c.is_whitespace() || c.is_control() || is_mark(c)),
+        '\u{589}' | '\u{61c}' | '\u{964}' | '\u{965}' => false,
+        _ => !(c.is_alphanumeric() || is_ignored(c) || is_mark(c)),
     }
 }
 

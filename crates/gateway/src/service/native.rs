@@ -237,9 +237,12 @@ impl Native {
                     Ok(piece) => piece,
                     Err(fault) => {
                         let problem = Problem::of_fault(&fault);
-                        let next = if is_shown { None } else { self.after_cut(&fault, &problem).await? };
-                        let next = next.filter(|response| response.status().is_success());
-                        body = next.ok_or(problem)?.into_body();
+                        if is_shown {
+                            return Err(problem);
+                        }
+                        let waited = line.client.wait(self.after_cut(&fault, &problem), true).await;
+                        let Some(next) = waited else { return Ok(false) };
+                        body = self.answered(next?.ok_or(problem)?)?.into_body();
                         continue 'responses;
                     }
                 };
@@ -306,11 +309,21 @@ impl Native {
         let response = self.send().await?;
         let none = || Problem::new(Kind::Unavailable, "no other target has the protocol of the request");
         let response = response.ok_or_else(none)?;
+        self.answered(response)
+    }
+
+    /// Returns the response of a target that was asked after another answer; one that refuses the request costs nothing.
+    fn answered(
+        &mut self,
+        response: HttpResponse<formwork_wire::Body>,
+    ) -> Result<HttpResponse<formwork_wire::Body>, Problem> {
         if response.status().is_success() {
             return Ok(response);
         }
         let message = format!("the target refuses the request with a correction: {}", response.status());
-        Err(Problem::new(Kind::Upstream, message))
+        let problem = Problem::new(Kind::Upstream, message);
+        self.job.record.made.last_mut().into_iter().for_each(|made| made.fail(Usage::default(), &problem));
+        Err(problem)
     }
 
     /// Records the outcome of the last call.

@@ -52,7 +52,7 @@ async fn reserved(
         return Ok((None, bounds.budget));
     }
     // Only a run limits its answers to what was reserved.
-    let is_run = !is_passed && matches!(ask.want, Want::Json { .. } | Want::Call(_));
+    let is_run = !is_passed && ask.count == 1 && matches!(ask.want, Want::Json { .. } | Want::Call(_));
     let worst = shared.engine.worst(ask, prompt, targets, is_run);
     let (whole, call) = match (worst, key.and_then(|key| key.budget)) {
         (Ok(worst), _) => worst,
@@ -87,5 +87,7 @@ async fn reserved(
     };
     let hold = shared.access.reserve(client, limits, run, shared.engine.limits.budget_wait).await?;
     let amount = hold.as_ref().map_or(limits.1, Hold::amount);
-    Ok((hold, bounds.budget.or(key.budget.map(|_| amount))))
+    // The lower one of the header's limit and of what the key has reserved.
+    let limit = bounds.budget.into_iter().chain(key.budget.map(|_| amount)).min();
+    Ok((hold, limit))
 }

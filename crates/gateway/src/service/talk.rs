@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use formwork_core::{
-    Call, Cost, Delta, End, Enforcement, Fault, Finish as ModelFinish, LogProb, Lowered, Message, Part, Role,
-    Sampling as CallSampling, ToolCall, Usage, Warning,
+    Call, Connection, Cost, Delta, End, Enforcement, Fault, Finish as ModelFinish, LogProb, Lowered, Message,
+    Part, Role, Sampling as CallSampling, ToolCall, Usage, Warning,
 };
 use formwork_extract::CancellationToken;
 use formwork_http::with_trace;
@@ -278,7 +278,9 @@ impl Attempt for OpenCall<'_> {
                 }
                 Broken::Other(problem) => (None, problem),
             };
-            let is_sent = fault.as_ref().is_none_or(|fault| fault.connection.is_none());
+            let is_sent = fault
+                .as_ref()
+                .is_none_or(|fault| matches!(fault.connection, None | Some(Connection::Broken)));
             let usage = if is_sent { self.spent(&problem) } else { Usage::default() };
             Failed { is_final: self.is_shown || problem.kind == Kind::Busy, fault, problem, usage }
         })
@@ -373,7 +375,7 @@ impl OpenCall<'_> {
     /// Returns the usage of what was received of the open call, which was paid for even if it failed later.
     fn heard(&self) -> Option<Usage> {
         let calls = self.calls.iter().map(|call| call.name.len() + call.arguments.len());
-        let bytes = self.text.len() + calls.sum::<usize>();
+        let bytes = self.text.len() + self.thinking.len() + calls.sum::<usize>();
         (bytes > 0).then(|| estimate(self.job, bytes))
     }
 

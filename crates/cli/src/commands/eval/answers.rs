@@ -93,7 +93,8 @@ impl Answers {
     fn is_old(&self, row: &EvalAnswer) -> bool {
         let configuration = row.configuration.as_deref().unwrap_or_default();
         let present = self.keys.get(&digest(&format!("{configuration}\n{}", row.id)));
-        present.is_some_and(|present| row.key.as_deref().is_none_or(|key| digest(key) != *present))
+        // A row that was not come to, because the budget was used up, has no present question.
+        present.is_none_or(|present| row.key.as_deref().is_none_or(|key| digest(key) != *present))
     }
 
     /// Takes the answer with this id, with its file and line. `seen` are the ids of the gold before it.

@@ -175,8 +175,16 @@ fn kept(place: &str, document: Candidate) -> Value {
 fn columns(headers: &[String]) -> Result<Vec<(usize, JsonPath)>, String> {
     let mut all: Vec<(usize, JsonPath)> = Vec::new();
     for (at, header) in headers.iter().enumerate() {
-        let Some(path) = header.trim().strip_prefix("expected.") else { continue };
-        let path: JsonPath = format!("$.{path}").parse().map_err(|error| {
+        let Some(path) = header.trim().strip_prefix("expected").filter(|path| path.starts_with(['.', '[']))
+        else {
+            continue;
+        };
+        // A name may have any letters, such as spaces, as long as no brackets tell the steps apart.
+        let names = path.split('.').skip(1);
+        let plain = || names.fold(JsonPath::root(), |path, name| path.key(name));
+        let read = format!("${path}").parse();
+        let read = read.or_else(|error| if path.contains('[') { Err(error) } else { Ok(plain()) });
+        let path: JsonPath = read.map_err(|error| {
             format!("the column `{header}`: {error}: write a path such as `expected.items[0].price`")
         })?;
         if let Some((other, _)) =

@@ -274,7 +274,8 @@ impl Asking<'_> {
         };
         let key = format!("{question}-{:016x}", hash(&text));
         let name = configuration.name.clone();
-        self.keys.insert(digest(&format!("{name}\n{}", row.id)), digest(&key));
+        // Of rows with the same id, the first one is scored.
+        self.keys.entry(digest(&format!("{name}\n{}", row.id))).or_insert_with(|| digest(&key));
         if self.done.contains(&[name.clone(), row.id.to_string(), key.clone()]) {
             return None;
         }

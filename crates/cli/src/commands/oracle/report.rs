@@ -48,9 +48,11 @@ pub(super) fn run(args: &Args) -> Result<Status, Failed> {
         read(Entries::new(io::stdin().lock()), &name)?
     } else {
         let mut begin = [0; 16];
-        let is_database =
-            fs::File::open(&args.ledger).and_then(|mut file| file.read_exact(&mut begin)).is_ok()
-                && begin == *b"SQLite format 3\0";
+        // A pipe cannot be read twice.
+        let is_file = args.ledger.metadata().is_ok_and(|file| file.is_file());
+        let is_database = is_file
+            && fs::File::open(&args.ledger).and_then(|mut file| file.read_exact(&mut begin)).is_ok()
+            && begin == *b"SQLite format 3\0";
         if is_database {
             return Err(Failed::usage(format!(
                 "{name} is a ledger of runs, for `formwork runs list --ledger {name}`: name the JSON Lines file of `formwork oracle score --ledger`"
