@@ -145,24 +145,25 @@ mod tests {
         let mut shell = Command::new("sh");
         shell.args(["-c", "sleep 60 & echo started; wait"]);
         let mut child = start(&place, "x", "http://127.0.0.1:1", shell).unwrap();
-        let running = Running::find(&place, "x").unwrap();
-        assert_eq!(running.group, child.id());
+        // A process that is about to become its program has no environment for a moment, and with it no mark.
+        let found = || {
+            let begun = Instant::now();
+            loop {
+                match Running::find(&place, "x") {
+                    Some(running) => return running,
+                    None if begun.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(10)),
+                    None => panic!("the server is not found"),
+                }
+            }
+        };
+        assert_eq!(found().group, child.id());
         let begun = Instant::now();
         while place.tail_of_log("x").is_empty() && begun.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(10));
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        // A process that is about to become `sleep` has no environment for a moment, and with it no mark.
-        let begun = Instant::now();
-        let running = loop {
-            match Running::find(&place, "x") {
-                Some(running) => break running,
-                None if begun.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(10)),
-                None => panic!("the child of the server is not found"),
-            }
-        };
-        running.stop(&place).unwrap();
+        found().stop(&place).unwrap();
         assert_eq!(Running::find(&place, "x"), None);
         assert!(!place.pid("x").exists());
         // A process of another user with the recorded number does not have the mark.

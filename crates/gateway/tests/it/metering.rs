@@ -654,6 +654,9 @@ fn a_server_without_usage_in_streams_and_a_target_that_fails_are_no_obstacle() {
     let config = priced(kind, &broken.url()) + &priced(kind, &server.url()).replace("primary", "second");
     let gate = Gate::start(targets(&config).with_limits(limits()).with_ledger(ledger.clone()));
     recorded(&ledger);
+    // A record is written before the reservation is settled.
+    let settled = || wait_until(|| ledger.keys().unwrap()[0].held == 0);
+    settled();
     let before = ledger.keys().unwrap()[0].spent;
     let mut body = kind.body("Hello", false);
     body["model"] = "primary,second".into();
@@ -666,6 +669,7 @@ fn a_server_without_usage_in_streams_and_a_target_that_fails_are_no_obstacle() {
         }
         std::thread::sleep(Duration::from_millis(2));
     };
+    settled();
     assert_eq!(ledger.keys().unwrap()[0].spent - before, 15_000);
     let run = ledger.run(run.id).unwrap().unwrap();
     let calls: Vec<_> = run.calls.iter().map(|call| (call.target.as_str(), call.class.as_ref())).collect();

@@ -64,7 +64,9 @@ pub fn estimate(sample: &[Known], rows: u64, open_length: f64) -> Option<Estimat
     let mean = line.at(length);
     let expected = mean.mul_add(left, known);
     let whole = |low: f64, high: f64| {
-        Some(Estimate { sampled: sample.len() as u64, rows, expected, low: known + low, high: known + high })
+        // Sums of fractions are inexact, and the expected cost lies within the interval.
+        let (low, high) = ((known + low).min(expected), (known + high).max(expected));
+        Some(Estimate { sampled: sample.len() as u64, rows, expected, low, high })
     };
     // Long rows miss the line by more than short ones, so errors are relative.
     let moment = |power: i32| {
