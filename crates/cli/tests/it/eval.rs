@@ -103,6 +103,7 @@ fn lists_encodings_and_columns_are_read_as_what_they_are() {
         ("id,expected.n,expected.n", "are about the same value"),
         ("id,expected,expected.n", "use one of them"),
         ("id,expected.a[", "write a path such as"),
+        ("id,expected.a[1000000000]", "at most 10000 items"),
     ] {
         fs::write(&csv, format!("{header}\nx,1,1\n")).unwrap();
         refused(&formwork(&["eval", file, "--answers", &answers], ""), 2, says);

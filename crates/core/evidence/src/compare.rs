@@ -3,6 +3,7 @@
 use formwork_json::{Segment, compare, is_same};
 use formwork_keywords::{item, parts, target};
 use serde_json::{Value, json};
+use time::{Date, Month, PrimitiveDateTime, Time, UtcOffset};
 
 use crate::date::dates;
 use crate::decimal::readings;
@@ -165,10 +166,9 @@ impl Compare {
 /// A date with a time of day.
 #[derive(Debug, Clone, Copy)]
 struct Instant {
-    /// Milliseconds since the year 0, in the zone.
-    local: i64,
-    /// The zone in minutes; `None` if it is not stated.
-    zone: Option<i64>,
+    local: PrimitiveDateTime,
+    /// The zone; `None` if it is not stated.
+    zone: Option<UtcOffset>,
 }
 
 impl Instant {
@@ -176,66 +176,49 @@ impl Instant {
     fn of(text: &str) -> Option<Self> {
         let text = text.trim();
         let (date, time) = (text.get(..10)?, text.get(11..)?);
-        let between = text.as_bytes().get(10)?;
-        let number = |part: Option<&str>| {
-            let part = part?;
-            part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse::<i64>().ok())?
-        };
-        let mut parts = date.split('-').map(|part| number(Some(part)));
-        let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
-        let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-        let last = match month {
-            2 if is_leap => 29,
-            2 => 28,
-            4 | 6 | 9 | 11 => 30,
-            _ => 31,
-        };
-        let is_date = (1..=12).contains(&month) && (1..=last).contains(&day);
-        if !is_date || !matches!(between, b'T' | b't' | b' ') || parts.next().is_some() {
-            return None;
-        }
+        let [year, month, day] = numbers_of(date, '-')?;
+        let month = Month::try_from(u8::try_from(month).ok()?).ok()?;
+        let date = Date::from_calendar_date(year.into(), month, u8::try_from(day).ok()?).ok()?;
         let (clock, zone) = match time.find(['Z', 'z', '+', '-']) {
             None => (time, None),
-            Some(at) => {
-                let (clock, zone) = time.split_at(at);
-                (clock.trim_end(), Some(zone_of(zone)?))
-            }
+            Some(at) => (time.get(..at)?.trim_end(), Some(zone_of(time.get(at..)?)?)),
         };
-        let (whole, fraction) = clock.split_once(['.', ',']).unwrap_or((clock, ""));
-        let mut parts = whole.split(':').map(|part| number(Some(part)));
-        let (hour, minute) = (parts.next()??, parts.next()??);
-        let second = parts.next().unwrap_or(Some(0))?;
-        let is_digits = fraction.bytes().all(|byte| byte.is_ascii_digit());
-        if !is_digits || parts.next().is_some() || hour > 24 || minute > 59 || second > 60 {
-            return None;
-        }
-        let millis: i64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
-        // The days of the proleptic Gregorian calendar, with years that begin in March.
-        let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
-        let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
-        let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
-        Some(Self { local: seconds * 1_000 + millis, zone })
+        let (whole, fraction) = clock.split_once(['.', ',']).unwrap_or((clock, "0"));
+        let [hour, minute, second] =
+            numbers_of(whole, ':').or_else(|| numbers_of(&format!("{whole}:00"), ':'))?;
+        let [hour, minute, second] =
+            [u8::try_from(hour).ok()?, u8::try_from(minute).ok()?, u8::try_from(second).ok()?];
+        let millis = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
+        let time = Time::from_hms_milli(hour, minute, second, millis).ok()?;
+        let is_between = matches!(text.as_bytes().get(10), Some(b'T' | b't' | b' '));
+        is_between.then_some(Self { local: PrimitiveDateTime::new(date, time), zone })
     }
 
     fn is_same(self, other: Self) -> bool {
         match (self.zone, other.zone) {
-            (Some(one), Some(two)) => self.local - one * 60_000 == other.local - two * 60_000,
+            (Some(one), Some(two)) => self.local.assume_offset(one) == other.local.assume_offset(two),
             _ => self.local == other.local,
         }
     }
 }
 
-/// Returns the minutes of a zone: `Z`, `+02:00`, `+0200` or `+02`.
-fn zone_of(text: &str) -> Option<i64> {
-    let sign = match text.as_bytes().first()? {
-        b'Z' | b'z' => return (text.len() == 1).then_some(0),
-        b'-' => -1,
-        _ => 1,
-    };
-    let digits: String = text.get(1..)?.chars().filter(|c| *c != ':').collect();
+/// Returns three numbers of digits alone.
+fn numbers_of(text: &str, between: char) -> Option<[u16; 3]> {
+    let number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse().ok())?;
+    let numbers: Option<Vec<u16>> = text.split(between).map(number).collect();
+    numbers?.try_into().ok()
+}
+
+/// Returns a zone: `Z`, `+02:00`, `+0200` or `+02`.
+fn zone_of(text: &str) -> Option<UtcOffset> {
+    if text.eq_ignore_ascii_case("z") {
+        return Some(UtcOffset::UTC);
+    }
+    let digits = text.get(1..)?.replace(':', "");
     let is_zone = matches!(digits.len(), 2 | 4) && digits.bytes().all(|byte| byte.is_ascii_digit());
     let (hours, minutes) = digits.split_at_checked(2).filter(|_| is_zone)?;
-    Some(sign * (hours.parse::<i64>().ok()? * 60 + minutes.parse::<i64>().unwrap_or(0)))
+    let seconds = hours.parse::<i32>().ok()? * 3_600 + minutes.parse::<i32>().unwrap_or(0) * 60;
+    UtcOffset::from_whole_seconds(if text.starts_with('-') { -seconds } else { seconds }).ok()
 }
 
 /// Returns whether a text has a time of day after a date.

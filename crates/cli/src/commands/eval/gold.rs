@@ -171,6 +171,9 @@ fn kept(place: &str, document: Candidate) -> Value {
     document.value
 }
 
+/// The highest index of an item that a column may state: the items before it are filled with null.
+const MAX_INDEX: usize = 9_999;
+
 /// Returns the columns with values, each with its path.
 fn columns(headers: &[String]) -> Result<Vec<(usize, JsonPath)>, String> {
     let mut all: Vec<(usize, JsonPath)> = Vec::new();
@@ -187,6 +190,10 @@ fn columns(headers: &[String]) -> Result<Vec<(usize, JsonPath)>, String> {
         let path: JsonPath = read.map_err(|error| {
             format!("the column `{header}`: {error}: write a path such as `expected.items[0].price`")
         })?;
+        let is_far = |step: &Segment| matches!(step, Segment::Index(index) if *index > MAX_INDEX);
+        if path.segments().iter().any(is_far) {
+            return Err(format!("the column `{header}`: a list has at most {} items here", MAX_INDEX + 1));
+        }
         if let Some((other, _)) =
             all.iter().find(|(_, known)| path.is_within(known) || known.is_within(&path))
         {
