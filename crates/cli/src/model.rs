@@ -79,7 +79,7 @@ pub(crate) fn known(model: &str) -> Result<(), String> {
         return model.parse::<HubFile>().map(|_| ()).map_err(|error| error.to_string());
     }
     let path = Path::new(model);
-    // The names of models on servers have full stops as well: `gemini-2.5-flash`, `qwen2.5:7b`.
+    // The names of models on servers have full stops as well: `gemini-3.5-flash`, `qwen2.5:7b`.
     let is_file = model.contains(['/', '\\']) || path.extension().is_some_and(|ending| ending == "gguf");
     if Known::find(model).is_some() || is_file || path.exists() {
         return Ok(());
@@ -145,14 +145,14 @@ fn hosted(model: &str) -> Vec<String> {
 /// Kinds with the environment variables of their keys, and a model as an example.
 #[cfg(feature = "local")]
 const KEYS: [(&str, &str, &str); 11] = [
-    ("openai", "OPENAI_API_KEY", "gpt-4o-mini"),
-    ("anthropic", "ANTHROPIC_API_KEY", "claude-sonnet-4-5"),
-    ("gemini", "GEMINI_API_KEY", "gemini-2.5-flash"),
+    ("openai", "OPENAI_API_KEY", "gpt-5.4-mini"),
+    ("anthropic", "ANTHROPIC_API_KEY", "claude-sonnet-4-6"),
+    ("gemini", "GEMINI_API_KEY", "gemini-3.5-flash"),
     ("mistral", "MISTRAL_API_KEY", "mistral-small-latest"),
-    ("xai", "XAI_API_KEY", "grok-4"),
-    ("deepseek", "DEEPSEEK_API_KEY", "deepseek-chat"),
+    ("xai", "XAI_API_KEY", "grok-4.5"),
+    ("deepseek", "DEEPSEEK_API_KEY", "deepseek-flash"),
     ("groq", "GROQ_API_KEY", "openai/gpt-oss-20b"),
-    ("openrouter", "OPENROUTER_API_KEY", "openai/gpt-4o-mini"),
+    ("openrouter", "OPENROUTER_API_KEY", "openai/gpt-5.4-mini"),
     ("together", "TOGETHER_API_KEY", "openai/gpt-oss-20b"),
     ("fireworks", "FIREWORKS_API_KEY", "accounts/fireworks/models/gpt-oss-20b"),
     ("cerebras", "CEREBRAS_API_KEY", "gpt-oss-120b"),

@@ -27,7 +27,7 @@ pub(crate) struct Named {
     /// Use only this provider: a provider, list or alias of the configuration, or a kind such as `ollama`
     #[arg(long, value_name = "NAME")]
     provider: Option<String>,
-    /// The model: KIND/MODEL such as `openai/gpt-4o-mini`, an alias of the configuration, a name of `formwork models`, or a
+    /// The model: KIND/MODEL such as `openai/gpt-5.4-mini`, an alias of the configuration, a name of `formwork models`, or a
     /// .gguf file; an alias has precedence over a local model of this name. With --provider, the name of a model of that provider. (FORMWORK_MODEL changes only the model of the first
     /// provider)
     #[arg(long, short, value_parser = model_name)]
@@ -144,7 +144,7 @@ impl Opened {
             SAID.call_once(|| {
                 say!(
                     "note: {name}, the default model, is very small: its answers are valid and often wrong. Name a better \
-                     one with -m VENDOR/MODEL, such as -m openai/gpt-4o-mini, or -m ollama/NAME"
+                     one with -m VENDOR/MODEL, such as -m openai/gpt-5.4-mini, or -m ollama/NAME"
                 );
                 if let Some(unused) = model::unused_key() {
                     say!("note: {unused}");
@@ -466,7 +466,7 @@ pub(crate) fn of_alias(
     config.section(alias_target).cloned().map_err(Failed::usage)
 }
 
-/// Splits `openai/gpt-4o-mini` into a kind and a model. A path that exists or ends in `.gguf`, a model of Hugging
+/// Splits `openai/gpt-5.4-mini` into a kind and a model. A path that exists or ends in `.gguf`, a model of Hugging
 /// Face (`hf:`) and the kind `local` are local models, so that a mistyped path does not send a text to a vendor.
 fn provider_in<'m>(model: &'m str, providers: &Providers) -> Option<(&'m str, &'m str)> {
     let (kind, name) = model.split_once('/')?;

@@ -72,11 +72,9 @@ struct Written {
     #[serde(default)]
     #[schemars(with = "Value")]
     coerce: Option<Coerce>,
-    #[serde(default)]
     instructions: Option<String>,
     #[serde(default)]
     examples: Vec<Example>,
-    #[serde(default)]
     evidence: Option<Places>,
 }
 
@@ -85,6 +83,24 @@ struct Written {
 struct Example {
     input: String,
     output: Value,
+}
+
+/// Removes the rules in `x-formwork-rules` from a schema, which may have a wrapper around it, and returns them.
+///
+/// # Errors
+/// A message for a value that is no list of rules.
+///
+/// ```
+/// let mut schema = serde_json::json!({"x-formwork-rules": [{"rule": "grounded", "target": "$.name"}]});
+/// assert_eq!(formwork::contract::take_rules(&mut schema)?.len(), 1);
+/// assert_eq!(schema, serde_json::json!({}));
+/// # Ok::<(), String>(())
+/// ```
+pub fn take_rules(schema: &mut Value) -> Result<Vec<Rule>, String> {
+    let pointer = wrapped(schema).unwrap_or_default();
+    let inner = schema.pointer_mut(&pointer).and_then(Value::as_object_mut);
+    let Some(rules) = inner.and_then(|schema| schema.remove(RULES)) else { return Ok(Vec::new()) };
+    serde_json::from_value(rules).map_err(|error| format!("{RULES}: {error}"))
 }
 
 /// Reads a contract from its file.
@@ -144,13 +160,7 @@ pub fn read_contract(path: &Path) -> Result<NamedContract, ContractError> {
             Shape::parse(shape).map_err(|error| ContractError::Unusable(error.pointed(&file_name)))?;
         written.schema = shape.document().clone();
     }
-    let pointer = wrapped(&written.schema).unwrap_or_default();
-    let schema = written.schema.pointer_mut(&pointer).and_then(Value::as_object_mut);
-    if let Some(rules) = schema.and_then(|schema| schema.remove(RULES)) {
-        let own: Vec<Rule> =
-            serde_json::from_value(rules).map_err(|error| unusable(format!("{RULES}: {error}")))?;
-        written.rules.extend(own);
-    }
+    written.rules.extend(take_rules(&mut written.schema).map_err(unusable)?);
     if let Some(absent) = written.absent.take() {
         absent.declare(&mut written.schema);
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork::config::Defaults;
+use formwork::contract::take_rules;
 use formwork_core::{
     Cost, Error, Inline, Input, Message, ModelSettings, Outcome, Patching, Policy, Temperature, Usage,
 };
@@ -126,7 +127,7 @@ impl Engine {
         let key = Key::new(spec.schema.digest(), &parts);
         let compile = || {
             let builder = self.builder(spec, targets, sampling, bounds);
-            move || builder.build().map_err(|error| unusable(&error))
+            move || builder?.build().map_err(|error| unusable(&error))
         };
         let within = self.limits.compile_timeout;
         let Some((extractor, was_compiled)) = self.cache.get(key.clone(), within, compile).await else {
@@ -146,7 +147,7 @@ impl Engine {
         targets: &[usize],
         sampling: Sampling,
         bounds: Bounds,
-    ) -> formwork_extract::ExtractorBuilder<Value> {
+    ) -> Result<formwork_extract::ExtractorBuilder<Value>, Problem> {
         let defaults = &self.defaults;
         let mut policy = defaults.limit(Policy::default());
         policy.attempts = self.attempts();
@@ -157,10 +158,12 @@ impl Engine {
         if bounds.is_eager {
             (policy.attempts, policy.patching) = (1, Patching::Never);
         }
-        let schema = Arc::new(Inline::new(identifier(&spec.name), spec.schema.value().clone()));
+        let mut schema = spec.schema.value().clone();
+        let rules = take_rules(&mut schema).map_err(|message| Problem::invalid("schema", message))?;
+        let schema = Arc::new(Inline::new(identifier(&spec.name), schema));
         let mut builder = Extractor::for_schema(schema)
             .with_policy(policy)
-            .with_rules(spec.rules.iter().cloned())
+            .with_rules(spec.rules.iter().cloned().chain(rules))
             // A request does not wait for the money of other requests.
             .with_max_budget_wait(Duration::ZERO);
         if self.limits.any {
@@ -175,7 +178,8 @@ impl Engine {
         for (input, output) in &spec.examples {
             builder = builder.with_example(input.clone(), output);
         }
-        self.targets(targets).fold(builder, |builder, target| builder.with_target(target.backend.clone()))
+        let targets = self.targets(targets).map(|target| target.backend.clone());
+        Ok(targets.fold(builder, formwork_extract::ExtractorBuilder::with_target))
     }
 
     /// Returns the maximum cost of a request in millionths of a US dollar, and that of its first call. A token has at
@@ -280,21 +284,25 @@ pub(crate) fn reply(want: &Want, results: &[Result<Outcome<Value>, Error>]) -> R
         [Ok(outcome)] => Some(outcome.trust.clone()),
         _ => None,
     };
-    let mut reply = Reply { trust, ..Reply::default() };
+    let made = |result: &Result<Outcome<Value>, Error>| match result {
+        Ok(outcome) => outcome.calls.len(),
+        Err(error) => error.calls().len(),
+    };
+    let calls = results.iter().map(made).sum();
+    let mut reply = Reply { trust, calls, ..Reply::default() };
     for result in results {
-        let (usage, cost, calls) = match result {
-            Ok(outcome) => (outcome.usage, outcome.cost, outcome.calls.len()),
-            Err(error) => (error.usage(), error.cost(), error.calls().len()),
+        let (usage, cost) = match result {
+            Ok(outcome) => (outcome.usage, outcome.cost),
+            Err(error) => (error.usage(), error.cost()),
         };
         reply.usage = reply.usage.plus(usage);
         reply.cost = reply.cost.plus(cost);
-        reply.calls += calls;
         reply.not_stated.extend(result.iter().flat_map(|outcome| outcome.not_stated.iter().cloned()));
         reply.warnings.extend(result.iter().flat_map(|outcome| outcome.warnings.iter().cloned()));
         reply.choices.push(match result {
             Ok(outcome) => choice(want, &outcome.value),
             Err(error) => match problem::of_error(error) {
-                Unaccepted::Problem(problem) => return Err(problem),
+                Unaccepted::Problem(problem) => return Err(Problem { calls, ..problem }),
                 Unaccepted::Refused(reason) => Choice::new(Content::Refusal(reason), Finish::Refused),
                 Unaccepted::Truncated(text) => {
                     let content = match want {

@@ -63,7 +63,7 @@
 //! | request | |
 //! |---|---|
 //! | `x-formwork-contract` | the name of a contract of the folder |
-//! | `x-formwork-budget` | the most that the request may cost, in US dollars |
+//! | `x-formwork-budget` | the most that the request may cost, in US dollars; with `n`, each answer has an equal share |
 //! | `x-formwork-deadline` | the most seconds that it may take |
 //! | `x-formwork-stream` | `certain` (default): a stream shows the answer once it holds; `eager`: the first completion as it comes, and an error at the end if it does not hold |
 //! | `x-formwork-evidence` | `on`: `evidence` (the places of the values in the messages) and `confidence` of each value, in `formwork` of the usage |

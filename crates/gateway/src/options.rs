@@ -56,7 +56,7 @@ pub(crate) const OPTIONS: [Header; 9] = [
     },
     Header {
         name: "x-formwork-budget",
-        about: "The most that the request may cost, in US dollars.",
+        about: "The most that the request may cost, in US dollars. With `n`, each answer has an equal share.",
         read: |options, header, text| {
             let usd = header.number(text, "US dollars, such as 0.05", 1e6)?;
             options.bounds.budget = Some((usd * 1e6).round() as u64);

@@ -15,8 +15,8 @@ use crate::stderr::say;
 const AFTER_HELP: &str = "\
 Examples:
   formwork init
-  formwork init openai/gpt-4o-mini
-  formwork init anthropic/claude-sonnet-4-5 openai/gpt-4o-mini --file team.toml
+  formwork init openai/gpt-5.4-mini
+  formwork init anthropic/claude-sonnet-4-6 openai/gpt-5.4-mini --file team.toml
   formwork init openai/qwen3 --base-url http://localhost:8000/v1 --key-env TEAM_KEY
   formwork init local
 
@@ -30,7 +30,7 @@ Exit codes: 0 the file is written, 2 wrong usage, or the file exists (--force re
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The models in order, each with its kind: openai/gpt-4o-mini
+    /// The models in order, each with its kind: openai/gpt-5.4-mini
     #[arg(value_name = "MODEL")]
     models: Vec<String>,
     /// The file to write
@@ -101,7 +101,7 @@ fn write(args: &Args, text: &str) -> Result<(), Failed> {
 /// Asks for missing arguments.
 fn questions(args: &Args, providers: &Providers) -> Result<Answers, Failed> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        let message = "name a model, such as openai/gpt-4o-mini or local: the command asks questions only on a terminal";
+        let message = "name a model, such as openai/gpt-5.4-mini or local: the command asks questions only on a terminal";
         return Err(Failed::usage(message));
     }
     let kinds: Vec<&str> = providers.kinds().map(|kind| kind.name()).collect();
@@ -158,7 +158,7 @@ fn text(answers: &Answers, providers: &Providers) -> Result<String, Failed> {
             None if model == "local" => ("local", None),
             _ => {
                 let message =
-                    format!("`{model}` names no kind and model: write KIND/MODEL, as in openai/gpt-4o-mini");
+                    format!("`{model}` names no kind and model: write KIND/MODEL, as in openai/gpt-5.4-mini");
                 return Err(Failed::usage(message));
             }
         };

@@ -13,7 +13,7 @@ use crate::stderr::say;
 
 const AFTER_HELP: &str = "\
 Examples:
-  formwork keys add alice --budget 5.00 --per day --rpm 60 --models gpt-5-mini,local --expires 90d
+  formwork keys add alice --budget 5.00 --per day --rpm 60 --models gpt-5.4-mini,local --expires 90d
   formwork keys list
   formwork keys rotate alice
   formwork keys revoke alice
@@ -41,7 +41,7 @@ pub(crate) struct Args {
 
 const ADD: &str = "\
 Examples:
-  formwork keys add alice --budget 5.00 --per day --rpm 60 --models gpt-5-mini,local --expires 90d
+  formwork keys add alice --budget 5.00 --per day --rpm 60 --models gpt-5.4-mini,local --expires 90d
   formwork keys add bob --tpm 100000 --max-open 4
   formwork keys add ops --role admin
   KEY=$(formwork keys add ci)

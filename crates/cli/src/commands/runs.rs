@@ -50,7 +50,7 @@ pub(crate) struct Args {
 const LIST: &str = "\
 Examples:
   formwork runs list
-  formwork runs list --outcome rejected --model gpt-5-mini --since 24h
+  formwork runs list --outcome rejected --model gpt-5.4-mini --since 24h
   formwork runs list --class type --path \"$.items[*].price\" --json
 
 What earlier calls showed about providers and changes later calls is printed to standard error; see `formwork doctor`.

@@ -20,7 +20,6 @@ pub struct CheckInput {
     #[serde(default)]
     pub id: Value,
     /// The JSON Schema (default: that of `--schema`).
-    #[serde(default)]
     pub schema: Option<Value>,
     /// The document.
     pub data: Value,

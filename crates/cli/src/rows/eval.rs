@@ -20,13 +20,10 @@ pub struct EvalGold {
     #[serde(default, deserialize_with = "present")]
     pub expected: Option<Value>,
     /// The JSON Schema of the value (default: that of `--schema`, if given).
-    #[serde(default)]
     pub schema: Option<Value>,
     /// The input text.
-    #[serde(default)]
     pub input: Option<String>,
     /// A file with the input text, relative to the file of the gold, in the place of `input`.
-    #[serde(default)]
     pub file: Option<String>,
 }
 

@@ -24,7 +24,6 @@ pub struct EvidenceInput {
     /// The answer.
     pub value: Value,
     /// The JSON Schema of the answer (default: that of `--schema`, if given).
-    #[serde(default)]
     pub schema: Option<Value>,
 }
 

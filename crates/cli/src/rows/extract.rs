@@ -23,7 +23,6 @@ pub struct ExtractInput {
     /// The input text.
     pub input: String,
     /// The JSON Schema of the answer (default: that of `--schema`).
-    #[serde(default)]
     pub schema: Option<Value>,
 }
 

@@ -24,7 +24,6 @@ pub struct ReadInput {
     #[serde(alias = "text")]
     pub input: String,
     /// The JSON Schema of the document (default: that of `--schema`, if given).
-    #[serde(default)]
     pub schema: Option<Value>,
 }
 

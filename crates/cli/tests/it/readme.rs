@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use formwork::config::Config;
+use formwork_dialect::registry::Registry;
 use formwork_testkit::server::{Reply, Server};
 
 use super::config::of;
@@ -338,6 +339,31 @@ fn every_file_that_the_pages_and_the_help_of_the_command_name_exists() {
         }
     }
     assert!(paths > 30, "{paths}");
+}
+
+/// A word of a page or of the command's sources that the registry knows as a model with a date of retirement.
+fn retiring(text: &str) -> Option<&str> {
+    let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && !"-._/:@".contains(letter));
+    let mut words = words.map(|word| word.trim_matches(|letter: char| !letter.is_ascii_alphanumeric()));
+    words.find(|word| Registry::embedded().lookup(word).is_some_and(|model| model.retires.is_some()))
+}
+
+#[test]
+fn no_example_names_a_model_that_retires() {
+    fn sources(folder: &Path) -> Vec<(String, String)> {
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let of = |path: PathBuf| match path.is_dir() {
+            true => sources(&path),
+            false => vec![(path.display().to_string(), fs::read_to_string(&path).unwrap())],
+        };
+        entries.flat_map(of).collect()
+    }
+    let sources = sources(&root().join("crates/cli/src"));
+    assert!(sources.len() > 50, "{}", sources.len());
+    for (name, text) in pages().into_iter().chain(sources) {
+        assert_eq!(retiring(&text), None, "{name}: a user who copies it soon gets an error of the vendor");
+    }
+    assert_eq!(retiring("formwork init openai/gpt-4o-mini, or local."), Some("openai/gpt-4o-mini"));
 }
 
 /// The block of a page that begins with this command, as command and output.

@@ -89,6 +89,10 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
+    /// The [reasoning tokens](Self::reasoning_tokens) of a model that reasons for an unknown time: OpenAI's guide advises to
+    /// reserve as many for reasoning and answer.
+    pub const REASONING_TOKENS: u32 = 25_000;
+
     /// Creates the capabilities of a provider with this enforcement and no other promise.
     pub fn new(enforcement: Enforcement) -> Self {
         Self { enforcement, ..Self::default() }

@@ -1,7 +1,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::Call;
+use crate::call::written;
 
 /// The tokens of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -114,16 +116,13 @@ impl Usage {
         Self { input_tokens, output_tokens: estimate.output_tokens, estimated: true, ..self }
     }
 
-    /// Estimates the usage of a call from lengths, at four bytes per token. `answered` is the length of the answer in
-    /// bytes.
+    /// Estimates the usage of a call from lengths, at four bytes per token: its messages, and the schema and the tools that it
+    /// sends. `answered` is the length of the answer in bytes.
     pub fn estimate(call: &Call, answered: usize) -> Self {
-        let prompt_bytes: usize = call
-            .messages
-            .iter()
-            .flat_map(|message| message.texts())
-            .chain(call.prefill.as_deref())
-            .map(str::len)
-            .sum();
+        let texts = call.messages.iter().flat_map(|message| message.texts()).chain(call.prefill.as_deref());
+        let schema = call.lowered.schema_json().map_or("", RawValue::get);
+        let prompt_bytes = texts.chain([schema]).map(str::len).sum::<usize>()
+            + call.tools.iter().map(written).sum::<usize>();
         Self {
             input_tokens: prompt_bytes.div_ceil(4) as u64,
             output_tokens: answered.div_ceil(4) as u64,

@@ -33,7 +33,7 @@ const IN_PROCESS: &str = "[providers.local]\nkind = \"local\"\n";
 ///
 ///         [providers.backup]
 ///         kind = "openai"
-///         model = "gpt-4o-mini"
+///         model = "gpt-5.4-mini"
 ///         api_key_env = "OPENAI_API_KEY"
 ///     "#,
 /// )?;
@@ -79,37 +79,25 @@ pub enum Named<'c> {
     Provider(&'c Section),
     /// A list of providers.
     List(&'c TargetList),
-    /// An alias for a kind of provider with a model, for example `openai/gpt-4o-mini`.
+    /// An alias for a kind of provider with a model, for example `openai/gpt-5.4-mini`.
     Model(&'c str),
 }
 
 /// The keys besides `providers`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 struct Rest {
-    #[serde(default)]
     targets: Option<Vec<String>>,
-    #[serde(default)]
     order: Option<TargetOrder>,
-    #[serde(default)]
     weights: Option<Vec<u32>>,
-    #[serde(default)]
     lists: Lists,
-    #[serde(default)]
     aliases: Aliases,
-    #[serde(default)]
     defaults: Defaults,
-    #[serde(default)]
     registry: Option<PathBuf>,
-    #[serde(default)]
     contracts: Option<PathBuf>,
-    #[serde(default)]
     serve: Serve,
-    #[serde(default)]
     telemetry: Telemetry,
-    #[serde(default)]
     health: Thresholds,
-    #[serde(default)]
     redaction: Redaction,
 }
 
@@ -309,7 +297,7 @@ impl Config {
                 let nearest = nearest(aliased, names).map(|name| format!(": did you mean `{name}`?"));
                 let message = format!(
                     "the alias `{alias}` names `{aliased}`, which is no provider and no list of this file, and no model \
-                     with its kind such as `openai/gpt-4o-mini`{}",
+                     with its kind such as `openai/gpt-5.4-mini`{}",
                     nearest.unwrap_or_default()
                 );
                 return Err(self.document.error(self.document.quoted(aliased), &message));

@@ -77,7 +77,7 @@ pub fn schema(providers: &Providers) -> Value {
                 "additionalProperties": {"$ref": "#/$defs/TargetList"},
             },
             "aliases": {
-                "description": "Further names of a provider, a list, or a model with its kind (`openai/gpt-4o-mini`).",
+                "description": "Further names of a provider, a list, or a model with its kind (`openai/gpt-5.4-mini`).",
                 "type": "object",
                 "additionalProperties": {"type": "string"},
             },

@@ -3,8 +3,8 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use formwork_core::{Capabilities, Fault, Layer as _, Lower, Price, SharedProvider, Tighten};
-use formwork_dialect::registry::{Entry, known_price};
+use formwork_core::{Capabilities, Effort, Fault, Layer as _, Lower, Price, SharedProvider, Tighten};
+use formwork_dialect::registry::{Entry, Reasoning, known_price};
 use formwork_dialect::{Dialects, Limited, Tool};
 use formwork_extract::{Backend, ObservationStore};
 use formwork_layers::{Concurrency, Rate, Timeout, Tokens, Trace};
@@ -204,6 +204,12 @@ impl Made {
         }
         if let Some(tighten) = tighten {
             backend = backend.with_tighten(*tighten);
+        }
+        // A model reasons at every host alike.
+        let known = section.registry().lookup(&format!("{}/{}", self.vendor, self.model));
+        let by_itself = known.map(|row| matches!(row.reasoning, Reasoning::ByDefault | Reasoning::Always));
+        if section.settings().effort.map_or(by_itself == Some(true), |effort| effort != Effort::None) {
+            backend = backend.with_reasoning_tokens(Capabilities::REASONING_TOKENS);
         }
         if let Some(row) = row {
             retirement::warn(row, &self.model, &section.name);

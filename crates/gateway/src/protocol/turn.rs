@@ -81,8 +81,11 @@ impl Turn {
         &mut self.calls[nth]
     }
 
-    /// Adds a piece to the text of an answer.
+    /// Adds a piece to the text of an answer: a text, or a list of parts, of which thoughts are no text.
     pub(super) fn push_text(&mut self, answer: u64, text: &Value) {
+        for part in items(text).filter(|part| part["type"] != "thinking" && part["type"] != "reasoning") {
+            self.push_text(answer, if part.is_string() { part } else { &part["text"] });
+        }
         let Some(text) = text.as_str() else { return };
         match self.texts.iter_mut().find(|(number, _)| *number == answer) {
             Some((_, known)) => known.push_str(text),
@@ -109,6 +112,15 @@ pub(super) fn set_part(parts: &mut Value, kind: &str, text: &str) {
             nth <= first + 1 || part["type"] != kind
         });
     }
+}
+
+/// Returns whether a reason for the end of an answer says that it is not whole. Servers have words of other protocols, too.
+pub(super) fn is_unfinished(reason: &Value) -> bool {
+    const LIMITS: [&str; 5] =
+        ["length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"];
+    const REFUSALS: [&str; 3] = ["content_filter", "safety", "refusal"];
+    let known = |reason: &str| LIMITS.iter().chain(&REFUSALS).any(|known| known.eq_ignore_ascii_case(reason));
+    reason.as_str().is_some_and(known)
 }
 
 pub(super) fn items(list: &Value) -> impl Iterator<Item = &Value> {

@@ -83,7 +83,7 @@ async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Re
     // There are no tokens of an answer.
     let mut ask = Ask::plain(model);
     ask.sampling.max_tokens = Some(0);
-    let cost = (!is_free).then_some(Cost { ask: &ask, prompt, is_passed: true });
+    let cost = (!is_free).then_some(Cost { ask: &ask, prompt, is_run: false });
     let begun = asker.begin(None, cost).await?;
     let unanswered = begun.shared.engine.unanswered(&ask, prompt, 1);
     let pass = Pass {

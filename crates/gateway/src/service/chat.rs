@@ -47,7 +47,7 @@ async fn work(
         asker.shared.engine.targets(&asker.targets).next().is_some_and(|target| target.raw(own).is_some());
     let unused: Vec<String> = asker.options.of_contracts().map(str::to_owned).collect();
     let is_passed = is_own && asker.options.contract.is_none() && protocol.is_plain(&document);
-    let cost = is_passed.then_some(Cost { ask: &ask, prompt, is_passed });
+    let cost = is_passed.then_some(Cost { ask: &ask, prompt, is_run: false });
     let mut begun = asker.begin(Some(document.text()), cost).await?;
     if is_passed {
         let is_stream = protocol.is_stream(&document);

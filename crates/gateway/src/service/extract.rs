@@ -40,10 +40,8 @@ pub(crate) struct ExtractRequest {
     /// The text that the value is about.
     input: String,
     /// The JSON Schema of the value, in place of `contract`.
-    #[serde(default)]
     schema: Option<Value>,
     /// The name of a contract of the service, in place of `schema`.
-    #[serde(default)]
     contract: Option<String>,
     /// The members that the text may lack: "all", or a list of paths such as "$.items[*].note" (default: those that the schema marks).
     #[serde(default)]
@@ -59,22 +57,16 @@ pub(crate) struct ExtractRequest {
     #[schemars(with = "Vec<Value>")]
     rules: Vec<Rule>,
     /// Instructions for the model, as a system message.
-    #[serde(default)]
     instructions: Option<String>,
     /// The targets, in the order in which they are called (default: those of the configuration).
     #[serde(default)]
     targets: Vec<String>,
     /// The most that it may cost, in US dollars.
-    #[serde(default)]
     budget: Option<f64>,
     /// The most seconds that it may take.
-    #[serde(default)]
     deadline: Option<f64>,
-    #[serde(default)]
     temperature: Option<f64>,
-    #[serde(default)]
     seed: Option<u64>,
-    #[serde(default)]
     max_tokens: Option<u32>,
     /// Whether the result has `evidence`, the places of the values in the input, and `confidence` in each of them (default: no).
     #[serde(default)]
@@ -128,7 +120,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     let ask = Ask { want, sampling, ..Ask::plain(model) };
     let mut prompt = Extent::default();
     prompt.add(text.len());
-    let cost = Cost { ask: &ask, prompt, is_passed: false };
+    let cost = Cost { ask: &ask, prompt, is_run: true };
     let Begun { shared, client, options, targets, mut record, id, turn, .. } =
         asker.begin(Some(&text), Some(cost)).await?;
     let ready = shared.engine.ready(&spec, &targets, sampling, options.bounds).await;

@@ -85,7 +85,8 @@ impl Job {
         if let Some((spec, _)) = spec.as_ref().filter(|_| self.options.contract.is_some()) {
             prompt.add(spec.schema.length());
         }
-        let cost = Cost { ask: &self.ask, prompt, is_passed };
+        let is_run = spec.is_some() && !is_passed && !self.is_talk();
+        let cost = Cost { ask: &self.ask, prompt, is_run };
         let record = (&self.client, &mut *self.record);
         reserve(&self.shared, record, cost, &self.targets, &mut self.options.bounds).await?;
         Ok(spec)
@@ -119,9 +120,15 @@ impl Job {
         self.meta.ignored.clone_from(&self.ask.ignored);
     }
 
+    /// Returns the limit of money of each answer: equal shares of that of the request.
+    pub(super) fn share(&self) -> Option<u64> {
+        self.options.bounds.budget.map(|budget| budget / u64::from(self.ask.count.max(1)))
+    }
+
     /// Compiles the contract, and counts whether that was done before.
     pub(super) async fn ready(&self, spec: &Spec) -> Result<Ready, Problem> {
         let mut bounds = self.options.bounds;
+        bounds.budget = self.share();
         bounds.is_eager = self.is_eager();
         bounds.deadline = Some(self.until.saturating_duration_since(Instant::now()));
         let ready = self.shared.engine.ready(spec, &self.targets, self.ask.sampling, bounds).await?;

@@ -27,6 +27,8 @@ pub(super) struct Judge {
     /// The contract of a text.
     format: Option<Extractor<Value>>,
     pub(super) is_required: bool,
+    /// The text that the turn is about, for rules.
+    source: String,
 }
 
 /// A value that was found in a text, and what was changed in it.
@@ -42,6 +44,11 @@ pub(super) struct Wrong {
     pub(super) violations: Vec<Violation>,
 }
 
+/// Returns the number of calls that had an answer.
+fn answers(made: &[Made]) -> usize {
+    made.iter().filter(|made| !made.has_failed()).count()
+}
+
 impl Judge {
     /// Compiles the contracts of a request.
     ///
@@ -54,7 +61,8 @@ impl Judge {
             Want::Json { name, schema } => (Vec::new(), false, Some((name, schema))),
             Want::Text => return Ok(Self::default()),
         };
-        let mut judge = Self { is_required, ..Self::default() };
+        let source = job.ask.messages.last().map(|message| message.text()).unwrap_or_default();
+        let mut judge = Self { is_required, source, ..Self::default() };
         let tools = tools.into_iter().map(|tool| (tool.name, tool.parameters, true));
         let format = format.map(|(name, schema)| (name, schema, false));
         for (name, schema, is_tool) in tools.chain(format) {
@@ -92,24 +100,33 @@ impl Judge {
         !self.is_required && self.format.is_none()
     }
 
-    /// Returns the correction with which a request is sent again.
+    fn context(&self) -> Context<'_> {
+        Context { source: &self.source, ..Context::EMPTY }
+    }
+
+    /// Returns the correction with which a request is sent again, within a limit of money.
     ///
     /// # Errors
-    /// The problem of a turn that does not hold after the calls that were made, if the attempts or the budget are used up.
-    pub(super) fn again(&self, job: &Job, made: &[Made], wrong: Wrong) -> Result<String, Problem> {
+    /// The problem of a turn that does not hold after the calls that were made, if the attempts or the money are used up.
+    pub(super) fn again(
+        &self,
+        job: &Job,
+        made: &[Made],
+        wrong: Wrong,
+        limit: Option<u64>,
+    ) -> Result<String, Problem> {
         let engine = &job.shared.engine;
-        let attempts = made.iter().filter(|made| !made.has_failed()).count();
-        if attempts >= engine.attempts() as usize {
-            return Err(self.problem(wrong, made.len()));
+        if answers(made) >= engine.attempts() as usize {
+            return Err(self.problem(wrong, made));
         }
-        if let Some(limit) = job.options.bounds.budget {
+        if let Some(limit) = limit {
             let price = engine.targets(&job.targets).next().and_then(|target| target.backend.price());
             let cost = |usage: Usage| price.and_then(|price| price.of(usage).micro_usd).unwrap_or(0);
             let spent: u64 = made.iter().map(|made| cost(made.usage)).sum();
             let next = made.iter().map(|made| cost(made.usage)).max().unwrap_or(0);
             if spent.saturating_add(next) > limit {
                 let message = format!("the budget does not allow another call; {}", wrong.message);
-                return Err(Problem { kind: Kind::OutOfBudget, message, ..self.problem(wrong, made.len()) });
+                return Err(Problem { kind: Kind::OutOfBudget, message, ..self.problem(wrong, made) });
             }
         }
         Ok(wrong.message)
@@ -176,7 +193,7 @@ impl Judge {
         let mut convertible = Vec::new();
         for document in documents {
             let (inexact, mut warnings) = precision(&document.rounded);
-            let mut judged = contract.judge(&document.value, &Context::EMPTY);
+            let mut judged = contract.judge(&document.value, &self.context());
             if inexact.is_empty() && judged.is_accepted() {
                 let is_same = serde_json::from_str::<Value>(text).is_ok();
                 warnings.extend(std::mem::take(&mut judged.warnings).into_iter().map(Warning::from));
@@ -189,7 +206,7 @@ impl Judge {
         }
         // A document that satisfies the contract as it is comes before one that does after a change.
         for (value, mut warnings) in convertible {
-            let settled = contract.settle(value, &Context::EMPTY);
+            let settled = contract.settle(value, &self.context());
             if settled.judgement.is_accepted() {
                 warnings.extend(settled.warnings());
                 return Some(Ok(Some(Found { value: settled.value, warnings })));
@@ -244,18 +261,19 @@ impl Judge {
                 }
             },
         };
-        let judged = tool.plan().contract().judge(&value, &Context::EMPTY).violations;
+        let judged = tool.plan().contract().judge(&value, &self.context()).violations;
         precision(&rounded).0.into_iter().chain(judged).collect()
     }
 
-    /// Returns the problem of a turn that does not hold after so many calls.
-    pub(super) fn problem(&self, wrong: Wrong, calls: usize) -> Problem {
+    /// Returns the problem of a turn that does not hold after these calls.
+    pub(super) fn problem(&self, wrong: Wrong, made: &[Made]) -> Problem {
+        let (attempts, calls) = (answers(made), made.len());
         let message = match wrong.violations.first() {
             Some(violation) if self.format.is_some() => {
-                format!("no answer was valid after {calls} attempts: {violation}")
+                format!("no answer was valid after {attempts} attempts: {violation}")
             }
-            Some(violation) => format!("no call of a tool was valid after {calls} attempts: {violation}"),
-            None => format!("no tool was called in {calls} attempts"),
+            Some(violation) => format!("no call of a tool was valid after {attempts} attempts: {violation}"),
+            None => format!("no tool was called in {attempts} attempts"),
         };
         Problem { violations: wrong.violations, calls, ..Problem::new(Kind::Unmendable, message) }
     }

@@ -270,7 +270,7 @@ impl Native {
             self.end_call(wrong.as_ref(), true);
             let Some(wrong) = wrong else { return Ok(line.client.send(held).await) };
             if is_shown {
-                return Err(self.judge.problem(wrong, self.job.record.made.len()));
+                return Err(self.judge.problem(wrong, &self.job.record.made));
             }
             // A client that leaves now is noticed here, and the call is dropped.
             let waited = line.client.wait(self.again(wrong), true).await;
@@ -304,7 +304,8 @@ impl Native {
 
     /// Sends the request again, with the violations.
     async fn again(&mut self, wrong: Wrong) -> Result<HttpResponse<formwork_wire::Body>, Problem> {
-        let message = self.judge.again(&self.job, &self.job.record.made, wrong)?;
+        let limit = self.job.options.bounds.budget;
+        let message = self.judge.again(&self.job, &self.job.record.made, wrong, limit)?;
         self.job.protocol.add_message(&mut self.body, &message);
         let response = self.send().await?;
         let none = || Problem::new(Kind::Unavailable, "no other target has the protocol of the request");

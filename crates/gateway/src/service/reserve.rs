@@ -15,8 +15,9 @@ use crate::record::Record;
 pub(super) struct Cost<'a> {
     pub(super) ask: &'a Ask,
     pub(super) prompt: Extent,
-    /// Whether the request is passed on as it is: it keeps its own limit from the start, because nothing ends it later.
-    pub(super) is_passed: bool,
+    /// Whether runs keep the calls within the limit. Other requests keep their own limit from the start, because nothing ends their
+    /// calls later.
+    pub(super) is_run: bool,
 }
 
 /// Reserves the maximum cost of a request, and limits its runs to what was reserved. A request that is refused is recorded.
@@ -41,18 +42,18 @@ pub(super) async fn reserve(
 async fn reserved(
     shared: &Shared,
     client: &Client,
-    Cost { ask, prompt, is_passed }: Cost<'_>,
+    Cost { ask, prompt, is_run }: Cost<'_>,
     targets: &[usize],
     bounds: Bounds,
     run: Option<RecordId>,
 ) -> Result<(Option<Hold>, Option<u64>), Problem> {
-    let own = bounds.budget.filter(|_| is_passed);
+    let own = bounds.budget.filter(|_| !is_run);
     let key = client.0.as_ref();
     if key.is_none() && own.is_none() {
         return Ok((None, bounds.budget));
     }
     // Only a run limits its answers to what was reserved.
-    let is_run = !is_passed && ask.count == 1 && matches!(ask.want, Want::Json { .. } | Want::Call(_));
+    let is_run = is_run && ask.count == 1 && matches!(ask.want, Want::Json { .. } | Want::Call(_));
     let worst = shared.engine.worst(ask, prompt, targets, is_run);
     let (whole, call) = match (worst, key.and_then(|key| key.budget)) {
         (Ok(worst), _) => worst,

@@ -222,9 +222,9 @@ impl Talk<'_> {
             }
             if let Some(wrong) = wrong {
                 if open.is_shown {
-                    return Err(open.judge.problem(wrong, made.len()));
+                    return Err(open.judge.problem(wrong, made));
                 }
-                let correction = open.judge.again(open.job, made, wrong)?;
+                let correction = open.judge.again(open.job, made, wrong, open.job.share())?;
                 open.messages.push(Arc::new(Message::user(correction)));
                 continue;
             }

@@ -223,6 +223,39 @@ fn a_schema_that_was_refused_is_a_call_of_the_record() {
 }
 
 #[test]
+fn an_answer_is_read_in_all_forms_that_servers_send() {
+    let right = r#"{"age": 34}"#;
+    let part = |kind: &str, text: &str| json!({"type": kind, "text": text});
+    let message = |content: Value, reason: &str| json!({"message": {"role": "assistant", "content": content}, "finish_reason": reason});
+    let cut = json!(r#"{"age": "#);
+    let parts = json!([part("thinking", "Maria …"), part("text", right)]);
+    let protocol = &protocols()[0];
+    for choice in [
+        message(json!([part("text", right)]), "stop"),
+        message(parts.clone(), "stop"),
+        message(json!([{"type": "refusal", "refusal": "No."}]), "stop"),
+        json!({"message": {"role": "assistant", "text": right}, "finish_reason": "stop"}),
+        json!({"text": right, "finish_reason": "stop"}),
+        // They are not whole, and the client sees it.
+        message(cut.clone(), "max_tokens"),
+        message(cut.clone(), "model_length"),
+        message(cut, "CONTENT_FILTER"),
+    ] {
+        let body = json!({"choices": [choice]}).to_string();
+        let server = Server::start([Reply::json(body.clone())]).unwrap();
+        let got = protocol.gate(&server).post(protocol.path, &[], &with_format(protocol, false));
+        assert_eq!((got.status, got.text(), server.received().len()), (200, body.as_str().into(), 1));
+    }
+    // The thought stays beside a text that is converted.
+    let wrong = json!([part("thinking", "Maria …"), part("text", "```\n{\"age\": 34}\n```")]);
+    let body = json!({"choices": [message(wrong, "stop")]}).to_string();
+    let server = Server::start([Reply::json(body)]).unwrap();
+    let got = protocol.gate(&server).post(protocol.path, &[], &with_format(protocol, false)).json();
+    let content = &got["choices"][0]["message"]["content"];
+    assert_eq!((&content[0], &content[1]["text"]), (&part("thinking", "Maria …"), &json!(r#"{"age":34}"#)));
+}
+
+#[test]
 fn with_several_answers_each_is_judged() {
     let choices = |ages: [&str; 3]| {
         let choice = |(index, age): (usize, &str)| json!({"index": index, "message": {"role": "assistant", "content": age}, "finish_reason": "stop"});

@@ -13,6 +13,7 @@ use super::support::{Gate, completion, limits, now, request, schema, section, ta
 const BYTES_PER_TOKEN: usize = 4;
 
 /// A kind of request that is passed on in its own protocol.
+#[derive(Clone, Copy)]
 struct Kind {
     name: &'static str,
     provider: &'static str,
@@ -576,19 +577,31 @@ fn a_deadline_of_a_run_charges_the_prompt() {
 #[test]
 fn a_budget_bounds_every_kind_of_request_before_its_call() {
     for kind in kinds() {
-        for stream in [false, true] {
-            let server = Server::start([Reply::json("{}")]).unwrap();
-            // The prompt alone may cost more than both budgets.
-            let (ledger, secret) = ledger(50_000);
-            let with_key = gate(&kind, &server.url(), &ledger);
-            let without = Gate::new(&priced(&kind, &server.url()));
-            let body = kind.body(&"word ".repeat(80), stream);
-            let got = with_key.post(kind.path, &[("x-api-key", &secret)], &body);
-            assert_eq!(got.status, 429, "{}: {}", kind.name, got.text());
-            let got = without.post(kind.path, &[("x-formwork-budget", "0.05")], &body);
-            assert_eq!(got.status, 429, "{}: {}", kind.name, got.text());
-            assert!(server.received().is_empty(), "{}", kind.name);
-            assert_eq!((ledger.keys().unwrap()[0].spent, ledger.keys().unwrap()[0].held), (0, 0));
+        // Also where the target has another protocol, so that the request is translated.
+        let other = if kind.provider == "anthropic" { "openai" } else { "anthropic" };
+        let translated = Kind { provider: other, ..kind };
+        for target in [&kind, &translated] {
+            if target.provider == other && kind.name == "embeddings" {
+                continue;
+            }
+            for stream in [false, true] {
+                let at = format!("{} to {}, {stream}", kind.name, target.provider);
+                let server = Server::start([Reply::json("{}")]).unwrap();
+                // The prompt alone may cost more than both budgets.
+                let (ledger, secret) = ledger(50_000);
+                let with_key = gate(target, &server.url(), &ledger);
+                let without = Gate::new(&priced(target, &server.url()));
+                let body = kind.body(&"word ".repeat(80), stream);
+                let own = [("x-api-key", secret.as_str()), ("x-formwork-budget", "0.000001")];
+                for headers in [&own[..1], &own[..]] {
+                    let got = with_key.post(kind.path, headers, &body);
+                    assert_eq!(got.status, 429, "{at}: {}", got.text());
+                }
+                let got = without.post(kind.path, &[("x-formwork-budget", "0.05")], &body);
+                assert_eq!(got.status, 429, "{at}: {}", got.text());
+                assert!(server.received().is_empty(), "{at}");
+                assert_eq!((ledger.keys().unwrap()[0].spent, ledger.keys().unwrap()[0].held), (0, 0));
+            }
         }
     }
     // Neither many answers nor long ones get around it.
@@ -601,6 +614,31 @@ fn a_budget_bounds_every_kind_of_request_before_its_call() {
         body[name] = value.into();
         assert_eq!(gate.post(kind.path, &[("x-api-key", &secret)], &body).status, 429, "{name}");
         assert!(server.received().is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn the_answers_of_a_request_share_its_budget() {
+    // A call may cost half a dollar, and costs 0.40.
+    let choices = json!([{"index": 0, "message": {"role": "assistant", "content": "{\"age\": 340}"}, "finish_reason": "stop"}]);
+    let usage = json!({"prompt_tokens": 300, "completion_tokens": 100, "total_tokens": 400});
+    let server =
+        Server::start([Reply::json(json!({"choices": choices, "usage": usage}).to_string())]).unwrap();
+    let kind = &kinds()[0];
+    let (ledger, secret) = ledger(1_500_000);
+    let (with_key, without) = (gate(kind, &server.url(), &ledger), Gate::new(&priced(kind, &server.url())));
+    let format = json!({"type": "json_schema", "json_schema": {"name": "p", "schema": schema()}});
+    for (gate, header) in
+        [(&without, ("x-formwork-budget", "1.5")), (&with_key, ("x-api-key", secret.as_str()))]
+    {
+        let mut body = kind.body("Maria, 34", false);
+        (body["response_format"], body["n"], body["user"]) = (format.clone(), 2.into(), "u".into());
+        let before = server.received().len();
+        let got = gate.post(kind.path, &[header], &body);
+        let calls = server.received().len() - before;
+        assert_eq!(got.status, 429, "{}", got.text());
+        assert!(calls as f64 * 0.4 <= 1.5 && calls >= 2, "{calls} calls");
+        assert_eq!(got.header("x-formwork-calls"), Some(calls.to_string().as_str()));
     }
 }
 

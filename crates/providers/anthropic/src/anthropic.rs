@@ -121,9 +121,9 @@ impl Anthropic {
     /// use formwork_core::{Call, Lowered, Message};
     /// use formwork_wire::Wire;
     ///
-    /// let wire = Anthropic::new("claude-sonnet-4-5@20250929").with_vertex("p-1", "global");
+    /// let wire = Anthropic::new("claude-haiku-4-5@20251001").with_vertex("p-1", "global");
     /// let request = wire.encode(&Call::new(vec![Message::user("Hello.")], Lowered::default()))?;
-    /// let path = "/v1/projects/p-1/locations/global/publishers/anthropic/models/claude-sonnet-4-5@20250929:streamRawPredict";
+    /// let path = "/v1/projects/p-1/locations/global/publishers/anthropic/models/claude-haiku-4-5@20251001:streamRawPredict";
     /// assert_eq!(request.uri().path(), path);
     /// let body: serde_json::Value = serde_json::from_slice(request.body()).unwrap();
     /// assert_eq!((&body["anthropic_version"], &body["model"]), (&"vertex-2023-10-16".into(), &serde_json::Value::Null));

@@ -23,7 +23,7 @@ impl Transport for Canned {
         let document = json!({
             "candidates": [{"content": {"parts": [{"text": "{\"age\": 34}"}], "role": "model"}, "finishReason": "STOP"}],
             "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 6, "thoughtsTokenCount": 20},
-            "modelVersion": "gemini-2.5-flash",
+            "modelVersion": "gemini-3.5-flash",
         });
         Ok(Response::new(document.to_string().into_bytes().into()))
     }
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let call = Call::new(vec![Message::user("Maria, 34, moved to Lisbon.")], lowered)
             .with_schema_name("person")
             .with_max_tokens(400);
-        let provider = Http::new(Gemini::new("gemini-2.5-flash").with_stream(false), Arc::new(Canned));
+        let provider = Http::new(Gemini::new("gemini-3.5-flash").with_stream(false), Arc::new(Canned));
         let completion =
             futures_util::FutureExt::now_or_never(async { provider.call(&call).await?.collect().await });
         println!("{:?}\n", completion.transpose()?);

@@ -18,7 +18,7 @@ pub const DEFAULT_URL: &str = "https://generativelanguage.googleapis.com";
 /// ```
 /// use formwork_gemini::{GeminiConfig, Preset};
 ///
-/// let config: GeminiConfig = serde_json::from_str(r#"{"model": "gemini-2.5-flash", "preset": "vertex"}"#)?;
+/// let config: GeminiConfig = serde_json::from_str(r#"{"model": "gemini-3.5-flash", "preset": "vertex"}"#)?;
 /// assert_eq!(config.preset, Preset::Vertex);
 /// assert_eq!(GeminiConfig::default().preset, Preset::Gemini);
 /// # Ok::<(), serde_json::Error>(())
@@ -38,7 +38,7 @@ pub enum Preset {
 /// ```
 /// use formwork_gemini::GeminiConfig;
 ///
-/// let config: GeminiConfig = serde_json::from_str(r#"{"model": "gemini-2.5-flash", "preset": "vertex", "project": "p-1"}"#).unwrap();
+/// let config: GeminiConfig = serde_json::from_str(r#"{"model": "gemini-3.5-flash", "preset": "vertex", "project": "p-1"}"#).unwrap();
 /// let resolved = config.resolve()?;
 /// assert_eq!(resolved.base_url, "https://aiplatform.googleapis.com");
 /// assert_eq!(resolved.api_key_env.as_deref(), Some("GOOGLE_OAUTH_ACCESS_TOKEN"));
@@ -47,7 +47,7 @@ pub enum Preset {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GeminiConfig {
-    /// The model's identifier, for example `gemini-2.5-flash`.
+    /// The model's identifier, for example `gemini-3.5-flash`.
     pub model: String,
     /// The API: `gemini` (AI Studio, the default) or `vertex`.
     #[serde(default)]
@@ -92,7 +92,7 @@ pub struct GeminiConfig {
 /// ```
 /// use formwork_gemini::{GeminiConfig, Gemini};
 ///
-/// let resolved = GeminiConfig { model: "gemini-2.5-flash".to_owned(), ..GeminiConfig::default() }.resolve()?;
+/// let resolved = GeminiConfig { model: "gemini-3.5-flash".to_owned(), ..GeminiConfig::default() }.resolve()?;
 /// assert_eq!(resolved.base_url, "https://generativelanguage.googleapis.com");
 /// assert_eq!(resolved.auth, Gemini::AUTH);
 /// # Ok::<(), formwork_core::Error>(())

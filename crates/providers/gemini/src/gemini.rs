@@ -35,7 +35,7 @@ pub enum ThinkingLevel {
 /// use formwork_gemini::Gemini;
 /// use formwork_wire::Wire;
 ///
-/// let wire = Gemini::new("gemini-2.5-flash").with_stream(false);
+/// let wire = Gemini::new("gemini-3.5-flash").with_stream(false);
 /// assert_eq!(wire.capabilities().dialects, Gemini::DIALECTS);
 /// ```
 #[must_use]
@@ -68,7 +68,7 @@ impl Gemini {
     /// The supported schema dialects, strictest first.
     pub const DIALECTS: [&str; 4] = ["gemini", "gemini-openapi", "json-object", "prompt"];
 
-    /// Returns the codec for a model of the Gemini API (AI Studio): `gemini-2.5-flash`, or `tunedModels/NAME`.
+    /// Returns the codec for a model of the Gemini API (AI Studio): `gemini-3.5-flash`, or `tunedModels/NAME`.
     ///
     /// A leading `models/` is removed.
     pub fn new(model: impl Into<String>) -> Self {

@@ -16,9 +16,9 @@
 //!     .with_schema_name("person")
 //!     .with_sampling(Sampling::default().with_temperature(0.3))
 //!     .with_max_tokens(400);
-//! let request = Gemini::new("gemini-2.5-flash").encode(&call)?;
+//! let request = Gemini::new("gemini-3.5-flash").encode(&call)?;
 //! let body: Value = serde_json::from_slice(request.body()).unwrap();
-//! assert_eq!(request.uri(), "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse");
+//! assert_eq!(request.uri(), "/v1beta/models/gemini-3.5-flash:streamGenerateContent?alt=sse");
 //! assert_eq!(body["systemInstruction"]["parts"], json!([{"text": "Answer in JSON."}]));
 //! assert_eq!(body["generationConfig"]["responseJsonSchema"]["required"], json!(["age"]));
 //! assert_eq!(body["generationConfig"]["maxOutputTokens"], 400);

@@ -13,7 +13,7 @@
 //!     // From the inside out: the time that a call waits for its turn does not count as the server's.
 //!     let timed = Timeout::new().with_first(Duration::from_secs(30)).with_idle(Duration::from_secs(20)).wrap(provider);
 //!     let limited = Concurrency::new(8).wrap(timed);
-//!     Trace::new("openai", "gpt-4o-mini").wrap(limited)
+//!     Trace::new("openai", "gpt-5.4-mini").wrap(limited)
 //! }
 //! # let _ = wrapped(Arc::new(formwork_testkit::Scripted::new(["{}"])));
 //! ```

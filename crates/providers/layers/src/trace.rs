@@ -20,7 +20,7 @@ use crate::names;
 /// use formwork_layers::Trace;
 ///
 /// let provider = Arc::new(formwork_testkit::Scripted::new(["{}"]));
-/// let traced = Trace::new("openai", "gpt-4o-mini").wrap(provider.clone());
+/// let traced = Trace::new("openai", "gpt-5.4-mini").wrap(provider.clone());
 /// assert_eq!(traced.name(), provider.name());
 /// ```
 #[derive(Debug, Clone)]

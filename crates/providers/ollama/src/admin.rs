@@ -97,13 +97,10 @@ pub struct PullProgress {
     /// The current step: `pulling manifest`, `verifying sha256 digest`, `success`.
     pub status: String,
     /// The layer's digest.
-    #[serde(default)]
     pub digest: Option<String>,
     /// The number of bytes of the layer that are complete.
-    #[serde(default)]
     pub completed: Option<u64>,
     /// The size of the layer in bytes.
-    #[serde(default)]
     pub total: Option<u64>,
 }
 

@@ -33,7 +33,7 @@ const PAGE: usize = 100;
 /// use formwork_wire::batch::SharedBatchApi;
 ///
 /// fn batches(transport: SharedTransport) -> SharedBatchApi {
-///     Arc::new(OpenAiBatches::new(OpenAi::new("gpt-4o-mini"), transport))
+///     Arc::new(OpenAiBatches::new(OpenAi::new("gpt-5.4-mini"), transport))
 /// }
 /// ```
 #[derive(Debug, Clone)]

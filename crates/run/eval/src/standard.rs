@@ -1,5 +1,7 @@
 //! The default profile: every leaf counts the same.
 
+use std::collections::HashMap;
+
 use formwork_evidence::{Compare, Pairing, assign, is_stated, subschema};
 use formwork_json::Segment;
 use serde_json::Value;
@@ -115,8 +117,12 @@ impl<'s> Walk<'s> {
             }
             return Ok(());
         }
+        let of_item = match (self.root, item(0)) {
+            (Some(root), Some(schema)) => Compare::of_schema(root, schema)?,
+            _ => None,
+        };
         let sets = [expected, answer].map(|items| match how {
-            Some(Compare::Set) => unique(items),
+            Some(Compare::Set) => unique(items, of_item.unwrap_or(Compare::Text)),
             _ => items.to_vec(),
         });
         let [expected, answer] = [0, 1].map(|side| sets.get(side).map(Vec::as_slice).unwrap_or_default());
@@ -152,8 +158,17 @@ impl<'s> Walk<'s> {
 }
 
 /// Returns the items of a list without those that equal an earlier one.
-fn unique(items: &[Value]) -> Vec<Value> {
-    let mut seen = std::collections::HashSet::new();
-    let key = |item: &Value| item.as_str().map_or_else(|| item.to_string(), formwork_evidence::plain);
-    items.iter().filter(|item| seen.insert(key(item))).cloned().collect()
+fn unique(items: &[Value], how: Compare) -> Vec<Value> {
+    // Equal texts have the same plain text, so that only few are compared.
+    let mut seen = HashMap::<String, Vec<&Value>>::new();
+    let mut kept = Vec::new();
+    for item in items {
+        let key = item.as_str().map_or_else(|| item.to_string(), formwork_evidence::plain);
+        let alike = seen.entry(key).or_default();
+        if !alike.iter().any(|earlier| how.is_equal(earlier, item)) {
+            alike.push(item);
+            kept.push(item.clone());
+        }
+    }
+    kept
 }

@@ -34,6 +34,7 @@ pub struct Backend {
     price: Option<Price>,
     tighten: Tighten,
     default_max_tokens: Option<u32>,
+    reasoning_tokens: Option<u32>,
     identity: Option<String>,
     store: Option<ObservationStore>,
     pub(crate) rotation: Option<Rotation>,
@@ -55,6 +56,7 @@ impl Backend {
             price: None,
             tighten: Tighten::default(),
             default_max_tokens: None,
+            reasoning_tokens: None,
             identity: None,
             store: None,
             rotation: None,
@@ -112,6 +114,9 @@ impl Backend {
         /// Sets the token limit of answers for which the caller sets no limit (default: the limit of the
         /// [provider](Capabilities::default_max_tokens)).
         pub const fn with_default_max_tokens(Some(default_max_tokens): u32);
+        /// Sets the number of tokens that the model may need to reason, for a token limit that a budget lowers (default: that of the
+        /// [provider](Capabilities::reasoning_tokens), which has precedence).
+        pub const fn with_reasoning_tokens(Some(reasoning_tokens): u32);
         /// Sets the identity of the target in an [`ObservationStore`], for example its address and model (default: none; the name
         /// is used instead).
         pub fn with_identity(Some(identity): impl Into<String>);
@@ -174,6 +179,7 @@ impl Backend {
     pub(crate) fn target(&self) -> Target {
         let mut capabilities = self.capabilities().clone();
         capabilities.default_max_tokens = self.default_max_tokens.or(capabilities.default_max_tokens);
+        capabilities.reasoning_tokens = capabilities.reasoning_tokens.or(self.reasoning_tokens);
         let mut target = Target::new(self.name(), capabilities)
             .with_tighten(self.tighten)
             .with_retries(self.retries.clone())

@@ -186,12 +186,12 @@ pub struct StoredRun {
 /// let ledger = Ledger::in_memory(Settings::default())?;
 /// let now = Time(1_795_000_000_000);
 /// let mut run = RunRecord::new("extract", now);
-/// run.calls.push(StoredCall::new("primary", "gpt-4o-mini", now, now));
+/// run.calls.push(StoredCall::new("primary", "gpt-5.4-mini", now, now));
 /// let id = run.id;
 /// ledger.record(run);
 /// ledger.flush_blocking()?;
 /// let detail = ledger.run(id)?.unwrap();
-/// assert_eq!(detail.calls[0].model, "gpt-4o-mini");
+/// assert_eq!(detail.calls[0].model, "gpt-5.4-mini");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]

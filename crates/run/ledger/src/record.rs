@@ -254,7 +254,7 @@ impl RunRecord {
 /// use formwork_ledger::StoredCall;
 ///
 /// let started = Time(1_795_000_000_000);
-/// let call = StoredCall::new("primary", "gpt-4o-mini", started, Time(started.0 + 900));
+/// let call = StoredCall::new("primary", "gpt-5.4-mini", started, Time(started.0 + 900));
 /// assert_eq!((call.class.as_ref(), call.number), ("accepted", 1));
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

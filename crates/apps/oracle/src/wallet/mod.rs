@@ -217,23 +217,18 @@ impl JsonSchema for Wallet {
 #[serde(deny_unknown_fields)]
 struct Document {
     /// The wallet's address on the chain. The prompt does not contain it.
-    #[serde(default)]
     address: Option<String>,
     /// The present moment for all figures (default: the time of the last transaction).
-    #[serde(default)]
     as_of: Option<Timestamp>,
     /// The history in figures, in place of `transactions`.
-    #[serde(default)]
     summary: Option<Summary>,
     /// The transactions, the oldest first, in place of `summary`.
     #[serde(default)]
     #[schemars(with = "Option<Vec<Transaction>>")]
     transactions: Option<Fold>,
     /// The owner's answers to a survey.
-    #[serde(default)]
     survey: Option<Survey>,
     /// The score that a person would give, for evaluation only. The prompt does not contain it.
-    #[serde(default)]
     expected: Option<Band>,
 }
 

@@ -62,7 +62,7 @@ The options of the last `run`, `resume` or `retry` hold until others are named, 
 const RETRY_HELP: &str = "\
 Examples:
   formwork batch retry letters
-  formwork batch retry letters --provider openai --model gpt-4o";
+  formwork batch retry letters --provider openai --model gpt-5.4";
 
 const STATUS_EXITS: &str = "\
 Exit codes:

@@ -37,7 +37,7 @@ Examples:
   formwork chat --debug --model qwen2.5-0.5b-instruct-q8_0.gguf \"What is JSON?\"
   formwork chat --tools examples/tools.yaml --allow-tools \"How many words has 'to be or not to be'?\"
       the arguments are validated, and corrected by the model, before a command receives them on standard input
-  formwork chat --provider openai --model gpt-4o-mini --text
+  formwork chat --provider openai --model gpt-5.4-mini --text
       without a question, each line of standard input is a question of one conversation; /help lists commands.
       On a terminal, Ctrl-C ends an answer and keeps the conversation, Ctrl-D ends it, and answers are wrapped texts
   formwork chat --contract 1.1 \"Name three primes, and give them as data\"

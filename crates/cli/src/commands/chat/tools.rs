@@ -34,7 +34,6 @@ pub(crate) struct ToolEntry {
     #[schemars(length(min = 1))]
     command: Vec<String>,
     /// The time limit of the program in seconds (default: 60).
-    #[serde(default)]
     #[schemars(range(min = 0.001, max = 86400))]
     timeout_seconds: Option<f64>,
 }

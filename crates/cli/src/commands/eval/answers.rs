@@ -7,9 +7,9 @@ use std::rc::Rc;
 use formwork_eval::Effort;
 use serde_json::Value;
 
-use super::digest;
 use super::live::Keys;
 use super::notes::Notes;
+use super::{digest, id_text};
 use crate::exit::Failed;
 use crate::files;
 use crate::jsonl::{BadRow, Row, numbered};
@@ -67,21 +67,21 @@ impl Answers {
                     notes.failed(format!("{file}:{line}: the row has no `value`: write null for no answer"));
                 }
                 Ok(EvalAnswer { id, value: Some(value), effort, .. }) => {
-                    let id = id.to_string();
+                    let key = id_text(&id);
                     self.efforts.extend(effort);
-                    let known = self.values.get(&id);
+                    let known = self.values.get(&key);
                     // A later line is a later attempt at a row that had no answer.
                     let is_open = is_own && known.is_some_and(|known| *known.value == *"null");
                     let first = match known {
                         Some(known) if !is_open => Some(format!("{file}:{}", known.line)),
-                        None if seen.contains(&digest(&id)) => Some("an earlier row".to_owned()),
+                        None if seen.contains(&digest(&key)) => Some("an earlier row".to_owned()),
                         _ => None,
                     };
                     if let Some(first) = first {
                         notes.failed(format!("{file}:{line}: the id {id} is that of {first}, which counts"));
                         continue;
                     }
-                    self.values.insert(id, Recorded { line, value: value.to_string().into() });
+                    self.values.insert(key, Recorded { line, value: value.to_string().into() });
                     return Ok(true);
                 }
             }
@@ -92,7 +92,7 @@ impl Answers {
     /// Returns whether the row answers another question than the present one.
     fn is_old(&self, row: &EvalAnswer) -> bool {
         let configuration = row.configuration.as_deref().unwrap_or_default();
-        let present = self.keys.get(&digest(&format!("{configuration}\n{}", row.id)));
+        let present = self.keys.get(&digest(&format!("{configuration}\n{}", id_text(&row.id))));
         // A row that was not come to, because the budget was used up, has no present question.
         present.is_none_or(|present| row.key.as_deref().is_none_or(|key| digest(key) != *present))
     }

@@ -15,10 +15,10 @@ use formwork_eval::Effort;
 use formwork_extract::{CancellationToken, Extractor, ExtractorBuilder};
 use formwork_ledger::Recorder;
 use futures_util::{StreamExt as _, stream};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::gold::{self, text_of};
-use super::{Args, digest, notes::Notes};
+use super::{Args, digest, id_text, notes::Notes};
 use crate::commands::extract::schema::{self, Given, Marks, Usable};
 use crate::exit::Failed;
 use crate::flags::set;
@@ -72,8 +72,8 @@ pub(super) fn ask(args: &Args, providers: &Providers, notes: &mut Notes) -> Resu
     }
 }
 
-/// Returns the answers that a file has already: configuration, id, and key.
-fn earlier(file: &Path, resume: bool) -> Result<HashSet<[String; 3]>, Failed> {
+/// Returns the digests of the answers that a file has already.
+fn earlier(file: &Path, resume: bool) -> Result<HashSet<u64>, Failed> {
     let length = file.metadata().map_or(0, |file| file.len());
     if length > 0 && !resume {
         return Err(Failed::usage(format!(
@@ -86,7 +86,12 @@ fn earlier(file: &Path, resume: bool) -> Result<HashSet<[String; 3]>, Failed> {
     }
     let rows = numbered::<EvalAnswer>(file)?.filter_map(|row| row.ok().and_then(|(_, row)| row.ok()));
     let answered = rows.filter(|row| row.value.as_ref().is_some_and(|value| !value.is_null()));
-    Ok(answered.filter_map(|row| Some([row.configuration?, row.id.to_string(), row.key?])).collect())
+    Ok(answered.filter_map(|row| Some(answer(&row.configuration?, &row.id, &row.key?))).collect())
+}
+
+/// Returns the digest of an answer: its configuration, the id of its row, and its key.
+fn answer(configuration: &str, id: &Value, key: &str) -> u64 {
+    digest(&format!("{configuration}\n{}\n{key}", id_text(id)))
 }
 
 /// A contract and a target.
@@ -181,8 +186,11 @@ impl Configuration {
             .fold(builder, |builder, (input, output)| builder.with_example(input, output));
         let extractor = builder.with_fail_fast().build()?;
         let question = batch::Question::of(&extractor).digest();
-        let question =
-            format!("{}-{question}-{:016x}", extractor.plan().digest(), hash(&self.opened.settings));
+        let Defaults { max_attempts, attempts_per_target, max_tokens, retry_policy, .. } = &defaults;
+        let settings =
+            json!([self.opened.settings, max_attempts, attempts_per_target, max_tokens, retry_policy]);
+        let settings = hash(&settings.to_string());
+        let question = format!("{}-{question}-{settings:016x}", extractor.plan().digest());
         if self.extractors.len() < KEPT {
             self.extractors.insert(key, (extractor.clone(), question.clone()));
         }
@@ -194,7 +202,7 @@ struct Asking<'a> {
     args: &'a Args,
     providers: &'a Providers,
     cancel: &'a CancellationToken,
-    done: HashSet<[String; 3]>,
+    done: HashSet<u64>,
     /// The digest of the present key of each configuration and row.
     keys: Keys,
     configurations: Vec<Configuration>,
@@ -275,8 +283,8 @@ impl Asking<'_> {
         let key = format!("{question}-{:016x}", hash(&text));
         let name = configuration.name.clone();
         // Of rows with the same id, the first one is scored.
-        self.keys.entry(digest(&format!("{name}\n{}", row.id))).or_insert_with(|| digest(&key));
-        if self.done.contains(&[name.clone(), row.id.to_string(), key.clone()]) {
+        self.keys.entry(digest(&format!("{name}\n{}", id_text(&row.id)))).or_insert_with(|| digest(&key));
+        if self.done.contains(&answer(&name, &row.id, &key)) {
             return None;
         }
         let extraction = extractor.map(|extractor| {

@@ -39,7 +39,7 @@ Examples:
   formwork eval gold.jsonl --answers answers.jsonl --min '$.total >= 0.98' --min 'score >= 0.9'
   formwork eval gold.jsonl --answers new.jsonl --baseline old.jsonl --html eval.html
   formwork eval gold.jsonl --answers answers.jsonl --profile docubench --json > result.json
-  formwork eval gold.csv --schema invoice.schema.json -m openai/gpt-4o-mini -m ollama/qwen3:8b --max-cost 2 --html eval.html
+  formwork eval gold.csv --schema invoice.schema.json -m openai/gpt-5.4-mini -m ollama/qwen3:8b --max-cost 2 --html eval.html
   formwork eval gold.jsonl --answers gpt.jsonl --answers claude.jsonl --merge --calibrate calibration.json
       gold:    {\"id\", \"expected\", \"schema\"?, \"input\"? or \"file\"?}
       answers: {\"id\", \"value\"}, null for no answer
@@ -237,9 +237,10 @@ impl Scoring<'_> {
             self.notes.failed(format!("{place}: the row has no `expected`: it is not scored"));
             return Ok(());
         };
-        let key = row.id.to_string();
+        let key = id_text(&row.id);
         if self.seen.contains(&digest(&key)) {
-            self.notes.failed(format!("{place}: the id {key} is that of an earlier row: it is not scored"));
+            self.notes
+                .failed(format!("{place}: the id {} is that of an earlier row: it is not scored", row.id));
             return Ok(());
         }
         let text = text_of(&row, &self.args.gold).unwrap_or_else(|problem| {
@@ -405,6 +406,11 @@ impl Scoring<'_> {
         }
         Ok(Status::of(passed && (failures == 0 || args.allow_failures)))
     }
+}
+
+/// Returns the text by which an id is matched. A number and its text are the same id, because CSV has texts alone.
+fn id_text(id: &Value) -> String {
+    id.as_str().map_or_else(|| id.to_string(), str::to_owned)
 }
 
 /// Returns the digest by which an id is found. Of a million ids, two have the same digest with a probability of 1 to 37 million.

@@ -41,13 +41,13 @@ Examples:
   formwork extract -s person.schema.json --file letter.txt --evidence --grounded='$.name'
   formwork extract -s \"items: [{name, count: int}]\" --file order.txt --stream
   formwork extract -s person.schema.json --file letter.txt --html letter.html
-  formwork extract -s person.schema.json --file letter.txt --ensemble openai/gpt-4o-mini,ollama/qwen3:8b --flag-below 0.6
+  formwork extract -s person.schema.json --file letter.txt --ensemble openai/gpt-5.4-mini,ollama/qwen3:8b --flag-below 0.6
   formwork extract -s person.schema.json --file letter.txt --evidence=quote
   cat letter.txt | formwork extract -s person.schema.json -v --max-attempts 3
   formwork extract --contract person.yaml \"...\"
   formwork extract -s person.schema.json --model qwen2.5-0.5b-instruct-q8_0.gguf --temperature 0.2 --seed 7 \"...\"
   formwork extract -s person.schema.json --provider ollama --model qwen3:8b \"...\"
-  formwork extract -s person.schema.json -m openai/gpt-5-mini --set effort=low --set prompt_cache=on \"...\"
+  formwork extract -s person.schema.json -m openai/gpt-5.4-mini --set effort=low --set prompt_cache=on \"...\"
   formwork extract -s person.schema.json --config production.toml --provider backup \"...\"
   formwork extract -s person.schema.json --store answers.db --file letter.txt
   formwork extract -s person.schema.json --jsonl --concurrency 4 --file rows.jsonl

@@ -17,7 +17,7 @@ use crate::{files, output, terminal};
 
 const AFTER_HELP: &str = "\
 Examples:
-  formwork oracle calibrate examples/wallets/calibration.jsonl -m openai/gpt-4o
+  formwork oracle calibrate examples/wallets/calibration.jsonl -m openai/gpt-5.4
   formwork oracle calibrate wallets.jsonl --provider ollama --model qwen3:8b --prompt mine.md --json
 
 FILE has at least 30 lines: {\"wallet\": {\u{2026}}, \"expected\": [low, high]}, where people would give the wallet a score from low

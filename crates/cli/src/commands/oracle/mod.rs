@@ -19,7 +19,7 @@ Examples:
   formwork oracle score wallet.json
   formwork oracle score history.csv --survey survey.json --prompt v2
   formwork oracle batch wallets/ --concurrency 4 > scores.jsonl
-  formwork oracle calibrate wallets.jsonl -m openai/gpt-4o
+  formwork oracle calibrate wallets.jsonl -m openai/gpt-5.4
   formwork oracle compare v1 mine.md wallets/
   formwork oracle import export-0xabc.csv > wallet.json
 

@@ -275,7 +275,6 @@ impl Run {
         there.request.ask = ask.clone();
         there.request.feedback.get_or_insert_with(|| Arc::new(Feedback::standard()));
         let (call, _) = there.compose(plan).ok()?;
-        let schema = call.schema().map_or(0, written);
         let draft = self.drafts.current();
         let whole = draft.map_or(self.drafts.previous().len(), |draft| draft.text.len());
         // Nobody knows the length of the rest of an answer; the beginning is part of the whole alone.
@@ -288,9 +287,7 @@ impl Run {
             _ if there.request.prefix.is_some() => rest,
             _ => whole + rest,
         };
-        let usage = Usage::estimate(&call, answer);
-        let usage = Usage::new(usage.input_tokens + schema.div_ceil(4) as u64, usage.output_tokens);
-        Some(there.position.target_of(plan)?.cost(usage))
+        Some(there.position.target_of(plan)?.cost(Usage::estimate(&call, answer)))
     }
 
     /// Returns the failure of the last call, if it failed.

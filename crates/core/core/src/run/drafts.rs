@@ -33,7 +33,6 @@ pub(super) struct Draft {
     #[serde(default)]
     pub(super) rest: Vec<JsonPath>,
     /// The text of the answer up to its last value that has ended, if the answer has the form of the document.
-    #[serde(default)]
     pub(super) prefix: Option<Arc<str>>,
     /// The violations of the values that an unfinished document has.
     #[serde(default)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Run;
-use crate::{Call, Capabilities, Cost, Message, Part, Plan, Target};
+use crate::{Call, Capabilities, Cost, Effort, Message, Part, Plan, Target};
 
 /// The sizes of answers that a run knows, in tokens with reasoning included.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,7 +15,6 @@ pub(super) struct AnswerSize {
     /// The minimum of the next limit, because the last one cut an answer off.
     raised: u32,
     /// The maximum of the next limit, because a budget that other runs share has no more left.
-    #[serde(default)]
     within: Option<u32>,
 }
 
@@ -117,9 +116,21 @@ impl Run {
         if !self.is_limited(plan) {
             return max;
         }
-        let reasoning = target.capabilities.reasoning_tokens.unwrap_or_default();
-        let from_input = expected(plan.schema_bytes, &self.input.messages).saturating_add(reasoning);
+        let from_input = expected(plan.schema_bytes, &self.input.messages);
+        let from_input = from_input.saturating_add(self.reasoning(target));
         Some(self.size.limit(from_input).min(max.unwrap_or(u32::MAX)))
+    }
+
+    /// Returns the tokens of reasoning that a limit has room for.
+    fn reasoning(&self, target: &Target) -> u32 {
+        let known = target.capabilities.reasoning_tokens;
+        let own = self.input.settings.as_deref();
+        match own.map(|own| (own.reasoning_tokens, own.effort)) {
+            Some((Some(tokens), _)) => tokens,
+            Some((None, Some(Effort::None))) => 0,
+            Some((None, Some(_))) => known.unwrap_or(Capabilities::REASONING_TOKENS),
+            Some((None, None)) | None => known.unwrap_or_default(),
+        }
     }
 
     /// Returns the highest token limit of a call.

@@ -117,7 +117,6 @@ pub struct Run {
     #[serde(skip)]
     evidence: Vec<Evidence>,
     /// Evidence that counts only if the run ends with it.
-    #[serde(default)]
     last_evidence: Option<Evidence>,
     /// The index of the text that the answers are about.
     #[serde(skip)]

@@ -12,31 +12,26 @@ use crate::{
 /// The current target and output mode. A target that was called and left is never entered again, and within a target no mode is
 /// used again after a later one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub(super) struct Position {
     pub(super) target: usize,
     pub(super) mode: usize,
     /// Whether the current target was called since the run entered it.
-    #[serde(default)]
     pub(super) called: bool,
     /// The highest index of a target that the run has entered.
-    #[serde(default)]
     furthest: usize,
     /// The targets that a budget did not allow, and that were not called. The run may return to them.
-    #[serde(default)]
     unpaid: Vec<usize>,
     /// Whether the schema is bounded for the current target, beyond the plan.
     pub(super) bounded: bool,
     /// Whether the schema of the last whole document had bounds beyond the plan.
-    #[serde(default)]
     pub(super) has_bounds: bool,
     /// Whether the current target refused a patch.
-    #[serde(default)]
     pub(super) refuses_patches: bool,
     /// The advice of earlier runs and this one about the targets.
-    #[serde(default)]
     pub(super) advice: Advice,
     /// The warnings that a target was left for a cheaper one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) cheaper: Vec<Warning>,
 }
 

@@ -20,7 +20,6 @@ pub(super) struct Request {
     /// The token limit of the last call.
     pub(super) limit: Option<u32>,
     /// The beginning of an answer that the next call continues, if it requests the whole document.
-    #[serde(default)]
     pub(super) prefix: Option<Arc<str>>,
 }
 

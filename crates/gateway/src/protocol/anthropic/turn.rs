@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::protocol::turn::{Turn, items, set_part};
+use crate::protocol::turn::{Turn, is_unfinished, items, set_part};
 
 pub(super) use crate::protocol::openai::add_message;
 
@@ -11,7 +11,7 @@ pub(super) fn whole(turn: &mut Turn, body: &Value) {
     for (nth, part) in items(&body["content"]).enumerate() {
         block(turn, nth as u64, part);
     }
-    stopped(turn, &body["stop_reason"]);
+    turn.is_unfinished |= is_unfinished(&body["stop_reason"]);
 }
 
 fn block(turn: &mut Turn, nth: u64, block: &Value) {
@@ -36,13 +36,9 @@ pub(super) fn event(turn: &mut Turn, data: &Value) {
             }
             turn.push_text(0, &data["delta"]["text"]);
         }
-        "message_delta" => stopped(turn, &data["delta"]["stop_reason"]),
+        "message_delta" => turn.is_unfinished |= is_unfinished(&data["delta"]["stop_reason"]),
         _ => {}
     }
-}
-
-fn stopped(turn: &mut Turn, reason: &Value) {
-    turn.is_unfinished |= matches!(reason.as_str(), Some("max_tokens" | "refusal"));
 }
 
 /// Replaces the text of a response.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::protocol::openai;
-use crate::protocol::turn::{Turn, items};
+use crate::protocol::turn::{Turn, is_unfinished, items};
 
 pub(super) use self::{read as event, read as whole};
 
@@ -20,7 +20,7 @@ pub(super) fn read(turn: &mut Turn, body: &Value) {
     }
     turn.push_text(0, &body["message"]["content"]);
     turn.push_text(0, &body["response"]);
-    turn.is_unfinished |= body["done_reason"] == "length";
+    turn.is_unfinished |= is_unfinished(&body["done_reason"]);
 }
 
 /// Replaces the text of a response.

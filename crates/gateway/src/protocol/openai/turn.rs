@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::protocol::turn::{Turn, items};
+use crate::protocol::turn::{Turn, is_unfinished, items, set_part};
 
 pub(super) use self::{read as event, read as whole};
 
@@ -24,9 +24,13 @@ fn answer(turn: &mut Turn, choice: &Value, message: &Value) {
         called.name.push_str(call["function"]["name"].as_str().unwrap_or_default());
         called.arguments.push_str(call["function"]["arguments"].as_str().unwrap_or_default());
     }
-    turn.push_text(number, &message["content"]);
-    let is_refused = message["refusal"].as_str().is_some_and(|reason| !reason.is_empty());
-    if is_refused || matches!(choice["finish_reason"].as_str(), Some("length" | "content_filter")) {
+    // Some servers send the text under its name in the older Completions API.
+    let texts = [&message["content"], &message["text"], &choice["text"]];
+    turn.push_text(number, texts.into_iter().find(|text| !text.is_null()).unwrap_or(&Value::Null));
+    let is_refusal = |part: &Value| part["type"] == "refusal";
+    let is_refused = message["refusal"].as_str().is_some_and(|reason| !reason.is_empty())
+        || items(&message["content"]).any(is_refusal);
+    if is_refused || is_unfinished(&choice["finish_reason"]) {
         turn.unfinished.push(number);
     }
 }
@@ -35,7 +39,10 @@ fn answer(turn: &mut Turn, choice: &Value, message: &Value) {
 pub(super) fn set_text(body: &mut Value, answer: u64, text: &str) {
     let choices = body["choices"].as_array_mut().into_iter().flatten();
     for choice in choices.filter(|choice| choice["index"].as_u64().unwrap_or(0) == answer) {
-        choice["message"]["content"] = text.into();
+        match &mut choice["message"]["content"] {
+            parts @ Value::Array(_) => set_part(parts, "text", text),
+            content => *content = text.into(),
+        }
     }
 }
 

@@ -45,9 +45,10 @@ pub(super) fn event(turn: &mut Turn, data: &Value) {
 
 /// Replaces the text of a response.
 pub(super) fn set_text(body: &mut Value, _: u64, text: &str) {
-    let mut items = body["output"].as_array_mut().into_iter().flatten();
-    if let Some(item) = items.find(|item| item["type"] == "message") {
-        set_part(&mut item["content"], "output_text", text);
+    let items = body["output"].as_array_mut().into_iter().flatten();
+    // A turn may have several messages: its text stands in the first, and the others have none.
+    for (nth, item) in items.filter(|item| item["type"] == "message").enumerate() {
+        set_part(&mut item["content"], "output_text", if nth == 0 { text } else { "" });
     }
 }
 

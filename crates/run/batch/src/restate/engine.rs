@@ -48,7 +48,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 /// fn engine(transport: SharedTransport) -> Restate {
 ///     let contract = json!({"schema": {"type": "object", "properties": {"age": {"type": "integer"}}}});
 ///     // The settings of the providers and policies, as the workers have them.
-///     let pool = Pool::of(&json!({"model": "gpt-4o-mini"}));
+///     let pool = Pool::of(&json!({"model": "gpt-5.4-mini"}));
 ///     Restate::new(transport, "http://127.0.0.1:8080", pool, contract, 256)
 ///         .with_ahead(10_000)
 ///         .with_budget(5_000_000) // 5 US dollars

@@ -107,7 +107,6 @@ pub(super) struct Hello {
     pub(super) protocol: u32,
     pub(super) version: String,
     /// The digest of the worker's providers and policies.
-    #[serde(default)]
     pub(super) target: Option<String>,
 }
 

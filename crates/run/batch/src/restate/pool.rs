@@ -12,10 +12,10 @@ use super::message::PROTOCOL;
 /// use formwork_batch::Pool;
 /// use serde_json::json;
 ///
-/// let settings = json!({"model": "gpt-4o-mini", "retries": 3});
+/// let settings = json!({"model": "gpt-5.4-mini", "retries": 3});
 /// let pool = Pool::of(&settings);
 /// assert_eq!(pool.target().map(str::len), Some(16));
-/// assert_ne!(pool.name(), Pool::of(&json!({"model": "gpt-4o", "retries": 3})).name());
+/// assert_ne!(pool.name(), Pool::of(&json!({"model": "gpt-5.4", "retries": 3})).name());
 /// assert_eq!(Pool::named("team-a", None)?.name(), "team-a");
 /// assert!(Pool::named("team a", None).is_err());
 /// # Ok::<(), String>(())
