@@ -1,3 +1,4 @@
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use formwork::config::Serve;
@@ -47,6 +48,10 @@ pub struct Limits {
     pub keep_alive: Duration,
     /// The time that open requests have to end once the service stops (default: 14 s).
     pub drain: Duration,
+    /// The age at which runs are deleted from the ledger, checked every hour (default: never).
+    pub keep_runs: Option<Duration>,
+    /// The age at which requests and answers of runs are deleted from the ledger (default: never).
+    pub keep_bodies: Option<Duration>,
     /// Whether the schema of a request may say nothing about values, such as `{}` (default: false, which refuses it with 400).
     pub any: bool,
     /// The delays between repeated calls of a target that failed (default: 2 s, 4 s, 8 s).
@@ -84,9 +89,16 @@ impl Limits {
             head_timeout: seconds(serve.head_timeout_seconds, own.head_timeout),
             write_timeout: seconds(serve.write_timeout_seconds, own.write_timeout),
             timeout: seconds(serve.timeout_seconds, own.timeout),
+            keep_runs: serve.keep_runs_days.map(days),
+            keep_bodies: serve.keep_texts_days.map(days),
             ..own
         }
     }
+}
+
+/// Returns a number of days as a duration.
+fn days(days: NonZeroU32) -> Duration {
+    Duration::from_secs(u64::from(days.get()) * 86_400)
 }
 
 impl Default for Limits {
@@ -110,6 +122,8 @@ impl Default for Limits {
             max_per_address: 1_024,
             keep_alive: Duration::from_secs(10),
             drain: Duration::from_secs(14),
+            keep_runs: None,
+            keep_bodies: None,
             any: false,
             backoff: Backoff::exponential(),
         }

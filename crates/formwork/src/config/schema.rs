@@ -26,10 +26,6 @@ pub fn schema(providers: &Providers) -> Value {
         embedded::<Thresholds>(&mut definitions),
         embedded::<Redaction>(&mut definitions),
     ];
-    // `additionalProperties` of a section does not look into its `allOf`, so a section lists the names of shared settings.
-    let shared: Vec<&str> =
-        common["properties"].as_object().into_iter().flat_map(Map::keys).map(String::as_str).collect();
-    let shared = json!({format!("^({})$", shared.join("|")): true});
     definitions.insert("Common".to_owned(), common);
     let sections = groups(providers)
         .into_iter()
@@ -49,9 +45,9 @@ pub fn schema(providers: &Providers) -> Value {
                 "type": "object",
                 "allOf": [{"$ref": "#/$defs/Common"}],
                 "properties": properties,
-                "patternProperties": shared,
                 "required": required,
-                "additionalProperties": false,
+                // Unlike `additionalProperties` it looks into `allOf`.
+                "unevaluatedProperties": false,
             });
             definitions.insert(format!("provider:{name}"), section);
             json!({"$ref": format!("#/$defs/provider:{}", escaped(name))})

@@ -1,3 +1,4 @@
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -73,4 +74,10 @@ pub struct Serve {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub timeout_seconds: Option<f64>,
+    /// The days after which runs are deleted from the ledger (default: never).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_runs_days: Option<NonZeroU32>,
+    /// The days after which texts of runs are deleted from it (default: never).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_texts_days: Option<NonZeroU32>,
 }

@@ -14,6 +14,9 @@ use crate::reply::{Choice, Meta, Reply};
 /// The media type of streams of lines.
 pub(crate) const LINES: &str = "application/x-ndjson";
 
+/// The media type of Server-Sent Events.
+pub(crate) const EVENTS: &str = "text/event-stream";
+
 /// A protocol that clients use.
 pub(crate) trait Protocol: Send + Sync {
     /// Returns its name in metrics and logs.
@@ -64,7 +67,7 @@ pub(crate) trait Protocol: Send + Sync {
 
     /// Returns the media type of streams.
     fn stream_type(&self) -> &'static str {
-        "text/event-stream"
+        EVENTS
     }
 }
 

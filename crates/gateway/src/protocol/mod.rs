@@ -15,7 +15,7 @@ mod tests;
 pub(crate) mod turn;
 
 pub(crate) use anthropic::Anthropic;
-pub(crate) use base::{Frames, LINES, Protocol, written};
+pub(crate) use base::{EVENTS, Frames, LINES, Protocol, written};
 pub(crate) use ollama::{Ollama, timestamp};
 pub(crate) use openai::OpenAi;
 pub(crate) use responses::Responses;

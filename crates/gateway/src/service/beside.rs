@@ -95,6 +95,6 @@ async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Re
         adds_usage: false,
         write: |raw: &Raw, _| document.with_model(&raw.model, false).map_err(|error| no_json(&error)),
     };
-    let passed = passed::answer(begun, None, (!is_free).then_some(prompt), pass).await;
+    let passed = passed::answer(begun, (None, None), (!is_free).then_some(prompt), pass).await;
     passed.unwrap_or_else(|_| Err(Problem::new(Kind::Internal, "there is no target")))
 }

@@ -70,7 +70,7 @@ async fn work(
                 document.with_model(&raw.model, asks_usage).map_err(|error| no_json(&error))
             },
         };
-        begun = match Box::pin(passed::answer(begun, open, Some(prompt), pass)).await {
+        begun = match Box::pin(passed::answer(begun, (Some(protocol), open), Some(prompt), pass)).await {
             Ok(mut response) => {
                 if let (Ok(response), Some(unused)) = (&mut response, listed(&unused)) {
                     response.headers_mut().insert("x-formwork-ignored", unused);

@@ -29,7 +29,7 @@ use crate::engine::{Ready, reply};
 use crate::names::DEFAULT;
 use crate::options::Options;
 use crate::problem::{Kind, Problem};
-use crate::protocol::{OpenAi, Protocol as _};
+use crate::protocol::{EVENTS, OpenAi, Protocol as _};
 use crate::record::Record;
 use crate::seen::trace_here;
 
@@ -227,7 +227,7 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
     let open = record.checked(Open::new(&shared, &client)).await?;
     let cancel = CancellationToken::new();
     let mut updates = ready.extraction(input, 0, &cancel).stream();
-    let (mut client, response) = Client::new(&shared, &turn, "text/event-stream", COMMENT.to_vec());
+    let (mut client, response) = Client::new(&shared, &turn, EVENTS, COMMENT.to_vec());
     tokio::spawn(with_trace(trace_here(), async move {
         let _held = (turn, open);
         let mut result = loop {

@@ -23,6 +23,7 @@ mod stream;
 mod talk;
 mod turns;
 
+use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
 use std::io;
@@ -32,10 +33,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use formwork::config::Defaults;
-use formwork_ledger::Ledger;
+use formwork_core::Time;
+use formwork_ledger::{Ledger, Prune};
 use formwork_serve::{Connections, Tls};
 
-use crate::access::Access;
+use crate::access::{Access, now};
 use crate::contracts::{Cache, Folder, Known};
 use crate::engine::Engine;
 use crate::guard::Guard;
@@ -273,9 +275,15 @@ impl Gateway {
             routes.answer(request)
         };
         let serving = formwork_serve::serve(listener, answer, connections, draining, shutdown);
-        let served = match &first.telemetry {
-            Some(telemetry) => telemetry.export_while(serving).await,
-            None => serving.await,
+        let serving = async {
+            match &first.telemetry {
+                Some(telemetry) => telemetry.export_while(serving).await,
+                None => serving.await,
+            }
+        };
+        let served = tokio::select! {
+            served = serving => served,
+            never = prune(&self.0) => match never {},
         };
         first.access.all_settled(SETTLE).await;
         if let Some(ledger) = first.access.ledger() {
@@ -288,6 +296,24 @@ impl Gateway {
 
 /// The most time in which reservations of the last requests are settled, once their responses have ended.
 const SETTLE: Duration = Duration::from_secs(5);
+
+/// Deletes what the ledger keeps no longer, at the start and every hour.
+async fn prune(service: &Service) -> Infallible {
+    loop {
+        let shared = service.routes.read().unwrap_or_else(PoisonError::into_inner).shared();
+        let Limits { keep_runs, keep_bodies, .. } = shared.engine.limits;
+        let before = |keep: Duration| Time(now().0.saturating_sub(keep.as_millis() as u64));
+        let old = Prune { runs: keep_runs.map(before), bodies: keep_bodies.map(before), ..Prune::default() };
+        if let Some(ledger) = shared.access.ledger().filter(|_| !shared.is_view && old != Prune::default()) {
+            let ledger = ledger.clone();
+            let pruned = tokio::task::spawn_blocking(move || ledger.prune(old)).await;
+            if let Ok(Err(error)) = pruned {
+                tracing::warn!(target: "formwork_gateway", %error, "old runs cannot be deleted");
+            }
+        }
+        tokio::time::sleep(Duration::from_secs(3_600)).await;
+    }
+}
 
 /// Gives budgets back what processes reserved that ended before they settled it.
 fn release(ledger: &Ledger) {

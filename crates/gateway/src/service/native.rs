@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::job::{Job, late};
 use super::judge::{Judge, Wrong};
-use super::passed::refusal;
+use super::passed::{EndMark, endless, refusal};
 use super::stream::{Line, open};
 use crate::ask::Want;
 use crate::failover::first;
@@ -217,6 +217,11 @@ impl Native {
         Ok(response)
     }
 
+    /// Returns whether the last event of a stream came, as far as its members tell.
+    fn has_end(&self) -> bool {
+        self.meter.has_end(self.job.protocol.own().0 == Protocol::Responses)
+    }
+
     /// Sends the events of a stream. Returns whether the client got them.
     async fn relay(&mut self, line: &mut Line, mut body: formwork_wire::Body) -> Result<bool, Problem> {
         let protocol = self.job.protocol;
@@ -224,13 +229,12 @@ impl Native {
         let mut is_shown = false;
         'responses: loop {
             let (mut turn, mut events, mut held) = (Turn::default(), Events::default(), Vec::new());
+            let mut mark = EndMark::default();
             loop {
                 let waited = line.client.wait(body.next(), !is_shown || events.is_empty()).await;
                 let Some(piece) = waited else {
                     // A client may close the connection once it has the last event.
-                    return Ok(is_shown
-                        && turn.calls.is_empty()
-                        && self.meter.has_end(self.job.protocol.own().0 == Protocol::Responses));
+                    return Ok(is_shown && turn.calls.is_empty() && self.has_end());
                 };
                 let Some(piece) = piece else { break };
                 let piece = match piece {
@@ -247,6 +251,7 @@ impl Native {
                     }
                 };
                 self.meter.see(&piece);
+                mark.see(&piece, protocol.own().0 == Protocol::Responses);
                 events.push(&piece);
                 while let Some(event) = events.next(is_lines) {
                     if self.adds_usage && is_usage(&event) {
@@ -267,8 +272,13 @@ impl Native {
             }
             held.extend(events.rest());
             let wrong = self.judge.wrong(&turn, Level::Strict);
+            // A call whose arguments are valid is whole.
+            let is_whole = mark.is_seen() || self.has_end() || !turn.calls.is_empty();
             self.end_call(wrong.as_ref(), true);
-            let Some(wrong) = wrong else { return Ok(line.client.send(held).await) };
+            let Some(wrong) = wrong else {
+                let is_there = line.client.send(held).await;
+                return if is_whole { Ok(is_there) } else { Err(endless()) };
+            };
             if is_shown {
                 return Err(self.judge.problem(wrong, &self.job.record.made));
             }

@@ -10,6 +10,7 @@ use formwork::providers::{Protocol, Raw};
 use formwork_core::{Fault, FaultKind, Usage};
 use formwork_serve::Turn;
 use futures_util::{FutureExt as _, Stream};
+use memchr::memmem;
 use tokio::runtime::Handle;
 
 use super::asker::Begun;
@@ -19,14 +20,15 @@ use crate::failover::first;
 use crate::meter::Meter;
 use crate::pass::{self, Pass};
 use crate::problem::{Kind, Problem};
-use crate::protocol::events::Events;
+use crate::protocol::{self, EVENTS, LINES, events::Events, written};
 use crate::record::{Record, left};
 
 /// Passes a request on, and the response of the first target that answers back. Its body is read as the client reads, and its usage is
-/// recorded at the end. Without a `prompt` the request is free. If the next target has another protocol, the request is given back.
+/// recorded at the end. A stream that breaks off ends with the error of its protocol. Without a `prompt` the request is free. If the
+/// next target has another protocol, the request is given back.
 pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send>(
     mut begun: Begun,
-    open: Option<Open>,
+    (protocol, open): (Option<&'static dyn protocol::Protocol>, Option<Open>),
     prompt: Option<Extent>,
     mut pass: Pass<'_, W>,
 ) -> Result<Result<Response, Problem>, Begun> {
@@ -40,22 +42,57 @@ pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send
         }
     };
     let (head, body) = sent.response.into_parts();
+    let media = head.headers.get(header::CONTENT_TYPE).and_then(|media| media.to_str().ok());
+    let kind = [EVENTS, LINES].into_iter().find(|kind| media.is_some_and(|media| media.starts_with(kind)));
     let held = Held {
         record: Some(begun.record),
         meter: Meter::default(),
         prompt: prompt.unwrap_or_default(),
         is_free: prompt.is_none() || !head.status.is_success(),
         is_whole: false,
+        mark: EndMark::default(),
         fault: refusal(head.status),
         is_responses: pass.protocols == [Protocol::Responses],
         left: head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok()),
+        is_stream: kind.is_some(),
         turn: begun.turn,
         _open: open,
     };
-    let media = head.headers.get(header::CONTENT_TYPE).and_then(|media| media.to_str().ok());
-    let is_events = media.is_some_and(|media| media.starts_with("text/event-stream"));
-    let events = (sent.adds_usage && is_events).then(Events::default);
-    Ok(Ok(pass::returned(&head, Body::from_stream(Passed { body, held, events }))))
+    let events = (sent.adds_usage && kind == Some(EVENTS)).then(Events::default);
+    let stream = protocol.zip(kind);
+    Ok(Ok(pass::returned(&head, Body::from_stream(Passed { body, held, events, stream }))))
+}
+
+/// Finds the mark at the end of a stream, in pieces of any length.
+#[derive(Default)]
+pub(super) struct EndMark {
+    tail: Vec<u8>,
+    is_seen: bool,
+}
+
+impl EndMark {
+    /// The marks of Chat Completions, and of the Responses API, which may have more behind them.
+    const DONE: &[u8] = b"[DONE]";
+    const EVENTS: [&str; 3] = ["response.completed", "response.incomplete", "response.failed"];
+    const LONGEST: usize = 19;
+
+    pub(super) fn see(&mut self, piece: &[u8], is_responses: bool) {
+        let piece = piece.trim_ascii_end();
+        let needed = if is_responses { piece.len() } else { piece.len().min(Self::LONGEST) };
+        self.tail.extend_from_slice(piece.get(piece.len() - needed..).unwrap_or_default());
+        let has = |event: &&str| memmem::find(&self.tail, event.as_bytes()).is_some();
+        self.is_seen |= self.tail.ends_with(Self::DONE) || is_responses && Self::EVENTS.iter().any(has);
+        self.tail.drain(..self.tail.len().saturating_sub(Self::LONGEST));
+    }
+
+    pub(super) const fn is_seen(&self) -> bool {
+        self.is_seen
+    }
+}
+
+/// Returns the problem of a stream that ended without its last event.
+pub(super) fn endless() -> Problem {
+    Problem::new(Kind::Unavailable, "the stream of the target ended without its last event")
 }
 
 /// Returns the problem of a request that the target itself refuses.
@@ -70,6 +107,8 @@ struct Passed {
     held: Held,
     /// The events of a stream from which the usage is taken out, because the client did not ask for it.
     events: Option<Events>,
+    /// The protocol and the media type of a stream that has not ended; `None` for other bodies.
+    stream: Option<(&'static dyn protocol::Protocol, &'static str)>,
 }
 
 struct Held {
@@ -80,9 +119,11 @@ struct Held {
     is_free: bool,
     /// Whether the body came to its end.
     is_whole: bool,
+    mark: EndMark,
     /// The target's refusal of the request, or its failure in the middle of the body.
     fault: Option<Problem>,
     is_responses: bool,
+    is_stream: bool,
     /// The rest of a body whose length is known: it is not read any more once it is complete.
     left: Option<u64>,
     turn: Turn,
@@ -116,13 +157,16 @@ impl Stream for Passed {
                     if let Some(rest) = this.events.take().map(Events::rest).filter(|rest| !rest.is_empty()) {
                         return Poll::Ready(Some(Ok(rest.into())));
                     }
-                    this.held.is_whole = true;
+                    this.held.is_whole |= this.held.fault.is_none();
+                    if this.stream.is_some() && !this.held.has_end() && !this.held.is_free {
+                        return this.fails(endless()).map_or(polled, |last| Poll::Ready(Some(Ok(last))));
+                    }
                     this.held.end();
                     return polled;
                 }
                 Poll::Ready(Some(Err(fault))) => {
-                    this.held.fault = Some(Problem::of_fault(fault));
-                    return polled;
+                    let problem = Problem::of_fault(fault);
+                    return this.fails(problem).map_or(polled, |last| Poll::Ready(Some(Ok(last))));
                 }
                 Poll::Pending => return polled,
             }
@@ -130,20 +174,41 @@ impl Stream for Passed {
     }
 }
 
+impl Passed {
+    /// Notes why the body is not whole, and ends it. Returns the last event of a stream, which tells the client.
+    fn fails(&mut self, problem: Problem) -> Option<Bytes> {
+        let last = self.stream.take().map(|(protocol, media)| {
+            self.body = formwork_wire::Body::new(futures_util::stream::empty());
+            // The last event of the target may have no end.
+            [b"\n\n", written(&[protocol.problem(&problem)], media).as_slice()].concat().into()
+        });
+        self.held.fault = Some(problem);
+        last
+    }
+}
+
 impl Held {
     fn see(&mut self, bytes: &[u8]) {
         self.meter.see(bytes);
+        if self.is_stream {
+            self.mark.see(bytes, self.is_responses);
+        }
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(bytes.len() as u64);
             self.is_whole |= *left == 0;
         }
     }
 
+    /// Returns whether the last event of a stream came.
+    fn has_end(&self) -> bool {
+        self.mark.is_seen() || self.meter.has_end(self.is_responses)
+    }
+
     /// Records the call.
     fn end(&mut self) {
         let Some(mut record) = self.record.take() else { return };
         // A client may close the connection once it has the last event.
-        let is_cut = !self.is_whole && !self.meter.has_end(self.is_responses);
+        let is_cut = !self.is_whole && !self.has_end();
         let problem = self.fault.take().or_else(|| is_cut.then(|| left(record.shared())));
         record.answered(self.meter.answered());
         let usage = match self.is_free {

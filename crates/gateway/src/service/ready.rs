@@ -86,6 +86,8 @@ async fn unwritten(ledger: &Ledger, checked: &Checked) -> Option<String> {
         Err(_) => Some("the ledger is locked by another process".to_owned()),
         // The message may name the file, which is no business of clients without a key.
         Ok(Err(_)) => Some("the ledger cannot be written".to_owned()),
+        // A damaged page may let the probe pass, and no run.
+        Ok(Ok(())) if ledger.health().last_error.is_some() => Some("the ledger cannot be written".to_owned()),
         Ok(Ok(())) => ledger
             .free_bytes()
             .filter(|free| *free < MIN_FREE)

@@ -30,6 +30,10 @@ pub(super) struct Routes {
 }
 
 impl Routes {
+    pub(super) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         let router = Router::new()
             .route("/v1/chat/completions", answers(&OpenAi))

@@ -450,10 +450,14 @@ fn a_client_that_leaves_before_the_head_is_charged_for_its_prompt() {
 /// A stream whose client leaves, and one that its target cuts, are not recorded as answers. One whose client leaves after the end is.
 #[test]
 fn a_stream_that_is_cut_is_recorded_as_what_cut_it() {
+    let unavailable = RunOutcome::Failed(ErrorKind::Unavailable);
     let cases = [
-        (End::Stall, 2, Some(RunOutcome::Failed(ErrorKind::Cancelled))),
-        (End::Close, 2, Some(RunOutcome::Failed(ErrorKind::Unavailable))),
-        (End::Stall, usize::MAX, Some(RunOutcome::Ok)),
+        (Some(End::Stall), 2, Some(RunOutcome::Failed(ErrorKind::Cancelled))),
+        (Some(End::Close), 2, Some(unavailable)),
+        // The response ends in order, but without its last event.
+        (None, 2, Some(unavailable)),
+        (Some(End::Stall), usize::MAX, Some(RunOutcome::Ok)),
+        (None, usize::MAX, Some(RunOutcome::Ok)),
     ];
     // A call is held back until it is whole.
     for kind in kinds().into_iter().filter(|kind| kind.can_stream && !kind.name.contains("call")) {
@@ -468,7 +472,9 @@ fn a_stream_that_is_cut_is_recorded_as_what_cut_it() {
                 );
             }
             let (last, length) = (pieces.last().unwrap().clone(), pieces.concat().len());
-            let server = Server::start([kind.reply(true, pieces).cut_at(length, end)]).unwrap();
+            let reply = kind.reply(true, pieces);
+            let reply = end.map_or_else(|| reply.clone(), |end| reply.clone().cut_at(length, end));
+            let server = Server::start([reply]).unwrap();
             let (ledger, secret) = ledger(100_000_000);
             let gate = gate(&kind, &server.url(), &ledger);
             let mut socket = gate.connect();
@@ -483,8 +489,13 @@ fn a_stream_that_is_cut_is_recorded_as_what_cut_it() {
                     _ => break,
                 }
             }
-            if end == End::Stall {
+            if end == Some(End::Stall) {
                 drop(socket);
+            } else if count == 2 {
+                // The stream ends with the error of its protocol, and in order.
+                std::io::Read::read_to_end(&mut socket, &mut seen).unwrap();
+                let seen = String::from_utf8_lossy(&seen);
+                assert!(seen.contains("error") && seen.ends_with("0\r\n\r\n"), "{}: {seen}", kind.name);
             }
             let run = recorded(&ledger);
             assert_eq!(RunOutcome::from_name(&run.outcome), expected, "{}, {end:?}, {count}", kind.name);

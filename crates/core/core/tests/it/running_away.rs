@@ -301,6 +301,29 @@ fn an_answer_has_the_tokens_that_are_configured_else_what_suits_the_target() {
 }
 
 #[test]
+fn under_a_budget_a_limit_has_room_for_the_reasoning_that_the_request_wants() {
+    let none = ModelSettings::default();
+    let effort = |effort| ModelSettings { effort: Some(effort), ..none.clone() };
+    let unknown = Capabilities::REASONING_TOKENS;
+    for (settings, known, room) in [
+        (none.clone(), None, 0),
+        (none.clone(), Some(4_000), 4_000),
+        (effort(Effort::High), None, unknown),
+        (effort(Effort::Low), Some(4_000), 4_000),
+        (effort(Effort::None), Some(4_000), 0),
+        (ModelSettings { reasoning_tokens: Some(9_000), ..none.clone() }, Some(4_000), 9_000),
+    ] {
+        let mut capabilities = capabilities().with_output_tokens(100_000);
+        capabilities.reasoning_tokens = known;
+        let plan = Plan::new(contract(), vec![bounding(capabilities)])
+            .with_budget(Cost { tokens: u64::MAX, micro_usd: None });
+        let input = input().with_settings(Arc::new(settings.clone()));
+        let driven = drive(&plan.build().unwrap(), input, &[RIGHT]);
+        assert_eq!(limits(&driven), [Some(1_215 + room)], "{settings:?} {known:?}");
+    }
+}
+
+#[test]
 fn twice_the_tokens_after_a_cut_but_no_more_than_the_target_has() {
     let served = || capabilities().with_default_max_tokens(100);
     for (capabilities, configured, expected) in [
