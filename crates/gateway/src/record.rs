@@ -152,6 +152,11 @@ impl Record {
         self.answered = answered;
     }
 
+    /// Sets the text of the answer of the last call (default: none).
+    pub(crate) fn said(&mut self, text: Option<String>) {
+        self.made.last_mut().into_iter().for_each(|made| made.answer.clone_from(&text));
+    }
+
     /// Writes the calls that were made, and these after them; `problem` is the failure of the last one.
     pub(crate) async fn calls(mut self: Box<Self>, made: Vec<Made>, problem: Option<&Problem>) {
         let Some(run) = self.summed(made, problem) else { return };
@@ -258,6 +263,8 @@ pub(crate) struct Made {
     message: Option<String>,
     has_failed: bool,
     violations: Vec<ViolationRecord>,
+    /// The text of its answer, where texts are kept.
+    pub(crate) answer: Option<String>,
 }
 
 impl Made {
@@ -272,6 +279,7 @@ impl Made {
             message: None,
             has_failed: false,
             violations: Vec::new(),
+            answer: None,
         }
     }
 
@@ -351,7 +359,7 @@ fn stored(names: &Names, made: Made) -> Option<StoredCall> {
     if let Some(class) = made.class {
         call.class = class.into();
     }
-    (call.violations, call.message) = (made.violations, made.message);
+    (call.violations, call.message, call.answer) = (made.violations, made.message, made.answer);
     Some(call)
 }
 

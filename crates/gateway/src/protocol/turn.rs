@@ -67,6 +67,13 @@ impl Turn {
         all.into_iter()
     }
 
+    /// Returns the turn as text, for people: its texts, and each call as `name(arguments)`; `None` if it has neither.
+    pub(crate) fn written(&self) -> Option<String> {
+        let texts = self.texts.iter().map(|(_, text)| text.clone()).filter(|text| !text.is_empty());
+        let calls = self.calls.iter().map(|call| format!("{}({})", call.name, call.arguments));
+        Some(texts.chain(calls).collect::<Vec<_>>().join("\n")).filter(|text| !text.is_empty())
+    }
+
     /// Returns the text of an answer.
     pub(crate) fn text(&self, answer: u64) -> &str {
         self.texts.iter().find(|(number, _)| *number == answer).map_or("", |(_, text)| text)

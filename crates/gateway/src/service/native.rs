@@ -130,7 +130,7 @@ impl Native {
             };
             let wrong = self.judge.wrong(&turn, Level::Clean);
             if head.status.is_success() {
-                self.end_call(wrong.as_ref(), true);
+                self.end_call(&turn, wrong.as_ref(), true);
             } else if let Some(made) = self.job.record.made.last_mut() {
                 // A request that is refused costs nothing.
                 made.end(Usage::default(), None);
@@ -181,7 +181,7 @@ impl Native {
         if self.job.targets.len() < 2 {
             return Ok(None);
         }
-        self.end_call(None, false);
+        self.end_call(&Turn::default(), None, false);
         if let Some(made) = self.job.record.made.last_mut() {
             made.fail(made.usage, problem);
             let target = self.job.shared.engine.names.targets().get(made.target());
@@ -274,7 +274,7 @@ impl Native {
             let wrong = self.judge.wrong(&turn, Level::Strict);
             // A call whose arguments are valid is whole.
             let is_whole = mark.is_seen() || self.has_end() || !turn.calls.is_empty();
-            self.end_call(wrong.as_ref(), true);
+            self.end_call(&turn, wrong.as_ref(), true);
             let Some(wrong) = wrong else {
                 let is_there = line.client.send(held).await;
                 return if is_whole { Ok(is_there) } else { Err(endless()) };
@@ -338,9 +338,11 @@ impl Native {
     }
 
     /// Records the outcome of the last call.
-    fn end_call(&mut self, wrong: Option<&Wrong>, is_whole: bool) {
+    fn end_call(&mut self, turn: &Turn, wrong: Option<&Wrong>, is_whole: bool) {
         let mut meter = std::mem::take(&mut self.meter);
+        let keeps = self.job.shared.keeps_bodies;
         let Some(made) = self.job.record.made.last_mut() else { return };
+        made.answer = keeps.then(|| turn.written()).flatten();
         made.end(meter.usage(self.job.prompt, is_whole), wrong.map(|wrong| wrong.violations.as_slice()));
     }
 
@@ -351,7 +353,7 @@ impl Native {
 
     async fn record(mut self, problem: Option<&Problem>) {
         if self.job.record.made.last().is_some_and(|made| !made.has_ended()) {
-            self.end_call(None, false);
+            self.end_call(&Turn::default(), None, false);
         }
         let Job { record, ask, warnings, .. } = &mut self.job;
         record.change(|run| self.judge.noted(&ask.want, run, std::mem::take(warnings)));

@@ -20,7 +20,8 @@ use crate::failover::first;
 use crate::meter::Meter;
 use crate::pass::{self, Pass};
 use crate::problem::{Kind, Problem};
-use crate::protocol::{self, EVENTS, LINES, events::Events, written};
+use crate::protocol::events::{Events, document};
+use crate::protocol::{self, EVENTS, LINES, written};
 use crate::record::{Record, left};
 
 /// Passes a request on, and the response of the first target that answers back. Its body is read as the client reads, and its usage is
@@ -51,6 +52,7 @@ pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send
         is_free: prompt.is_none() || !head.status.is_success(),
         is_whole: false,
         mark: EndMark::default(),
+        text: protocol.filter(|_| begun.shared.keeps_bodies).map(|protocol| (protocol, Vec::new())),
         fault: refusal(head.status),
         is_responses: pass.protocols == [Protocol::Responses],
         left: head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok()),
@@ -61,6 +63,25 @@ pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send
     let events = (sent.adds_usage && kind == Some(EVENTS)).then(Events::default);
     let stream = protocol.zip(kind);
     Ok(Ok(pass::returned(&head, Body::from_stream(Passed { body, held, events, stream }))))
+}
+
+/// The number of bytes of a body from which no more of it is kept for its text. The ledger keeps texts of a megabyte.
+const MAX_KEPT: usize = 4 << 20;
+
+/// Returns the turn of a body, as far as it can be read.
+fn turn_of(protocol: &dyn protocol::Protocol, bytes: &[u8], is_stream: bool) -> protocol::turn::Turn {
+    let mut turn = protocol::turn::Turn::default();
+    if is_stream {
+        let mut events = Events::default();
+        events.push(bytes);
+        let is_lines = protocol.stream_type() == LINES;
+        while let Some(event) = events.next(is_lines) {
+            protocol.read_event(&mut turn, &document(&event));
+        }
+    } else if let Ok(body) = serde_json::from_slice(bytes) {
+        protocol.read_whole(&mut turn, &body);
+    }
+    turn
 }
 
 /// Finds the mark at the end of a stream, in pieces of any length.
@@ -120,6 +141,8 @@ struct Held {
     /// Whether the body came to its end.
     is_whole: bool,
     mark: EndMark,
+    /// The body as far as it came, where texts are kept, and its protocol.
+    text: Option<(&'static dyn protocol::Protocol, Vec<u8>)>,
     /// The target's refusal of the request, or its failure in the middle of the body.
     fault: Option<Problem>,
     is_responses: bool,
@@ -190,6 +213,9 @@ impl Passed {
 impl Held {
     fn see(&mut self, bytes: &[u8]) {
         self.meter.see(bytes);
+        if let Some((_, text)) = self.text.as_mut().filter(|(_, text)| text.len() < MAX_KEPT) {
+            text.extend_from_slice(bytes);
+        }
         if self.is_stream {
             self.mark.see(bytes, self.is_responses);
         }
@@ -211,6 +237,9 @@ impl Held {
         let is_cut = !self.is_whole && !self.has_end();
         let problem = self.fault.take().or_else(|| is_cut.then(|| left(record.shared())));
         record.answered(self.meter.answered());
+        if let Some((protocol, text)) = self.text.take() {
+            record.said(turn_of(protocol, &text, self.is_stream).written());
+        }
         let usage = match self.is_free {
             true => Usage::default(),
             false => self.meter.usage(self.prompt, self.is_whole),

@@ -204,7 +204,11 @@ impl Talk<'_> {
         let Self { targets, made, open } = self;
         loop {
             let engine = &open.job.shared.engine;
-            let Some(end) = first(engine, targets, made, open).await? else {
+            let ended = first(engine, targets, made, open).await;
+            if let (Err(_), true, Some(made)) = (&ended, open.job.shared.keeps_bodies, made.last_mut()) {
+                made.answer = Some(open.text.clone()).filter(|text| !text.is_empty());
+            }
+            let Some(end) = ended? else {
                 return Err(Problem::new(Kind::Unavailable, "there is no target"));
             };
             let is_whole =
@@ -219,6 +223,7 @@ impl Talk<'_> {
             let wrong = open.judge.wrong(&turn, Level::Clean);
             if let Some(made) = made.last_mut() {
                 made.end(end.usage, wrong.as_ref().map(|wrong| wrong.violations.as_slice()));
+                made.answer = open.job.shared.keeps_bodies.then(|| turn.written()).flatten();
             }
             if let Some(wrong) = wrong {
                 if open.is_shown {

@@ -147,6 +147,39 @@ fn integers_of_answers_are_kept_digit_by_digit_or_refused() {
 }
 
 #[test]
+fn rules_in_the_schema_of_a_request_hold_in_every_protocol() {
+    let own = json!({
+        "type": "object", "properties": {"age": {"type": "integer"}, "name": {"type": "string"}},
+        "required": ["age", "name"], "x-formwork-rules": [{"rule": "grounded", "target": "$.name"}],
+    });
+    let replies =
+        || [completion(r#"{"age": 40, "name": "Ada"}"#), completion(r#"{"age": 40, "name": "Bob"}"#)];
+    let format = json!({"type": "json_schema", "json_schema": {"name": "p", "schema": own}});
+    let message = json!([{"role": "user", "content": "Bob, 40"}]);
+    let tools = json!([{"type": "function", "function": {"name": "find", "parameters": {"type": "object"}}}]);
+    for (path, body) in [
+        ("/v1/extract", json!({"schema": own, "input": "Bob, 40"})),
+        ("/v1/chat/completions", json!({"model": "primary", "messages": message, "response_format": format})),
+        // Judged in its own protocol.
+        (
+            "/v1/chat/completions",
+            json!({"model": "primary", "messages": message, "response_format": format, "tools": tools}),
+        ),
+    ] {
+        let server = Server::start(replies()).unwrap();
+        let got = Gate::new(&openai(&server.url())).post(path, &[], &body);
+        assert_eq!((got.status, server.received().len()), (200, 2), "{path}: {}", got.text());
+        assert!(got.text().contains("Bob"), "{}", got.text());
+    }
+    let mut wrong = own.clone();
+    wrong["x-formwork-rules"][0]["rule"] = "grouned".into();
+    let server = Server::start(replies()).unwrap();
+    let got =
+        Gate::new(&openai(&server.url())).post("/v1/extract", &[], &json!({"schema": wrong, "input": "x"}));
+    assert_eq!((got.status, got.text().contains("x-formwork-rules")), (400, true), "{}", got.text());
+}
+
+#[test]
 fn bad_requests_and_failures_are_said() {
     let server = Server::start([completion(r#"{"age": "old"}"#)]).unwrap();
     let gate = Gate::new(&openai(&server.url()));

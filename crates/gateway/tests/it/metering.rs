@@ -503,6 +503,38 @@ fn a_stream_that_is_cut_is_recorded_as_what_cut_it() {
     }
 }
 
+#[test]
+fn a_run_has_the_text_of_every_answer_where_texts_are_kept() {
+    let tokens = Tokens { input: 9, output: 9, cached: 0 };
+    let all = kinds();
+    let anthropic = all.iter().find(|kind| kind.name == "messages").copied();
+    // Passed on, judged in its own protocol, and translated to that of the target.
+    let translated =
+        Kind { name: "translated", reply: anthropic.unwrap().reply, provider: "anthropic", ..all[0] };
+    for kind in all.into_iter().chain([translated]).filter(|kind| kind.name != "embeddings") {
+        for stream in [false, true] {
+            let mut pieces = (kind.reply)(&["once ", "upon ", "a time"], Some(tokens), stream);
+            if stream && kind.provider == "openai" {
+                pieces.push("data: [DONE]\n\n".to_owned());
+            } else if stream && kind.name == "translated" {
+                let block = json!({"type": "text", "text": ""});
+                let begin = json!({"type": "content_block_start", "index": 0, "content_block": block});
+                pieces.splice(1..1, events(vec![begin]));
+                pieces.extend(events(vec![json!({"type": "message_stop"})]));
+            }
+            let server = Server::start([kind.reply(stream, pieces)]).unwrap();
+            let ledger = Ledger::in_memory(Settings { bodies: true, ..Settings::default() }).unwrap();
+            let targets = targets(&priced(&kind, &server.url())).with_limits(limits());
+            let gate = Gate::start(targets.with_ledger(ledger.clone()).with_bodies());
+            let got = gate.post(kind.path, &[], &kind.body("Tell me a story", stream));
+            assert_eq!(got.status, 200, "{}: {}", kind.name, got.text());
+            let run = ledger.run(recorded(&ledger).id).unwrap().unwrap();
+            let answer = run.calls[0].answer.as_deref().unwrap_or_default();
+            assert!(answer.contains("once upon a time"), "{} {stream}: {answer:?}", kind.name);
+        }
+    }
+}
+
 /// A whole response that is held back to be judged is charged for what came of it, and the next target is asked.
 #[test]
 fn a_response_that_is_cut_before_it_was_judged_is_charged_for_what_came() {
