@@ -23,6 +23,8 @@ pub(super) fn rows(
     path: &Path,
     schema: Option<&Value>,
 ) -> Result<Box<dyn Iterator<Item = Result<Placed, Failed>>>, Failed> {
+    let lines = path.join("gold.jsonl");
+    let path = if lines.is_file() { &lines } else { path };
     let name = files::name(path);
     if path.is_dir() {
         return folder(path);

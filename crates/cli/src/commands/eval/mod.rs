@@ -44,7 +44,7 @@ Examples:
       gold:    {\"id\", \"expected\", \"schema\"?, \"input\"? or \"file\"?}
       answers: {\"id\", \"value\"}, null for no answer
                CSV: columns `id`, `input` or `file`, and `expected` (JSON) or `expected.PATH` for each value
-               a folder: NAME.json has the value of the text in NAME.txt or NAME.md
+               a folder: its gold.jsonl; without one, NAME.json has the value of the text in NAME.txt or NAME.md
       result:  {\"score\", \"interval\", \"rows\": [{\"id\", \"score\"}], \"paths\": [{\"path\", \"right\", \"wrong\", \"invented\",
                \"missing\", \"not_stated\", \"accuracy\", \"interval\"}], \"baseline\"?, \"gates\"?, \"notes\"?, \"worst\"?}
 
@@ -171,6 +171,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         baseline: args.baseline.as_deref().map(|path| Earlier::read(path, args.profile)).transpose()?,
         schemas: Schemas::default(),
         seen: HashSet::new(),
+        is_live: args.answers.is_empty(),
         notes,
         sets,
         count: 0,
@@ -217,6 +218,8 @@ struct Scoring<'a> {
     schemas: Schemas,
     /// The digests of the ids of the gold so far: a million texts would take 90 MB.
     seen: HashSet<u64>,
+    /// Whether this command asks for the answers.
+    is_live: bool,
     notes: Notes,
     /// The number of rows that are scored, and of those with a text.
     count: usize,
@@ -243,10 +246,16 @@ impl Scoring<'_> {
                 .failed(format!("{place}: the id {} is that of an earlier row: it is not scored", row.id));
             return Ok(());
         }
-        let text = text_of(&row, &self.args.gold).unwrap_or_else(|problem| {
-            self.notes.add(format!("{place}: {problem}"));
-            None
-        });
+        let text = text_of(&row, &self.args.gold);
+        match (&text, self.is_live) {
+            (Ok(None), true) => {
+                self.notes.failed(format!("{place}: the row has no `input` and no `file`: it is not asked"));
+            }
+            (Err(problem), true) => self.notes.failed(format!("{place}: {problem}: it is not asked")),
+            (Err(problem), false) => self.notes.add(format!("{place}: {problem}")),
+            _ => {}
+        }
+        let text = text.ok().flatten();
         let schema = row.schema.as_ref().or(self.common.as_ref());
         let violated = |schemas: &mut Schemas, value: &Value| {
             let schema = schema.filter(|_| !value.is_null())?;
@@ -273,11 +282,7 @@ impl Scoring<'_> {
                         self.notes.add(format!("{at}: the answer {problem}: it is scored nevertheless"));
                     }
                 }
-                None if set.is_live && text.is_none() => {
-                    self.notes
-                        .failed(format!("{place}: the row has no `input` and no `file`: it is not asked"));
-                    continue;
-                }
+                None if set.is_live && text.is_none() => continue,
                 None if set.is_live => {
                     set.unasked += 1;
                     continue;
@@ -357,12 +362,14 @@ impl Scoring<'_> {
                     .failed(format!("{} rows have no answer of {name} and are not scored", set.unasked));
             }
         }
+        // What was paid for is printed, whatever cannot be made of it.
+        let mut calibrated = None;
         if let Some(file) = &args.calibrate {
             let count = self.sets.len();
             let sets = self.sets.iter();
             let sets = sets.map(|set| (set.name.as_deref().unwrap_or(&set.file), &set.scored[..], count - 1));
             let merged = self.merged.iter().map(|(_, scored)| (calibration::MERGED, &scored[..], count));
-            calibration::write(file, sets.chain(merged), self.texts == self.count)?;
+            calibrated = calibration::write(file, sets.chain(merged), self.texts == self.count).err();
         }
         let mut reports = Vec::new();
         for set in self.sets {
@@ -375,7 +382,7 @@ impl Scoring<'_> {
             reports.push(merged.report(args.seed).with_name(calibration::MERGED));
         }
         let earlier = self.baseline.map(|earlier| earlier.rows(args.seed));
-        let mut passed = true;
+        let (mut passed, mut unchecked) = (true, None);
         for report in &mut reports {
             if let Some(rows) = &earlier {
                 let nothing = || {
@@ -388,8 +395,12 @@ impl Scoring<'_> {
                 passed &= !baseline.is_worse();
                 report.baseline = Some(baseline);
             }
-            let gates = args.min.iter().map(|gate| gate.check(report)).collect::<Result<_, _>>();
-            report.gates = gates.map_err(Failed::usage)?;
+            for gate in &args.min {
+                match gate.check(report) {
+                    Ok(checked) => report.gates.push(checked),
+                    Err(message) => unchecked = unchecked.or(Some(Failed::usage(message))),
+                }
+            }
             passed &= report.gates.iter().all(|gate| gate.ok);
         }
         let failures = self.notes.failures;
@@ -403,6 +414,9 @@ impl Scoring<'_> {
         match comparison.configurations.as_slice() {
             [report] => output::either(args.json, report, || words::report(report))?,
             _ => output::either(args.json, &comparison, || words::comparison(&comparison))?,
+        }
+        if let Some(failed) = calibrated.or(unchecked) {
+            return Err(failed);
         }
         Ok(Status::of(passed && (failures == 0 || args.allow_failures)))
     }
