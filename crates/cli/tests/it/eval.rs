@@ -48,6 +48,18 @@ fn gates_and_baselines_decide_the_exit_code() {
     let ran = run(&["--baseline", &answers, "--html", page.to_str().unwrap()]);
     assert!(ran.code == 0 && ran.stdout.contains("difference +0.00 points"), "{}{}", ran.stdout, ran.stderr);
     assert!(fs::read_to_string(page).unwrap().starts_with("<!doctype html>"));
+    // What cannot be checked or calibrated takes no result away.
+    for args in
+        [&["--min", "$.nothing >= 0.9"][..], &["--calibrate", folder().join("few.json").to_str().unwrap()]]
+    {
+        let ran = run(&[args, &["--json"]].concat());
+        assert!(
+            ran.code == 2 && ran.rows()[0]["score"].is_number(),
+            "{args:?}: {}{}",
+            ran.stdout,
+            ran.stderr
+        );
+    }
     // A baseline that says nothing about the gold is an error, and no baseline of 0 %.
     let result = |more: &[&str]| run(&[&["--json"], more].concat()).stdout;
     let of_two =
@@ -98,6 +110,15 @@ fn lists_encodings_and_columns_are_read_as_what_they_are() {
     fs::write(&csv, "id,expected.lines[0].text,expected.lines[1].text,expected.n\nx,a,b,1\n").unwrap();
     let ran = formwork(&["eval", file, "--answers", &answers, "--json"], "");
     assert_eq!((ran.code, &ran.rows()[0]["score"]), (0, &json!(1.0)), "{}", ran.stderr);
+    // An id of CSV is a text, and that of JSON may be a number.
+    fs::write(&answers, "{\"id\": 2, \"value\": {\"n\": 1}}\n").unwrap();
+    fs::write(&csv, "id,expected.n\n2,1\n").unwrap();
+    let ran = formwork(&["eval", file, "--answers", &answers, "--json"], "");
+    assert_eq!((ran.code, &ran.rows()[0]["score"]), (0, &json!(1.0)), "{}", ran.stderr);
+    // A folder with gold.jsonl.
+    let ran =
+        formwork(&["eval", &example("gold"), "--answers", &example("gold/answers.jsonl"), "--json"], "");
+    assert_eq!(ran.rows()[0]["rows"].as_array().unwrap().len(), 3, "{}", ran.stderr);
     for (header, says) in [
         ("id,expected.n,expected.n.m", "are about the same value"),
         ("id,expected.n,expected.n", "are about the same value"),

@@ -56,6 +56,19 @@ fn the_default_profile_counts_leaves() {
             json!({"t": ["A"]}),
             1.0,
         ),
+        // Texts that differ are two members, and so are those that the schema compares exactly.
+        (
+            json!({"properties": {"t": {"x-formwork-compare": "set"}}}),
+            json!({"t": ["C++", "C"]}),
+            json!({"t": ["C"]}),
+            0.5,
+        ),
+        (
+            json!({"properties": {"t": {"x-formwork-compare": "set", "items": {"x-formwork-compare": "exact"}}}}),
+            json!({"t": ["A", "a"]}),
+            json!({"t": ["A"]}),
+            0.5,
+        ),
         (
             json!({"properties": {"d": {"format": "date"}}}),
             json!({"d": "2024-03-05"}),
