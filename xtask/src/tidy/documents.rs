@@ -34,13 +34,16 @@ pub(super) fn manifest(name: &str, text: &str) -> Option<String> {
     (!lints).then(|| format!("{name}: its Cargo.toml lacks `[lints]` with `workspace = true`"))
 }
 
-/// Checks that a crate has an example, and that each example begins with a comment about its purpose.
-pub(super) fn examples(name: &str, texts: &[String]) -> Option<String> {
+/// Checks that a crate has an example, on its first page or in its folder `examples`, and that each file of this folder begins with a
+/// comment about its purpose.
+pub(super) fn examples(name: &str, page: &str, texts: &[String]) -> Option<String> {
     if WITHOUT_EXAMPLE.contains(&name) {
         return None;
     }
-    if texts.is_empty() {
-        return Some(format!("{name} has no example: show in its folder examples/ how it is used alone"));
+    if texts.is_empty() && !page.lines().any(|line| line.starts_with("//! ```")) {
+        return Some(format!(
+            "{name} has no example: show on the first page of its documentation how it is used alone"
+        ));
     }
     let undocumented = texts.iter().any(|text| !text.starts_with("//! "));
     undocumented.then(|| format!("{name}: an example does not begin with a `//!` comment about its purpose"))
@@ -76,9 +79,10 @@ mod tests {
 
     #[test]
     fn a_crate_without_a_documented_example_fails() {
-        assert_eq!(examples("formwork-core", &["//! Drives a run.\n".to_owned()]), None);
-        assert_eq!(examples("formwork-cli", &[]), None);
-        assert!(examples("formwork-core", &[]).unwrap().contains("no example"));
-        assert!(examples("formwork-core", &["fn main() {}".to_owned()]).unwrap().contains("`//!`"));
+        assert_eq!(examples("formwork-core", "", &["//! Drives a run.\n".to_owned()]), None);
+        assert_eq!(examples("formwork-core", "//! Runs.\n//!\n//! ```\n//! use it;\n//! ```\n", &[]), None);
+        assert_eq!(examples("formwork-cli", "", &[]), None);
+        assert!(examples("formwork-core", "//! Runs.\n/// ```\n", &[]).unwrap().contains("no example"));
+        assert!(examples("formwork-core", "", &["fn main() {}".to_owned()]).unwrap().contains("`//!`"));
     }
 }

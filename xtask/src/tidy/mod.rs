@@ -74,7 +74,8 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
             .map_err(|error| format!("{}: {error}", member.manifest.display()))?;
         problems.extend(documents::manifest(&member.name, &manifest));
         let examples = member.examples.iter().filter_map(|path| fs::read_to_string(path).ok());
-        problems.extend(documents::examples(&member.name, &examples.collect::<Vec<_>>()));
+        let page = fs::read_to_string(member.manifest.with_file_name("src/lib.rs")).unwrap_or_default();
+        problems.extend(documents::examples(&member.name, &page, &examples.collect::<Vec<_>>()));
     }
     let mut sources = Vec::new();
     for (name, bytes) in files {

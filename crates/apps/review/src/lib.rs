@@ -33,7 +33,7 @@
 //! - [`document`] reads rubrics and other YAML and TOML files, with the location of each mistake.
 //!
 //! # Embedding
-//! `examples/embed-review.rs` uses this crate alone; docs/ARCHITECTURE.md lists the crates that it depends on.
+//! docs/ARCHITECTURE.md lists the crates that this one depends on.
 
 mod agent;
 mod aggregate;

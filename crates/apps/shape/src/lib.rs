@@ -21,8 +21,6 @@
 //! - [`ShapeError`] locates a mistake in a shape's text; [`Unsaid`] is a keyword of JSON Schema that shapes cannot
 //!   express.
 //!
-//! `examples/embed-shape.rs` uses this crate alone.
-//!
 //! # Grammar
 //!
 //! In EBNF. Words and texts are tokens, and white space and comments are allowed between any two tokens.

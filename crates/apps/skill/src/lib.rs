@@ -49,7 +49,7 @@
 //! seconds](formwork_review::Agent::TIME_LIMIT).
 //!
 //! # Embedding
-//! `examples/embed-skill.rs` uses this crate alone; docs/ARCHITECTURE.md lists the crates that it depends on.
+//! docs/ARCHITECTURE.md lists the crates that this one depends on.
 
 mod backends;
 mod descriptor;

@@ -8,7 +8,6 @@
 //! - [`Lexer`] splits a text that arrives in chunks into events, in time linear in its length.
 //!
 //! The crate knows nothing of schemas, models or IO, and depends on serde and serde_json alone.
-//! `examples/embed-json.rs` uses it alone.
 //!
 //! ```
 //! use formwork_json::{Level, read};

@@ -15,8 +15,6 @@
 //! [`lint`] searches for parts that no value satisfies only where that is cheap. A thread with 2 MB of stack is enough, in
 //! dev builds too.
 //!
-//! `examples/embed-schema.rs` uses it alone.
-//!
 //! ```
 //! use formwork_core::{Context, Report, Validator};
 //! use serde_json::json;

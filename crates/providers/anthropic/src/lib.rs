@@ -2,8 +2,8 @@
 //!
 //! [`Anthropic`] is a [`Wire`](formwork_wire::Wire): a codec without network access. [`Http`](formwork_wire::Http) joins it
 //! with a [`Transport`](formwork_wire::Transport) into a [`Provider`](formwork_core::Provider);
-//! `examples/embed-anthropic.rs` shows this with a simulated server. [`AnthropicConfig`] is the model's section of a configuration
-//! file.
+//! `embed-openai.rs` of `formwork-openai` shows this with a simulated server. [`AnthropicConfig`] is the model's section of a
+//! configuration file.
 //!
 //! ```
 //! use formwork_anthropic::{Anthropic, Mode};

@@ -1,8 +1,8 @@
 //! Google's Gemini models, over the `generateContent` API of AI Studio or of Vertex AI.
 //!
 //! [`Gemini`] is a [`Wire`](formwork_wire::Wire): a codec without network access. [`Http`](formwork_wire::Http) joins it with
-//! a [`Transport`](formwork_wire::Transport) into a [`Provider`](formwork_core::Provider); `examples/embed-gemini.rs` shows
-//! this with a simulated server. [`GeminiConfig`] is the model's section of a configuration file.
+//! a [`Transport`](formwork_wire::Transport) into a [`Provider`](formwork_core::Provider); `embed-openai.rs` of
+//! `formwork-openai` shows this with a simulated server. [`GeminiConfig`] is the model's section of a configuration file.
 //!
 //! ```
 //! use formwork_core::{Call, Enforcement, Lowered, Message, Sampling};

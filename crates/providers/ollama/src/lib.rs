@@ -3,8 +3,8 @@
 //! [`Ollama`] is a [`Wire`](formwork_wire::Wire): a codec without network access. It uses `/api/chat`, or `/api/generate` for
 //! models without a chat template, and constrained decoding with a schema (`format`, since Ollama 0.5).
 //! [`Http`](formwork_wire::Http) joins it with a [`Transport`](formwork_wire::Transport) into a
-//! [`Provider`](formwork_core::Provider); `examples/embed-ollama.rs` shows this with a simulated server. [`OllamaConfig`] is the
-//! model's section of a configuration file, and [`Admin`] lists, shows and pulls models.
+//! [`Provider`](formwork_core::Provider); `embed-openai.rs` of `formwork-openai` shows this with a simulated server.
+//! [`OllamaConfig`] is the model's section of a configuration file, and [`Admin`] lists, shows and pulls models.
 //!
 //! ```
 //! use formwork_core::{Call, Enforcement, Lowered, Message, Sampling};

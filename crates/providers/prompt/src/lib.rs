@@ -17,7 +17,7 @@
 //! assert_eq!(told.capabilities().dialects, ["prompt"]);
 //! ```
 //!
-//! [`PromptLayer`] is the same as a [`Layer`]. `examples/embed-prompt.rs` uses this crate alone.
+//! [`PromptLayer`] is the same as a [`Layer`].
 
 use std::sync::Arc;
 

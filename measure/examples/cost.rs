@@ -1,6 +1,6 @@
 //! Measures what recording costs: processor time of all threads for each run, and durable reservations a second.
 //!
-//! `cargo run --release -p formwork-ledger --example cost [FOLDER]`; Linux.
+//! `cargo run --release --manifest-path measure/Cargo.toml --example cost [FOLDER]`; Linux.
 
 use std::error::Error;
 use std::path::Path;

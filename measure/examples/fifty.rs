@@ -1,6 +1,6 @@
 //! Counts complete and valid answers of the default model: fifty seeds each of three schemas without bounds.
 //!
-//! `cargo run --release -p formwork-local --example fifty [TEMPERATURE [MAX_TOKENS]]`
+//! `cargo run --release --manifest-path measure/Cargo.toml --example fifty [TEMPERATURE [MAX_TOKENS]]`
 
 use formwork_core::{
     Call, Context, Enforcement, Finish, Lowered, Message, Provider, Report, Sampling, Validator as _, spaced,
@@ -27,8 +27,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let max_tokens = arguments.next().map(|text| text.parse()).transpose()?;
     let local = Local::open(LocalOptions::new())?;
     for (name, task) in TASKS {
-        let path =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../../examples/{name}.schema.json"));
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../examples/{name}.schema.json"));
         let schema: Value = serde_json::from_str(&std::fs::read_to_string(path)?)?;
         let judge = formwork_schema::compile(&schema)?;
         let system = if name == "person" {

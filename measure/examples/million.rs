@@ -1,7 +1,7 @@
 //! A ledger of a million runs: the time that its pages take, and the memory of the process.
 //!
 //! ```sh
-//! cargo run --release -p formwork-ledger --example million -- /tmp/million.db
+//! cargo run --release --manifest-path measure/Cargo.toml --example million -- /tmp/million.db
 //! ```
 //!
 //! The first start fills the file with runs of 30 days: 40 contracts, 6 models, 20 keys, one run in ten with a violation.

@@ -1,6 +1,6 @@
 //! Measures how fast a model decodes, with and without a schema.
 //!
-//! `CANDLE_NUM_THREADS=1 cargo run --release -p formwork-local --example speed [MODEL [TOKENS]]`
+//! `CANDLE_NUM_THREADS=1 cargo run --release --manifest-path measure/Cargo.toml --example speed [MODEL [TOKENS]]`
 //!
 //! CPU time is read from Linux's `/proc`; other systems use wall-clock time.
 

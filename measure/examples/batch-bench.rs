@@ -1,4 +1,4 @@
-//! Measures batches with providers in this process: `cargo run --release -p formwork-batch --example batch-bench`.
+//! Measures batches with providers in this process: `cargo run --release --manifest-path measure/Cargo.toml --example batch-bench`.
 //!
 //! Prints one line of Markdown per measurement: rows per second and CPU time with a provider that answers at once, the wall time
 //! with a provider that takes its time, and how long a large batch takes to continue after `kill -9`. With an argument: `bound` or
