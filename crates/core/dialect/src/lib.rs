@@ -18,7 +18,27 @@
 //! Lowering is *sound*: some answer that the lowered schema allows satisfies the original. Many converters are not: for
 //! ordinary Rust types (`#[serde(flatten)]`, tagged enums) they write schemas that forbid every valid answer.
 //!
-//! To embed it alone see `examples/embed-dialect.rs`.
+//! ```
+//! use formwork_core::{LowerRequest, Refused};
+//! use serde_json::json;
+//!
+//! fn main() -> Result<(), Refused> {
+//!     let schema = json!({
+//!         "type": "object",
+//!         "properties": {
+//!             "reasoning": {"type": "string"},
+//!             "risks": {"type": "array", "items": {"enum": ["low", "high"]}, "uniqueItems": true},
+//!         },
+//!         "required": ["reasoning"],
+//!     });
+//!     for dialect in formwork_dialect::Dialects::builtin().iter() {
+//!         let lowered = dialect.lower(&LowerRequest::new(&schema))?;
+//!         println!("{}:\n  sent {:?}\n  shown {:?}", dialect.name(), lowered.schema, lowered.prompt_schema);
+//!         lowered.losses.iter().for_each(|loss| println!("  {loss}"));
+//!     }
+//!     Ok(())
+//! }
+//! ```
 
 mod anthropic;
 mod azure;
