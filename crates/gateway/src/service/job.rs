@@ -51,8 +51,12 @@ impl Job {
         let own = engine::spec_of(&self.ask.want);
         let Some(name) = &self.options.contract else { return Ok(own) };
         if own.is_some() {
-            let message =
-                format!("the contract `{name}` is named and the request has one of its own: use one of them");
+            let message = match &self.ask.want {
+                Want::Tools { .. } => format!(
+                    "the contract `{name}` is named and the request has tools: send its schema as the format of the request"
+                ),
+                _ => format!("the contract `{name}` is named and the request has one of its own: use one of them"),
+            };
             return Err(Problem::invalid("x-formwork-contract", message));
         }
         named(&self.shared, name).await.map(|spec| Some((spec, None)))

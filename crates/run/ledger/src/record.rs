@@ -259,7 +259,8 @@ impl RunRecord {
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredCall {
-    /// The number of the attempt to which the call belongs, from 1; repeated calls and patches belong to the same attempt.
+    /// The number of the attempt to which the call belongs, from 1; repeated calls belong to the same attempt, and so do patches by
+    /// a policy with `Patching::Within`.
     pub number: u32,
     /// The target's name.
     pub target: String,
