@@ -58,7 +58,7 @@ fn the_number_of_errors_is_that_of_all() {
     let mut wrong = good();
     wrong["answer"]["data"] = json!(vec!["x"; 600]);
     wrong["debug"]["schema_version"] = json!("1.1");
-    let model = model([wrong.to_string(), wrong.to_string()]);
+    let model = model([wrong.to_string().as_str()]);
     let client = JsonModeChatClient::<StructuredAnswer<Vec<u8>>>::typed().with_target(model);
     let failure = client.build().unwrap().ask_blocking("What?").into_result().unwrap_err();
     assert_eq!((failure.message.as_str(), failure.left_out()), ("the last answer has 600 errors", 88));

@@ -157,7 +157,7 @@ async fn blank_and_copied_texts_are_violations_if_they_are_checked() {
     // The fallback says what it counts, in the words of an example or not.
     let prose = documents(&[json!("prose")]);
     let wallet = Wallet::from_json(
-        br#"{"summary": {"transactions": 400, "first": "2025-01-01", "last": "2026-01-01"}}"#,
+        br#"{"summary": {"transactions": 400, "first": "2025-01-01", "last": "2026-01-01", "active_days": 200}}"#,
     );
     let builder = builder(&prose).with_examples(examples).with_texts_checked();
     let scored = builder.build().unwrap().score(&wallet.unwrap()).await.unwrap();

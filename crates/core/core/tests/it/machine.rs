@@ -66,7 +66,7 @@ fn the_errors_that_a_report_does_not_keep_are_counted_in_every_message() {
     let wrong: &'static str = format!("{}{extra}}}", GOOD.trim_end_matches('}')).leak();
     let policy = Policy::new(2).with_patching(Patching::Never).with_stop_on_repeat(false);
     let driven = drive(&plan(policy), input(), &[Reply::Says(wrong), Reply::Says(wrong)]);
-    let feedback = driven.calls[1].2.messages.last().unwrap().text().into_owned();
+    let feedback = driven.calls[1].2.messages.last().unwrap().text();
     let listed = feedback.lines().filter(|line| line.starts_with("- ")).count();
     assert!(
         listed < Report::CAP && feedback.contains(&format!("\n(and {} more)", 600 - listed)),
