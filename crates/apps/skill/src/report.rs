@@ -248,7 +248,7 @@ impl Tally {
                     )
                 },
                 Target { met: whole.met.map(|met| met && is_done), ..whole },
-                // A gate that decides nothing would let everything through, so an undecided output does not count as one that passes.
+                // A rubric that decides nothing would meet the target if undecided outputs passed.
                 row(
                     "Outputs that pass",
                     ('>', LEAST_PASSING, "%"),
