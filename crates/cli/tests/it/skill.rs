@@ -109,7 +109,7 @@ fn the_errors_that_are_not_listed_are_counted() {
     let server = chat(&[&json!({"xs": vec!["x"; 700]}).to_string()]);
     let ran = skill(&["run", &file, "--config", &config(&server), "-v"]);
     assert!(ran.code == 1 && ran.stderr.contains("\n    and 188 more\n"), "{}", ran.stderr);
-    assert!(ran.stderr.ends_with("found string (and 699 more)\n"), "{}", ran.stderr);
+    assert!(ran.stderr.ends_with("expected integer (and 699 more)\n"), "{}", ran.stderr);
     let sent: Value = serde_json::from_slice(&server.received()[1].body).unwrap();
     let correction =
         sent["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned();
