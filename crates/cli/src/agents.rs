@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use formwork_core::Error;
+use formwork_core::{Error, Time};
 use formwork_extract::CancellationToken;
-use formwork_ledger::{Ledger, Recorder};
+use formwork_ledger::{Ledger, Recorder, RunOutcome, RunRecord};
 use formwork_review::document::DocumentError;
-use formwork_review::{Agent, ReviewResult};
+use formwork_review::{Agent, Gate, ReviewResult};
 use formwork_skill::{Skill, SkillError};
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use crate::commands::extract::report;
 use crate::exit::Failed;
 use crate::files;
 use crate::flags::{seconds, set};
-use crate::ledger::Recording;
+use crate::ledger::{Recording, now};
 use crate::spinner::Spinner;
 use crate::stderr::say;
 
@@ -121,6 +121,35 @@ pub(crate) fn not_carried_out(review: &ReviewResult) -> Option<Failed> {
     let error = review.error.as_ref()?;
     let message = format!("the review could not be carried out: {}", error.message);
     Some(Failed::of(error.kind, error.answered, message))
+}
+
+/// Returns the outcome of a review in a word.
+pub(crate) const fn gate(review: &ReviewResult) -> &'static str {
+    match review.gate {
+        Gate::Pass => "pass",
+        Gate::Fail => "fail",
+        Gate::Undecided => "undecided",
+    }
+}
+
+/// Records the outcome of a review as a run without calls, with the tag `gate:pass`, `gate:fail` or `gate:undecided`. The runs of
+/// the generation and of the judge are recorded before the outcome is known, and a review by rules has none.
+pub(crate) fn record(
+    ledger: Option<&Ledger>,
+    source: &'static str,
+    contract: &str,
+    started: Time,
+    review: &ReviewResult,
+) {
+    let Some(ledger) = ledger else { return };
+    let tags = vec![format!("gate:{}", gate(review))];
+    let run = RunRecord::new(source, started).with_contract(Some(contract.to_owned()), None);
+    let mut run = run.with_labels(None, tags);
+    run.ended = now();
+    if let Some(error) = &review.error {
+        (run.outcome, run.message) = (RunOutcome::Failed(error.kind), Some(error.message.clone()));
+    }
+    ledger.record(run);
 }
 
 /// Returns skills that were read. Prints a warning for each number of their files that was rounded.

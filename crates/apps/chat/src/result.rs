@@ -189,6 +189,14 @@ impl fmt::Display for ChatCode {
     }
 }
 
+impl ChatFailure {
+    /// Returns the number of errors of the last answer that `errors` leaves out because there are too many.
+    pub fn left_out(&self) -> usize {
+        let last = last_content(&self.calls).filter(|last| last.violations() == self.errors);
+        last.map_or(0, Failure::left_out)
+    }
+}
+
 impl<A> ChatResult<A> {
     /// Returns the answer, if there is one.
     pub const fn answer(&self) -> Option<&A> {

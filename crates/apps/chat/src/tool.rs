@@ -5,7 +5,7 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use formwork_core::{Context, Contract, Inline, Violation, decode};
+use formwork_core::{Context, Contract, Inline, Judgement, decode};
 use formwork_schema::SchemaError;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -103,9 +103,9 @@ impl ChatTool {
         self.contract.schema().document()
     }
 
-    /// Returns all violations of the arguments.
-    pub(crate) fn judge(&self, arguments: &Value, cx: &Context<'_>) -> Vec<Violation> {
-        self.contract.judge(arguments, cx).violations
+    /// Returns the violations of the arguments.
+    pub(crate) fn judge(&self, arguments: &Value, cx: &Context<'_>) -> Judgement {
+        self.contract.judge(arguments, cx)
     }
 
     /// Calls the function. A panic of the function is a failure like any other.

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use formwork_core::keywords::parts_mut;
 use formwork_core::{
-    Context, Inline, JsonPath, Report, Schema as _, Stage, Validator, Violation, normalise, spaced,
+    Context, Inline, JsonPath, Judgement, Report, Schema as _, Stage, Validator, Violation, normalise, spaced,
 };
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
 use crate::contract::identified;
-use crate::validator::below;
 use crate::{AnswerContract, ChatTool};
 
 /// One turn of the model.
@@ -81,9 +80,8 @@ impl Judge {
         let tool = self.tools.iter().find(|tool| name.as_str() == Some(tool.name()));
         match (tool, call.get("arguments")) {
             (Some(tool), Some(arguments)) => {
-                let judge =
-                    |value: &Value, cx: &Context<'_>, out: &mut Report| out.extend(tool.judge(value, cx));
-                below(&judge, arguments, &at.key("arguments"), cx, out);
+                let Judgement { violations, left_out, .. } = tool.judge(arguments, cx);
+                out.extend_at(&at.key("arguments"), violations, left_out);
             }
             (Some(_), None) => {}
             (None, _) => {

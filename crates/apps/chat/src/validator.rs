@@ -63,7 +63,11 @@ impl Part {
                     out.push(unlike(value, at, "enum", format!("{} or {last}", first.join(", "))));
                 }
             }
-            (Self::Valid(schema), _) => below(schema.as_ref(), value, at, cx, out),
+            (Self::Valid(schema), _) => {
+                let mut report = Report::default();
+                schema.validate(value, cx, &mut report);
+                out.extend_at(at, report.violations().iter().cloned(), report.left_out());
+            }
             (Self::Object(parts), Value::Object(members)) => {
                 for (name, part) in parts {
                     match members.get(*name) {
@@ -84,23 +88,6 @@ impl Validator for Part {
     fn validate(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
         self.check(value, &JsonPath::root(), cx, out);
     }
-}
-
-/// Validates a part of the document with a validator of its own.
-pub(crate) fn below(
-    validator: &dyn Validator,
-    part: &Value,
-    at: &JsonPath,
-    cx: &Context<'_>,
-    out: &mut Report,
-) {
-    let mut report = Report::default();
-    validator.validate(part, cx, &mut report);
-    let moved = report.violations().iter().cloned().map(|violation| {
-        let path = at.segments().iter().chain(violation.path.segments()).cloned().collect();
-        Violation { path, ..violation }
-    });
-    out.extend(moved);
 }
 
 fn wrong(at: &JsonPath, rule: &str) -> Violation {

@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,6 +43,7 @@ pub struct OracleBuilder {
     prompt: Prompt,
     examples: Examples,
     calibrations: Calibrations,
+    models: HashMap<String, String>,
     check: CrossCheck,
     policy: Policy,
     deadline: Duration,
@@ -61,6 +63,7 @@ impl Oracle {
             prompt: Prompt::default(),
             examples: Examples::none(),
             calibrations: Calibrations::default(),
+            models: HashMap::new(),
             check: CrossCheck::default(),
             policy: policy(),
             deadline: DEFAULT_DEADLINE,
@@ -79,6 +82,12 @@ impl OracleBuilder {
     /// that one has no answer.
     pub fn with_target(mut self, backend: impl Into<Backend>) -> Self {
         self.backends.push(backend.into());
+        self
+    }
+
+    /// Adds the model of a target, for scores by a server that does not name its model (default: the name of the target).
+    pub fn with_model(mut self, target: impl Into<String>, model: impl Into<String>) -> Self {
+        self.models.insert(target.into(), model.into());
         self
     }
 
@@ -130,8 +139,8 @@ impl OracleBuilder {
     }
 
     formwork_core::setters! {
-        /// Rejects answers with a text that has no letter, and reasonings that are copied from an example or from the prompt
-        /// (default: they are accepted, because the specification's schema accepts them). Very small models give such answers.
+        /// Rejects answers with a text that has no letter, or that is copied from an example or from the prompt (default: they are
+        /// accepted, because the specification's schema accepts them). Very small models give such answers.
         pub const fn with_texts_checked(checks_texts = true);
         /// Disables the fallback: a score without an acceptable answer of a model is an error.
         pub const fn without_fallback(without_fallback = true);
@@ -173,9 +182,16 @@ impl OracleBuilder {
         let clock = self.clock.unwrap_or_else(|| Arc::new(TokioClock::new()));
         let mut contract = contract(&self.check)?;
         if self.checks_texts {
-            let (examples, system) = (self.examples.clone(), system.clone());
-            contract = contract.with_check(move |value: &Value, _: &Context<'_>, out: &mut Report| {
-                texts::check(value, &examples, &system, out);
+            let (examples, system, check) = (self.examples.clone(), system.clone(), self.check);
+            contract = contract.with_check(move |value: &Value, cx: &Context<'_>, out: &mut Report| {
+                // The texts of the fallback are fixed, so an example may have the same ones.
+                let counts = Counts::from_data(cx.data);
+                let counted =
+                    counts.and_then(|counts| serde_json::to_value(fallback::score(&counts, &check)).ok());
+                if counted.as_ref() != Some(value) {
+                    // The source of a run is its user message.
+                    texts::check(value, &examples, &system, cx.source, out);
+                }
             });
         }
         let mut builder = Extractor::<AiScore>::for_contract(contract)
@@ -200,6 +216,7 @@ impl OracleBuilder {
             check: self.check,
             examples: self.examples,
             calibrations: self.calibrations,
+            models: self.models,
             max_attempts,
             deadline: self.deadline,
             clock,

@@ -1,6 +1,6 @@
 //! Calibration: whether a model's scores are nearer to those of people than counting is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write as _};
 use std::path::Path;
 
@@ -37,7 +37,7 @@ const RESAMPLES: usize = 10_000;
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
-    /// The model: its own name for itself, otherwise the name of its provider.
+    /// The model: its own name for itself, otherwise the configured model, otherwise the name of its provider.
     pub model: String,
     /// The version of the prompt.
     pub prompt: PromptId,
@@ -172,21 +172,24 @@ impl Calibrations {
 }
 
 /// Parses the wallets of a calibration: JSON Lines, each `{"wallet": …, "expected": [low, high]}`. The returned wallets have
-/// this range as their `expected`. `file` is the name in errors.
+/// this range as their `expected`. A wallet that is given again counts once, with its first range. `file` is the name in errors.
 ///
 /// # Errors
-/// [`WalletError`] with the line for the first mistake, and for fewer than [`MIN_WALLETS`] wallets.
+/// [`WalletError`] with the line for the first mistake, and for fewer than [`MIN_WALLETS`] different wallets.
 pub fn wallets(file: &str, bytes: &[u8]) -> Result<Vec<Wallet>, WalletError> {
-    let mut wallets = Vec::new();
+    let (mut wallets, mut seen) = (Vec::new(), HashSet::new());
     for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
         if !line.trim_ascii().is_empty() {
-            let wallet = row(line).map_err(|(column, error)| error.on_line(index + 1, column).in_file(file));
-            wallets.push(wallet?);
+            let wallet =
+                row(line).map_err(|(column, error)| error.on_line(index + 1, column).in_file(file))?;
+            if seen.insert(wallet.hash()) {
+                wallets.push(wallet);
+            }
         }
     }
     if wallets.len() < MIN_WALLETS {
         let message = format!(
-            "{} wallets: a calibration takes at least {MIN_WALLETS} lines, each {{\"wallet\": …, \"expected\": [low, high]}}",
+            "{} different wallets: a calibration takes at least {MIN_WALLETS}, each in a line {{\"wallet\": …, \"expected\": [low, high]}}",
             wallets.len()
         );
         return Err(WalletError::new(message).in_file(file));
@@ -294,13 +297,19 @@ mod tests {
 
     #[test]
     fn every_mistake_in_a_file_has_its_line() {
-        let good = r#"{"wallet": {"transactions": []}, "expected": [0, 100]}"#;
+        let row = |nth: usize| {
+            format!(
+                r#"{{"wallet": {{"address": "0x{nth:040x}", "transactions": []}}, "expected": [0, 100]}}"#
+            )
+        };
+        let good: Vec<String> = (0..30).map(row).collect();
         let file = |line: &str| {
-            let lines = [&[good, "", line], &[good; 30][..]].concat().join("\n");
+            let lines = [&[row(30), String::new(), line.to_owned()], &good[..]].concat().join("\n");
             wallets("w.jsonl", lines.as_bytes()).map_err(|error| error.to_string())
         };
-        let all = file(good).unwrap();
+        let all = file(&row(31)).unwrap();
         assert!(all.len() == 32 && all.iter().all(|one| one.expected == Some(Band { min: 0, max: 100 })));
+        assert_eq!(file(&row(30)).unwrap().len(), 31, "a repeated wallet counts once");
         for (line, says) in [
             (r#"{"wallet": {"transactions": []}}"#, "w.jsonl:3:32: $: missing field `expected`"),
             (
@@ -319,7 +328,11 @@ mod tests {
             let error = file(line).unwrap_err();
             assert!(error.starts_with("w.jsonl:3") && error.contains(says), "{line}: {error}");
         }
-        let error = wallets("w.jsonl", [good; 29].join("\n").as_bytes()).unwrap_err().to_string();
-        assert!(error.starts_with("w.jsonl: 29 wallets: a calibration takes at least 30 lines"), "{error}");
+        let few = [&good[..29], &vec![row(0); 30]].concat().join("\n");
+        let error = wallets("w.jsonl", few.as_bytes()).unwrap_err().to_string();
+        assert!(
+            error.starts_with("w.jsonl: 29 different wallets: a calibration takes at least 30"),
+            "{error}"
+        );
     }
 }

@@ -66,7 +66,8 @@ pub struct ScoreEvent {
     pub trust: Option<Trust>,
     /// The prompt.
     pub prompt: PromptId,
-    /// The model that gave the score or was called last: its own name for itself, otherwise the name of its provider.
+    /// The model that gave the score or was called last: its own name for itself, otherwise the configured
+    /// model, otherwise the name of its provider.
     pub model: String,
     /// The maximum number of attempts.
     pub max_attempts: u32,

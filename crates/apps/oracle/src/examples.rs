@@ -185,21 +185,38 @@ impl Examples {
     }
 
     /// Returns the number, from 1, of the example whose reasoning is copied: as a whole, or as the whole of a passage
-    /// of at least six words. White space does not count.
+    /// of at least six words. White space, case and punctuation at the ends do not count.
     pub(crate) fn copied_by(&self, reasoning: &str) -> Option<usize> {
-        /// Shorter passages can match by chance.
-        const WORDS: usize = 6;
-
-        let normal = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let normalized = normal(reasoning);
         let copies = |example: &Example| {
             let own = normal(&example.answer.reasoning);
             let shorter = if own.len() < normalized.len() { &own } else { &normalized };
-            let is_long = shorter.split(' ').nth(WORDS - 1).is_some();
-            own == normalized || is_long && (own.contains(&normalized) || normalized.contains(&own))
+            own == normalized
+                || is_passage(shorter) && (own.contains(&normalized) || normalized.contains(&own))
         };
         self.0.iter().position(copies).map(|index| index + 1)
     }
+
+    /// Returns the number, from 1, of the example that has this risk or strength. White space, case and punctuation at the ends
+    /// do not count.
+    pub(crate) fn listed_in(&self, entry: &str) -> Option<usize> {
+        let entry = normal(entry);
+        let lists = |Example { answer, .. }: &Example| {
+            answer.risk_factors.iter().chain(&answer.strengths).any(|own| normal(own) == entry)
+        };
+        self.0.iter().position(lists).map(|index| index + 1)
+    }
+}
+
+/// Returns a text for comparisons: in lower case, with single spaces, without punctuation at its ends.
+pub(crate) fn normal(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+    words.trim_matches(|c: char| !c.is_alphanumeric()).to_owned()
+}
+
+/// Returns whether a normal text is long enough not to match by chance.
+pub(crate) fn is_passage(normal: &str) -> bool {
+    normal.split(' ').nth(5).is_some()
 }
 
 /// The examples, in order.
@@ -243,6 +260,7 @@ mod tests {
             (own.to_owned(), Some(1)),
             (format!("  {}\n", own.replace(' ', "  ")), Some(1)),
             (format!("{own} That is all."), Some(1)),
+            (own.trim_end_matches('.').to_uppercase(), Some(1)),
             ("It never did anything, and nobody".to_owned(), Some(1)),
             ("It never did".to_owned(), None),
             ("It did a lot, and everybody knows it.".to_owned(), None),

@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,6 +52,8 @@ pub(crate) struct Shared {
     pub(crate) check: CrossCheck,
     pub(crate) examples: Examples,
     pub(crate) calibrations: Calibrations,
+    /// The configured models by the names of their targets.
+    pub(crate) models: HashMap<String, String>,
     pub(crate) max_attempts: u32,
     pub(crate) deadline: Duration,
     pub(crate) clock: Arc<dyn Clock>,
@@ -169,8 +172,8 @@ impl ScoreRequest<'_> {
                 (None, None, Some(ScoreFailure { class: error.kind(), message: error.to_string() }))
             }
         };
-        let last = calls.last().map(|call| call.target.clone());
-        let model = log.model().or(last).unwrap_or_else(|| shared.target.clone());
+        let target = calls.last().map_or(&shared.target, |call| &call.target);
+        let model = log.model().unwrap_or_else(|| shared.models.get(target).unwrap_or(target).clone());
         let event = ScoreEvent {
             request_id: id,
             wallet: wallet.address.clone().unwrap_or_else(|| format!("sha256:{}", short(&hash))),

@@ -30,7 +30,8 @@ pub struct Scored {
     pub source: ScoreSource,
     /// The version of the prompt.
     pub prompt: PromptId,
-    /// The model that gave the score or was called last: its own name for itself, otherwise the name of its provider.
+    /// The model that gave the score or was called last: its own name for itself, otherwise the configured
+    /// model, otherwise the name of its provider.
     pub model: String,
     /// The number of attempts: answers, over all targets.
     pub attempts: u32,

@@ -34,24 +34,21 @@ pub(crate) fn line(text: &str, most: usize) -> String {
 /// Returns a text on one line of at most `most` characters that ends with a whole sentence.
 ///
 /// A text of `most` characters or more that does not end a sentence was cut by a limit: its last, unfinished sentence is
-/// left out. A text without a whole sentence is cut after a word and marked with `…`.
+/// left out, or its last word if it has no whole sentence. Such a cut is marked with `…`.
 pub(crate) fn sentences(text: &str, most: usize) -> String {
     let ends = |text: &str| text.ends_with(['.', '!', '?', '…', '。', '！', '？']);
     let flat = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     let flat = flat.collect::<Vec<_>>().join(" ");
-    let size = flat.chars().count();
-    if size < most || size == most && ends(&flat) {
+    // A limit counts the white space of the text, too.
+    if text.chars().count() < most || flat.chars().count() <= most && ends(&flat) {
         return flat;
     }
-    let kept = cut(&flat, most.saturating_sub(1));
+    let kept = cut(&flat, most.saturating_sub(2));
     let mut after_words = kept.match_indices(' ').map(|(at, _)| at);
-    match after_words.clone().rfind(|at| kept.get(..*at).is_some_and(ends)) {
-        Some(at) => kept.get(..at).unwrap_or_default().to_owned(),
-        None if ends(&kept) => kept,
-        None => {
-            kept.get(..after_words.next_back().unwrap_or(kept.len())).unwrap_or_default().to_owned() + "…"
-        }
-    }
+    let sentence = after_words.clone().rfind(|at| kept.get(..*at).is_some_and(ends));
+    let end = sentence.or_else(|| after_words.next_back()).unwrap_or(kept.len());
+    let mark = if sentence.is_some() { " …" } else { "…" };
+    kept.get(..end).unwrap_or_default().to_owned() + mark
 }
 
 #[cfg(test)]
@@ -62,25 +59,29 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_cut_reason_ends_with_a_sentence(
+        fn a_reason_is_whole_or_its_cut_is_marked(
             words in proptest::collection::vec("[a-zäß]{1,9}[.!?,]?", 0..40),
+            space in "[ \n]{1,2}",
             most in 1usize..120,
         ) {
-            let text = words.join(" ");
+            let (text, flat) = (words.join(&space), words.join(" "));
             let cut = sentences(&text, most);
             prop_assert!(cut.chars().count() <= most);
-            if text.chars().count() < most {
-                prop_assert_eq!(&cut, &text);
+            let is_whole = flat.ends_with(['.', '!', '?']) && flat.chars().count() <= most;
+            if is_whole || text.chars().count() < most {
+                prop_assert_eq!(&cut, &flat);
             } else {
-                prop_assert!(cut.ends_with(['.', '!', '?', '…']), "{cut}");
-                prop_assert!(text.starts_with(cut.trim_end_matches('…')), "{cut}");
+                let kept = cut.strip_suffix('…').unwrap().trim_end();
+                prop_assert!(flat.starts_with(kept) && kept.len() < flat.len().max(1), "{cut}");
             }
         }
     }
 
     #[test]
     fn a_reason_at_its_limit_loses_its_unfinished_sentence() {
-        assert_eq!(sentences("It is polite. It does not", 25), "It is polite.");
+        assert_eq!(sentences("It is polite. It does not", 25), "It is polite. …");
+        assert_eq!(sentences("It is polite.\nIt  does not", 26), "It is polite. …");
+        assert_eq!(sentences("It names a price, e.g. one Euro", 31), "It names a price, e.g. …");
         assert_eq!(sentences("It is polite.", 13), "It is polite.");
         assert_eq!(sentences("no whole sentence here", 12), "no whole…");
         assert_eq!(sentences("a\n b", 30), "a b");

@@ -1,3 +1,6 @@
+use std::ptr;
+
+use formwork_core::keywords::{At, Part, Step, parts, target};
 use formwork_core::{Error, ErrorKind, JsonPath, PathPattern, PatternStep, Rule, Segment, Structure};
 use regex::Regex;
 use schemars::JsonSchema;
@@ -270,7 +273,7 @@ impl Criterion {
         let pattern = self.pattern.iter().map(|pattern| ("pattern", pattern.path.clone().into()));
         let mut named = Vec::new();
         if let Some(schema) = &self.schema {
-            members(schema, &PathPattern::default(), &mut named);
+            members(schema, schema, &PathPattern::default(), &mut Vec::new(), &mut named);
         }
         let named = named.into_iter().map(|path| ("schema", path));
         rule.chain(pattern).chain(named).find_map(|(key, path)| Some((key, output.missing(&path)?)))
@@ -301,17 +304,37 @@ impl Criterion {
     }
 }
 
-/// Adds the paths of the members that a criterion's schema constrains. A member that it forbids may be absent.
-fn members(schema: &Value, at: &PathPattern, found: &mut Vec<PathPattern>) {
+/// Adds the paths of the members that a part of a criterion's schema constrains. A member that it forbids may be absent.
+/// `targets` are the targets of references that were walked: a schema may contain itself.
+fn members<'s>(
+    root: &'s Value,
+    schema: &'s Value,
+    at: &PathPattern,
+    targets: &mut Vec<&'s Value>,
+    found: &mut Vec<PathPattern>,
+) {
     let below = |step: PatternStep| at.steps().iter().cloned().chain([step]).collect::<PathPattern>();
-    for (name, part) in schema["properties"].as_object().into_iter().flatten() {
-        if *part != Value::Bool(false) {
-            let path = below(PatternStep::One(Segment::Key(name.clone())));
-            found.push(path.clone());
-            members(part, &path, found);
-        }
+    let member = |name: &str| below(PatternStep::One(Segment::Key(name.to_owned())));
+    found.extend(schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).map(member));
+    for Part { keyword, step, schema } in parts(schema) {
+        let path = match (keyword.at, step) {
+            (At::Here, _) => at.clone(),
+            (At::Inside, Some(Step::Index(index))) => below(PatternStep::One(Segment::Index(index))),
+            (At::Inside, Some(Step::Name(name))) if keyword.name == "properties" => {
+                if *schema != Value::Bool(false) {
+                    found.push(member(name));
+                }
+                member(name)
+            }
+            (At::Inside, _) => below(PatternStep::Each),
+            _ => continue,
+        };
+        members(root, schema, &path, targets, found);
     }
-    if schema["items"].is_object() {
-        members(&schema["items"], &below(PatternStep::Each), found);
+    if let Some(target) =
+        target(root, schema).filter(|one| !targets.iter().any(|other| ptr::eq(*one, *other)))
+    {
+        targets.push(target);
+        members(root, target, at, targets, found);
     }
 }

@@ -41,6 +41,8 @@ pub struct Tally {
     verdicts: BTreeMap<(String, String), Vec<Option<Verdict>>>,
     /// The outcomes of generations that have a rubric; `None` for one without an output.
     gates: Vec<Option<Gate>>,
+    /// Whether a skill that was named generates outputs and has a rubric for them.
+    has_rubric: bool,
     /// The histories of the leaves of all outputs, and of the judges' answers.
     trust: Trust,
     judged: Trust,
@@ -126,6 +128,8 @@ impl Tally {
 
     /// Adds a skill, which the report names with its version.
     pub fn name_skill(&mut self, skill: &Skill) {
+        let generates = skill.descriptor().template_type == Some(TemplateType::LlmJsonGeneration);
+        self.has_rubric |= generates && skill.rubric().is_some();
         self.skills.insert(format!("{} {}", skill.name(), skill.version()));
     }
 
@@ -183,10 +187,11 @@ impl Tally {
         let (same, votes) = self.consistency();
         let slowest = percentile(&self.validations, 0.95);
         let validation = slowest.filter(|micros| *micros < u64::MAX).map(|micros| micros as f64 / 1000.0);
-        let is_reviewed = self.gates.iter().any(Option::is_some);
+        // If no run has an output, only its skill shows that there is a rubric.
+        let is_reviewed = self.has_rubric || self.gates.iter().any(Option::is_some);
         let of = |gate: Option<Gate>| self.gates.iter().filter(|other| **other == gate).count();
         let (passed, undecided) = (of(Some(Gate::Pass)), of(Some(Gate::Undecided)));
-        let gated = if is_reviewed { self.gates.len() - undecided } else { 0 };
+        let gated = if is_reviewed { self.gates.len() } else { 0 };
         let longest = self.millis.iter().max().map(|millis| *millis as f64 / 1000.0);
         // One that failed is a miss.
         let is_done = self.failed + self.unreviewed == 0;
@@ -243,19 +248,16 @@ impl Tally {
                     )
                 },
                 Target { met: whole.met.map(|met| met && is_done), ..whole },
-                Target {
-                    // A gate that decides nothing lets everything through.
-                    met: is_reviewed.then(|| share(passed, gated).is_some_and(|share| share > LEAST_PASSING)),
-                    ..row(
-                        "Outputs that pass",
-                        ('>', LEAST_PASSING, "%"),
-                        &format!(
-                            "outputs that their skill's rubric passes, of those that it decides ({undecided} undecided)"
-                        ),
-                        share(passed, gated),
-                        gated,
-                    )
-                },
+                // A rubric that decides nothing would meet the target if undecided outputs passed.
+                row(
+                    "Outputs that pass",
+                    ('>', LEAST_PASSING, "%"),
+                    &format!(
+                        "outputs that their skill's rubric passes ({undecided} undecided); undecided or without an output is a miss"
+                    ),
+                    share(passed, gated),
+                    gated,
+                ),
             ],
             models: self.models.clone(),
             skills: self.skills.clone(),

@@ -1,4 +1,4 @@
-use formwork_core::ErrorKind;
+use formwork_core::{ErrorKind, Trust};
 use formwork_oracle::calibration::Standing;
 use formwork_oracle::wallet::Band;
 use formwork_oracle::{PromptId, ScoreSource, Scored};
@@ -25,6 +25,9 @@ pub struct OracleOutput {
     /// The score of the fallback, which counts, for comparison; absent without a score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counted: Option<u16>,
+    /// The history of the answer's leaves: how many the model wrote freely, and which it did not; absent without a score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trust: Option<Trust>,
     /// The error, if there is no score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<OracleError>,

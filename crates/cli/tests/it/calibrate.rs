@@ -27,15 +27,18 @@ fn a_calibration_marks_the_scores_of_its_model_and_prompt_beside_the_response_ob
         assert!(note.ends_with(&format!("; counting gives {}", event["counted"])), "{note}");
         (event["calibration"].as_str().unwrap().to_owned(), note)
     };
+    let row = |nth: usize, expected: &str| {
+        format!(r#"{{"wallet": {{"address": "0x{nth:040x}", "transactions": []}}, "expected": {expected}}}"#)
+    };
     let rows = |expected: &str, count: usize| {
-        let row = format!(r#"{{"wallet": {{"transactions": []}}, "expected": {expected}}}"#);
-        [row.as_str()].repeat(count).join("\n")
+        (0..count).map(|nth| row(nth, expected)).collect::<Vec<_>>().join("\n")
     };
     let (standing, note) = marked();
     assert!(standing == "not_calibrated" && note.starts_with("note: not calibrated;"), "{standing} {note}");
 
-    let few = with(&["oracle", "calibrate", "-"], &rows("[600, 620]", 29));
-    refused(&few, 2, "standard input: 29 wallets: a calibration takes at least 30");
+    let same = format!("{}\n{}", rows("[600, 620]", 29), row(0, "[600, 620]"));
+    let few = with(&["oracle", "calibrate", "-"], &same);
+    refused(&few, 2, "standard input: 29 different wallets: a calibration takes at least 30");
     let wrong = with(&["oracle", "calibrate", "-"], &format!("{}\n{{}}", rows("[600, 620]", 30)));
     refused(&wrong, 2, "standard input:31:2: $: missing field `wallet`");
     assert_eq!(marked().0, "not_calibrated");
@@ -54,16 +57,49 @@ fn a_calibration_marks_the_scores_of_its_model_and_prompt_beside_the_response_ob
     assert_eq!(other["calibration"], "not_calibrated", "another prompt is not calibrated");
 }
 
+/// A server that names no model answers for the configured one, so that another model of this provider is not calibrated by it.
+#[test]
+fn a_calibration_of_a_server_that_names_no_model_is_of_the_configured_one() {
+    let body = json!({"response": answer(610), "done": true, "prompt_eval_count": 700, "eval_count": 120});
+    let server = Server::start([Reply::json(body.to_string())]).unwrap();
+    let folder = super::folder().join("calibrate-unnamed");
+    _ = std::fs::remove_dir_all(&folder);
+    let calibrations = folder.join("calibrations.jsonl").display().to_string();
+    let run = |model: &str, args: &[&str], stdin: &str| {
+        let text = std::fs::read_to_string(config("calibrate-unnamed.toml", &server)).unwrap();
+        let text = text.replace(r#"model = "m""#, &format!("model = {model:?}"));
+        let config = super::temporary(&format!("calibrate-unnamed-{model}.toml"), text);
+        formwork(&[args, &["--config", &config, "--calibrations", &calibrations]].concat(), stdin)
+    };
+    let row = |nth: usize| {
+        format!(r#"{{"wallet": {{"address": "0x{nth:040x}", "transactions": []}}, "expected": [600, 620]}}"#)
+    };
+    let rows = (0..30).map(row).collect::<Vec<_>>().join("\n");
+    let ran = run("small", &["oracle", "calibrate", "--json", "-"], &rows);
+    assert_eq!((ran.code, &printed(&ran)["model"]), (0, &json!("small")), "{}", ran.stderr);
+    let one = wallet("calibrate-unnamed.json", 40);
+    let ledger = folder.join("scores.jsonl").display().to_string();
+    for (model, calibration) in [("small", "better"), ("large", "not_calibrated")] {
+        let score = ["oracle", "score", "--json", "--ledger", &ledger, &one];
+        assert_eq!(printed(&run(model, &score, ""))["calibration"], calibration, "{model}");
+    }
+    let report = formwork(&["oracle", "report", "--json", "--allow-missed", &ledger], "");
+    let report: serde_json::Value = serde_json::from_str(&report.stdout).unwrap();
+    assert_eq!(report["models"], json!({"small": 1, "large": 1}));
+}
+
 #[test]
 fn a_model_without_scores_is_not_calibrated() {
     let server = ollama(["prose".to_owned()]);
     let config = config("calibrate-prose.toml", &server);
     let file = super::folder().join("no-calibrations.jsonl");
     let path = file.display().to_string();
-    let row = r#"{"wallet": {"transactions": []}, "expected": [0, 10]}"#;
+    let row = |nth: usize| {
+        format!(r#"{{"wallet": {{"address": "0x{nth:040x}", "transactions": []}}, "expected": [0, 10]}}"#)
+    };
     let ran = formwork(
         &["oracle", "calibrate", "--config", &config, "--calibrations", &path, "-"],
-        [row].repeat(30).join("\n"),
+        (0..30).map(row).collect::<Vec<_>>().join("\n"),
     );
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{}", ran.stderr);
     assert!(

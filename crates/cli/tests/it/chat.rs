@@ -39,6 +39,15 @@ fn one_question_one_answer() {
 }
 
 #[test]
+fn the_errors_that_are_not_listed_are_counted() {
+    let mut wrong = good();
+    wrong["quality"]["risks"] = json!(vec![1; 700]);
+    let ran = chat("many", &server(&[&wrong.to_string()]), &["What is JSON?"], "");
+    assert_eq!((ran.code, ran.stderr.lines().count()), (1, 1 + 512 + 1), "{}", ran.stderr);
+    assert!(ran.stderr.ends_with("found number\n  and 188 more\n"), "{}", ran.stderr);
+}
+
+#[test]
 fn debug_is_on_standard_error_and_changes_nothing() {
     let answer_of = |name: &str, debug: &[&str]| {
         let server = server(&[&format!("```json\n{}\n```", good()), &good().to_string()]);

@@ -444,6 +444,37 @@ fn an_explorers_export_is_imported_and_scored_in_every_way() {
     );
 }
 
+/// A score of the fallback is a run of the fallback, with the reason why no model gave the score.
+#[test]
+fn a_fallback_is_found_in_the_ledger_of_runs() {
+    let ledger = super::folder().join("oracle-fallback.db");
+    for ending in ["db", "db-wal", "db-shm"] {
+        _ = std::fs::remove_file(ledger.with_extension(ending));
+    }
+    let ledger = ledger.display().to_string();
+    for (name, server) in [("prose", ollama(["prose".to_owned()])), ("good", ollama([answer(610)]))] {
+        let config = config(&format!("ledger-{name}.toml"), &server);
+        let wallet = wallet(&format!("ledger-{name}.json"), 40);
+        let ran = formwork(&["oracle", "batch", &wallet, "--config", &config, "--ledger", &ledger], "");
+        let row = ran.rows().remove(0);
+        assert_eq!(against_schema("oracle-output.json", &row), [""; 0], "{row}");
+        let trust = &row["trust"];
+        let history = if name == "prose" { &trust["other"]["fallback"]["count"] } else { &trust["free"] };
+        assert!(history.is_u64() && *history == trust["leaves"], "{row}");
+    }
+    let list = |filter: &[&str]| {
+        formwork(&[&["runs", "list", "--json", "--ledger", &ledger], filter].concat(), "").rows()
+    };
+    assert_eq!(list(&[]).len(), 2);
+    let fallback = list(&["--outcome", "fallback"]);
+    assert_eq!(fallback.len(), 1, "{fallback:?}");
+    assert_eq!(list(&["--unsure"]), fallback);
+    let id = fallback[0]["id"].as_str().unwrap();
+    let shown = printed(&formwork(&["runs", "show", id, "--json", "--ledger", &ledger], ""));
+    assert_eq!(shown["message"], "Not JSON at $", "{shown}");
+    assert!(shown["trust"]["other"]["fallback"].is_object(), "{shown}");
+}
+
 /// A ledger of runs is another file than the log of scores, and many damaged lines are few lines of warnings.
 #[test]
 fn a_report_says_what_the_file_is() {

@@ -104,6 +104,7 @@ fn the_number_of_errors_of_an_attempt_is_that_of_all() {
         "{}",
         ran.stderr
     );
+    assert!(ran.stderr.ends_with("$.xs[0]: expected integer (and 599 more)\n"), "{}", ran.stderr);
 }
 
 #[test]

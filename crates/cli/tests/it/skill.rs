@@ -101,6 +101,23 @@ fn a_judge_that_cannot_be_reached_keeps_the_gate_closed() {
 }
 
 #[test]
+fn the_errors_that_are_not_listed_are_counted() {
+    let file = temporary(
+        "many.yaml",
+        "name: many\ndescription: x\ntemplate_type: LLM_JSON_GENERATION\nprompt: x\noutput: {shape: '{\"xs\": [int]}'}\n",
+    );
+    let server = chat(&[&json!({"xs": vec!["x"; 700]}).to_string()]);
+    let ran = skill(&["run", &file, "--config", &config(&server), "-v"]);
+    assert!(ran.code == 1 && ran.stderr.contains("\n    and 188 more\n"), "{}", ran.stderr);
+    assert!(ran.stderr.ends_with("expected integer (and 699 more)\n"), "{}", ran.stderr);
+    let sent: Value = serde_json::from_slice(&server.received()[1].body).unwrap();
+    let correction =
+        sent["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned();
+    let listed = correction.lines().filter(|line| line.starts_with("- $.xs[")).count();
+    assert!(correction.contains(&format!("\n(and {} more)", 700 - listed)), "{correction}");
+}
+
+#[test]
 fn a_gate_has_three_outcomes() {
     let file = temporary(
         "gate.yaml",

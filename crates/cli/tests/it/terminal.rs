@@ -61,8 +61,14 @@ fn screen(bytes: &str) -> Vec<String> {
 /// Runs the command on a terminal, and presses each key after the text before it was written. Returns the whole output and the
 /// exit code.
 fn on_terminal(args: &[&str], keys: &[(&str, &str)]) -> (String, i32) {
+    on_terminal_of(300, args, keys)
+}
+
+/// Runs the command on a terminal of this many columns.
+fn on_terminal_of(columns: u16, args: &[&str], keys: &[(&str, &str)]) -> (String, i32) {
     let words: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
-    let line = format!("stty cols 300 -echo; exec {} {}", env!("CARGO_BIN_EXE_formwork"), words.join(" "));
+    let formwork = env!("CARGO_BIN_EXE_formwork");
+    let line = format!("stty cols {columns} -echo; exec {formwork} {}", words.join(" "));
     // A test that waits for a text that never comes has to end, too.
     let mut script = Command::new("timeout");
     script
@@ -161,6 +167,40 @@ fn nothing_is_left_of_a_progress_line() {
 fn timeless(line: String) -> String {
     let start = line.split("timed out").next().unwrap_or_default();
     start.chars().filter(|letter| !letter.is_ascii_hexdigit()).take(30).collect()
+}
+
+#[test]
+fn a_narrow_conversation_has_whole_words_and_the_data_of_answers() {
+    let answer = json!({
+        "task": {"type": "qa", "user_intent": "learn"}, "answer": {"text": "Two and three.", "data": [2, 3]},
+        "quality": {"confidence": 0.9, "assumptions": [], "risks": []}, "debug": {"schema_version": "1.1", "model": "m"}
+    });
+    let server = Server::start([of_text(&answer.to_string())]).unwrap();
+    let config = temporary("terminal-data.toml", of(&server));
+    let (written, code) = on_terminal_of(
+        60,
+        &["chat", "--contract", "1.1", "--config", &config],
+        &[
+            ("> ", "/help\r"),
+            ("earlier ones", ""),
+            ("> ", "/halp\r"),
+            ("/quit ends", ""),
+            ("> ", "Which?\r"),
+            ("[2, 3]", ""),
+            ("> ", "\u{4}"),
+        ],
+    );
+    let lines = screen(&written);
+    assert!(code == 0 && lines.iter().all(|line| line.len() <= 60), "{lines:?}");
+    let joined = lines.join(" ");
+    let help =
+        "Ctrl-C ends an answer, Ctrl-D the conversation; the arrow keys edit a line and show earlier ones";
+    assert!(
+        joined.contains(help) && joined.contains("there is no command `/halp`: /new starts"),
+        "{lines:?}"
+    );
+    let at = lines.iter().position(|line| line == "Two and three.").unwrap();
+    assert_eq!(lines[at + 1], "[2, 3]", "{lines:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::group::{Group, grouped};
-use crate::{Message, Report, Role, Violation};
+use crate::{Message, Role, Violation};
 
 /// The message that asks a model to correct its answer: its role, its place and its text.
 ///
@@ -80,6 +80,11 @@ impl Template {
     /// that no line covers, so that its length does not depend on how wrong the answer was, nor on how long the names and
     /// values in it are.
     pub fn render(&self, violations: &[Violation]) -> String {
+        self.render_with(violations, 0)
+    }
+
+    /// Renders violations of which `left_out` further ones were not kept.
+    fn render_with(&self, violations: &[Violation], left_out: usize) -> String {
         let code = match violations {
             // An answer that was cut off is not valid JSON either.
             [only] if matches!(only.rule.as_str(), "json" | "truncated") => "INVALID_JSON",
@@ -114,8 +119,9 @@ impl Template {
             out.truncate(out.floor_char_boundary(start + MAX_BYTES));
             written += group.count;
         }
-        if written < violations.len() {
-            out.push_str(&format!("\n(and {})", more(violations.len() - written, violations.len())));
+        let further = violations.len() + left_out - written;
+        if further > 0 {
+            out.push_str(&format!("\n(and {further} more)"));
         }
         fill(&mut out, &self.after, code);
         out
@@ -124,11 +130,6 @@ impl Template {
 
 /// The maximum size of a feedback's list of violations, in bytes.
 pub const MAX_BYTES: usize = 8192;
-
-/// Returns the number of further violations as text: `3 more`, or `at least 3 more` if all are as many as a report keeps.
-pub(crate) fn more(further: usize, all: usize) -> String {
-    format!("{}{further} more", if all < Report::CAP { "" } else { "at least " })
-}
 
 /// The maximum size of a previous answer that is sent to the model again, in bytes.
 pub const MAX_PREVIOUS: usize = 16 * 1024;
@@ -194,12 +195,18 @@ impl Feedback {
         self
     }
 
-    /// Appends the feedback to the dialogue.
-    pub(crate) fn apply(&self, messages: &mut Vec<Arc<Message>>, previous: &str, violations: &[Violation]) {
+    /// Appends the feedback to the dialogue; `left_out` is the number of further violations that were not kept.
+    pub(crate) fn apply(
+        &self,
+        messages: &mut Vec<Arc<Message>>,
+        previous: &str,
+        violations: &[Violation],
+        left_out: usize,
+    ) {
         if self.keep_previous && !previous.is_empty() {
             messages.push(Arc::new(Message::assistant(cut_bytes(previous, MAX_PREVIOUS))));
         }
-        self.say(messages, &self.template.render(violations));
+        self.say(messages, &self.template.render_with(violations, left_out));
     }
 
     /// Appends the text of [`with_unending`](Self::with_unending) to the dialogue.
@@ -238,7 +245,7 @@ mod tests {
     fn the_last_answer_stands_before_a_message_and_not_before_a_folded_text() {
         let apply = |feedback: Feedback| {
             let mut messages = vec![Arc::new(Message::user("task"))];
-            feedback.apply(&mut messages, "{}", &[violation("number")]);
+            feedback.apply(&mut messages, "{}", &[violation("number")], 0);
             messages
         };
         let template = Template::new("Errors: ", "{path}: {detail}", ".");
@@ -289,7 +296,10 @@ mod tests {
         let each = template.with_line_for_each().render(&many);
         let listed = each.lines().filter(|line| line.starts_with("- ")).count();
         assert!(listed > 100 && each.ends_with(&format!("\n(and {} more)", 300 - listed)), "{each}");
-        let all: Vec<_> = (0..Report::CAP).map(|n| at(2 * n)).collect();
-        assert!(Template::new("", "- {message}", "").render(&all).contains("(and at least "));
+        // Violations that a report leaves out are counted, too, whether or not all others are in lines.
+        let template = Template::new("", "- {path}: {detail}", "");
+        assert_eq!(template.render_with(&many, 88), format!("{line}\n(and 88 more)"));
+        let each = template.with_line_for_each().render_with(&many, 88);
+        assert!(each.ends_with(&format!("\n(and {} more)", 388 - listed)), "{each}");
     }
 }

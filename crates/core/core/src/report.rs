@@ -58,6 +58,21 @@ impl Report {
         }
     }
 
+    /// Adds the violations of the value at `at`, whose paths begin at this value. `left_out` is the number of its further
+    /// violations, which were not kept.
+    pub fn extend_at(
+        &mut self,
+        at: &JsonPath,
+        violations: impl IntoIterator<Item = Violation>,
+        left_out: usize,
+    ) {
+        self.extend(violations.into_iter().map(|violation| {
+            let path = at.segments().iter().chain(violation.path.segments()).cloned().collect();
+            Violation { path, ..violation }
+        }));
+        self.left_out += left_out;
+    }
+
     /// Returns the violations in the order in which they were added.
     pub fn violations(&self) -> &[Violation] {
         &self.violations

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use formwork_chat::{CONTRACT_1_0, ChatCode, ChatResult, JsonModeChatClient};
+use formwork_chat::{CONTRACT_1_0, ChatCode, ChatResult, JsonModeChatClient, StructuredAnswer};
 use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
-use crate::support::{bodies, client_of, good, server};
+use crate::support::{bodies, client_of, good, model, server};
 
 #[test]
 fn one_request_in_json_mode_with_the_contracts_bytes() {
@@ -43,10 +43,25 @@ fn the_number_of_errors_is_that_of_all() {
     let sink = Arc::clone(&lines);
     let client = client_of(&server).with_debug_log(move |line| sink.lock().unwrap().push(line.to_owned()));
     let failure = client.build().unwrap().ask_blocking("What?").into_result().unwrap_err();
-    assert_eq!(failure.message, "the last answer has 600 errors");
+    assert_eq!((failure.message.as_str(), failure.left_out()), ("the last answer has 600 errors", 88));
+    let correction =
+        bodies(&server)[1]["messages"].as_array().unwrap().last().unwrap()["content"].to_string();
+    assert!(
+        correction.contains("$.quality.risks[0-511]: ") && correction.contains("(and 88 more)"),
+        "{correction}"
+    );
     let lines = lines.lock().unwrap();
     assert_eq!(lines[1], "[chat] attempt 1/2: SCHEMA_VALIDATION_FAILED, 600 errors");
     assert!(lines.iter().any(|line| line == "[chat]   and 88 more"), "{lines:#?}");
+
+    // The schema of the data has a validator of its own.
+    let mut wrong = good();
+    wrong["answer"]["data"] = json!(vec!["x"; 600]);
+    wrong["debug"]["schema_version"] = json!("1.1");
+    let model = model([wrong.to_string().as_str()]);
+    let client = JsonModeChatClient::<StructuredAnswer<Vec<u8>>>::typed().with_target(model);
+    let failure = client.build().unwrap().ask_blocking("What?").into_result().unwrap_err();
+    assert_eq!((failure.message.as_str(), failure.left_out()), ("the last answer has 600 errors", 88));
 }
 
 #[test]

@@ -86,6 +86,11 @@ async fn a_line_of_the_log_has_the_number_of_all_violations() {
     let log = log.text();
     let line = log.lines().find(|line| line.contains("rejected")).unwrap();
     assert!(line.contains("total=600") && line.contains("; and 88 more"), "{line}");
+    let correction = model.calls()[1].messages.last().unwrap().text();
+    assert!(
+        correction.contains("$.risk_factors[0-511]: ") && correction.contains("(and 88 more)"),
+        "{correction}"
+    );
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use formwork_core::Context;
+use formwork_oracle::wallet::Wallet;
 use formwork_oracle::{AI_RESPONSE_SCHEMA, CrossCheck, Examples, ScoreSource, contract};
 use formwork_testkit::Scripted;
 use proptest::prelude::*;
@@ -121,15 +122,23 @@ fn the_examples_that_come_along_are_right() {
 async fn blank_and_copied_texts_are_violations_if_they_are_checked() {
     let few = r#"[{"wallet": {"transactions": []}, "answer": {"score": 100, "scoreBreakdown": {"activity": 0, "maturity": 0,
         "diversity": 0, "riskBehavior": 40, "surveyMatch": 0}, "reasoning": "A wallet that never did anything at all.",
-        "risk_factors": [], "strengths": []}}]"#;
+        "risk_factors": ["no use"], "strengths": ["Regular use"]}}]"#;
     let examples = Examples::from_json("few.json", few.as_bytes(), &CrossCheck::default()).unwrap();
+    let line = wallet().features().to_string().lines().next().unwrap().to_owned();
     for (pointer, text, rule, path) in [
         ("/reasoning", "1000.000000", "blankText", "$.reasoning"),
         ("/reasoning", "            ", "blankText", "$.reasoning"),
         ("/risk_factors/0", " ", "blankText", "$.risk_factors[0]"),
         ("/strengths/0", "90", "blankText", "$.strengths[0]"),
         ("/reasoning", "A wallet that never did anything at all.", "copiedText", "$.reasoning"),
+        ("/reasoning", "a wallet that never did\nANYTHING at all", "copiedText", "$.reasoning"),
         ("/reasoning", "Score this wallet.", "copiedText", "$.reasoning"),
+        ("/reasoning", &line, "copiedText", "$.reasoning"),
+        ("/risk_factors/0", "No use.", "copiedText", "$.risk_factors[0]"),
+        ("/risk_factors/0", "the numbers counted from its transactions", "", ""),
+        ("/strengths/0", "score THIS wallet", "copiedText", "$.strengths[0]"),
+        ("/strengths/0", &line, "copiedText", "$.strengths[0]"),
+        ("/strengths/0", "wallet", "", ""),
         ("/reasoning", "Zwei Jahre stetige Nutzung.", "", ""),
     ] {
         let noise = with(pointer, text);
@@ -145,4 +154,15 @@ async fn blank_and_copied_texts_are_violations_if_they_are_checked() {
             assert_eq!(wrong(&scored.event.calls[0]), [(rule.to_owned(), path.to_owned())], "{text}");
         }
     }
+    // The fallback says what it counts, in the words of an example or not.
+    let prose = documents(&[json!("prose")]);
+    let wallet = Wallet::from_json(
+        br#"{"summary": {"transactions": 400, "first": "2025-01-01", "last": "2026-01-01", "active_days": 200}}"#,
+    );
+    let builder = builder(&prose).with_examples(examples).with_texts_checked();
+    let scored = builder.build().unwrap().score(&wallet.unwrap()).await.unwrap();
+    assert_eq!(
+        (scored.source, &*scored.answer.strengths),
+        (ScoreSource::Fallback, &["regular use".to_owned()][..])
+    );
 }

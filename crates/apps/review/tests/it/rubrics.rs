@@ -122,6 +122,21 @@ fn a_path_that_outputs_cannot_have_is_a_mistake() {
             "`$.prices[*].gross`",
         ),
         ("schema: {properties: {anwser: {maxLength: 5}}}", "r.yaml:4:13", "`$.answer`"),
+        ("schema: {required: [anwser]}", "r.yaml:4:13", "`$.answer`"),
+        ("schema: {allOf: [{properties: {anwser: {maxLength: 5}}}]}", "r.yaml:4:13", "`$.answer`"),
+        ("schema: {anyOf: [{type: 'null'}, {required: [anwser]}]}", "r.yaml:4:13", "`$.answer`"),
+        ("schema: {not: {properties: {anwser: {const: x}}}}", "r.yaml:4:13", "`$.answer`"),
+        ("schema: {if: {required: [anwser]}, then: {required: [prices]}}", "r.yaml:4:13", "`$.answer`"),
+        (
+            "schema: {$ref: '#/$defs/a', $defs: {a: {properties: {prices: {items: {$ref: '#/$defs/a'}}}, required: [anwser]}}}",
+            "r.yaml:4:13",
+            "`$.answer`",
+        ),
+        (
+            "schema: {properties: {prices: {contains: {required: [gros]}}}}",
+            "r.yaml:4:13",
+            "`$.prices[*].gross`",
+        ),
         (
             "schema: {properties: {prices: {items: {properties: {gros: {minimum: 0}}}}}}",
             "r.yaml:4:13",

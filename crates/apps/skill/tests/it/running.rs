@@ -328,8 +328,8 @@ async fn the_skills_own_rubric_is_a_row() {
         (vec![sure("pass")], 4, Some(100.0), Some(true)),
         (vec![sure("fail")], 4, Some(0.0), Some(false)),
         (vec![sure("pass"), sure("pass"), sure("pass"), sure("fail")], 4, Some(75.0), Some(false)),
-        (vec![sure("pass"), unsure(), unsure(), unsure()], 1, Some(100.0), Some(true)),
-        (vec![unsure()], 0, None, Some(false)),
+        (vec![sure("pass"), unsure(), unsure(), unsure()], 4, Some(25.0), Some(false)),
+        (vec![unsure()], 4, Some(0.0), Some(false)),
     ] {
         let mut tally = Tally::default();
         for nth in 0..4 {
@@ -339,8 +339,21 @@ async fn the_skills_own_rubric_is_a_row() {
         let report = tally.report();
         let row = &report.targets[5];
         assert_eq!((row.n, row.measured, row.met), (n, measured, met), "{votes:?}");
+        let undecided = votes.iter().filter(|vote| **vote == unsure()).count() * 4 / votes.len();
+        assert!(row.measurement.contains(&format!("({undecided} undecided)")), "{}", row.measurement);
         let is_said = report.remarks == ["the rubric decided none of 4 outputs"];
-        assert_eq!(is_said, n == 0, "{:?}", report.remarks);
+        assert_eq!(is_said, undecided == 4, "{:?}", report.remarks);
+    }
+    // Without any output the skill shows that there is a rubric.
+    for (skill, met) in [(skill(&person), Some(false)), (skill(PERSON), None)] {
+        let mut tally = Tally::default();
+        tally.name_skill(&skill);
+        let (runner, _) = runner(&[if met.is_some() { &person } else { PERSON }], [FaultKind::Auth]);
+        for _ in 0..3 {
+            tally.add("a", SOON, &runner.execute("person", json!({"country": "x"})).await);
+        }
+        let row = &tally.report().targets[5];
+        assert_eq!((row.n, row.met), (if met.is_some() { 3 } else { 0 }, met));
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io::{self, BufRead as _, IsTerminal as _};
 
 use formwork_chat::{ChatCode, ChatResult, Conversation};
+use formwork_core::spaced;
 use formwork_extract::CancellationToken;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
@@ -30,8 +31,13 @@ enum Line<'l> {
     End,
 }
 
-/// Carries out a command, or returns the question of a line.
-fn line<'l, A: Printed>(line: &'l str, conversation: &mut Conversation<A>, keys: &str) -> Line<'l> {
+/// Carries out a command, or returns the question of a line. Messages are wrapped to `width` columns.
+fn line<'l, A: Printed>(
+    line: &'l str,
+    conversation: &mut Conversation<A>,
+    keys: &str,
+    width: usize,
+) -> Line<'l> {
     match line.trim() {
         "" => Line::Nothing,
         "/quit" => Line::End,
@@ -40,15 +46,20 @@ fn line<'l, A: Printed>(line: &'l str, conversation: &mut Conversation<A>, keys:
             Line::Nothing
         }
         "/help" => {
-            say!("{HELP}{keys}");
+            tell(&format!("{HELP}{keys}"), width);
             Line::Nothing
         }
         command if is_command(command) => {
-            say!("error: there is no command `{command}`: {HELP}");
+            tell(&format!("error: there is no command `{command}`: {HELP}"), width);
             Line::Unknown
         }
         question => Line::Ask(question),
     }
+}
+
+/// Prints a message of the conversation, wrapped to `width` columns.
+fn tell(text: &str, width: usize) {
+    say!("{}", wrap::wrapped(text, width).trim_end());
 }
 
 /// Returns whether a line is one word after a slash. A path or a comment is a question.
@@ -69,7 +80,7 @@ pub(super) async fn of_lines<A: Printed>(
         let read = tokio::task::spawn_blocking(next_line).await.map_err(Failed::usage)?;
         let read = read.map_err(|error| Failed::usage(format!("cannot read standard input: {error}")))?;
         let Some(text) = read else { return Ok(done) };
-        match line(&text, conversation, "") {
+        match line(&text, conversation, "", usize::MAX) {
             Line::End => return Ok(done),
             Line::Nothing => {}
             Line::Unknown => done = Status::Negative,
@@ -101,8 +112,12 @@ pub(super) async fn on_terminal<A: Printed>(
     conversation: &mut Conversation<A>,
 ) -> Result<Status, Failed> {
     let unread = |error: ReadlineError| Failed::usage(format!("cannot read the terminal: {error}"));
-    let (mut editor, mut warnings) = (Some(DefaultEditor::new().map_err(unread)?), Vec::new());
-    say!("{HELP}, /help says more");
+    let width_of = |editor: &mut DefaultEditor| {
+        editor.dimensions().map_or(USUAL_WIDTH, |(columns, _)| usize::from(columns).max(20))
+    };
+    let mut editor = DefaultEditor::new().map_err(unread)?;
+    tell(&format!("{HELP}, /help says more"), width_of(&mut editor));
+    let (mut editor, mut warnings) = (Some(editor), Vec::new());
     loop {
         // Reading in a separate thread keeps the runtime free, and the editor returns with the line.
         let Some(mut own) = editor.take() else { return Ok(Status::Ok) };
@@ -115,7 +130,7 @@ pub(super) async fn on_terminal<A: Printed>(
             (own, read)
         });
         let (mut own, read) = reading.await.map_err(Failed::usage)?;
-        let width = own.dimensions().map_or(USUAL_WIDTH, |(columns, _)| usize::from(columns).max(20));
+        let width = width_of(&mut own);
         editor = Some(own);
         let text = match read {
             Ok(text) => text,
@@ -124,7 +139,7 @@ pub(super) async fn on_terminal<A: Printed>(
             Err(ReadlineError::Eof) => return Ok(Status::Ok),
             Err(error) => return Err(unread(error)),
         };
-        match line(&text, conversation, &format!("; {KEYS}")) {
+        match line(&text, conversation, &format!("; {KEYS}"), width) {
             Line::End => return Ok(Status::Ok),
             Line::Nothing | Line::Unknown => {}
             Line::Ask(question) => {
@@ -163,12 +178,13 @@ async fn answered<A: Printed>(
     }
 }
 
-/// Prints an answer for people: its text, wrapped to the width of the terminal. With `--json` or `--text`, or if standard output
-/// is no terminal, it is printed as in other cases.
+/// Prints an answer for people: its text, wrapped to the width of the terminal, and its data as JSON. With `--json` or `--text`, or
+/// if standard output is no terminal, it is printed as in other cases.
 fn show<A: Printed>(args: &Args, result: &ChatResult<A>, width: usize) -> Result<(), Failed> {
     match result.answer() {
         Some(answer) if !args.json && !args.text && io::stdout().is_terminal() => {
-            output::text(&wrap::wrapped(answer.text(), width))
+            output::text(&wrap::wrapped(answer.text(), width))?;
+            answer.data().map_or(Ok(()), |data| output::line(spaced(data)))
         }
         _ => print(args, result),
     }

@@ -138,6 +138,11 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
 /// An answer that the command prints.
 trait Printed: AnswerContract + Serialize + JsonSchema {
     fn text(&self) -> &str;
+
+    /// Returns the data of the answer, if it has some.
+    fn data(&self) -> Option<&Value> {
+        None
+    }
 }
 
 impl Printed for StructuredAnswerLite {
@@ -149,6 +154,10 @@ impl Printed for StructuredAnswerLite {
 impl Printed for StructuredAnswer<Value> {
     fn text(&self) -> &str {
         &self.answer.text
+    }
+
+    fn data(&self) -> Option<&Value> {
+        Some(&self.answer.data).filter(|data| !data.is_null())
     }
 }
 
@@ -263,6 +272,9 @@ fn failed(failure: &ChatFailure) -> Failed {
     };
     for error in &failure.errors {
         message.push_str(&format!("\n  {}", indented(&error.to_string())));
+    }
+    if failure.left_out() > 0 {
+        message.push_str(&format!("\n  and {} more", failure.left_out()));
     }
     let answered = is_answered(&failure.calls, failure.code == ChatCode::Timeout);
     match kind(failure.code) {

@@ -109,6 +109,9 @@ fn report(failure: &Failure) {
     for violation in failure.violations() {
         say!("    {violation}");
     }
+    if failure.left_out() > 0 {
+        say!("    and {} more", failure.left_out());
+    }
 }
 
 fn part(ask: &Ask) -> String {

@@ -40,8 +40,8 @@ pub(super) struct Asking {
     /// Time limit in seconds for each wallet, all attempts together [default: 120]
     #[arg(long, value_parser = seconds)]
     timeout: Option<f64>,
-    /// Reject answers with texts without a letter, and reasonings that are copied from an example or from the prompt [default:
-    /// for very small models only]
+    /// Reject answers with texts without a letter, and with texts that are copied from an example or from the prompt [default: for
+    /// very small models only]
     #[arg(long)]
     check_texts: bool,
     /// Fail if no model gives a score, instead of computing a score from the transactions
@@ -178,6 +178,10 @@ impl Checked<'_> {
             builder = builder.without_fallback();
         }
         builder = set(builder, self.scores.clone(), OracleBuilder::with_observer);
+        builder = opened
+            .models()
+            .into_iter()
+            .fold(builder, |builder, (target, model)| builder.with_model(target, model));
         if let Some(runs) = self.runs.clone() {
             let models = opened.models();
             let of = move |target: &str| models.get(target).cloned();
@@ -193,10 +197,11 @@ impl Checked<'_> {
 fn record(event: &ScoreEvent) -> RunRecord {
     let mut run = RunRecord::new("oracle", event.started);
     run.ended = event.started.after(Duration::from_millis(event.latency_ms));
-    run.outcome = match (&event.error, event.source) {
-        (Some(error), _) => RunOutcome::Failed(error.class),
-        (None, Some(ScoreSource::Fallback)) => RunOutcome::Fallback,
-        (None, _) => RunOutcome::Ok,
+    // A score of the fallback has an error, too: the reason why no model gave it.
+    run.outcome = match (event.source, &event.error) {
+        (Some(ScoreSource::Fallback), _) => RunOutcome::Fallback,
+        (_, Some(error)) => RunOutcome::Failed(error.class),
+        (_, None) => RunOutcome::Ok,
     };
     run.message = event.error.as_ref().map(|error| error.message.clone());
     run.contract = Some("score".to_owned());
@@ -204,6 +209,7 @@ fn record(event: &ScoreEvent) -> RunRecord {
     run.calls = event.calls.iter().map(StoredCall::from).collect();
     run.target = run.calls.last().map_or_else(String::new, |last| last.target.clone());
     run.model.clone_from(&event.model);
+    run.trust.clone_from(&event.trust);
     (run.usage, run.micro_usd) = (event.usage, event.cost.micro_usd);
     run
 }

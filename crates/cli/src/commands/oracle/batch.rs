@@ -20,7 +20,7 @@ Examples:
   formwork oracle batch one.json two.csv --prompt v2
   formwork oracle batch wallets/ --ledger scores.ledger.jsonl > /dev/null
   cat wallets.jsonl | formwork oracle batch - --concurrency 8
-      rows: a wallet -> {\"id\", \"ok\", \"score\"?, \"calibration\"?, \"counted\"?, \"error\"?}
+      rows: a wallet -> {\"id\", \"ok\", \"score\"?, \"calibration\"?, \"counted\"?, \"trust\"?, \"error\"?}
 
 Exit codes:
   0    every wallet has a score
@@ -70,11 +70,18 @@ async fn answer(oracle: &Oracle, named: Named, cancel: &CancellationToken) -> Or
         Ok(wallet) => oracle.request(&wallet).with_cancel(cancel.clone()).run().await,
         Err(message) => Err(Error::new(ErrorKind::Config, message)),
     };
-    let event = scored.as_ref().ok().map(|scored| (scored.event.calibration, scored.event.counted));
-    let (calibration, counted) = event.unzip();
+    let event = scored.as_ref().ok().map(|scored| scored.event.clone());
     let (score, error) = match scored {
         Ok(scored) => (Some(scored), None),
         Err(error) => (None, Some(OracleError { class: error.kind(), message: error.to_string() })),
     };
-    OracleOutput { id, ok: score.is_some(), score, calibration, counted: counted.flatten(), error }
+    OracleOutput {
+        id,
+        ok: score.is_some(),
+        score,
+        calibration: event.as_ref().map(|event| event.calibration),
+        counted: event.as_ref().and_then(|event| event.counted),
+        trust: event.and_then(|event| event.trust),
+        error,
+    }
 }

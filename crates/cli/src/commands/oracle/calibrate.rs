@@ -20,9 +20,10 @@ Examples:
   formwork oracle calibrate examples/wallets/calibration.jsonl -m openai/gpt-5.4
   formwork oracle calibrate wallets.jsonl --provider ollama --model qwen3:8b --prompt mine.md --json
 
-FILE has at least 30 lines: {\"wallet\": {\u{2026}}, \"expected\": [low, high]}, where people would give the wallet a score from low
-to high. The distance of a score is 0 within this range, else the points to its nearer end. The model is better than counting
-(the fallback, which scores without a model) if the paired 95 % interval of the difference of their distances is below 0.
+FILE has at least 30 different wallets, one per line: {\"wallet\": {\u{2026}}, \"expected\": [low, high]}, where people would give
+the wallet a score from low to high. A wallet that is given again counts once. The distance of a score is 0 within this range,
+else the points to its nearer end. The model is better than counting (the fallback, which scores without a model) if the paired
+95 % interval of the difference of their distances is below 0.
 
 The result is stored for this model and this version of the prompt, and printed. Scores of the model are marked by it from
 then on: by --json, in ledgers, and by `oracle serve` in the header x-formwork-calibration.

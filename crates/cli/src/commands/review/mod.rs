@@ -6,8 +6,9 @@ use formwork::config::Defaults;
 use formwork::providers::Providers;
 use formwork_core::{JsonPath, Structure};
 use formwork_extract::CancellationToken;
+use formwork_ledger::Ledger;
 use formwork_review::{
-    Agent, Comparison, CriterionResult, Gate, LlmReviewService, Material, Pair, Preferred, ReviewPrice,
+    Agent, Comparison, CriterionResult, LlmReviewService, Material, Pair, Preferred, ReviewPrice,
     ReviewResult, ReviewRubric, Verdict,
 };
 
@@ -15,6 +16,7 @@ use crate::agents::{self, Asking};
 use crate::commands::extract::schema;
 use crate::exit::{Failed, Status};
 use crate::flags::{set, temperature};
+use crate::ledger::now;
 use crate::targets::Targets;
 use crate::{files, interrupt, output};
 
@@ -118,13 +120,15 @@ async fn review(
         let text = agents::value(text)?;
         material.data.insert(name.into(), files::json_or_text(&format!("--data {name}"), text)?);
     }
+    let (ledger, started) = (args.asking.ledger()?, now());
     // If rules decide all criteria, no model is opened.
     let service = if rubric.asks_a_model() {
-        service(args, providers, cancel).await?
+        service(args, providers, cancel, ledger.clone()).await?
     } else {
         LlmReviewService::new(Agent::new([]))
     };
     let review = service.review(material, &rubric).await.map_err(|error| agents::run(&error))?;
+    agents::record(ledger.as_ref(), "review", &rubric.name, started, &review);
     output::either(args.json, &review, || words(&review))?;
     match agents::not_carried_out(&review) {
         Some(failed) => Err(failed),
@@ -141,7 +145,7 @@ async fn compare(
     files::one_standard_input(&[&args.output, other])?;
     let task = args.task.as_ref().map(|task| agents::value(task)).transpose()?.unwrap_or_default();
     let pair = Pair { task, a: files::text(&args.output)?, b: files::text(other)? };
-    let service = service(args, providers, cancel).await?;
+    let service = service(args, providers, cancel, args.asking.ledger()?).await?;
     let comparison = service.compare(&pair).await.map_err(|error| agents::run(&error))?;
     output::either(args.json, &comparison, || {
         compared(&comparison, &files::name(&args.output), &files::name(other))
@@ -153,8 +157,8 @@ async fn service(
     args: &Args,
     providers: &Providers,
     cancel: &CancellationToken,
+    ledger: Option<Ledger>,
 ) -> Result<LlmReviewService, Failed> {
-    let ledger = args.asking.ledger()?;
     let opened = args.targets.open(providers, args.asking.is_verbose()).await?;
     let recorder = opened.recorder(ledger, "review");
     opened.say_what_the_default_model_is(agents::NO_JUDGE);
@@ -211,11 +215,7 @@ pub(super) fn words(review: &ReviewResult) -> String {
     }
     let count =
         review.criteria_results.iter().filter(|result| result.verdict == Verdict::Indeterminate).count();
-    let verdict = match review.gate {
-        Gate::Pass => "pass",
-        Gate::Fail => "fail",
-        Gate::Undecided => "undecided",
-    };
+    let verdict = agents::gate(review);
     let (all, price) = (review.criteria_results.len(), price(&review.price));
     let count = if count > 0 { format!(", {count} of {all} undecided") } else { String::new() };
     text.push_str(&format!("{verdict}{count} ({price})\n"));

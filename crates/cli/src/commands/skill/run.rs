@@ -15,6 +15,7 @@ use super::Folder;
 use crate::agents::{self, Asking};
 use crate::commands::review::words;
 use crate::exit::{Failed, Status};
+use crate::ledger::now;
 use crate::rows::SkillRunOutput;
 use crate::targets::{Opened, Targets};
 use crate::{files, interrupt, output, stderr};
@@ -67,11 +68,14 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     interrupt::run(&cancel, async {
         // Errors in the inputs are reported before a model is opened.
         skill.complete(inputs.clone()).map_err(|error| agents::skill(&error))?;
-        let ledger = args.asking.ledger()?;
+        let (ledger, started) = (args.asking.ledger()?, now());
         let opened = opened(&skill, &args.targets, providers, args.asking.is_verbose()).await?;
-        let recorder = opened.recorder(ledger, "skill run");
+        let recorder = opened.recorder(ledger.clone(), "skill run");
         let runner = runner(&skill, &opened, &args.asking, &cancel, recorder);
         let result = runner.execute(skill.name(), inputs).await;
+        if let Some(review) = result.as_ref().ok().and_then(|outcome| outcome.review.as_ref()) {
+            agents::record(ledger.as_ref(), "skill run", skill.name(), started, review);
+        }
         let ended = end(&result, args.fail_on_indeterminate);
         if args.json {
             let ok = matches!(ended, Ok(Status::Ok));

@@ -82,12 +82,12 @@ impl Run {
         let is_own =
             self.drafts.wrong(&self.ledger).is_some_and(|wrong| Some(wrong.target.as_str()) == target);
         let repeated = !is_patch && is_own && !previous.is_empty() && *previous == text;
-        let found = failure.as_ref().map_or(0, |failure| failure.violations().len());
+        let found = failure.as_ref().map_or(0, Failure::total);
         let stalled = is_patch
             && draft.as_ref().is_none_or(|draft| match self.drafts.current() {
                 Some(before) if !draft.rest.is_empty() => before.value == draft.value,
                 Some(before) if !before.rest.is_empty() => false,
-                _ => found >= self.drafts.violations(&self.ledger).len(),
+                _ => found >= self.drafts.failure(&self.ledger).map_or(0, Failure::total),
             });
         let accepted = failure.is_none();
         if matches!(failure, Some(Failure::Truncated { .. })) && completion.closed_at.is_some() {

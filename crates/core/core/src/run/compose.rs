@@ -25,14 +25,13 @@ impl Run {
             Ask::Whole => {
                 let mut messages = self.task(mode.instruction.as_ref());
                 task_messages = messages.len();
-                if let Some(feedback) = self
-                    .request
-                    .feedback
-                    .as_deref()
-                    .filter(|_| self.request.prefix.is_none())
-                    .filter(|_| !self.drafts.violations(&self.ledger).is_empty())
+                let failure = self.drafts.failure(&self.ledger);
+                if let Some(feedback) = self.request.feedback.as_deref()
+                    && self.request.prefix.is_none()
+                    && let Some(failure) = failure.filter(|failure| !failure.violations().is_empty())
                 {
-                    let (previous, found) = (self.drafts.previous(), self.drafts.violations(&self.ledger));
+                    let (found, left_out) = (failure.violations(), failure.left_out());
+                    let previous = self.drafts.previous();
                     if is_unending {
                         feedback.apply_unending(&mut messages, found);
                     } else if self.was_cut() {
@@ -41,9 +40,9 @@ impl Run {
                         let mut found = found.to_vec();
                         let mut is_said = false;
                         found.retain(|found| !is_incomplete(found) || !std::mem::replace(&mut is_said, true));
-                        feedback.apply(&mut messages, &cut_bytes(previous, MAX_CUT), &found);
+                        feedback.apply(&mut messages, &cut_bytes(previous, MAX_CUT), &found, left_out);
                     } else {
-                        feedback.apply(&mut messages, previous, found);
+                        feedback.apply(&mut messages, previous, found, left_out);
                     }
                 }
                 let limit = self.limit_for(plan, target, &messages);
@@ -127,8 +126,7 @@ impl Run {
 
     /// Returns whether the token limit cut the last answer off.
     fn was_cut(&self) -> bool {
-        let wrong = self.drafts.wrong(&self.ledger).and_then(|call| call.verdict.failure());
-        wrong.is_some_and(|failure| matches!(failure, Failure::Truncated { .. }))
+        matches!(self.drafts.failure(&self.ledger), Some(Failure::Truncated { .. }))
     }
 
     /// Returns whether nothing is wrong with the last document of a model that is known to run away but values that are full

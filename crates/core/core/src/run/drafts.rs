@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::closed::Closed;
 use crate::judgement::Decoded;
-use crate::{Best, CallRecord, Provenance, Violation, Warning};
+use crate::{Best, CallRecord, Failure, Provenance, Violation, Warning};
 
 /// A document that is not accepted yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -62,7 +62,12 @@ impl Drafts {
 
     /// Returns the violations of the last answer.
     pub(super) fn violations<'l>(&self, ledger: &'l [CallRecord]) -> &'l [Violation] {
-        self.wrong.and_then(|entry| found_at(ledger, entry)).unwrap_or_default()
+        self.failure(ledger).map(Failure::violations).unwrap_or_default()
+    }
+
+    /// Returns the failure of the last answer, with its violations.
+    pub(super) fn failure<'l>(&self, ledger: &'l [CallRecord]) -> Option<&'l Failure> {
+        self.wrong(ledger)?.verdict.failure()
     }
 
     /// Returns the ledger entry with the violations of the last answer.
@@ -110,13 +115,13 @@ impl Drafts {
     pub(super) fn nearest(&mut self, ledger: &[CallRecord]) -> Option<Best> {
         self.retire(ledger);
         let draft = self.best.take()?;
-        let violations = found_at(ledger, draft.entry)?.to_vec();
+        let violations = failure_at(ledger, draft.entry)?.violations().to_vec();
         Some(Best { value: Arc::unwrap_or_clone(draft.value), violations })
     }
 
     fn retire(&mut self, ledger: &[CallRecord]) {
         let Some(draft) = self.current.take() else { return };
-        let found = |draft: &Draft| found_at(ledger, draft.entry).map(<[_]>::len);
+        let found = |draft: &Draft| failure_at(ledger, draft.entry).map(Failure::total);
         // A draft without violations was not rejected; a better draft replaced it.
         let Some(count) = found(&draft) else { return };
         let is_beginning =
@@ -130,7 +135,7 @@ impl Drafts {
     }
 }
 
-/// Returns the violations of a ledger entry; `None` if there are none.
-pub(super) fn found_at(ledger: &[CallRecord], entry: usize) -> Option<&[Violation]> {
-    Some(ledger.get(entry)?.verdict.failure()?.violations())
+/// Returns the failure of a ledger entry; `None` for a call that was accepted.
+fn failure_at(ledger: &[CallRecord], entry: usize) -> Option<&Failure> {
+    ledger.get(entry)?.verdict.failure()
 }

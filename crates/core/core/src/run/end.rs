@@ -11,7 +11,6 @@ use super::entry::Answered;
 use super::step::External;
 use super::warnings::of_incomplete;
 use super::{Run, State};
-use crate::feedback::more;
 use crate::violation::write_place;
 use crate::{
     CallRecord, CallResult, Completion, Cost, ErrorKind, Failure, FaultKind, Finish, Origin, Plan,
@@ -194,9 +193,9 @@ fn explain(failure: &Failure, attempts: u32, repeated: bool) -> (ErrorKind, Stri
         Failure::Refused { reason } => (ErrorKind::Refused, reason.clone()),
         other => {
             let first = other.violations().first().map(Violation::masked).unwrap_or_default();
-            let more = match other.violations().len() {
+            let more = match other.total() {
                 0 | 1 => String::new(),
-                n => format!(" (and {})", more(n - 1, n)),
+                n => format!(" (and {} more)", n - 1),
             };
             (ErrorKind::Rejected, format!("after {attempts} {plural}{repeated}: {first}{more}"))
         }

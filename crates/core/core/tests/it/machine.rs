@@ -61,6 +61,22 @@ fn a_rule_narrows_the_patch_to_what_makes_the_sum_right() {
 }
 
 #[test]
+fn the_errors_that_a_report_does_not_keep_are_counted_in_every_message() {
+    let extra = (0..600).map(|nth| format!(r#", "m{nth}": 1"#)).collect::<String>();
+    let wrong: &'static str = format!("{}{extra}}}", GOOD.trim_end_matches('}')).leak();
+    let policy = Policy::new(2).with_patching(Patching::Never).with_stop_on_repeat(false);
+    let driven = drive(&plan(policy), input(), &[Reply::Says(wrong), Reply::Says(wrong)]);
+    let feedback = driven.calls[1].2.messages.last().unwrap().text();
+    let listed = feedback.lines().filter(|line| line.starts_with("- ")).count();
+    assert!(
+        listed < Report::CAP && feedback.contains(&format!("\n(and {} more)", 600 - listed)),
+        "{feedback}"
+    );
+    let error = driven.run.finish().unwrap_err();
+    assert!(error.message().ends_with(" (and 599 more)"), "{error}");
+}
+
+#[test]
 fn a_narrowing_stays_within_the_schema() {
     let high = r#"{"score": 0, "parts": {"a": 100, "b": 99}, "note": ""}"#;
     let driven = drive(&plan(Policy::default()), input(), &[Reply::Says(high), Reply::Says("{}")]);
