@@ -29,7 +29,7 @@ fn a_schema_that_cannot_be_read_is_named() {
         (json!({"x-formwork-rules": {}}), "row", "#/x-formwork-rules"),
         (json!({"properties": {"a": {"type": "obj"}}}), "schema", "/properties/a/type"),
     ] {
-        let ran = formwork(&["evidence", "--jsonl"], &row(&schema));
+        let ran = formwork(&["evidence", "--jsonl"], row(&schema));
         let error = &ran.rows()[0]["error"];
         assert!(ran.code == 1 && error["class"] == class && ran.rows()[0]["id"] == 1, "{}", ran.stdout);
         assert!(error["message"].as_str().unwrap().contains(words), "{error}");
@@ -37,7 +37,7 @@ fn a_schema_that_cannot_be_read_is_named() {
         let ran = formwork(&["evidence", "--jsonl", "--schema", file], "");
         assert!(ran.code == 2 && ran.stderr.contains(words), "{}", ran.stderr);
     }
-    assert_eq!(formwork(&["evidence", "--jsonl"], &row(&json!({"type": "object"}))).code, 0);
+    assert_eq!(formwork(&["evidence", "--jsonl"], row(&json!({"type": "object"}))).code, 0);
 }
 
 #[test]
