@@ -3,12 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use formwork::providers::Providers;
+use formwork_core::Rules;
 use formwork_evidence::{Evidence, Index, Span};
+use formwork_schema::compile;
 use serde_json::Value;
 
 use crate::exit::{Failed, Status};
 use crate::rows::{EvidenceInput, EvidenceOutput, RowError};
-use crate::{files, jsonl, output};
+use crate::{files, jsonl, output, rules};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -58,12 +61,19 @@ pub(crate) struct Args {
     allow_failures: bool,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     let inputs = [&args.value].into_iter().chain(&args.input).chain(&args.schema);
     files::one_standard_input(&inputs.map(PathBuf::as_path).collect::<Vec<_>>())?;
     let schema = args.schema.as_deref().map(files::json).transpose()?;
+    if let Some((path, schema)) = args.schema.as_deref().zip(schema.as_ref()) {
+        let named = |error: RowError| Failed::usage(format!("{}: {}", files::name(path), error.message()));
+        check(schema, providers.rules()).map_err(named)?;
+    }
     let Some(input) = &args.input else {
         let answer = |row: EvidenceInput| {
+            if let Some(Err(error)) = row.schema.as_ref().map(|schema| check(schema, providers.rules())) {
+                return failed(row.id, error);
+            }
             let evidence =
                 Index::new(&row.input).evidence(&row.value, row.schema.as_ref().or(schema.as_ref()));
             EvidenceOutput { id: row.id, evidence: Some(evidence), error: None }
@@ -79,6 +89,15 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
     let id = files::name(&args.value).into();
     output::either(args.json, &EvidenceOutput { id, evidence: Some(evidence.clone()), error: None }, words)?;
     Ok(Status::Ok)
+}
+
+/// Checks that a schema and its rules can be read.
+fn check(schema: &Value, known: &Rules) -> Result<(), RowError> {
+    let mut schema = schema.clone();
+    let own = rules::take(&mut schema);
+    let all = own.and_then(|own| own.into_iter().try_for_each(|rule| rule.resolved(known).map(drop)));
+    all.map_err(|message| RowError::Row { message })?;
+    compile(&schema).map(drop).map_err(RowError::from)
 }
 
 fn failed(id: Value, error: RowError) -> EvidenceOutput {

@@ -165,11 +165,7 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
             RowError::Invalid { violations, .. } => {
                 violations.iter().for_each(|violation| say!("error: {name}: {violation}"))
             }
-            RowError::Unreadable { message, .. }
-            | RowError::Schema { message, .. }
-            | RowError::Row { message } => {
-                say!("error: {name}: {message}");
-            }
+            other => say!("error: {name}: {}", other.message()),
         }
     }
     Ok(if read.ok { Status::Ok } else { Status::Negative })

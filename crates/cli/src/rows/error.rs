@@ -44,6 +44,18 @@ pub enum RowError {
     },
 }
 
+impl RowError {
+    /// Returns the message for people.
+    pub(crate) fn message(&self) -> &str {
+        match self {
+            Self::Unreadable { message, .. }
+            | Self::Invalid { message, .. }
+            | Self::Schema { message, .. }
+            | Self::Row { message } => message,
+        }
+    }
+}
+
 impl From<ReadError> for RowError {
     fn from(reason: ReadError) -> Self {
         Self::Unreadable { message: reason.to_string(), reason }

@@ -20,6 +20,27 @@ fn each_row_has_the_place_of_each_leaf() {
 }
 
 #[test]
+fn a_schema_that_cannot_be_read_is_named() {
+    let row = |schema: &Value| {
+        format!("{}\n", json!({"id": 1, "input": "a 5", "value": {"a": 5}, "schema": schema}))
+    };
+    for (schema, class, words) in [
+        (json!({"x-formwork-rules": [{"rule": "nosuch"}]}), "row", "#/x-formwork-rules/0"),
+        (json!({"x-formwork-rules": {}}), "row", "#/x-formwork-rules"),
+        (json!({"properties": {"a": {"type": "obj"}}}), "schema", "/properties/a/type"),
+    ] {
+        let ran = formwork(&["evidence", "--jsonl"], row(&schema));
+        let error = &ran.rows()[0]["error"];
+        assert!(ran.code == 1 && error["class"] == class && ran.rows()[0]["id"] == 1, "{}", ran.stdout);
+        assert!(error["message"].as_str().unwrap().contains(words), "{error}");
+        let file = &temporary("evidence.schema.json", schema.to_string());
+        let ran = formwork(&["evidence", "--jsonl", "--schema", file], "");
+        assert!(ran.code == 2 && ran.stderr.contains(words), "{}", ran.stderr);
+    }
+    assert_eq!(formwork(&["evidence", "--jsonl"], row(&json!({"type": "object"}))).code, 0);
+}
+
+#[test]
 fn a_document_has_a_table_or_json() {
     let (letter, schema) = (example("letter.txt"), example("person.schema.json"));
     let value = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Oslo"}"#;

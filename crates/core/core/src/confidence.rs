@@ -9,10 +9,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::log_prob::Tokens;
-use crate::{CallResult, History, Outcome};
+use crate::run::Places;
+use crate::{CallRecord, CallResult, History, Outcome, Trust};
 
 /// The factor for a value that the model did not write as it stands: it was converted or finished, or is the fallback's.
 const NOT_WRITTEN: f64 = 0.5;
+
+/// The factor for a value that the model wrote after its first answer was wrong there, or in a text that is no JSON: it did write the
+/// value, but less surely than one that was right at once.
+const CORRECTED: f64 = 0.8;
 
 /// The weight of the probability of a value's tokens: the share of the score that tokens of probability 0 take away.
 const TOKENS: f64 = 0.5;
@@ -36,7 +41,7 @@ pub struct Confidence {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
     /// The probability of the tokens of the leaf: their product, and that of the first token at which another value could have begun;
-    /// absent unless the provider returned log probabilities and the accepted answer is whole.
+    /// absent unless the provider returned log probabilities. A value of a patch has those of the patch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<[f64; 2]>,
     /// Whether the probability, or else the score, is below the limit of the caller.
@@ -99,21 +104,19 @@ impl<T: Serialize> Outcome<T> {
     /// }
     /// ```
     pub fn confidence_beside(&self, others: &[&Value]) -> Vec<Confidence> {
-        let not_written = [History::Coerced, History::Finished, History::Fallback];
-        let not_written: HashMap<&JsonPath, f64> = not_written
-            .iter()
-            .filter_map(|history| self.trust.other.get(history))
-            .flat_map(|leaves| leaves.paths.iter().map(|path| (path, NOT_WRITTEN)))
-            .collect();
+        let (json, mut factors) = (self.json(), HashMap::new());
+        let history = (&*self.provenance, &*self.warnings, &*self.not_stated, &*self.calls);
+        Trust::each(&json, history, |path, history| {
+            _ = match history {
+                History::Coerced | History::Finished | History::Fallback => factors.insert(path, NOT_WRITTEN),
+                History::Repaired | History::Patched | History::Narrowed => factors.insert(path, CORRECTED),
+                History::Restrained | History::NotStated => None,
+            };
+        });
         let evidence = Some(self.evidence()).filter(|evidence| !evidence.is_empty());
-        let leaves = scores(&self.json(), others, evidence, self.about.schema());
-        let factor = |path: &JsonPath| not_written.get(path).copied().unwrap_or(1.0);
-        let answer = self.calls.iter().rev().find(|call| call.verdict == CallResult::Accepted);
-        // A patch has other paths.
-        let answer = answer.filter(|call| call.patched.is_empty() && !call.log_probs.0.is_empty());
-        let tokens =
-            answer.map(|call| call.log_probs.of_leaves(&call.text, leaves.iter().map(|leaf| &leaf.path)));
-        let mut tokens = tokens.unwrap_or_default().into_iter();
+        let leaves = scores(&json, others, evidence, self.about.schema());
+        let factor = |path: &JsonPath| factors.get(path).copied().unwrap_or(1.0);
+        let mut tokens = tokens(&self.calls, &json, leaves.iter().map(|leaf| &leaf.path)).into_iter();
         let of = |leaf: LeafScore| {
             let mut one = Confidence::new(leaf.path.clone(), leaf.score * factor(&leaf.path));
             if let Some(Tokens { product, first }) = tokens.next().flatten() {
@@ -124,4 +127,34 @@ impl<T: Serialize> Outcome<T> {
         };
         leaves.into_iter().map(of).collect()
     }
+}
+
+/// Returns the probabilities of the tokens of leaves in the calls that wrote them: in the patches, and in the whole answer before them.
+fn tokens<'p>(
+    calls: &[CallRecord],
+    value: &Value,
+    leaves: impl Iterator<Item = &'p JsonPath>,
+) -> Vec<Option<Tokens>> {
+    let mut open: Vec<(usize, &JsonPath)> = leaves.enumerate().collect();
+    let mut found = vec![None; open.len()];
+    let accepted = calls.iter().rposition(|call| call.verdict == CallResult::Accepted);
+    let calls = accepted.and_then(|last| calls.get(..=last)).unwrap_or_default();
+    for call in calls.iter().rev().filter(|call| !call.text.is_empty()) {
+        let places = Places::new(&call.patched, value);
+        let (mut written, mut in_answer) = (Vec::new(), Vec::new());
+        open.retain(|(leaf, path)| {
+            let place = places.iter().find_map(|place| place.of_leaf(path));
+            let place = place.or_else(|| call.patched.is_empty().then(|| (*path).clone()));
+            let is_open = place.is_none();
+            written.extend(place.is_some().then_some(*leaf));
+            in_answer.extend(place);
+            is_open
+        });
+        for (leaf, tokens) in written.into_iter().zip(call.log_probs.of_leaves(&call.text, &in_answer)) {
+            if let Some(found) = found.get_mut(leaf) {
+                *found = tokens;
+            }
+        }
+    }
+    found
 }

@@ -66,7 +66,7 @@ impl LogProbs {
     ) -> Vec<Option<Tokens>> {
         let total: usize = self.0.iter().map(|token| token.length as usize).sum();
         // The beginning of an answer may be given, and has no tokens.
-        let Some(mut at) = text.len().checked_sub(total) else { return Vec::new() };
+        let Some(mut at) = text.len().checked_sub(total).filter(|_| total > 0) else { return Vec::new() };
         let start = |token: &LogProb| {
             let from = at;
             at += token.length as usize;

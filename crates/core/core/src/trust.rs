@@ -118,6 +118,24 @@ impl Trust {
         not_stated: &[JsonPath],
         calls: &[CallRecord],
     ) -> Self {
+        let mut trust = Self::default();
+        let free = Self::each(value, (provenance, warnings, not_stated, calls), |path, history| {
+            let leaves = trust.other.entry(history).or_default();
+            leaves.count += 1;
+            if leaves.paths.len() < Self::MAX_PATHS {
+                leaves.paths.push(path);
+            }
+        });
+        let other = trust.other.values().map(|leaves| leaves.count).sum::<u64>();
+        Self { leaves: free + other, free, ..trust }
+    }
+
+    /// Calls `mark` with each leaf that the model did not write freely, and returns the number of the others.
+    pub(crate) fn each(
+        value: &Value,
+        (provenance, warnings, not_stated, calls): (&[Provenance], &[Warning], &[JsonPath], &[CallRecord]),
+        mut mark: impl FnMut(JsonPath, History),
+    ) -> u64 {
         // Coercions and restraints have warnings, and no entry of the provenance.
         let warned = warnings.iter().filter_map(|warning| {
             let history = match warning.kind {
@@ -139,10 +157,9 @@ impl Trust {
         }
         if not_stated.is_empty() && marks.values().all(Option::is_none) {
             // The usual answer needs no path of a leaf.
-            let leaves = leaves(value);
-            return Self { leaves, free: leaves, other: BTreeMap::new() };
+            return leaves(value);
         }
-        let mut trust = Self::default();
+        let mut free = 0;
         let mut open = vec![(JsonPath::root(), value, None)];
         while let Some((path, value, above)) = open.pop() {
             // A longer path of the provenance replaces a shorter one.
@@ -159,12 +176,15 @@ impl Trust {
             }
             if children == open.len() {
                 let history = if not_stated.contains(&path) { Some(History::NotStated) } else { history };
-                trust.mark(path, history);
+                match history {
+                    Some(history) => mark(path, history),
+                    None => free += 1,
+                }
             } else if let Some(added) = open.get_mut(children..) {
                 added.reverse();
             }
         }
-        trust
+        free
     }
 
     /// Adds the counts of another value, for example for a report on many runs; the paths stay those of this value.
@@ -184,19 +204,6 @@ impl Trust {
         for (history, leaves) in &other.other {
             let sum = self.other.entry(*history).or_default();
             sum.count = sum.count.saturating_add(leaves.count);
-        }
-    }
-
-    fn mark(&mut self, path: JsonPath, history: Option<History>) {
-        self.leaves += 1;
-        let Some(history) = history else {
-            self.free += 1;
-            return;
-        };
-        let leaves = self.other.entry(history).or_default();
-        leaves.count += 1;
-        if leaves.paths.len() < Self::MAX_PATHS {
-            leaves.paths.push(path);
         }
     }
 }

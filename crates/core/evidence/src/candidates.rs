@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::Index;
 use crate::date::Date;
+use crate::decimal::minus;
 use crate::find::SMALL_NUMBERS;
 use crate::index::{offset, size};
 use crate::text::{is_ignored, is_mark};
@@ -84,7 +85,11 @@ impl Index<'_> {
                 }
                 continue;
             }
-            if is_border {
+            // A hyphen is no sign.
+            let is_hyphen = || {
+                matches!(c, '-' | '\u{2212}') && self.text.get(..at + c.len_utf8()).and_then(minus).is_none()
+            };
+            if is_border && !is_hyphen() {
                 words.starts.push(offset(words.bytes.len()));
             }
             let json = Value::from(c.to_string()).to_string();
@@ -165,6 +170,23 @@ impl Candidates {
             signs: vec![0],
             min_length: offset(min_length.max(1)),
         }
+    }
+
+    /// Returns the numbers or dates among these that a condition accepts.
+    ///
+    /// ```
+    /// use formwork_evidence::Index;
+    ///
+    /// let whole = Index::new("12.5 kg, 3 boxes").numbers().filtered(|number| !number.contains('.'));
+    /// let begin = whole.begin().unwrap();
+    /// assert!(whole.step(begin, b'3').is_some() && whole.step(begin, b'1').is_none());
+    /// ```
+    #[must_use]
+    pub fn filtered(&self, accepts: impl Fn(&str) -> bool) -> Self {
+        let mut some = Self { min_length: self.min_length, ..Self::new(1) };
+        let all = self.bytes.split(|byte| *byte == BORDER).filter_map(|text| str::from_utf8(text).ok());
+        all.filter(|text| !text.is_empty() && accepts(text)).for_each(|text| some.add(text));
+        some.sorted()
     }
 
     fn push(&mut self, bytes: &[u8]) {

@@ -2,7 +2,7 @@
 
 use serde_json::Number;
 
-use crate::text::digit;
+use crate::text::{digit, is_ignored};
 
 /// A decimal number of at most 38 digits, without trailing zeros: `digits` divided by ten to the power of `scale`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -183,9 +183,47 @@ const CURRENCIES: &[(&str, &[&str])] = &[
 /// Returns the other notations of a currency code, sign or name; none for other texts.
 pub(crate) fn currency_notations(text: &str) -> Vec<&'static str> {
     let text = text.trim().to_lowercase();
-    let rows = CURRENCIES.iter().filter(|(code, names)| *code == text || names.contains(&text.as_str()));
-    let all = rows.flat_map(|(code, names)| std::iter::once(code).chain(names.iter()));
+    let all = currencies(&text).flat_map(|(code, names)| std::iter::once(code).chain(names.iter()));
     all.copied().filter(|name| *name != text).collect()
+}
+
+/// Returns the currencies that a text in lower case may mean.
+fn currencies(text: &str) -> impl Iterator<Item = &'static (&'static str, &'static [&'static str])> {
+    CURRENCIES.iter().filter(move |(code, names)| *code == text || names.contains(&text))
+}
+
+/// Returns the offset of the minus sign of a number after this text: directly before the digits or before their currency, after a space.
+/// Otherwise it is a hyphen.
+pub(crate) fn minus(before: &str) -> Option<usize> {
+    let signed = before.trim_end_matches(|c: char| {
+        !c.is_alphanumeric() && currency_notations(c.encode_utf8(&mut [0; 4])).len() > 1
+    });
+    let before = signed.strip_suffix(['-', '\u{2212}'])?;
+    let is_sign = |c: char| c.is_whitespace() || "([|,;:".contains(c);
+    (before.is_empty() || before.ends_with(is_sign)).then_some(before.len())
+}
+
+/// Returns the units of a number in a text: the codes of the currencies that the words or signs beside it may mean, and `%`.
+pub(crate) fn units(text: &str, start: usize, end: usize) -> Vec<&'static str> {
+    let is_space = |c: char| separator(c) == Some(' ');
+    let is_other = |c: char| !matches!(c, '$' | '%') && (is_ignored(c) || digit(c).is_some());
+    let before = text.get(..start).unwrap_or_default();
+    let before =
+        before.trim_end_matches(|c| is_space(c) || matches!(c, '-' | '\u{2212}')).rsplit(is_other).next();
+    let after = text.get(end..).unwrap_or_default().trim_start_matches(is_space).split(is_other).next();
+    // A word in lower case before a number is no currency: `won 20`, `try 20`.
+    let before = before.filter(|word| !word.chars().all(char::is_lowercase));
+    let of = |word: &str| {
+        let word = word.to_lowercase();
+        let percent = (word == "%").then_some("%");
+        currencies(&word).map(|(code, _)| *code).chain(percent).collect::<Vec<_>>()
+    };
+    before.into_iter().chain(after).flat_map(of).collect()
+}
+
+/// Returns whether numbers with these units may be the same. A number without a unit may have any.
+pub(crate) fn agree(units: &[&str], others: &[&str]) -> bool {
+    units.is_empty() || others.is_empty() || units.iter().any(|unit| others.contains(unit))
 }
 
 /// Returns a text without a currency at its start or end, and without a percent sign at its end; `None` if it has neither.

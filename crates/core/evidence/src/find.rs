@@ -4,9 +4,9 @@ use serde_json::{Number, Value};
 
 use crate::Status;
 use crate::date::{Date, dates_in, words_of};
-use crate::decimal::{Decimal, currency_notations, readings, without_unit};
-use crate::index::{Index, Range, size};
-use crate::text::{digit, folded, has_clitics, plain};
+use crate::decimal::{Decimal, agree, currency_notations, minus, readings, separator, units, without_unit};
+use crate::index::{Index, Range, offset, size};
+use crate::text::{digit, exactly, has_clitics, plain};
 
 /// The maximum number of places of a value.
 const MAX_PLACES: usize = 20_000;
@@ -67,7 +67,11 @@ fn of_text(index: &Index<'_>, text: &str) -> Vec<Place> {
         return places;
     }
     let numeral = without_unit(text).unwrap_or(text);
-    places.extend(readings(numeral).into_iter().flat_map(|value| numerals(index, value, "")));
+    let at = text.find(numeral).unwrap_or_default();
+    let own = units(text, at, at + numeral.len());
+    let found = readings(numeral).into_iter().flat_map(|value| signed(index, value, ""));
+    let other = |range: Range| units(&index.text, size(range.start), size(range.end));
+    places.extend(found.filter(|place| agree(&own, &other(place.range))));
     for name in currency_notations(text) {
         let signs = words_of(name).is_empty() || name.chars().any(|c| !c.is_alphanumeric());
         let found = if signs { of_signs(index, name) } else { of_words(index, name, &words_of(name)) };
@@ -79,7 +83,11 @@ fn of_text(index: &Index<'_>, text: &str) -> Vec<Place> {
     }
     if places.is_empty() {
         let inside = text.chars().any(has_clitics) && text.chars().count() > 2;
-        for range in index.folded_places(text, inside, MAX_PLACES) {
+        // `125000` is another number than `1,250.00`. The range begins with a letter, a digit or a symbol.
+        let is_free = inside || !text.chars().any(|c| digit(c).is_some());
+        let wanted = exactly(text.trim_start_matches('+'));
+        let fits = |it: &Range| is_free || wanted == exactly(index.slice(it.start, it.end));
+        for range in index.folded_places(text, inside, MAX_PLACES).into_iter().filter(fits) {
             places.push(Place::new(inner(index, range, text), Status::Normalised, 0.6));
         }
         for place in &mut places {
@@ -100,7 +108,7 @@ fn inner(index: &Index<'_>, range: Range, text: &str) -> Range {
     }
 }
 
-/// Returns the places of words in sequence.
+/// Returns the places of words in sequence, whose numbers have the signs and no other units than those of the text.
 fn of_words(index: &Index<'_>, text: &str, words: &[(String, &str, usize)]) -> Vec<Place> {
     let rarest = words.iter().enumerate().min_by_key(|(_, (word, _, _))| index.occurrences(word).len());
     let Some((position, (rare, _, _))) = rarest else { return Vec::new() };
@@ -111,6 +119,33 @@ fn of_words(index: &Index<'_>, text: &str, words: &[(String, &str, usize)]) -> V
         })
         .map_or(0, |(start, _)| start);
     let after = words.last().map_or(0, |(_, gap, _)| gap.len());
+    let begin = |at: usize| {
+        at.checked_sub(1).and_then(|before| words.get(before)).map_or(start, |(_, gap, end)| end + gap.len())
+    };
+    let sign = |text: &str, at: usize| minus(text.get(..at).unwrap_or_default());
+    let is_number =
+        |(_, (word, ..)): &(usize, &(String, &str, usize))| word.chars().all(|c| digit(c).is_some());
+    let digits: Vec<_> = words.iter().enumerate().filter(is_number).collect();
+    // The digits of a number, with the marks between them.
+    let parts = digits.chunk_by(|(at, (_, gap, _)), (next, _)| {
+        at + 1 == *next
+            && gap.chars().count() == 1
+            && gap.chars().all(|c| separator(c).is_some_and(|c| c != ' '))
+    });
+    let numbers = parts.filter_map(|part| {
+        let ((from, _), (to, (.., end))) = part.first().zip(part.last())?;
+        let begin = begin(*from);
+        Some((*from, *to, sign(text, begin).is_some(), units(text, begin, *end)))
+    });
+    let numbers: Vec<_> = numbers.collect();
+    type Part<'u> = (usize, usize, bool, Vec<&'u str>);
+    let is_same = |(from, to, is_negative, own): &Part<'_>, first: usize, is_verbatim: bool| {
+        index.range(first + from, first + to).is_some_and(|range| {
+            let (start, end) = (size(range.start), size(range.end));
+            sign(&index.text, start).is_some() == *is_negative
+                && (is_verbatim || agree(own, &units(&index.text, start, end)))
+        })
+    };
     let mut places = Vec::new();
     for token in index.occurrences(rare) {
         let Some(first) = token.checked_sub(position) else { continue };
@@ -118,6 +153,12 @@ fn of_words(index: &Index<'_>, text: &str, words: &[(String, &str, usize)]) -> V
         let Some(range) = index.range(first, first + words.len() - 1).filter(|_| fits) else { continue };
         let verbatim = size(range.start).checked_sub(start).map(|from| (from, size(range.end) + after));
         let verbatim = verbatim.filter(|(from, to)| index.text.get(*from..*to) == Some(text));
+        // The sign belongs to the number.
+        let sign = sign(&index.text, size(range.start)).filter(|_| !index.is_border(size(range.start)));
+        let range = Range { start: sign.map_or(range.start, offset), ..range };
+        if !numbers.iter().all(|number| is_same(number, first, verbatim.is_some())) {
+            continue;
+        }
         let place = match verbatim
             .and_then(|(from, to)| Some((u32::try_from(from).ok()?, u32::try_from(to).ok()?)))
         {
@@ -166,16 +207,22 @@ pub(crate) const SMALL_NUMBERS: [&str; 13] = [
 fn of_number(index: &Index<'_>, number: &Number) -> Vec<Place> {
     let written = number.to_string();
     let Some(value) = Decimal::of(number) else { return of_words(index, &written, &words_of(&written)) };
-    let mut places = numerals(index, value, &written);
-    if places.is_empty() {
-        let other = numerals(index, value.negated(), "").into_iter();
-        places.extend(other.map(|place| Place { quality: place.quality / 2.0, ..place }));
-    }
+    let mut places = signed(index, value, &written);
     if let Some(word) =
         value.as_small(12).and_then(|small| SMALL_NUMBERS.get(size(small))).filter(|_| places.is_empty())
     {
         let found = of_words(index, word, &words_of(word)).into_iter();
         places.extend(found.map(|place| Place { status: Status::Normalised, quality: 0.5, ..place }));
+    }
+    places
+}
+
+/// Returns the places of a number, or else of the number with the other sign, at half the quality.
+fn signed(index: &Index<'_>, value: Decimal, written: &str) -> Vec<Place> {
+    let mut places = numerals(index, value, written);
+    if places.is_empty() {
+        let other = numerals(index, value.negated(), "").into_iter();
+        places.extend(other.map(|place| Place { quality: place.quality / 2.0, ..place }));
     }
     places
 }
@@ -220,10 +267,7 @@ fn of_bool(index: &Index<'_>, value: bool) -> Vec<Place> {
 /// Returns a key that is the same for leaves with the same places.
 pub(crate) fn key(leaf: &Value) -> String {
     match leaf {
-        Value::String(text) => match folded(text) {
-            folded if folded.is_empty() => format!("s{text}"),
-            folded => format!("s{folded}"),
-        },
+        Value::String(text) => format!("s{text}"),
         Value::Number(number) => {
             Decimal::of(number).map_or_else(|| number.to_string(), |value| format!("{value:?}"))
         }

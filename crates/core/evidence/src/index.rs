@@ -6,7 +6,7 @@ use std::hash::{BuildHasher as _, Hash};
 use foldhash::quality::FixedState;
 
 use crate::date::{self, Date, Kind};
-use crate::decimal::{Decimal, readings, separator};
+use crate::decimal::{Decimal, minus, readings, separator};
 use crate::text::{clusters, digit, fold_into, folded, is_mark, is_unspaced};
 
 /// A token of the input: a word, a run of digits, or a single character of a script without spaces. Offsets are bytes.
@@ -51,6 +51,8 @@ pub struct Index<'t> {
     /// The hash of each token's folded text, with its number, sorted.
     words: Vec<(u64, u32)>,
     numbers: Vec<Numeral>,
+    /// The ranges of the numbers of several tokens or with a sign, in bytes and in order: a text does not begin or end within one.
+    long_numbers: Vec<(u32, u32)>,
     pub(crate) dates: Vec<(Date, Range)>,
     /// The byte offset of each line.
     pub(crate) lines: Vec<u32>,
@@ -85,6 +87,7 @@ impl<'t> Index<'t> {
             folded: String::with_capacity(text.len()),
             words: Vec::new(),
             numbers: Vec::new(),
+            long_numbers: Vec::new(),
             dates: Vec::new(),
             lines: vec![0],
             scalars: Vec::with_capacity(text.len() / BLOCK + 1),
@@ -260,7 +263,7 @@ impl<'t> Index<'t> {
     }
 
     fn find_numbers(&mut self) {
-        let mut numbers = Vec::new();
+        let (mut numbers, mut long_numbers) = (Vec::new(), Vec::new());
         let mut token = 0;
         let mut csv = (u32::MAX, false);
         while let Some(first) = self.tokens.get(token) {
@@ -274,7 +277,13 @@ impl<'t> Index<'t> {
             let last = self.number_end(token, csv.1);
             let before = numbers.len();
             self.add_numbers(token, last, &mut numbers);
-            if numbers.len() == before && last > token {
+            let start = minus(self.text.get(..size(first.start)).unwrap_or_default());
+            let is_number = numbers.len() > before;
+            if is_number && (last > token || start.is_some()) {
+                let end = self.tokens.get(last).map_or(first.end, |token| token.end);
+                long_numbers.push((start.map_or(first.start, offset), end));
+            }
+            if !is_number && last > token {
                 // No number as a whole, such as 1.2.3: each part is one.
                 (token..=last).for_each(|part| self.add_numbers(part, part, &mut numbers));
             }
@@ -287,7 +296,7 @@ impl<'t> Index<'t> {
             token = last + 1;
         }
         numbers.sort_unstable_by_key(|number: &Numeral| (number.hash, number.range.start, number.range.end));
-        self.numbers = numbers;
+        (self.numbers, self.long_numbers) = (numbers, long_numbers);
     }
 
     /// Returns the last token of a number that begins at a token, over separators other than spaces.
@@ -350,19 +359,11 @@ impl<'t> Index<'t> {
         let Some(mut range) = self.range(first, last) else { return };
         let before = self.text.get(..size(range.start)).unwrap_or_default();
         let after = self.text.get(size(range.end)..).unwrap_or_default();
-        // A sign directly before the digits or before their currency, after a space: otherwise it is a hyphen.
-        let mut signed = before.trim_end_matches(|c: char| {
-            !c.is_alphanumeric() && crate::decimal::currency_notations(c.encode_utf8(&mut [0; 4])).len() > 1
-        });
-        let is_negative = signed.ends_with(['-', '\u{2212}']) && {
-            signed = signed
-                .get(..signed.len() - signed.chars().next_back().map_or(0, char::len_utf8))
-                .unwrap_or_default();
-            signed.is_empty() || signed.ends_with(|c: char| c.is_whitespace() || "([|,;:".contains(c))
-        };
+        let sign = minus(before);
+        let is_negative = sign.is_some();
         let in_parentheses = before.ends_with('(') && after.starts_with(')');
-        if is_negative {
-            range.start = offset(signed.len());
+        if let Some(sign) = sign {
+            range.start = offset(sign);
         } else if in_parentheses {
             range = Range { start: range.start - 1, end: range.end + 1, ..range };
         }
@@ -432,12 +433,13 @@ impl<'t> Index<'t> {
         self.dates = dates;
     }
 
-    /// Returns whether a range of bytes begins and ends at borders of words: a value inside of a longer word is another word.
+    /// Returns whether a range of bytes begins and ends at borders of words and numbers: a value inside of a longer word is another word.
     pub(crate) fn is_whole(&self, start: u32, end: u32) -> bool {
         self.is_border(size(start)) && self.is_border(size(end))
     }
 
-    /// Returns whether no word goes on over this offset.
+    /// Returns whether no word and no number goes on over this offset. Digits, their separators and their sign are one number; the parts of
+    /// dates, identifiers and versions are several.
     pub(crate) fn is_border(&self, at: usize) -> bool {
         // A combining mark belongs to the character before it.
         let before = self.text.get(..at).and_then(|text| text.chars().rev().find(|c| !is_mark(*c)));
@@ -450,7 +452,10 @@ impl<'t> Index<'t> {
                     && !is_unspaced(other)
                     && digit(one).is_some() == digit(other).is_some())
         });
+        let at = offset(at);
+        let number = self.long_numbers.partition_point(|(start, _)| *start < at).checked_sub(1);
         !is_joined
+            && number.and_then(|number| self.long_numbers.get(number)).is_none_or(|(_, end)| *end <= at)
     }
 
     /// Returns the values of all numbers.
@@ -458,8 +463,8 @@ impl<'t> Index<'t> {
         self.numbers.iter().map(|number| number.value)
     }
 
-    /// Returns the places of a text without separators in the folded text, as ranges of whole tokens. `inside` also accepts places
-    /// that begin or end within a token.
+    /// Returns the places of a text without separators in the folded text, as ranges of whole tokens and numbers. `inside` also accepts
+    /// places that begin or end within a word.
     pub(crate) fn folded_places(&self, text: &str, inside: bool, max: usize) -> Vec<Range> {
         let needle = folded(text);
         if needle.is_empty() {
@@ -480,7 +485,7 @@ impl<'t> Index<'t> {
             } else {
                 after
             };
-            self.range(first, last)
+            self.range(first, last).filter(|range| self.is_whole(range.start, range.end))
         });
         ranges.take(max).collect()
     }

@@ -93,16 +93,15 @@ fn is_symbol(c: char) -> bool {
     }
 }
 
-/// Appends the folded form of a cluster (a character with its combining marks): decomposed, in lower case.
+/// Appends the folded form of a cluster (a character with its combining marks): decomposed, in the lower case of its upper case, so that
+/// `ß` and `SS` are the same, and a final sigma is the same letter.
 pub(crate) fn fold_into(cluster: &str, out: &mut String) {
     if cluster.is_ascii() {
         out.extend(cluster.chars().map(|c| c.to_ascii_lowercase()));
         return;
     }
     let decomposed = DecomposingNormalizerBorrowed::new_nfkd().normalize(cluster);
-    // A final sigma is the same letter: its position in the word must not matter.
-    let lower = decomposed.chars().flat_map(char::to_lowercase);
-    out.extend(lower.map(|c| if c == 'ς' { 'σ' } else { c }));
+    out.extend(decomposed.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase));
 }
 
 /// Returns the folded form of a text, without white space and punctuation.

@@ -306,11 +306,11 @@ fn rules(call: &Call) -> &[Rule] {
     if call.lowered.lift.iter().all(stays) { &call.rules } else { &[] }
 }
 
-/// Returns the remark on values that could not follow the source text.
+/// Returns the remark on values that did not follow the source text.
 fn stray(first: &JsonPath, count: usize) -> String {
     let more = if count > 1 { format!(" and {} further values", count - 1) } else { String::new() };
     format!(
-        "{first}{more} could not be written along the words and numbers of the source text: nothing in it fits the schema"
+        "{first}{more} could not be written along the words and numbers of the source text, because none of them fits the schema there: only the rule `grounded` checks it"
     )
 }
 

@@ -53,6 +53,7 @@ use position::Position;
 use request::Request;
 
 pub use input::Input;
+pub(crate) use places::Places;
 pub use step::{CallId, Event, External, Misuse, Step};
 
 /// One request, from its first call to its end, as a state machine.

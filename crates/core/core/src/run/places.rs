@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use formwork_json::{JsonPath, Segment};
 use serde_json::Value;
 
+use super::closed::in_document;
+
 /// One requested value.
 #[derive(Debug, Clone)]
-pub(super) struct Place<'p> {
+pub(crate) struct Place<'p> {
     /// The path in the document. For the rest of a list or of a map it is one past the last item or member.
     pub(super) path: &'p JsonPath,
     /// The position in its list, if other positions of the list are requested with it: the answer has an object with one member for
@@ -47,6 +49,11 @@ impl Place<'_> {
         (self.name(), keys)
     }
 
+    /// Returns the path in the answer of a leaf of the document; `None` if it is not in this value.
+    pub(crate) fn of_leaf(&self, leaf: &JsonPath) -> Option<JsonPath> {
+        leaf.is_within(self.path).then(|| in_document(leaf, self.path, &self.in_answer())).flatten()
+    }
+
     /// Returns the path of the value in the answer.
     pub(super) fn in_answer(&self) -> JsonPath {
         let (name, keys) = self.keys();
@@ -56,11 +63,11 @@ impl Place<'_> {
 
 /// The places of a patch, in the order of the answer: places in the same list that differ only in their position form a group.
 #[derive(Debug)]
-pub(super) struct Places<'p>(Vec<Place<'p>>);
+pub(crate) struct Places<'p>(Vec<Place<'p>>);
 
 impl<'p> Places<'p> {
     /// Returns the places of these paths of a document.
-    pub(super) fn new(paths: &'p [JsonPath], document: &Value) -> Self {
+    pub(crate) fn new(paths: &'p [JsonPath], document: &Value) -> Self {
         let mut groups: Vec<Vec<Place<'p>>> = Vec::new();
         let mut known: HashMap<(&[Segment], &[Segment]), usize> = HashMap::new();
         for path in paths {
@@ -96,7 +103,7 @@ impl<'p> Places<'p> {
         Self(places.collect())
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Place<'p>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Place<'p>> {
         self.0.iter()
     }
 

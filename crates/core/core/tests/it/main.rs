@@ -5,6 +5,7 @@
 mod bounds;
 mod closed;
 mod completeness;
+mod confidence;
 mod context;
 mod decisions;
 mod health;

@@ -133,6 +133,8 @@ pub(crate) const BAD_RANGE: &str = r#"{"score": 700, "parts": {"a": 170, "b": 70
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
     Says(&'static str),
+    /// Says this with a token of this probability for each byte.
+    Likely(&'static str, f64),
     Ends(&'static str, Finish),
     /// The token limit is reached, and the provider closes the document itself from this byte on.
     Closes(&'static str, usize),
@@ -154,6 +156,13 @@ impl Reply {
         };
         match self {
             Self::Says(text) => answered(text, Finish::Stop),
+            Self::Likely(text, probability) => {
+                let mut event = answered(text, Finish::Stop);
+                if let Event::Answered { completion, .. } = &mut event {
+                    completion.log_probs = vec![LogProb::new(1, probability.ln()); text.len()];
+                }
+                event
+            }
             Self::Ends(text, finish) => answered(text, finish.clone()),
             Self::Closes(text, at) => {
                 let mut event = answered(text, Finish::Length);

@@ -11,6 +11,7 @@ fn texts() -> impl Strategy<Value = String> {
         "[a-z]{1,4}[.,;:!)]",
         "[-$(]?[0-9]{1,3}(,[0-9]{3}){0,2}(\\.[0-9]{1,2})?[%)]?",
         "[0-9]{1,2}/[0-9]{1,2}/20[0-9]{2}",
+        "-?[$€]?[0-9]{1,3}(\\.[0-9]{3}){0,2}(,[0-9]{2})?( ?EUR)?",
         prop::sample::select(vec![
             "\"Maria\"",
             "back\\slash",
@@ -133,6 +134,9 @@ fn words_are_whole_and_keep_their_punctuation() {
         ("東京", true),
         ("5 March 2024", true),
         ("2024-03-05", true),
+        ("250.00", false),
+        (",250.00", false),
+        ("Oslo: $1", false),
         ("3 items )", false),
         ("( 3 items", false),
         ("Lind", false),
@@ -142,6 +146,12 @@ fn words_are_whole_and_keep_their_punctuation() {
         ("", false),
         (",", false),
     ] {
+        assert_eq!(is_candidate(&words, text), expected, "{text}");
+    }
+    let words = Index::new("Preis 1.234,50 EUR, Anzahlung -50").words(1);
+    for (text, expected) in
+        [("1.234,50 EUR", true), ("-50", true), (",50", false), ("50 EUR", false), ("50", false)]
+    {
         assert_eq!(is_candidate(&words, text), expected, "{text}");
     }
     let long = Index::new("a bc def").words(3);

@@ -34,6 +34,10 @@ fn values_are_found_in_their_notations() {
         ("in the infor-\nmation age", json!("information"), Status::Normalised, "infor-\nmation"),
         ("Price 5 €", json!("EUR"), Status::Normalised, "€"),
         ("le cafe\u{301} est", json!("café"), Status::Normalised, "cafe\u{301}"),
+        ("in der STRASSE 5", json!("Straße"), Status::Normalised, "STRASSE"),
+        ("in der Straße 5", json!("STRASSE 5"), Status::Normalised, "Straße 5"),
+        ("the ﬁnal oﬃce", json!("FINAL OFFICE"), Status::Normalised, "ﬁnal oﬃce"),
+        ("ΟΔΟΣ 5", json!("οδος"), Status::Normalised, "ΟΔΟΣ"),
         ("서울에서 왔다", json!("서울"), Status::Exact, "서울"),
         ("فاتورة والقاهرة هنا", json!("القاهرة"), Status::Exact, "القاهرة"),
         ("👍 yes", json!("👍"), Status::Exact, "👍"),
@@ -55,6 +59,91 @@ fn values_that_do_not_stand_in_the_text_are_not_found() {
         ("yes and no", json!(true)),
     ] {
         assert_eq!(found(text, &value).0, Status::NotFound, "{value} in {text}");
+    }
+}
+
+/// The rule `grounded`: whether a value stands in the text.
+fn states(text: &str, value: &Value) -> bool {
+    Index::new(text).states(value, 1)
+}
+
+#[test]
+fn a_text_does_not_begin_or_end_within_a_number() {
+    for (text, value, expected) in [
+        ("Total due: 1,250.00 EUR", "1,250.00 EUR", true),
+        ("Total due: 1,250.00 EUR", "due: 1,250.00", true),
+        ("Total due: 1,250.00 EUR", "1250", true),
+        ("Total due: 1,250.00 EUR", "250.00 EUR", false),
+        ("Total due: 1,250.00 EUR", "00 EUR", false),
+        ("Total due: 1,250.00 EUR", "due: 1", false),
+        ("Total due: 1,250.00 EUR", "125000", false),
+        ("Total due: 1,250.00 EUR", "25000", false),
+        ("Preis 1.234,50 EUR", "1.234,50 EUR", true),
+        ("Preis 1.234,50 EUR", "50 EUR", false),
+        ("Preis 1.234,50 EUR", "234", false),
+        ("Preis 1.234,50 EUR", ",50", false),
+        // The parts of a notation that is no number.
+        ("Invoice 2024-0117", "0117", true),
+        ("Call +49 30 1234567", "1234567", true),
+        ("Call +49 30 1234567", "+49301234567", true),
+        ("on 05.03.2024", "2024", true),
+        ("version 1.2.3", "1.2", true),
+        ("at 10:30", "30", true),
+        ("a,10,20\nb,30,40", "20", true),
+    ] {
+        assert_eq!(states(text, &json!(value)), expected, "{value} in {text}");
+        assert_eq!(found(text, &json!(value)).0 != Status::NotFound, expected, "{value} in {text}");
+    }
+}
+
+#[test]
+fn a_text_with_another_sign_is_as_doubtful_as_such_a_number() {
+    for (text, value, expected) in [
+        ("Deposit -50.00", json!("-50.00"), true),
+        ("Deposit \u{2212}50.00", json!("-50.00"), true),
+        ("Deposit (50.00)", json!("-50.00"), true),
+        ("Deposit -50.00", json!("50.00"), false),
+        ("Deposit 50.00", json!("-50.00"), false),
+        ("Deposit -$50.00", json!("$50.00"), false),
+        ("Deposit -50.00", json!("Deposit 50.00"), false),
+        ("Deposit -50.00", json!(50), false),
+        ("Deposit 50.00", json!(-50), false),
+        ("pages 40-50", json!("50"), true),
+        ("pages 40-50", json!("-50"), false),
+        ("pages 40-50", json!(-50), false),
+    ] {
+        assert_eq!(states(text, &value), expected, "{value} in {text}");
+        assert!(expected || found(text, &value).0 != Status::Exact, "{value} in {text}");
+    }
+    let texts = Index::new("-5").evidence(&json!(["5", "-5"]), None);
+    assert_eq!([texts[0].status, texts[1].status], [Status::Normalised, Status::Exact]);
+}
+
+#[test]
+fn a_number_with_another_unit_is_another_value() {
+    for (text, value, expected) in [
+        ("Price: 20 EUR", "20 EUR", true),
+        ("Price: 20 EUR", "EUR 20", true),
+        ("Price: 20 EUR", "20 €", true),
+        ("Price: 20 EUR", "€20", true),
+        ("Price: €20.00", "20 euros", true),
+        ("Price: US$20", "$20", true),
+        ("Price: $20", "20 USD", true),
+        ("Price: $20", "A$20", true),
+        ("Price: 20", "20 USD", true),
+        ("He won 20 games", "$20", true),
+        ("Rate 5 %", "5%", true),
+        ("Price: 20 EUR", "20 USD", false),
+        ("Price: 20 EUR", "$20", false),
+        ("Price: 20 EUR", "Price: $20", false),
+        ("Price: EUR 20", "20 USD", false),
+        ("Price: US$20", "A$20", false),
+        ("Price: 1.250,00 EUR", "$1,250.00", false),
+        ("Rate 5 %", "5 EUR", false),
+        ("20 EUR (22 USD)", "22 EUR", false),
+    ] {
+        assert_eq!(states(text, &json!(value)), expected, "{value} in {text}");
+        assert_eq!(found(text, &json!(value)).0 != Status::NotFound, expected, "{value} in {text}");
     }
 }
 

@@ -1,7 +1,9 @@
 //! Keeps texts, numbers and dates under the rule `grounded` along the words, numbers and dates of the source text.
 
+use std::cell::Cell;
+
 use formwork_core::evidence::{Candidates, Index, Prefix, subschema};
-use formwork_core::keywords::target;
+use formwork_core::keywords::{find, fits_type, target};
 use formwork_core::{JsonPath, PathPattern, Rule};
 use serde_json::Value;
 use toktrie::{SimpleVob, TokTrie, TrieNode};
@@ -9,8 +11,9 @@ use toktrie::{SimpleVob, TokTrie, TrieNode};
 use super::number::is_numeric;
 use super::restraint::Table;
 
-/// The maximum number of references and alternatives of one value.
+/// The maximum number of references and alternatives of one value, and of those around each other.
 const MAX_PARTS: usize = 64;
+const MAX_DEPTH: usize = 8;
 
 /// Follows a document, and knows the tokens that keep its grounded values along the source text.
 ///
@@ -21,7 +24,8 @@ pub(crate) struct Ground {
     targets: Vec<PathPattern>,
     schema: Value,
     words: Candidates,
-    numbers: Candidates,
+    /// The numbers of the source, and those that a schema accepts if it does not accept all.
+    numbers: Vec<(Option<Value>, Candidates)>,
     dates: Candidates,
     place: Place,
     strays: Vec<JsonPath>,
@@ -61,8 +65,8 @@ enum Mode {
     /// In a text along the words, or along the dates.
     Words(Prefix),
     Date(Prefix),
-    /// In a number; without a prefix it follows nothing.
-    Number(Option<Prefix>),
+    /// In a number along the numbers with this index; without a prefix it follows nothing.
+    Number(Option<(usize, Prefix)>),
 }
 
 /// The values that a text in the schema can be.
@@ -70,6 +74,8 @@ enum Mode {
 enum Kind {
     Words,
     Date,
+    /// Points in time and durations, whose notation is seldom that of the source.
+    Other,
     /// The schema determines the text.
     Free,
 }
@@ -88,7 +94,7 @@ impl Ground {
             targets,
             schema: schema.clone(),
             words: index.words(min_length),
-            numbers: index.numbers(),
+            numbers: fitting(schema, index.numbers()),
             dates: index.dates_of_json(),
             place: Place::default(),
             strays: Vec::new(),
@@ -111,7 +117,9 @@ impl Ground {
                 let is_required = required.iter().any(|one| one == name);
                 let is_sayable = match member.get("type").and_then(Value::as_str) {
                     _ if is_required || !is_closed || !self.is_target(&path) => true,
-                    Some("number" | "integer") => self.numbers.begin().is_some() || is_determined(member),
+                    Some("number" | "integer") => {
+                        self.number(Some(member)).is_some() || is_determined(member)
+                    }
                     Some("string") => {
                         self.words.begin().is_some() || kind(&self.schema, member) != Kind::Words
                     }
@@ -149,7 +157,9 @@ impl Ground {
         let mut place = std::mem::take(&mut self.place);
         for byte in bytes {
             let before = (!matches!(place.mode, Mode::Outside)).then(|| place.path());
-            if !self.step(&mut place, *byte) {
+            let stays = self.step(&mut place, *byte);
+            let begins_free = before.is_none() && matches!(place.mode, Mode::Free);
+            if !stays || begins_free && self.kind(&place) != Kind::Free {
                 self.strays.push(before.unwrap_or_else(|| place.path()));
             }
         }
@@ -161,7 +171,7 @@ impl Ground {
         let rest = match &self.place.mode {
             Mode::Words(prefix) => self.words.rest(*prefix),
             Mode::Date(prefix) => self.dates.rest(*prefix),
-            Mode::Number(Some(prefix)) => self.numbers.rest(*prefix),
+            Mode::Number(Some((of, prefix))) => self.numbers.get(*of).and_then(|all| all.1.rest(*prefix)),
             _ => None,
         };
         rest.unwrap_or_default()
@@ -239,14 +249,15 @@ impl Ground {
                 None => (Mode::Free, false),
             },
             Mode::Number(prefix) if is_numeric(byte) => match prefix {
-                Some(known) => {
-                    let next = self.numbers.step(*known, byte);
+                Some((of, known)) => {
+                    let next = self.numbers.get(*of).and_then(|all| Some((*of, all.1.step(*known, byte)?)));
                     (Mode::Number(next), next.is_some())
                 }
                 None => return true,
             },
             Mode::Number(prefix) => {
-                let ends = prefix.is_none_or(|prefix| self.numbers.ends(prefix));
+                let ends = prefix
+                    .is_none_or(|(of, prefix)| self.numbers.get(of).is_some_and(|all| all.1.ends(prefix)));
                 place.mode = Mode::Outside;
                 return self.outside(place, byte) && ends;
             }
@@ -270,14 +281,11 @@ impl Ground {
                 place.mode = Mode::Key(Vec::new());
             }
             b'"' => {
-                let kind = self
-                    .part(place)
-                    .map_or(Kind::Free, |part| part.map_or(Kind::Words, |part| kind(&self.schema, part)));
-                let begun = match kind {
+                let begun = match self.kind(place) {
                     Kind::Words => self.words.begin().map(Mode::Words),
                     // A text may name no full date, and the schema wants one.
                     Kind::Date => Some(self.dates.begin().map_or(Mode::Free, Mode::Date)),
-                    Kind::Free => Some(Mode::Free),
+                    Kind::Other | Kind::Free => Some(Mode::Free),
                 };
                 let stays = begun.is_some();
                 place.mode = begun.unwrap_or(Mode::Free);
@@ -286,8 +294,9 @@ impl Ground {
             b'-' | b'0'..=b'9' => {
                 let part = self.part(place);
                 place.mode = Mode::Number(None);
-                if part.is_some_and(|part| !part.is_some_and(is_determined)) {
-                    let next = self.numbers.begin().and_then(|empty| self.numbers.step(empty, byte));
+                if let Some(part) = part.filter(|part| !part.is_some_and(is_determined)) {
+                    let next =
+                        self.number(part).and_then(|(of, all, empty)| Some((of, all.step(empty, byte)?)));
                     place.mode = Mode::Number(next);
                     return next.is_some();
                 }
@@ -295,6 +304,19 @@ impl Ground {
             _ => {}
         }
         true
+    }
+
+    /// Returns the numbers of the source that a schema accepts, with their index and their empty beginning; `None` if there are none.
+    fn number(&self, part: Option<&Value>) -> Option<(usize, &Candidates, Prefix)> {
+        let of = self.numbers.iter().position(|(schema, _)| schema.is_some() && schema.as_ref() == part);
+        let (_, all) = self.numbers.get(of.unwrap_or_default())?;
+        Some((of.unwrap_or_default(), all, all.begin()?))
+    }
+
+    /// Returns the values that the text at a place can be.
+    fn kind(&self, place: &Place) -> Kind {
+        let part = self.part(place);
+        part.map_or(Kind::Free, |part| part.map_or(Kind::Words, |part| kind(&self.schema, part)))
     }
 
     fn is_target(&self, path: &JsonPath) -> bool {
@@ -327,6 +349,51 @@ fn is_determined(part: &Value) -> bool {
     part.get("enum").is_some() || part.get("const").is_some()
 }
 
+/// Returns numbers, and those of them that each subschema accepts, unless it accepts all or is not about numbers.
+fn fitting(schema: &Value, numbers: Candidates) -> Vec<(Option<Value>, Candidates)> {
+    let mut all = vec![(None, numbers.clone())];
+    // Visits every subschema.
+    _ = find(schema, |part| {
+        let is_known = || all.iter().any(|(known, _)| known.as_ref() == Some(part));
+        if part.is_object()
+            && !is_determined(part)
+            && fits_type(part, &0.into()) != Some(false)
+            && !is_known()
+        {
+            let rejected = Cell::new(false);
+            let fitting = numbers.filtered(|number| {
+                let fits = serde_json::from_str(number)
+                    .is_ok_and(|number| accepts(schema, part, &number, MAX_DEPTH));
+                rejected.set(rejected.get() || !fits);
+                fits
+            });
+            all.extend(rejected.get().then(|| (Some(part.clone()), fitting)));
+        }
+        false
+    });
+    all
+}
+
+/// Returns whether a schema accepts a number, by types, bounds, references and alternatives.
+fn accepts(root: &Value, part: &Value, number: &Value, depth: usize) -> bool {
+    let (Some(depth), Some(value)) = (depth.checked_sub(1), number.as_f64()) else { return true };
+    let bound = |keyword: &str, holds: fn(f64, f64) -> bool| {
+        part.get(keyword).and_then(Value::as_f64).is_none_or(|bound| holds(value, bound))
+    };
+    let fits = |part: &Value| accepts(root, part, number, depth);
+    let list = |keyword: &str| part.get(keyword).and_then(Value::as_array);
+    fits_type(part, number) != Some(false)
+        && bound("minimum", |value, bound| value >= bound)
+        && bound("maximum", |value, bound| value <= bound)
+        && bound("exclusiveMinimum", |value, bound| value > bound)
+        && bound("exclusiveMaximum", |value, bound| value < bound)
+        // A quotient of decimal fractions is seldom exact.
+        && bound("multipleOf", |value, step| (value / step - (value / step).round()).abs() < 1e-6)
+        && target(root, part).is_none_or(fits)
+        && list("allOf").is_none_or(|all| all.iter().all(fits))
+        && ["anyOf", "oneOf"].into_iter().filter_map(list).all(|any| any.iter().any(fits))
+}
+
 /// Returns the values that a text can be by its schema and all its alternatives.
 fn kind(root: &Value, part: &Value) -> Kind {
     let (mut open, mut seen, mut found) = (vec![part], 0, Kind::Words);
@@ -334,12 +401,10 @@ fn kind(root: &Value, part: &Value) -> Kind {
         seen += 1;
         let format = part.get("format").and_then(Value::as_str);
         match format {
-            _ if is_determined(part) || part.get("pattern").is_some() || seen > MAX_PARTS => {
-                return Kind::Free;
-            }
+            _ if is_determined(part) || seen > MAX_PARTS => return Kind::Free,
             Some("date") => found = Kind::Date,
-            Some(_) => return Kind::Free,
-            None => {}
+            Some("date-time" | "time" | "duration") => return Kind::Other,
+            _ => {}
         }
         open.extend(target(root, part));
         let lists = ["anyOf", "oneOf", "allOf"].iter().filter_map(|keyword| part.get(keyword)?.as_array());
@@ -360,15 +425,32 @@ mod tests {
     fn ground(source: &str) -> Ground {
         let text = json!({"type": "string"});
         let schema = json!({
-            "$defs": {"nullable": {"anyOf": [{"type": "string"}, {"type": "null"}]}},
+            "$defs": {"few": {"type": "number", "maximum": 10}, "nullable": {"anyOf": [{"type": "string"}, {"type": "null"}]}},
             "properties": {
                 "name": text, "nick": {"$ref": "#/$defs/nullable"}, "kind": {"enum": ["a", 7]},
                 "due": {"type": "string", "format": "date"}, "code": {"type": "string", "pattern": "^[A-Z]$"},
                 "total": {"type": "number"}, "count": {"type": "integer"}, "items": {"items": text}, "free": text,
+                "quantity": {"type": "integer"}, "few": {"anyOf": [{"$ref": "#/$defs/few"}, {"type": "null"}]},
+                "step": {"type": "number", "multipleOf": 0.5, "exclusiveMinimum": 3}, "mail": {"type": "string", "format": "email"},
+                "at": {"type": "string", "format": "date-time"},
                 "rows": {"items": {"properties": {"who": text, "what": text}}},
             },
         });
-        let paths = ["$.name", "$.nick", "$.kind", "$.due", "$.code", "$.total", "$.items", "$.rows[*].who"];
+        let paths = [
+            "$.name",
+            "$.nick",
+            "$.kind",
+            "$.due",
+            "$.code",
+            "$.total",
+            "$.items",
+            "$.rows[*].who",
+            "$.quantity",
+            "$.few",
+            "$.step",
+            "$.mail",
+            "$.at",
+        ];
         let rules = paths.map(|path| Rule::grounded(path.parse().unwrap()));
         Ground::new(&schema, &rules, Some(source)).unwrap()
     }
@@ -402,11 +484,40 @@ mod tests {
             ),
             (r#"{"due": "2024-03-05"}"#, None),
             (r#"{"due": "2024-03-06"}"#, Some("$.due")),
-            // The schema determines these values, and no rule is about the last ones.
-            (r#"{"kind": "a", "code": "Z", "free": "anything", "count": 99}"#, None),
+            // The schema determines this value, and no rule is about the other ones.
+            (r#"{"kind": "a", "free": "anything", "count": 99}"#, None),
+            // A text with a pattern or a format follows the words.
+            (r#"{"code": "Z"}"#, Some("$.code")),
+            (r#"{"mail": "a@b.io"}"#, Some("$.mail")),
+            // The source has points in time in other notations: they are free, and named.
+            (r#"{"at": "2024-03-05T00:00:00Z"}"#, Some("$.at")),
             (r#"{"kind": 7, "other": {"name": "x"}}"#, None),
         ] {
             assert_eq!(stray(SOURCE, document).as_deref(), expected, "{document}");
+        }
+    }
+
+    #[test]
+    fn grounded_numbers_are_those_that_the_schema_accepts() {
+        const SOURCE: &str = "Quantity of apples 12.5 kg, boxes 3 of 12 kg or 4.5 kg, 15 a@b.io";
+        for (document, expected) in [
+            (r#"{"quantity": 3, "few": 3}"#, None),
+            (r#"{"quantity": 12, "mail": "a@b.io"}"#, None),
+            (r#"{"quantity": 12.5}"#, Some("$.quantity")),
+            (r#"{"few": 4.5, "step": 12.5}"#, None),
+            (r#"{"few": 12}"#, Some("$.few")),
+            (r#"{"few": 10}"#, Some("$.few")),
+            (r#"{"step": 3}"#, Some("$.step")),
+            (r#"{"total": 12.5}"#, None),
+        ] {
+            assert_eq!(stray(SOURCE, document).as_deref(), expected, "{document}");
+        }
+        // The beginning of a number that the schema rejects is no beginning.
+        for document in [r#"{"quantity": 1"#, r#"{"few": 1"#] {
+            assert_eq!(
+                stray("12.5 kg, 3 boxes", document),
+                Some(document[2..].split('"').next().map(|name| format!("$.{name}")).unwrap())
+            );
         }
     }
 
@@ -437,6 +548,8 @@ mod tests {
         assert_eq!(members("no digits", schema(true)), ["a", "c", "d", "e"]);
         assert_eq!(members("no digits", schema(false)), ["a", "b", "c", "d", "e"]);
         assert_eq!(members("4", schema(true)), ["a", "b", "c", "d", "e"]);
+        let whole = json!({"additionalProperties": false, "properties": {"b": {"type": "integer"}, "c": {"type": "number"}}});
+        assert_eq!(members("4.5", whole), ["c"]);
         assert_eq!(members(" -- ", schema(true)), ["a", "c", "e"]);
     }
 }

@@ -140,6 +140,37 @@ async fn a_source_without_numbers_leaves_null_or_no_member_or_else_a_free_value_
 }
 
 #[tokio::test]
+async fn a_grounded_value_is_one_of_the_source_that_the_schema_accepts() {
+    let local = tiny("llama", Restraint::TinyModel);
+    for (member, source, expected) in [
+        (json!({"type": "integer"}), "Quantity of apples 12.5 kg, boxes 3", json!(3)),
+        (json!({"type": "integer", "maximum": 10}), "3 boxes of 12 kg", json!(3)),
+        (json!({"anyOf": [{"$ref": "#/$defs/m"}]}), "3 boxes of 12 kg", json!(12)),
+        (
+            json!({"type": "string", "pattern": "^[A-Z]{2}-[0-9]+$"}),
+            "invoice XY-204 for 7 EUR",
+            json!("XY-204"),
+        ),
+        (
+            json!({"type": "string", "format": "email"}),
+            "write to ada@example.org today",
+            json!("ada@example.org"),
+        ),
+    ] {
+        let schema = json!({"$defs": {"m": {"type": "number", "multipleOf": 4}}, "type": "object", "properties": {"v": member},
+            "required": ["v"], "additionalProperties": false});
+        for seed in 0..4 {
+            let mut request = drawn(call(Some(schema.clone()), "x"), seed, 200);
+            (request.rules, request.source) =
+                (vec![Rule::grounded("$".parse().unwrap())], Some(source.into()));
+            let answer = answer(&local, &request).await.unwrap();
+            let value: Value = serde_json::from_str(&answer.text).unwrap();
+            assert_eq!((&value["v"], answer.notes.len()), (&expected, 0), "{source}: {:?}", answer.notes);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_short_answer_is_closed_at_the_end_of_a_word_of_the_source() {
     const SOURCE: &str = "Donaudampfschifffahrtsgesellschaft Rechtsschutzversicherungsgesellschaften";
     let local = tiny("llama", Restraint::TinyModel);
