@@ -126,6 +126,16 @@ impl Follower {
         is_stopped.then_some(violation)
     }
 
+    /// Reads the whole text of an answer. Returns the end of the last value that ended while the document could become valid, and the
+    /// reason why it cannot any more; `None` if it can, or if that is unknown.
+    pub(crate) fn read(mut self, text: &str) -> Option<(usize, Violation)> {
+        let outlook = self.reader.push(&self.outline, text, |_| {});
+        let Outlook::Impossible { violation, .. } = outlook else { return None };
+        let mut violation = Violation::clone(violation);
+        violation.path = self.places.lifted(violation.path);
+        self.is_known.then(|| (self.reader.valid_prefix().end, violation))
+    }
+
     /// Returns the byte up to which the contract allows the answer: 0 if that is unknown, and the maximum while no byte decides
     /// against it.
     pub const fn possible_until(&self) -> usize {
@@ -138,9 +148,7 @@ impl Follower {
 
     /// Returns whether a patch can correct a value once the document is complete.
     fn can_patch(&self, violation: &Violation) -> bool {
-        let is_name = matches!(violation.rule.as_str(), "additionalProperties" | "propertyNames");
-        let path = if is_name { violation.path.parent() } else { Some(violation.path.clone()) };
-        self.patches && path.is_some_and(|path| !path.is_root())
+        self.patches && violation.wrong_value().is_some_and(|path| !path.is_root())
     }
 }
 

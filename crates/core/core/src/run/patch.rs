@@ -234,12 +234,7 @@ impl Run {
 pub(super) fn wrong_values(plan: &Plan, document: &Value, violations: &[Violation]) -> Option<Vec<JsonPath>> {
     let mut paths: Vec<JsonPath> = Vec::new();
     for violation in violations {
-        let is_name = matches!(
-            violation.rule.as_str(),
-            "additionalProperties" | "unevaluatedProperties" | "propertyNames"
-        );
-        let path = if is_name { violation.path.parent() } else { Some(violation.path.clone()) };
-        let path = path.filter(|path| {
+        let path = violation.wrong_value().filter(|path| {
             !path.is_root() && plan.contract.structure().subschema(path, document).is_some()
         })?;
         // A model invented such a long name, and a patch would repeat it in its schema and message.
