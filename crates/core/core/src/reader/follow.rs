@@ -136,12 +136,10 @@ impl Follower {
         self.is_known.then(|| (self.reader.valid_prefix().end, violation))
     }
 
-    /// Returns the byte up to which the contract allows the answer: 0 if that is unknown, and the maximum while no byte decides
-    /// against it.
+    /// Returns the byte up to which the contract allows the answer: the maximum while no byte is known to decide against it.
     pub const fn possible_until(&self) -> usize {
-        match (self.is_known, self.reader.outlook()) {
-            (false, _) => 0,
-            (_, Outlook::Impossible { at, .. }) => *at,
+        match self.reader.outlook() {
+            Outlook::Impossible { at, .. } if self.is_known => *at,
             _ => usize::MAX,
         }
     }
