@@ -73,6 +73,12 @@ impl Contract {
             settled.coerced.extend(changes);
             settled.judgement = judgement;
         }
+        if let Some(text) = text.filter(|_| !settled.coerced.is_empty()) {
+            let spans = locate_all(text, settled.coerced.iter().map(|change| &change.path));
+            for (change, span) in settled.coerced.iter_mut().zip(spans) {
+                span.iter().for_each(|span| change.read_from(span.of(text)));
+            }
+        }
         if !settled.coerced.is_empty() {
             settled.before = before;
         }
