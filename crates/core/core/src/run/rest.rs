@@ -134,12 +134,10 @@ impl Question<'_> {
             Ask::Patch(paths) => self.begun_patch(paths, beginning),
         };
         let beginning = Beginning::of(text, level, usize::MAX)?;
-        match Follower::new(self.plan, self.call, self.ask).read(text) {
-            None => draft(beginning, None),
-            Some((valid, wrong)) => {
-                draft(beginning, Some(&wrong)).or_else(|| draft(Beginning::of(text, level, valid)?, None))
-            }
-        }
+        let Some((valid, wrong)) = Follower::new(self.plan, self.call, self.ask).read(text) else {
+            return draft(beginning, None);
+        };
+        draft(beginning, Some(&wrong)).or_else(|| draft(Beginning::of(text, level, valid)?, None))
     }
 
     /// Returns the draft of the document that an answer began. `wrong` is the reason why its text cannot become valid.
@@ -201,6 +199,18 @@ impl Question<'_> {
         more: Vec<JsonPath>,
     ) -> Option<Draft> {
         let mut value = Value::clone(&draft.value);
+        // A list has no items beyond its maximum, whatever the model wrote there and after it.
+        for (at, list) in open.iter().enumerate() {
+            let max = max_items(self.plan, list, &value).unwrap_or(usize::MAX);
+            let Some(items) = list.get_mut(&mut value).and_then(Value::as_array_mut) else { continue };
+            if items.len() > max {
+                items.truncate(max);
+                let is_left = |path: &JsonPath| path.get(&value).is_some();
+                draft.rounded.retain(|number| is_left(&number.path));
+                open.truncate(at + 1);
+                break;
+            }
+        }
         let (containers, mut lacks) = (open.clone(), Vec::new());
         while let Some(path) = open.last() {
             match lacking(self.plan, path, &value) {
@@ -237,8 +247,7 @@ impl Question<'_> {
             .violations;
         // More members and items do not correct this.
         let is_final = |violation: &Violation| {
-            ["maxItems", "maxProperties", "additionalProperties", "propertyNames"]
-                .contains(&violation.rule.as_str())
+            ["maxProperties", "additionalProperties", "propertyNames"].contains(&violation.rule.as_str())
                 && containers.iter().any(|path| is_about(violation, path))
         };
         if judged.iter().any(is_final) {
@@ -298,7 +307,7 @@ fn lacking(plan: &Plan, path: &JsonPath, document: &Value) -> Option<Vec<JsonPat
                 return None;
             }
             structure.subschema(&next, document)?;
-            let is_full = max_items(plan, &next, document) == Some(0);
+            let is_full = max_items(plan, path, document) == Some(items.len());
             Some(if is_full { Vec::new() } else { vec![next] })
         }
         _ => None,

@@ -400,6 +400,38 @@ fn what_no_patch_can_correct_is_left_out_of_the_beginning() {
 }
 
 #[test]
+fn too_many_items_of_a_continuation_are_left_out() {
+    let list = json!({"type": "array", "items": {"type": "integer"}, "maxItems": 3});
+    let schema = json!({
+        "type": "object",
+        "properties": {"a": list, "last": {"type": "integer"}},
+        "required": ["a", "last"],
+        "additionalProperties": false,
+    });
+    let document = json!({"a": [1, 2, 3], "last": 3});
+    for dialect in dialects() {
+        let name = dialect.name().to_owned();
+        let plan = plan_for(schema.clone(), dialect);
+        let played = play_with(&plan, Input::from("1 2 3"), &document, |nth, ask, text| {
+            let end = |after: &str| text.find(after).unwrap() + after.len();
+            match (nth, ask) {
+                (0, _) => Completion::new(&text[..end("1,")]).with_finish(Finish::Length),
+                (1, Ask::Patch(_)) => {
+                    let more = text.replacen("3]", "3,4,5,6,", 1);
+                    Completion::new(&more[..more.find("6,").unwrap() + 2]).with_finish(Finish::Length)
+                }
+                (_, Ask::Patch(paths)) => {
+                    assert_eq!(paths, &["$.last".parse().unwrap()], "{name}");
+                    Completion::new(text)
+                }
+                _ => panic!("{name}: {nth}"),
+            }
+        });
+        assert_eq!(played.outcome.unwrap().value, document, "{name}");
+    }
+}
+
+#[test]
 fn a_list_that_ends_with_a_few_equal_items_is_continued_and_one_that_repeats_itself_is_not() {
     let schema = json!({"type": "object", "properties": {"marks": {"type": "array", "items": {"type": "integer"}}}, "required": ["marks"]});
     for (equal, continued) in [(1, true), (2, true), (7, true), (8, false), (50, false)] {
