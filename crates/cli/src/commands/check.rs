@@ -177,7 +177,7 @@ impl Examiner<'_> {
     /// Judges a document, whose text has the digits of its numbers.
     fn examine(&self, contract: &Contract, value: &Value, text: Option<&str>) -> Found {
         let cx = Context { source: self.source.as_deref().unwrap_or_default(), data: &Value::Null };
-        if !self.coerce.is_empty() {
+        if declares_coercion(contract.schema().document()) {
             let settled = contract.settle_text(value.clone(), text, &cx);
             let absent = |path: &JsonPath| {
                 Warning::new(WarningKind::NullAsAbsent, "null in an optional member counts as absent")

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use formwork_core::{
-    Coerce, Context, Fit, Inline, Outline, Outlook, Reader, Settled, Structure, Violation, Warning,
-    WarningKind, precision,
+    Coerce, Context, Contract, Fit, Inline, Outline, Outlook, Reader, Settled, Violation, Warning,
+    WarningKind, declares_coercion, precision,
 };
 use formwork_json::{Candidate, Level, ReadError, Reading, read, read_bytes};
 use formwork_schema::{Compiled, Formats, SchemaError, compile, contract_for};
@@ -104,18 +104,13 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
     };
     if args.jsonl {
         if args.progress {
-            let outline = |document: &Value, schema: &Arc<Compiled>| {
-                let structure: Arc<dyn Structure> = Arc::<Compiled>::clone(schema);
-                Outline::new(document, Some(structure))
-            };
-            let common =
-                schema.as_ref().map_or_else(Outline::any, |(document, schema)| outline(document, schema));
-            let answer = |row: ReadInput| {
-                let own = row.schema.as_ref().map(|document| Ok(outline(document, &compile(document)?)));
-                match own.transpose() {
-                    Ok(own) => progress(row.id, &row.input, own.as_ref().unwrap_or(&common), level),
-                    Err(error) => no_progress(row.id, SchemaError::into(error)),
-                }
+            let outline = |document: &Value| Ok(contract(document)?.outline());
+            let common = schema.as_ref().map(|(document, _)| outline(document)).transpose();
+            let common = common.map_err(|error: SchemaError| Failed::usage(error.to_string()))?;
+            let common = common.unwrap_or_else(|| Arc::new(Outline::any()));
+            let answer = |row: ReadInput| match row.schema.as_ref().map(outline).transpose() {
+                Ok(own) => progress(row.id, &row.input, own.as_ref().unwrap_or(&common), level),
+                Err(error) => no_progress(row.id, SchemaError::into(error)),
             };
             let is_ok = |row: &ReadProgress| row.error.is_none();
             return jsonl::each_row(&args.file, args.allow_failures, answer, no_progress, is_ok);
@@ -134,7 +129,7 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
         all = documents.map(|document| document.value.clone()).collect();
     }
     let id = Value::from(name.clone());
-    let read = match pair.filter(|_| !coerce.is_empty()) {
+    let read = match pair.filter(|(document, _)| declares_coercion(document)) {
         Some((document, _)) => coerced(id, reading, &String::from_utf8_lossy(&bytes), document)
             .map_err(|error| Failed::usage(error.to_string()))?,
         None => reading
@@ -203,12 +198,16 @@ fn read_row(
     };
     let pair = schema.as_ref().zip(own.as_deref()).or(common);
     let reading = read(&input, level);
-    match (pair.filter(|_| !coerce.is_empty()), reading) {
+    match (pair.filter(|(document, _)| declares_coercion(document)), reading) {
         (Some((document, _)), reading) => coerced(id.clone(), reading, &input, document)
             .unwrap_or_else(|error| failed(id, RowError::Row { message: error.to_string() })),
         (None, Ok(reading)) => chosen(id, reading, pair),
         (None, Err(error)) => failed(id, error.into()),
     }
+}
+
+fn contract(schema: &Value) -> Result<Contract, SchemaError> {
+    contract_for(Arc::new(Inline::new("schema", schema.clone())))
 }
 
 /// Returns the candidate that fits the schema best once its values are converted as the schema permits. Where nothing in the text fits
@@ -219,7 +218,7 @@ fn coerced(
     text: &str,
     schema: &Value,
 ) -> Result<ReadOutput, SchemaError> {
-    let contract = contract_for(Arc::new(Inline::new("schema", schema.clone())))?;
+    let contract = contract(schema)?;
     let mut best: Option<(Fit, Settled, &Candidate)> = None;
     for candidate in reading.iter().flat_map(Reading::candidates) {
         let source = Some(candidate.span.of(text)).filter(|_| candidate.edits.is_empty());

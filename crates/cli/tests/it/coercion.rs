@@ -60,6 +60,32 @@ fn check_and_read_convert_only_where_they_are_told_to() {
     assert_eq!(read(&[], r#"{"age": "34"}"#).code, 1);
     let ran = read(&["--coerce", "fix"], r#"Sure: {"age": "34", "note": 1.50}"#);
     assert_eq!((ran.code, value(&ran)), (0, json!({"age": 34, "note": "1.50"})), "{}", ran.stderr);
+    // The keyword of a schema decides as well, without a flag.
+    for mark in [json!("fix"), json!({"$.age": "fix"})] {
+        let mut marked: Value = serde_json::from_str(SCHEMA).unwrap();
+        marked["x-formwork-coerce"] = mark;
+        let row = |age: Value| {
+            json!({"id": 1, "input": json!({"age": age}).to_string(), "schema": marked}).to_string()
+        };
+        for (age, value) in [(json!("34"), json!({"age": 34})), (json!("old"), json!({"age": "old"}))] {
+            let is_ok = value["age"] == 34;
+            let read = formwork(&["read", "--jsonl", "--allow-failures"], row(age.clone()));
+            assert_eq!(
+                (&read.rows()[0]["value"], &read.rows()[0]["ok"]),
+                (&value, &json!(is_ok)),
+                "{}",
+                read.stdout
+            );
+            let ran = formwork(&["read", "--progress", "--jsonl"], row(age));
+            assert_eq!(ran.rows()[0]["impossible_at"].is_null(), is_ok, "{}", ran.stdout);
+        }
+        let schema = temporary("coercion.marked.json", marked.to_string());
+        assert_eq!(formwork(&["read", "--schema", &schema], r#"{"age": "34"}"#).code, 0);
+        assert_eq!(
+            formwork(&["check", "--schema", &schema, &document], "").code,
+            i32::from(marked["x-formwork-coerce"] != "fix")
+        );
+    }
     let listed = temporary("coercion.list.json", r#"{"enum": ["ONE", "TWO"]}"#);
     let ran = formwork(&["read", "--json", "--schema", &listed, "--coerce", "guess"], "The answer is two.");
     assert_eq!((ran.code, value(&ran)), (0, json!("TWO")), "{}", ran.stderr);

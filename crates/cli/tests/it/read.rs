@@ -215,7 +215,7 @@ fn the_progress_of_a_row_names_the_bytes_that_decide() {
     for (text, schema, complete_at, impossible_at, valid_prefix) in [
         (r#"{"name": "Ada", "age": 36}"#, &person, Some(25), None, 26),
         (r#"Sure: {"name": "Ada", "age": 36}."#, &person, Some(31), None, 32),
-        (r#"{"name": "Ada", "age": "36"}"#, &person, None, Some(23), 14),
+        (r#"{"name": "Ada", "age": "36"}"#, &person, None, Some(27), 14),
         (r#"{"name": "Ada"}"#, &person, None, Some(14), 14),
         (r#"{"name": "Ada", "age": 3"#, &person, None, None, 14),
         (r#"{"name": "Ada", "nick": null, "age": 36}"#, &person, Some(39), None, 40),
@@ -223,7 +223,7 @@ fn the_progress_of_a_row_names_the_bytes_that_decide() {
         ("34", &json!({"type": "integer"}), Some(2), None, 2),
         ("34\n", &json!({"type": "integer"}), Some(2), None, 2),
         ("3.4", &json!({"type": "integer"}), None, Some(3), 0),
-        ("\"abc\"", &json!({"maxLength": 2}), None, Some(3), 0),
+        ("\"abc\"", &json!({"maxLength": 2}), None, Some(4), 0),
         ("[1, 1", &json!({"uniqueItems": true}), None, None, 2),
         ("[1, 1]", &json!({"uniqueItems": true}), None, Some(5), 5),
     ] {

@@ -82,7 +82,7 @@ pub use answer::{Answer, Completion, Delta, End, Finish, ToolCall};
 pub use call::Call;
 pub use capabilities::{Capabilities, Enforcement};
 pub use coercion::change::Coerced;
-pub use coercion::declared::{Coerce, Coercion, KEYWORD as COERCE, coercion_mistake};
+pub use coercion::declared::{Coerce, Coercion, KEYWORD as COERCE, coercion_mistake, declares_coercion};
 pub use confidence::Confidence;
 pub use contract::Contract;
 pub use cost::{Cost, LongPrice, Price};

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use formwork_json::unescape;
 use serde_json::{Map, Value, json};
@@ -84,6 +84,21 @@ pub(crate) fn rewritten(document: &Value) -> (Value, BTreeMap<String, String>) {
         root.insert("$defs".to_owned(), Value::Object(defs));
     }
     (root, work.names.into_iter().map(|(pointer, name)| (name, pointer)).collect())
+}
+
+/// Returns the names of the members whose schemas satisfy a condition, and whether other schemas satisfy it.
+pub(crate) fn marked_members(schema: &Value, is_marked: impl Fn(&Value) -> bool) -> (HashSet<String>, bool) {
+    let (mut names, mut marks, mut named) = (HashSet::new(), 0, 0);
+    find(schema, |node| {
+        marks += usize::from(is_marked(node));
+        let members = node.get("properties").and_then(Value::as_object).into_iter().flatten();
+        for (name, _) in members.filter(|(_, member)| is_marked(member)) {
+            named += 1;
+            names.insert(name.clone());
+        }
+        false
+    });
+    (names, marks > named)
 }
 
 /// Returns whether a schema is written in draft 4, 6 or 7, by its `$schema` or, without one, by keywords of those drafts

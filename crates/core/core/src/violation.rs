@@ -122,6 +122,15 @@ impl Violation {
         text
     }
 
+    /// Returns the path of the value that has to be replaced to correct the violation: for a name that is not allowed, the object
+    /// that has it.
+    pub(crate) fn wrong_value(&self) -> Option<JsonPath> {
+        match self.rule.as_str() {
+            "additionalProperties" | "unevaluatedProperties" | "propertyNames" => self.path.parent(),
+            _ => Some(self.path.clone()),
+        }
+    }
+
     /// Returns the `Display` text without the found value, for logs and traces.
     pub fn masked(&self) -> String {
         self.sentence("", |text| write_place(&self.path, text))

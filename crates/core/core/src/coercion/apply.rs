@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use formwork_json::{JsonPath, locate_all};
 
+use super::change::Coerced;
 use super::convert::Converter;
 use super::declared::Coercion;
 use super::replace::replaced;
@@ -72,6 +73,16 @@ impl Contract {
             settled.value = value;
             settled.coerced.extend(changes);
             settled.judgement = judgement;
+        }
+        if let Some(text) = text.filter(|_| !settled.coerced.is_empty()) {
+            // The item of a list that was made of one value is at the place of the list in the text.
+            let around = |change: &Coerced| change.path.parent().unwrap_or_default();
+            let around: Vec<JsonPath> = settled.coerced.iter().map(around).collect();
+            let own = locate_all(text, settled.coerced.iter().map(|change| &change.path));
+            let spans = own.into_iter().zip(locate_all(text, &around));
+            for (change, (own, around)) in settled.coerced.iter_mut().zip(spans) {
+                own.or(around).iter().for_each(|span| change.read_from(span.of(text)));
+            }
         }
         if !settled.coerced.is_empty() {
             settled.before = before;

@@ -24,6 +24,16 @@ impl Coerced {
         Self { path, message: format!("{original} was read as {now}"), original }
     }
 
+    /// Replaces a number by its text in the document: the text of `12.5` may be `12.50`.
+    pub(super) fn read_from(&mut self, text: &str) {
+        let is_same = |value: Value| value.is_number() && short(&value) == self.original;
+        if serde_json::from_str(text).is_ok_and(is_same) {
+            let text = cut(text, MAX_FOUND);
+            self.message = self.message.replacen(&self.original, &text, 1);
+            self.original = text.into_owned();
+        }
+    }
+
     pub(super) fn removed(path: JsonPath, from: &Value, reason: &str) -> Self {
         let original = short(from);
         Self { path, message: format!("{original} {reason} and was left out"), original }

@@ -178,7 +178,7 @@ impl FromStr for Coerce {
 }
 
 /// Returns whether a schema sets what is done with values that do not fit it.
-pub(crate) fn declares_coercion(schema: &Value) -> bool {
+pub fn declares_coercion(schema: &Value) -> bool {
     find(schema, |node| node.get(KEYWORD).is_some()).is_some()
 }
 

@@ -1,11 +1,13 @@
 //! The coercions of the places of a document.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::declared::{Coerce, Coercion, KEYWORD};
 use crate::keywords::{definition_name, find, item, target};
-use crate::normalise::rewritten;
-use crate::{JsonPath, PathPattern, Segment};
+use crate::normalise::{marked_members, rewritten};
+use crate::{JsonPath, PathPattern, PatternStep, Segment};
 
 /// The coercion of each place of the documents of one schema.
 #[derive(Debug)]
@@ -40,6 +42,23 @@ impl Coercions {
     /// Returns whether a coercion occurs that satisfies a condition.
     pub(crate) fn any(&self, condition: impl Fn(Coercion) -> bool) -> bool {
         self.used.iter().any(|one| condition(*one))
+    }
+
+    /// Returns the names of the members that may be dropped, replaced or guessed, each with everything inside of it; `None` if that can
+    /// be the whole document.
+    pub(crate) fn changed_members(&self) -> Option<HashSet<String>> {
+        let changes = |one: &Coercion| matches!(one, Coercion::Drop | Coercion::Default | Coercion::Guess);
+        let is_marked = |part: &Value| mark_of(part).is_some_and(|one| changes(&one));
+        let (mut names, has_others) = marked_members(&self.schema, is_marked);
+        for (path, _) in self.places.iter().filter(|(_, one)| changes(one)) {
+            let last = path.steps().iter().rev().find_map(|step| match step {
+                PatternStep::One(Segment::Key(name)) => Some(name.clone()),
+                _ => None,
+            });
+            names.insert(last?);
+        }
+        // The names of the places of other marks are not known.
+        (!changes(&self.base) && !has_others).then_some(names)
     }
 
     /// Returns the coercion where nothing else is set.

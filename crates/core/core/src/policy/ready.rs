@@ -298,6 +298,10 @@ impl Policy {
     }
 
     fn after_fault(&self, seen: &RetryContext<'_>, fault: &Fault) -> Decision {
+        // The failed call was the last attempt, because it continued an answer.
+        if self.resumes() && seen.attempts >= self.attempts {
+            return Decision::GiveUp;
+        }
         let own = seen
             .retries
             .apply(self.backoff.clone())

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::check::Check;
 use super::frame::{Frame, Known, Reason};
 use super::node::{Limit, ROOT};
-use super::outline::Outline;
+use super::outline::{Outline, UNDECIDED};
 use super::{Reader, Seed, Tracked};
 
 impl Reader {
@@ -39,6 +39,9 @@ impl Reader {
                         frame.take(outline, &mut known, seed.node, Some(seed.outer));
                     }
                 }
+                if !is_array && outer.key.as_ref().is_some_and(|key| outline.undecided.contains(key)) {
+                    is_absent = true;
+                }
                 outer.has_absent |= is_absent;
                 outer.absent += usize::from(is_absent);
                 outer.count += 1;
@@ -69,6 +72,8 @@ impl Reader {
                 wrong.push((at, Reason::new(keyword).expected(node.types())));
             }
         }
+        frame.has_absent |=
+            kind == Kind::Object && frame.evals.iter().any(|eval| outline.node(eval.node).is_open);
         let tracks = kind == Kind::String && frame.evals.iter().any(|eval| outline.node(eval.node).tracks_text())
             // A value of an enumeration may be spelled otherwise.
             && !(outline.converts && frame.evals.iter().any(|eval| outline.node(eval.node).values.is_some()));
@@ -85,10 +90,15 @@ impl Reader {
         self.members.clear();
         let mut failed = Vec::new();
         let mut value = None;
+        let is_undecided = outline.undecided.contains(&*name);
         for (at, eval) in frame.evals.iter_mut().enumerate().filter(|(_, eval)| eval.alive) {
             let node = outline.node(eval.node);
             let member = node.members.get(&*name).copied().unwrap_or_default();
             let mut seed = |node, optional| self.members.push(Seed { node, outer: at as u32, optional });
+            if is_undecided {
+                seed(UNDECIDED, false);
+                continue;
+            }
             if let Some(number) = member.required {
                 eval.see(number);
             }

@@ -126,21 +126,27 @@ impl Follower {
         is_stopped.then_some(violation)
     }
 
-    /// Returns the byte up to which the contract allows the answer: 0 if that is unknown, and the maximum while no byte decides
-    /// against it.
+    /// Reads the whole text of an answer. Returns the end of the last value that ended while the document could become valid, and the
+    /// reason why it cannot any more; `None` if it can, or if that is unknown.
+    pub(crate) fn read(mut self, text: &str) -> Option<(usize, Violation)> {
+        let outlook = self.reader.push(&self.outline, text, |_| {});
+        let Outlook::Impossible { violation, .. } = outlook else { return None };
+        let mut violation = Violation::clone(violation);
+        violation.path = self.places.lifted(violation.path);
+        self.is_known.then(|| (self.reader.valid_prefix().end, violation))
+    }
+
+    /// Returns the byte up to which the contract allows the answer: the maximum while no byte is known to decide against it.
     pub const fn possible_until(&self) -> usize {
-        match (self.is_known, self.reader.outlook()) {
-            (false, _) => 0,
-            (_, Outlook::Impossible { at, .. }) => *at,
+        match self.reader.outlook() {
+            Outlook::Impossible { at, .. } if self.is_known => *at,
             _ => usize::MAX,
         }
     }
 
     /// Returns whether a patch can correct a value once the document is complete.
     fn can_patch(&self, violation: &Violation) -> bool {
-        let is_name = matches!(violation.rule.as_str(), "additionalProperties" | "propertyNames");
-        let path = if is_name { violation.path.parent() } else { Some(violation.path.clone()) };
-        self.patches && path.is_some_and(|path| !path.is_root())
+        self.patches && violation.wrong_value().is_some_and(|path| !path.is_root())
     }
 }
 

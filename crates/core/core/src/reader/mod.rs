@@ -38,7 +38,8 @@ pub(crate) use places::Places;
 ///
 /// The reader never calls a text impossible that can become valid. `null` for an optional member counts as an absent member, which
 /// lifting and other orders accept. If a name is repeated in an object, each of its values has to be valid, although the last one counts.
-/// At [`Level::Lenient`] a syntax error decides nothing.
+/// At [`Level::Lenient`] a syntax error decides nothing, and a string, number or literal is judged only when a comma, a closing bracket
+/// or the end of the text follows.
 ///
 /// It can be stored between any two chunks. The time is linear in the text, apart from the validator: each keyword that it judges
 /// costs the bytes of the value that ends.
@@ -71,8 +72,23 @@ pub struct Reader {
     /// The document so far that is valid.
     valid: Span,
     ended: bool,
+    /// The string, number or literal that is being read, at the lenient level.
+    #[serde(default)]
+    held: Option<Held>,
     #[serde(skip)]
     spare: Vec<Frame>,
+}
+
+/// A string, number or literal that is judged once the text after it shows that it has ended: the tolerant reader may read
+/// `2024-01-05` or `"a "b" c"` as one string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Held {
+    kind: Kind,
+    start: usize,
+    /// The byte after it, if it has ended as strict JSON.
+    end: Option<usize>,
+    /// The byte up to which only white space follows it.
+    next: usize,
 }
 
 /// A schema of the value that comes next.
@@ -102,7 +118,7 @@ impl PartialEq for Reader {
             && self.frames == other.frames
             && self.members == other.members
             && self.tracked == other.tracked
-            && (self.valid, self.ended) == (other.valid, other.ended)
+            && (self.valid, self.ended, self.held) == (other.valid, other.ended, other.held)
     }
 }
 
@@ -118,6 +134,7 @@ impl Reader {
             tracked: None,
             valid: Span::default(),
             ended: false,
+            held: None,
             spare: Vec::new(),
         }
     }
@@ -140,6 +157,9 @@ impl Reader {
 
     /// Returns the path of the value that is open, or that has ended last.
     pub fn open_path(&self) -> JsonPath {
+        if self.held.is_some() {
+            return self.open_value();
+        }
         let open = self.frames.split_last().map_or(&[][..], |(inner, around)| {
             if matches!(inner.kind, Kind::Object | Kind::Array) { &self.frames } else { around }
         });
@@ -148,18 +168,24 @@ impl Reader {
 
     /// Returns the path of the innermost value that is open.
     fn open_value(&self) -> JsonPath {
-        path_of(self.frames.split_last().map_or(&[], |(_, around)| around))
+        let Some((inner, around)) = self.frames.split_last() else { return JsonPath::root() };
+        let path = path_of(around);
+        match (self.held, &inner.key) {
+            (None, _) => path,
+            (Some(_), Some(key)) => path.key(key.as_str()),
+            (Some(_), None) => path.index(inner.count),
+        }
     }
 
     /// Returns whether the document is a number or literal that has not ended.
     fn is_word(&self) -> bool {
-        let is_word = |frame: &Frame| !matches!(frame.kind, Kind::Object | Kind::Array | Kind::String);
-        self.frames.first().is_some_and(is_word)
+        let kind = self.frames.first().map(|frame| frame.kind).or(self.held.map(|held| held.kind));
+        kind.is_some_and(|kind| is_scalar(kind) && kind != Kind::String)
     }
 
     /// Returns whether the document has begun and not ended.
     pub const fn is_inside(&self) -> bool {
-        !self.frames.is_empty()
+        !self.frames.is_empty() || self.held.is_some()
     }
 
     /// Returns whether the text is the document so far: nothing but white space, a byte order mark, fences and reasoning stood
@@ -186,6 +212,7 @@ impl Reader {
         }
         self.text.push_str(chunk);
         self.walk(outline, &mut ended, |lexer, sink| lexer.push(chunk.as_bytes(), sink));
+        self.release(outline, &mut ended, false);
         self.track(outline, self.text.len());
         if let Position::Stuck(at) = self.lexer.position()
             && self.outlook == Outlook::Possible
@@ -203,6 +230,7 @@ impl Reader {
     /// Ends the text: a number at its end is complete if it is the document.
     pub fn end(&mut self, outline: &Outline, mut ended: impl FnMut(Ended<'_>)) -> &Outlook {
         self.walk(outline, &mut ended, |lexer, sink| lexer.end(sink));
+        self.release(outline, &mut ended, true);
         &self.outlook
     }
 
@@ -214,8 +242,55 @@ impl Reader {
         lex: impl FnOnce(&mut Lexer, &mut dyn FnMut(Event)),
     ) {
         let mut lexer = std::mem::replace(&mut self.lexer, Lexer::new(Level::Strict));
-        lex(&mut lexer, &mut |event| self.event(outline, event, ended));
+        let is_lenient = lexer.level() == Level::Lenient;
+        lex(&mut lexer, &mut |event| match event.token {
+            Token::Begin(kind) if is_lenient && is_scalar(kind) && !self.ended => {
+                self.release(outline, ended, false);
+                self.held = Some(Held { kind, start: event.span.start, end: None, next: 0 });
+            }
+            Token::End(kind) if is_lenient && is_scalar(kind) && !self.ended => {
+                let end = event.span.end;
+                self.held.iter_mut().for_each(|held| (held.end, held.next) = (Some(end), end));
+            }
+            Token::Edit(EditKind::Prose) => {
+                self.held = None;
+                self.event(outline, event, ended);
+            }
+            _ => {
+                self.release(outline, ended, self.frames.is_empty());
+                self.event(outline, event, ended);
+            }
+        });
         self.lexer = lexer;
+    }
+
+    /// Judges the value that is held, if the text after it shows that it has ended. The document ends with the text, or with the next
+    /// document.
+    fn release(&mut self, outline: &Outline, ended: &mut dyn FnMut(Ended<'_>), is_over: bool) {
+        let Some(Held { kind, start, end: Some(end), next }) = &mut self.held else { return };
+        let rest = self.text.as_bytes().get(*next..).unwrap_or_default();
+        *next += rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')).count();
+        let (kind, span, next, is_root) = (*kind, Span::new(*start, *end), *next, self.frames.is_empty());
+        let is_sure = match self.text.as_bytes().get(next) {
+            Some(byte) => !is_root && matches!(byte, b',' | b'}' | b']'),
+            None => is_over,
+        };
+        if !is_sure && !(is_root && is_over) {
+            return;
+        }
+        self.held = None;
+        let was_possible = self.outlook == Outlook::Possible;
+        let at = if kind == Kind::Number { span.end } else { span.end - 1 };
+        for token in [Token::Begin(kind), Token::End(kind)] {
+            self.event(outline, Event { token, span, at }, ended);
+        }
+        match &mut self.outlook {
+            Outlook::Impossible { .. } if !is_sure && was_possible => self.outlook = Outlook::Possible,
+            Outlook::Impossible { at: decided, .. } if was_possible => {
+                *decided = if is_root { at } else { next }
+            }
+            _ => {}
+        }
     }
 
     fn event(&mut self, outline: &Outline, event: Event, ended: &mut dyn FnMut(Ended<'_>)) {
@@ -290,6 +365,9 @@ impl Reader {
         };
         frame.is_soft |= is_respelled;
         frame.has_absent |= is_respelled;
+        let is_open = kind == Kind::Object && frame.evals.iter().any(|eval| outline.node(eval.node).is_open);
+        // Members that are not decided may be added.
+        let count = frame.count + if is_open { outline.undecided.len() } else { 0 };
         for at in 0..frame.evals.len() {
             let has_absent = frame.has_absent;
             let Some(eval) = frame.evals.get_mut(at).filter(|eval| eval.alive) else { continue };
@@ -303,13 +381,17 @@ impl Reader {
                 }
                 continue;
             }
+            eval.unsure |= is_open;
             let missing = if kind == Kind::Object { node.required.as_slice() } else { &[] };
-            let missing = missing.iter().enumerate().find(|(number, _)| !eval.has_seen(*number));
+            let missing = missing
+                .iter()
+                .enumerate()
+                .find(|(number, name)| !eval.has_seen(*number) && !outline.undecided.contains(*name));
             if let Some((_, name)) = missing {
                 failed.push((at, Reason::new("required").below(name)));
                 continue;
             }
-            let wrong = judged.limits(node, kind, frame.count);
+            let wrong = judged.limits(node, kind, count);
             if let Some(reason) = wrong {
                 failed.push((at, reason));
                 continue;
@@ -445,6 +527,10 @@ impl Reader {
         }
         self.tracked = Some(tracked);
     }
+}
+
+const fn is_scalar(kind: Kind) -> bool {
+    !matches!(kind, Kind::Object | Kind::Array)
 }
 
 /// The maximum number of frames that are kept for reuse.

@@ -39,6 +39,8 @@ pub(super) struct Node {
     pub(super) checks: Vec<(u8, Check)>,
     /// Whether a keyword cannot be judged before the whole document is.
     pub(super) unsure: bool,
+    /// Whether it names a member that is not decided.
+    pub(super) is_open: bool,
 }
 
 #[derive(Default, Clone, Copy)]

@@ -1,5 +1,6 @@
 //! A schema as a table of nodes that the reader steps through.
 
+use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 
 use formwork_json::Kind;
@@ -8,8 +9,9 @@ use serde_json::{Value, json};
 use super::build::nodes_of;
 use super::check::Judge;
 use super::node::{ALL, Id, Node, ROOT};
-use crate::absence::declared::declares_absence;
+use crate::absence::declared::is_marked;
 use crate::coercion::places::Coercions;
+use crate::normalise::marked_members;
 use crate::{Coercion, Structure, is_old_draft, normalise};
 
 /// A schema in the form that a [`Reader`](crate::Reader) walks: compiled once, and shared by all readers of the schema.
@@ -26,36 +28,47 @@ pub struct Outline {
     pub(super) judge: Judge,
     /// Whether the contract converts values whose conversion loses nothing.
     pub(super) converts: bool,
+    /// The names of members that the contract may add, remove or replace. Members of these names are never decided, wherever they are.
+    pub(super) undecided: HashSet<String>,
 }
 
 impl Outline {
     /// Compiles a schema. Without a `structure` of the same schema, keywords that only a validator knows (`pattern`, `format`,
-    /// `not` and others) are never decided. A schema with members that a text [may lack](crate::Absent) allows every document, because
-    /// the contract accepts them as `null` or missing in the end.
+    /// `not` and others) are never decided. Members with the name of one that a text [may lack](crate::Absent) are not decided, because
+    /// the contract accepts it as `null` or missing in the end.
     pub fn new(schema: &Value, structure: Option<Arc<dyn Structure>>) -> Self {
-        if declares_absence(schema) {
-            return Self::any();
-        }
         let normal = normalise(schema);
         let nodes = nodes_of(schema, &normal);
         let definitions = normal.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
         let old_draft = is_old_draft(schema).then(|| schema["$schema"].clone());
         let old_draft = old_draft.map(|draft| if draft.is_null() { json!(DRAFT_7) } else { draft });
-        Self { nodes, judge: Judge { structure, definitions, old_draft }, converts: false }
+        let judge = Judge { structure, definitions, old_draft };
+        let outline = Self { nodes, judge, converts: false, undecided: HashSet::new() };
+        outline.without(marked_members(&normal, is_marked).0)
     }
 
     /// Returns an outline that allows every document.
     pub fn any() -> Self {
-        Self { nodes: vec![Node { kinds: ALL, ..Node::default() }], judge: Judge::default(), converts: false }
+        let nodes = vec![Node { kinds: ALL, ..Node::default() }];
+        Self { nodes, judge: Judge::default(), converts: false, undecided: HashSet::new() }
     }
 
-    /// Allows the values that a contract converts, drops or replaces. Where it may drop, replace or guess, every document is allowed.
+    /// Allows the values that a contract converts, drops or replaces. Members with the name of one that it may drop, replace or guess are
+    /// not decided.
     pub(crate) fn with_coercions(self, coercions: &Coercions) -> Self {
-        let changes = |one| matches!(one, Coercion::Drop | Coercion::Default | Coercion::Guess);
-        if coercions.any(changes) {
-            return Self::any();
+        match coercions.changed_members() {
+            Some(names) => Self { converts: coercions.any(Coercion::converts), ..self }.without(names),
+            None => Self::any(),
         }
-        Self { converts: coercions.any(Coercion::converts), ..self }
+    }
+
+    /// Leaves the members of these names undecided, and what depends on them.
+    fn without(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.undecided.extend(names);
+        for node in &mut self.nodes {
+            node.is_open = node.members.keys().any(|name| self.undecided.contains(name));
+        }
+        self
     }
 
     /// Returns whether a value of this kind may be converted to another kind that a node takes.
@@ -125,7 +138,10 @@ impl Outline {
     }
 
     pub(super) fn node(&self, id: Id) -> &Node {
-        static NONE: LazyLock<Node> = LazyLock::new(|| Node { kinds: ALL, unsure: true, ..Node::default() });
+        static NONE: LazyLock<Node> = LazyLock::new(|| {
+            let (items, additional) = (Some(UNDECIDED), Some(UNDECIDED));
+            Node { kinds: ALL, unsure: true, items, additional, ..Node::default() }
+        });
         self.nodes.get(id as usize).unwrap_or(&NONE)
     }
 
@@ -136,6 +152,9 @@ impl Outline {
 
 /// The draft of a schema that has keywords of older drafts and no `$schema`.
 const DRAFT_7: &str = "http://json-schema.org/draft-07/schema#";
+
+/// The node of values that are not decided, with everything inside of them.
+pub(super) const UNDECIDED: Id = Id::MAX;
 
 /// The maximum number of references and variants that are followed for one value.
 const MAX_JUMPS: u32 = 16;

@@ -122,7 +122,9 @@ impl Run {
         }
         if is_raised {
             self.counters.clear_faults();
-            self.continues(draft, text);
+            if let Some(draft) = draft {
+                self.continues(draft, text);
+            }
             self.state = State::Ready;
             return;
         }
@@ -160,22 +162,20 @@ impl Run {
             return self.answered(plan, now, completion, None);
         }
         let call = Arc::clone(call);
-        let begun = (self.request.ask == Ask::Whole).then(|| {
-            let text: Arc<str> = received.text.as_str().into();
-            let question = Question {
-                plan,
-                call: &call,
-                ask: &self.request.ask,
-                draft: None,
-                context: self.context(),
-                source: &self.source,
-                attempt: self.attempt(),
-                text: &text,
-                entry: self.ledger.len(),
-                cut_by: "the end of the text",
-            };
-            (question.begun(&received), text)
-        });
+        let text: Arc<str> = received.text.as_str().into();
+        let question = Question {
+            plan,
+            call: &call,
+            ask: &self.request.ask,
+            draft: self.drafts.current(),
+            context: self.context(),
+            source: &self.source,
+            attempt: self.attempt(),
+            text: &text,
+            entry: self.ledger.len(),
+            cut_by: "the end of the text",
+        };
+        let begun = question.begun(&received).map(|draft| (draft, text));
         if fault.kind == FaultKind::Unreachable && fault.connection.is_none() {
             fault = fault.with_connection(Connection::Broken);
         }
@@ -185,9 +185,8 @@ impl Run {
     }
 
     /// Requests only the rest of an answer from now on, if its beginning can be continued. The call counts as the one that it continues.
-    fn continues(&mut self, begun: Option<Draft>, text: Arc<str>) {
-        let Some(draft) = begun.filter(|draft| !draft.rest.is_empty()) else { return };
-        if self.position.refuses_patches {
+    fn continues(&mut self, draft: Draft, text: Arc<str>) {
+        if self.position.refuses_patches || draft.rest.is_empty() {
             return;
         }
         (self.request.ask, self.request.prefix) = (Ask::Patch(draft.rest.clone()), None);
@@ -200,14 +199,14 @@ impl Run {
         self.failed_after(plan, now, fault, usage, None);
     }
 
-    /// Takes in a failed call. `begun` is the beginning of its answer.
+    /// Takes in a failed call. `begun` is the document with the values of its answer that had ended, and the text of the answer.
     fn failed_after(
         &mut self,
         plan: &Plan,
         now: Time,
         fault: Fault,
         usage: Usage,
-        begun: Option<(Option<Draft>, Arc<str>)>,
+        begun: Option<(Draft, Arc<str>)>,
     ) {
         let is_refused_patch = matches!(self.request.ask, Ask::Patch(_))
             && matches!(fault.kind, FaultKind::SchemaRefused | FaultKind::BadRequest);
@@ -238,10 +237,17 @@ impl Run {
         } else if refused.is_some_and(|reason| self.was_refused(plan, now, &reason)) {
             self.state = State::Ready;
         } else {
-            self.counters.failed();
-            if let Some((draft, text)) = begun {
+            let is_resume = self.request.ask != Ask::Whole || self.request.prefix.is_some();
+            let has_more =
+                |draft: &Draft| self.drafts.current().is_none_or(|before| before.value != draft.value);
+            if let Some((draft, text)) = begun.filter(|(draft, _)| !is_resume || has_more(draft)) {
+                if is_resume {
+                    // A continuation that adds a value is an attempt, whatever ends it.
+                    self.counters.answered(self.request.counts);
+                }
                 self.continues(draft, text);
             }
+            self.counters.failed();
             self.decide(plan, now, false, false);
         }
     }

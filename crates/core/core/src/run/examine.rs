@@ -3,9 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use formwork_json::{
-    Candidate, Edit, JsonPath, Level, ReadError, Rounded, locate, locate_all, read, rounded, splice,
-};
+use formwork_json::{Candidate, Edit, JsonPath, Level, ReadError, Rounded, locate, locate_all, read, splice};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
@@ -14,11 +12,11 @@ use super::compliance::{self, Proof};
 use super::drafts::Draft;
 use super::places::Places as Parts;
 use super::question::Question;
-use super::rest::{Beginning, open_in, unended};
+use super::rest::unended;
 use super::warnings::{self, Ranked};
 use crate::feedback::cut_bytes;
 use crate::judgement::Decoded;
-use crate::lift::{Lifted, lift_begun, lift_exact};
+use crate::lift::{Lifted, lift_exact};
 use crate::{
     Ask, Call, Completion, Failure, Finish, Fit, Provenance, Source, Stage, Violation, Warning, WarningKind,
     precision, spaced,
@@ -70,7 +68,7 @@ impl Question<'_> {
         if let Some(reason) = stopped {
             let ignored = Some(self.call).filter(|_| *self.ask == Ask::Whole);
             let ignored = ignored.and_then(|call| compliance::stopped(call, &reason));
-            let draft = Some(completion).filter(|_| *self.ask == Ask::Whole && reason.rule != RUNAWAY);
+            let draft = Some(completion).filter(|_| reason.rule != RUNAWAY);
             let draft = draft.and_then(|completion| self.begun(completion));
             return Examined { draft, ignored, ..failed(Failure::Stopped { violations: vec![reason] }) };
         }
@@ -84,10 +82,10 @@ impl Question<'_> {
             }
             _ => {}
         }
-        if let (Ask::Patch(paths), Some(draft), true) = (self.ask, self.draft, self.plan.policy.resumes())
-            && let Some(begun) = Beginning::of(completion.written(), self.plan.options.level)
+        if let Ask::Patch(_) = self.ask
+            && let Some(draft) = self.begun(completion)
         {
-            return self.examine_begun_patch(draft, paths, begun);
+            return Examined { draft: Some(draft), ..failed(self.truncated()) };
         }
         let candidates = match read(&completion.text, self.plan.options.level) {
             Ok(reading) => reading.into_candidates(),
@@ -96,9 +94,7 @@ impl Question<'_> {
                     || completion.finish == Finish::Length
                     || ends_inside(&completion.text) =>
             {
-                let draft = Some(completion).filter(|_| *self.ask == Ask::Whole);
-                let draft = draft.and_then(|completion| self.begun(completion));
-                return Examined { draft, ..failed(self.truncated()) };
+                return Examined { draft: self.begun(completion), ..failed(self.truncated()) };
             }
             Err(error) => {
                 let violation = of_answer("json", "", &unreadable(&error));
@@ -257,22 +253,8 @@ impl Question<'_> {
         Examined { draft: Some(draft), edits, failure: failure(violations, left_out), ..failed }
     }
 
-    /// Splices the values that an unfinished patch has given into the draft. The rest stays to be requested.
-    fn examine_begun_patch(&self, before: &Draft, paths: &[JsonPath], mut begun: Beginning) -> Examined {
-        let lowered = &self.call.lowered;
-        let failed = Examined::failed(self.truncated());
-        let numbers = rounded(&begun.text);
-        let Some((lifted, open)) = lift_begun(begun.value, numbers, begun.open, lowered) else {
-            return failed;
-        };
-        (begun.value, begun.open) = (lifted.value, open);
-        let (draft, _) = self.patched(before, paths, &begun.value, &lifted.rounded, &Closed::default());
-        let (open, missing) = open_in(paths, &before.value, &begun);
-        Examined { draft: self.unfinished(draft, open, missing), ..failed }
-    }
-
     /// Returns the draft with the values of a patch, and the paths that the patch gives.
-    fn patched(
+    pub(super) fn patched(
         &self,
         before: &Draft,
         paths: &[JsonPath],

@@ -104,8 +104,9 @@ impl Run {
             }
             if place.is_rest && known.is_none() {
                 schema = json!({"type": "array", "items": schema});
-                if let Some(max) = max_items(plan, path, &draft.value) {
-                    schema["maxItems"] = max.into();
+                if let Some(max) = max_items(plan, &around, &draft.value) {
+                    let count = around.get(&draft.value).and_then(Value::as_array).map_or(0, Vec::len);
+                    schema["maxItems"] = max.saturating_sub(count).into();
                 }
             }
             let is_absent = !place.is_rest && path.get(&draft.value).is_none();
@@ -234,12 +235,7 @@ impl Run {
 pub(super) fn wrong_values(plan: &Plan, document: &Value, violations: &[Violation]) -> Option<Vec<JsonPath>> {
     let mut paths: Vec<JsonPath> = Vec::new();
     for violation in violations {
-        let is_name = matches!(
-            violation.rule.as_str(),
-            "additionalProperties" | "unevaluatedProperties" | "propertyNames"
-        );
-        let path = if is_name { violation.path.parent() } else { Some(violation.path.clone()) };
-        let path = path.filter(|path| {
+        let path = violation.wrong_value().filter(|path| {
             !path.is_root() && plan.contract.structure().subschema(path, document).is_some()
         })?;
         // A model invented such a long name, and a patch would repeat it in its schema and message.
@@ -260,12 +256,11 @@ pub(super) fn wrong_values(plan: &Plan, document: &Value, violations: &[Violatio
     Some(paths)
 }
 
-/// Returns how many items more the list around `path` may have; `None` if that is not limited.
-pub(super) fn max_items(plan: &Plan, path: &JsonPath, document: &Value) -> Option<u64> {
-    let list = path.parent()?;
-    let schema = plan.contract.structure().subschema(&list, document)?;
+/// Returns the maximum number of items of the list at a path; `None` if that is not limited.
+pub(super) fn max_items(plan: &Plan, list: &JsonPath, document: &Value) -> Option<usize> {
+    let schema = plan.contract.structure().subschema(list, document)?;
     let max = crate::keywords::target(&schema, &schema).unwrap_or(&schema)["maxItems"].as_u64()?;
-    Some(max.saturating_sub(list.get(document)?.as_array()?.len() as u64))
+    usize::try_from(max).ok()
 }
 
 /// Returns the schema of an object with the members that a map lacks, given the schema of the map and its members.

@@ -12,7 +12,7 @@ use super::places::{Places as Parts, is_rest, others};
 use super::question::Question;
 use crate::keywords::{member_names, target};
 use crate::lift::{Lifted, lift_begun, remove_last};
-use crate::{Completion, Plan, Provenance, Source, Stage, Violation, spaced};
+use crate::{Ask, Completion, Follower, Plan, Provenance, Source, Stage, Violation, spaced};
 
 /// The document of an answer up to its last value that has ended.
 pub(super) struct Beginning {
@@ -26,9 +26,10 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
-    /// Reads the first document of a text; `None` if it has an end, if no value of it has ended, or if it is not JSON.
-    pub(super) fn of(text: &str, level: Level) -> Option<Self> {
-        let mut reader = Reader { text, open: Vec::new(), kept: None, is_ended: false };
+    /// Reads the first document of a text, with the values that end before this byte; `None` if the document has an end, if no value
+    /// of it has ended, or if it is not JSON.
+    pub(super) fn of(text: &str, level: Level, until: usize) -> Option<Self> {
+        let mut reader = Reader { text, until, open: Vec::new(), kept: None, is_ended: false };
         let mut lexer = Lexer::new(level);
         lexer.push(text.as_bytes(), |event| reader.event(event));
         let Kept { start, end, open } = reader.kept.filter(|_| !reader.is_ended)?;
@@ -64,6 +65,7 @@ struct Kept {
 
 struct Reader<'t> {
     text: &'t str,
+    until: usize,
     open: Vec<Frame>,
     kept: Option<Kept>,
     is_ended: bool,
@@ -101,6 +103,7 @@ impl Reader<'_> {
                 }
                 let start = self.open.first().map_or(0, |frame| frame.start);
                 match &mut self.kept {
+                    _ if span.end > self.until => {}
                     // The same containers are open as before, as for most values.
                     Some(kept) if kept.open.len() == self.open.len() && kept.is_in(&self.open) => {
                         kept.end = span.end
@@ -119,23 +122,42 @@ impl Kept {
 }
 
 impl Question<'_> {
-    /// Returns the draft of the document that an unfinished answer began, with the paths of what it lacks; `None` if it cannot be
-    /// continued by a patch.
+    /// Returns the draft of the document that an unfinished answer began or continued, with the paths of what it lacks; `None` if it
+    /// cannot be continued by a patch. Values that no patch can correct, and all after them, are left out.
     pub(super) fn begun(&self, completion: &Completion) -> Option<Draft> {
-        let lowered = &self.call.lowered;
-        // A schema with added bounds is for a model that runs away, whose text is no beginning of an answer.
-        if !self.plan.policy.resumes() || self.plan.policy.accepts_incomplete() || !lowered.bounds.is_empty()
-        {
+        if !self.plan.policy.resumes() {
             return None;
         }
-        let Beginning { text, written, value, open } =
-            Beginning::of(completion.written(), self.plan.options.level)?;
+        let (text, level) = (completion.written(), self.plan.options.level);
+        let draft = |beginning, wrong: Option<&Violation>| match self.ask {
+            Ask::Whole => self.begun_whole(beginning, wrong),
+            Ask::Patch(paths) => self.begun_patch(paths, beginning),
+        };
+        let beginning = Beginning::of(text, level, usize::MAX)?;
+        let Some((valid, wrong)) = Follower::new(self.plan, self.call, self.ask).read(text) else {
+            return draft(beginning, None);
+        };
+        draft(beginning, Some(&wrong)).or_else(|| draft(Beginning::of(text, level, valid)?, None))
+    }
+
+    /// Returns the draft of the document that an answer began. `wrong` is the reason why its text cannot become valid.
+    fn begun_whole(&self, beginning: Beginning, wrong: Option<&Violation>) -> Option<Draft> {
+        let lowered = &self.call.lowered;
+        // A schema with added bounds is for a model that runs away, whose text is no beginning of an answer.
+        if self.plan.policy.accepts_incomplete() || !lowered.bounds.is_empty() {
+            return None;
+        }
+        let Beginning { text, written, value, open } = beginning;
         let is_untouched = lowered.lift.is_empty();
         let numbers = rounded(&text);
         let (Lifted { value, rounded, .. }, open) = lift_begun(value, numbers, open, lowered)?;
         let is_container = value.as_object().is_some_and(|members| !members.is_empty())
             || value.as_array().is_some_and(|items| !items.is_empty());
-        if !is_container || open.iter().any(|path| repeats(path, &value)) {
+        if !is_container
+            || open
+                .iter()
+                .any(|path| repeats(path, &value) || wrong.is_some_and(|wrong| is_about(wrong, path)))
+        {
             return None;
         }
         let provenance =
@@ -157,6 +179,17 @@ impl Question<'_> {
         self.unfinished(draft, open, Vec::new())
     }
 
+    /// Returns the draft with the values that an unfinished patch has given. The rest stays to be requested.
+    fn begun_patch(&self, paths: &[JsonPath], mut begun: Beginning) -> Option<Draft> {
+        let before = self.draft?;
+        let numbers = rounded(&begun.text);
+        let (lifted, open) = lift_begun(begun.value, numbers, begun.open, &self.call.lowered)?;
+        (begun.value, begun.open) = (lifted.value, open);
+        let (draft, _) = self.patched(before, paths, &begun.value, &lifted.rounded, &Closed::default());
+        let (open, missing) = open_in(paths, &before.value, &begun);
+        self.unfinished(draft, open, missing)
+    }
+
     /// Returns a draft with the paths of what it lacks: wrong values, missing members and items of the containers that are open, and
     /// `more`, which was requested and not given.
     pub(super) fn unfinished(
@@ -166,7 +199,19 @@ impl Question<'_> {
         more: Vec<JsonPath>,
     ) -> Option<Draft> {
         let mut value = Value::clone(&draft.value);
-        let mut lacks = Vec::new();
+        // A list has no items beyond its maximum, whatever the model wrote there and after it.
+        for (at, list) in open.iter().enumerate() {
+            let max = max_items(self.plan, list, &value).unwrap_or(usize::MAX);
+            let Some(items) = list.get_mut(&mut value).and_then(Value::as_array_mut) else { continue };
+            if items.len() > max {
+                items.truncate(max);
+                let is_left = |path: &JsonPath| path.get(&value).is_some();
+                draft.rounded.retain(|number| is_left(&number.path));
+                open.truncate(at + 1);
+                break;
+            }
+        }
+        let (containers, mut lacks) = (open.clone(), Vec::new());
         while let Some(path) = open.last() {
             match lacking(self.plan, path, &value) {
                 Some(paths) => {
@@ -200,6 +245,14 @@ impl Question<'_> {
             .settle_with(value.clone(), None, &self.context, self.source)
             .judgement
             .violations;
+        // More members and items do not correct this.
+        let is_final = |violation: &Violation| {
+            ["maxProperties", "additionalProperties", "propertyNames"].contains(&violation.rule.as_str())
+                && containers.iter().any(|path| is_about(violation, path))
+        };
+        if judged.iter().any(is_final) {
+            return None;
+        }
         let is_lacking = |violation: &Violation| {
             lacks.iter().any(|path| violation.path.is_within(path) || path.is_within(&violation.path))
         };
@@ -220,6 +273,11 @@ impl Question<'_> {
         (draft.rest, draft.wrong, draft.closed) = (rest, wrong, Closed::unfinished());
         Some(draft)
     }
+}
+
+/// Returns whether a violation can only be corrected by another value of an open container.
+fn is_about(violation: &Violation, container: &JsonPath) -> bool {
+    violation.wrong_value().is_some_and(|wrong| container.is_within(&wrong))
 }
 
 /// Returns the paths of what an open object or list may lack; `None` if its schema does not list it.
@@ -249,7 +307,7 @@ fn lacking(plan: &Plan, path: &JsonPath, document: &Value) -> Option<Vec<JsonPat
                 return None;
             }
             structure.subschema(&next, document)?;
-            let is_full = max_items(plan, &next, document) == Some(0);
+            let is_full = max_items(plan, path, document) == Some(items.len());
             Some(if is_full { Vec::new() } else { vec![next] })
         }
         _ => None,

@@ -62,15 +62,15 @@ impl Watch {
     pub const MIN_BYTES: usize = 2048;
 
     /// The minimum number of bytes of an [allowed run](Watch::allow_runs) that count as a runaway.
-    pub const MIN_RUN: usize = 16 * 1024;
+    pub const MIN_RUN: usize = 32 * 1024;
 
     /// Returns a watch over text without structure, such as a model's reasoning: brackets and quotes have no meaning in it.
     pub fn over_prose() -> Self {
         Self { lexer: None, ..Self::default() }
     }
 
-    /// Sets the byte up to which the contract allows the text (default: 0). A run of one character in a string before it, such as a
-    /// line of dashes or zeros in base64, is reported only from [16 kB](Watch::MIN_RUN) on.
+    /// Sets the byte up to which the contract allows the text (default: 0). A run of one or two characters in a string before it, such as
+    /// a line of dashes, zeros in base64 or escaped line ends, is reported only from [32 kB](Watch::MIN_RUN) on.
     pub const fn allow_runs(&mut self, until: usize) {
         self.allowed_until = until;
     }
@@ -118,10 +118,11 @@ impl Watch {
         };
         let (period, len) = self.repetition.period_and_len();
         let len = len.min(self.seen.saturating_sub(since));
-        let is_character = period == 1 || !byte.is_ascii() && period <= MAX_CHARACTER;
-        let is_run = in_text && is_character && self.seen <= self.allowed_until;
-        let min = if is_run { Self::MIN_RUN } else { Self::MIN_BYTES };
-        if period == 0 || len < min.max(period * Self::MIN_REPEATS) {
+        if period == 0 || len < Self::MIN_BYTES.max(period * Self::MIN_REPEATS) {
+            return None;
+        }
+        let is_allowed = in_text && self.seen <= self.allowed_until;
+        if is_allowed && len < Self::MIN_RUN && characters(self.repetition.unit()) <= 2 {
             return None;
         }
         Some(self.runaway(len, format!("the same {period} bytes {} times in a row", len / period)))
@@ -133,5 +134,8 @@ impl Watch {
     }
 }
 
-/// The maximum length of a character in bytes.
-const MAX_CHARACTER: usize = 4;
+/// Returns the number of characters of a text in JSON, in which a backslash and the next character are one. The text may begin in the
+/// middle of a character.
+fn characters(unit: &[u8]) -> usize {
+    unit.iter().filter(|byte| !matches!(byte, b'\\' | 0x80..0xC0)).count()
+}

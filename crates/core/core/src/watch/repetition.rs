@@ -48,6 +48,11 @@ impl Repetition {
         (self.period, self.len)
     }
 
+    /// Returns the text that is repeated, from any byte of it.
+    pub(super) fn unit(&self) -> &[u8] {
+        self.tail.len().checked_sub(self.period).and_then(|from| self.tail.get(from..)).unwrap_or_default()
+    }
+
     fn search(&mut self) {
         let Some((_, window)) = self.tail.split_at_checked(self.tail.len() - WINDOW) else { return };
         let period = (1..=MAX_PERIOD).find(|period| window.get(*period..) == window.get(..WINDOW - period));

@@ -88,10 +88,26 @@ fn each_change_has_its_path_and_the_original_text() {
         told,
         [
             r#"$.age: "34" was read as 34"#,
-            "$.tags: one value stood for a list: 1.5",
-            r#"$.tags[0]: 1.5 was read as "1.50""#
+            "$.tags: one value stood for a list: 1.50",
+            r#"$.tags[0]: 1.50 was read as "1.50""#
         ]
     );
+    let schema = json!({"properties": {"a": {"type": "string"}, "b": {"type": "string", "default": "x", "maxLength": 2}}});
+    for (coercion, told) in [
+        (
+            Coercion::Drop,
+            ["$.a: 12.50 was read as \"12.50\"", "$.b: 1.20e3 does not fit the schema and was left out"],
+        ),
+        (Coercion::Default, ["$.a: 12.50 was read as \"12.50\"", "$.b: 1.20e3 was read as \"x\""]),
+    ] {
+        let settled = self::settled(&schema, r#"{"a": 12.50, "b": 1.20e3}"#, coercion);
+        let found: Vec<_> =
+            settled.coerced.iter().map(|one| format!("{}: {}", one.path, one.message)).collect();
+        assert_eq!(
+            (found.len(), &found[0], &found[found.len() - 1]),
+            (2, &told[0].to_owned(), &told[1].to_owned())
+        );
+    }
 }
 
 #[test]

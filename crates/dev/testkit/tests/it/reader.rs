@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use formwork_core::{
-    Context, JsonPath, Level, Outline, Outlook, Reader, Report, Span, Structure, Validator, Verdict,
+    Context, Inline, JsonPath, Level, Outline, Outlook, Reader, Report, Span, Structure, Validator, Verdict,
 };
-use formwork_schema::compile;
+use formwork_schema::{compile, contract_for};
 use formwork_testkit::{any_schema, instance, near_misses, schema};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -272,17 +272,183 @@ fn keywords_of_the_validator_are_judged_when_their_value_ends() {
 }
 
 #[test]
-fn members_that_a_text_may_lack_are_never_impossible() {
-    for mark in [json!({"type": "string", "x-formwork-absent": true}), json!({"type": "string"})] {
-        let is_marked = mark.get("x-formwork-absent").is_some();
-        let schema = json!({"type": "object", "properties": {"birth": mark}, "required": ["birth"]});
-        for text in [r#"{"birth": null}"#, "{}"] {
-            let outline = Outline::new(&schema, None);
-            let mut reader = Reader::new(Level::Clean);
-            reader.push(&outline, text, |_| {});
-            let is_impossible = matches!(reader.outlook(), Outlook::Impossible { .. });
-            assert_eq!(is_impossible, !is_marked, "{text}");
+fn what_a_mark_leaves_open_is_not_decided_and_everything_else_is() {
+    let schema = |birth: &Value, root: Value| {
+        let person = json!({
+            "type": "object",
+            "properties": {"birth": birth, "age": {"type": "integer"}},
+            "required": ["birth", "age"],
+            "minProperties": 2,
+            "maxProperties": 2,
+        });
+        let mut schema = json!({"type": "object", "properties": {"one": person, "all": {"items": {"$ref": "#/properties/one"}}}});
+        schema.as_object_mut().unwrap().extend(root.as_object().unwrap().clone());
+        schema
+    };
+    let (plain, none) = (json!({"type": "string"}), json!({}));
+    let marked = |name: &str, mark: Value| json!({"type": "string", "default": "x", name: mark});
+    for (schema, is_marked) in [
+        (schema(&plain, none.clone()), false),
+        (schema(&marked("x-formwork-absent", json!(true)), none.clone()), true),
+        (schema(&plain, json!({"x-formwork-absent": ["$.one.birth", "$.all[*].birth"]})), true),
+        (schema(&marked("x-formwork-coerce", json!("default")), none.clone()), true),
+        (schema(&marked("x-formwork-coerce", json!("guess")), none), true),
+        (schema(&plain, json!({"x-formwork-coerce": {"$.all[*].birth": "drop"}})), true),
+    ] {
+        let contract = contract_for(Arc::new(Inline::new("people", schema.clone()))).unwrap();
+        for (person, is_decided) in [
+            (r#"{"birth": null, "age": 3}"#, false),
+            (r#"{"age": 3}"#, false),
+            (r#"{"birth": [1], "age": 3}"#, false),
+            (r#"{"age": [3], "birth": "x"}"#, true),
+            (r#"{"birth": "x", "age": 3, "more": {"other": 1}, "last": 2}"#, true),
+        ] {
+            for text in [format!("{{\"one\": {person}"), format!("{{\"all\": [{person}")] {
+                let outlook = read(&contract.outline(), &text, &[], Level::Clean, false).outlook;
+                let is_impossible = matches!(outlook, Outlook::Impossible { .. });
+                assert_eq!(is_impossible, is_decided || !is_marked, "{schema} {text}: {outlook:?}");
+            }
         }
+    }
+    // A mark on everything leaves nothing to decide.
+    let all = schema(&plain, json!({"x-formwork-coerce": "drop"}));
+    let contract = contract_for(Arc::new(Inline::new("people", all))).unwrap();
+    assert_eq!(
+        read(&contract.outline(), r#"{"one": 3, "#, &[], Level::Clean, false).outlook,
+        Outlook::Possible
+    );
+}
+
+/// Changes one of the members of an object and of the objects inside of it: removes it, or replaces it.
+fn changes(value: &Value) -> Vec<Value> {
+    let Value::Object(members) = value else { return Vec::new() };
+    let mut changed = Vec::new();
+    for (name, member) in members {
+        let mut put = |new: Option<Value>| {
+            let mut all = members.clone();
+            match new {
+                Some(new) => _ = all.insert(name.clone(), new),
+                None => _ = all.shift_remove(name),
+            }
+            changed.push(Value::Object(all));
+        };
+        [None, Some(json!(null)), Some(json!(7)), Some(json!("x")), Some(json!([])), Some(json!({"x": 1}))]
+            .into_iter()
+            .for_each(&mut put);
+        changes(member).into_iter().for_each(|inner| put(Some(inner)));
+    }
+    changed
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn what_the_contract_accepts_is_never_impossible(
+        (mut schema, document) in pairs(), which: Index, mark in 0usize..6, at_root: bool,
+    ) {
+        let Some(document) = document else { return Ok(()) };
+        let mark = [
+            ("x-formwork-absent", json!(true)),
+            ("x-formwork-coerce", json!("drop")),
+            ("x-formwork-coerce", json!("default")),
+            ("x-formwork-coerce", json!("guess")),
+            ("x-formwork-coerce", json!("fix")),
+            ("x-formwork-coerce", json!("ask")),
+        ][mark].clone();
+        let mut pointers = Vec::new();
+        formwork_core::keywords::find(&schema, |node| {
+            let members = node.get("properties").and_then(Value::as_object).into_iter().flatten();
+            pointers.extend(members.filter(|(_, member)| member.is_object()).map(|(_, member)| std::ptr::from_ref(member)));
+            false
+        });
+        if at_root && mark.0 == "x-formwork-coerce" {
+            schema.as_object_mut().map(|keywords| keywords.insert(mark.0.to_owned(), mark.1));
+        } else if !pointers.is_empty() {
+            let chosen = *which.get(&pointers);
+            mark_at(&mut schema, chosen, &mark);
+        }
+        let contract = contract_for(Arc::new(Inline::new("any", schema.clone())));
+        let Ok(contract) = contract else { return Ok(()) };
+        for value in changes(&document).into_iter().chain([document]).take(60) {
+            let text = value.to_string();
+            let settled = contract.settle_text(value, Some(&text), &Context::EMPTY);
+            if settled.judgement.is_accepted() {
+                for level in [Level::Clean, Level::Lenient] {
+                    let outlook = read(&contract.outline(), &text, &[], level, false).outlook;
+                    prop_assert!(!matches!(outlook, Outlook::Impossible { .. }), "{schema} {text}: {outlook:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_tolerant_reader_makes_of_a_value_is_never_impossible(
+        before in "[a-z0-9\"'/_:. -]{0,12}", quoted: bool, keyword in 0usize..6, after: bool, sizes in sizes(),
+    ) {
+        let keywords = [
+            json!({"type": "string"}),
+            json!({"type": "string", "minLength": 6}),
+            json!({"type": "string", "pattern": "[a-z]$"}),
+            json!({"type": "integer"}),
+            json!({"type": "number", "minimum": 100}),
+            json!({"enum": ["a", "ab", "true", "a \"b\" c"]}),
+        ][keyword].clone();
+        let value = if quoted { format!("\"{before}\"") } else { before };
+        let text = format!("{{\"a\": {value}{}", if after { ", \"b\": 1}" } else { "}" });
+        let schema = json!({"type": "object", "properties": {"a": keywords}, "required": ["a"]});
+        let Ok(reading) = formwork_json::read(&text, Level::Lenient) else { return Ok(()) };
+        let compiled = compile(&schema).unwrap();
+        if reading.candidates().iter().any(|candidate| compiled.is_valid(&candidate.value)) {
+            let outlook = read(&outline(&schema), &text, &sizes, Level::Lenient, false).outlook;
+            prop_assert!(!matches!(outlook, Outlook::Impossible { .. }), "{schema} {text}: {outlook:?}");
+        }
+    }
+}
+
+/// Adds a mark to the part of a schema at this address.
+fn mark_at(schema: &mut Value, chosen: *const Value, (name, mark): &(&str, Value)) {
+    if std::ptr::eq(schema, chosen) {
+        schema[*name] = mark.clone();
+        return;
+    }
+    match schema {
+        Value::Object(members) => {
+            members.values_mut().for_each(|inner| mark_at(inner, chosen, &(name, mark.clone())))
+        }
+        Value::Array(items) => {
+            items.iter_mut().for_each(|inner| mark_at(inner, chosen, &(name, mark.clone())))
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn at_the_lenient_level_a_scalar_is_judged_once_what_follows_shows_its_end() {
+    let of = |keywords: Value| json!({"type": "object", "properties": {"a": keywords}, "required": ["a"]});
+    let text = json!({"type": "string"});
+    for (value, keywords) in [
+        ("2024-01-05", text.clone()),
+        ("12 Main Street", text.clone()),
+        ("true story", text.clone()),
+        ("1/2", text.clone()),
+        ("555-1234", text.clone()),
+        ("\"He said \"hello there friends\" ok\"", json!({"minLength": 10})),
+        ("1_000", json!({"minimum": 100})),
+    ] {
+        let document = format!("{{\"a\": {value}, \"b\": 1}}");
+        let outlook = read(&outline(&of(keywords)), &document, &[], Level::Lenient, false).outlook;
+        assert_eq!(outlook, Outlook::Possible, "{document}");
+    }
+    for (document, keywords, at) in [
+        ("{\"a\": 2024 , \"b\": 1", text.clone(), 11),
+        ("{\"a\": true}", text, 10),
+        ("{\"a\": \"He said\"\n}", json!({"minLength": 10}), 16),
+        ("{\"a\": \"He said\" ", json!({"minLength": 10}), 16),
+        ("{\"a\": [1, 0] ", json!({"items": {"minimum": 1}}), 11),
+    ] {
+        let outlook = read(&outline(&of(keywords)), document, &[], Level::Lenient, false).outlook;
+        assert!(is_impossible_at(&outlook, at), "{document}: {outlook:?}");
     }
 }
 

@@ -160,19 +160,41 @@ fn play_with(
     document: &Value,
     reply: impl Fn(usize, &Ask, &str) -> Completion,
 ) -> Played {
+    play_streams(plan, input, document, |nth, ask, text| Ok(reply(nth, ask, text)))
+}
+
+/// Drives a run whose answers end, or break off as an `Err`.
+fn play_streams(
+    plan: &Plan,
+    input: Input,
+    document: &Value,
+    reply: impl Fn(usize, &Ask, &str) -> Result<Completion, Completion>,
+) -> Played {
     let mut run = Run::new(plan, input);
-    let (mut sent, mut received) = (Vec::new(), Vec::new());
-    while let Step::Call { id, call, .. } = run.step(plan, Time(0)).unwrap() {
+    let (mut sent, mut received, mut now) = (Vec::new(), Vec::new(), Time(0));
+    loop {
+        let (id, call) = match run.step(plan, now).unwrap() {
+            Step::Call { id, call, .. } => (id, call),
+            Step::Wait { until, .. } => {
+                now = until;
+                continue;
+            }
+            _ => return Played { outcome: run.finish(), sent, received },
+        };
         let ask = run.ask().clone();
         let answer = perfect(&call, &ask, document);
         let text = lower_value(&answer, &call.lowered).unwrap_or(answer).to_string();
-        let completion = reply(sent.len(), &ask, &text);
+        let reply = reply(sent.len(), &ask, &text);
+        let (Ok(completion) | Err(completion)) = &reply;
         let messages: usize = call.messages.iter().map(|message| message.text().len()).sum();
         sent.push(messages + call.schema().map_or(0, |schema| schema.to_string().len()));
         received.push(completion.text.len());
-        run.on(plan, Time(0), Event::answered(id, completion)).unwrap();
+        let event = match reply {
+            Ok(completion) => Event::answered(id, completion),
+            Err(received) => Event::broken_off(id, received, Fault::cut_off("its end marker is missing")),
+        };
+        run.on(plan, now, event).unwrap();
     }
-    Played { outcome: run.finish(), sent, received }
 }
 
 /// Returns the text up to about this byte.
@@ -294,6 +316,118 @@ proptest! {
             Ok(outcome) => prop_assert_eq!(outcome.value, document),
             Err(error) => prop_assert!(false, "{}", error),
         }
+    }
+}
+
+#[test]
+fn a_continuation_that_breaks_off_or_is_cut_keeps_what_it_added() {
+    let document = document(40, 2);
+    for dialect in dialects() {
+        let (name, plan) = (dialect.name().to_owned(), plan(dialect));
+        for broken in [[true, true, true], [false, true, true], [true, false, true]] {
+            // Each answer ends early and gives half of what is missing, until one gives all.
+            let played =
+                play_streams(&plan, input(&document), &document, |nth, _, text| match broken.get(nth) {
+                    Some(true) => Err(Completion::new(cut(text, text.len() / 2))),
+                    Some(false) => Ok(Completion::new(cut(text, text.len() / 2)).with_finish(Finish::Length)),
+                    None => Ok(Completion::new(text)),
+                });
+            let outcome = played.outcome.unwrap();
+            assert_eq!(outcome.value, document, "{name}: {broken:?}");
+            let [whole, .., last] = played.received[..] else { panic!() };
+            assert!(outcome.calls.len() == 4 && last < whole, "{name}: {:?}", played.received);
+        }
+    }
+}
+
+#[test]
+fn a_continuation_that_breaks_off_is_an_attempt_if_it_adds_a_value_and_a_failed_call_otherwise() {
+    let (document, plan) = (document(200, 1), plan(Arc::new(formwork_dialect::Prompt::new())));
+    // The answer breaks off, and each continuation gives one more item or nothing.
+    for (adds, calls, class) in
+        [(true, 1 + 9, ErrorKind::Unavailable), (false, 1 + 3, ErrorKind::Unavailable)]
+    {
+        let played = play_streams(&plan, input(&document), &document, |nth, _, text| {
+            let items: Vec<usize> = text.match_indices("\"sku\"").map(|(at, _)| at).collect();
+            let end = if nth == 0 || adds { items[2] } else { items[0] };
+            Err(Completion::new(&text[..end]))
+        });
+        let error = played.outcome.unwrap_err();
+        assert_eq!((error.kind(), error.calls().len()), (class, calls), "{error}");
+    }
+}
+
+#[test]
+fn what_no_patch_can_correct_is_left_out_of_the_beginning() {
+    let list = json!({"type": "array", "items": {"type": "integer"}, "maxItems": 2});
+    let object = json!({
+        "type": "object",
+        "properties": {"x": {"type": "string"}, "y": {"type": "string"}},
+        "required": ["x", "y"],
+        "additionalProperties": false,
+    });
+    let schema = json!({
+        "type": "object",
+        "properties": {"a": list, "o": object, "last": {"type": "integer"}},
+        "required": ["a", "o", "last"],
+        "additionalProperties": false,
+    });
+    let document = json!({"a": [1, 2], "o": {"x": "u", "y": "v"}, "last": 3});
+    for (wrong, asked) in [
+        (r#"{"a": [1, 2, 5, 3, 7, 9"#, &["$.o", "$.last"][..]),
+        (r#"{"a": [1, 2], "o": {"x": "u", "z": 1, "w": [2"#, &["$.o.y", "$.last"]),
+        (r#"{"a": [1, 2], "more": [1, {"u": "#, &["$.o", "$.last"]),
+        // The first mistake could be corrected, the second one could not.
+        (r#"{"a": [1, "two", 5, 3"#, &["$.a[1]", "$.o", "$.last"]),
+        // Nothing is left out before a value that a patch corrects.
+        (r#"{"a": [1, "two"], "o": {"x": "u""#, &["$.a[1]", "$.o.y", "$.last"]),
+    ] {
+        for finish in [Finish::Length, Finish::Stop] {
+            let plan = plan_for(schema.clone(), Arc::new(formwork_dialect::Prompt::new()));
+            let played =
+                play_with(&plan, Input::from("1 2 u v 3"), &document, |nth, ask, text| match (nth, ask) {
+                    (0, _) => Completion::new(wrong).with_finish(finish.clone()),
+                    (_, Ask::Patch(paths)) => {
+                        let paths: Vec<String> = paths.iter().map(ToString::to_string).collect();
+                        assert_eq!(paths, asked, "{wrong}");
+                        Completion::new(text)
+                    }
+                    _ => panic!("{wrong}"),
+                });
+            assert_eq!(played.outcome.unwrap().value, document, "{wrong}");
+        }
+    }
+}
+
+#[test]
+fn too_many_items_of_a_continuation_are_left_out() {
+    let list = json!({"type": "array", "items": {"type": "integer"}, "maxItems": 3});
+    let schema = json!({
+        "type": "object",
+        "properties": {"a": list, "last": {"type": "integer"}},
+        "required": ["a", "last"],
+        "additionalProperties": false,
+    });
+    let document = json!({"a": [1, 2, 3], "last": 3});
+    for dialect in dialects() {
+        let name = dialect.name().to_owned();
+        let plan = plan_for(schema.clone(), dialect);
+        let played = play_with(&plan, Input::from("1 2 3"), &document, |nth, ask, text| {
+            let end = |after: &str| text.find(after).unwrap() + after.len();
+            match (nth, ask) {
+                (0, _) => Completion::new(&text[..end("1,")]).with_finish(Finish::Length),
+                (1, Ask::Patch(_)) => {
+                    let more = text.replacen("3]", "3,4,5,6,", 1);
+                    Completion::new(&more[..more.find("6,").unwrap() + 2]).with_finish(Finish::Length)
+                }
+                (_, Ask::Patch(paths)) => {
+                    assert_eq!(paths, &["$.last".parse().unwrap()], "{name}");
+                    Completion::new(text)
+                }
+                _ => panic!("{name}: {nth}"),
+            }
+        });
+        assert_eq!(played.outcome.unwrap().value, document, "{name}");
     }
 }
 

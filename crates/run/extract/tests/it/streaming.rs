@@ -241,18 +241,47 @@ fn an_answer_in_one_piece_is_judged_and_one_in_small_pieces_is_stopped_soon() {
 }
 
 #[test]
-fn a_long_run_of_one_character_that_the_contract_allows_is_no_runaway() {
-    let schema = json!({"type": "object", "properties": {"line": {"type": "string"}}, "required": ["line"]});
-    for (run, is_accepted) in [
-        ("-".repeat(4_000), true),
-        ("AAAA".repeat(2_000), true),
-        ("-".repeat(40_000), false),
-        ("ha ".repeat(2_000), false),
-    ] {
-        let text = json!({"line": run}).to_string();
-        let model = Arc::new(Scripted::new([Reply::pieces([&text[..1_000], &text[1_000..]])]));
-        let extractor = Extractor::for_document("document", schema.clone()).with_target(backend(&model));
-        let extractor = extractor.with_max_attempts(1).build().unwrap();
-        assert_eq!(extractor.extract_blocking(TEXT).is_ok(), is_accepted, "{}", &text[..20]);
+fn a_long_run_of_one_or_two_characters_that_the_contract_allows_is_no_runaway() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"line": {"type": "string"}, "counts": {"type": "object", "additionalProperties": {"type": "integer"}}},
+        "required": ["line", "counts"],
+    });
+    for dialect in formwork_dialect::Dialects::builtin().iter() {
+        for (run, is_accepted) in [
+            ("-".repeat(4_000), true),
+            ("A".repeat(20_000), true),
+            ("- ".repeat(3_000), true),
+            ("\n\n".repeat(2_000), true),
+            ("\r\n".repeat(2_000), true),
+            ("ä–".repeat(2_000), true),
+            ("-".repeat(40_000), false),
+            ("ha ".repeat(2_000), false),
+        ] {
+            let document = json!({"line": run, "counts": {"a": 1}});
+            // As a part of the whole document, and as the answer to a patch.
+            for wrong in [None, Some(json!({"line": 7, "counts": {"a": 1}}))] {
+                let lower: Arc<dyn Lower> = dialect.clone();
+                let lowered = lower.lower(&LowerRequest::new(&schema)).unwrap();
+                let whole = |value: &serde_json::Value| {
+                    formwork_dialect::lower_value(value, &lowered).unwrap_or(value.clone()).to_string()
+                };
+                let text =
+                    wrong.as_ref().map_or_else(|| whole(&document), |_| json!({"line": run}).to_string());
+                let pieces = |text: &str| {
+                    let (before, after) = text.split_at(text.floor_char_boundary(text.len() / 2));
+                    Reply::pieces([before, after])
+                };
+                let replies = wrong.iter().map(|wrong| Reply::text(whole(wrong))).chain([pieces(&text)]);
+                let model = Arc::new(Scripted::new(replies));
+                let backend = formwork_extract::Backend::from(Arc::clone(&model)).with_mode(lower);
+                let policy = Policy::new(1 + u32::from(wrong.is_some()));
+                let extractor = Extractor::for_document("document", schema.clone()).with_target(backend);
+                let extractor = extractor.with_policy(Arc::new(policy)).build().unwrap();
+                let outcome = extractor.extract_blocking(TEXT);
+                let what = format!("{}: {} {wrong:?}", dialect.name(), &text[..text.floor_char_boundary(30)]);
+                assert_eq!(outcome.is_ok(), is_accepted, "{what}: {:?}", outcome.err());
+            }
+        }
     }
 }
