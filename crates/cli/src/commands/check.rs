@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use formwork::providers::Providers;
 use formwork_core::{
-    Coerce, Context, Contract, Inline, JsonPath, Rule, Rules, Violation, Warning, WarningKind, precision,
+    Coerce, Context, Contract, Inline, JsonPath, Rule, Rules, Violation, Warning, WarningKind,
+    declares_coercion, precision,
 };
 use formwork_json::{Level, read};
 use formwork_schema::{Compiled, Formats, compile_with, lint};

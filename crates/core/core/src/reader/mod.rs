@@ -275,7 +275,7 @@ impl Reader {
             Some(byte) => !is_root && matches!(byte, b',' | b'}' | b']'),
             None => is_over,
         };
-        if !is_sure && !(is_root && is_over) {
+        if !(is_sure || is_root && is_over) {
             return;
         }
         self.held = None;

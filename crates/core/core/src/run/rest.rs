@@ -207,6 +207,8 @@ impl Question<'_> {
                 items.truncate(max);
                 let is_left = |path: &JsonPath| path.get(&value).is_some();
                 draft.rounded.retain(|number| is_left(&number.path));
+                draft.provenance.retain(|part| is_left(&part.path));
+                draft.prefix = None;
                 open.truncate(at + 1);
                 break;
             }

@@ -160,15 +160,15 @@ fn play_with(
     document: &Value,
     reply: impl Fn(usize, &Ask, &str) -> Completion,
 ) -> Played {
-    play_streams(plan, input, document, |nth, ask, text| Ok(reply(nth, ask, text)))
+    play_streams(plan, input, document, |nth, ask, text| (reply(nth, ask, text), false))
 }
 
-/// Drives a run whose answers end, or break off as an `Err`.
+/// Drives a run; `reply` also returns whether the answer breaks off.
 fn play_streams(
     plan: &Plan,
     input: Input,
     document: &Value,
-    reply: impl Fn(usize, &Ask, &str) -> Result<Completion, Completion>,
+    reply: impl Fn(usize, &Ask, &str) -> (Completion, bool),
 ) -> Played {
     let mut run = Run::new(plan, input);
     let (mut sent, mut received, mut now) = (Vec::new(), Vec::new(), Time(0));
@@ -184,14 +184,13 @@ fn play_streams(
         let ask = run.ask().clone();
         let answer = perfect(&call, &ask, document);
         let text = lower_value(&answer, &call.lowered).unwrap_or(answer).to_string();
-        let reply = reply(sent.len(), &ask, &text);
-        let (Ok(completion) | Err(completion)) = &reply;
+        let (completion, breaks_off) = reply(sent.len(), &ask, &text);
         let messages: usize = call.messages.iter().map(|message| message.text().len()).sum();
         sent.push(messages + call.schema().map_or(0, |schema| schema.to_string().len()));
         received.push(completion.text.len());
-        let event = match reply {
-            Ok(completion) => Event::answered(id, completion),
-            Err(received) => Event::broken_off(id, received, Fault::cut_off("its end marker is missing")),
+        let event = match breaks_off {
+            true => Event::broken_off(id, completion, Fault::cut_off("its end marker is missing")),
+            false => Event::answered(id, completion),
         };
         run.on(plan, now, event).unwrap();
     }
@@ -328,9 +327,10 @@ fn a_continuation_that_breaks_off_or_is_cut_keeps_what_it_added() {
             // Each answer ends early and gives half of what is missing, until one gives all.
             let played =
                 play_streams(&plan, input(&document), &document, |nth, _, text| match broken.get(nth) {
-                    Some(true) => Err(Completion::new(cut(text, text.len() / 2))),
-                    Some(false) => Ok(Completion::new(cut(text, text.len() / 2)).with_finish(Finish::Length)),
-                    None => Ok(Completion::new(text)),
+                    Some(breaks_off) => {
+                        (Completion::new(cut(text, text.len() / 2)).with_finish(Finish::Length), *breaks_off)
+                    }
+                    None => (Completion::new(text), false),
                 });
             let outcome = played.outcome.unwrap();
             assert_eq!(outcome.value, document, "{name}: {broken:?}");
@@ -350,7 +350,7 @@ fn a_continuation_that_breaks_off_is_an_attempt_if_it_adds_a_value_and_a_failed_
         let played = play_streams(&plan, input(&document), &document, |nth, _, text| {
             let items: Vec<usize> = text.match_indices("\"sku\"").map(|(at, _)| at).collect();
             let end = if nth == 0 || adds { items[2] } else { items[0] };
-            Err(Completion::new(&text[..end]))
+            (Completion::new(&text[..end]), true)
         });
         let error = played.outcome.unwrap_err();
         assert_eq!((error.kind(), error.calls().len()), (class, calls), "{error}");
