@@ -310,7 +310,7 @@ fn rules(call: &Call) -> &[Rule] {
 fn stray(first: &JsonPath, count: usize) -> String {
     let more = if count > 1 { format!(" and {} further values", count - 1) } else { String::new() };
     format!(
-        "{first}{more} could not be written along the words and numbers of the source text, because none of them fits the schema there: only the rule `grounded` checks it"
+        "{first}{more} was not written along the words and numbers of the source text, because none of them fits the schema or it has a `pattern` or `format`: only the rule `grounded` checks the value"
     )
 }
 

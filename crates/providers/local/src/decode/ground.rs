@@ -74,7 +74,7 @@ enum Mode {
 enum Kind {
     Words,
     Date,
-    /// Points in time and durations, whose notation is seldom that of the source.
+    /// Texts of a pattern or another format: a beginning of words that fits it may have no end that does.
     Other,
     /// The schema determines the text.
     Free,
@@ -403,7 +403,7 @@ fn kind(root: &Value, part: &Value) -> Kind {
         match format {
             _ if is_determined(part) || seen > MAX_PARTS => return Kind::Free,
             Some("date") => found = Kind::Date,
-            Some("date-time" | "time" | "duration") => return Kind::Other,
+            _ if format.is_some() || part.get("pattern").is_some() => return Kind::Other,
             _ => {}
         }
         open.extend(target(root, part));
@@ -486,10 +486,9 @@ mod tests {
             (r#"{"due": "2024-03-06"}"#, Some("$.due")),
             // The schema determines this value, and no rule is about the other ones.
             (r#"{"kind": "a", "free": "anything", "count": 99}"#, None),
-            // A text with a pattern or a format follows the words.
+            // A text with a pattern or another format is free, and named.
             (r#"{"code": "Z"}"#, Some("$.code")),
             (r#"{"mail": "a@b.io"}"#, Some("$.mail")),
-            // The source has points in time in other notations: they are free, and named.
             (r#"{"at": "2024-03-05T00:00:00Z"}"#, Some("$.at")),
             (r#"{"kind": 7, "other": {"name": "x"}}"#, None),
         ] {
@@ -502,7 +501,7 @@ mod tests {
         const SOURCE: &str = "Quantity of apples 12.5 kg, boxes 3 of 12 kg or 4.5 kg, 15 a@b.io";
         for (document, expected) in [
             (r#"{"quantity": 3, "few": 3}"#, None),
-            (r#"{"quantity": 12, "mail": "a@b.io"}"#, None),
+            (r#"{"quantity": 12, "name": "a@b.io"}"#, None),
             (r#"{"quantity": 12.5}"#, Some("$.quantity")),
             (r#"{"few": 4.5, "step": 12.5}"#, None),
             (r#"{"few": 12}"#, Some("$.few")),
