@@ -122,7 +122,7 @@ fn each_mistake_is_one_line_with_its_place() {
         ("[providers.a]\nkind = \"local\"\n[aliases]\na = \"a\"", "names an alias and a provider or list"),
         (
             "[providers.main]\nkind = \"local\"\n[aliases]\nfast = \"mian\"",
-            "no model with its kind such as `openai/gpt-4o-mini`: did you mean `main`?",
+            "no model with its kind such as `openai/gpt-5.4-mini`: did you mean `main`?",
         ),
         ("[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\nrpm = 0", "the configuration:4:7: "),
         ("[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\nproxy = \"socks://h\"", "the proxy's address"),

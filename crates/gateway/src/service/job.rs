@@ -55,7 +55,9 @@ impl Job {
                 Want::Tools { .. } => format!(
                     "the contract `{name}` is named and the request has tools: send its schema as the format of the request"
                 ),
-                _ => format!("the contract `{name}` is named and the request has one of its own: use one of them"),
+                _ => format!(
+                    "the contract `{name}` is named and the request has one of its own: use one of them"
+                ),
             };
             return Err(Problem::invalid("x-formwork-contract", message));
         }

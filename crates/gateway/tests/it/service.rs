@@ -1,8 +1,10 @@
 //! Limits, lists, probes, metrics, and the end of the service.
 
 use std::io::{Read as _, Write as _};
+use std::time::Duration;
 
-use formwork_ledger::{Ledger, NewKey, RunQuery, Settings};
+use formwork_core::Time;
+use formwork_ledger::{Ledger, NewKey, RunQuery, RunRecord, Settings};
 use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
@@ -132,6 +134,50 @@ fn a_ledger_that_cannot_be_written_is_named_and_targets_that_are_down_make_a_ser
     while gate.post("/v1/chat/completions", &[], &body).status == 503 && gate.get("/readyz").status == 200 {}
     let reasons = ["none of 1 targets answered its last calls"];
     ready(json!({"status": "not ready", "ledger": "ok", "reasons": reasons}));
+}
+
+/// The file can be written, and the table of runs cannot, as with a damaged page.
+#[test]
+fn a_ledger_that_takes_no_runs_is_degraded_until_it_takes_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let ledger = Ledger::open(&path, Settings::default()).unwrap();
+    let server = Server::start([completion("Hello.")]).unwrap();
+    let gate = Gate::start(targets(&openai(&server.url())).with_limits(limits()).with_ledger(ledger));
+    let execute = |sql: &str| rusqlite::Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+    execute("CREATE TRIGGER broken BEFORE INSERT ON run BEGIN SELECT RAISE(FAIL, 'broken'); END");
+    let body = json!({"model": "primary", "messages": [{"role": "user", "content": "Hello"}]});
+    for (sql, state) in [("SELECT 1", "degraded"), ("DROP TRIGGER broken", "ok")] {
+        execute(sql);
+        wait_until(|| {
+            assert_eq!(gate.post("/v1/chat/completions", &[], &body).status, 200);
+            let ready = gate.get("/readyz");
+            assert_eq!(ready.status, 200);
+            ready.json()["ledger"] == state
+        });
+    }
+}
+
+#[test]
+fn runs_and_texts_are_deleted_at_the_age_that_the_limits_state() {
+    const DAY: u64 = 86_400_000;
+
+    let ledger = Ledger::in_memory(Settings { bodies: true, ..Settings::default() }).unwrap();
+    for age in [0, 3, 9] {
+        let then = Time(now().0 - age * DAY);
+        ledger.record(RunRecord::new("extract", then).with_request(Some(format!("{age} days"))));
+    }
+    ledger.flush_blocking().unwrap();
+    let mut limits = limits();
+    let days = |days: u64| Some(Duration::from_millis(days * DAY));
+    (limits.keep_runs, limits.keep_bodies) = (days(7), days(2));
+    let _gate =
+        Gate::start(targets(&openai("http://127.0.0.1:9")).with_limits(limits).with_ledger(ledger.clone()));
+    let kept = || {
+        let runs = ledger.runs(&RunQuery::default()).unwrap().runs;
+        runs.iter().map(|run| ledger.run(run.id).unwrap().unwrap().request).collect::<Vec<_>>()
+    };
+    wait_until(|| kept() == [Some("0 days".to_owned()), None]);
 }
 
 /// Requests with and without a schema say alike whether the targets answer, and an answer to either ends an outage.
