@@ -64,6 +64,9 @@ impl Run {
         if let Some(budget) = self.budget(plan) {
             let (worst, left) = (self.reserve(plan, &call), budget.minus(self.counters.spent));
             if !worst.fits(left) {
+                if self.fits_less_reasoning(plan, &call, left) {
+                    return self.begin(plan, now);
+                }
                 return self.without_money(plan, now, worst, Some(left), |cost| cost.fits(left));
             }
         }

@@ -93,20 +93,36 @@ impl Run {
     pub(super) fn fits_limit(&mut self, plan: &Plan, call: &Call, left: Cost) -> bool {
         let longest = u32::try_from(self.size.longest).unwrap_or(u32::MAX);
         let min = longest.saturating_mul(2).max(self.size.raised).max(MIN_LEFT);
-        let fits =
-            |limit: u32| self.reserve(plan, &Call { max_tokens: Some(limit), ..call.clone() }).fits(left);
         // The caller's own limit is not changed.
         let own = self.request.max_tokens.is_some();
-        let Some(max) = call.max_tokens.filter(|max| !own && *max > min && fits(min)) else { return false };
+        let Some(most) = self.affordable(plan, call, left, min).filter(|_| !own) else { return false };
+        let wanted = if longest == 0 { most } else { longest.saturating_mul(LONGER).max(min) };
+        self.size.within = Some(most.min(wanted));
+        true
+    }
+
+    /// Lowers the room for reasoning of a call that the budget of the run does not allow, to the rest of the budget. Returns whether that
+    /// leaves as much as schema and input ask for.
+    pub(super) fn fits_less_reasoning(&mut self, plan: &Plan, call: &Call, left: Cost) -> bool {
+        let min = self.size.limit(expected(plan.schema_bytes, &self.input.messages));
+        // A limit that is set already changes nothing.
+        let most = self.affordable(plan, call, left, min).filter(|most| self.size.within != Some(*most));
+        self.size.within = most.or(self.size.within);
+        most.is_some()
+    }
+
+    /// Returns the highest limit from `min` to below that of a call whose cost fits; `None` if there is none.
+    fn affordable(&self, plan: &Plan, call: &Call, left: Cost, min: u32) -> Option<u32> {
+        let fits =
+            |limit: u32| self.reserve(plan, &Call { max_tokens: Some(limit), ..call.clone() }).fits(left);
+        let max = call.max_tokens.filter(|max| *max > min && fits(min))?;
         // The cost grows with the limit: `low` fits, `high` does not.
         let (mut low, mut high) = (min, max);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
             if fits(middle) { low = middle } else { high = middle }
         }
-        let wanted = if longest == 0 { low } else { longest.saturating_mul(LONGER).max(min) };
-        self.size.within = Some(low.min(wanted));
-        true
+        Some(low)
     }
 
     /// Returns the token limit of a call: the configured one, or else the target's default within the rest of its context.

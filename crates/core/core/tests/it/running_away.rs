@@ -324,6 +324,25 @@ fn under_a_budget_a_limit_has_room_for_the_reasoning_that_the_request_wants() {
 }
 
 #[test]
+fn a_budget_that_does_not_pay_for_reasoning_lowers_its_room_and_refuses_no_call_that_fits_without_it() {
+    // Schema and prompt ask for 1,215 tokens, and the prompt itself counts as well.
+    for (budget, expected) in [
+        (50_000, Some(26_215..=26_215)),
+        (10_000, Some(9_000..=10_000)),
+        (2_500, Some(1_215..=2_500)),
+        (1_000, None),
+    ] {
+        let capabilities = capabilities().with_output_tokens(100_000).with_reasoning_tokens(25_000);
+        let plan = Plan::new(contract(), vec![bounding(capabilities)])
+            .with_budget(Cost { tokens: budget, micro_usd: None });
+        let driven = drive(&plan.build().unwrap(), input(), &[RIGHT]);
+        let limit = limits(&driven).first().copied().flatten();
+        let is_right = limit.zip(expected.clone()).is_some_and(|(limit, expected)| expected.contains(&limit));
+        assert!(is_right || limit.is_none() && expected.is_none(), "{budget}: {limit:?}");
+    }
+}
+
+#[test]
 fn twice_the_tokens_after_a_cut_but_no_more_than_the_target_has() {
     let served = || capabilities().with_default_max_tokens(100);
     for (capabilities, configured, expected) in [
