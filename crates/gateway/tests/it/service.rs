@@ -163,7 +163,7 @@ fn runs_and_texts_are_deleted_at_the_age_that_the_limits_state() {
     const DAY: u64 = 86_400_000;
 
     let ledger = Ledger::in_memory(Settings { bodies: true, ..Settings::default() }).unwrap();
-    for age in [0, 3, 9] {
+    for age in [9, 3, 0] {
         let then = Time(now().0 - age * DAY);
         ledger.record(RunRecord::new("extract", then).with_request(Some(format!("{age} days"))));
     }
