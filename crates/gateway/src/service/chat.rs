@@ -125,6 +125,18 @@ async fn understood(mut job: Job, document: Document<'_>, headers: HeaderMap) ->
     }
 }
 
+/// Removes our own keywords from the schemas of a request: vendors refuse keywords that they do not know.
+fn remove_marks(part: &mut Value) {
+    match part {
+        Value::Object(members) => {
+            members.retain(|name, _| !name.starts_with("x-formwork-"));
+            members.values_mut().for_each(remove_marks);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_marks),
+        _ => {}
+    }
+}
+
 /// Reads a request, and its document for a target of its protocol that gets it as it is: where it has tools, and where a run would
 /// lose a part of it. Returns the warnings about its numbers as well.
 fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Given>, Vec<Warning>), Problem> {
@@ -135,7 +147,13 @@ fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Given>, Vec<Wa
     let may_pass = job.options.contract.is_none() && target.is_some();
     let is_whole = !job.options.needs_run();
     let text = document.text();
-    let body = || serde_json::from_str::<Value>(text).map_err(|error| no_json(&error));
+    let body = || {
+        let mut body = serde_json::from_str::<Value>(text).map_err(|error| no_json(&error))?;
+        for schemas in ["response_format", "text", "output_config", "output_format", "format", "tools"] {
+            body.get_mut(schemas).into_iter().for_each(remove_marks);
+        }
+        Ok::<_, Problem>(body)
+    };
     let (ask, given) = match job.protocol.ask(document, &engine.schemas) {
         Ok(ask) => {
             let loses = |target: &Target| {

@@ -234,7 +234,7 @@ impl Native {
                 let waited = line.client.wait(body.next(), !is_shown || events.is_empty()).await;
                 let Some(piece) = waited else {
                     // A client may close the connection once it has the last event.
-                    return Ok(is_shown && turn.calls.is_empty() && self.has_end());
+                    return Ok(is_shown && turn.calls.is_empty() && (mark.is_seen() || self.has_end()));
                 };
                 let Some(piece) = piece else { break };
                 let piece = match piece {
@@ -272,8 +272,9 @@ impl Native {
             }
             held.extend(events.rest());
             let wrong = self.judge.wrong(&turn, Level::Strict);
-            // A call whose arguments are valid is whole.
-            let is_whole = mark.is_seen() || self.has_end() || !turn.calls.is_empty();
+            // What was judged valid is whole.
+            let is_judged = !turn.calls.is_empty() || !self.judge.takes_any_text();
+            let is_whole = mark.is_seen() || self.has_end() || is_judged;
             self.end_call(&turn, wrong.as_ref(), true);
             let Some(wrong) = wrong else {
                 let is_there = line.client.send(held).await;

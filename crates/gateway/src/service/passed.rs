@@ -42,7 +42,7 @@ pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send
             return Ok(Err(problem));
         }
     };
-    let (head, body) = sent.response.into_parts();
+    let (mut head, body) = sent.response.into_parts();
     let media = head.headers.get(header::CONTENT_TYPE).and_then(|media| media.to_str().ok());
     let kind = [EVENTS, LINES].into_iter().find(|kind| media.is_some_and(|media| media.starts_with(kind)));
     let held = Held {
@@ -57,9 +57,14 @@ pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send
         is_responses: pass.protocols == [Protocol::Responses],
         left: head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok()),
         is_stream: kind.is_some(),
+        ends_line: true,
         turn: begun.turn,
         _open: open,
     };
+    if kind.is_some() {
+        // Events may be left out, and an error added.
+        head.headers.remove(header::CONTENT_LENGTH);
+    }
     let events = (sent.adds_usage && kind == Some(EVENTS)).then(Events::default);
     let stream = protocol.zip(kind);
     Ok(Ok(pass::returned(&head, Body::from_stream(Passed { body, held, events, stream }))))
@@ -73,10 +78,13 @@ fn turn_of(protocol: &dyn protocol::Protocol, bytes: &[u8], is_stream: bool) -> 
     let mut turn = protocol::turn::Turn::default();
     if is_stream {
         let mut events = Events::default();
-        events.push(bytes);
         let is_lines = protocol.stream_type() == LINES;
-        while let Some(event) = events.next(is_lines) {
-            protocol.read_event(&mut turn, &document(&event));
+        // Small pieces, because what is left of one is moved for each event.
+        for piece in bytes.chunks(2_048).chain([&b"\n\n"[..]]) {
+            events.push(piece);
+            while let Some(event) = events.next(is_lines) {
+                protocol.read_event(&mut turn, &document(&event));
+            }
         }
     } else if let Ok(body) = serde_json::from_slice(bytes) {
         protocol.read_whole(&mut turn, &body);
@@ -89,26 +97,36 @@ fn turn_of(protocol: &dyn protocol::Protocol, bytes: &[u8], is_stream: bool) -> 
 pub(super) struct EndMark {
     tail: Vec<u8>,
     is_seen: bool,
+    /// Whether the target told an error.
+    has_error: bool,
 }
 
 impl EndMark {
-    /// The marks of Chat Completions, and of the Responses API, which may have more behind them.
-    const DONE: &[u8] = b"[DONE]";
+    /// The marks of Chat Completions, the Messages API and Ollama, and of the Responses API, which may have more behind them.
+    const MARKS: [&str; 4] = ["[DONE]", "message_stop", r#""done":true"#, r#""done": true"#];
     const EVENTS: [&str; 3] = ["response.completed", "response.incomplete", "response.failed"];
-    const LONGEST: usize = 19;
+    const LONGEST: usize = 64;
+    /// An event with an error, at the beginning of a piece.
+    const ERRORS: [&[u8]; 3] = [b"event: error", b"data: {\"error\"", b"{\"error\""];
 
     pub(super) fn see(&mut self, piece: &[u8], is_responses: bool) {
         let piece = piece.trim_ascii_end();
         let needed = if is_responses { piece.len() } else { piece.len().min(Self::LONGEST) };
         self.tail.extend_from_slice(piece.get(piece.len() - needed..).unwrap_or_default());
-        let has = |event: &&str| memmem::find(&self.tail, event.as_bytes()).is_some();
-        self.is_seen |= self.tail.ends_with(Self::DONE) || is_responses && Self::EVENTS.iter().any(has);
+        let has = |mark: &&str| memmem::find(&self.tail, mark.as_bytes()).is_some();
+        self.is_seen |= if is_responses { Self::EVENTS.iter().any(has) } else { Self::MARKS.iter().any(has) };
+        self.has_error |= Self::ERRORS.iter().any(|error| piece.trim_ascii_start().starts_with(error));
         self.tail.drain(..self.tail.len().saturating_sub(Self::LONGEST));
     }
 
     pub(super) const fn is_seen(&self) -> bool {
         self.is_seen
     }
+}
+
+/// Returns the problem of a stream in which the target told an error.
+fn failed() -> Problem {
+    Problem::new(Kind::Unavailable, "the target told an error in its stream")
 }
 
 /// Returns the problem of a stream that ended without its last event.
@@ -147,6 +165,8 @@ struct Held {
     fault: Option<Problem>,
     is_responses: bool,
     is_stream: bool,
+    /// Whether the body ends with a line end so far.
+    ends_line: bool,
     /// The rest of a body whose length is known: it is not read any more once it is complete.
     left: Option<u64>,
     turn: Turn,
@@ -181,7 +201,10 @@ impl Stream for Passed {
                         return Poll::Ready(Some(Ok(rest.into())));
                     }
                     this.held.is_whole |= this.held.fault.is_none();
-                    if this.stream.is_some() && !this.held.has_end() && !this.held.is_free {
+                    let is_endless = this.stream.is_some() && !this.held.has_end() && !this.held.is_free;
+                    if this.held.mark.has_error {
+                        this.held.fault.get_or_insert_with(failed);
+                    } else if is_endless {
                         return this.fails(endless()).map_or(polled, |last| Poll::Ready(Some(Ok(last))));
                     }
                     this.held.end();
@@ -200,10 +223,13 @@ impl Stream for Passed {
 impl Passed {
     /// Notes why the body is not whole, and ends it. Returns the last event of a stream, which tells the client.
     fn fails(&mut self, problem: Problem) -> Option<Bytes> {
+        // The last event of the target may have no end, and nothing follows the error.
+        self.events = None;
+        let end: &[u8] = if self.held.ends_line { b"" } else { b"\n" };
         let last = self.stream.take().map(|(protocol, media)| {
             self.body = formwork_wire::Body::new(futures_util::stream::empty());
-            // The last event of the target may have no end.
-            [b"\n\n", written(&[protocol.problem(&problem)], media).as_slice()].concat().into()
+            let empty: &[u8] = if media == LINES { b"" } else { b"\n" };
+            [end, empty, written(&[protocol.problem(&problem)], media).as_slice()].concat().into()
         });
         self.held.fault = Some(problem);
         last
@@ -217,6 +243,7 @@ impl Held {
             text.extend_from_slice(bytes);
         }
         if self.is_stream {
+            self.ends_line = bytes.last().map_or(self.ends_line, |last| *last == b'\n');
             self.mark.see(bytes, self.is_responses);
         }
         if let Some(left) = &mut self.left {

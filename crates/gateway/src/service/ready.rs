@@ -87,7 +87,7 @@ async fn unwritten(ledger: &Ledger, checked: &Checked) -> Option<String> {
         // The message may name the file, which is no business of clients without a key.
         Ok(Err(_)) => Some("the ledger cannot be written".to_owned()),
         // A damaged page may let the probe pass, and no run.
-        Ok(Ok(())) if ledger.health().last_error.is_some() => Some("the ledger cannot be written".to_owned()),
+        Ok(Ok(())) if ledger.health().lacks_runs => Some("the ledger cannot be written".to_owned()),
         Ok(Ok(())) => ledger
             .free_bytes()
             .filter(|free| *free < MIN_FREE)

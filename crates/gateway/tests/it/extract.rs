@@ -170,6 +170,8 @@ fn rules_in_the_schema_of_a_request_hold_in_every_protocol() {
         let got = Gate::new(&openai(&server.url())).post(path, &[], &body);
         assert_eq!((got.status, server.received().len()), (200, 2), "{path}: {}", got.text());
         assert!(got.text().contains("Bob"), "{}", got.text());
+        let sent = String::from_utf8_lossy(&server.received()[0].body).into_owned();
+        assert!(!sent.contains("x-formwork-rules"), "{path}: a vendor may refuse it: {sent}");
     }
     let mut wrong = own.clone();
     wrong["x-formwork-rules"][0]["rule"] = "grouned".into();

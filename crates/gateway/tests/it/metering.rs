@@ -504,6 +504,44 @@ fn a_stream_that_is_cut_is_recorded_as_what_cut_it() {
 }
 
 #[test]
+fn a_stream_that_is_whole_by_any_sign_gets_no_error_and_one_with_an_error_no_second() {
+    let chat = &kinds()[0];
+    let find = |name: &str| kinds().into_iter().find(|kind| kind.name == name).unwrap();
+    let content = r#"data: {"choices": [{"index": 0, "delta": {"content": "Hi"}}]}"#;
+    let ok = Some(RunOutcome::Ok);
+    let unavailable = Some(RunOutcome::Failed(ErrorKind::Unavailable));
+    for (kind, body, expected, added) in [
+        (chat, format!("{content}\n\ndata: [DONE]\n\n"), ok, ""),
+        (&find("ollama chat"), "{\"message\": {\"content\": \"Hi\"}}\n{\"done\":true}\n".to_owned(), ok, ""),
+        (&find("ollama generate"), "{\"response\": \"Hi\"}\n{\"done\": true}\n".to_owned(), ok, ""),
+        (
+            &find("messages"),
+            "data: {\"type\": \"message_delta\", \"delta\": {\"stop_reason\": null}}\n\nevent: message_stop\ndata: {\"type\": \"message_stop\"}\n\n".to_owned(),
+            ok,
+            "",
+        ),
+        (chat, "data: {\"error\": {\"message\": \"boom\"}}\n\n".to_owned(), unavailable, ""),
+        // An event that is cut has an end before the error, and a line has no empty line after it.
+        (chat, format!("{content}\n\ndata: {{\"choices\": [{{\"del"), unavailable, "\ndata: {\"error\""),
+        (&find("ollama chat"), "{\"message\": {\"content\": \"Hi\"}}\n".to_owned(), unavailable, "{\"error\""),
+    ] {
+        let reply = kind.reply(true, vec![body.clone()]);
+        let server = Server::start([reply]).unwrap();
+        let (ledger, secret) = ledger(100_000_000);
+        let got = gate(kind, &server.url(), &ledger).post(
+            kind.path,
+            &[("x-api-key", &secret)],
+            &kind.body("Hello", true),
+        );
+        let text = got.text();
+        let own = if added.is_empty() { 0 } else { 1 };
+        assert!(text.contains(added) && text.matches("ended without its last event").count() == own, "{text}");
+        assert!(kind.provider != "ollama" || !text.contains("\n\n"), "{text:?}");
+        assert_eq!(RunOutcome::from_name(&recorded(&ledger).outcome), expected, "{body}");
+    }
+}
+
+#[test]
 fn a_run_has_the_text_of_every_answer_where_texts_are_kept() {
     let tokens = Tokens { input: 9, output: 9, cached: 0 };
     let all = kinds();

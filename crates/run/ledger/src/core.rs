@@ -64,6 +64,8 @@ pub struct Health {
     pub errors: u64,
     /// The message of the last such write; `None` once a later group was written.
     pub last_error: Option<String>,
+    /// Whether the last group of runs could not be written.
+    pub lacks_runs: bool,
 }
 
 impl Core {

@@ -146,13 +146,14 @@ fn write_runs(core: &Core, mut runs: Vec<RunRecord>, is_last: bool) {
                 let mut counts = core.counts();
                 counts.recorded += (runs.len() - duplicates) as u64;
                 counts.shed_runs += duplicates as u64;
-                counts.last_error = None;
+                (counts.last_error, counts.lacks_runs) = (None, false);
                 drop(counts);
                 core.wrote(None);
                 return;
             }
             Err(error) => {
                 core.note(&error);
+                core.counts().lacks_runs = true;
                 tries += 1;
                 let with_bodies = runs.iter().filter(|run| run.body_bytes() > 0).count();
                 let is_busy = error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy);

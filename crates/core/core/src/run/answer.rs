@@ -265,7 +265,7 @@ impl Run {
             return;
         }
         let denied = self.reserve(plan, &call);
-        self.without_money(plan, now, denied, left, |cost| cost.fits(denied) && cost != denied);
+        self.without_money(plan, now, denied, [left, None], |cost| cost.fits(denied) && cost != denied);
     }
 
     pub(super) fn checked(&mut self, plan: &Plan, now: Time, violations: Vec<Violation>) {

@@ -67,7 +67,7 @@ impl Run {
                 if self.fits_less_reasoning(plan, &call, left) {
                     return self.begin(plan, now);
                 }
-                return self.without_money(plan, now, worst, Some(left), |cost| cost.fits(left));
+                return self.without_money(plan, now, worst, [Some(left); 2], |cost| cost.fits(left));
             }
         }
         self.request.sent(call.max_tokens);
@@ -89,14 +89,15 @@ impl Run {
         })
     }
 
-    /// Continues after a budget refused the next call, which may cost up to `worst`: on another target whose call `may_cost`
+    /// Continues after a budget refused the next call, which may cost up to `worst`. `left` is the rest of that budget, and `own` the same if it
+    /// is that of the run, for which the room for reasoning is lowered: on another target whose call `may_cost`
     /// accepts, or on the target that the run was about to leave for this one. Ends the run if there is no such target.
     pub(super) fn without_money(
         &mut self,
         plan: &Plan,
         now: Time,
         worst: Cost,
-        left: Option<Cost>,
+        [left, own]: [Option<Cost>; 2],
         may_cost: impl Fn(Cost) -> bool,
     ) {
         let mut open: Vec<usize> = self.position.open(plan).collect();
@@ -104,7 +105,10 @@ impl Run {
         let payable = open.into_iter().find(|target| {
             let mut there = self.clone();
             there.advance(plan, *target);
-            there.composed(plan).is_ok_and(|(call, _)| may_cost(there.reserve(plan, &call)))
+            there.composed(plan).is_ok_and(|(call, _)| {
+                may_cost(there.reserve(plan, &call))
+                    || own.is_some_and(|left| there.fits_less_reasoning(plan, &call, left))
+            })
         });
         if let Some(target) = payable {
             self.position.advance_for_money(plan, target);
@@ -347,6 +351,7 @@ impl Run {
     /// Resets the state that belongs to the target that the run has left.
     fn entered(&mut self) {
         self.leave_target();
+        self.size.enter_target();
         self.counters.enter_target();
     }
 }

@@ -19,6 +19,11 @@ pub(super) struct AnswerSize {
 }
 
 impl AnswerSize {
+    /// Forgets the limit that the price of the target before made necessary.
+    pub(super) fn enter_target(&mut self) {
+        self.within = None;
+    }
+
     /// Takes in a complete answer.
     pub(super) fn saw(&mut self, tokens: u64) {
         self.longest = self.longest.max(tokens);
