@@ -304,6 +304,15 @@ impl Criterion {
     }
 }
 
+/// Returns the paths of the members that a schema requires.
+fn requires<'s>(schema: &'s Value, at: &'s PathPattern) -> impl Iterator<Item = PathPattern> + 's {
+    let names = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    names.map(|name| {
+        let step = PatternStep::One(Segment::Key(name.to_owned()));
+        at.steps().iter().cloned().chain([step]).collect()
+    })
+}
+
 /// Adds the paths of the members that a part of a criterion's schema constrains. A member that it forbids may be absent.
 /// `targets` are the targets of references that were walked: a schema may contain itself.
 fn members<'s>(
@@ -315,7 +324,7 @@ fn members<'s>(
 ) {
     let below = |step: PatternStep| at.steps().iter().cloned().chain([step]).collect::<PathPattern>();
     let member = |name: &str| below(PatternStep::One(Segment::Key(name.to_owned())));
-    found.extend(schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).map(member));
+    found.extend(requires(schema, at));
     for Part { keyword, step, schema } in parts(schema) {
         let path = match (keyword.at, step) {
             (At::Here, _) => at.clone(),
@@ -329,7 +338,14 @@ fn members<'s>(
             (At::Inside, _) => below(PatternStep::Each),
             _ => continue,
         };
+        let before = found.len();
         members(root, schema, &path, targets, found);
+        if keyword.name == "not" {
+            // It may forbid members, which are absent then.
+            let is_forbidden = |name: &PathPattern| requires(schema, &path).any(|one| one == *name);
+            let inside = found.split_off(before);
+            found.extend(inside.into_iter().filter(|name| !is_forbidden(name)));
+        }
     }
     if let Some(target) =
         target(root, schema).filter(|one| !targets.iter().any(|other| ptr::eq(*one, *other)))

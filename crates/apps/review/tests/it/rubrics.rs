@@ -163,7 +163,9 @@ fn a_path_that_outputs_cannot_have_is_a_mistake() {
         }
     }
     let compiled = compile(&named).unwrap();
-    let text = "name: r\ncriteria:\n  - {id: a, description: b, schema: {properties: {secret: false}}}\n";
-    let rubric = ReviewRubric::parse_for("r.yaml", text, Format::Yaml, Some(compiled.as_ref()));
-    assert!(rubric.is_ok(), "a member that is forbidden may be absent");
+    for forbids in ["properties: {secret: false}", "not: {required: [secret]}"] {
+        let text = format!("name: r\ncriteria:\n  - {{id: a, description: b, schema: {{{forbids}}}}}\n");
+        let rubric = ReviewRubric::parse_for("r.yaml", &text, Format::Yaml, Some(compiled.as_ref()));
+        assert!(rubric.is_ok(), "a member that is forbidden may be absent: {forbids}");
+    }
 }
