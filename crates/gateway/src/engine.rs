@@ -338,7 +338,7 @@ fn unusable(error: &Error) -> Problem {
 }
 
 /// Returns a name that every provider takes: letters, digits, `_` and `-`, at most 64.
-fn identifier(name: &str) -> String {
+pub(crate) fn identifier(name: &str) -> String {
     let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
     let name: String =
         name.chars().take(64).map(|letter| if is_plain(&letter) { letter } else { '_' }).collect();

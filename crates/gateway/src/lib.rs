@@ -19,13 +19,15 @@
 //!
 //! # What is passed through
 //! A request without a contract to a target of the same protocol is sent as it is, but for the name of the model, and so is the
-//! response, byte for byte. The same holds for a request with tools, with or without a format of the answer, and for a request with a
-//! format and members that a run would lose (`stop`, `thinking`, `logprobs`, caching, documents, hosted tools): a call passes once its
-//! arguments satisfy the schema of the tool, and each answer without a call once it satisfies the format. Text without a format passes as it
-//! comes. If something does not hold, the request is sent again with a message that says what is wrong, as often as the retry policy
+//! response, byte for byte. The same holds for a request with tools, with or without a format of the answer or a named contract: a call
+//! passes once its arguments satisfy the schema of the tool, and each answer without a call once it satisfies the format. Text without a
+//! format passes as it comes. If something does not hold, the request is sent again with a message that says what is wrong, as often as the retry policy
 //! allows; then the client gets the error of its protocol with all violations. In a stream, events are held back until they are certain;
-//! in a whole response, a value that stands between other text is taken out of it. What the token limit cut passes as it is. If the
-//! target refuses the schema of a format, the schema is lowered for it, and the request becomes a run.
+//! in a whole response, a value that stands between other text is taken out of it. What the token limit cut passes as it is.
+//!
+//! A request with a contract and members that a run does not know (`thinking`, `logprobs`, caching, documents) is a run, and each call
+//! for a target of the protocol is the request of the client with the schema in the dialect of the target, with the instructions of the
+//! contract and with the corrections. The response is the target's, with another text if a value was corrected, and byte for byte if not.
 //!
 //! # What a request costs
 //! The usage of every response is read as it passes. Streams of Chat Completions are asked for it, and it is taken out again if the

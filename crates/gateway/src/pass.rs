@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, Method, Request, Response, Uri, header, response};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri, header, response};
 use formwork::providers::{Protocol, Raw};
 use formwork_core::{Fault, Time, Usage};
 use formwork_wire::{Bytes, fault_of};
@@ -121,11 +121,9 @@ async fn send(
     let mut request = Request::new(body);
     *request.method_mut() = Method::POST;
     *request.uri_mut() = Uri::from_static(path);
-    request.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
-    for name in &SENT {
-        if let Some(value) = headers.get(name) {
-            request.headers_mut().insert(name, value.clone());
-        }
+    request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    for (name, value) in sent(headers) {
+        request.headers_mut().insert(name, value.clone());
     }
     let until: Time = raw.transport.now().after(deadline);
     let response = raw.transport.send(request, Some(until)).await?;
@@ -137,6 +135,11 @@ async fn send(
     let mut fault = fault_of(&head, &body, false, raw.transport.now());
     fault.message = raw.transport.redact(&fault.message);
     Err(fault)
+}
+
+/// Returns the headers of a request that the target gets to see.
+pub(crate) fn sent(headers: &HeaderMap) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
+    SENT.iter().filter_map(|name| Some((name, headers.get(name)?)))
 }
 
 /// Returns the problem of a target that does not answer or refuses us.

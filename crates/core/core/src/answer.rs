@@ -206,6 +206,7 @@ impl Completion {
             Delta::ToolCall(call) => self.tool_calls.push(call),
             Delta::Original(original) => self.original = Some(original),
             Delta::Note(note) => self.notes.push(note),
+            Delta::Body(_) => {}
             Delta::LogProbs(more) => self.log_probs.extend(more),
             Delta::Probe { usage } => {
                 self.probe = Some(Box::new(self.probe.take().map_or(usage, |before| before.plus(usage))));
@@ -290,6 +291,9 @@ pub enum Delta {
     Original(Box<Original>),
     /// A remark on the call; see [`Completion::notes`].
     Note(String),
+    /// More bytes of the body of the response, before the deltas that they hold; only for calls with a
+    /// [client's request](crate::Call::client).
+    Body(Vec<u8>),
     /// The server was probed before the call; see [`Completion::probe`].
     Probe {
         /// The tokens of the probe.

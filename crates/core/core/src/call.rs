@@ -4,7 +4,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Enforcement, Lowered, Message, ModelSettings, Part, Rule, Sampling, Time, Tool};
+use crate::{ClientRequest, Enforcement, Lowered, Message, ModelSettings, Part, Rule, Sampling, Time, Tool};
 
 /// One request to a model, independent of the provider's API.
 ///
@@ -55,6 +55,9 @@ pub struct Call {
     /// Whether a further call with the same [task](Self::task_messages) is so likely that writing it to a prompt cache pays.
     #[serde(default)]
     pub is_repeated: bool,
+    /// The request of a client that the call is made for, with the instructions of the schema before its dialogue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<Arc<ClientRequest>>,
 }
 
 impl Call {
@@ -78,6 +81,7 @@ impl Call {
             prefill: None,
             task_messages: 0,
             is_repeated: false,
+            client: None,
         }
     }
 

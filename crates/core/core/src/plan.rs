@@ -243,6 +243,13 @@ impl Plan {
         modes.iter().map(|mode| (mode.lower.name(), mode.whole.enforcement))
     }
 
+    /// Returns the contract's schema as the first output mode of a target has it, if the server enforces it and answers need no change
+    /// to satisfy the contract's own.
+    pub fn enforced(&self, target: usize) -> Option<&Value> {
+        let Lowered { enforcement, lift, schema, .. } = &*self.targets.get(target)?.modes.first()?.whole;
+        schema.as_ref().filter(|_| *enforcement == Enforcement::Schema && lift.is_empty())
+    }
+
     /// Returns the identity of a target, if it has one; see [`Target::with_identity`].
     pub fn identity(&self, target: usize) -> Option<&str> {
         self.targets.get(target)?.identity.as_deref()

@@ -2,7 +2,7 @@
 
 use formwork::providers::Protocol as RawProtocol;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::turn::Turn;
 use crate::ask::Ask;
@@ -24,6 +24,11 @@ pub(crate) trait Protocol: Send + Sync {
 
     /// Returns the protocol of servers that take its requests as they are, and the path there.
     fn own(&self) -> (RawProtocol, &'static str);
+
+    /// Returns whether targets are called in it, as well as clients answered.
+    fn has_wire(&self) -> bool {
+        true
+    }
 
     /// Returns whether a request asks for nothing that would be validated.
     fn is_plain(&self, body: &Document<'_>) -> bool;
@@ -59,6 +64,33 @@ pub(crate) trait Protocol: Send + Sync {
 
     /// Adds a message of the user to a request.
     fn add_message(&self, body: &mut Value, text: &str);
+
+    /// Sets the format of the answer of a request.
+    fn set_format(&self, body: &mut Value, name: &str, schema: &Value);
+
+    /// Adds instructions behind those of a request.
+    fn add_instructions(&self, body: &mut Value, text: &str);
+
+    /// Adds texts and the answers to them in front of the dialogue of a request.
+    fn add_examples(&self, body: &mut Value, examples: &[(String, Value)]) {
+        let list = if body["input"].is_null() { "messages" } else { "input" };
+        if examples.is_empty() {
+            return;
+        }
+        if let text @ Value::String(_) = &mut body[list] {
+            *text = json!([{"role": "user", "content": text.take()}]);
+        }
+        let Some(messages) = body[list].as_array_mut() else { return };
+        let is_system = |message: &&Value| message["role"] == "system" || message["role"] == "developer";
+        let leading = messages.iter().take_while(is_system).count();
+        let examples = examples.iter().flat_map(|(input, output)| {
+            [
+                json!({"role": "user", "content": input}),
+                json!({"role": "assistant", "content": output.to_string()}),
+            ]
+        });
+        messages.splice(leading..leading, examples);
+    }
 
     /// Returns the place of the object with the parameters of sampling, with a dot behind it; empty for the body itself.
     fn sampling_at(&self) -> &'static str {
@@ -117,6 +149,14 @@ macro_rules! functions_of_files {
 
         fn add_message(&self, body: &mut serde_json::Value, text: &str) {
             turn::add_message(body, text);
+        }
+
+        fn set_format(&self, body: &mut serde_json::Value, name: &str, schema: &serde_json::Value) {
+            turn::set_format(body, name, schema);
+        }
+
+        fn add_instructions(&self, body: &mut serde_json::Value, text: &str) {
+            turn::add_instructions(body, text);
         }
     };
 }

@@ -37,13 +37,23 @@ pub(crate) fn reduced(body: &Value) -> Value {
         kept.remove("tool_choice");
     }
     kept.insert("tools".to_owned(), tools.into());
-    let message = json!([{"role": "user", "content": "."}]);
-    for (name, value) in [("messages", message), ("input", ".".into()), ("prompt", ".".into())] {
-        if body.get(name).is_some() {
-            kept.insert(name.to_owned(), value);
-        }
+    for name in ["messages", "input", "prompt"] {
+        let Some(dialogue) = body.get(name) else { continue };
+        // The text is what rules and evidence are about.
+        let text = dialogue.as_array().and_then(|all| all.last()).unwrap_or(dialogue);
+        let text = Some(texts(text)).filter(|text| !text.is_empty()).unwrap_or_else(|| ".".to_owned());
+        let is_list = name == "messages";
+        let text = if is_list { json!([{"role": "user", "content": text}]) } else { text.into() };
+        kept.insert(name.to_owned(), text);
     }
     kept.into()
+}
+
+/// Returns the texts of a message, or of a prompt.
+fn texts(message: &Value) -> String {
+    let content = message.get("content").unwrap_or(message);
+    let parts = items(content).filter_map(|part| part["text"].as_str());
+    content.as_str().into_iter().chain(parts).collect::<Vec<_>>().join("\n\n")
 }
 
 /// Returns the names of all tools of a request.

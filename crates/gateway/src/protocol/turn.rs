@@ -1,6 +1,6 @@
 //! The model's turns: which tools are called, and what is said, in the words of no protocol.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A turn of the model, as far as it was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -118,6 +118,15 @@ pub(super) fn set_part(parts: &mut Value, kind: &str, text: &str) {
             nth += 1;
             nth <= first + 1 || part["type"] != kind
         });
+    }
+}
+
+/// Adds a text to a text or to a list of parts.
+pub(super) fn add_text(content: &mut Value, text: &str) {
+    match content {
+        Value::Array(parts) => parts.push(json!({"type": "text", "text": text})),
+        Value::String(first) => *first = format!("{first}\n\n{text}"),
+        content => *content = text.into(),
     }
 }
 

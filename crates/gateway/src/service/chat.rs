@@ -83,8 +83,24 @@ async fn work(
     let Begun { shared, client, options, targets, record, id, turn, until } = begun;
     let meta = Meta { run: id.to_string(), model, created: now(), ignored: Vec::new() };
     let warnings = Vec::new();
-    let job =
-        Job { shared, protocol, ask, prompt, targets, options, meta, client, record, until, warnings, turn };
+    let (given, unsent, named) = (None, Vec::new(), None);
+    let job = Job {
+        shared,
+        protocol,
+        ask,
+        prompt,
+        targets,
+        options,
+        meta,
+        client,
+        record,
+        until,
+        warnings,
+        turn,
+        given,
+        unsent,
+        named,
+    };
     Box::pin(understood(job, document, headers)).await
 }
 
@@ -104,11 +120,16 @@ fn plain(model: String, document: &Document<'_>) -> Ask {
 /// Answers a request that is not passed on as it is.
 async fn understood(mut job: Job, document: Document<'_>, headers: HeaderMap) -> Result<Response, Problem> {
     let understood = read(&job, document);
-    let (mut ask, given, warnings) = job.record.checked(understood).await?;
+    let (mut ask, mut given, warnings) = job.record.checked(understood).await?;
     if ask.want == Want::Text && job.options.contract.is_none() {
         ask.ignored.extend(job.options.of_contracts().map(str::to_owned));
     }
     (job.ask, job.warnings) = (ask, warnings);
+    if job.is_for_run()
+        && let Some(given) = given.take()
+    {
+        job.give(given, &headers);
+    }
     let prepared = Box::pin(job.prepared(given.is_some())).await;
     let spec = job.record.checked(prepared).await?;
     if let Some(given) = given {
@@ -144,8 +165,8 @@ fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Given>, Vec<Wa
     let engine = &job.shared.engine;
     let target =
         engine.targets(&job.targets).next().filter(|target| target.raw(job.protocol.own().0).is_some());
-    let may_pass = job.options.contract.is_none() && target.is_some();
-    let is_whole = !job.options.needs_run();
+    let has_target = target.is_some();
+    let is_named = job.options.contract.is_some();
     let text = document.text();
     let body = || {
         let mut body = serde_json::from_str::<Value>(text).map_err(|error| no_json(&error))?;
@@ -163,35 +184,38 @@ fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Given>, Vec<Wa
             };
             // The reasoning stands in responses of these protocols, and not in the value of a run.
             let shows = job.protocol.own().0 != RawProtocol::OpenAi && ask.settings.reasons();
-            let is_lossy = is_whole
-                && (shows
-                    || ask.settings.is_doubled()
-                    || !ask.ignored.is_empty()
-                    || target.is_some_and(loses));
-            let is_given = match &ask.want {
-                Want::Tools { .. } => may_pass,
-                Want::Json { .. } | Want::Call(_) => may_pass && is_lossy,
-                Want::Text => false,
-            };
+            let is_lossy =
+                shows || ask.settings.is_doubled() || !ask.ignored.is_empty() || target.is_some_and(loses);
+            let is_given = has_target
+                && match &ask.want {
+                    Want::Tools { .. } => true,
+                    Want::Json { .. } => is_lossy && !job.options.is_eager,
+                    Want::Call(_) => is_lossy && !is_named && !job.options.needs_run(),
+                    Want::Text => is_lossy && !job.options.is_eager && is_named && job.protocol.has_wire(),
+                };
             let body = is_given.then(body).transpose()?;
             (ask, body.map(|body| Given { body, only: None }))
         }
-        Err(problem) if problem.is_unsupported && may_pass && !job.options.changes_values() => {
+        Err(problem) if problem.is_unsupported && has_target => {
             let body = body()?;
             let reduced = reduced(&body).to_string();
             let ask = Document::read(&reduced)
                 .map_err(|error| no_json(&error))
                 .and_then(|document| job.protocol.ask(document, &engine.schemas));
             let Ok(ask) = ask else { return Err(problem) };
+            if is_named && ask.want == Want::Text && !job.protocol.has_wire() {
+                return Err(problem);
+            }
+            let is_of_tools = matches!(ask.want, Want::Tools { .. } | Want::Call(_));
+            if job.options.is_eager || (is_of_tools && job.options.changes_values()) {
+                let message = format!(
+                    "{}; a target of the same protocol gets it only without `x-formwork-stream: eager`, and beside tools without \
+                    `x-formwork-absent` and `x-formwork-coerce`",
+                    problem.message
+                );
+                return Err(Problem { message, ..problem });
+            }
             (ask, Some(Given { body, only: Some(problem) }))
-        }
-        Err(problem) if problem.is_unsupported && may_pass => {
-            let message = format!(
-                "{}; a target of the same protocol gets it only without `x-formwork-absent`, `x-formwork-coerce` and \
-                `x-formwork-stream: eager`",
-                problem.message
-            );
-            return Err(Problem { message, ..problem });
         }
         Err(problem) => return Err(problem),
     };

@@ -6,13 +6,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
-use formwork_core::{CallRecord, Capabilities, Error, Outcome, Warning, precision};
+use formwork_core::{
+    CallRecord, Capabilities, ClientRequest, Error, Message, Outcome, Part, Role, Warning, precision,
+};
 use formwork_extract::CancellationToken;
 use formwork_serve::{BodyError, Kept, Turn, read_body};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::Shared;
+use super::heard::Heard;
 use super::reserve::{Cost, reserve};
 use crate::access::Client;
 use crate::ask::{Ask, Sampling, Want};
@@ -43,32 +46,42 @@ pub(super) struct Job {
     pub(super) warnings: Vec<Warning>,
     /// Held while the request is worked on.
     pub(super) turn: Turn,
+    /// The request as its protocol has it, for targets of the protocol.
+    pub(super) given: Option<Arc<ClientRequest>>,
+    /// The places of the request that a target of the protocol does not get, although it gets the request.
+    pub(super) unsent: Vec<String>,
+    /// The contract of the final message beside tools.
+    pub(super) named: Option<Spec>,
 }
 
 impl Job {
     /// Returns the contract of the request, its own or a named one, and its instructions for the model in addition to the dialogue.
-    async fn spec(&self) -> Result<Option<(Spec, Option<formwork_core::Message>)>, Problem> {
-        let own = engine::spec_of(&self.ask.want);
-        let Some(name) = &self.options.contract else { return Ok(own) };
-        if own.is_some() {
-            let message = match &self.ask.want {
-                Want::Tools { .. } => format!(
-                    "the contract `{name}` is named and the request has tools: send its schema as the format of the request"
-                ),
-                _ => format!(
+    async fn spec(&mut self) -> Result<Option<(Spec, Option<Message>)>, Problem> {
+        let Some(name) = &self.options.contract else { return Ok(engine::spec_of(&self.ask.want)) };
+        match &mut self.ask.want {
+            Want::Text => named(&self.shared, name).await.map(|spec| Some((spec, None))),
+            Want::Tools { format: format @ None, .. } => {
+                let mut spec = named(&self.shared, name).await?;
+                *format = Some((spec.name.clone(), spec.schema.clone()));
+                introduce(&mut self.ask.messages, &spec);
+                self.warnings.append(&mut spec.warnings);
+                self.named = Some(spec);
+                Ok(engine::spec_of(&self.ask.want))
+            }
+            _ => {
+                let message = format!(
                     "the contract `{name}` is named and the request has one of its own: use one of them"
-                ),
-            };
-            return Err(Problem::invalid("x-formwork-contract", message));
+                );
+                Err(Problem::invalid("x-formwork-contract", message))
+            }
         }
-        named(&self.shared, name).await.map(|spec| Some((spec, None)))
     }
 
     /// Returns the contract of the request, and reserves its maximum cost.
     pub(super) async fn prepared(
         &mut self,
         is_passed: bool,
-    ) -> Result<Option<(Spec, Option<formwork_core::Message>)>, Problem> {
+    ) -> Result<Option<(Spec, Option<Message>)>, Problem> {
         let mut spec = self.spec().await?;
         self.warnings.extend(spec.iter_mut().flat_map(|(spec, _)| spec.warnings.drain(..)));
         if let Some((spec, _)) = &mut spec
@@ -77,7 +90,7 @@ impl Job {
             spec.mark(self.options.absent.as_ref(), self.options.coerce.as_ref());
         }
         if let Some((spec, _)) = &spec
-            && self.options.contract.is_some()
+            && self.ask.want == Want::Text
         {
             // The answer is a document, as if the request had brought its schema.
             self.ask.want = Want::Json { name: spec.name.clone(), schema: Schema::default() };
@@ -112,9 +125,10 @@ impl Job {
             ("seed", seed.is_some() && lacks(|promised| promised.seed)),
         ] {
             if is_ignored {
-                self.ask.ignored.push(format!("{at}{name}"));
+                self.unsent.push(format!("{at}{name}"));
             }
         }
+        self.ask.ignored.extend_from_slice(&self.unsent);
         for target in engine.targets(&self.targets) {
             for place in self.ask.settings.lost(target.backend.capabilities()) {
                 if !self.ask.ignored.iter().any(|known| known == place) {
@@ -169,7 +183,7 @@ impl Job {
     pub(super) async fn contract(
         mut self,
         spec: Spec,
-        instructions: Option<formwork_core::Message>,
+        instructions: Option<Message>,
     ) -> Result<Response, Problem> {
         let ready = Box::pin(self.ready(&spec)).await;
         let ready = self.record.checked(ready).await?;
@@ -177,22 +191,32 @@ impl Job {
         let digests = self.digests(&spec, &ready);
         let is_kept = digests.is_some();
         if let Some(reply) = self.cached(digests.as_ref(), &ready) {
-            let response = self.respond(&reply).map(|response| from_cache(response, true));
+            let response = self.respond(&reply, None).map(|response| from_cache(response, true));
             self.record.cached().await;
             return response;
         }
-        let input = engine::input(&mut self.ask, instructions);
+        let mut input = engine::input(&mut self.ask, instructions);
+        input.client.clone_from(&self.given);
+        let heard = self.heard();
         let cancel = CancellationToken::new();
         let run = {
             let cancel = cancel.clone();
             async move {
-                let run = |nth| ready.extraction(input.clone(), nth, &cancel).run();
+                let run = |nth| {
+                    let extraction = ready.extraction(input.clone(), nth, &cancel);
+                    match heard.clone() {
+                        Some(heard) => extraction.with_observer(heard),
+                        None => extraction,
+                    }
+                    .run()
+                };
                 let mut results = match self.ask.count {
                     // Most requests; one future needs no list.
                     1 => vec![run(0).await],
                     count => futures_util::future::join_all((0..count).map(run)).await,
                 };
-                let mut response = self.finish(&mut results).and_then(|reply| self.respond(&reply));
+                let mut response =
+                    self.finish(&mut results).and_then(|reply| self.respond(&reply, heard.as_deref()));
                 if is_kept {
                     response = response.map(|response| from_cache(response, false));
                 }
@@ -215,11 +239,16 @@ impl Job {
         Ok(reply)
     }
 
-    /// Returns the response that a reply is.
-    pub(super) fn respond(&self, reply: &Reply) -> Result<Response, Problem> {
-        let body = self.protocol.reply(&self.ask, reply, &self.meta);
+    /// Returns the response that a reply is: that of the target, if it got the request as it is.
+    pub(super) fn respond(&self, reply: &Reply, heard: Option<&Heard>) -> Result<Response, Problem> {
+        let body = heard.and_then(|heard| {
+            let meta = Meta { ignored: self.unsent.clone(), ..self.meta.clone() };
+            heard.whole(self.protocol, reply, &self.protocol.reply(&self.ask, reply, &meta))
+        });
+        let is_heard = body.is_some();
+        let body = body.unwrap_or_else(|| self.protocol.reply(&self.ask, reply, &self.meta));
         let mut response = ([(header::CONTENT_TYPE, "application/json")], body).into_response();
-        self.head(&mut response);
+        self.head(&mut response, is_heard);
         // Calls of targets that were left for others belong to no run.
         let calls = reply.calls + self.record.made.len();
         response.headers_mut().insert("x-formwork-calls", calls.into());
@@ -229,16 +258,32 @@ impl Job {
         Ok(response)
     }
 
-    /// Adds what every answer says of itself.
-    pub(super) fn head(&self, response: &mut Response) {
+    /// Adds what every answer says of itself; `is_heard` says whether it is that of a target that got the request as it is.
+    pub(super) fn head(&self, response: &mut Response, is_heard: bool) {
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(warnings) = warnings(&self.warnings) {
             headers.insert("x-formwork-warnings", warnings);
         }
-        if let Some(ignored) = listed(&self.ask.ignored) {
+        let ignored = if is_heard { &self.unsent } else { &self.ask.ignored };
+        if let Some(ignored) = listed(ignored) {
             headers.insert("x-formwork-ignored", ignored);
         }
+    }
+}
+
+/// Puts the instructions of a contract at the end of the system message of a dialogue, and its examples behind it.
+fn introduce(messages: &mut Vec<Message>, spec: &Spec) {
+    let leading = messages.iter().take_while(|message| message.role == Role::System).count();
+    let examples = spec
+        .examples
+        .iter()
+        .flat_map(|(input, output)| [Message::user(input), Message::assistant(output.to_string())]);
+    messages.splice(leading..leading, examples);
+    match (&spec.instructions, leading.checked_sub(1).and_then(|last| messages.get_mut(last))) {
+        (Some(text), Some(system)) => system.parts.push(Part::Text { text: format!("\n\n{text}") }),
+        (Some(text), None) => messages.insert(0, Message::system(text)),
+        (None, _) => {}
     }
 }
 

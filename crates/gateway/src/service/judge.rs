@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::job::Job;
 use crate::ask::Want;
 use crate::contracts::Spec;
-use crate::engine::Bounds;
+use crate::engine::{Bounds, identifier};
 use crate::problem::{Kind, Problem};
 use crate::protocol::Protocol;
 use crate::protocol::turn::{Called, Turn};
@@ -66,7 +66,8 @@ impl Judge {
         let tools = tools.into_iter().map(|tool| (tool.name, tool.parameters, true));
         let format = format.map(|(name, schema)| (name, schema, false));
         for (name, schema, is_tool) in tools.chain(format) {
-            let mut spec = Spec::new(name.clone(), schema);
+            let named = job.named.as_ref().filter(|_| !is_tool).cloned();
+            let mut spec = named.unwrap_or_else(|| Spec::new(name.clone(), schema));
             if !is_tool {
                 spec.mark(job.options.absent.as_ref(), job.options.coerce.as_ref());
             }
@@ -78,6 +79,23 @@ impl Judge {
             }
         }
         Ok(judge)
+    }
+
+    /// Adds a named contract to a request: its instructions, its examples and its schema, as the first target has it.
+    pub(super) fn introduce(&self, protocol: &dyn Protocol, body: &mut Value, named: &Spec) {
+        let enforced = self.format.as_ref().and_then(|format| format.plan().enforced(0));
+        let instruction = match enforced {
+            Some(schema) => {
+                protocol.set_format(body, &identifier(&named.name), schema);
+                None
+            }
+            None => Some(instruction(named.schema.value())),
+        };
+        let texts: Vec<_> = named.instructions.iter().cloned().chain(instruction).collect();
+        if !texts.is_empty() {
+            protocol.add_instructions(body, &texts.join("\n\n"));
+        }
+        protocol.add_examples(body, &named.examples);
     }
 
     /// Returns a run with the name and the digest of the format, and with warnings about its answer.
@@ -277,6 +295,13 @@ impl Judge {
         };
         Problem { violations: wrong.violations, calls, ..Problem::new(Kind::Unmendable, message) }
     }
+}
+
+/// Returns the instruction for a document beside tools.
+pub(super) fn instruction(schema: &Value) -> String {
+    format!(
+        "If you call no tool, answer with a JSON document that satisfies this JSON Schema, and with nothing else:\n{schema}"
+    )
 }
 
 /// Returns the beginning of a text of the model, as it is repeated to it.

@@ -21,7 +21,7 @@ impl Job {
     pub(super) fn digests(&self, spec: &Spec, ready: &Ready) -> Option<Digests> {
         self.shared.cache_ttl?;
         self.shared.access.ledger()?;
-        if self.ask.count > 1 {
+        if self.ask.count > 1 || self.given.is_some() {
             return None;
         }
         let Sampling { seed, top_p, temperature, max_tokens } = self.ask.sampling;

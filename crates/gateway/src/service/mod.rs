@@ -4,6 +4,7 @@ mod asker;
 mod beside;
 mod chat;
 mod extract;
+mod heard;
 mod job;
 mod judge;
 mod kept;

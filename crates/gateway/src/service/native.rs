@@ -58,7 +58,7 @@ pub(super) async fn answer(
     given: Given,
     headers: HeaderMap,
 ) -> Result<Result<Response, Problem>, Job> {
-    let Given { body, only } = given;
+    let Given { mut body, only } = given;
     let protocol = job.protocol.own().0;
     let can_lower = only.is_none() && matches!(job.ask.want, Want::Call(_) | Want::Json { .. });
     let judge = Judge::of(&job).await;
@@ -66,6 +66,9 @@ pub(super) async fn answer(
         Ok(judge) => judge,
         Err(problem) => return Ok(Err(problem)),
     };
+    if let Some(named) = &job.named {
+        judge.introduce(job.protocol, &mut body, named);
+    }
     judge.others = tool_names(&body).filter(|name| !judge.has_tool(name)).map(str::to_owned).collect();
     let adds_usage =
         job.ask.stream && protocol == Protocol::OpenAi && job.record.is_kept() && !job.ask.include_usage;
@@ -144,7 +147,7 @@ impl Native {
                     }
                     None => pass::returned(&head, Body::from(bytes)),
                 };
-                self.job.head(&mut response);
+                self.job.head(&mut response, false);
                 let calls = HeaderValue::from(self.job.record.made.len());
                 response.headers_mut().insert("x-formwork-calls", calls);
                 let refused = refusal(head.status);

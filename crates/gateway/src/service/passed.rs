@@ -74,7 +74,11 @@ pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send
 const MAX_KEPT: usize = 4 << 20;
 
 /// Returns the turn of a body, as far as it can be read.
-fn turn_of(protocol: &dyn protocol::Protocol, bytes: &[u8], is_stream: bool) -> protocol::turn::Turn {
+pub(super) fn turn_of(
+    protocol: &dyn protocol::Protocol,
+    bytes: &[u8],
+    is_stream: bool,
+) -> protocol::turn::Turn {
     let mut turn = protocol::turn::Turn::default();
     if is_stream {
         let mut events = Events::default();

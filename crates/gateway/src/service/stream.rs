@@ -9,7 +9,7 @@ use axum::body::{Body, Bytes};
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use formwork_core::{Delta, Message};
-use formwork_extract::{CancellationToken, Observer, RunId, Started};
+use formwork_extract::{CancellationToken, Extraction, Observer, RunId, Started};
 use formwork_http::with_trace;
 use formwork_serve::{Pace, Turn};
 use futures_util::stream;
@@ -128,7 +128,7 @@ pub(super) fn open(job: &Job) -> Result<(Line, Open, Response), Problem> {
     let frames = job.protocol.frames(&job.ask, &job.meta);
     let comment = frames.keep_alive().map_or_else(|| COMMENT.to_vec(), |event| written(&[event], media_type));
     let (client, mut response) = Client::new(&job.shared, &job.turn, media_type, comment);
-    job.head(&mut response);
+    job.head(&mut response, job.given.is_some() && job.has_one_protocol());
     // Proxies that collect a response would hold it back.
     response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
     Ok((Line { client, frames, media_type }, guard, response))
@@ -161,18 +161,18 @@ pub(super) async fn contract(
         let cancel = CancellationToken::new();
         let (eager, mut texts) = Eager::new();
         let observer = job.is_eager().then(|| Arc::new(eager) as Arc<dyn Observer>);
-        let input = engine::input(&mut job.ask, instructions);
+        let mut input = engine::input(&mut job.ask, instructions);
+        input.client.clone_from(&job.given);
+        let heard = job.heard();
         let one = |nth| {
             let extraction = ready.extraction(input.clone(), nth, &cancel);
-            match observer.clone() {
-                Some(observer) => extraction.with_observer(observer),
-                None => extraction,
-            }
-            .run()
+            let heard = heard.clone().map(|heard| heard as Arc<dyn Observer>);
+            observer.iter().cloned().chain(heard).fold(extraction, Extraction::with_observer).run()
         };
         let mut run = pin!(futures_util::future::join_all((0..job.ask.count).map(one)));
         let mut sent = String::new();
-        let opening = line.frames.open();
+        // The events of a target begin with its own.
+        let opening = if heard.is_some() { Vec::new() } else { line.frames.open() };
         let mut is_there = line.send(opening).await;
         if !is_there {
             cancel.cancel();
@@ -209,12 +209,18 @@ pub(super) async fn contract(
         let reply = job.finish(&mut results);
         job.cache(digests, &results);
         let reply = reply.and_then(|reply| held(&sent, reply));
-        let last = match &reply {
-            Ok(reply) => line.close(reply),
-            Err(problem) => line.frames.fail(problem),
+        let last = match (&reply, heard) {
+            (Ok(reply), Some(heard)) => {
+                let events = heard.events(job.protocol, reply, !job.ask.include_usage);
+                events.unwrap_or_else(|| {
+                    written(&[line.frames.open(), line.close(reply)].concat(), line.media_type)
+                })
+            }
+            (Ok(reply), None) => written(&line.close(reply), line.media_type),
+            (Err(problem), _) => written(&line.frames.fail(problem), line.media_type),
         };
         job.record.runs(&results, reply.as_ref().err()).await;
-        line.send(last).await;
+        line.client.send(last).await;
     }));
     Ok(response)
 }

@@ -17,7 +17,7 @@ use futures_util::future::{pending, try_join_all};
 use serde_json::Value;
 
 use super::job::{Job, late};
-use super::judge::{Found, Judge};
+use super::judge::{Found, Judge, instruction};
 use super::stream::{Line, open};
 use crate::ask::{Tool, Want};
 use crate::failover::{Attempt, Failed, first};
@@ -70,7 +70,7 @@ pub(super) async fn whole(mut job: Job) -> Result<Response, Problem> {
     let run = async move {
         let (made, result) = reply(&job, &judge, None, has_left.cancelled()).await;
         let warnings = result.as_ref().map(|reply| reply.warnings.clone()).unwrap_or_default();
-        let response = result.and_then(|reply| job.respond(&reply));
+        let response = result.and_then(|reply| job.respond(&reply, None));
         job.record.change(|run| judge.noted(&job.ask.want, run, warnings));
         job.record.calls(made, response.as_ref().err()).await;
         response
@@ -141,10 +141,7 @@ fn messages(job: &Job) -> Vec<Arc<Message>> {
     let mut messages = job.ask.messages.clone();
     let instruction = match &job.ask.want {
         Want::Tools { required: true, .. } => "Answer with a call of one of the tools.".to_owned(),
-        Want::Tools { format: Some((_, schema)), .. } => format!(
-            "If you call no tool, answer with a JSON document that satisfies this JSON Schema, and with nothing else:\n{}",
-            schema.value()
-        ),
+        Want::Tools { format: Some((_, schema)), .. } => instruction(schema.value()),
         _ => String::new(),
     };
     if !instruction.is_empty() {

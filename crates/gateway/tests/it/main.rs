@@ -9,6 +9,7 @@ mod extract;
 mod formats;
 mod keys;
 mod metering;
+mod native;
 mod outcomes;
 mod page;
 mod passing;

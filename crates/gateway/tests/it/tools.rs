@@ -141,10 +141,12 @@ pub(super) fn protocols() -> Vec<Protocol> {
                     .map(|call| json!({"type": "tool_use", "id": "c", "name": "save", "input": call}));
                 let content: Vec<Value> =
                     std::iter::once(text_part).filter(|_| !text.is_empty()).chain(calls).collect();
-                json!({"id": "x", "type": "message", "content": content, "stop_reason": "tool_use"})
+                let reason = if content.len() > 1 || text.is_empty() { "tool_use" } else { "end_turn" };
+                json!({"id": "x", "type": "message", "content": content, "stop_reason": reason})
             },
             stream: |text, calls| {
                 let mut documents = vec![json!({"type": "message_start", "message": {}})];
+                documents.push(json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}));
                 for half in halves(text) {
                     documents.push(json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": half}}));
                 }
@@ -157,7 +159,9 @@ pub(super) fn protocols() -> Vec<Protocol> {
                         documents.push(json!({"type": "content_block_delta", "index": nth + 1, "delta": {"type": "input_json_delta", "partial_json": half}}));
                     }
                 }
-                documents.push(json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}));
+                let reason = if calls.is_empty() { "end_turn" } else { "tool_use" };
+                documents.push(json!({"type": "message_delta", "delta": {"stop_reason": reason}}));
+                documents.push(json!({"type": "message_stop"}));
                 events(&documents)
             },
             cut: || {
@@ -205,8 +209,12 @@ pub(super) fn protocols() -> Vec<Protocol> {
 }
 
 impl Protocol {
+    pub(super) fn section(&self, url: &str) -> String {
+        (self.section)(url)
+    }
+
     pub(super) fn gate(&self, server: &Server) -> Gate {
-        Gate::new(&(self.section)(&server.url()))
+        Gate::new(&self.section(&server.url()))
     }
 
     pub(super) fn body(&self, stream: bool) -> Value {

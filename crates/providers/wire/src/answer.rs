@@ -29,6 +29,8 @@ pub(crate) struct Decoding {
     request_id: Option<String>,
     /// The rate limits that the headers report.
     limits: Vec<RateLimit>,
+    /// Whether the bytes of the body are passed on as well.
+    keeps: bool,
 }
 
 impl Decoding {
@@ -37,6 +39,7 @@ impl Decoding {
         decoder: Box<dyn Decoder>,
         transport: SharedTransport,
         head: &Parts,
+        keeps: bool,
     ) -> Self {
         let (status, request_id) = (head.status.as_u16(), request_id(head));
         let limits = rate_limits(head, transport.now());
@@ -50,18 +53,25 @@ impl Decoding {
             status,
             request_id,
             limits,
+            keeps,
         }
     }
 
-    /// Reads the rest of the body after the final delta. Errors in it do not affect the completion.
-    fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Reads the rest of the body after the final delta. Errors in it do not affect the completion. Returns the bytes if they are
+    /// passed on.
+    fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<Option<Delta>> {
         while let (Some(body), Some((_, left))) = (&mut self.body, &mut self.end) {
             match ready!(Pin::new(body).poll_next(cx)) {
-                Some(Ok(chunk)) if chunk.len() <= *left => *left -= chunk.len(),
+                Some(Ok(chunk)) if chunk.len() <= *left => {
+                    *left -= chunk.len();
+                    if self.keeps {
+                        return Poll::Ready(Some(Delta::Body(chunk.to_vec())));
+                    }
+                }
                 _ => break,
             }
         }
-        Poll::Ready(())
+        Poll::Ready(None)
     }
 
     /// Ends the body with a fault, to which the status and the identifier of the response are added.
@@ -80,7 +90,9 @@ impl Stream for Decoding {
         let this = &mut *self;
         loop {
             if this.end.is_some() {
-                ready!(this.poll_rest(cx));
+                if let Some(rest) = ready!(this.poll_rest(cx)) {
+                    return Poll::Ready(Some(Ok(rest)));
+                }
                 this.body = None;
                 return Poll::Ready(this.end.take().map(|(end, _)| Ok(end)));
             }
@@ -102,7 +114,12 @@ impl Stream for Decoding {
             }
             let Some(body) = &mut this.body else { return Poll::Ready(None) };
             let done = match ready!(Pin::new(body).poll_next(cx)) {
-                Some(Ok(chunk)) => this.decoder.push_bytes(chunk, &mut this.ready),
+                Some(Ok(chunk)) => {
+                    if this.keeps {
+                        this.ready.push_back(Delta::Body(chunk.to_vec()));
+                    }
+                    this.decoder.push_bytes(chunk, &mut this.ready)
+                }
                 Some(Err(fault)) => Err(fault),
                 None => {
                     this.body = None;

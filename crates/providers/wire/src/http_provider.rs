@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use formwork_core::{Answer, Call, Capabilities, Fault, FaultKind, Provider};
 
 use crate::answer::Decoding;
+use crate::client;
 use crate::fault::{media_type, quoted, request_id};
 use crate::prefill::{Prefilled, prefilled, refuses};
 use crate::transport::redacted;
@@ -70,7 +71,8 @@ impl<W: Wire> Http<W> {
     }
 
     async fn answer(&self, call: &Call) -> Result<Answer, Fault> {
-        let request = self.wire.encode(call)?;
+        let request = client::encode(&self.wire, call)?;
+        let keeps = client::is_sent(&request, call);
         let response = self.transport.send(request, call.deadline).await;
         let response = response.map_err(|fault| self.wire.transport_fault(call, fault))?;
         let (head, body) = response.into_parts();
@@ -92,7 +94,7 @@ impl<W: Wire> Http<W> {
                 .with_request_id(request_id(&head)));
         }
         let decoder = self.wire.decoder(call, &head);
-        Ok(Answer::new(Decoding::new(body, decoder, self.transport.clone(), &head)))
+        Ok(Answer::new(Decoding::new(body, decoder, self.transport.clone(), &head, keeps)))
     }
 }
 

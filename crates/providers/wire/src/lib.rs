@@ -30,6 +30,7 @@ pub mod cassette;
 pub mod lenient;
 
 mod answer;
+mod client;
 mod collector;
 mod config;
 mod decoder;

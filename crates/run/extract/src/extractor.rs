@@ -143,7 +143,11 @@ impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
 
     /// Puts the system prompt and the examples before the messages of the input.
     fn complete(&self, input: Input) -> Input {
-        let Input { messages, source, data, seed, settings, deadline, budget } = input;
+        let Input { messages, source, data, seed, settings, deadline, budget, mut client } = input;
+        if let Some(client) = &mut client {
+            let own = self.shared.system.iter().chain(&self.shared.examples).cloned();
+            Arc::make_mut(client).before.splice(0..0, own);
+        }
         let leading = messages.iter().take_while(|message| message.role == Role::System).count();
         let mut rest = messages.into_iter();
         // All system texts become one message, because many providers reject a second one.
@@ -160,7 +164,8 @@ impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
         messages.extend(self.shared.examples.iter().cloned());
         messages.extend(rest);
         let data = if data.is_null() { self.shared.data.clone() } else { data };
-        Input { messages, source, data, seed: seed.or(self.shared.seed), settings, deadline, budget }
+        let seed = seed.or(self.shared.seed);
+        Input { messages, source, data, seed, settings, deadline, budget, client }
     }
 }
 

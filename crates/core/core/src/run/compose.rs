@@ -10,8 +10,8 @@ use crate::feedback::cut_bytes;
 use crate::plan::Mode;
 use crate::root::opening;
 use crate::{
-    Ask, Call, Enforcement, Estimates, Failure, Finish, LowerRequest, Lowered, Message, Plan, Role, Rule,
-    Sampling, SamplingParameter, Target, Tighten,
+    Ask, Call, ClientRequest, Enforcement, Estimates, Failure, Finish, LowerRequest, Lowered, Message, Plan,
+    Role, Rule, Sampling, SamplingParameter, Target, Tighten,
 };
 
 impl Run {
@@ -20,10 +20,11 @@ impl Run {
         let target = self.position.target_of(plan).ok_or("the plan has no such target")?;
         let mode = self.position.mode_of(plan).ok_or("the target has no such dialect")?;
         let is_unending = self.request.ask == Ask::Whole && self.is_unending(target);
-        let task_messages;
+        let (task_messages, client);
         let (lowered, messages) = match &self.request.ask {
             Ask::Whole => {
-                let mut messages = self.task(mode.instruction.as_ref());
+                let mut messages = with_instruction(&self.input.messages, mode.instruction.as_ref());
+                client = self.client(mode.instruction.as_ref());
                 task_messages = messages.len();
                 let failure = self.drafts.failure(&self.ledger);
                 if let Some(feedback) = self.request.feedback.as_deref()
@@ -53,8 +54,10 @@ impl Run {
                 let instruction = lowered
                     .prompt_schema
                     .as_ref()
-                    .map(|prompt_schema| plan.options.instruction.message(prompt_schema, "object"));
-                let mut messages = self.task(instruction.map(Arc::new).as_ref());
+                    .map(|prompt_schema| plan.options.instruction.message(prompt_schema, "object"))
+                    .map(Arc::new);
+                let mut messages = with_instruction(&self.input.messages, instruction.as_ref());
+                client = self.client(instruction.as_ref());
                 task_messages = messages.len();
                 messages.push(Arc::new(Message::user(self.patch_words(plan, paths))));
                 (Arc::new(lowered), messages)
@@ -93,6 +96,7 @@ impl Run {
             prefill,
             task_messages,
             is_repeated: self.counters.attempts > 0 || self.expects_reask,
+            client,
         };
         Ok((call, skipped))
     }
@@ -175,29 +179,11 @@ impl Run {
         plan.options.max_tokens.or_else(default)
     }
 
-    /// Returns the input's messages, with the instruction at the end of the system message or as a system message.
-    fn task(&self, instruction: Option<&Arc<Message>>) -> Vec<Arc<Message>> {
-        let given = &self.input.messages;
-        // A re-ask adds up to two messages.
-        let mut messages = Vec::with_capacity(given.len() + 3);
-        let Some(instruction) = instruction else {
-            messages.extend_from_slice(given);
-            return messages;
-        };
-        match given.split_first().filter(|(first, _)| first.role == Role::System) {
-            Some((first, rest)) => {
-                let mut first = Message::clone(first);
-                first.push_text("\n\n");
-                instruction.texts().for_each(|text| first.push_text(text));
-                messages.push(Arc::new(first));
-                messages.extend_from_slice(rest);
-            }
-            None => {
-                messages.push(Arc::clone(instruction));
-                messages.extend_from_slice(given);
-            }
-        }
-        messages
+    /// Returns the request of the client, with the instruction before its dialogue.
+    fn client(&self, instruction: Option<&Arc<Message>>) -> Option<Arc<ClientRequest>> {
+        let client = self.input.client.as_ref()?;
+        let before = with_instruction(&client.before, instruction);
+        Some(Arc::new(ClientRequest { before, ..ClientRequest::clone(client) }))
     }
 
     /// Returns the policy's sampling parameters with the seed of this attempt, limited to those that the target supports,
@@ -226,6 +212,30 @@ impl Run {
         }
         (sampling, skipped)
     }
+}
+
+/// Returns these messages, with the instruction at the end of the system message or as a system message.
+fn with_instruction(given: &[Arc<Message>], instruction: Option<&Arc<Message>>) -> Vec<Arc<Message>> {
+    // A re-ask adds up to two messages.
+    let mut messages = Vec::with_capacity(given.len() + 3);
+    let Some(instruction) = instruction else {
+        messages.extend_from_slice(given);
+        return messages;
+    };
+    match given.split_first().filter(|(first, _)| first.role == Role::System) {
+        Some((first, rest)) => {
+            let mut first = Message::clone(first);
+            first.push_text("\n\n");
+            instruction.texts().for_each(|text| first.push_text(text));
+            messages.push(Arc::new(first));
+            messages.extend_from_slice(rest);
+        }
+        None => {
+            messages.push(Arc::clone(instruction));
+            messages.extend_from_slice(given);
+        }
+    }
+    messages
 }
 
 /// The maximum number of bytes that a re-ask quotes of an answer that was cut off.

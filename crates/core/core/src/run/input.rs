@@ -6,7 +6,7 @@ use serde_json::Value;
 
 #[cfg(doc)]
 use crate::Context;
-use crate::{Cost, Message, ModelSettings};
+use crate::{ClientRequest, Cost, Message, ModelSettings};
 
 /// The input of a run: the dialogue, and the data for checks.
 ///
@@ -39,6 +39,9 @@ pub struct Input {
     /// The most that the run may cost, in the place of the plan's budget. A target without a price is not called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Cost>,
+    /// The request of a client that the run answers, whose dialogue is that of `messages`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<Arc<ClientRequest>>,
 }
 
 impl Input {
@@ -46,7 +49,16 @@ impl Input {
     pub fn new(messages: impl IntoIterator<Item = impl Into<Message>>) -> Self {
         let messages: Vec<_> = messages.into_iter().map(|message| Arc::new(message.into())).collect();
         let source = messages.last().map(|message| message.text()).unwrap_or_default();
-        Self { messages, source, data: Value::Null, seed: None, settings: None, deadline: None, budget: None }
+        Self {
+            messages,
+            source,
+            data: Value::Null,
+            seed: None,
+            settings: None,
+            deadline: None,
+            budget: None,
+            client: None,
+        }
     }
 
     crate::setters! {
@@ -76,6 +88,8 @@ impl Input {
         pub const fn with_deadline(Some(deadline): Duration);
         /// Sets the most that the run may cost (default: the plan's).
         pub const fn with_budget(Some(budget): Cost);
+        /// Sets the request of a client that the run answers (default: none).
+        pub fn with_client(Some(client): Arc<ClientRequest>);
     }
 
     /// Returns a lower bound on the tokens of the text of the dialogue: at least one for each word, and one for 128 bytes. Han

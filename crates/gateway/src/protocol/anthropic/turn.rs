@@ -1,8 +1,8 @@
 //! The model's turns in the Messages API.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::protocol::turn::{Turn, is_unfinished, items, set_part};
+use crate::protocol::turn::{Turn, add_text, is_unfinished, items, set_part};
 
 pub(super) use crate::protocol::openai::add_message;
 
@@ -44,4 +44,14 @@ pub(super) fn event(turn: &mut Turn, data: &Value) {
 /// Replaces the text of a response.
 pub(super) fn set_text(body: &mut Value, _: u64, text: &str) {
     set_part(&mut body["content"], "text", text);
+}
+
+/// Sets the format of the answer.
+pub(super) fn set_format(body: &mut Value, _: &str, schema: &Value) {
+    body["output_config"]["format"] = json!({"type": "json_schema", "schema": schema});
+}
+
+/// Adds instructions to those of a request.
+pub(super) fn add_instructions(body: &mut Value, text: &str) {
+    add_text(&mut body["system"], text);
 }

@@ -36,6 +36,10 @@ impl Protocol for Ollama {
         (RawProtocol::Ollama, path)
     }
 
+    fn has_wire(&self) -> bool {
+        *self == Self::Chat
+    }
+
     fn is_plain(&self, body: &Document<'_>) -> bool {
         (*self == Self::Generate || body.is_empty(["tools"])) && body.is_empty(["format"])
     }

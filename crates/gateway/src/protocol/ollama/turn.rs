@@ -6,6 +6,7 @@ use crate::protocol::openai;
 use crate::protocol::turn::{Turn, is_unfinished, items};
 
 pub(super) use self::{read as event, read as whole};
+pub(super) use crate::protocol::openai::add_instructions;
 
 /// Reads a response, or a line of a stream.
 pub(super) fn read(turn: &mut Turn, body: &Value) {
@@ -38,4 +39,9 @@ pub(super) fn add_message(body: &mut Value, text: &str) {
         Some(prompt) => body["prompt"] = format!("{prompt}\n\n{text}").into(),
         None => openai::add_message(body, text),
     }
+}
+
+/// Sets the format of the answer.
+pub(super) fn set_format(body: &mut Value, _: &str, schema: &Value) {
+    body["format"] = schema.clone();
 }

@@ -12,7 +12,7 @@ use crate::document::Document;
 
 pub(super) use reply::error;
 pub(super) use request::FIELDS;
-pub(super) use turn::add_message;
+pub(super) use turn::{add_instructions, add_message};
 
 /// Chat Completions.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::protocol::turn::{Turn, is_unfinished, items, set_part};
+use crate::protocol::turn::{Turn, add_text, is_unfinished, items, set_part};
 
 pub(super) use self::{read as event, read as whole};
 
@@ -50,5 +50,21 @@ pub(super) fn set_text(body: &mut Value, answer: u64, text: &str) {
 pub(in crate::protocol) fn add_message(body: &mut Value, text: &str) {
     if let Some(messages) = body["messages"].as_array_mut() {
         messages.push(json!({"role": "user", "content": text}));
+    }
+}
+
+/// Sets the format of the answer.
+pub(super) fn set_format(body: &mut Value, name: &str, schema: &Value) {
+    let schema = json!({"name": name, "schema": schema, "strict": true});
+    body["response_format"] = json!({"type": "json_schema", "json_schema": schema});
+}
+
+/// Adds instructions to the system message of a request, or as one.
+pub(in crate::protocol) fn add_instructions(body: &mut Value, text: &str) {
+    let Some(messages) = body["messages"].as_array_mut() else { return };
+    let is_system = |message: &&mut Value| message["role"] == "system" || message["role"] == "developer";
+    match messages.first_mut().filter(is_system) {
+        Some(system) => add_text(&mut system["content"], text),
+        None => messages.insert(0, json!({"role": "system", "content": text})),
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::protocol::turn::{Turn, items, set_part};
+use crate::protocol::turn::{Turn, add_text, items, set_part};
 
 /// Reads a response.
 pub(super) fn whole(turn: &mut Turn, body: &Value) {
@@ -62,4 +62,14 @@ pub(super) fn add_message(body: &mut Value, text: &str) {
             *input = json!([first, message]);
         }
     }
+}
+
+/// Sets the format of the answer.
+pub(super) fn set_format(body: &mut Value, name: &str, schema: &Value) {
+    body["text"]["format"] = json!({"type": "json_schema", "name": name, "schema": schema, "strict": true});
+}
+
+/// Adds instructions to those of a request.
+pub(super) fn add_instructions(body: &mut Value, text: &str) {
+    add_text(&mut body["instructions"], text);
 }

@@ -1,0 +1,281 @@
+//! A contract and a target of the protocol of the request: the request keeps all that the contract does not decide, the response is
+//! the target's own, and what a run does is done all the same: lowering, patches, coercion, rules, evidence.
+
+use formwork_testkit::server::{Reply, Server};
+use serde_json::{Value, json};
+
+use super::extract::Folder;
+use super::support::{Gate, limits, openai, section, targets};
+use super::tools::{Protocol, protocols};
+
+/// A named contract with instructions, an example and a rule.
+const PERSON: &str = r#"
+instructions: Extract the person.
+schema: {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer", "maximum": 150}}, "required": ["name", "age"], "additionalProperties": false}
+examples:
+  - input: Ada, 36, counts.
+    output: {"name": "Ada", "age": 36}
+rules:
+  - {rule: grounded, target: $.name}
+"#;
+
+const RIGHT: &str = r#"{"name":"Maria","age":34}"#;
+
+fn contracts(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    folder.write("person.yaml", PERSON);
+    folder
+}
+
+fn gate(protocol: &Protocol, server: &Server, folder: &Folder) -> Gate {
+    let builder = targets(&protocol.section(&server.url()));
+    Gate::start(builder.with_limits(limits()).with_contracts(&folder.0))
+}
+
+/// A request without a contract of its own, with members that no run knows, a late system message and thoughts.
+fn request(protocol: &Protocol, stream: bool) -> Value {
+    let mut body = protocol.body(stream);
+    body.as_object_mut().unwrap().remove("tools");
+    let text = json!({"role": "user", "content": "Maria, 34"});
+    match protocol.name {
+        "openai" => {
+            body["messages"] = json!([{"role": "system", "content": "Be exact."}, text]);
+            body["logprobs"] = true.into();
+            body["store"] = true.into();
+            body["metadata"] = json!({"team": "a"});
+        }
+        "responses" => {
+            body["instructions"] = "Be exact.".into();
+            body["reasoning"] = json!({"effort": "low", "summary": "auto"});
+            body["text"] = json!({"verbosity": "low"});
+            body["store"] = true.into();
+        }
+        "anthropic" => {
+            body["system"] =
+                json!([{"type": "text", "text": "Be exact.", "cache_control": {"type": "ephemeral"}}]);
+            body["messages"] = json!([{"role": "user", "content": [
+                {"type": "document", "source": {"type": "url", "url": "https://example.org/a.pdf"}},
+                {"type": "text", "text": "Maria, 34"},
+            ]}]);
+            body["output_config"] = json!({"effort": "low"});
+            body["max_tokens"] = 4_000.into();
+            body["thinking"] = json!({"type": "enabled", "budget_tokens": 2_000});
+        }
+        _ => {
+            body["messages"] = json!([{"role": "system", "content": "Be exact."}, text]);
+            body["keep_alive"] = "5m".into();
+            body["options"] = json!({"mirostat": 2, "num_ctx": 64});
+        }
+    }
+    body
+}
+
+fn sent(server: &Server) -> Vec<Value> {
+    server.received().iter().map(|received| serde_json::from_slice(&received.body).unwrap()).collect()
+}
+
+/// The members that a contract may change.
+fn is_of_contract(name: &str) -> bool {
+    let dialogue = ["messages", "input", "system", "instructions"].contains(&name);
+    dialogue || ["response_format", "format", "text", "output_config", "model"].contains(&name)
+}
+
+/// All members of the client that the contract does not decide, members of members included.
+fn assert_kept(given: &Value, sent: &Value, at: &str) {
+    for (name, value) in given.as_object().unwrap() {
+        match value {
+            _ if !is_of_contract(name) && !["options", "stream_options"].contains(&name.as_str()) => {
+                assert_eq!(sent[name], *value, "{at}: {name}")
+            }
+            Value::Object(members) if !["messages", "input"].contains(&name.as_str()) => {
+                members
+                    .iter()
+                    .for_each(|(member, value)| assert_eq!(sent[name][member], *value, "{at}: {member}"));
+            }
+            _ => {}
+        }
+    }
+    // Every message of the client is there, in order and unchanged, but for the system message.
+    let list = if given["input"].is_null() { "messages" } else { "input" };
+    let Some(messages) = given[list].as_array() else { return };
+    let all = sent[list].as_array().unwrap();
+    let own: Vec<_> = messages.iter().filter(|message| message["role"] != "system").collect();
+    let kept: Vec<_> = all.iter().filter(|message| own.contains(message)).collect();
+    assert_eq!(kept, own, "{at}: {sent}");
+    let leading = all.iter().take_while(|message| message["role"] == "system").count();
+    assert!(all.iter().skip(leading).all(|message| message["role"] != "system"), "{at}: {sent}");
+    assert!(leading <= 1, "{at}: {sent}");
+}
+
+#[test]
+fn a_named_contract_keeps_the_request_and_the_response_of_its_protocol() {
+    let folder = contracts("native");
+    for protocol in protocols() {
+        for stream in [false, true] {
+            let at = format!("{}, stream {stream}", protocol.name);
+            let body = request(&protocol, stream);
+            // Too high, invented, then right: the corrections are messages behind those of the client.
+            let wrong = protocol.reply(stream, r#"{"name":"Maria","age":340}"#, &[], 9).0;
+            let foreign = protocol.reply(stream, r#"{"name":"Petra","age":34}"#, &[], 9).0;
+            let (right, bytes) = protocol.reply(stream, RIGHT, &[], 9);
+            let server = Server::start([foreign, wrong, right]).unwrap();
+            let contract = [("x-formwork-contract", "person"), ("anthropic-beta", "files-api")];
+            let got = gate(&protocol, &server, &folder).post(protocol.path, &contract, &body);
+            assert_eq!((got.status, got.header("x-formwork-ignored")), (200, None), "{at}: {}", got.text());
+            let sent = sent(&server);
+            for (nth, sent) in sent.iter().enumerate() {
+                assert_kept(&body, sent, &format!("{at}, call {nth}"));
+                let text = sent.to_string();
+                // The instructions of the client, of the contract, and its example.
+                let has =
+                    ["Be exact.", "Extract the person.", "Ada, 36, counts."].map(|part| text.contains(part));
+                assert_eq!(has, [true; 3], "{at}, call {nth}: {text}");
+                assert_eq!(text.contains("cache_control"), protocol.name == "anthropic", "{at}: {text}");
+            }
+            let beta = server.received()[0].header("anthropic-beta").map(str::to_owned);
+            assert_eq!(beta.as_deref(), Some("files-api"), "{at}");
+            assert!(sent.len() >= 2, "{at}: {}", got.text());
+            // The response is that of the last whole answer; its identifier and all else are the target's.
+            let text = got.text();
+            assert!(
+                text.contains("Maria") && !text.contains("Petra") && !text.contains("340"),
+                "{at}: {text}"
+            );
+            if sent.len() == 3 && stream {
+                assert_eq!(text, String::from_utf8(bytes).unwrap(), "{at}");
+            }
+            if !stream && protocol.name != "ollama" {
+                assert_eq!(got.json()["id"], "x", "{at}: {text}");
+            }
+        }
+    }
+}
+
+/// A response that needs no correction comes back byte for byte.
+#[test]
+fn a_valid_response_passes_byte_for_byte() {
+    let folder = contracts("bytes");
+    for protocol in protocols() {
+        for stream in [false, true] {
+            for size in [3, 4_096] {
+                let (reply, bytes) = protocol.reply(stream, RIGHT, &[], size);
+                let server = Server::start([reply]).unwrap();
+                let got = gate(&protocol, &server, &folder).post(
+                    protocol.path,
+                    &[("x-formwork-contract", "person")],
+                    &request(&protocol, stream),
+                );
+                let at = format!("{}, stream {stream}", protocol.name);
+                assert_eq!((got.status, got.text()), (200, String::from_utf8(bytes).unwrap()), "{at}");
+            }
+        }
+    }
+}
+
+/// A patch corrects one value, and the rest of the response stays the target's: its thoughts, log probabilities and identifiers.
+#[test]
+fn a_patch_changes_the_text_of_the_targets_response_alone() {
+    let message = json!({"role": "assistant", "content": r#"{"name":"Maria","age":"about 34"}"#});
+    let first = json!({
+        "id": "chatcmpl-9", "object": "chat.completion", "model": "m-1-2026", "service_tier": "flex",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": {"content": [{"token": "{", "logprob": -0.1, "bytes": [123], "top_logprobs": []}]}}],
+        "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
+    });
+    let patch = json!({"choices": [{"message": {"content": r#"{"age":34}"#}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 7, "completion_tokens": 2}});
+    let server = Server::start([Reply::json(first.to_string()), Reply::json(patch.to_string())]).unwrap();
+    let folder = contracts("patch");
+    let protocol = &protocols()[0];
+    let got = gate(protocol, &server, &folder).post(
+        protocol.path,
+        &[("x-formwork-contract", "person"), ("x-formwork-evidence", "on")],
+        &request(protocol, false),
+    );
+    let (body, calls) = (got.json(), server.received().len());
+    assert_eq!((got.status, calls, got.header("x-formwork-calls")), (200, 2, Some("2")), "{}", got.text());
+    assert_eq!(body["choices"][0]["message"]["content"], RIGHT);
+    for part in ["id", "service_tier", "model"] {
+        assert_eq!(body[part], first[part], "{part}");
+    }
+    assert_eq!(body["choices"][0]["logprobs"], first["choices"][0]["logprobs"]);
+    // The tokens are those of both calls.
+    assert_eq!(
+        (&body["usage"]["prompt_tokens"], &body["usage"]["completion_tokens"]),
+        (&json!(17), &json!(7))
+    );
+    let evidence = &body["usage"]["formwork"]["evidence"];
+    assert_eq!(evidence[0]["status"], "exact", "{body}");
+}
+
+/// Beside tools the contract judges the final message, with its rules.
+#[test]
+fn a_named_contract_judges_the_final_message_beside_tools() {
+    let folder = contracts("final");
+    for protocol in protocols() {
+        for stream in [false, true] {
+            let at = format!("{}, stream {stream}", protocol.name);
+            let body = protocol.body(stream);
+            let (call, called) = protocol.reply(stream, "", &[json!({"age": 34})], 9);
+            let foreign = protocol.reply(stream, r#"{"name":"Petra","age":34}"#, &[], 9).0;
+            let (right, bytes) = protocol.reply(stream, RIGHT, &[], 9);
+            let server = Server::start([call, foreign, right]).unwrap();
+            let gate = gate(&protocol, &server, &folder);
+            let ask = || gate.post(protocol.path, &[("x-formwork-contract", "person")], &body);
+            let got = ask();
+            assert_eq!((got.status, got.body == called), (200, true), "{at}: {}", got.text());
+            let got = ask();
+            assert_eq!((got.status, got.body == bytes), (200, true), "{at}: {}", got.text());
+            for sent in sent(&server) {
+                assert_kept(&body, &sent, &at);
+                let text = sent.to_string();
+                let has = ["Extract the person.", "Ada, 36, counts.", "additionalProperties"];
+                assert!(has.iter().all(|part| text.contains(part)), "{at}: {text}");
+            }
+        }
+    }
+    // The same where the request is translated.
+    let protocol = &protocols()[2];
+    let server = Server::start([
+        protocols()[0].reply(false, r#"{"name":"Petra","age":34}"#, &[], 9).0,
+        protocols()[0].reply(false, RIGHT, &[], 9).0,
+    ])
+    .unwrap();
+    let builder = targets(&openai(&server.url())).with_limits(limits()).with_contracts(&folder.0);
+    let got =
+        Gate::start(builder).post(protocol.path, &[("x-formwork-contract", "person")], &protocol.body(false));
+    assert_eq!((got.status, server.received().len()), (200, 2), "{}", got.text());
+    assert!(got.text().contains("Maria"), "{}", got.text());
+    assert!(sent(&server)[0].to_string().contains("Ada, 36, counts."));
+}
+
+/// The next target may have another protocol: it gets what can be said there, and the response names the rest.
+#[test]
+fn a_target_of_another_protocol_loses_what_is_named() {
+    let folder = contracts("next");
+    let other = protocols().remove(2);
+    let (down, server) = (
+        Server::start([Reply::json("{}").with_status(503)]).unwrap(),
+        Server::start([other.reply(false, RIGHT, &[], 99).0]).unwrap(),
+    );
+    let config = format!(
+        "{}{}[lists.all]\ntargets = [\"primary\", \"second\"]\n",
+        openai(&down.url()),
+        section("second", "anthropic", &server.url())
+    );
+    let gate = Gate::start(targets(&config).with_limits(limits()).with_contracts(&folder.0));
+    let protocol = &protocols()[0];
+    let mut body = request(protocol, false);
+    body["model"] = "all".into();
+    let got = gate.post(protocol.path, &[("x-formwork-contract", "person")], &body);
+    assert_eq!(got.status, 200, "{}", got.text());
+    let ignored = got.header("x-formwork-ignored").unwrap_or_default();
+    assert!(ignored == "logprobs, metadata, store", "{ignored}");
+    assert!(sent(&server)[0]["store"].is_null());
+    assert_eq!(got.json()["choices"][0]["message"]["content"], RIGHT);
+
+    // A document cannot be said there at all: the target is left out.
+    body["messages"][1]["content"] =
+        json!([{"type": "text", "text": "Maria, 34"}, {"type": "file", "file": {"file_id": "f"}}]);
+    let got = gate.post(protocol.path, &[("x-formwork-contract", "person")], &body);
+    assert!(got.status >= 500, "{}", got.text());
+    assert_eq!(server.received().len(), 1);
+}
