@@ -35,6 +35,8 @@ fn a_page_reads_runs_by_their_ids_and_sorts_nothing() {
         RunQuery { user: text("u"), tag: text("t"), text: text("x"), ..all() },
         RunQuery { class: text("type"), ..all() },
         RunQuery { class: text("type"), path: text("$.a[*]"), ..all() },
+        RunQuery { called: text("m"), ..all() },
+        RunQuery { class: text("type"), path: text("$.a[*]"), called: text("m"), ..all() },
         RunQuery { feedback: Some(Feedback::Bad), retried: true, unsure: true, ..all() },
     ];
     for query in queries {

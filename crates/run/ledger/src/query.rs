@@ -103,6 +103,8 @@ pub struct RunQuery {
     pub class: Option<String>,
     /// Runs with a violation at this path; `$.items[*].price` is any index.
     pub path: Option<String>,
+    /// Runs with a call of this model; with `class` or `path`, the call that they are about.
+    pub called: Option<String>,
     /// Runs with this text, in any case, in their message, user, tags, contract, model or target.
     pub text: Option<String>,
     /// Runs with this feedback.
@@ -358,6 +360,13 @@ impl Conditions {
         }
     }
 
+    /// Returns a further condition on a column; empty without a value.
+    fn and(&mut self, column: &str, value: Option<String>) -> String {
+        let Some(value) = value else { return String::new() };
+        self.values.push(value.into());
+        format!(" AND {column} = ?{}", self.values.len())
+    }
+
     fn also(&mut self, sql: &str) {
         self.sql.push_str(if self.sql.is_empty() { " WHERE " } else { " AND " });
         self.sql.push_str(sql);
@@ -393,26 +402,24 @@ impl RunQuery {
         if self.retried {
             all.also("run.attempts > 1");
         }
-        match (&self.class, &self.path) {
-            (class, Some(path)) => {
-                // One violation must satisfy both conditions.
-                let class = class.as_ref().map(|class| {
-                    all.values.push(class.clone().into());
-                    format!(" AND class = ?{}", all.values.len())
-                });
-                let class = class.unwrap_or_default();
+        // One violation of one call must satisfy all conditions.
+        let class = all.and("class", self.class.clone());
+        let called = all.and("model", self.called.clone());
+        let of_violation = if called.is_empty() {
+            class.clone()
+        } else {
+            format!("{class} AND EXISTS (SELECT 1 FROM attempt WHERE attempt.run = run.id AND attempt.call = violation.call{called})")
+        };
+        let violation = "EXISTS (SELECT 1 FROM violation WHERE violation.run = run.id";
+        let call = format!("EXISTS (SELECT 1 FROM attempt WHERE attempt.run = run.id{class}{called})");
+        match &self.path {
+            Some(path) => {
                 let matches = if path.contains("[*]") { "general(path)" } else { "path" };
-                let sql = format!(
-                    "EXISTS (SELECT 1 FROM violation WHERE violation.run = run.id AND {matches} = @{class})"
-                );
-                all.add(&sql, Some(path.clone()));
+                all.add(&format!("{violation} AND {matches} = @{of_violation})"), Some(path.clone()));
             }
-            (Some(class), None) => all.add(
-                "(EXISTS (SELECT 1 FROM violation WHERE violation.run = run.id AND class = @)
-                 OR EXISTS (SELECT 1 FROM attempt WHERE attempt.run = run.id AND class = @))",
-                Some(class.clone()),
-            ),
-            (None, None) => {}
+            None if self.class.is_some() => all.also(&format!("({violation}{of_violation}) OR {call})")),
+            None if self.called.is_some() => all.also(&call),
+            None => {}
         }
         all
     }

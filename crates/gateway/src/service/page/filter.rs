@@ -19,7 +19,7 @@ pub(super) struct Field {
 const SCAN: usize = 50_000;
 
 /// All fields of the form, by name, with their labels.
-const FIELDS: [(&str, &str); 16] = [
+const FIELDS: [(&str, &str); 17] = [
     ("text", "Text"),
     ("since", "Since, in seconds (Unix time)"),
     ("until", "Before, in seconds (Unix time)"),
@@ -33,6 +33,7 @@ const FIELDS: [(&str, &str); 16] = [
     ("tag", "Tag"),
     ("class", "Class of a violation"),
     ("path", "Path of a violation"),
+    ("called", "Model of a call"),
     ("feedback", "Feedback"),
     ("retried", "Retried"),
     ("unsure", "Unsure"),
@@ -104,6 +105,7 @@ impl Filter {
             tag: text("tag"),
             class: text("class"),
             path: text("path"),
+            called: text("called"),
             text: text("text"),
             retried: self.get("retried").is_some(),
             unsure: self.get("unsure").is_some(),

@@ -192,10 +192,10 @@ fn bars(days: &[Group]) -> Vec<Bar> {
 
 fn reasons(reasons: Vec<HourlyReason>, start: &str) -> Table {
     let row = |one: HourlyReason| {
-        // The model of a reason is the call's; that of a run is its last call's, so it is no filter here.
         let filter = [
             ("class", one.class.as_str()),
             ("path", &one.path),
+            ("called", &one.model),
             ("contract", &one.contract),
             ("since", start),
         ];

@@ -77,6 +77,21 @@ proptest! {
         if let Some((class, path)) = class {
             cases.push((RunQuery { class: Some(class.clone()), path: Some(path.clone()), ..none() },
                 Box::new(move |run| has(run, class, path))));
+            // The call that has the violation, and no other of the same run.
+            let call = sample.calls.iter().find(|call| call.violations.iter().any(|one| (&one.class, &one.path) == (class, path))).unwrap();
+            let of = |called: &str, run: &RunRecord| run.calls.iter().filter(|call| call.model == called).flat_map(|call| &call.violations)
+                .any(|one| (&one.class, &one.path) == (class, path));
+            for called in [call.model.clone(), "no such model".to_owned()] {
+                cases.push((RunQuery { class: Some(class.clone()), path: Some(path.clone()), called: Some(called.clone()), ..none() },
+                    Box::new(move |run| of(&called, run))));
+            }
+        }
+        if let Some(call) = sample.calls.first() {
+            let called = |run: &RunRecord| run.calls.iter().any(|other| other.model == call.model);
+            cases.push((RunQuery { called: Some(call.model.clone()), ..none() }, Box::new(called)));
+            let failed = |run: &RunRecord| run.calls.iter().any(|other| other.model == call.model
+                && (other.class == call.class || other.violations.iter().any(|one| one.class == call.class)));
+            cases.push((RunQuery { class: Some(call.class.to_string()), called: Some(call.model.clone()), ..none() }, Box::new(failed)));
         }
         for (query, agrees) in cases {
             let mut expected: Vec<_> = runs.iter().filter(|run| agrees(run)).map(|run| run.id).collect();
