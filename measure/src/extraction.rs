@@ -1,6 +1,8 @@
 //! `cargo evals extraction`: arguments of functions, extracted by a real model and compared with the values that people accept.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use formwork::config::{Config, Named, TargetList};
@@ -14,6 +16,7 @@ use crate::accepted::is_accepted;
 use crate::bench::runtime;
 use crate::corpora::{rows, text};
 use crate::mixed::{STEP, mixed};
+use crate::workspace;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -55,6 +58,8 @@ enum Side {
     Formwork,
     /// An extractor with the default model in this process
     InProcess,
+    /// instructor of PyPI over the server, with up to three retries (needs Python and PyPI)
+    Instructor,
 }
 
 #[derive(Default)]
@@ -102,6 +107,7 @@ impl Args {
     async fn score(&self, side: Side, rows: &[Value]) -> Result<Score, String> {
         let backends = match side {
             Side::Raw => Vec::new(),
+            Side::Instructor => return self.score_instructor(rows),
             Side::Formwork => backends(&self.config, &self.provider).await?,
             Side::InProcess => {
                 let config = Config::from_toml("[providers.default]\nkind = \"local\"\n");
@@ -138,18 +144,57 @@ impl Args {
         })
     }
 
-    /// Sends one request without Formwork to the server of the provider.
-    async fn ask_server(&self, row: &Value) -> Result<Extracted, String> {
-        #[derive(Deserialize)]
-        struct Server {
-            base_url: String,
-            model: String,
-        }
+    fn server(&self) -> Result<Server, String> {
         let config = Config::load(&self.config).map_err(|error| error.to_string())?;
         let Ok(Named::Provider(section)) = config.named(&self.provider) else {
             return Err(format!("`{}` is no provider of {}", self.provider, self.config.display()));
         };
-        let Server { base_url, model } = section.read().map_err(|error| error.to_string())?;
+        section.read().map_err(|error| error.to_string())
+    }
+
+    /// Returns the score of instructor over the server, whose values are judged by the same measure.
+    fn score_instructor(&self, rows: &[Value]) -> Result<Score, String> {
+        #[derive(Deserialize)]
+        struct Answer {
+            value: Option<Value>,
+            #[serde(default)]
+            error: String,
+            calls: usize,
+            output: u64,
+        }
+        let Server { base_url, model } = self.server()?;
+        let mut command = Command::new("python3");
+        command.arg(workspace::root().join("measure/peers/arguments.py")).args([&base_url, &model]);
+        command.args([self.temperature.to_string(), self.max_tokens.to_string()]);
+        let failed = |error: std::io::Error| format!("python3: {error}");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(failed)?;
+        let mut lines = String::new();
+        for row in rows {
+            let row = json!({"id": row["id"], "input": input(row), "schema": row["schema"]});
+            lines.push_str(&format!("{row}\n"));
+        }
+        // The script reads a row only when the one before it is answered.
+        let mut stdin = child.stdin.take().ok_or("python3 has no standard input")?;
+        let writer = std::thread::spawn(move || stdin.write_all(lines.as_bytes()));
+        let output = child.wait_with_output().map_err(failed)?;
+        writer.join().map_err(|_| "the rows cannot be written")?.map_err(failed)?;
+        let answers = String::from_utf8_lossy(&output.stdout);
+        if answers.lines().count() != rows.len() {
+            return Err(format!("instructor answered {} of {} rows", answers.lines().count(), rows.len()));
+        }
+        let mut score = Score::default();
+        for (row, line) in rows.iter().zip(answers.lines()) {
+            let Answer { value, error, calls, output } =
+                serde_json::from_str(line).map_err(|error| format!("{error}: {line}"))?;
+            let value = value.ok_or(error).and_then(|value| judged(row, value));
+            score.add(row, &Extracted { value, calls, output }, self.verbose);
+        }
+        Ok(score)
+    }
+
+    /// Sends one request without Formwork to the server of the provider.
+    async fn ask_server(&self, row: &Value) -> Result<Extracted, String> {
+        let Server { base_url, model } = self.server()?;
         // reqwest panics without a default crypto provider; an error means that there is one already.
         _ = rustls::crypto::ring::default_provider().install_default();
         let schema = json!({"name": "answer", "strict": true, "schema": row["schema"]});
@@ -170,15 +215,25 @@ impl Args {
         let output = answer["usage"]["completion_tokens"].as_u64().unwrap_or_default();
         let said = answer["choices"][0]["message"]["content"].as_str().unwrap_or_default();
         let value = serde_json::from_str(said).map_err(|error| format!("{error}: {answer}"));
-        let value = value.and_then(|value| {
-            let inline = Inline::new("answer", row["schema"].clone());
-            let contract: Contract = formwork_schema::contract_for(std::sync::Arc::new(inline))
-                .map_err(|error| error.to_string())?;
-            let judged = contract.judge(&value, &Context::EMPTY).violations;
-            judged.first().map_or(Ok(value), |violation| Err(violation.to_string()))
-        });
+        let value = value.and_then(|value| judged(row, value));
         Ok(Extracted { value, calls: 1, output })
     }
+}
+
+/// The server of a provider.
+#[derive(Deserialize)]
+struct Server {
+    base_url: String,
+    model: String,
+}
+
+/// Returns a value that satisfies the schema of its row.
+fn judged(row: &Value, value: Value) -> Result<Value, String> {
+    let inline = Inline::new("answer", row["schema"].clone());
+    let contract: Contract =
+        formwork_schema::contract_for(std::sync::Arc::new(inline)).map_err(|error| error.to_string())?;
+    let judged = contract.judge(&value, &Context::EMPTY).violations;
+    judged.first().map_or(Ok(value), |violation| Err(violation.to_string()))
 }
 
 /// Returns the text that a model gets: the description of the function, and the dialogue.

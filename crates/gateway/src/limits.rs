@@ -18,7 +18,7 @@ pub struct Limits {
     pub max_contracts: usize,
     /// The most attempts of a request, over all targets (default: 10).
     pub max_attempts: u32,
-    /// The most answers to a request, `n` (default: 4).
+    /// The most answers to a request, `n` (default: 128, which is the maximum of OpenAI).
     pub max_choices: u32,
     /// The time that the head of a request may take to arrive; a connection without a request is closed after it (default: 10 s).
     pub head_timeout: Duration,
@@ -109,7 +109,7 @@ impl Default for Limits {
             compile_timeout: Duration::from_secs(5),
             max_contracts: 512,
             max_attempts: 10,
-            max_choices: 4,
+            max_choices: 128,
             head_timeout: Duration::from_secs(10),
             read_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(10),

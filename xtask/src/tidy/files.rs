@@ -3,6 +3,9 @@
 /// The maximum size of a tracked file in bytes.
 const MAX_BYTES: usize = 500_000;
 
+/// The maximum size of a screenshot in bytes.
+const MAX_PICTURE: usize = 60_000;
+
 /// The beginnings of machine-specific paths. They are split so that this file does not contain them.
 const MACHINE_PATHS: &[&str] =
     &[concat!("/wo", "rk/"), concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/Use", "rs/")];
@@ -27,6 +30,12 @@ pub(super) fn check(name: &str, bytes: &[u8]) -> Vec<String> {
             "{name} has {} bytes: a tracked file has at most {MAX_BYTES}; make it or fetch it when it is needed",
             bytes.len()
         ));
+    }
+    if name.starts_with("docs/images/") && name.ends_with(".png") && bytes.starts_with(b"\x89PNG\r\n") {
+        if bytes.len() > MAX_PICTURE {
+            problems.push(format!("{name} has {} bytes: a screenshot has at most {MAX_PICTURE}", bytes.len()));
+        }
+        return problems;
     }
     let text = match std::str::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => text,
@@ -97,5 +106,19 @@ mod tests {
         assert!(check("a.bin", &[0, 1, 2])[0].contains("is no text"));
         assert!(check("a.bin", &[0xff])[0].contains("is no text"));
         assert!(problems(&"x".repeat(MAX_BYTES + 1))[0].contains("has 500001 bytes"));
+    }
+
+    #[test]
+    fn a_screenshot_has_its_folder_and_a_limit() {
+        let picture = |length: usize| [b"\x89PNG\r\n\x1a\n".as_slice(), &vec![0; length]].concat();
+        assert_eq!(check("docs/images/a.png", &picture(9)), [""; 0]);
+        for (name, bytes) in [
+            ("docs/images/a.png", picture(MAX_PICTURE)),
+            ("docs/images/a.png", vec![0; 9]),
+            ("docs/a.png", picture(9)),
+            ("docs/images/a.bin", picture(9)),
+        ] {
+            assert_eq!(check(name, &bytes).len(), 1, "{name}");
+        }
     }
 }

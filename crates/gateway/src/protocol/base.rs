@@ -4,6 +4,7 @@ use formwork::providers::Protocol as RawProtocol;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::events::StreamEnd;
 use super::turn::Turn;
 use crate::ask::Ask;
 use crate::contracts::Known;
@@ -96,6 +97,9 @@ pub(crate) trait Protocol: Send + Sync {
     fn sampling_at(&self) -> &'static str {
         ""
     }
+
+    /// Returns the signs of the end of a stream.
+    fn end(&self) -> StreamEnd;
 
     /// Returns the media type of streams.
     fn stream_type(&self) -> &'static str {

@@ -1,6 +1,9 @@
 //! Streams in pieces, split where their events or lines end.
 
+use memchr::memmem;
 use serde_json::Value;
+
+use super::Protocol;
 
 /// A body in pieces, split where its events or lines end. The events are the bytes of the body, all of them.
 #[derive(Debug, Default)]
@@ -75,4 +78,110 @@ pub(crate) fn document(event: &[u8]) -> Value {
         None => line.starts_with('{').then_some(line),
     });
     serde_json::from_str(&lines.collect::<Vec<_>>().join("\n")).unwrap_or(Value::Null)
+}
+
+/// The signs of the end of a stream of a protocol.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct StreamEnd {
+    /// Texts of which the last event has one.
+    pub(crate) marks: &'static [&'static str],
+    /// Whether the last event may be long: its mark stands at its beginning, and the total of the tokens is a sign as well.
+    pub(crate) is_long: bool,
+}
+
+/// Finds the end of a stream, and an error in it, in pieces of any length.
+#[derive(Default)]
+pub(crate) struct EndMark {
+    end: StreamEnd,
+    /// The last bytes of the pieces so far.
+    tail: Vec<u8>,
+    /// The beginning of the line that has not ended.
+    line: Vec<u8>,
+    is_seen: bool,
+    has_error: bool,
+}
+
+impl EndMark {
+    /// The bytes of the end of a piece that are examined.
+    const LONGEST: usize = 64;
+    /// The beginnings of a line with an error, in all protocols: servers have those of others. A text of an answer never begins a line,
+    /// because its line ends are escaped.
+    const ERRORS: [&[u8]; 3] = [b"event: error", b"data: {\"error\"", b"{\"error\""];
+    /// The length of the longest of them.
+    const ERROR: usize = 14;
+
+    pub(crate) fn of(protocol: Option<&dyn Protocol>) -> Self {
+        Self { end: protocol.map(Protocol::end).unwrap_or_default(), ..Self::default() }
+    }
+
+    pub(crate) fn see(&mut self, piece: &[u8]) {
+        self.look_for_error(piece);
+        let piece = piece.trim_ascii_end();
+        let needed = if self.end.is_long { piece.len() } else { piece.len().min(Self::LONGEST) };
+        self.tail.extend_from_slice(piece.get(piece.len() - needed..).unwrap_or_default());
+        let has = |mark: &&str| memmem::find(&self.tail, mark.as_bytes()).is_some();
+        self.is_seen |= self.end.marks.iter().any(has);
+        self.tail.drain(..self.tail.len().saturating_sub(Self::LONGEST));
+    }
+
+    fn look_for_error(&mut self, piece: &[u8]) {
+        let mut rest = piece;
+        loop {
+            let end = memchr::memchr(b'\n', rest);
+            let line = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+            let more = line.len().min(Self::ERROR.saturating_sub(self.line.len()));
+            self.line.extend_from_slice(line.get(..more).unwrap_or_default());
+            self.has_error |= Self::ERRORS.iter().any(|error| self.line.starts_with(error));
+            let Some(end) = end else { return };
+            self.line.clear();
+            rest = rest.get(end + 1..).unwrap_or_default();
+        }
+    }
+
+    pub(crate) const fn is_seen(&self) -> bool {
+        self.is_seen
+    }
+
+    /// Returns whether the target told an error.
+    pub(crate) const fn has_error(&self) -> bool {
+        self.has_error
+    }
+
+    pub(crate) const fn is_long(&self) -> bool {
+        self.end.is_long
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{Anthropic, Ollama, OpenAi, Responses};
+
+    #[test]
+    fn the_end_and_an_error_are_found_in_any_chunking() {
+        let delta = r#"data: {"choices": [{"delta": {"content": "event: error\ndata: {\"error\": [DONE"}}]}"#;
+        let line = r#"{"message": {"content": "\n{\"error\""}, "done": false}"#;
+        let long = format!(r#"data: {{"type": "response.completed", "response": "{}"}}"#, "x".repeat(500));
+        for (protocol, text, is_seen, has_error) in [
+            (&OpenAi as &dyn Protocol, format!("{delta}\n\ndata: [DONE]\n\n"), true, false),
+            (&OpenAi, format!("{delta}\n\n{delta}\n\n"), false, false),
+            (&OpenAi, format!("{delta}\n\ndata: {{\"error\": {{}}}}\n\n"), false, true),
+            (&Anthropic, "event: ping\ndata: {}\n\nevent: error\ndata: {}\n\n".to_owned(), false, true),
+            (
+                &Anthropic,
+                "event: message_stop\ndata: {\"type\": \"message_stop\"}\n\n".to_owned(),
+                true,
+                false,
+            ),
+            (&Ollama::Chat, format!("{line}\n{{\"done\":true}}\n"), true, false),
+            (&Ollama::Chat, format!("{line}\n{{\"error\":\"full\"}}\n"), false, true),
+            (&Responses, format!("{delta}\n\n{long}\n\n"), true, false),
+        ] {
+            for size in [1, 2, 3, 7, 16, 64, 65, 4_096] {
+                let mut mark = EndMark::of(Some(protocol));
+                text.as_bytes().chunks(size).for_each(|piece| mark.see(piece));
+                assert_eq!((mark.is_seen(), mark.has_error()), (is_seen, has_error), "{size}: {text}");
+            }
+        }
+    }
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::job::{Job, late};
 use super::judge::{Judge, Wrong};
-use super::passed::{EndMark, endless, refusal};
+use super::passed::{endless, refusal};
 use super::stream::{Line, open};
 use crate::ask::Want;
 use crate::failover::first;
@@ -22,7 +22,7 @@ use crate::meter::Meter;
 use crate::pass::{self, Pass};
 use crate::problem::{Kind, Problem};
 use crate::protocol::LINES;
-use crate::protocol::events::{Events, document, is_usage};
+use crate::protocol::events::{EndMark, Events, document, is_usage};
 use crate::protocol::given::tool_names;
 use crate::protocol::turn::Turn;
 use crate::record::{Made, left};
@@ -220,11 +220,6 @@ impl Native {
         Ok(response)
     }
 
-    /// Returns whether the last event of a stream came, as far as its members tell.
-    fn has_end(&self) -> bool {
-        self.meter.has_end(self.job.protocol.own().0 == Protocol::Responses)
-    }
-
     /// Sends the events of a stream. Returns whether the client got them.
     async fn relay(&mut self, line: &mut Line, mut body: formwork_wire::Body) -> Result<bool, Problem> {
         let protocol = self.job.protocol;
@@ -232,12 +227,14 @@ impl Native {
         let mut is_shown = false;
         'responses: loop {
             let (mut turn, mut events, mut held) = (Turn::default(), Events::default(), Vec::new());
-            let mut mark = EndMark::default();
+            let mut mark = EndMark::of(Some(protocol));
             loop {
                 let waited = line.client.wait(body.next(), !is_shown || events.is_empty()).await;
                 let Some(piece) = waited else {
                     // A client may close the connection once it has the last event.
-                    return Ok(is_shown && turn.calls.is_empty() && (mark.is_seen() || self.has_end()));
+                    return Ok(is_shown
+                        && turn.calls.is_empty()
+                        && (mark.is_seen() || self.meter.has_end(mark.is_long())));
                 };
                 let Some(piece) = piece else { break };
                 let piece = match piece {
@@ -254,7 +251,7 @@ impl Native {
                     }
                 };
                 self.meter.see(&piece);
-                mark.see(&piece, protocol.own().0 == Protocol::Responses);
+                mark.see(&piece);
                 events.push(&piece);
                 while let Some(event) = events.next(is_lines) {
                     if self.adds_usage && is_usage(&event) {
@@ -277,7 +274,7 @@ impl Native {
             let wrong = self.judge.wrong(&turn, Level::Strict);
             // What was judged valid is whole.
             let is_judged = !turn.calls.is_empty() || !self.judge.takes_any_text();
-            let is_whole = mark.is_seen() || self.has_end() || is_judged;
+            let is_whole = mark.is_seen() || self.meter.has_end(mark.is_long()) || is_judged;
             self.end_call(&turn, wrong.as_ref(), true);
             let Some(wrong) = wrong else {
                 let is_there = line.client.send(held).await;

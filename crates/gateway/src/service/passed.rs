@@ -6,11 +6,10 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes};
 use axum::http::{StatusCode, header};
 use axum::response::Response;
-use formwork::providers::{Protocol, Raw};
+use formwork::providers::Raw;
 use formwork_core::{Fault, FaultKind, Usage};
 use formwork_serve::Turn;
 use futures_util::{FutureExt as _, Stream};
-use memchr::memmem;
 use tokio::runtime::Handle;
 
 use super::asker::Begun;
@@ -20,7 +19,7 @@ use crate::failover::first;
 use crate::meter::Meter;
 use crate::pass::{self, Pass};
 use crate::problem::{Kind, Problem};
-use crate::protocol::events::{Events, document};
+use crate::protocol::events::{EndMark, Events, document};
 use crate::protocol::{self, EVENTS, LINES, written};
 use crate::record::{Record, left};
 
@@ -51,10 +50,9 @@ pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send
         prompt: prompt.unwrap_or_default(),
         is_free: prompt.is_none() || !head.status.is_success(),
         is_whole: false,
-        mark: EndMark::default(),
+        mark: EndMark::of(protocol),
         text: protocol.filter(|_| begun.shared.keeps_bodies).map(|protocol| (protocol, Vec::new())),
         fault: refusal(head.status),
-        is_responses: pass.protocols == [Protocol::Responses],
         left: head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok()),
         is_stream: kind.is_some(),
         ends_line: true,
@@ -96,38 +94,6 @@ pub(super) fn turn_of(
     turn
 }
 
-/// Finds the mark at the end of a stream, in pieces of any length.
-#[derive(Default)]
-pub(super) struct EndMark {
-    tail: Vec<u8>,
-    is_seen: bool,
-    /// Whether the target told an error.
-    has_error: bool,
-}
-
-impl EndMark {
-    /// The marks of Chat Completions, the Messages API and Ollama, and of the Responses API, which may have more behind them.
-    const MARKS: [&str; 4] = ["[DONE]", "message_stop", r#""done":true"#, r#""done": true"#];
-    const EVENTS: [&str; 3] = ["response.completed", "response.incomplete", "response.failed"];
-    const LONGEST: usize = 64;
-    /// An event with an error, at the beginning of a piece.
-    const ERRORS: [&[u8]; 3] = [b"event: error", b"data: {\"error\"", b"{\"error\""];
-
-    pub(super) fn see(&mut self, piece: &[u8], is_responses: bool) {
-        let piece = piece.trim_ascii_end();
-        let needed = if is_responses { piece.len() } else { piece.len().min(Self::LONGEST) };
-        self.tail.extend_from_slice(piece.get(piece.len() - needed..).unwrap_or_default());
-        let has = |mark: &&str| memmem::find(&self.tail, mark.as_bytes()).is_some();
-        self.is_seen |= if is_responses { Self::EVENTS.iter().any(has) } else { Self::MARKS.iter().any(has) };
-        self.has_error |= Self::ERRORS.iter().any(|error| piece.trim_ascii_start().starts_with(error));
-        self.tail.drain(..self.tail.len().saturating_sub(Self::LONGEST));
-    }
-
-    pub(super) const fn is_seen(&self) -> bool {
-        self.is_seen
-    }
-}
-
 /// Returns the problem of a stream in which the target told an error.
 fn failed() -> Problem {
     Problem::new(Kind::Unavailable, "the target told an error in its stream")
@@ -167,7 +133,6 @@ struct Held {
     text: Option<(&'static dyn protocol::Protocol, Vec<u8>)>,
     /// The target's refusal of the request, or its failure in the middle of the body.
     fault: Option<Problem>,
-    is_responses: bool,
     is_stream: bool,
     /// Whether the body ends with a line end so far.
     ends_line: bool,
@@ -206,7 +171,7 @@ impl Stream for Passed {
                     }
                     this.held.is_whole |= this.held.fault.is_none();
                     let is_endless = this.stream.is_some() && !this.held.has_end() && !this.held.is_free;
-                    if this.held.mark.has_error {
+                    if this.held.mark.has_error() {
                         this.held.fault.get_or_insert_with(failed);
                     } else if is_endless {
                         return this.fails(endless()).map_or(polled, |last| Poll::Ready(Some(Ok(last))));
@@ -248,7 +213,7 @@ impl Held {
         }
         if self.is_stream {
             self.ends_line = bytes.last().map_or(self.ends_line, |last| *last == b'\n');
-            self.mark.see(bytes, self.is_responses);
+            self.mark.see(bytes);
         }
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(bytes.len() as u64);
@@ -258,7 +223,7 @@ impl Held {
 
     /// Returns whether the last event of a stream came.
     fn has_end(&self) -> bool {
-        self.mark.is_seen() || self.meter.has_end(self.is_responses)
+        self.mark.is_seen() || self.meter.has_end(self.mark.is_long())
     }
 
     /// Records the call.

@@ -386,6 +386,15 @@ fn several_answers_are_several_runs() {
     let got = gate.post(way.path, &[], &body).json();
     assert_eq!(got["choices"].as_array().unwrap().len(), 3);
     assert_eq!((&got["usage"]["prompt_tokens"], server.received().len()), (&json!(30), 3));
-    body["n"] = 5.into();
+    // As many as OpenAI's API gives, and no more.
+    body["n"] = 128.into();
+    let got = gate.post(way.path, &[], &body);
+    assert_eq!(
+        (got.status, got.json()["choices"].as_array().map(Vec::len)),
+        (200, Some(128)),
+        "{}",
+        got.text()
+    );
+    body["n"] = 129.into();
     assert_eq!(gate.post(way.path, &[], &body).status, 400);
 }

@@ -8,7 +8,7 @@ use super::support::{Gate, completion, request, schema, section, ways};
 /// An unusual body, which a reader and writer of JSON would change.
 const BODY: &str = "{ \"id\" :\t\"x\", \"n\": 1.50, \"big\": 1234567890123456789012345678901234567890, \"choices\": [ ],\n \"extra\": {\"z\":1, \"a\": \"\\u00e9\"} }\n";
 
-const EVENTS: &[u8] = b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n: note\nevent: x\r\ndata:{}\n\ndata: [DONE]\n\n";
+const EVENTS: &[u8] = b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n: note\nevent: x\r\ndata:{}\n\ndata: [DONE]\n\ndata: {\"type\":\"message_stop\",\"done\":true}\n\n";
 
 fn plain() -> [(&'static str, &'static str, &'static str, &'static str, Value); 4] {
     let messages = json!([{"role": "user", "content": "Hello"}]);

@@ -408,7 +408,9 @@ impl RunQuery {
         let of_violation = if called.is_empty() {
             class.clone()
         } else {
-            format!("{class} AND EXISTS (SELECT 1 FROM attempt WHERE attempt.run = run.id AND attempt.call = violation.call{called})")
+            format!(
+                "{class} AND EXISTS (SELECT 1 FROM attempt WHERE attempt.run = run.id AND attempt.call = violation.call{called})"
+            )
         };
         let violation = "EXISTS (SELECT 1 FROM violation WHERE violation.run = run.id";
         let call = format!("EXISTS (SELECT 1 FROM attempt WHERE attempt.run = run.id{class}{called})");

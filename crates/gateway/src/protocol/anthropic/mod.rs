@@ -8,6 +8,7 @@ mod turn;
 use formwork::providers::Protocol as RawProtocol;
 
 use super::base::{Protocol, functions_of_files};
+use super::events::StreamEnd;
 use crate::document::Document;
 
 pub(super) use request::FIELDS;
@@ -29,6 +30,10 @@ impl Protocol for Anthropic {
         (body.is_empty(["tools"]) || body.word(["tool_choice", "type"]) == Some("none"))
             && body.is_empty(["output_format"])
             && body.is_empty(["output_config", "format"])
+    }
+
+    fn end(&self) -> StreamEnd {
+        StreamEnd { marks: &["message_stop"], is_long: false }
     }
 
     functions_of_files!();

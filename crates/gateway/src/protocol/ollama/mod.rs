@@ -9,6 +9,7 @@ use formwork::providers::Protocol as RawProtocol;
 use serde_json::Value;
 
 use super::base::{LINES, Protocol, functions_of_files};
+use super::events::StreamEnd;
 use crate::document::{Document, Node};
 
 pub(crate) use reply::timestamp;
@@ -46,6 +47,10 @@ impl Protocol for Ollama {
 
     fn is_stream(&self, body: &Document<'_>) -> bool {
         body.get(["stream"]) != Some(&Node::Scalar(Value::Bool(false)))
+    }
+
+    fn end(&self) -> StreamEnd {
+        StreamEnd { marks: &[r#""done":true"#, r#""done": true"#], is_long: false }
     }
 
     functions_of_files!();

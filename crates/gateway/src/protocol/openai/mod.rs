@@ -8,6 +8,7 @@ mod turn;
 use formwork::providers::Protocol as RawProtocol;
 
 use super::base::{Protocol, functions_of_files};
+use super::events::StreamEnd;
 use crate::document::Document;
 
 pub(super) use reply::error;
@@ -30,6 +31,10 @@ impl Protocol for OpenAi {
     fn is_plain(&self, body: &Document<'_>) -> bool {
         (body.is_empty(["tools"]) || body.word(["tool_choice"]) == Some("none"))
             && matches!(body.word(["response_format", "type"]), None | Some("text"))
+    }
+
+    fn end(&self) -> StreamEnd {
+        StreamEnd { marks: &["[DONE]"], is_long: false }
     }
 
     functions_of_files!();

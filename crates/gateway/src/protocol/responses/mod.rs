@@ -8,6 +8,7 @@ mod turn;
 use formwork::providers::Protocol as RawProtocol;
 
 use super::base::{Protocol, functions_of_files};
+use super::events::StreamEnd;
 use crate::document::Document;
 
 pub(super) use request::FIELDS;
@@ -28,6 +29,10 @@ impl Protocol for Responses {
     fn is_plain(&self, body: &Document<'_>) -> bool {
         (body.is_empty(["tools"]) || body.word(["tool_choice"]) == Some("none"))
             && matches!(body.word(["text", "format", "type"]), None | Some("text"))
+    }
+
+    fn end(&self) -> StreamEnd {
+        StreamEnd { marks: &["response.completed", "response.incomplete", "response.failed"], is_long: true }
     }
 
     functions_of_files!();
