@@ -141,6 +141,17 @@ pub(crate) enum Want {
 }
 
 impl Want {
+    /// Returns the same kind of answer where the model may also call tools that have no schema; a text is only judged if it has a
+    /// contract.
+    pub(crate) fn beside_tools(self, is_judged: bool) -> Self {
+        let format = match self {
+            Self::Json { name, schema } => Some((name, schema)),
+            Self::Text if is_judged => None,
+            other => return other,
+        };
+        Self::Tools { tools: Vec::new(), required: false, format }
+    }
+
     /// Returns whether the answer has to satisfy a schema.
     pub(crate) const fn is_contract(&self) -> bool {
         !matches!(self, Self::Text)

@@ -27,7 +27,8 @@
 //!
 //! A request with a contract and members that a run does not know (`thinking`, `logprobs`, caching, documents) is a run, and each call
 //! for a target of the protocol is the request of the client with the schema in the dialect of the target, with the instructions of the
-//! contract and with the corrections. The response is the target's, with another text if a value was corrected, and byte for byte if not.
+//! contract and with the corrections. The response is the target's: byte for byte if one call was enough, with another text if a value was
+//! corrected, and written anew in a stream and for several answers.
 //!
 //! # What a request costs
 //! The usage of every response is read as it passes. Streams of Chat Completions are asked for it, and it is taken out again if the

@@ -33,7 +33,8 @@ pub(super) fn check(name: &str, bytes: &[u8]) -> Vec<String> {
     }
     if name.starts_with("docs/images/") && name.ends_with(".png") && bytes.starts_with(b"\x89PNG\r\n") {
         if bytes.len() > MAX_PICTURE {
-            problems.push(format!("{name} has {} bytes: a screenshot has at most {MAX_PICTURE}", bytes.len()));
+            problems
+                .push(format!("{name} has {} bytes: a screenshot has at most {MAX_PICTURE}", bytes.len()));
         }
         return problems;
     }

@@ -25,6 +25,9 @@ pub struct ClientRequest {
     pub path: String,
     /// The body of the request.
     pub body: Arc<Value>,
+    /// Whether the call alone does not say the request, so that other providers have to refuse it (default: `false`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_only: bool,
     /// The headers that the protocol has beside the body (default: none).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,
@@ -35,6 +38,12 @@ pub struct ClientRequest {
 impl ClientRequest {
     /// Creates a request without messages before its dialogue.
     pub fn new(path: impl Into<String>, body: Value) -> Self {
-        Self { path: path.into(), body: Arc::new(body), headers: Vec::new(), before: Vec::new() }
+        Self {
+            path: path.into(),
+            body: Arc::new(body),
+            is_only: false,
+            headers: Vec::new(),
+            before: Vec::new(),
+        }
     }
 }

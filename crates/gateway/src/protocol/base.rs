@@ -4,7 +4,7 @@ use formwork::providers::Protocol as RawProtocol;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::events::StreamEnd;
+use super::events::{Events, StreamEnd, document};
 use super::turn::Turn;
 use crate::ask::Ask;
 use crate::contracts::Known;
@@ -59,6 +59,25 @@ pub(crate) trait Protocol: Send + Sync {
 
     /// Reads the next event or line of a stream of the protocol.
     fn read_event(&self, turn: &mut Turn, data: &Value);
+
+    /// Returns the turn of a response, as far as it can be read.
+    fn turn_of(&self, bytes: &[u8], is_stream: bool) -> Turn {
+        let mut turn = Turn::default();
+        if is_stream {
+            let mut events = Events::default();
+            let is_lines = self.stream_type() == LINES;
+            // Small pieces, because what is left of one is moved for each event.
+            for piece in bytes.chunks(2_048).chain([&b"\n\n"[..]]) {
+                events.push(piece);
+                while let Some(event) = events.next(is_lines) {
+                    self.read_event(&mut turn, &document(&event));
+                }
+            }
+        } else if let Ok(body) = serde_json::from_slice(bytes) {
+            self.read_whole(&mut turn, &body);
+        }
+        turn
+    }
 
     /// Replaces the text of an answer in a whole response.
     fn set_text(&self, body: &mut Value, answer: u64, text: &str);

@@ -3,8 +3,6 @@
 use memchr::memmem;
 use serde_json::Value;
 
-use super::Protocol;
-
 /// A body in pieces, split where its events or lines end. The events are the bytes of the body, all of them.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
@@ -110,8 +108,8 @@ impl EndMark {
     /// The length of the longest of them.
     const ERROR: usize = 14;
 
-    pub(crate) fn of(protocol: Option<&dyn Protocol>) -> Self {
-        Self { end: protocol.map(Protocol::end).unwrap_or_default(), ..Self::default() }
+    pub(crate) fn new(end: StreamEnd) -> Self {
+        Self { end, ..Self::default() }
     }
 
     pub(crate) fn see(&mut self, piece: &[u8]) {
@@ -149,39 +147,5 @@ impl EndMark {
 
     pub(crate) const fn is_long(&self) -> bool {
         self.end.is_long
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::protocol::{Anthropic, Ollama, OpenAi, Responses};
-
-    #[test]
-    fn the_end_and_an_error_are_found_in_any_chunking() {
-        let delta = r#"data: {"choices": [{"delta": {"content": "event: error\ndata: {\"error\": [DONE"}}]}"#;
-        let line = r#"{"message": {"content": "\n{\"error\""}, "done": false}"#;
-        let long = format!(r#"data: {{"type": "response.completed", "response": "{}"}}"#, "x".repeat(500));
-        for (protocol, text, is_seen, has_error) in [
-            (&OpenAi as &dyn Protocol, format!("{delta}\n\ndata: [DONE]\n\n"), true, false),
-            (&OpenAi, format!("{delta}\n\n{delta}\n\n"), false, false),
-            (&OpenAi, format!("{delta}\n\ndata: {{\"error\": {{}}}}\n\n"), false, true),
-            (&Anthropic, "event: ping\ndata: {}\n\nevent: error\ndata: {}\n\n".to_owned(), false, true),
-            (
-                &Anthropic,
-                "event: message_stop\ndata: {\"type\": \"message_stop\"}\n\n".to_owned(),
-                true,
-                false,
-            ),
-            (&Ollama::Chat, format!("{line}\n{{\"done\":true}}\n"), true, false),
-            (&Ollama::Chat, format!("{line}\n{{\"error\":\"full\"}}\n"), false, true),
-            (&Responses, format!("{delta}\n\n{long}\n\n"), true, false),
-        ] {
-            for size in [1, 2, 3, 7, 16, 64, 65, 4_096] {
-                let mut mark = EndMark::of(Some(protocol));
-                text.as_bytes().chunks(size).for_each(|piece| mark.see(piece));
-                assert_eq!((mark.is_seen(), mark.has_error()), (is_seen, has_error), "{size}: {text}");
-            }
-        }
     }
 }

@@ -7,8 +7,10 @@ use super::turn::items;
 /// Returns the part of a request that says what has to be checked: its tools with schemas, its format and its limits. Members that the
 /// service cannot act on, such as documents, are left out; targets of the same protocol take them.
 pub(crate) fn reduced(body: &Value) -> Value {
-    const KEPT: [&str; 14] = [
+    const KEPT: [&str; 20] = [
         "format",
+        "frequency_penalty",
+        "instructions",
         "max_completion_tokens",
         "max_output_tokens",
         "max_tokens",
@@ -18,10 +20,14 @@ pub(crate) fn reduced(body: &Value) -> Value {
         "output_config",
         "output_format",
         "response_format",
+        "seed",
         "stream",
         "stream_options",
+        "system",
+        "temperature",
         "text",
         "tool_choice",
+        "top_p",
     ];
 
     let mut kept: serde_json::Map<String, Value> =
@@ -37,23 +43,33 @@ pub(crate) fn reduced(body: &Value) -> Value {
         kept.remove("tool_choice");
     }
     kept.insert("tools".to_owned(), tools.into());
-    for name in ["messages", "input", "prompt"] {
+    for name in ["messages", "input"] {
         let Some(dialogue) = body.get(name) else { continue };
-        // The text is what rules and evidence are about.
-        let text = dialogue.as_array().and_then(|all| all.last()).unwrap_or(dialogue);
-        let text = Some(texts(text)).filter(|text| !text.is_empty()).unwrap_or_else(|| ".".to_owned());
-        let is_list = name == "messages";
-        let text = if is_list { json!([{"role": "user", "content": text}]) } else { text.into() };
-        kept.insert(name.to_owned(), text);
+        // The texts are what limits, rules and evidence are about. A part without text is a placeholder.
+        let messages = items(dialogue).map(|message| {
+            let text = Some(texts(message)).filter(|text| !text.is_empty()).unwrap_or_else(|| ".".to_owned());
+            let role = match message["role"].as_str() {
+                Some(role @ ("system" | "developer" | "assistant")) => role,
+                _ => "user",
+            };
+            json!({"role": role, "content": text})
+        });
+        let messages: Vec<_> = messages.collect();
+        let is_list = dialogue.is_array();
+        kept.insert(name.to_owned(), if is_list { messages.into() } else { dialogue.clone() });
+    }
+    if let Some(prompt) = body.get("prompt") {
+        kept.insert("prompt".to_owned(), prompt.clone());
     }
     kept.into()
 }
 
-/// Returns the texts of a message, or of a prompt.
+/// Returns the texts of a message, of the result of a tool, or of a part.
 fn texts(message: &Value) -> String {
-    let content = message.get("content").unwrap_or(message);
-    let parts = items(content).filter_map(|part| part["text"].as_str());
-    content.as_str().into_iter().chain(parts).collect::<Vec<_>>().join("\n\n")
+    let content = ["content", "output", "text"].into_iter().find_map(|name| message.get(name));
+    let Some(content) = content else { return String::new() };
+    let parts = items(content).map(texts).filter(|text| !text.is_empty());
+    content.as_str().map(str::to_owned).into_iter().chain(parts).collect::<Vec<_>>().join("\n\n")
 }
 
 /// Returns the names of all tools of a request.

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::events::EndMark;
 use super::{Anthropic, Ollama, OpenAi, Protocol, Responses};
 use super::{anthropic, ollama, openai, responses};
 use crate::ask::Ask;
@@ -313,4 +314,27 @@ fn of_a_member_that_is_there_twice_the_last_one_counts() {
     let text = r#"{"model": "m", "temperature": 0.1, "messages": [{"role": "user", "content": "a"}], "temperature": 0.7}"#;
     let ask = OpenAi.ask(Document::read(text).unwrap(), &Known::new(4)).unwrap();
     assert_eq!((ask.sampling.temperature, ask.ignored.len()), (Some(0.7), 0));
+}
+
+#[test]
+fn the_end_and_an_error_are_found_in_any_chunking() {
+    let delta = r#"data: {"choices": [{"delta": {"content": "event: error\ndata: {\"error\": [DONE"}}]}"#;
+    let line = r#"{"message": {"content": "\n{\"error\""}, "done": false}"#;
+    let long = format!(r#"data: {{"type": "response.completed", "response": "{}"}}"#, "x".repeat(500));
+    for (protocol, text, is_seen, has_error) in [
+        (&OpenAi as &dyn Protocol, format!("{delta}\n\ndata: [DONE]\n\n"), true, false),
+        (&OpenAi, format!("{delta}\n\n{delta}\n\n"), false, false),
+        (&OpenAi, format!("{delta}\n\ndata: {{\"error\": {{}}}}\n\n"), false, true),
+        (&Anthropic, "event: ping\ndata: {}\n\nevent: error\ndata: {}\n\n".to_owned(), false, true),
+        (&Anthropic, "event: message_stop\ndata: {\"type\": \"message_stop\"}\n\n".to_owned(), true, false),
+        (&Ollama::Chat, format!("{line}\n{{\"done\":true}}\n"), true, false),
+        (&Ollama::Chat, format!("{line}\n{{\"error\":\"full\"}}\n"), false, true),
+        (&Responses, format!("{delta}\n\n{long}\n\n"), true, false),
+    ] {
+        for size in [1, 2, 3, 7, 16, 64, 65, 4_096] {
+            let mut mark = EndMark::new(protocol.end());
+            text.as_bytes().chunks(size).for_each(|piece| mark.see(piece));
+            assert_eq!((mark.is_seen(), mark.has_error()), (is_seen, has_error), "{size}: {text}");
+        }
+    }
 }

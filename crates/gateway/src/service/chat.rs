@@ -21,7 +21,7 @@ use crate::names::Target;
 use crate::pass::Pass;
 use crate::problem::Problem;
 use crate::protocol::Protocol;
-use crate::protocol::given::reduced;
+use crate::protocol::given::{reduced, tool_names};
 use crate::reply::Meta;
 
 /// Answers a request for an answer.
@@ -126,9 +126,9 @@ async fn understood(mut job: Job, document: Document<'_>, headers: HeaderMap) ->
     }
     (job.ask, job.warnings) = (ask, warnings);
     if job.is_for_run()
-        && let Some(given) = given.take()
+        && let Some(Given { body, only }) = given.take()
     {
-        job.give(given, &headers);
+        job.give(body, only.is_some(), &headers);
     }
     let prepared = Box::pin(job.prepared(given.is_some())).await;
     let spec = job.record.checked(prepared).await?;
@@ -167,6 +167,8 @@ fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Given>, Vec<Wa
         engine.targets(&job.targets).next().filter(|target| target.raw(job.protocol.own().0).is_some());
     let has_target = target.is_some();
     let is_named = job.options.contract.is_some();
+    let has_wire = job.protocol.has_wire();
+    let may_run = has_wire || !job.options.needs_run();
     let text = document.text();
     let body = || {
         let mut body = serde_json::from_str::<Value>(text).map_err(|error| no_json(&error))?;
@@ -189,9 +191,9 @@ fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Given>, Vec<Wa
             let is_given = has_target
                 && match &ask.want {
                     Want::Tools { .. } => true,
-                    Want::Json { .. } => is_lossy && !job.options.is_eager,
+                    Want::Json { .. } => is_lossy && !job.options.is_eager && may_run,
                     Want::Call(_) => is_lossy && !is_named && !job.options.needs_run(),
-                    Want::Text => is_lossy && !job.options.is_eager && is_named && job.protocol.has_wire(),
+                    Want::Text => is_lossy && !job.options.is_eager && is_named && has_wire,
                 };
             let body = is_given.then(body).transpose()?;
             (ask, body.map(|body| Given { body, only: None }))
@@ -202,12 +204,17 @@ fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Given>, Vec<Wa
             let ask = Document::read(&reduced)
                 .map_err(|error| no_json(&error))
                 .and_then(|document| job.protocol.ask(document, &engine.schemas));
-            let Ok(ask) = ask else { return Err(problem) };
-            if is_named && ask.want == Want::Text && !job.protocol.has_wire() {
+            let Ok(mut ask) = ask else { return Err(problem) };
+            if is_named && ask.want == Want::Text && !has_wire {
                 return Err(problem);
             }
+            if tool_names(&body).next().is_some() {
+                // The turns of tools that have no schema are judged like those of others.
+                ask.want = ask.want.beside_tools(is_named);
+            }
             let is_of_tools = matches!(ask.want, Want::Tools { .. } | Want::Call(_));
-            if job.options.is_eager || (is_of_tools && job.options.changes_values()) {
+            let has_no_run = is_of_tools || !has_wire;
+            if job.options.is_eager || (has_no_run && job.options.changes_values()) {
                 let message = format!(
                     "{}; a target of the same protocol gets it only without `x-formwork-stream: eager`, and beside tools without \
                     `x-formwork-absent` and `x-formwork-coerce`",

@@ -1,18 +1,12 @@
 //! Runs for a target of the protocol of their request: the target gets the request as the client wrote it, but for the schema, and
 //! the client gets the response as the target wrote it, but for a value that was corrected.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use axum::http::HeaderMap;
-use formwork_core::{Ask, ClientRequest, Delta};
+use formwork_core::{Ask, Delta};
 use formwork_extract::{Observer, RunId, Started};
 use serde_json::Value;
 
-use super::job::Job;
-use super::native::Given;
-use super::passed::turn_of;
-use crate::ask::Want;
-use crate::pass::sent;
 use crate::protocol::Protocol;
 use crate::protocol::events::Events;
 use crate::protocol::turn::Turn;
@@ -23,49 +17,6 @@ const MAX_KEPT: usize = 16 << 20;
 
 /// The members of our own responses with the tokens and the extension, in all protocols.
 const COUNTS: [&str; 4] = ["usage", "prompt_eval_count", "eval_count", "formwork"];
-
-impl Job {
-    /// Returns whether a request that its target gets as it is belongs to a run. Others have tools, or several answers of one call.
-    pub(super) fn is_for_run(&self) -> bool {
-        let is_named = self.options.contract.is_some();
-        let is_document = match self.ask.want {
-            Want::Json { .. } => true,
-            Want::Text => is_named,
-            _ => false,
-        };
-        is_document
-            && self.protocol.has_wire()
-            && (self.ask.count == 1 || is_named || self.options.needs_run())
-    }
-
-    /// Takes the request for targets of its protocol. The others are left out if they cannot answer it.
-    pub(super) fn give(&mut self, given: Given, headers: &HeaderMap) {
-        let Given { mut body, only } = given;
-        let (protocol, path) = self.protocol.own();
-        if only.is_some() {
-            let all = self.shared.engine.names.targets();
-            self.targets.retain(|nth| all.get(*nth).is_some_and(|target| target.raw(protocol).is_some()));
-        }
-        body["stream"] = self.ask.stream.into();
-        let mut client = ClientRequest::new(path, body);
-        let headers = sent(headers)
-            .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
-        client.headers = headers.collect();
-        self.given = Some(Arc::new(client));
-    }
-
-    /// Returns whether all targets have the protocol of the request.
-    pub(super) fn has_one_protocol(&self) -> bool {
-        let own = self.protocol.own().0;
-        self.shared.engine.targets(&self.targets).all(|target| target.raw(own).is_some())
-    }
-
-    /// Returns the observer that keeps the response of the target; `None` for a request that no target gets as it is, and for several
-    /// answers.
-    pub(super) fn heard(&self) -> Option<Arc<Heard>> {
-        (self.given.is_some() && self.ask.count == 1).then(Arc::default)
-    }
-}
 
 /// The response to the last call for a whole answer, as its target wrote it.
 #[derive(Default)]
@@ -106,11 +57,16 @@ impl Heard {
 
     /// Returns the response of the target, as it is if nothing in it is another; else with the value of the reply and the counts of our
     /// own response. `None` if the answer is another one's.
-    pub(super) fn whole(&self, protocol: &dyn Protocol, reply: &Reply, own: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn whole(
+        &self,
+        protocol: &dyn Protocol,
+        reply: &Reply,
+        own: impl FnOnce() -> Vec<u8>,
+    ) -> Option<Vec<u8>> {
         let bytes = self.take()?;
-        let turn = turn_of(protocol, &bytes, false);
+        let turn = protocol.turn_of(&bytes, false);
         let text = replaced(&turn, reply)?;
-        if text.is_none() && reply.calls == 1 && reply.not_stated.is_empty() && reply.support.is_none() {
+        if text.is_none() && reply.calls == 1 && !has_more(reply) {
             return Some(bytes);
         }
         let mut body = serde_json::from_slice::<Value>(&bytes).ok()?;
@@ -122,7 +78,7 @@ impl Heard {
                 return None;
             }
         }
-        let mut own = serde_json::from_slice::<Value>(own).ok()?;
+        let mut own = serde_json::from_slice::<Value>(&own()).ok()?;
         for name in COUNTS {
             match (body.get_mut(name), own.get_mut(name).map(Value::take)) {
                 (Some(Value::Object(members)), Some(Value::Object(more))) => members.extend(more),
@@ -133,7 +89,7 @@ impl Heard {
         serde_json::to_vec(&body).ok()
     }
 
-    /// Returns the events of the target, if they have the value of the reply as it is.
+    /// Returns the events of the target, if they have the value of the reply as it is and nothing has to be added.
     pub(super) fn events(
         &self,
         protocol: &dyn Protocol,
@@ -141,8 +97,8 @@ impl Heard {
         hides_usage: bool,
     ) -> Option<Vec<u8>> {
         let bytes = self.take()?;
-        let turn = turn_of(protocol, &bytes, true);
-        if replaced(&turn, reply)?.is_some() {
+        let turn = protocol.turn_of(&bytes, true);
+        if replaced(&turn, reply)?.is_some() || has_more(reply) {
             return None;
         }
         if !hides_usage {
@@ -167,7 +123,12 @@ fn replaced<'r>(turn: &Turn, reply: &'r Reply) -> Option<Option<&'r str>> {
                 .is_ok_and(|own| serde_json::from_str(text).is_ok_and(|value: Value| value == own));
             Some((!is_same).then_some(text.as_str()))
         }
-        // A refusal, or an answer that was cut, is the target's own.
-        _ => Some(None),
+        // A refusal, or an answer that was cut, is the target's own, unless it is that of a patch.
+        _ => (turn.answers().next().is_none() || turn.is_unfinished).then_some(None),
     }
+}
+
+/// Returns whether the usage of a reply has what no target knows.
+const fn has_more(reply: &Reply) -> bool {
+    reply.support.is_some() || !reply.not_stated.is_empty()
 }

@@ -23,6 +23,7 @@ use crate::contracts::{ContractError, Schema, Spec};
 use crate::document::Extent;
 use crate::engine::{self, Ready};
 use crate::options::Options;
+use crate::pass;
 use crate::problem::{Kind, Problem};
 use crate::protocol::Protocol;
 use crate::record::Record;
@@ -95,6 +96,15 @@ impl Job {
             // The answer is a document, as if the request had brought its schema.
             self.ask.want = Want::Json { name: spec.name.clone(), schema: Schema::default() };
         }
+        if let Some(named) = &self.named
+            && !(named.rules.is_empty() || is_passed || self.is_talk())
+        {
+            let message = format!(
+                "the contract `{}` has rules, and no target of the request has tools beside them",
+                named.name
+            );
+            return Err(Problem::invalid("x-formwork-contract", message));
+        }
         self.note_ignored();
         if self.record.has_hold() {
             // Targets of the same protocol were asked before.
@@ -109,6 +119,46 @@ impl Job {
         let record = (&self.client, &mut *self.record);
         reserve(&self.shared, record, cost, &self.targets, &mut self.options.bounds).await?;
         Ok(spec)
+    }
+
+    /// Returns whether a request that its target gets as it is belongs to a run. Others have tools, or several answers of one call.
+    pub(super) fn is_for_run(&self) -> bool {
+        let is_named = self.options.contract.is_some();
+        let is_document = match self.ask.want {
+            Want::Json { .. } => true,
+            Want::Text => is_named,
+            _ => false,
+        };
+        let is_of_run = self.ask.count == 1 || is_named || self.options.needs_run();
+        is_document && self.protocol.has_wire() && is_of_run
+    }
+
+    /// Takes the body of the request for targets of its protocol. The others are left out if they cannot answer it.
+    pub(super) fn give(&mut self, mut body: Value, is_only: bool, headers: &HeaderMap) {
+        let (protocol, path) = self.protocol.own();
+        if is_only {
+            let all = self.shared.engine.names.targets();
+            self.targets.retain(|nth| all.get(*nth).is_some_and(|target| target.raw(protocol).is_some()));
+        }
+        body["stream"] = self.ask.stream.into();
+        let mut client = ClientRequest::new(path, body);
+        client.is_only = is_only;
+        let headers = pass::sent(headers)
+            .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
+        client.headers = headers.collect();
+        self.given = Some(Arc::new(client));
+    }
+
+    /// Returns whether all targets have the protocol of the request.
+    pub(super) fn has_one_protocol(&self) -> bool {
+        let own = self.protocol.own().0;
+        self.shared.engine.targets(&self.targets).all(|target| target.raw(own).is_some())
+    }
+
+    /// Returns the observer that keeps the response of the target; `None` for a request that no target gets as it is, and for several
+    /// answers.
+    pub(super) fn heard(&self) -> Option<Arc<Heard>> {
+        (self.given.is_some() && self.ask.count == 1).then(Arc::default)
     }
 
     /// Adds the parameters of sampling and the settings that a target of the request does not take.
@@ -243,7 +293,7 @@ impl Job {
     pub(super) fn respond(&self, reply: &Reply, heard: Option<&Heard>) -> Result<Response, Problem> {
         let body = heard.and_then(|heard| {
             let meta = Meta { ignored: self.unsent.clone(), ..self.meta.clone() };
-            heard.whole(self.protocol, reply, &self.protocol.reply(&self.ask, reply, &meta))
+            heard.whole(self.protocol, reply, || self.protocol.reply(&self.ask, reply, &meta))
         });
         let is_heard = body.is_some();
         let body = body.unwrap_or_else(|| self.protocol.reply(&self.ask, reply, &self.meta));

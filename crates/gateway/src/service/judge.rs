@@ -1,6 +1,6 @@
 //! Turns of a model, judged: the arguments of every call against the schema of its tool, each answer without a call against the format.
 
-use formwork_core::{Context, JsonPath, Stage, Usage, Violation, Warning, precision};
+use formwork_core::{Context, JsonPath, Part, Role, Stage, Usage, Violation, Warning, precision};
 use formwork_extract::Extractor;
 use formwork_json::{Level, read};
 use formwork_ledger::RunRecord;
@@ -61,7 +61,13 @@ impl Judge {
             Want::Json { name, schema } => (Vec::new(), false, Some((name, schema))),
             Want::Text => return Ok(Self::default()),
         };
-        let source = job.ask.messages.last().map(|message| message.text()).unwrap_or_default();
+        // Texts that the model reads, and not its own: an answer after a call is about the result of the tool.
+        let source = job.ask.messages.iter().filter(|message| message.role != Role::Assistant);
+        let source = source.flat_map(|message| &message.parts).filter_map(|part| match part {
+            Part::Text { text } | Part::ToolResult { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        let source = source.collect::<Vec<_>>().join("\n\n");
         let mut judge = Self { is_required, source, ..Self::default() };
         let tools = tools.into_iter().map(|tool| (tool.name, tool.parameters, true));
         let format = format.map(|(name, schema)| (name, schema, false));

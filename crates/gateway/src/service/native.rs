@@ -227,7 +227,7 @@ impl Native {
         let mut is_shown = false;
         'responses: loop {
             let (mut turn, mut events, mut held) = (Turn::default(), Events::default(), Vec::new());
-            let mut mark = EndMark::of(Some(protocol));
+            let mut mark = EndMark::new(protocol.end());
             loop {
                 let waited = line.client.wait(body.next(), !is_shown || events.is_empty()).await;
                 let Some(piece) = waited else {

@@ -19,7 +19,7 @@ use crate::failover::first;
 use crate::meter::Meter;
 use crate::pass::{self, Pass};
 use crate::problem::{Kind, Problem};
-use crate::protocol::events::{EndMark, Events, document};
+use crate::protocol::events::{EndMark, Events};
 use crate::protocol::{self, EVENTS, LINES, written};
 use crate::record::{Record, left};
 
@@ -50,7 +50,7 @@ pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send
         prompt: prompt.unwrap_or_default(),
         is_free: prompt.is_none() || !head.status.is_success(),
         is_whole: false,
-        mark: EndMark::of(protocol),
+        mark: EndMark::new(protocol.map(|protocol| protocol.end()).unwrap_or_default()),
         text: protocol.filter(|_| begun.shared.keeps_bodies).map(|protocol| (protocol, Vec::new())),
         fault: refusal(head.status),
         left: head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok()),
@@ -70,29 +70,6 @@ pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send
 
 /// The number of bytes of a body from which no more of it is kept for its text. The ledger keeps texts of a megabyte.
 const MAX_KEPT: usize = 4 << 20;
-
-/// Returns the turn of a body, as far as it can be read.
-pub(super) fn turn_of(
-    protocol: &dyn protocol::Protocol,
-    bytes: &[u8],
-    is_stream: bool,
-) -> protocol::turn::Turn {
-    let mut turn = protocol::turn::Turn::default();
-    if is_stream {
-        let mut events = Events::default();
-        let is_lines = protocol.stream_type() == LINES;
-        // Small pieces, because what is left of one is moved for each event.
-        for piece in bytes.chunks(2_048).chain([&b"\n\n"[..]]) {
-            events.push(piece);
-            while let Some(event) = events.next(is_lines) {
-                protocol.read_event(&mut turn, &document(&event));
-            }
-        }
-    } else if let Ok(body) = serde_json::from_slice(bytes) {
-        protocol.read_whole(&mut turn, &body);
-    }
-    turn
-}
 
 /// Returns the problem of a stream in which the target told an error.
 fn failed() -> Problem {
@@ -234,7 +211,7 @@ impl Held {
         let problem = self.fault.take().or_else(|| is_cut.then(|| left(record.shared())));
         record.answered(self.meter.answered());
         if let Some((protocol, text)) = self.text.take() {
-            record.said(turn_of(protocol, &text, self.is_stream).written());
+            record.said(protocol.turn_of(&text, self.is_stream).written());
         }
         let usage = match self.is_free {
             true => Usage::default(),

@@ -217,7 +217,11 @@ pub(super) async fn contract(
                 })
             }
             (Ok(reply), None) => written(&line.close(reply), line.media_type),
-            (Err(problem), _) => written(&line.frames.fail(problem), line.media_type),
+            // Clients take no error before the first event.
+            (Err(problem), Some(_)) => {
+                written(&[line.frames.open(), line.frames.fail(problem)].concat(), line.media_type)
+            }
+            (Err(problem), None) => written(&line.frames.fail(problem), line.media_type),
         };
         job.record.runs(&results, reply.as_ref().err()).await;
         line.client.send(last).await;

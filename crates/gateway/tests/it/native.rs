@@ -1,6 +1,12 @@
 //! A contract and a target of the protocol of the request: the request keeps all that the contract does not decide, the response is
 //! the target's own, and what a run does is done all the same: lowering, patches, coercion, rules, evidence.
 
+use std::sync::Arc;
+
+use formwork_core::Provider;
+use formwork_extract::Backend;
+use formwork_gateway::{Gateway, Target};
+use formwork_testkit::Scripted;
 use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
@@ -88,9 +94,10 @@ fn assert_kept(given: &Value, sent: &Value, at: &str) {
                 assert_eq!(sent[name], *value, "{at}: {name}")
             }
             Value::Object(members) if !["messages", "input"].contains(&name.as_str()) => {
-                members
+                let other = members
                     .iter()
-                    .for_each(|(member, value)| assert_eq!(sent[name][member], *value, "{at}: {member}"));
+                    .filter(|(member, _)| !["format", "json_schema"].contains(&member.as_str()));
+                other.for_each(|(member, value)| assert_eq!(sent[name][member], *value, "{at}: {member}"));
             }
             _ => {}
         }
@@ -278,4 +285,209 @@ fn a_target_of_another_protocol_loses_what_is_named() {
     let got = gate.post(protocol.path, &[("x-formwork-contract", "person")], &body);
     assert!(got.status >= 500, "{}", got.text());
     assert_eq!(server.received().len(), 1);
+}
+
+/// A request of Chat Completions with a format, and with members that no run knows.
+fn with_format(more: &Value) -> Value {
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name", "age"], "additionalProperties": false});
+    let format = json!({"type": "json_schema", "json_schema": {"name": "person", "schema": schema}});
+    let mut body = json!({"model": "primary", "messages": [{"role": "user", "content": "Maria, 34"}], "response_format": format});
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    body
+}
+
+fn text_of(protocol: &Protocol, stream: bool, text: &str) -> Reply {
+    protocol.reply(stream, text, &[], 99).0
+}
+
+/// Beside a member that the service does not know, and beside one that it names.
+#[test]
+fn the_sampling_of_the_client_stays_beside_any_member() {
+    let protocol = &protocols()[0];
+    for other in [
+        json!({"top_k": 20}),
+        json!({"store": true}),
+        json!({"chat_template_kwargs": {"format": "x", "n": 2}}),
+    ] {
+        let server = Server::start([text_of(protocol, false, RIGHT)]).unwrap();
+        let mut body =
+            with_format(&json!({"temperature": 0.25, "seed": 7, "top_p": 0.9, "frequency_penalty": 0.5}));
+        body.as_object_mut().unwrap().extend(other.as_object().unwrap().clone());
+        let got = protocol.gate(&server).post(protocol.path, &[], &body);
+        assert_eq!((got.status, got.header("x-formwork-ignored")), (200, None), "{}", got.text());
+        assert_kept(&body, &sent(&server)[0], &other.to_string());
+    }
+}
+
+/// In a mode without a schema the client's own is not sent either, in all protocols that have it in a shared member.
+#[test]
+fn a_schema_that_the_target_refuses_is_not_sent_again() {
+    let refusal =
+        json!({"error": {"message": "Invalid schema for response_format", "type": "invalid_request_error"}});
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name", "age"], "additionalProperties": false});
+    for (nth, format) in [
+        (1, json!({"text": {"format": {"type": "json_schema", "name": "person", "schema": schema}}})),
+        (2, json!({"output_config": {"format": {"type": "json_schema", "schema": schema}}})),
+    ] {
+        let protocol = &protocols()[nth];
+        let server = Server::start([
+            Reply::json(refusal.to_string()).with_status(400),
+            text_of(protocol, false, RIGHT),
+        ])
+        .unwrap();
+        let mut body = request(protocol, false);
+        for name in ["text", "output_config", "thinking"] {
+            body.as_object_mut().unwrap().remove(name);
+        }
+        body.as_object_mut().unwrap().extend(format.as_object().unwrap().clone());
+        let got = protocol.gate(&server).post(protocol.path, &[], &body);
+        let sent = sent(&server);
+        assert!(sent.len() > 1, "{}", got.text());
+        let has_schema = |sent: &Value| {
+            sent["text"]["format"]["schema"].is_object()
+                || sent["output_config"]["format"]["schema"].is_object()
+        };
+        assert_eq!((has_schema(&sent[0]), has_schema(&sent[1])), (true, false), "{}", sent[1]);
+        assert_kept(
+            &body
+                .as_object()
+                .unwrap()
+                .iter()
+                .filter(|(name, _)| !is_of_contract(name))
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+            &sent[1],
+            protocol.name,
+        );
+    }
+}
+
+/// The answer that was rejected before is no answer, whatever became of its correction.
+#[test]
+fn a_patch_that_is_refused_or_cut_is_no_answer() {
+    let folder = contracts("refused");
+    let protocol = &protocols()[0];
+    for stream in [false, true] {
+        for (message, reason) in [
+            (json!({"role": "assistant", "content": null, "refusal": "No."}), "stop"),
+            (json!({"role": "assistant", "content": "{\"age\": "}), "length"),
+        ] {
+            let choice = json!({"index": 0, "message": message, "delta": message, "finish_reason": reason});
+            let body = json!({"id": "y", "choices": [choice]}).to_string();
+            let last = match stream {
+                true => Reply::pieces([format!("data: {body}\n\ndata: [DONE]\n\n")])
+                    .with_header("content-type", "text/event-stream"),
+                false => Reply::json(body),
+            };
+            let first = text_of(protocol, stream, r#"{"name":"Maria","age":"about 34"}"#);
+            let server = Server::start([first, last]).unwrap();
+            let got = gate(protocol, &server, &folder).post(
+                protocol.path,
+                &[("x-formwork-contract", "person")],
+                &request(protocol, stream),
+            );
+            assert!(
+                !got.text().contains("about 34") || got.status == 422,
+                "{stream}, {reason}: {}",
+                got.text()
+            );
+        }
+    }
+}
+
+#[test]
+fn the_evidence_of_a_stream_is_not_lost() {
+    let protocol = &protocols()[0];
+    let server = Server::start([text_of(protocol, true, RIGHT)]).unwrap();
+    let body =
+        with_format(&json!({"store": true, "stream": true, "stream_options": {"include_usage": true}}));
+    let got = protocol.gate(&server).post(protocol.path, &[("x-formwork-evidence", "on")], &body);
+    assert!(got.text().contains("\"evidence\":[{") && got.text().contains("Maria"), "{}", got.text());
+}
+
+/// Tools of a vendor that have no schema are called beside a format, and beside a named contract.
+#[test]
+fn a_call_of_a_tool_without_a_schema_passes_beside_a_contract() {
+    let folder = contracts("hosted");
+    let protocol = &protocols()[2];
+    let call = json!({"id": "x", "type": "message", "content": [{"type": "tool_use", "id": "c", "name": "bash", "input": {"command": "ls"}}], "stop_reason": "tool_use"});
+    let server = Server::start([
+        Reply::json(call.to_string()),
+        text_of(protocol, false, r#"{"name":"Petra","age":34}"#),
+        text_of(protocol, false, RIGHT),
+    ])
+    .unwrap();
+    let mut body = request(protocol, false);
+    body["tools"] = json!([{"type": "bash_20250124", "name": "bash"}]);
+    let gate = gate(protocol, &server, &folder);
+    let ask = || gate.post(protocol.path, &[("x-formwork-contract", "person")], &body);
+    let got = ask();
+    assert_eq!((got.status, got.json()), (200, call), "{}", got.text());
+    let got = ask();
+    assert_eq!((got.status, got.json()["content"][0]["text"].as_str()), (200, Some(RIGHT)), "{}", got.text());
+    assert_eq!(sent(&server).len(), 3);
+    assert!(sent(&server).iter().all(|sent| sent["tools"] == body["tools"]));
+}
+
+/// The usual end of an agent's loop: the value stands in the result of the tool.
+#[test]
+fn rules_of_the_final_message_are_about_the_results_of_tools_too() {
+    let folder = contracts("results");
+    let protocol = &protocols()[0];
+    let server = Server::start([text_of(protocol, false, RIGHT)]).unwrap();
+    let mut body = protocol.body(false);
+    body["messages"] = json!([
+        {"role": "user", "content": "Who is it?"},
+        {"role": "assistant", "content": null, "tool_calls": [{"id": "c", "type": "function", "function": {"name": "find", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "c", "content": "Maria, 34"},
+    ]);
+    let contract = [("x-formwork-contract", "person")];
+    let got = gate(protocol, &server, &folder).post(protocol.path, &contract, &body);
+    assert_eq!((got.status, server.received().len()), (200, 1), "{}", got.text());
+}
+
+/// Rules that no call would check are said, and not forgotten.
+#[test]
+fn rules_beside_tools_need_a_target_with_tools() {
+    let folder = contracts("toolless");
+    let model: Arc<dyn Provider> = Arc::new(Scripted::new([RIGHT]));
+    let target = Target::new(Backend::from(model), None, "m-1");
+    let builder = Gateway::builder().with_target(target).with_limits(limits()).with_contracts(&folder.0);
+    let protocol = &protocols()[2];
+    let mut body = protocol.body(false);
+    body["model"] = "default".into();
+    let got = Gate::start(builder).post(protocol.path, &[("x-formwork-contract", "person")], &body);
+    assert_eq!(got.status, 400, "{}", got.text());
+    assert!(got.text().contains("has rules"), "{}", got.text());
+}
+
+#[test]
+fn a_stream_without_an_answer_has_its_first_event_before_the_error() {
+    let folder = contracts("first");
+    let protocol = &protocols()[1];
+    let server = Server::start([text_of(protocol, true, "I cannot say.")]).unwrap();
+    let got = gate(protocol, &server, &folder).post(
+        protocol.path,
+        &[("x-formwork-contract", "person")],
+        &request(protocol, true),
+    );
+    let documents = got.documents();
+    assert_eq!(documents[0]["type"], "response.created", "{}", got.text());
+    let last = documents.last().unwrap()["type"].as_str().unwrap().to_owned();
+    assert!(last == "response.failed" || last == "error", "{}", got.text());
+}
+
+/// Servers refuse empty texts.
+#[test]
+fn empty_instructions_are_left_out() {
+    let folder = contracts("blank");
+    let protocol = &protocols()[2];
+    let server = Server::start([text_of(protocol, false, RIGHT)]).unwrap();
+    let mut body = request(protocol, false);
+    body["system"] = "".into();
+    let contract = [("x-formwork-contract", "person")];
+    let got = gate(protocol, &server, &folder).post(protocol.path, &contract, &body);
+    let system = sent(&server)[0]["system"].to_string();
+    assert_eq!(got.status, 200, "{}", got.text());
+    assert!(system.contains("Extract the person.") && !system.contains("\"text\":\"\""), "{system}");
 }

@@ -7,15 +7,14 @@ use http::header::{HeaderName, HeaderValue};
 use http::request::Request;
 use serde_json::{Map, Value, json};
 
-use crate::{Bytes, Wire, bad_request};
+use crate::{Bytes, Wire, bad_request, unsupported};
 
 /// The text of the message that stands for the dialogue of the client. No control character is in a real one.
 const DIALOGUE: &str = "\u{1}dialogue\u{1}";
 
 /// The members that a call decides, by all their names. Where a call has none, none is sent.
-const DECIDED: [&str; 18] = [
+const DECIDED: [&str; 17] = [
     "format",
-    "frequency_penalty",
     "include_usage",
     "input",
     "instructions",
@@ -34,19 +33,40 @@ const DECIDED: [&str; 18] = [
     "top_p",
 ];
 
+/// The objects in which a call decides members as well.
+const SHARED: [&str; 4] = ["options", "output_config", "stream_options", "text"];
+
 /// The members that belong to tools. A call that carries its answer in a tool has its own.
 const OF_TOOLS: [&str; 3] = ["parallel_tool_calls", "tool_choice", "tools"];
 
 /// Returns the request of a call: that of its client, if it is one of the protocol of the wire, with what the call decides.
 pub(crate) fn encode<W: Wire>(wire: &W, call: &Call) -> Result<Request<Bytes>, Fault> {
     let mut request = wire.encode(call)?;
-    let Some(client) = call.client.as_ref().filter(|_| is_sent(&request, call)) else { return Ok(request) };
-    let Some(given) = client.body.as_object() else { return Ok(request) };
+    let Some(client) = &call.client else { return Ok(request) };
+    let given = client.body.as_object().filter(|_| is_sent(&request, call));
+    let Some(given) = given else {
+        return match client.is_only {
+            true => Err(unsupported("only its own protocol has all parts of the request")),
+            false => Ok(request),
+        };
+    };
     let mut body = parsed(&request)?;
-    added(wire, call, client)?.write(&mut body, given);
     let has_tools = body.contains_key("tools");
-    let is_taken = |name: &str| !(has_tools && OF_TOOLS.contains(&name));
-    merge(&mut body, given.iter().filter(|(name, _)| is_taken(name)));
+    let thinks = given.get("thinking").is_some_and(|thinking| thinking["type"] != "disabled");
+    if has_tools && thinks {
+        return Err(unsupported("a model cannot be forced to call a tool while it thinks"));
+    }
+    added(wire, call, client)?.write(&mut body, given);
+    let penalises = wire.capabilities().frequency_penalty;
+    let is_taken = |name: &str| {
+        let is_decided = DECIDED.contains(&name) || (penalises && name == "frequency_penalty");
+        !is_decided && !(has_tools && OF_TOOLS.contains(&name))
+    };
+    if !given.contains_key("store") {
+        // The client keeps what its protocol stores by default.
+        body.remove("store");
+    }
+    merge(&mut body, given, &is_taken);
     if body.get("stream") == Some(&Value::Bool(false)) {
         body.remove("stream_options");
     }
@@ -70,14 +90,20 @@ fn parsed(request: &Request<Bytes>) -> Result<Map<String, Value>, Fault> {
     serde_json::from_slice(request.body()).map_err(|error| bad_request(error.to_string()))
 }
 
-/// Adds the members of a client to a body, except those that the call decides.
-fn merge<'g>(body: &mut Map<String, Value>, given: impl Iterator<Item = (&'g String, &'g Value)>) {
-    for (name, value) in given.filter(|(name, _)| !DECIDED.contains(&name.as_str())) {
-        match (body.get_mut(name), value) {
-            (Some(Value::Object(own)), Value::Object(given)) => merge(own, &mut given.iter()),
+/// Adds the members of a client to a body, but for those that the call decides.
+fn merge(body: &mut Map<String, Value>, given: &Map<String, Value>, is_taken: &impl Fn(&str) -> bool) {
+    for (name, value) in given.iter().filter(|(name, _)| is_taken(name)) {
+        match value {
+            Value::Object(given) if SHARED.contains(&name.as_str()) => {
+                let own = body.entry(name).or_insert_with(|| Value::Object(Map::new()));
+                if let Some(own) = own.as_object_mut() {
+                    merge(own, given, is_taken);
+                }
+            }
             _ => drop(body.insert(name.clone(), value.clone())),
         }
     }
+    body.retain(|name, value| !(SHARED.contains(&name.as_str()) && value == &json!({})));
 }
 
 /// The parts that a call adds to the dialogue of a client, as the wire writes them.
@@ -100,7 +126,11 @@ fn added<W: Wire>(wire: &W, call: &Call, client: &ClientRequest) -> Result<Added
     let dialogue = Arc::new(Message::user(DIALOGUE));
     let mut around = call.clone();
     around.messages = client.before.iter().chain([&dialogue]).chain(after).cloned().collect();
-    for (name, value) in parsed(&wire.encode(&around)?)? {
+    around.task_messages = client.before.len() + 1;
+    let mut body = Value::Object(parsed(&wire.encode(&around)?)?);
+    // The marks of a cache are the client's.
+    remove(&mut body, "cache_control");
+    for (name, value) in body.as_object_mut().map(std::mem::take).unwrap_or_default() {
         match (name.as_str(), value) {
             ("system" | "instructions", value) => added.instructions = Some((name, value)),
             ("messages" | "input", Value::Array(messages)) => added.split(messages),
@@ -173,13 +203,27 @@ impl Added {
     }
 }
 
-/// Returns two texts, or lists of parts, as one.
+/// Removes a member wherever it stands.
+fn remove(part: &mut Value, name: &str) {
+    match part {
+        Value::Object(members) => {
+            members.remove(name);
+            members.values_mut().for_each(|member| remove(member, name));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| remove(item, name)),
+        _ => {}
+    }
+}
+
+/// Returns two texts, or lists of parts, as one. Servers refuse empty ones.
 fn joined(first: Option<Value>, second: Option<Value>) -> Option<Value> {
     let parts = |text: Value, kind: &Value| match text {
         Value::Array(parts) => parts,
         text => vec![json!({"type": kind, "text": text})],
     };
-    Some(match (first, second) {
+    let has_text =
+        |text: &Value| text.as_array().is_some() || text.as_str().is_some_and(|text| !text.trim().is_empty());
+    Some(match (first.filter(has_text), second.filter(has_text)) {
         (Some(Value::String(first)), Some(Value::String(second))) => format!("{first}\n\n{second}").into(),
         (Some(first), Some(second)) => {
             let kind = [&first, &second].into_iter().find_map(|list| list[0].get("type").cloned());
