@@ -51,3 +51,21 @@ fn every_registered_kind_runs_the_contract_of_providers() {
     });
     assert_eq!(untested(&Providers::builtin().with(alien)), ["alien"]);
 }
+
+#[test]
+fn the_access_of_a_kind_names_the_key_that_its_sections_need() {
+    let providers = Providers::builtin();
+    let accesses = || providers.kinds().filter_map(|kind| Some((kind, kind.access()?)));
+    for (kind, access) in accesses().filter(|(_, access)| !access.has_key()) {
+        let model = access.example.as_deref().unwrap_or("m");
+        // Azure has no address that is the same for all customers.
+        let address = if kind.name() == "azure" { "base_url = \"https://a.example\"" } else { "" };
+        let text = format!("[providers.a]\nkind = {:?}\nmodel = {model:?}\n{address}", kind.name());
+        let error = providers.make(Config::from_toml(&text).unwrap().section("a").unwrap()).unwrap_err();
+        let expected = format!("the environment variable `{}` is not set", access.key_env);
+        assert!(error.lacks_key() && error.message.contains(&expected), "{}: {error}", kind.name());
+    }
+    let hosts = accesses().filter(|(_, access)| access.is_host).map(|(kind, _)| kind.name());
+    assert!(hosts.eq(["cerebras", "fireworks", "groq", "openrouter", "together"]));
+    assert_eq!(accesses().filter(|(_, access)| access.example.is_some()).count(), 12);
+}
