@@ -196,6 +196,12 @@ impl Kind {
         self
     }
 
+    /// Returns whether the kind has a pass-through.
+    #[cfg(feature = "http")]
+    pub const fn has_raw(&self) -> bool {
+        self.raw.is_some()
+    }
+
     /// Returns whether the kind has a batch API.
     #[cfg(feature = "http")]
     pub const fn has_batch(&self) -> bool {
